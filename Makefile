@@ -1,0 +1,44 @@
+# One command surface, for people and for CI. Each target is one script or one command; `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+# The script when it is there, else one sentence about what it comes with.
+script_or = if [ -x scripts/$(1) ]; then scripts/$(1); else scripts/not-yet "make $(1)" "$(2)"; fi
+
+.PHONY: help environment up down demo test check bench tools golden schema
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+environment: ## make .venv from requirements.lock, when it has changed
+	@scripts/bootstrap
+
+up: environment ## start a simulated GPU cluster and deploy the local stack on it
+	@$(call script_or,up,test bed)
+
+down: environment ## destroy the local stack and stop the simulated cluster
+	@$(call script_or,down,test bed)
+
+demo: environment ## a guided tour of the simulated cluster
+	@$(call script_or,demo,test bed)
+
+test: environment ## run all tests, with the coverage gates
+	@scripts/test
+
+check: environment ## run every gate: format, lint, types, floors, sizes, documentation
+	@scripts/check
+
+bench: environment ## run the benchmarks and print figures with versions
+	@$(call script_or,bench,benchmarks)
+
+tools: environment ## build the engine and the control plane for the engine and cluster tests
+	@$(call script_or,tools,test bed)
+
+golden: environment ## write the golden files anew; read the diff before you commit it
+	@GPUYARD_GOLDEN=write scripts/test -q tests
+	@git --no-pager diff --stat -- tests components docs
+
+schema: environment ## write the JSON Schema of stack files anew
+	@GPUYARD_GOLDEN=write scripts/test -q tests -k schema

@@ -1,0 +1,105 @@
+"""How big the house is: modules, functions, and tests against source. `python scripts/sizes.py` prints it.
+
+The limits are norms read off well-kept libraries; tests/house/test_sizes.py holds the tree to them.
+"""
+
+import ast
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ("__main__.py", "components/", "policies/", "testbed/")
+TESTS = ("tests/",)
+
+MODULE_LINES_SOFT = 400
+MODULE_LINES_HARD = 600
+FUNCTION_LINES_P90 = 40
+TESTS_PER_SOURCE = 1.3
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function and where it stands."""
+
+    path: Path
+    name: str
+    line: int
+    lines: int
+
+
+def tracked(root: Path = ROOT) -> list[Path]:
+    """Every file of the project: known to git, or new and not ignored; without those deleted."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=root,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    return sorted(
+        root / name for name in set(listed.split("\0")) if name and (root / name).is_file()
+    )
+
+
+def below(files: Iterable[Path], *prefixes: str, root: Path = ROOT) -> list[Path]:
+    """Those Python files that lie under a prefix."""
+    return [
+        path
+        for path in files
+        if path.suffix == ".py" and path.relative_to(root).as_posix().startswith(prefixes)
+    ]
+
+
+def lines(path: Path) -> int:
+    """Physical lines."""
+    return len(path.read_bytes().splitlines())
+
+
+def functions(path: Path) -> Iterator[Function]:
+    """Every function of a module, methods and inner ones too, decorators and docstring counted."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            length = (node.end_lineno or node.lineno) - first + 1
+            yield Function(path, node.name, node.lineno, length)
+
+
+def percentile(values: Iterable[int], share: float) -> int:
+    """The smallest value that at least this share of the values do not exceed; 0 of none."""
+    ordered = sorted(values)
+    if not ordered:
+        return 0
+    rank = -(-len(ordered) * share // 1)
+    return ordered[max(int(rank) - 1, 0)]
+
+
+def report(root: Path = ROOT) -> str:
+    """The figures as text, largest first."""
+    files = tracked(root)
+    source, tests = below(files, *SOURCE, root=root), below(files, *TESTS, root=root)
+    source_lines, test_lines = sum(map(lines, source)), sum(map(lines, tests))
+    lengths = [function.lines for path in source for function in functions(path)]
+    large = sorted(((lines(path), path) for path in source), reverse=True)
+    return "\n".join(
+        [
+            f"source {source_lines} lines in {len(source)} modules, tests {test_lines}: "
+            f"{test_lines / max(source_lines, 1):.2f} a line (at least {TESTS_PER_SOURCE})",
+            f"functions: 90th percentile {percentile(lengths, 0.9)} lines (at most {FUNCTION_LINES_P90})",
+            f"modules over {MODULE_LINES_SOFT} lines (at most {MODULE_LINES_HARD}): "
+            + (
+                ", ".join(
+                    f"{path.relative_to(root)} {count}"
+                    for count, path in large
+                    if count > MODULE_LINES_SOFT
+                )
+                or "none"
+            ),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    print(report())

@@ -1,0 +1,57 @@
+"""What every test shares: its level, its time, its sockets, golden files, and property-test profiles."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from levels import LEVELS, require_level, upstream
+
+__all__ = ["require_level", "upstream"]
+
+HERE = Path(__file__).parent
+
+# Seconds a test may take. A unit test takes the `timeout` of pyproject.toml.
+SECONDS = {"engine": 300, "cluster": 600, "gpu": 300}
+
+# In CI the same examples every time; a machine that is busy must not fail a property.
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=200)
+settings.register_profile(
+    "dev", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each test its level: its own marker, else the folder's, else unit."""
+    for item in items:
+        level = next((name for name in LEVELS if item.get_closest_marker(name)), None)
+        if level is None:
+            folder = item.path.relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else ""
+            level = folder if folder in LEVELS else "unit"
+            item.add_marker(level)
+        if level == "unit":
+            continue
+        if not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SECONDS[level]))
+        # Real parts listen on this machine, and nowhere else.
+        item.add_marker(pytest.mark.allow_hosts(["127.0.0.1", "::1", "localhost"]))
+
+
+@pytest.fixture
+def golden() -> Callable[[Path, str], None]:
+    """Compare text with a golden file; `make golden` writes the files anew instead."""
+
+    def compare(path: Path, text: str) -> None:
+        if os.environ.get("GPUYARD_GOLDEN") == "write":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            return
+        if not path.exists():
+            pytest.fail(f"no golden file {path}; `make golden` writes it", pytrace=False)
+        assert path.read_text(encoding="utf-8") == text, (
+            f"{path} differs; if the change is meant, `make golden` writes it anew"
+        )
+
+    return compare

@@ -1,0 +1,53 @@
+"""The levels of proof a test may need, and the upstream files some compare with.
+
+What is missing on this machine is skipped where everybody can read it, and fails where it was promised: CI sets
+`GPUYARD_REQUIRE=engine,cluster`, and in CI upstream files are always required.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+LEVELS = ("engine", "cluster", "gpu")
+
+
+def required_levels() -> frozenset[str]:
+    """The levels that `GPUYARD_REQUIRE` promises; an unknown name in it is an error, not a wish."""
+    names = [name.strip() for name in os.environ.get("GPUYARD_REQUIRE", "").split(",")]
+    wanted = frozenset(name for name in names if name)
+    if unknown := sorted(wanted - set(LEVELS)):
+        message = f"GPUYARD_REQUIRE names {', '.join(unknown)}; allowed: {', '.join(LEVELS)}"
+        raise pytest.UsageError(message)
+    return wanted
+
+
+def require_level(level: str, available: object, why: str) -> None:
+    """Go on when the level is available; else skip, or fail where it was promised.
+
+    `why` completes "not available: ", as in "no kube-apiserver built, run `make tools`".
+    """
+    if level not in LEVELS:
+        message = f"no level {level!r}; allowed: {', '.join(LEVELS)}"
+        raise pytest.UsageError(message)
+    if available:
+        return
+    if level in required_levels():
+        pytest.fail(
+            f"level {level} is required by GPUYARD_REQUIRE and not available: {why}", pytrace=False
+        )
+    pytest.skip(f"level {level} not available: {why}")
+
+
+def upstream(*parts: str) -> Path:
+    """A file or folder of the upstream projects' own schemas, values and lists; skips or fails without it."""
+    given = os.environ.get("GPUYARD_UPSTREAM")
+    wanted = "/".join(parts) or "."
+    if given and Path(given, *parts).exists():
+        return Path(given, *parts)
+    if given:
+        pytest.fail(f"no {wanted} in GPUYARD_UPSTREAM={given}", pytrace=False)
+    message = f"needs upstream file {wanted}: set GPUYARD_UPSTREAM to a folder that has it"
+    if os.environ.get("CI"):
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)
