@@ -1,4 +1,4 @@
-"""How big the house is: modules, functions, and tests against source. `python scripts/sizes.py` prints it.
+"""How big the house is: modules, functions, and tests against source; run it and it prints them.
 
 The limits are norms read off well-kept libraries; tests/house/test_sizes.py holds the tree to them.
 """
@@ -83,21 +83,15 @@ def report(root: Path = ROOT) -> str:
     source_lines, test_lines = sum(map(lines, source)), sum(map(lines, tests))
     lengths = [function.lines for path in source for function in functions(path)]
     large = sorted(((lines(path), path) for path in source), reverse=True)
-    return "\n".join(
-        [
-            f"source {source_lines} lines in {len(source)} modules, tests {test_lines}: "
-            f"{test_lines / max(source_lines, 1):.2f} a line (at least {TESTS_PER_SOURCE})",
-            f"functions: 90th percentile {percentile(lengths, 0.9)} lines (at most {FUNCTION_LINES_P90})",
-            f"modules over {MODULE_LINES_SOFT} lines (at most {MODULE_LINES_HARD}): "
-            + (
-                ", ".join(
-                    f"{path.relative_to(root)} {count}"
-                    for count, path in large
-                    if count > MODULE_LINES_SOFT
-                )
-                or "none"
-            ),
-        ]
+    ratio = test_lines / max(source_lines, 1)
+    p90 = percentile(lengths, 0.9)
+    soft = [f"{path.relative_to(root)} {n}" for n, path in large if n > MODULE_LINES_SOFT]
+    return (
+        f"source {source_lines} lines in {len(source)} modules, tests {test_lines}: "
+        f"{ratio:.2f} a line (at least {TESTS_PER_SOURCE})\n"
+        f"functions: 90th percentile {p90} lines (at most {FUNCTION_LINES_P90})\n"
+        f"modules over {MODULE_LINES_SOFT} lines (at most {MODULE_LINES_HARD}): "
+        f"{', '.join(soft) or 'none'}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What every test shares: its level, its time, its sockets, golden files, and property-test profiles."""
+"""What every test shares: level, time, sockets, golden files, property-test profiles."""
 
 import os
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
 from levels import LEVELS, require_level, upstream
 
 __all__ = ["require_level", "upstream"]

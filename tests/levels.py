@@ -1,7 +1,7 @@
 """The levels of proof a test may need, and the upstream files some compare with.
 
-What is missing on this machine is skipped where everybody can read it, and fails where it was promised: CI sets
-`GPUYARD_REQUIRE=engine,cluster`, and in CI upstream files are always required.
+What is missing on this machine is skipped where everybody can read it, and fails where it was
+promised: CI sets `GPUYARD_REQUIRE=engine,cluster`, and in CI upstream files are always required.
 """
 
 import os
@@ -40,7 +40,7 @@ def require_level(level: str, available: object, why: str) -> None:
 
 
 def upstream(*parts: str) -> Path:
-    """A file or folder of the upstream projects' own schemas, values and lists; skips or fails without it."""
+    """A file or folder of the upstream projects' own schemas and values; skips or fails without."""
     given = os.environ.get("GPUYARD_UPSTREAM")
     wanted = "/".join(parts) or "."
     if given and Path(given, *parts).exists():

@@ -1,9 +1,10 @@
-"""No test is forgotten: a file under tests/ is collected, or something that is collected imports it."""
+"""No test is forgotten: a file under tests/ is collected, or something collected imports it."""
 
 import ast
 from pathlib import Path
 
 import pytest
+
 import sizes
 
 TESTS = sizes.ROOT / "tests"

@@ -1,4 +1,4 @@
-"""The house stays small enough to read: the norms of scripts/sizes.py, and the measures themselves."""
+"""The house stays small enough to read: the norms of scripts/sizes.py, and its measures."""
 
 import subprocess
 from pathlib import Path

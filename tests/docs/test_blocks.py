@@ -1,0 +1,191 @@
+"""Every fenced block of the documentation is true: it runs, and prints what the page shows.
+
+- `yaml`: parses. With a `config:` it is a stack file and must be accepted; written `yaml refused`,
+  it must not be. A first line `# NAME.yaml` puts it in the page's folder for the blocks after it.
+- `console`: every line after `$ ` runs in that folder, and prints what follows it. A line `...`
+  stands for any lines. Of other programs only `make` with a target that exists is accepted, and it
+  is not run here.
+- `python`: runs in that folder.
+- `mermaid` and `text` are pictures.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import sizes
+from markdown_pages import Block, blocks, pages
+
+PICTURES = {"mermaid", "text"}
+# Named by their folder: pages of the project, not of its tests.
+PAGES = [page for page in pages() if "tests" not in page.relative_to(sizes.ROOT).parts]
+REFUSED = 3
+
+
+def environment() -> dict[str, str]:
+    here = str(Path(sys.executable).parent)
+    return {
+        **os.environ,
+        "PATH": f"{here}{os.pathsep}{os.environ['PATH']}",
+        "NO_COLOR": "1",
+        "COLUMNS": "80",
+        "TERM": "dumb",
+    }
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def folder_for(page: Path, folder: Path) -> Path:
+    """A copy of nothing but what a reader has: the stacks of the project."""
+    (folder / "stacks").symlink_to(sizes.ROOT / "stacks")
+    (folder / "examples").symlink_to(sizes.ROOT / "examples")
+    return folder
+
+
+def shown(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+
+
+def agrees(expected: str, printed: str) -> bool:
+    """The same text; a line `...` of the expectation stands for any number of lines."""
+    parts = [re.escape(part) for part in re.split(r"(?m)^\.\.\.$", shown(expected))]
+    return re.fullmatch("(?s:.*)".join(parts), shown(printed)) is not None
+
+
+def commands(text: str) -> list[tuple[str, str]]:
+    """The commands of a console block, each with the output shown under it."""
+    found: list[tuple[str, str]] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], ""))
+        elif found:
+            command, output = found[-1]
+            found[-1] = (command, f"{output}{line}\n")
+    return found
+
+
+def check_yaml(block: Block, folder: Path) -> list[str]:
+    try:
+        content = yaml.safe_load(block.text)
+    except yaml.YAMLError as error:
+        return [f"{block.where}: not YAML: {error}"]
+    first = block.text.partition("\n")[0]
+    name = match[1] if (match := re.fullmatch(r"# ([\w.-]+\.yaml)", first)) else "block.yaml"
+    path = folder / name
+    path.write_text(block.text, encoding="utf-8")
+    if not (isinstance(content, dict) and "config" in content):
+        return []
+    ended = run(["gpuyard", "check", str(path)], folder)
+    wanted = REFUSED if "refused" in block.info.split() else 0
+    if ended.returncode == wanted:
+        return []
+    return [f"{block.where}: gpuyard check ends with {ended.returncode}:\n{ended.stdout}"]
+
+
+def check_console(block: Block, folder: Path) -> list[str]:
+    found = []
+    for command, expected in commands(block.text):
+        words = shlex.split(command)
+        if words[0] == "make":
+            makefile = (sizes.ROOT / "Makefile").read_text(encoding="utf-8")
+            found += [
+                f"{block.where}: the Makefile has no target {target}"
+                for target in words[1:]
+                if not re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE)
+            ]
+        elif words[0] == "gpuyard":
+            ended = run(words, folder)
+            if not agrees(expected, ended.stdout):
+                found.append(f"{block.where}: `{command}` prints\n{ended.stdout}")
+        else:
+            found.append(f"{block.where}: `{words[0]}` is not run by the tests; use ```text")
+    return found
+
+
+def check_python(block: Block, folder: Path) -> list[str]:
+    path = folder / "block.py"
+    path.write_text(block.text, encoding="utf-8")
+    ended = run([sys.executable, str(path)], folder)
+    return [] if ended.returncode == 0 else [f"{block.where}: {ended.stdout}"]
+
+
+CHECKS = {"yaml": check_yaml, "console": check_console, "python": check_python}
+
+
+def failures(page: Path, folder: Path) -> list[str]:
+    found = []
+    for block in blocks(page):
+        language = block.info.split()[0] if block.info else ""
+        if language in CHECKS:
+            found += CHECKS[language](block, folder)
+        elif language not in PICTURES:
+            allowed = ", ".join(sorted({*CHECKS, *PICTURES}))
+            found.append(f"{block.where}: a block of {language or 'nothing'}; allowed: {allowed}")
+    return found
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(sizes.ROOT)))
+def test_every_block_of_the_page_is_true(page, tmp_path):
+    assert failures(page, folder_for(page, tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("```yaml\na: 1\n```", []),
+        ("```yaml\na: [\n```", ["not YAML"]),
+        ("```console\n$ make test\n```", []),
+        ("```console\n$ make test coffee\n```", ["no target coffee"]),
+        ("```console\n$ curl example.com\n```", ["`curl` is not run"]),
+        ("```python\nassert 1 + 1 == 2\n```", []),
+        ("```python\nassert 1 + 1 == 3\n```", ["AssertionError"]),
+        ("```yaml\n# a.yaml\nx: 1\n```\n\n```python\nopen('a.yaml').close()\n```", []),
+        ("```\nwhat\n```", ["a block of nothing"]),
+        ("```ruby\nputs\n```", ["a block of ruby"]),
+        ("```mermaid\ngraph TD\n```", []),
+    ],
+)
+def test_a_false_block_is_found_and_a_true_one_is_not(tmp_path, text, expected):
+    page = tmp_path / "page.md"
+    page.write_text(text, encoding="utf-8")
+    found = failures(page, tmp_path)
+    assert len(found) == len(expected)
+    assert all(part in each for part, each in zip(expected, found, strict=True))
+
+
+def test_a_console_block_is_commands_with_their_output():
+    text = "$ gpuyard one\na\nb\n$ gpuyard two\n"
+    assert commands(text) == [("gpuyard one", "a\nb\n"), ("gpuyard two", "")]
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "same"),
+    [
+        ("a\nb\n", "a  \nb\n\n", True),
+        ("a\n...\nd\n", "a\nb\nc\nd\n", True),
+        ("a\n...", "a\nb\nc\n", True),
+        ("a\n", "a\nb\n", False),
+        ("a.c\n", "abc\n", False),
+        ("", "a\n", False),
+    ],
+)
+def test_output_agrees_when_it_is_the_same_but_for_what_dots_leave_out(expected, printed, same):
+    assert agrees(expected, printed) is same

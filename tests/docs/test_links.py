@@ -1,0 +1,92 @@
+"""No link of the documentation points at nothing. Only links inside the tree: none is fetched."""
+
+from pathlib import Path
+
+import pytest
+
+import sizes
+from markdown_pages import anchors, links, pages
+
+DOCS = sizes.ROOT / "docs"
+
+
+def broken(path: Path) -> list[str]:
+    found = []
+    for link in links(path):
+        if "://" in link.target or link.target.startswith("mailto:"):
+            continue
+        name, _, anchor = link.target.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        if not target.exists():
+            found.append(f"{path}:{link.line} {link.target}: no such file")
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+            found.append(f"{path}:{link.line} {link.target}: no such heading")
+    return found
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda path: str(path.relative_to(sizes.ROOT)))
+def test_every_link_inside_the_tree_leads_somewhere(page):
+    assert broken(page) == []
+
+
+def test_every_page_of_the_documentation_is_reached_from_its_index():
+    reached, waiting = set(), [DOCS / "index.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached:
+            continue
+        reached.add(page)
+        for link in links(page):
+            target = (page.parent / link.target.partition("#")[0]).resolve()
+            if target.suffix == ".md" and target.is_relative_to(DOCS) and target.exists():
+                waiting.append(target)
+    lost = [
+        str(page.relative_to(sizes.ROOT))
+        for page in pages()
+        if page.is_relative_to(DOCS) and page not in reached
+    ]
+    assert lost == [], "link it from docs/index.md"
+
+
+def test_every_decision_is_linked_from_the_index():
+    linked = {(DOCS / link.target).resolve() for link in links(DOCS / "index.md")}
+    decisions = set((DOCS / "decisions").glob("*.md"))
+    assert decisions
+    assert sorted(str(path.name) for path in decisions - linked) == []
+
+
+def test_decisions_are_numbered_without_gaps():
+    numbers = sorted(int(path.name[:4]) for path in (DOCS / "decisions").glob("[0-9]*.md"))
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.parametrize(
+    "page", sorted((DOCS / "decisions").glob("[0-9]*.md")), ids=lambda path: path.stem
+)
+def test_a_decision_fits_on_a_page_and_has_its_four_parts(page):
+    text = page.read_text(encoding="utf-8")
+    for heading in ("## Context", "## Options", "## Decision", "## Consequences"):
+        assert f"\n{heading}\n" in text
+    assert len(text.splitlines()) <= 60
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[a](other.md)", []),
+        ("[a](other.md#a-heading-with-code)", []),
+        ("[a](other.md#a-heading-1)", []),
+        ("[a](#here)\n\n# Here", []),
+        ("[a](missing.md)", ["missing.md: no such file"]),
+        ("[a](other.md#nowhere)", ["other.md#nowhere: no such heading"]),
+        ("![a](missing.png)", ["missing.png: no such file"]),
+        ("`[a](missing.md)`", []),
+        ("[a](https://example.com/x)", []),
+    ],
+)
+def test_a_broken_link_is_found_and_a_good_one_is_not(tmp_path, text, expected):
+    other = "# A heading, with `code`\n\n# A heading\n\n# A heading\n"
+    (tmp_path / "other.md").write_text(other, encoding="utf-8")
+    page = tmp_path / "page.md"
+    page.write_text(text, encoding="utf-8")
+    assert [each.split(" ", 1)[1] for each in broken(page)] == expected

@@ -1,0 +1,232 @@
+"""The one command surface: its scripts do what they say, on stand-ins for the tools they call."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import sizes
+
+TARGETS = ["up", "test", "check", "down", "demo", "bench", "tools", "golden", "schema", "help"]
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/usr/bin/env bash\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def run(*command: object, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {"HOME": os.environ.get("HOME", "/"), "PATH": os.environ["PATH"]}
+    return subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env={**kept, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    """A checkout with the real scripts, and nothing else real in it."""
+    root = tmp_path / "checkout"
+    shutil.copytree(sizes.ROOT / "scripts", root / "scripts")
+    shutil.copytree(sizes.ROOT / ".ci", root / ".ci")
+    shutil.copy(sizes.ROOT / "Makefile", root)
+    (root / "requirements.lock").write_text("lock\n", encoding="utf-8")
+    (root / "pyproject.toml").write_text("project\n", encoding="utf-8")
+    return root
+
+
+@pytest.fixture
+def uv(tmp_path):
+    """A uv that writes down what it is asked, and makes the interpreter a real one would make."""
+    log = tmp_path / "uv.log"
+    program(
+        tmp_path / "bin" / "uv",
+        f"""
+        if [ "$1" = --version ]; then echo "uv ${{FAKE_UV:-99.0.0}} (here)"; exit; fi
+        echo "$1 $2 compile=${{UV_COMPILE_BYTECODE:-0}} downloads=$UV_PYTHON_DOWNLOADS" >>{log}
+        if [ "$1" = venv ]; then
+          mkdir -p "${{@: -1}}/bin"
+          printf '#!/bin/sh\\n' >"${{@: -1}}/bin/python"
+          chmod +x "${{@: -1}}/bin/python"
+        fi
+        """,
+    )
+
+    def asked() -> list[str]:
+        found = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        return found
+
+    return asked
+
+
+def bootstrap(scratch, tmp_path, **environment):
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    return run(scratch / "scripts" / "bootstrap", folder=scratch, PATH=path, **environment)
+
+
+SYNC = "pip sync compile=1 downloads=never"
+INSTALL = "pip install compile=0 downloads=never"
+
+
+def test_the_environment_is_made_once(scratch, tmp_path, uv):
+    first = bootstrap(scratch, tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert uv() == ["venv --quiet compile=0 downloads=never", SYNC, INSTALL]
+    assert bootstrap(scratch, tmp_path).returncode == 0
+    assert uv() == []
+
+
+def test_a_new_lock_is_installed_into_the_environment_there_is(scratch, tmp_path, uv):
+    bootstrap(scratch, tmp_path)
+    uv()
+    (scratch / "requirements.lock").write_text("another lock\n", encoding="utf-8")
+    assert bootstrap(scratch, tmp_path).returncode == 0
+    assert uv() == [SYNC, INSTALL]
+
+
+def test_a_new_project_file_installs_the_project_only(scratch, tmp_path, uv):
+    bootstrap(scratch, tmp_path)
+    uv()
+    (scratch / "pyproject.toml").write_text("another project\n", encoding="utf-8")
+    assert bootstrap(scratch, tmp_path).returncode == 0
+    assert uv() == [INSTALL]
+
+
+def test_an_environment_that_failed_half_way_is_made_again(scratch, tmp_path, uv):
+    program(scratch / "broken" / "uv", "[ $1 != --version ] || { echo uv 99.0.0; exit; }; exit 9")
+    path = f"{scratch / 'broken'}{os.pathsep}{os.environ['PATH']}"
+    failed = run(scratch / "scripts" / "bootstrap", folder=scratch, PATH=path)
+    assert failed.returncode == 9
+    assert bootstrap(scratch, tmp_path).returncode == 0
+    assert SYNC in uv()
+
+
+def test_without_a_python_the_environment_lacks_something(scratch, tmp_path):
+    tools = tmp_path / "only"
+    tools.mkdir()
+    for name in ("bash", "cat", "cut", "dirname", "env", "head", "sort"):
+        (tools / name).symlink_to(shutil.which(name))
+    ended = run(scratch / "scripts" / "bootstrap", folder=scratch, PATH=str(tools))
+    assert ended.returncode == 4
+    assert ended.stderr == (
+        "bootstrap: no Python 3.11 or newer on PATH; install one (none is downloaded for you)\n"
+    )
+
+
+def test_a_uv_that_is_too_old_is_not_used(scratch, tmp_path, uv):
+    program(
+        tmp_path / "bin" / "python3.11",
+        f"""
+        case "$*" in
+          *print*executable*) echo {tmp_path}/bin/python3.11 ;;
+          *hashlib*) cat >/dev/null; echo digest ;;
+          "-m venv "*) echo "no venv module here" >&2; exit 1 ;;
+        esac
+        """,
+    )
+    ended = bootstrap(scratch, tmp_path, FAKE_UV="0.4.30")
+    assert ended.returncode == 4
+    assert "no uv from 0.9.0 on in PATH; installing it into .tools/uv" in ended.stderr
+    assert "install its venv module (Debian: python3-venv), or uv" in ended.stderr
+    assert uv() == []
+
+
+def test_what_is_not_there_yet_says_so_in_one_sentence(scratch):
+    ended = run(scratch / "scripts/not-yet", "make up", "test bed", folder=scratch)
+    assert ended.returncode == 4
+    assert ended.stdout == ""
+    assert ended.stderr == (
+        "make up: comes with the test bed, which is not part of this version yet.\n"
+    )
+
+
+def test_every_command_of_the_surface_is_listed(scratch):
+    listed = run("make", folder=scratch).stdout
+    targets = re.findall(r"^  make (\w+) +\S", listed, re.MULTILINE)
+    assert set(TARGETS) <= set(targets)
+
+
+def test_the_makefile_calls_a_script_once_it_is_there(scratch):
+    program(scratch / "scripts/bootstrap", "")
+    (scratch / "scripts/up").unlink(missing_ok=True)
+    absent = run("make", "up", folder=scratch)
+    assert "comes with the test bed" in absent.stderr
+    program(scratch / "scripts/up", "echo up and running")
+    assert run("make", "up", folder=scratch).stdout == "up and running\n"
+
+
+def fake_tools(scratch, failing: str = "") -> None:
+    for name in ("ruff", "mypy", "pyright", "lint-imports", "python", "coverage"):
+        ends = "echo the reason; exit 1" if name == failing else "exit 0"
+        program(scratch / ".venv/bin" / name, f'echo "{name} $*" >>calls\n{ends}')
+
+
+def test_check_runs_every_gate_and_is_silent_about_those_that_pass(scratch):
+    fake_tools(scratch)
+    ended = run(scratch / "scripts/check", folder=scratch)
+    assert ended.returncode == 0
+    assert [line.split()[:2] for line in ended.stdout.splitlines()] == [
+        ["ok", name] for name in ("format", "lint", "mypy", "pyright", "floors", "house")
+    ]
+
+
+def test_check_goes_on_after_a_failure_and_names_it_last(scratch):
+    fake_tools(scratch, failing="mypy")
+    ended = run(scratch / "scripts/check", folder=scratch)
+    assert ended.returncode == 1
+    assert "the reason" in ended.stdout
+    assert "ok    house" in ended.stdout
+    assert ended.stdout.endswith("1 gate(s) failed: mypy\n")
+
+
+def test_only_the_whole_suite_is_held_to_the_coverage_gates(scratch):
+    fake_tools(scratch)
+    assert run(scratch / "scripts/test", "tests/plan", folder=scratch).returncode == 0
+    calls = (scratch / "calls").read_text(encoding="utf-8")
+    assert calls == "python -m pytest tests/plan\n"
+
+
+@pytest.mark.parametrize("failing", ["python", "coverage"])
+def test_the_suite_fails_with_its_tests_and_with_its_coverage(scratch, failing):
+    fake_tools(scratch)
+    assert run(scratch / "scripts/test", folder=scratch).returncode == 0
+    fake_tools(scratch, failing=failing)
+    assert run(scratch / "scripts/test", folder=scratch).returncode == 1
+
+
+def ci(scratch, tmp_path, **environment):
+    path = f"{tmp_path / 'ci'}{os.pathsep}{os.environ['PATH']}"
+    return run(scratch / ".ci/run", folder=tmp_path, PATH=path, **environment)
+
+
+def test_ci_runs_the_gates_and_the_tests_and_fails_when_one_of_them_does(scratch, tmp_path):
+    program(tmp_path / "ci/make", 'echo "$1 $CI ${GPUYARD_UPSTREAM:-none}"; [ "$1" != "$BROKEN" ]')
+    ended = ci(scratch, tmp_path)
+    assert ended.returncode == 0
+    assert ended.stdout.splitlines()[:3] == [
+        "environment true none",
+        "check true none",
+        "test true none",
+    ]
+    ended = ci(scratch, tmp_path, BROKEN="check")
+    assert ended.returncode == 1
+    assert "test true none" in ended.stdout
+
+
+def test_ci_uses_the_upstream_files_beside_the_checkout(scratch, tmp_path):
+    program(tmp_path / "ci/make", 'echo "$1 $GPUYARD_UPSTREAM"')
+    beside = tmp_path / "shared" / "upstream"
+    beside.mkdir(parents=True)
+    assert f"test {beside}\n" in ci(scratch, tmp_path).stdout
+    assert "test /given\n" in ci(scratch, tmp_path, GPUYARD_UPSTREAM="/given").stdout

@@ -1,0 +1,69 @@
+"""What a user imports: one explicit list, every name documented, and nothing heavy behind it."""
+
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+from pydantic import BaseModel
+
+import gpuyard
+
+HEAVY = ("pulumi", "pulumi_kubernetes", "pulumi_aws", "pulumi_gcp", "kubernetes", "grpc", "rich")
+
+
+def modules_of(package: str) -> list[ModuleType]:
+    root = importlib.import_module(package)
+    names = [info.name for info in pkgutil.walk_packages(root.__path__, f"{package}.")]
+    return [root, *(importlib.import_module(name) for name in names)]
+
+
+def models() -> list[type[BaseModel]]:
+    found = {
+        value
+        for module in modules_of("gpuyard.spec")
+        for value in vars(module).values()
+        if inspect.isclass(value)
+        and issubclass(value, BaseModel)
+        and value.__module__.startswith("gpuyard.spec")
+    }
+    return sorted(found, key=lambda each: (each.__module__, each.__qualname__))
+
+
+def test_the_export_list_is_all_there_is():
+    public = {
+        name
+        for name, value in vars(gpuyard).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
+    }
+    assert sorted(public - set(gpuyard.__all__)) == [], "export it in __all__ or underline it"
+    assert list(gpuyard.__all__) == sorted(set(gpuyard.__all__))
+
+
+def test_every_exported_name_is_there_and_documented():
+    bare = [
+        name
+        for name in gpuyard.__all__
+        if name != "__version__"
+        and (inspect.isclass(each := getattr(gpuyard, name)) or callable(each))
+        and not inspect.getdoc(each)
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize("model", models(), ids=lambda each: each.__qualname__)
+def test_every_field_of_the_spec_is_described(model):
+    bare = [name for name, field in model.model_fields.items() if not field.description]
+    assert bare == []
+    assert inspect.getdoc(model)
+
+
+def test_importing_the_library_loads_no_engine_no_cluster_client_and_no_terminal():
+    program = "import sys, gpuyard; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert sorted(set(loaded) & set(HEAVY)) == []

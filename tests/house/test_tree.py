@@ -1,0 +1,138 @@
+"""What must not be anywhere in the tree, and what must be somewhere."""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import sizes
+
+TEXT = {
+    "",
+    ".cfg",
+    ".go",
+    ".ini",
+    ".json",
+    ".lock",
+    ".md",
+    ".mod",
+    ".py",
+    ".sh",
+    ".toml",
+    ".txt",
+    ".yaml",
+    ".yml",
+}
+# Put together here, so that this file is not its own finding.
+NOTES = re.compile(r"\b(?:" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX"]) + r")\b")
+INDEX_HOSTS = re.compile(
+    "|".join(
+        re.escape(host)
+        for host in (
+            "pypi" + ".org",
+            "files.python" + "hosted.org",
+            "registry.npm" + "js.org",
+            "registry.yarn" + "pkg.com",
+            "proxy.golang" + ".org",
+            "sum.golang" + ".org",
+            "crates" + ".io",
+            "repo1.maven" + ".org",
+            "deb.debian" + ".org",
+        )
+    )
+)
+# Go's checksum files and the licence text are others' words.
+FOREIGN = {"go.sum", "LICENSE"}
+
+
+def offences(pattern: re.Pattern[str], files: list[Path]) -> list[str]:
+    found = []
+    for path in files:
+        if path.suffix not in TEXT or path.name in FOREIGN or path.name.endswith(".sum"):
+            continue
+        for number, line in enumerate(
+            path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1
+        ):
+            if match := pattern.search(line):
+                found.append(f"{path}:{number} {match[0]}")
+    return found
+
+
+def test_no_note_to_self_is_left_in_the_tree():
+    assert offences(NOTES, sizes.tracked()) == [], "do it, or file an issue"
+
+
+def test_no_package_index_is_named_anywhere():
+    assert offences(INDEX_HOSTS, sizes.tracked()) == [], (
+        "a site uses the index it has configured; docs/decisions/0006-lock-without-an-index.md"
+    )
+
+
+def test_offences_name_file_and_line(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text("x = 1\n# " + "TO" + "DO: later\n", encoding="utf-8")
+    assert offences(NOTES, [path]) == [f"{path}:2 {'TO' + 'DO'}"]
+
+
+def test_the_lock_names_no_index_and_has_a_hash_for_every_package():
+    lock = (sizes.ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert "://" not in lock
+    requirements = lock.replace("\\\n", " ").splitlines()
+    bare = [
+        line.split()[0]
+        for line in requirements
+        if "==" in line and not line.lstrip().startswith("#") and "--hash=sha256:" not in line
+    ]
+    assert bare == []
+
+
+def test_the_lock_has_every_direct_dependency():
+    project = tomllib.loads((sizes.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    wanted = [
+        *project["project"]["dependencies"],
+        *project["dependency-groups"]["dev"],
+        *extras["policy"],
+        *extras["validator"],
+        *extras["sim"],
+    ]
+    names = {re.split(r"[\[<>=! ]", line)[0].lower() for line in wanted}
+    lock = (sizes.ROOT / "requirements.lock").read_text(encoding="utf-8")
+    locked = {
+        line.split("==")[0].split("[")[0].lower() for line in lock.splitlines() if "==" in line
+    }
+    assert sorted(names - locked) == [], "run the `uv pip compile` line of CONTRIBUTING.md"
+
+
+def test_no_cloud_sdk_is_installed_for_those_who_do_not_use_it():
+    lock = (sizes.ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert not re.search(r"^(pulumi-aws|pulumi-gcp|boto3|google-cloud)", lock, re.MULTILINE)
+
+
+@pytest.mark.parametrize("root", ["components", "tests", "scripts", "policies", "testbed"])
+def test_no_top_level_module_hides_one_of_the_standard_library(root):
+    names = {path.stem for path in (sizes.ROOT / root).glob("*") if path.suffix in {"", ".py"}}
+    assert sorted(names & set(sys.stdlib_module_names) - {"__main__"}) == []
+
+
+def test_every_pure_floor_stands_under_the_contract_that_keeps_it_pure():
+    project = tomllib.loads((sizes.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    pure = next(each for each in contracts if each["name"].startswith("the pure floors"))
+    package = sizes.ROOT / "components" / "gpuyard"
+    floors = ("catalogue", "errors", "findings", "plan", "render", "replay", "rules", "spec")
+    present = {
+        f"gpuyard.{name}"
+        for name in floors
+        if (package / f"{name}.py").exists() or (package / name / "__init__.py").exists()
+    }
+    assert sorted(present - set(pure["source_modules"])) == []
+
+
+def test_every_ruff_ignore_says_why():
+    text = (sizes.ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    lint = text[text.index("[tool.ruff.lint]") : text.index("[tool.ruff.lint.pydocstyle]")]
+    bare = [line for line in lint.splitlines() if re.match(r'\s+"[A-Z]+\d*",\s*$', line)]
+    assert bare == []
