@@ -11,6 +11,9 @@ from levels import LEVELS, require_level, upstream
 
 __all__ = ["require_level", "upstream"]
 
+# Our own plugin, by hand: by its entry point it would load before coverage measures anything.
+pytest_plugins = ["gpuyard.testing.plugin"]
+
 HERE = Path(__file__).parent
 
 # Seconds a test may take. A unit test takes the `timeout` of pyproject.toml.
