@@ -1,0 +1,145 @@
+"""The machine rows as tables, one per cloud: made for reading and for comparing with their source.
+
+Columns: gib is memory, gbps the network, nvme and ssd local disk in GB, numa the NUMA nodes seen on
+a real host, usd and spot US dollars an hour; spot is a range where zones differ. A dash is unknown.
+`gpuyard.catalogue.machines` reads them.
+"""
+
+EC2_GPU = """
+# type              gpu      gpus  vcpu   gib  gbps  efa   nvme  numa       usd         spot
+p6-b300.48xlarge    B300        8   192  4096  6400   16  30400     -   142.416  15.98-15.98
+p6-b200.48xlarge    B200        8   192  2048  3200    8  30400     2  113.9328  23.84-24.40
+p5en.48xlarge       H200        8   192  2048  3200   16  30400     -    63.296  14.82-20.78
+p5e.48xlarge        H200        8   192  2048  3200   32  30400     4         -            -
+p5.4xlarge          H100        1    16   256   100    1   3800     -      6.88            -
+p5.48xlarge         H100        8   192  2048  3200   32  30400     2     55.04  16.95-18.73
+p4de.24xlarge       A100-80     8    96  1152   400    4   8000     2   27.4471  14.26-20.13
+p4d.24xlarge        A100-40     8    96  1152   400    4   8000     2   21.9576  10.69-15.73
+p3dn.24xlarge       V100-32     8    96   768   100    1   1800     2    31.212            -
+g7e.2xlarge         RTX6000     1     8    64    50    0   1900     1    3.3631            -
+g7e.4xlarge         RTX6000     1    16   128    50    0   1900     1    3.9982            -
+g7e.8xlarge         RTX6000     1    32   256   100    1   1900     1    5.2682            -
+g7e.12xlarge        RTX6000     2    48   512   400    1   3800     1    8.2861            -
+g7e.24xlarge        RTX6000     4    96  1024   800    2   7600     1   16.5722            -
+g7e.48xlarge        RTX6000     8   192  2048  1600    4  15200     2   33.1443            -
+g7.2xlarge          RTX4500     1     8    32    60    0    440     1      2.52            -
+g7.4xlarge          RTX4500     1    16    64    60    0    875     1    3.0421            -
+g7.8xlarge          RTX4500     1    32   128    80    1    930     1    4.0862            -
+g7.12xlarge         RTX4500     2    48   192   175    1   1900     1    7.1283            -
+g7.24xlarge         RTX4500     4    96   384   350    1   3800     1   14.2566            -
+g7.48xlarge         RTX4500     8   192   768   700    2   7600     2   28.5133            -
+g6e.xlarge          L40S        1     4    32   2.5    0    250     1     1.861  0.878-1.333
+g6e.2xlarge         L40S        1     8    64     5    0    450     1    2.2421            -
+g6e.4xlarge         L40S        1    16   128    20    0    600     1    3.0042            -
+g6e.8xlarge         L40S        1    32   256    25    1    900     1    4.5286            -
+g6e.12xlarge        L40S        4    48   384   100    1   3800     1   10.4926            -
+g6e.16xlarge        L40S        1    64   512    35    1   1900     1    7.5772            -
+g6e.24xlarge        L40S        4    96   768   200    2   3800     1   15.0656            -
+g6e.48xlarge        L40S        8   192  1536   400    4   7600     2   30.1312            -
+g6.xlarge           L4          1     4    16   2.5    0    250     1    0.8048            -
+g6.2xlarge          L4          1     8    32     5    0    450     1    0.9776            -
+g6.4xlarge          L4          1    16    64    10    0    600     1    1.3232            -
+g6.8xlarge          L4          1    32   128    25    1    900     1    2.0144            -
+g6.12xlarge         L4          4    48   192    40    1   3760     1    4.6016            -
+g6.16xlarge         L4          1    64   256    25    1   1880     1    3.3968            -
+g6.24xlarge         L4          4    96   384    50    1   3760     1    6.6752            -
+g6.48xlarge         L4          8   192   768   100    1   7520     2   13.3504            -
+gr6.4xlarge         L4          1    16   128    10    0    600     1    1.5392            -
+gr6.8xlarge         L4          1    32   256    25    1    900     1    2.4464            -
+g6f.large           L4        1/8     2     8   1.5    0    100     1     0.202            -
+g6f.xlarge          L4        1/8     4    16   2.5    0    100     1    0.2375            -
+g6f.2xlarge         L4        1/4     8    32     5    0    200     1     0.475  0.154-0.267
+g6f.4xlarge         L4        1/2    16    64    10    0    450     1      0.95            -
+gr6f.4xlarge        L4        1/2    16   128    10    0    450     1     1.066            -
+g5.xlarge           A10G        1     4    16   2.5    0    250     1     1.006            -
+g5.2xlarge          A10G        1     8    32     5    0    450     1     1.212            -
+g5.4xlarge          A10G        1    16    64    10    0    600     1     1.624            -
+g5.8xlarge          A10G        1    32   128    25    1    900     1     2.448            -
+g5.12xlarge         A10G        4    48   192    40    1   3800     1     5.672            -
+g5.16xlarge         A10G        1    64   256    25    1   1900     1     4.096            -
+g5.24xlarge         A10G        4    96   384    50    1   3800     1     8.144            -
+g5.48xlarge         A10G        8   192   768   100    1   7600     2    16.288            -
+g5g.xlarge          T4G         1     4     8  1.25    0      0     1      0.42            -
+g5g.2xlarge         T4G         1     8    16   2.5    0      0     1     0.556            -
+g5g.4xlarge         T4G         1    16    32     5    0      0     1     0.828            -
+g5g.8xlarge         T4G         1    32    64    12    0      0     1     1.372            -
+g5g.16xlarge        T4G         2    64   128    25    0      0     1     2.744            -
+g5g.metal           T4G         2    64   128    25    0      0     1     2.744            -
+g4dn.xlarge         T4          1     4    16     5    0    125     1     0.526            -
+g4dn.2xlarge        T4          1     8    32    10    0    225     1     0.752            -
+g4dn.4xlarge        T4          1    16    64    20    0    225     1     1.204            -
+g4dn.8xlarge        T4          1    32   128    50    1    900     1     2.176            -
+g4dn.12xlarge       T4          4    48   192    50    1    900     1     3.912            -
+g4dn.16xlarge       T4          1    64   256    50    1    900     2     4.352            -
+g4dn.metal          T4          8    96   384   100    1   1800     2     7.824            -
+p6e-gb200.36xlarge  GB200       4   144   960  3200   17  22500     -         -            -
+"""
+
+EC2_CPU = """
+# type          vcpu  gib  arch     usd     spot
+m7i.large          2    8  amd64  0.1008       -
+m7i.xlarge         4   16  amd64  0.2016       -
+m7i.2xlarge        8   32  amd64  0.4032       -
+m7i.4xlarge       16   64  amd64  0.8064       -
+m7i.8xlarge       32  128  amd64  1.6128       -
+m6i.large          2    8  amd64  0.096        -
+m6i.xlarge         4   16  amd64  0.192        -
+m6i.2xlarge        8   32  amd64  0.384        -
+m6i.4xlarge       16   64  amd64  0.768        -
+m7g.large          2    8  arm64  0.0816       -
+m7g.xlarge         4   16  arm64  0.1632       -
+m7g.2xlarge        8   32  arm64  0.3264       -
+c7i.xlarge         4    8  amd64  0.1785       -
+c7i.2xlarge        8   16  amd64  0.357        -
+c7i.4xlarge       16   32  amd64  0.714        -
+"""
+
+GCE_GPU = """
+# type               gpu      gpus  vcpu   gib  gbps    ssd            accelerator     usd  on-demand    spot
+a2-highgpu-1g        A100-40     1    12    85    24      0      nvidia-tesla-a100   3.673        yes   1.928
+a2-highgpu-2g        A100-40     2    24   170    32      0      nvidia-tesla-a100   7.347        yes   3.856
+a2-highgpu-4g        A100-40     4    48   340    50      0      nvidia-tesla-a100  14.694        yes   7.712
+a2-highgpu-8g        A100-40     8    96   680   100      0      nvidia-tesla-a100  29.387        yes  15.424
+a2-megagpu-16g       A100-40    16    96  1360   100      0      nvidia-tesla-a100  55.740        yes  29.256
+a2-ultragpu-1g       A100-80     1    12   170    24    375       nvidia-a100-80gb   5.069        yes   2.760
+a2-ultragpu-2g       A100-80     2    24   340    32    750       nvidia-a100-80gb  10.138        yes   5.519
+a2-ultragpu-4g       A100-80     4    48   680    50   1500       nvidia-a100-80gb  20.275        yes  11.038
+a2-ultragpu-8g       A100-80     8    96  1360   100   3000       nvidia-a100-80gb  40.550        yes  22.076
+a3-highgpu-1g        H100        1    26   234    25    750       nvidia-h100-80gb  11.061         no   6.326
+a3-highgpu-2g        H100        2    52   468    50   1500       nvidia-h100-80gb  22.123         no  12.652
+a3-highgpu-4g        H100        4   104   936   100   3000       nvidia-h100-80gb  44.245         no  25.305
+a3-highgpu-8g        H100        8   208  1872  1000   6000       nvidia-h100-80gb  88.490        yes  50.610
+a3-edgegpu-8g        H100        8   208  1872   600   6000       nvidia-h100-80gb       -        yes       -
+a3-megagpu-8g        H100        8   208  1872  1800   6000  nvidia-h100-mega-80gb   92.21        yes   50.20
+a3-ultragpu-8g       H200        8   224  2952  3600  12000      nvidia-h200-141gb   86.76         no   47.66
+a4-highgpu-8g        B200        8   224  3968  3600  12000            nvidia-b200       -         no   37.75
+a4x-highgpu-4g       GB200       4   140   884  2000  12000           nvidia-gb200       -         no       -
+a4x-maxgpu-4g-metal  GB300       4   144   960  3600  12000           nvidia-gb300       -         no       -
+g2-standard-4        L4          1     4    16    10      0              nvidia-l4   0.707        yes   0.397
+g2-standard-8        L4          1     8    32    16      0              nvidia-l4   0.854        yes   0.480
+g2-standard-12       L4          1    12    48    16      0              nvidia-l4   1.000        yes   0.562
+g2-standard-16       L4          1    16    64    32      0              nvidia-l4   1.147        yes   0.645
+g2-standard-24       L4          2    24    96    32      0              nvidia-l4   2.001        yes   1.125
+g2-standard-32       L4          1    32   128    32      0              nvidia-l4   1.734        yes   0.975
+g2-standard-48       L4          4    48   192    50      0              nvidia-l4   4.002        yes   2.250
+g2-standard-96       L4          8    96   384   100      0              nvidia-l4   8.003        yes   4.499
+g4-standard-6        RTX6000   1/8     6    22     -      0    nvidia-rtx-pro-6000   0.560        yes   0.224
+g4-standard-12       RTX6000   1/4    12    45     -      0    nvidia-rtx-pro-6000   1.125        yes   0.450
+g4-standard-24       RTX6000   1/2    24    90     -      0    nvidia-rtx-pro-6000   2.250        yes   0.900
+g4-standard-48       RTX6000     1    48   180    50      0    nvidia-rtx-pro-6000   4.500        yes   1.800
+g4-standard-96       RTX6000     2    96   360   100      0    nvidia-rtx-pro-6000   9.000        yes   3.600
+g4-standard-192      RTX6000     4   192   720   200      0    nvidia-rtx-pro-6000  18.000        yes   7.199
+g4-standard-384      RTX6000     8   384  1440   400      0    nvidia-rtx-pro-6000  35.999        yes  14.399
+"""
+
+GCE_CPU = """
+# type          vcpu  gib  arch     usd     spot
+e2-standard-2      2    8  amd64  0.0670  0.0402
+e2-standard-4      4   16  amd64  0.1340  0.0804
+e2-standard-8      8   32  amd64  0.2680  0.1608
+n2-standard-4      4   16  amd64  0.1942  0.0921
+n2-standard-8      8   32  amd64  0.3885  0.1842
+n2-standard-16    16   64  amd64  0.7769  0.3685
+c3-standard-4      4   16  amd64  0.2016  0.0494
+c3-standard-8      8   32  amd64  0.4032  0.0988
+"""

@@ -1,0 +1,196 @@
+"""Machine types: what a cloud sells, what is in it, and what it costs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from gpuyard.catalogue import machine_tables, sources
+from gpuyard.catalogue.gpus import GPUS, Gpu
+from gpuyard.catalogue.sources import Source
+
+
+class Capacity(StrEnum):
+    """How a machine is bought: the rungs of a capacity ladder."""
+
+    RESERVED = "reserved"
+    BLOCK = "block"
+    FLEX_START = "flex-start"
+    SPOT = "spot"
+    ON_DEMAND = "on-demand"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars an hour for one machine, from low to high where zones differ."""
+
+    low: float
+    high: float
+    source: Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """One machine type of one cloud, or a described machine of your own."""
+
+    name: str
+    cloud: str
+    vcpus: int
+    memory_gib: int
+    source: Source
+    gpu: Gpu | None = None
+    gpus: int = 0
+    gpu_fraction: Fraction = Fraction(1)
+    """How much of one physical GPU each of `gpus` is: 1/8 on g6f.large."""
+    arch: str = "amd64"
+    network_gbps: float | None = None
+    efa_interfaces: int = 0
+    nvme_gb: int = 0
+    numa_nodes: int | None = None
+    accelerator: str | None = None
+    """GKE's name of the GPU."""
+    region: str | None = None
+    """Where the prices hold; other regions differ."""
+    on_demand: Price | None = None
+    """List price; None is unknown, never free."""
+    spot: Price | None = None
+    sold: frozenset[Capacity] = frozenset()
+
+    @property
+    def is_gpu_machine(self) -> bool:
+        """True when it carries a GPU, or a part of one."""
+        return self.gpu is not None
+
+
+def _number(cell: str) -> float | None:
+    return None if cell == "-" else float(cell)
+
+
+def _price(cell: str, source: Source) -> Price | None:
+    if cell == "-":
+        return None
+    low, _, high = cell.partition("-")
+    return Price(float(low), float(high or low), source)
+
+
+def _rows(table: str) -> Iterator[list[str]]:
+    return (line.split() for line in table.strip().splitlines() if not line.startswith("#"))
+
+
+def _gpus(cell: str) -> tuple[int, Fraction]:
+    """`8` is eight GPUs; `1/8` is one eighth of a GPU."""
+    share = Fraction(cell)
+    return (int(share), Fraction(1)) if share >= 1 else (1, share)
+
+
+def _ec2_sold(name: str, *, listed: bool) -> frozenset[Capacity]:
+    """Every EC2 GPU type has spot and reservations; the P family has capacity blocks, p3dn excepted."""
+    if not listed:
+        return frozenset({Capacity.BLOCK})
+    sold = {Capacity.ON_DEMAND, Capacity.SPOT, Capacity.RESERVED}
+    if name.startswith("p") and not name.startswith("p3dn"):
+        sold.add(Capacity.BLOCK)
+    return frozenset(sold)
+
+
+def _ec2_gpu_machines() -> Iterator[Machine]:
+    for name, gpu, count, vcpu, gib, gbps, efa, nvme, numa, usd, spot in _rows(machine_tables.EC2_GPU):
+        gpus, fraction = _gpus(count)
+        listed = not name.startswith("p6e")
+        nodes = _number(numa)
+        yield Machine(
+            name=name,
+            cloud="aws",
+            gpu=GPUS[gpu],
+            gpus=gpus,
+            gpu_fraction=fraction,
+            vcpus=int(vcpu),
+            memory_gib=int(gib),
+            arch="arm64" if name.startswith(("g5g.", "p6e")) else "amd64",
+            network_gbps=_number(gbps),
+            efa_interfaces=int(efa),
+            nvme_gb=int(nvme),
+            numa_nodes=None if nodes is None else int(nodes),
+            region="us-east-1",
+            on_demand=_price(usd, sources.EC2_OFFERS),
+            spot=_price(spot, sources.EC2_SPOT),
+            sold=_ec2_sold(name, listed=listed),
+            source=sources.EC2_OFFERS if listed else sources.EC2_NOT_LISTED,
+        )
+
+
+_GCE_RESERVATION_ONLY = ("a4x-",)
+_GCE_FROM_LISTS = ("a3-mega", "a3-ultra", "a3-edge", "a4")
+
+
+def _gce_sold(name: str, *, on_demand: bool, spot: bool) -> frozenset[Capacity]:
+    if name.startswith(_GCE_RESERVATION_ONLY):
+        return frozenset({Capacity.RESERVED})
+    sold = {Capacity.RESERVED, Capacity.FLEX_START}
+    if on_demand:
+        sold.add(Capacity.ON_DEMAND)
+    if spot:
+        sold.add(Capacity.SPOT)
+    return frozenset(sold)
+
+
+def _gce_gpu_machines() -> Iterator[Machine]:
+    for name, gpu, count, vcpu, gib, gbps, ssd, accelerator, usd, sold, spot in _rows(machine_tables.GCE_GPU):
+        gpus, fraction = _gpus(count)
+        origin = sources.GCE_LISTS if name.startswith(_GCE_FROM_LISTS) else sources.GCE_OFFERS
+        yield Machine(
+            name=name,
+            cloud="gcp",
+            gpu=GPUS[gpu],
+            gpus=gpus,
+            gpu_fraction=fraction,
+            vcpus=int(vcpu),
+            memory_gib=int(gib),
+            arch="arm64" if name.startswith("a4x-") else "amd64",
+            network_gbps=_number(gbps),
+            nvme_gb=int(ssd),
+            accelerator=accelerator,
+            region="us-central1",
+            on_demand=_price(usd, origin),
+            spot=_price(spot, origin),
+            sold=_gce_sold(name, on_demand=sold == "yes", spot=spot != "-"),
+            source=origin,
+        )
+
+
+def _cpu_machines(table: str, cloud: str, region: str, source: Source) -> Iterator[Machine]:
+    for name, vcpu, gib, arch, usd, spot in _rows(table):
+        yield Machine(
+            name=name,
+            cloud=cloud,
+            vcpus=int(vcpu),
+            memory_gib=int(gib),
+            arch=arch,
+            region=region,
+            on_demand=_price(usd, source),
+            spot=_price(spot, source),
+            sold=frozenset({Capacity.ON_DEMAND, Capacity.SPOT, Capacity.RESERVED}),
+            source=source,
+        )
+
+
+MACHINES: Mapping[str, Machine] = {
+    machine.name: machine
+    for machine in (
+        *_ec2_gpu_machines(),
+        *_cpu_machines(machine_tables.EC2_CPU, "aws", "us-east-1", sources.EC2_OFFERS),
+        *_gce_gpu_machines(),
+        *_cpu_machines(machine_tables.GCE_CPU, "gcp", "us-central1", sources.GCE_OFFERS),
+    )
+}
+"""By type name. Names do not collide between clouds: EC2 types carry a dot, GCE types do not."""
+
+
+def find_machine(name: str) -> Machine | None:
+    """The machine of that name, letter case aside; None when no catalogued cloud sells it."""
+    return MACHINES.get(name) or MACHINES.get(name.lower())
+
+
+def machine_names(cloud: str | None = None) -> tuple[str, ...]:
+    """Names of one cloud's machines (or of all), in catalogue order."""
+    return tuple(m.name for m in MACHINES.values() if cloud in {None, m.cloud})

@@ -1,0 +1,125 @@
+"""MIG geometry as data: which slices a GPU can be cut into, and where each may sit.
+
+A GPU instance takes a run of memory units from a legal start; runs may not overlap; the compute
+slices of all instances together may not exceed the GPU's; a profile has a maximum; of the instances
+that carry media engines exclusively, one may exist. Counting compute slices alone is wrong: four
+1g.10gb and three 1g.5gb are seven slices, and impossible on an A100-40.
+
+The solver that uses these rows is `gpuyard.plan.mig`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpuyard.catalogue.sources import MIG_GUIDE, MIG_INFERRED, Source
+
+
+@dataclass(frozen=True, slots=True)
+class MigProfile:
+    """One way to cut a slice: `slices` of compute on a run of `units` of memory."""
+
+    name: str
+    slices: int
+    units: int
+    starts: tuple[int, ...]
+    max_count: int
+    media_exclusive: bool = False
+    """Carries media engines that no other instance may then have: at most one of these in all."""
+    variant: bool = False
+    """A media or graphics variant of a base profile; left out of layout counts by default."""
+
+    @property
+    def resource(self) -> str:
+        """The extended resource a node advertises for it under the mixed strategy."""
+        return "nvidia.com/mig-" + self.name.replace("+", ".")
+
+
+@dataclass(frozen=True, slots=True)
+class MigProduct:
+    """How one GPU product can be cut."""
+
+    gpu: str
+    family: str
+    units: int
+    slices: int
+    profiles: tuple[MigProfile, ...]
+    source: Source
+
+    def profile(self, name: str) -> MigProfile | None:
+        """The profile of that name, None when this product has none."""
+        return next((p for p in self.profiles if p.name == name), None)
+
+
+def _eight_units(one: str, double: str, two: str, three: str, four: str, seven: str) -> tuple[MigProfile, ...]:
+    """Eight memory units, seven compute slices: A100, H100, H200, B200 and their kin."""
+    return (
+        MigProfile(one, 1, 1, (0, 1, 2, 3, 4, 5, 6), 7),
+        MigProfile(f"{one}+me", 1, 1, (0, 1, 2, 3, 4, 5, 6), 1, media_exclusive=True, variant=True),
+        MigProfile(double, 1, 2, (0, 2, 4, 6), 4),
+        MigProfile(two, 2, 2, (0, 2, 4), 3),
+        MigProfile(three, 3, 4, (0, 4), 2),
+        MigProfile(four, 4, 4, (0,), 1),
+        MigProfile(seven, 7, 8, (0,), 1),
+    )
+
+
+def _four_units(one: str, two: str, four: str) -> tuple[MigProfile, ...]:
+    """Four memory units, four compute slices: A30."""
+    return (
+        MigProfile(one, 1, 1, (0, 1, 2, 3), 4),
+        MigProfile(f"{one}+me", 1, 1, (0, 1, 2, 3), 1, media_exclusive=True, variant=True),
+        MigProfile(two, 2, 2, (0, 2), 2),
+        MigProfile(f"{two}+me", 2, 2, (0, 2), 1, media_exclusive=True, variant=True),
+        MigProfile(four, 4, 4, (0,), 1),
+    )
+
+
+def _twelve_units(one: str, two: str, four: str) -> tuple[MigProfile, ...]:
+    """Twelve memory units, four compute slices: RTX PRO 6000 Blackwell, with its many variants."""
+    ones, twos = (0, 3, 6, 9), (0, 6)
+    return (
+        MigProfile(one, 1, 3, ones, 4),
+        MigProfile(f"{one}+me", 1, 3, ones, 1, media_exclusive=True, variant=True),
+        MigProfile(f"{one}+gfx", 1, 3, ones, 4, variant=True),
+        MigProfile(f"{one}+me.all", 1, 3, ones, 1, media_exclusive=True, variant=True),
+        MigProfile(f"{one}-me", 1, 3, ones, 4, variant=True),
+        MigProfile(two, 2, 6, twos, 2),
+        MigProfile(f"{two}+gfx", 2, 6, twos, 2, variant=True),
+        MigProfile(f"{two}+me.all", 2, 6, twos, 1, media_exclusive=True, variant=True),
+        MigProfile(f"{two}-me", 2, 6, twos, 2, variant=True),
+        MigProfile(four, 4, 12, (0,), 1),
+        MigProfile(f"{four}+gfx", 4, 12, (0,), 1, variant=True),
+    )
+
+
+# gpu: 1g, 1g of double memory, 2g, 3g, 4g, 7g (memory in GB); placements seen or inferred
+_EIGHT_UNIT_PRODUCTS: tuple[tuple[str, tuple[int, ...], Source], ...] = (
+    ("A100-40", (5, 10, 10, 20, 20, 40), MIG_GUIDE),
+    ("A100-80", (10, 20, 20, 40, 40, 80), MIG_GUIDE),
+    ("H100", (10, 20, 20, 40, 40, 80), MIG_GUIDE),
+    ("H100-94", (12, 24, 24, 47, 47, 94), MIG_GUIDE),
+    ("H100-96", (12, 24, 24, 48, 48, 96), MIG_INFERRED),
+    ("H200", (18, 35, 35, 71, 71, 141), MIG_INFERRED),
+    ("GH200-144", (18, 36, 36, 72, 72, 144), MIG_INFERRED),
+    ("B200", (23, 45, 45, 90, 90, 180), MIG_INFERRED),
+    ("GB200", (23, 47, 47, 93, 93, 186), MIG_INFERRED),
+    ("B300", (34, 67, 67, 135, 135, 269), MIG_INFERRED),
+    ("GB300", (35, 70, 70, 139, 139, 278), MIG_INFERRED),
+)
+
+
+def _eight_unit_product(gpu: str, gb: tuple[int, ...], source: Source) -> MigProduct:
+    slices = (1, 1, 2, 3, 4, 7)
+    names = [f"{s}g.{m}gb" for s, m in zip(slices, gb, strict=True)]
+    return MigProduct(gpu, "F8", 8, 7, _eight_units(*names), source)
+
+
+MIG_PRODUCTS: Mapping[str, MigProduct] = {
+    product.gpu: product
+    for product in (
+        *(_eight_unit_product(*row) for row in _EIGHT_UNIT_PRODUCTS),
+        MigProduct("A30", "F4", 4, 4, _four_units("1g.6gb", "2g.12gb", "4g.24gb"), MIG_GUIDE),
+        MigProduct("RTX6000", "F12", 12, 4, _twelve_units("1g.24gb", "2g.48gb", "4g.96gb"), MIG_GUIDE),
+    )
+}
+"""By the GPU's catalogue name. A GPU that is not here cannot be cut, or its geometry is not known."""

@@ -1,0 +1,59 @@
+"""Where a fact comes from and when it was looked at."""
+
+from dataclasses import dataclass
+from datetime import date
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One origin of facts.
+
+    `verified` is False for figures that were read second-hand, inferred or never seen on hardware;
+    whoever shows such a figure says so.
+    """
+
+    title: str
+    checked_on: date
+    verified: bool = True
+
+
+EC2_OFFERS = Source(
+    "EC2 DescribeInstanceTypes as shipped by moto 5.2.5, prices from karpenter-provider-aws"
+    " zz_generated.pricing_aws.go (us-east-1, generated 2026-07-20)",
+    date(2026, 11, 21),
+)
+EC2_NOT_LISTED = Source(
+    "public announcements; absent from DescribeInstanceTypes data", date(2026, 11, 21), verified=False
+)
+EC2_SPOT = Source(
+    "skypilot-catalog v9 aws/vms.csv, lowest and highest zone of us-east-1 or us-west-2",
+    date(2026, 11, 21),
+)
+GCE_OFFERS = Source(
+    "karpenter-provider-gcp initial-prices.json (us-central1, refreshed 2026-08-03)",
+    date(2026, 11, 21),
+)
+GCE_LISTS = Source(
+    "skypilot-catalog v9 gcp/vms.csv (us-central1 host and GPU rows) and cluster-toolkit v1.95.0",
+    date(2026, 11, 21),
+    verified=False,
+)
+NVIDIA_DEVICES = Source(
+    "NVIDIA supported-device list 595 in amazon-eks-ami, NVML names seen on EC2 hosts"
+    " (ec2instances.info, 2025-12 to 2026-07)",
+    date(2026, 11, 21),
+)
+NVIDIA_DEVICES_UNSEEN = Source(
+    "NVIDIA supported-device list 595; compute capability or memory from public material",
+    date(2026, 11, 21),
+    verified=False,
+)
+MIG_GUIDE = Source(
+    "MIG User Guide v580 and `nvidia-smi mig -lgipp` listings; mig-parted builder_test.go v0.15.0",
+    date(2026, 11, 21),
+)
+MIG_INFERRED = Source(
+    "profile names and counts from mig-parted v0.15.0; placements inferred from the same family",
+    date(2026, 11, 21),
+    verified=False,
+)

@@ -1,0 +1,101 @@
+"""A finding: one thing to know about a stack file, with everything needed to act on it.
+
+Every floor that can say no returns findings instead of raising, so that a user sees all of them at
+once. A finding's path points into the `gpuyard:platform` value of the stack file.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+Path = tuple[str | int, ...]
+
+
+class Severity(StrEnum):
+    """How much a finding matters: refuse stops a plan, warn and note do not."""
+
+    REFUSE = "refuse"
+    WARN = "warn"
+    NOTE = "note"
+
+    @property
+    def rank(self) -> int:
+        """Order for `--fail-on`: a larger rank is worse."""
+        return {"note": 0, "warn": 1, "refuse": 2}[self.value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """The nearest change that removes a finding; with `at`, it can be applied by a program.
+
+    `value` None with a path means: delete what stands at that path.
+    """
+
+    says: str
+    at: Path | None = None
+    value: object = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What is wrong (or worth knowing), where, with the numbers, what is allowed, and what to do."""
+
+    id: str
+    severity: Severity
+    path: Path
+    problem: str
+    given: str = ""
+    allowed: str = ""
+    fix: Fix | None = None
+
+    @property
+    def where(self) -> str:
+        """The path as a reader writes it: `pools[1].sharing.mig`."""
+        return show_path(self.path)
+
+    def __str__(self) -> str:
+        parts = [f"{self.where}: {self.problem}"]
+        if self.given:
+            parts.append(f"given: {self.given}")
+        if self.allowed:
+            parts.append(f"allowed: {self.allowed}")
+        if self.fix is not None:
+            parts.append(f"fix: {self.fix.says}")
+        return "\n  ".join(parts)
+
+
+def show_path(path: Path) -> str:
+    """Write a path the way people and `jq` do; the root is `(platform)`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif text:
+            text += f".{step}"
+        else:
+            text = step
+    return text or "(platform)"
+
+
+def worst(findings: Iterable[Finding]) -> Severity | None:
+    """The gravest severity among findings, None when there are none."""
+    return max((f.severity for f in findings), key=lambda s: s.rank, default=None)
+
+
+def refused(findings: Iterable[Finding]) -> bool:
+    """True when a finding stops the plan."""
+    return any(f.severity is Severity.REFUSE for f in findings)
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Gravest first, then in the order of the file; ties keep their order."""
+    return sorted(findings, key=lambda f: (-f.severity.rank, _sort_key(f.path), f.id))
+
+
+def _sort_key(path: Path) -> tuple[tuple[int, int, str], ...]:
+    return tuple((0, s, "") if isinstance(s, int) else (1, 0, s) for s in path)
+
+
+def show(findings: Sequence[Finding]) -> str:
+    """All findings as plain text, for messages that have no screen of their own."""
+    return "\n".join(f"{f.severity.value} {f.id} {f}" for f in in_order(findings))

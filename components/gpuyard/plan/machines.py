@@ -1,0 +1,171 @@
+"""Which machine a pool is made of, looked up or described, and whether it can be had like that."""
+
+from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
+from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine, machine_names
+from gpuyard.catalogue.sources import Source
+from gpuyard.findings import Finding, Fix, Path, Severity
+from gpuyard.plan.refusals import refuse
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import MachineShape, Pool, System
+from gpuyard.spec.problems import nearest
+
+_SHOWN_NAMES = 6
+
+
+def choose_machines(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[tuple[Machine, ...], list[Finding]]:
+    """The machines of a pool, preferred first; none when a finding refuses."""
+    if isinstance(pool.machine, MachineShape):
+        return _described(pool.machine, spec.cloud, (*path, "machine"))
+    found: list[Machine] = []
+    findings: list[Finding] = []
+    listed = not isinstance(pool.machine, str)
+    for index, name in enumerate(pool.machines):
+        where = (*path, "machine", index) if listed else (*path, "machine")
+        machine, problems = _sold_here(name, spec.cloud, where)
+        findings += problems
+        if machine is None:
+            continue
+        if not machine.is_gpu_machine:
+            findings.append(_no_gpu(machine, where))
+            continue
+        found.append(machine)
+    findings += _unlike(found, (*path, "machine"))
+    return ((), findings) if findings else (tuple(found), [])
+
+
+def choose_system_machine(spec: PlatformSpec, system: System) -> tuple[Machine | None, list[Finding]]:
+    """The machine of the system nodes."""
+    return _sold_here(system.machine, spec.cloud, ("system", "machine"))
+
+
+def _described(shape: MachineShape, cloud: Cloud, path: Path) -> tuple[tuple[Machine, ...], list[Finding]]:
+    gpu = find_gpu(shape.gpu)
+    if gpu is None:
+        near = nearest(shape.gpu, gpu_spellings())
+        return (), [
+            refuse(
+                "pool.gpu_unknown",
+                (*path, "gpu"),
+                "no GPU of that name in the catalogue",
+                given=shape.gpu,
+                allowed=", ".join(gpu_spellings()),
+                fix=Fix(says=f"write {near}", at=(*path, "gpu"), value=near) if near else None,
+            )
+        ]
+    if cloud in {Cloud.AWS, Cloud.GCP}:
+        return (), [
+            refuse(
+                "pool.machine_described",
+                path,
+                f"{cloud.value} sells machine types; a described machine is for clusters of your own",
+                allowed="a machine type",
+                fix=_type_with(gpu.name, shape.gpus, cloud, path),
+            )
+        ]
+    machine = Machine(
+        name=f"{gpu.name}x{shape.gpus}".lower(),
+        cloud=cloud.value,
+        vcpus=shape.cpu,
+        memory_gib=shape.memory_gib,
+        gpu=gpu,
+        gpus=shape.gpus,
+        source=Source("described in the stack file", gpu.source.checked_on),
+    )
+    return (machine,), []
+
+
+def _type_with(gpu: str, gpus: int, cloud: Cloud, path: Path) -> Fix | None:
+    """A machine type of this cloud with the described GPUs, when it sells one."""
+    for machine in MACHINES.values():
+        if machine.cloud == cloud.value and machine.gpu and (machine.gpu.name, machine.gpus) == (gpu, gpus):
+            return Fix(says=f"write {machine.name}", at=path, value=machine.name)
+    return None
+
+
+def _sold_here(name: str, cloud: Cloud, path: Path) -> tuple[Machine | None, list[Finding]]:
+    """A catalogued machine that this cloud sells."""
+    seller = cloud.value if cloud in {Cloud.AWS, Cloud.GCP} else None
+    names = machine_names(seller)
+    machine = find_machine(name)
+    if machine is not None and seller in {None, machine.cloud}:
+        return machine, []
+    near = nearest(name, names)
+    shown = ", ".join(([near] if near else []) + [n for n in names if n != near][:_SHOWN_NAMES])
+    problem = "no such machine in the catalogue" if machine is None else f"{machine.cloud} sells it, {cloud.value} does not"
+    return None, [
+        refuse(
+            "pool.machine_unknown" if machine is None else "pool.machine_cloud",
+            path,
+            problem,
+            given=name,
+            allowed=f"{shown}, … ({len(names)} in the catalogue)",
+            fix=Fix(says=f"write {near}", at=path, value=near) if near else None,
+        )
+    ]
+
+
+def _no_gpu(machine: Machine, path: Path) -> Finding:
+    return refuse(
+        "pool.no_gpu",
+        path,
+        "this machine has no GPU",
+        given=machine.name,
+        allowed="a GPU machine; machines without belong to `system`",
+    )
+
+
+def _unlike(machines: list[Machine], path: Path) -> list[Finding]:
+    """Machines of one pool must be alike: same GPU, as many, same architecture."""
+    kinds = {(m.gpu.name if m.gpu else "", m.gpus, m.gpu_fraction, m.arch): m for m in machines}
+    if len(kinds) <= 1:
+        return []
+    first = machines[0]
+    given = ", ".join(f"{m.name} ({m.gpus} × {m.gpu.name if m.gpu else '-'}, {m.arch})" for m in machines)
+    return [
+        refuse(
+            "pool.machines_unlike",
+            path,
+            "the machines of one pool must have the same GPUs, as many, and the same architecture",
+            given=given,
+            allowed=f"machines like {first.name}",
+            fix=Fix(says="make a pool of each kind", at=path, value=first.name),
+        )
+    ]
+
+
+def check_ladder(spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], path: Path) -> list[Finding]:
+    """Every rung can be bought for these machines, and reservations fit into the pool."""
+    findings: list[Finding] = []
+    if spec.cloud in {Cloud.AWS, Cloud.GCP}:
+        for index, rung in enumerate(pool.capacity):
+            lacking = [m for m in machines if rung.mode not in m.sold]
+            if lacking:
+                findings.append(_not_sold(rung.mode, lacking, (*path, "capacity", index)))
+    held = sum(r.nodes or 0 for r in pool.capacity if r.reservation)
+    if held > pool.nodes.high:
+        findings.append(
+            refuse(
+                "capacity.over_nodes",
+                (*path, "nodes"),
+                f"reservations hold {held} nodes, the pool may have {pool.nodes.high}: the rest is paid and never used",
+                given=str(pool.nodes),
+                allowed=f"at least {held} nodes at most",
+                fix=Fix(says=f"write {pool.nodes.low}..{held}", at=(*path, "nodes"), value=f"{pool.nodes.low}..{held}"),
+            )
+        )
+    return findings
+
+
+def _not_sold(mode: Capacity, machines: list[Machine], path: Path) -> Finding:
+    sold = set.intersection(*(set(m.sold) for m in machines))
+    names = [c.value for c in Capacity if c in sold]
+    plain = next((n for n in names if n not in {"reserved", "block"}), None)
+    return Finding(
+        id="capacity.not_sold",
+        severity=Severity.REFUSE,
+        path=path,
+        problem=f"{machines[0].name} is not sold as {mode.value} ({machines[0].source.title.partition(' as ')[0]})",
+        given=mode.value,
+        allowed=", ".join(names),
+        fix=Fix(says=f"write {plain}", at=path, value=plain) if plain else None,
+    )

@@ -1,0 +1,184 @@
+"""Which MIG layouts are legal, by placement: the exact answer, not a sum of slices.
+
+A GPU has at most twelve memory units and a layout at most a dozen slices, so a search over starts with
+bit masks is exact and takes microseconds.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gpuyard.catalogue.mig import MigProduct, MigProfile
+from gpuyard.plan.records import Slice
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutCounts:
+    """How many non-empty layouts a product has."""
+
+    placements: int
+    multisets: int
+    maximal_multisets: int
+    maximal_placements: int
+
+
+def place(product: MigProduct, counts: Mapping[str, int]) -> tuple[Slice, ...] | None:
+    """Where every slice of this layout can sit, None when no arrangement exists.
+
+    Unknown profiles make a layout impossible; ask `why_not` for the reason.
+    """
+    wanted: list[MigProfile] = []
+    for name, count in counts.items():
+        profile = product.profile(name)
+        if profile is None or count > profile.max_count:
+            return None
+        wanted += [profile] * count
+    if _over_budget(product, wanted):
+        return None
+    # widest first: the few places of a wide slice are tried before narrow ones take them
+    wanted.sort(key=lambda p: (-p.units, -p.slices, p.name))
+    spots = _arrange(tuple(wanted), 0)
+    if spots is None:
+        return None
+    found = (Slice(p.name, s, p.units) for p, s in zip(wanted, spots, strict=True))
+    return tuple(sorted(found, key=lambda s: s.start))
+
+
+def _over_budget(product: MigProduct, profiles: list[MigProfile]) -> bool:
+    return sum(p.slices for p in profiles) > product.slices or sum(p.media_exclusive for p in profiles) > 1
+
+
+def _arrange(profiles: tuple[MigProfile, ...], taken: int) -> tuple[int, ...] | None:
+    if not profiles:
+        return ()
+    for start in profiles[0].starts:
+        mask = _mask(profiles[0], start)
+        if not taken & mask and (rest := _arrange(profiles[1:], taken | mask)) is not None:
+            return (start, *rest)
+    return None
+
+
+def _mask(profile: MigProfile, start: int) -> int:
+    return ((1 << profile.units) - 1) << start
+
+
+def why_not(product: MigProduct, counts: Mapping[str, int]) -> str:
+    """The first reason why a layout is impossible, with its numbers; "" when it is possible."""
+    if unknown := [name for name in counts if product.profile(name) is None]:
+        return f"{product.gpu} has no profile {', '.join(unknown)}"
+    profiles = {p.name: p for p in product.profiles if p.name in counts}
+    for name, count in counts.items():
+        if count > profiles[name].max_count:
+            return f"at most {profiles[name].max_count} × {name} fit on one {product.gpu}"
+    wanted = [profiles[name] for name, count in counts.items() for _ in range(count)]
+    slices, units = sum(p.slices for p in wanted), sum(p.units for p in wanted)
+    if slices > product.slices:
+        return f"{slices} compute slices of {product.slices}"
+    if units > product.units:
+        return f"{units} memory units of {product.units} (compute slices alone, {slices} of {product.slices}, would fit)"
+    if sum(p.media_exclusive for p in wanted) > 1:
+        return "two slices that each want the media engines for themselves"
+    if place(product, counts) is None:
+        starts = "; ".join(f"{p.name} only at {_starts(p)}" for p in dict.fromkeys(wanted) if p.units > 1)
+        return f"the slices fit by number, but not by place: {starts}"
+    return ""
+
+
+def _starts(profile: MigProfile) -> str:
+    return ", ".join(str(s) for s in profile.starts)
+
+
+def nearest_layout(product: MigProduct, counts: Mapping[str, int]) -> dict[str, int]:
+    """The legal, non-empty layout with the fewest slices added or removed.
+
+    Among equally near ones: the one that keeps most of what was asked for, then most memory used.
+    """
+    with_variants = any(p.variant and p.name in counts for p in product.profiles)
+    options = multisets(product, variants=with_variants)
+
+    def distance(option: Mapping[str, int]) -> tuple[int, int, int, str]:
+        names = {*option, *counts}
+        changed = sum(abs(option.get(n, 0) - counts.get(n, 0)) for n in names)
+        kept = sum(min(option.get(n, 0), counts.get(n, 0)) for n in names)
+        used = sum(p.units * option.get(p.name, 0) for p in product.profiles)
+        return (changed, -kept, -used, str(sorted(option.items())))
+
+    best = min(options, key=distance)
+    return {p.name: best[p.name] for p in product.profiles if p.name in best}
+
+
+@lru_cache(maxsize=64)
+def multisets(product: MigProduct, *, variants: bool = False) -> tuple[Mapping[str, int], ...]:
+    """Every legal non-empty layout as counts by profile."""
+    found = {tuple(sorted(_counts(layout).items())): None for layout in _placements(product, variants=variants)}
+    return tuple(dict(key) for key in found)
+
+
+def count_layouts(product: MigProduct, *, variants: bool = False, without: frozenset[str] = frozenset()) -> LayoutCounts:
+    """Numbers of legal layouts; `without` leaves profiles out, as if the driver did not offer them."""
+    reduced = MigProduct(
+        product.gpu,
+        product.family,
+        product.units,
+        product.slices,
+        tuple(p for p in product.profiles if p.name not in without),
+        product.source,
+    )
+    profiles = _offered(reduced, variants=variants)
+    layouts = list(_placements(reduced, variants=variants))
+    sets = multisets(reduced, variants=variants)
+    legal = {tuple(sorted(s.items())) for s in sets}
+    return LayoutCounts(
+        placements=len(layouts),
+        multisets=len(sets),
+        maximal_multisets=sum(_is_maximal_multiset(s, profiles, legal) for s in sets),
+        maximal_placements=sum(_is_maximal_placement(reduced, layout, profiles) for layout in layouts),
+    )
+
+
+def _offered(product: MigProduct, *, variants: bool) -> tuple[MigProfile, ...]:
+    return tuple(p for p in product.profiles if variants or not p.variant)
+
+
+def _placements(product: MigProduct, *, variants: bool) -> Iterator[tuple[tuple[MigProfile, int], ...]]:
+    """Every legal non-empty set of (profile, start)."""
+    spots = [(p, s) for p in _offered(product, variants=variants) for s in p.starts]
+
+    def extend(chosen: tuple[tuple[MigProfile, int], ...], first: int, taken: int) -> Iterator[tuple[tuple[MigProfile, int], ...]]:
+        for index in range(first, len(spots)):
+            profile, start = spots[index]
+            if taken & _mask(profile, start) or not _may_add(product, chosen, profile):
+                continue
+            layout = (*chosen, spots[index])
+            yield layout
+            yield from extend(layout, index + 1, taken | _mask(profile, start))
+
+    yield from extend((), 0, 0)
+
+
+def _may_add(product: MigProduct, chosen: tuple[tuple[MigProfile, int], ...], profile: MigProfile) -> bool:
+    profiles = [p for p, _ in chosen]
+    return profiles.count(profile) < profile.max_count and not _over_budget(product, [*profiles, profile])
+
+
+def _counts(layout: tuple[tuple[MigProfile, int], ...]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for profile, _ in layout:
+        counts[profile.name] = counts.get(profile.name, 0) + 1
+    return counts
+
+
+def _is_maximal_multiset(
+    counts: Mapping[str, int], profiles: tuple[MigProfile, ...], legal: set[tuple[tuple[str, int], ...]]
+) -> bool:
+    more = ({**counts, p.name: counts.get(p.name, 0) + 1} for p in profiles)
+    return not any(tuple(sorted(m.items())) in legal for m in more)
+
+
+def _is_maximal_placement(
+    product: MigProduct, layout: tuple[tuple[MigProfile, int], ...], profiles: tuple[MigProfile, ...]
+) -> bool:
+    taken = sum(_mask(p, s) for p, s in layout)
+    return not any(
+        not taken & _mask(p, s) and _may_add(product, layout, p) for p in profiles for s in p.starts
+    )

@@ -1,0 +1,52 @@
+"""Every string that two parts of a platform must agree on, once.
+
+Labels, taints, resource names, namespaces and object names are made here and nowhere else.
+"""
+
+POOL_LABEL = "gpuyard.dev/pool"
+"""On every node of a pool; flavors select by it."""
+PLATFORM_LABEL = "gpuyard.dev/platform"
+"""On every object a platform owns; nothing without it is ever touched."""
+TEAM_LABEL = "gpuyard.dev/team"
+"""On the namespace of a team; its queue admits only from there."""
+SYSTEM_POOL = "system"
+
+OUR_DOMAIN = "gpuyard.dev"
+RESERVED_LABEL_DOMAINS = (OUR_DOMAIN, "kubernetes.io", "k8s.io", "nvidia.com", "karpenter.sh")
+
+GPU = "nvidia.com/gpu"
+GPU_SHARED = "nvidia.com/gpu.shared"
+GPU_TAINT_VALUE = "present"
+"""The value GKE puts on its own GPU nodes; the device plugin and the operator tolerate the key."""
+
+MIG_CONFIG_LABEL = "nvidia.com/mig.config"
+PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
+INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+ZONE_LABEL = "topology.kubernetes.io/zone"
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+ARCH_LABEL = "kubernetes.io/arch"
+OS_LABEL = "kubernetes.io/os"
+POD_SECURITY_LABEL = "pod-security.kubernetes.io/enforce"
+MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
+
+GPU_OPERATOR_NAMESPACE = "gpu-operator"
+KUEUE_NAMESPACE = "kueue-system"
+SYSTEM_NAMESPACE = "gpuyard-system"
+MIG_CONFIGMAP = "gpuyard-mig-parted"
+PLUGIN_CONFIGMAP = "gpuyard-device-plugin"
+PLATFORM_CONFIGMAP = "gpuyard-platform"
+CLUSTER_POLICY = "cluster-policy"
+"""The operator accepts one ClusterPolicy, of this name."""
+
+LOCAL_QUEUE = "default"
+"""Kueue gives jobs without a queue label to the namespace's LocalQueue of this name."""
+
+
+def shared(resource: str) -> str:
+    """What the device plugin advertises for a time-sliced or MPS-shared resource (renameByDefault)."""
+    return f"{resource}.shared"
+
+
+def node_name(pool: str, index: int) -> str:
+    """Simulated nodes: the pool and a number that keeps its width up to a thousand nodes."""
+    return f"{pool}-{index:03d}"

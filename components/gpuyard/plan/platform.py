@@ -1,0 +1,104 @@
+"""The plan of a whole platform. Start here to see what a spec means."""
+
+from gpuyard.catalogue.software import KUBERNETES_MINORS
+from gpuyard.errors import PlanRefused
+from gpuyard.findings import Finding, Fix, refused, show
+from gpuyard.plan.bill import check_budgets, plan_bill
+from gpuyard.plan.late import Late
+from gpuyard.plan.machines import choose_system_machine
+from gpuyard.plan.pools import Pools, plan_pools
+from gpuyard.plan.queueing import plan_queueing
+from gpuyard.plan.quotas import plan_quotas
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.plan.refusals import note, refuse
+from gpuyard.plan.shapes import plan_shapes
+from gpuyard.plan.teams import plan_teams
+from gpuyard.spec.platform import Cloud, PlatformSpec
+
+
+def plan(spec: PlatformSpec) -> tuple[PlatformPlan | None, list[Finding]]:
+    """Derive the platform, with everything there is to say about it; None exactly when a finding refuses."""
+    findings = _check_platform(spec)
+    system, problems = choose_system_machine(spec, spec.system) if spec.system else (None, [])
+    findings += problems
+    pools, problems = plan_pools(spec)
+    findings += problems
+    shapes, problems = plan_shapes(spec, pools)
+    findings += problems
+    quotas, spare, problems = plan_quotas(spec, pools)
+    findings += problems
+    sound = _sound(pools)
+    bill = plan_bill(spec, list(sound.values()), system)
+    teams, problems = plan_teams(spec, sound, quotas, bill)
+    findings += problems
+    findings += check_budgets(spec, bill, {i: t.guarantee_usd_per_month for i, t in enumerate(teams)})
+    if refused(findings):
+        return None, findings
+    return PlatformPlan(
+        name=spec.name,
+        cloud=spec.cloud.value,
+        kubernetes=spec.kubernetes,
+        spec=spec,
+        cluster_name=spec.name if spec.cloud is Cloud.SIMULATED else Late("cluster.name"),
+        system=next((line for line in bill.lines if line.pool == "system"), None),
+        pools=tuple(sound.values()),
+        teams=tuple(teams),
+        queueing=plan_queueing(spec, list(sound.values()), spare),
+        shapes=tuple(shapes),
+        bill=bill,
+        validation=_validation(spec),
+    ), findings
+
+
+def planned(spec: PlatformSpec) -> PlatformPlan:
+    """The plan, or PlanRefused with every finding."""
+    found, findings = plan(spec)
+    if found is None:
+        raise PlanRefused(f"the platform {spec.name} is refused:\n{show(findings)}")
+    return found
+
+
+def _sound(pools: Pools) -> dict[str, PoolPlan]:
+    return {name: pool for name, pool in pools.items() if pool is not None}
+
+
+def _check_platform(spec: PlatformSpec) -> list[Finding]:
+    findings: list[Finding] = []
+    if spec.kubernetes not in KUBERNETES_MINORS:
+        newest = KUBERNETES_MINORS[-1]
+        findings.append(
+            refuse(
+                "kubernetes.unsupported",
+                ("kubernetes",),
+                "not a Kubernetes minor that every pinned component supports",
+                given=spec.kubernetes,
+                allowed=", ".join(f'"{v}"' for v in KUBERNETES_MINORS),
+                fix=Fix(says=f'write "{newest}"', at=("kubernetes",), value=newest),
+            )
+        )
+    if spec.system is None and spec.cloud in {Cloud.AWS, Cloud.GCP}:
+        machine = "m7i.xlarge" if spec.cloud is Cloud.AWS else "e2-standard-4"
+        findings.append(
+            refuse(
+                "system.missing",
+                ("system",),
+                f"on {spec.cloud.value} no node exists before the pools; controllers need nodes without GPUs",
+                allowed="system: {machine: TYPE, nodes: 2..3}",
+                fix=Fix(
+                    says=f"add system: {{machine: {machine}, nodes: 2..3}}",
+                    at=("system",),
+                    value={"machine": machine, "nodes": "2..3"},
+                ),
+            )
+        )
+    if spec.validation is not None:
+        findings.append(note("validation.deferred", ("validation",), _validation(spec)))
+    return findings
+
+
+def _validation(spec: PlatformSpec) -> str:
+    if spec.validation is None:
+        return "not asked for"
+    asked = f"{spec.validation.profile.value} check{', required' if spec.validation.required else ''}"
+    return f"{asked}: deferred, this release has no hardware check, so no pool counts as checked"
+

@@ -1,0 +1,89 @@
+"""Flavors, resource groups and cohorts, as Kueue counts them.
+
+Kueue's rules: a resource stands in one resource group of a queue, every flavor of a group lists exactly
+the group's resources, a flavor stands in one group, and a group has at most 64 flavors. So the groups are
+the connected parts of "pool advertises resource", and nothing else is possible.
+"""
+
+from gpuyard.findings import Finding
+from gpuyard.plan.quotas import Amounts
+from gpuyard.plan.records import CohortPlan, FlavorPlan, PoolPlan, QueueingPlan, Quota, ResourceGroup
+from gpuyard.plan.names import POOL_LABEL
+from gpuyard.plan.refusals import refuse
+from gpuyard.spec.platform import PlatformSpec
+
+MAX_FLAVORS = 64
+"""Flavors in one resource group (Kueue v1beta2 CRD)."""
+
+
+def plan_flavor(pool: PoolPlan) -> FlavorPlan:
+    """The flavor of a pool: its label picks the nodes, its taints are tolerated for admitted pods."""
+    return FlavorPlan(pool.stable_name, {POOL_LABEL: pool.stable_name}, pool.taints)
+
+
+def resource_groups(pools: list[PoolPlan]) -> tuple[ResourceGroup, ...]:
+    """Connected parts of pools and their resources, in the order of the pools."""
+    groups: list[tuple[list[PoolPlan], list[str]]] = []
+    for pool in pools:
+        names = [a.resource for a in pool.advertised]
+        touching = [g for g in groups if set(g[1]) & set(names)]
+        merged_pools = [p for g in touching for p in g[0]] + [pool]
+        merged_names = list(dict.fromkeys([r for g in touching for r in g[1]] + names))
+        first = next((i for i, g in enumerate(groups) if g in touching), len(groups))
+        groups = [g for g in groups if g not in touching]
+        groups.insert(first, (merged_pools, merged_names))
+    order = {p.name: i for i, p in enumerate(pools)}
+    return tuple(
+        ResourceGroup(
+            tuple(sorted(names, key=_resource_order)),
+            tuple(p.stable_name for p in sorted(members, key=lambda p: order[p.name])),
+        )
+        for members, names in groups
+    )
+
+
+def _resource_order(name: str) -> tuple[int, str]:
+    return (len(name), name)
+
+
+def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], spare: Amounts) -> QueueingPlan:
+    """The cohort tree with what no team is guaranteed, and a flavor for every pool."""
+    left = {key: amount for key, amount in spare.items() if amount > 0}
+    with_spare = [p for p in pools if any(name == p.name for name, _ in left)]
+    chunks = [with_spare[i : i + MAX_FLAVORS] for i in range(0, len(with_spare), MAX_FLAVORS)] or [[]]
+    cohorts = tuple(
+        CohortPlan(
+            name=spec.name if index == 0 else f"{spec.name}-unassigned-{index}",
+            parent=None if index == 0 else spec.name,
+            resource_groups=resource_groups(chunk),
+            quotas=tuple(
+                Quota(pool=p.name, resource=a.resource, nominal=left[p.name, a.resource], borrow=0, lend=None)
+                for p in chunk
+                for a in p.advertised
+                if (p.name, a.resource) in left
+            ),
+        )
+        for index, chunk in enumerate(chunks)
+    )
+    return QueueingPlan(
+        cohorts=cohorts,
+        flavors=tuple(plan_flavor(p) for p in pools),
+        preemption=spec.queueing.preemption.value,
+        fair_sharing=spec.queueing.fair_sharing,
+    )
+
+
+def check_flavors(groups: tuple[ResourceGroup, ...], team: str, index: int) -> list[Finding]:
+    """Kueue refuses a queue with more than 64 flavors in a group: say so before it does."""
+    return [
+        refuse(
+            "queue.flavors",
+            ("teams", index, "guarantee"),
+            f"team {team} uses {len(group.flavors)} pools that advertise {', '.join(group.resources)};"
+            f" a Kueue queue tries at most {MAX_FLAVORS} for one resource",
+            given=f"{len(group.flavors)} pools",
+            allowed=f"at most {MAX_FLAVORS}",
+        )
+        for group in groups
+        if len(group.flavors) > MAX_FLAVORS
+    ]

@@ -1,0 +1,250 @@
+"""What a plan says: frozen records of plain values. Everything above renders or registers these."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from fractions import Fraction
+from typing import TypeVar
+
+from gpuyard.catalogue.machines import Machine
+from gpuyard.plan.late import Late
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.values import Range
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """Keeps pods off a node unless they tolerate it."""
+
+    key: str
+    value: str
+    effect: str = "NoSchedule"
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}:{self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """One MIG instance on a GPU: profile and the memory unit it starts at."""
+
+    profile: str
+    start: int
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class GpuLayout:
+    """How the GPUs of these indexes are cut, and where the driver will put each slice."""
+
+    gpus: tuple[int, ...]
+    counts: Mapping[str, int]
+    placement: tuple[Slice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Advertised:
+    """One extended resource of a node: its name, how many, and what one of them is."""
+
+    resource: str
+    per_node: int
+    unit: str
+    """What a stack file calls it after the pool: "" for whole GPUs, `3g.20gb`, `shared`, `1g.5gb.shared`."""
+    gpu_share: Fraction
+    """How much of one GPU one of them is, by compute slices or replicas."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolPlan:
+    """Everything derived from one pool."""
+
+    name: str
+    stable_name: str
+    machine: Machine
+    machines: tuple[str, ...]
+    nodes: Range
+    start_nodes: int
+    """Nodes that are there from the beginning: the floor, or all of them when nothing scales."""
+    scaling: str
+    capacity: tuple[str, ...]
+    """The ladder in words, best first."""
+    zones: tuple[str, ...]
+    sharing: str
+    """none, mig, time-slicing, mps or mig+time-slicing."""
+    mig_strategy: str
+    """none or mixed; per pool, through the device plugin's configuration."""
+    replicas: int
+    layouts: tuple[GpuLayout, ...]
+    mig_config: str | None
+    """Name of the mig-parted configuration, None when GPUs are not cut."""
+    plugin_config: str
+    """Name of the device-plugin configuration."""
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    advertised: tuple[Advertised, ...]
+
+    @property
+    def gpus_per_node(self) -> int:
+        """Physical GPUs in one node."""
+        return self.machine.gpus
+
+    def unit(self, name: str) -> Advertised | None:
+        """The advertised resource a stack file calls by this unit, None when nodes have no such."""
+        return next((a for a in self.advertised if a.unit == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """One team's quota of one resource in one pool."""
+
+    pool: str
+    resource: str
+    nominal: int
+    borrow: int
+    lend: int | None
+    """None: all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceGroup:
+    """Resources that Kueue counts together, and the flavors it tries for them, in order."""
+
+    resources: tuple[str, ...]
+    flavors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamPlan:
+    """Everything derived from one team."""
+
+    name: str
+    namespace: str
+    cluster_queue: str
+    local_queue: str
+    groups: tuple[str, ...]
+    isolation: str
+    weight: float
+    quotas: tuple[Quota, ...]
+    resource_groups: tuple[ResourceGroup, ...]
+    hard: Mapping[str, int]
+    """The namespace's ResourceQuota: guarantee and borrowing together, by resource."""
+    guarantee_usd_per_month: float | None
+    """The guarantees at full use, at list price; None when a price is unknown."""
+    budget_usd_per_month: float | None
+
+    def quota(self, pool: str, resource: str) -> Quota | None:
+        """The team's quota of a resource in a pool."""
+        return next((q for q in self.quotas if q.pool == pool and q.resource == resource), None)
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorPlan:
+    """A kind of node a queue can hand out: one pool."""
+
+    name: str
+    node_labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CohortPlan:
+    """Queues that lend to each other, and what belongs to all of them: capacity no team is guaranteed."""
+
+    name: str
+    parent: str | None
+    resource_groups: tuple[ResourceGroup, ...]
+    quotas: tuple[Quota, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueingPlan:
+    """What every queue has in common."""
+
+    cohorts: tuple[CohortPlan, ...]
+    """The root first; children hold unassigned capacity of pools beyond what one cohort can list."""
+    flavors: tuple[FlavorPlan, ...]
+    preemption: str
+    fair_sharing: bool
+
+    @property
+    def unassigned(self) -> tuple[Quota, ...]:
+        """Capacity that no team is guaranteed; every team may borrow it within its limits."""
+        return tuple(q for c in self.cohorts for q in c.quotas)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapePlan:
+    """Where a shape can start, and how many nodes that takes."""
+
+    name: str
+    pool: str
+    resource: str
+    per_node: int
+    nodes: int
+    from_zero: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BillLine:
+    """What one pool costs an hour. None is unknown, never nothing."""
+
+    pool: str
+    machine: str
+    nodes: Range
+    usd_per_node: float | None
+    floor_usd: float | None
+    worst_usd: float | None
+    basis: str
+    """Where the price comes from and of what day."""
+    checked_on: date
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """The hourly cost of the platform: sums of what is known, and what is not."""
+
+    lines: tuple[BillLine, ...]
+    floor_usd: float
+    worst_usd: float
+    unknown: tuple[str, ...]
+    """Pools whose price is unknown: they are not in the sums."""
+    simulated: bool
+    """True when nothing is billed: the figures are what the same machines cost on their cloud."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlatformPlan:
+    """The derived platform."""
+
+    name: str
+    cloud: str
+    kubernetes: str
+    spec: PlatformSpec = field(repr=False)
+    cluster_name: str | Late
+    system: BillLine | None
+    pools: tuple[PoolPlan, ...]
+    teams: tuple[TeamPlan, ...]
+    queueing: QueueingPlan
+    shapes: tuple[ShapePlan, ...]
+    bill: Bill
+    validation: str
+    """What becomes of the hardware check."""
+
+    def pool(self, name: str) -> PoolPlan:
+        """The pool of that name; KeyError names those there are."""
+        return _named(self.pools, name)
+
+    def team(self, name: str) -> TeamPlan:
+        """The team of that name; KeyError names those there are."""
+        return _named(self.teams, name)
+
+
+_Named = TypeVar("_Named", PoolPlan, TeamPlan)
+
+
+def _named(items: tuple[_Named, ...], name: str) -> _Named:
+    for item in items:
+        if item.name == name:
+            return item
+    raise KeyError(f"{name!r}; there are: {', '.join(i.name for i in items)}")

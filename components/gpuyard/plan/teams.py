@@ -1,0 +1,130 @@
+"""Teams: namespace, queue and quota of each, and how far apart they are kept."""
+
+from collections import defaultdict
+
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.bill import guarantee_usd_per_month
+from gpuyard.plan.names import LOCAL_QUEUE
+from gpuyard.plan.queueing import check_flavors, resource_groups
+from gpuyard.plan.records import Bill, PoolPlan, Quota, TeamPlan
+from gpuyard.plan.refusals import refuse, warn
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.teams import Isolation, Team
+
+RESERVED_NAMESPACES = frozenset(
+    {"default", "kube-system", "kube-public", "kube-node-lease", "gpu-operator", "kueue-system", "gpuyard-system"}
+)
+
+
+def plan_teams(
+    spec: PlatformSpec, pools: dict[str, PoolPlan], quotas: dict[int, tuple[Quota, ...]], bill: Bill
+) -> tuple[list[TeamPlan], list[Finding]]:
+    """Every team, and what refuses them."""
+    teams: list[TeamPlan] = []
+    findings: list[Finding] = _names(spec)
+    users = _users(spec, quotas)
+    for index, team in enumerate(spec.teams):
+        plan = _plan_team(spec, team, quotas[index], pools, bill)
+        teams.append(plan)
+        findings += check_flavors(plan.resource_groups, team.name, index)
+        findings += _isolated(team, index, quotas[index], pools, users)
+        if not plan.quotas:
+            findings.append(
+                warn(
+                    "team.nothing",
+                    ("teams", index),
+                    f"team {team.name} has no guarantee and may not borrow: none of its jobs will ever start",
+                    fix=Fix(says="add guarantee or borrow"),
+                )
+            )
+    return teams, findings
+
+
+def _plan_team(
+    spec: PlatformSpec, team: Team, quotas: tuple[Quota, ...], pools: dict[str, PoolPlan], bill: Bill
+) -> TeamPlan:
+    used = [p for p in (pools.get(s.name) for s in spec.pools) if p and any(q.pool == p.name for q in quotas)]
+    return TeamPlan(
+        name=team.name,
+        namespace=team.stable_name,
+        cluster_queue=f"{spec.name}-{team.stable_name}",
+        local_queue=LOCAL_QUEUE,
+        groups=team.groups,
+        isolation=team.isolation.value,
+        weight=team.weight,
+        quotas=quotas,
+        resource_groups=resource_groups(used),
+        hard=_hard(quotas),
+        guarantee_usd_per_month=guarantee_usd_per_month(quotas, pools, bill),
+        budget_usd_per_month=team.budget_usd_per_month,
+    )
+
+
+def _hard(quotas: tuple[Quota, ...]) -> dict[str, int]:
+    """The most the namespace can ever hold; for extended resources only `requests.` binds."""
+    total: dict[str, int] = defaultdict(int)
+    for quota in quotas:
+        total[f"requests.{quota.resource}"] += quota.nominal + quota.borrow
+    return dict(sorted(total.items()))
+
+
+def _names(spec: PlatformSpec) -> list[Finding]:
+    findings: list[Finding] = []
+    seen: set[str] = set()
+    for index, team in enumerate(spec.teams):
+        path: Path = ("teams", index, "name")
+        if team.stable_name in RESERVED_NAMESPACES:
+            free = f"team-{team.name}"
+            fix = Fix(says=f"write {free}", at=path, value=free)
+            findings.append(refuse("team.reserved", path, "a namespace of that name belongs to the cluster", given=team.name, fix=fix))
+        if {team.name, team.stable_name} & seen:
+            taken = {t.name for t in spec.teams} | {t.stable_name for t in spec.teams}
+            free = next(f"{team.name}-{n}" for n in range(2, len(spec.teams) + 3) if f"{team.name}-{n}" not in taken)
+            fix = Fix(says=f"write {free}", at=path, value=free)
+            findings.append(refuse("team.duplicate", path, "another team has the name, now or formerly", given=team.name, fix=fix))
+        seen |= {team.name, team.stable_name}
+    return findings
+
+
+def _users(spec: PlatformSpec, quotas: dict[int, tuple[Quota, ...]]) -> dict[str, set[str]]:
+    """The teams that can have something of a pool."""
+    users: dict[str, set[str]] = defaultdict(set)
+    for index, team in enumerate(spec.teams):
+        for quota in quotas[index]:
+            if quota.nominal or quota.borrow:
+                users[quota.pool].add(team.name)
+    return users
+
+
+_TOO_CLOSE = {
+    Isolation.SHARED: (),
+    Isolation.SLICE: ("time-slicing", "mps", "mig+time-slicing"),
+    Isolation.NODE: ("none", "mig", "time-slicing", "mps", "mig+time-slicing"),
+}
+
+
+def _isolated(
+    team: Team, index: int, quotas: tuple[Quota, ...], pools: dict[str, PoolPlan], users: dict[str, set[str]]
+) -> list[Finding]:
+    """Refuse a pool that mixes this team with others more closely than it allows."""
+    findings: list[Finding] = []
+    for name in dict.fromkeys(q.pool for q in quotas if q.nominal or q.borrow):
+        others = sorted(users[name] - {team.name})
+        if others and pools[name].sharing in _TOO_CLOSE[team.isolation]:
+            how = "whole GPUs of one node" if pools[name].sharing == "none" else pools[name].sharing
+            findings.append(
+                refuse(
+                    "tenancy.isolation",
+                    ("teams", index, "isolation"),
+                    f"{team.name} asks for isolation `{team.isolation.value}`, but in pool {name} ({how})"
+                    f" its pods can stand beside those of {', '.join(others)}",
+                    given=team.isolation.value,
+                    allowed=f"a pool that no other team uses, or isolation: {_loosest(pools[name].sharing)}",
+                    fix=Fix(says=f"give {team.name} a pool of its own instead of {name}"),
+                )
+            )
+    return findings
+
+
+def _loosest(sharing: str) -> str:
+    return "slice" if sharing in {"none", "mig"} else "shared"

@@ -1,0 +1,46 @@
+"""What every model of the vocabulary shares: immutable, nothing unknown, every field documented."""
+
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
+
+
+class SpecModel(BaseModel):
+    """A part of the stack file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    not_yet: ClassVar[dict[str, str]] = {}
+    """Words of the vocabulary that are planned but not served: refused by name, never ignored."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _refuse_what_is_not_served(cls, value: Any, handler: Any) -> Any:  # noqa: ANN401  pydantic's signature
+        """Report words that are not served beside every other error of the same model."""
+        early = [word for word in cls.not_yet if isinstance(value, dict) and word in value]
+        if not early:
+            return handler(value)
+        errors = [_not_yet(word, value[word], cls.not_yet[word]) for word in early]
+        try:
+            handler({k: v for k, v in value.items() if k not in early})
+        except ValidationError as e:
+            errors += [_again(error) for error in e.errors(include_url=False)]
+        raise ValidationError.from_exception_data(cls.__name__, errors)
+
+
+def _not_yet(word: str, given: object, becomes: str) -> InitErrorDetails:
+    error = PydanticCustomError(
+        "not_yet",
+        "{problem}",
+        {"problem": f"`{word}` is not served yet: {becomes}", "allowed": "", "fix": f"remove `{word}`"},
+    )
+    return InitErrorDetails(type=error, loc=(word,), input=given)
+
+
+def _again(error: Any) -> InitErrorDetails:  # noqa: ANN401  pydantic's ErrorDetails
+    kind = error["type"]
+    ctx = error.get("ctx", {})
+    if "problem" in ctx:
+        return InitErrorDetails(type=PydanticCustomError(kind, "{problem}", ctx), loc=error["loc"], input=error["input"])
+    return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"], ctx=ctx)

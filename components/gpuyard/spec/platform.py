@@ -1,0 +1,157 @@
+"""The whole vocabulary of a stack file in one model. Start here."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from gpuyard.spec.base import SpecModel
+from gpuyard.spec.pools import MAX_POOLS, Pool, System
+from gpuyard.spec.teams import MAX_TEAMS, Team
+from gpuyard.spec.values import MemoryGib, Name, Positive, Text, Usd, wrong
+
+HOURS_PER_MONTH = 730
+"""What the clouds count as a month."""
+
+
+class Cloud(StrEnum):
+    """Where the nodes come from; `none` is a cluster of your own, `simulated` needs no GPU at all."""
+
+    AWS = "aws"
+    GCP = "gcp"
+    NONE = "none"
+    SIMULATED = "simulated"
+
+
+class PerPod(SpecModel):
+    """What each pod of a fractional shape asks for."""
+
+    slice: Text | None = None
+    """A MIG profile, for example 3g.20gb."""
+    shares: Positive | None = None
+    """Shares of a time-sliced or MPS GPU."""
+    cpu: Positive = 1
+    """CPU threads per pod."""
+    memory_gib: MemoryGib = 1
+    """Main memory per pod in GiB."""
+
+    @model_validator(mode="after")
+    def _slice_or_share(self) -> "PerPod":
+        if (self.slice is None) == (self.shares is None):
+            raise wrong("per_pod_form", "a pod asks for one slice, or for shares", allowed="slice: PROFILE, or shares: N")
+        return self
+
+
+class Shape(SpecModel):
+    """A kind of workload that must be able to start, from zero nodes too."""
+
+    name: Name
+    """What people call this workload."""
+    pool: Name | None = None
+    """The pool it must start in. Default: any pool that can hold it."""
+    nodes: Positive = 1
+    """Nodes it needs at the same time."""
+    gpus_per_node: Positive | None = None
+    """Whole GPUs it takes on each of these nodes."""
+    per_pod: PerPod | None = None
+    """For pods that take less than a GPU: what each asks for."""
+
+    @model_validator(mode="after")
+    def _whole_or_fraction(self) -> "Shape":
+        if (self.gpus_per_node is None) == (self.per_pod is None):
+            raise wrong("shape_form", "a shape takes whole GPUs or a fraction, one of them", allowed="gpus_per_node: N, or per_pod: {…}")
+        return self
+
+
+class Engine(StrEnum):
+    """The queueing engine."""
+
+    KUEUE = "kueue"
+
+
+class Preemption(StrEnum):
+    """What a team may evict to get its guarantee back.
+
+    `reclaim` takes back lent capacity, and lets higher priority evict lower inside a team; `never`
+    waits until borrowers finish.
+    """
+
+    RECLAIM = "reclaim"
+    NEVER = "never"
+
+
+class QueueingSpec(SpecModel):
+    """How jobs wait for GPUs."""
+
+    engine: Engine = Engine.KUEUE
+    """kueue."""
+    preemption: Preemption = Preemption.RECLAIM
+    """reclaim or never. Default reclaim: a guarantee that cannot be had back is none."""
+    fair_sharing: Annotated[bool, Field(strict=True)] = True
+    """Divide borrowed capacity by the teams' weights. Default on."""
+
+
+class Profile(StrEnum):
+    """How thoroughly hardware is checked: quick takes minutes, full an hour."""
+
+    QUICK = "quick"
+    FULL = "full"
+
+
+class ValidationSpec(SpecModel):
+    """The check of the provisioned hardware."""
+
+    profile: Profile = Profile.QUICK
+    """quick or full."""
+    required: Annotated[bool, Field(strict=True)] = True
+    """When required, hardware that was not checked does not count as good."""
+
+
+class Budget(SpecModel):
+    """Limits on the bill of the whole platform."""
+
+    worst_usd_per_hour: Usd
+    """The most the platform may cost in an hour, every pool at its maximum, at list price."""
+
+
+class PlatformSpec(SpecModel):
+    """One GPU platform: pools of nodes, teams that share them, and what must be able to run."""
+
+    not_yet = {
+        "cluster": "the cluster is the one of your kubeconfig",
+        "software": "versions are the pinned ones",
+        "storage": "no storage is made",
+        "observability": "nothing is monitored by us",
+        "workloads": "training runtimes and services are yours",
+        "addons": "add-ons are yours",
+        "admission": "no admission policy is made",
+        "priorities": "no priority classes are made",
+        "prices": "list prices are used",
+        "targets": "nothing measures targets",
+        "tags": "no cloud resource is made that could carry tags",
+        "mirror": "images come from where their charts say",
+        "policies": "rules come with the linter",
+        "apply": "`gpuyard render` writes plain manifests",
+        "consent": "no plan of today drains or re-partitions nodes",
+    }
+
+    name: Name
+    """The platform's name; the cohort and cluster-wide objects are named for it."""
+    cloud: Cloud
+    """aws, gcp, none (a cluster of your own) or simulated (fake GPU nodes, no account)."""
+    kubernetes: Text
+    """Kubernetes minor version in quotes, for example "1.35"."""
+    system: System | None = None
+    """Nodes for the controllers. Needed on aws and gcp, where no node exists before."""
+    pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=MAX_POOLS)]
+    """Pools of GPU nodes, in the order in which queues try them."""
+    shapes: Annotated[tuple[Shape, ...], Field(max_length=1000)] = ()
+    """Workloads that must be able to start. Each is proved against the pools."""
+    teams: Annotated[tuple[Team, ...], Field(max_length=MAX_TEAMS)] = ()
+    """Who shares the pools. Default: nobody, and everything stays unassigned."""
+    queueing: QueueingSpec = QueueingSpec()
+    """How jobs wait for GPUs."""
+    validation: ValidationSpec | None = None
+    """The check of the provisioned hardware. Default: none is asked for."""
+    budget: Budget | None = None
+    """Limits on the bill. Default: none."""

@@ -1,0 +1,157 @@
+"""Pools of like nodes: the machine, how many, how they are bought, how their GPUs are shared."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag, model_serializer, model_validator
+
+from gpuyard.catalogue.machines import Capacity
+from gpuyard.spec.base import SpecModel
+from gpuyard.spec.sharing import Sharing
+from gpuyard.spec.values import MemoryGib, Name, NodeRange, Positive, Text, single_key, wrong
+
+MAX_POOLS = 1000
+
+
+class Scaling(StrEnum):
+    """Who adds and removes nodes."""
+
+    KARPENTER = "karpenter"
+    AUTOSCALER = "autoscaler"
+    FIXED = "fixed"
+
+
+class Rung(SpecModel):
+    """One way to buy nodes; written `spot`, or `{reserved: cr-…, nodes: 8}`."""
+
+    mode: Capacity
+    """reserved, block, flex-start, spot or on-demand."""
+    reservation: Text | None = None
+    """The reservation or capacity block these nodes come from."""
+    nodes: Positive | None = None
+    """At most this many nodes from this rung; without it, as many as the pool may have."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_shorthand(cls, value: Any) -> Any:  # noqa: ANN401  raw input
+        if isinstance(value, str):
+            return {"mode": value}
+        if isinstance(value, dict) and "mode" not in value:
+            found = [mode for mode in Capacity if mode.value in value]
+            if len(found) != 1:
+                raise wrong(
+                    "rung_form",
+                    "a rung names exactly one way to buy nodes",
+                    allowed=", ".join(c.value for c in Capacity) + ", or {reserved: ID, nodes: N}",
+                )
+            rest = {k: v for k, v in value.items() if k != found[0].value}
+            given = value[found[0].value]
+            return {"mode": found[0], **({} if given is True or given is None else {"reservation": given}), **rest}
+        return value
+
+    @model_validator(mode="after")
+    def _reservation_where_needed(self) -> "Rung":
+        needs = self.mode in {Capacity.RESERVED, Capacity.BLOCK}
+        if needs and (self.reservation is None or self.nodes is None):
+            raise wrong(
+                "rung_reservation",
+                f"{self.mode.value} needs the reservation and how many nodes it holds",
+                allowed=f"{{{self.mode.value}: RESERVATION-ID, nodes: N}}",
+            )
+        if not needs and self.reservation is not None:
+            raise wrong("rung_reservation", f"{self.mode.value} has no reservation", allowed=self.mode.value)
+        return self
+
+    @model_serializer
+    def _to_shorthand(self) -> Any:  # noqa: ANN401  text or mapping, as people write it
+        if self.reservation is None and self.nodes is None:
+            return self.mode.value
+        held = {self.mode.value: self.reservation or True}
+        return held | ({"nodes": self.nodes} if self.nodes else {})
+
+
+class MachineShape(SpecModel):
+    """A machine of your own, described by what is in it."""
+
+    gpu: Text
+    """The GPU, by any usual name: H100-80, A100-40GB, L4."""
+    gpus: Annotated[int, Field(strict=True, ge=1, le=16)]
+    """GPUs in one machine."""
+    cpu: Annotated[int, Field(strict=True, ge=1, le=4096)]
+    """CPU threads in one machine."""
+    memory_gib: MemoryGib
+    """Main memory in GiB; 80GB is read as 80 GiB."""
+
+
+def _machine_kind(value: Any) -> str:  # noqa: ANN401  raw input
+    if isinstance(value, dict | MachineShape):
+        return "<shape>"
+    return "<names>" if isinstance(value, list | tuple) else "<name>"
+
+
+MachineRef = Annotated[
+    Annotated[Text, Tag("<name>")]
+    | Annotated[tuple[Text, ...], Field(min_length=1, max_length=20), Tag("<names>")]
+    | Annotated[MachineShape, Tag("<shape>")],
+    Discriminator(_machine_kind),
+]
+
+
+class System(SpecModel):
+    """Nodes without GPUs, where the controllers live."""
+
+    machine: Text
+    """Machine type of the system nodes, for example m7i.xlarge."""
+    nodes: NodeRange
+    """How many: 2, or 2..3. Two at least keep controllers up when one node goes."""
+
+
+class Pool(SpecModel):
+    """Nodes that are alike: same machine, same sharing, same way of buying."""
+
+    not_yet = {
+        "select": "pools of nodes that exist already come with own clusters",
+        "owners": "pools dedicated to teams come with the proofs about them",
+        "warm": "warm windows come with the capacity ladder's schedules",
+        "fabric": "InfiniBand and RoCE come with own clusters",
+        "image": "node images come with the cloud node pools",
+        "numa": "NUMA policy comes with the cloud node pools",
+        "disk_gib": "node disks come with the cloud node pools",
+    }
+
+    name: Name
+    """The pool's name; labels, flavors and quotas are named for it."""
+    machine: MachineRef
+    """A machine type, a list of like ones (the first is preferred), or {gpu, gpus, cpu, memory_gib}."""
+    nodes: NodeRange
+    """How many nodes, such as 4 or 0..16; bounds the sum over the capacity ladder."""
+    capacity: Annotated[tuple[Rung, ...], Field(min_length=1, max_length=10)] = (Rung(mode=Capacity.ON_DEMAND),)
+    """The capacity ladder: ways to buy nodes, best first. Default on-demand: it needs no contract."""
+    scaling: Scaling | None = None
+    """Who adds nodes. Default: fixed when the range is one number, else karpenter on aws, autoscaler elsewhere."""
+    zones: tuple[Text, ...] = ()
+    """Zones the nodes may be in. Default: any zone of the region."""
+    sharing: Sharing = Sharing()
+    """How GPUs are shared. Default: each pod has whole GPUs."""
+    labels: dict[Text, Text] = {}
+    """Further labels for the nodes; names of ours and of Kubernetes are refused."""
+    formerly: tuple[Name, ...] = ()
+    """Earlier names, oldest first: a renamed pool keeps its nodes, labels and quotas under its first name."""
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """Machine type names, preferred first; empty for a described machine."""
+        if isinstance(self.machine, str):
+            return (self.machine,)
+        return () if isinstance(self.machine, MachineShape) else self.machine
+
+    @property
+    def stable_name(self) -> str:
+        """The name that objects keep through renames."""
+        return self.formerly[0] if self.formerly else self.name
+
+
+def describe_rung(value: object) -> str:
+    """A rung in the words of a stack file, for messages."""
+    entry = single_key(value)
+    return str(value) if entry is None else f"{entry[0]}: {entry[1]}"

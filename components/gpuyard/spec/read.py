@@ -1,0 +1,179 @@
+"""From the text of a stack file to a spec, or to everything that keeps it from being one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from gpuyard.errors import SpecError
+from gpuyard.findings import Finding, Fix, Path, Severity, refused, show
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.problems import findings_of, show_given
+from gpuyard.spec.yaml_tree import Document, parse_yaml
+
+CONFIG_KEY = "gpuyard:platform"
+_PREFIX: Path = ("config", CONFIG_KEY)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a stack file says.
+
+    `spec` is None exactly when a finding refuses. `sound_part` is then the part of the platform that
+    is well-formed, if there is one: proofs run on it too, so that a user sees their refusals at once.
+    """
+
+    spec: PlatformSpec | None
+    findings: tuple[Finding, ...]
+    sound_part: PlatformSpec | None = None
+    document: Document | None = None
+
+    def line_of(self, path: Path) -> int | None:
+        """The line of the stack file a finding's path stands in."""
+        return self.document.line_of((*_PREFIX, *path)) if self.document else None
+
+
+def read_stack_file(data: bytes, name: str) -> Reading:
+    """Read a `Pulumi.<stack>.yaml`; UsageError when it is not YAML at all."""
+    document = parse_yaml(data, name)
+    root = document.value
+    config = root.get("config") if isinstance(root, dict) else None
+    platform = config.get(CONFIG_KEY) if isinstance(config, dict) else None
+    if platform is None:
+        return Reading(None, (_no_platform(root),), document=document)
+    early = [*_duplicates(document), *_secrets(platform)]
+    reading = read_platform(platform)
+    findings = (*early, *reading.findings)
+    spec = None if refused(findings) else reading.spec
+    return Reading(spec, findings, reading.sound_part or reading.spec, document)
+
+
+def read_platform(value: object) -> Reading:
+    """Read the `gpuyard:platform` value, already parsed."""
+    if isinstance(value, PlatformSpec):
+        return Reading(value, ())
+    try:
+        return Reading(PlatformSpec.model_validate(value), ())
+    except ValidationError as e:
+        findings = tuple(findings_of(e, PlatformSpec))
+        return Reading(None, findings, _sound_part(value, findings))
+
+
+def platform_spec(value: object) -> PlatformSpec:
+    """A spec from a spec or a plain mapping; SpecError lists every finding."""
+    reading = read_platform(value)
+    if reading.spec is None:
+        raise SpecError(f"the platform is not well-formed:\n{show(reading.findings)}")
+    return reading.spec
+
+
+def _no_platform(root: object) -> Finding:
+    given = "an empty file" if root is None else show_given(root if not isinstance(root, dict) else list(root))
+    return Finding(
+        id="spec.no_platform",
+        severity=Severity.REFUSE,
+        path=(),
+        problem=f"the file has no `config: {CONFIG_KEY}:`",
+        given=given,
+        allowed=f"a Pulumi stack file with the platform under `config: {CONFIG_KEY}:`",
+        fix=Fix(says="see README.md for a stack of twenty lines to start from"),
+    )
+
+
+def _duplicates(document: Document) -> list[Finding]:
+    return [
+        Finding(
+            id="spec.duplicate_key",
+            severity=Severity.REFUSE,
+            path=path[len(_PREFIX) :] if path[: len(_PREFIX)] == _PREFIX else path,
+            problem=f"the key stands twice in one mapping, again in line {line}",
+            given=show_given(path[-1]),
+            allowed="each key once",
+            fix=Fix(says="keep one of them"),
+        )
+        for path, line in document.duplicates
+    ]
+
+
+def _secrets(platform: object) -> list[Finding]:
+    """`secure:` makes the engine decrypt the whole object into the program: not in here."""
+    found: list[Finding] = []
+    todo: list[tuple[Path, Any]] = [((), platform)]
+    while todo:
+        path, value = todo.pop()
+        if isinstance(value, dict):
+            if "secure" in value:
+                found.append(_secret(path))
+            todo.extend(((*path, k), v) for k, v in value.items())
+        elif isinstance(value, list):
+            todo.extend(((*path, i), v) for i, v in enumerate(value))
+    return found
+
+
+def _secret(path: Path) -> Finding:
+    return Finding(
+        id="spec.secret",
+        severity=Severity.REFUSE,
+        path=path,
+        problem="a secret inside the platform would be shown in plans and states",
+        given="secure: …",
+        allowed="no secret in the platform; nothing in it needs one",
+        fix=Fix(says="remove it; keep secrets in config keys of their own"),
+    )
+
+
+_LISTS = ("pools", "teams", "shapes")
+
+
+def _sound_part(value: object, findings: tuple[Finding, ...]) -> PlatformSpec | None:
+    """The platform without the pools, teams and shapes that are not well-formed, if that is one.
+
+    What refers to a pool left out is left out as well, so that nothing is blamed twice.
+    """
+    if not isinstance(value, Mapping):
+        return None
+    rest: dict[str, Any] = {k: v for k, v in value.items() if isinstance(k, str)}
+    bad: dict[str, set[int]] = {name: set() for name in _LISTS}
+    for finding in findings:
+        match finding.path:
+            case (str(name), int(index), *_) if name in bad:
+                bad[name].add(index)
+            case (str(name), *_) if name not in _LISTS:
+                rest.pop(name, None)
+            case _:
+                return None
+    lost = _names(rest.get("pools"), bad["pools"])
+    if lost is None:
+        return None
+    for name in _LISTS:
+        if isinstance(items := rest.get(name), list):
+            rest[name] = [v for i, v in enumerate(items) if i not in bad[name] and not _mentions(v, lost)]
+    try:
+        return PlatformSpec.model_validate(rest)
+    except ValidationError:
+        return None
+
+
+def _names(pools: object, indexes: set[int]) -> set[str] | None:
+    """The names of the pools left out; None when one of them has no readable name."""
+    names: set[str] = set()
+    for index in indexes:
+        pool = pools[index] if isinstance(pools, list) and index < len(pools) else None
+        name = pool.get("name") if isinstance(pool, dict) else None
+        if not isinstance(name, str):
+            return None
+        names.add(name)
+    return names
+
+
+def _mentions(item: object, lost: set[str]) -> bool:
+    """True when a team or a shape refers to one of these pools."""
+    if not isinstance(item, dict):
+        return False
+    shares = (item.get(k) for k in ("guarantee", "borrow", "lend"))
+    keys = [key for share in shares if isinstance(share, dict) for key in share]
+    if any(str(key).partition("/")[0] in lost for key in keys):
+        return True
+    is_shape = "gpus_per_node" in item or "per_pod" in item
+    return item.get("pool") in lost or (is_shape and bool(lost) and "pool" not in item)

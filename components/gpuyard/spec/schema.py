@@ -1,0 +1,81 @@
+"""The JSON Schema of stack files, so that an editor completes and checks them while they are written."""
+
+from typing import Any
+
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.read import CONFIG_KEY
+
+SCHEMA_FILE = "stacks/gpuyard.schema.json"
+MODELINE = "# yaml-language-server: $schema=gpuyard.schema.json"
+"""The first line of a stack file in `stacks/`; editors with a YAML language server read it."""
+
+
+def stack_schema() -> dict[str, Any]:
+    """Schema of a whole `Pulumi.<stack>.yaml`, other keys of which are Pulumi's own business."""
+    platform = PlatformSpec.model_json_schema(mode="validation", ref_template="#/$defs/{model}")
+    definitions = platform.pop("$defs")
+    definitions["PlatformSpec"] = platform
+    definitions["Sharing"] = _sharing(definitions["Sharing"])
+    definitions["MigGroup"] = _mig_group(definitions["MigGroup"])
+    definitions["Rung"] = _rung(definitions["Rung"])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A Pulumi stack file with a GPU Yard platform",
+        "type": "object",
+        "properties": {
+            "config": {
+                "type": "object",
+                "properties": {CONFIG_KEY: {"$ref": "#/$defs/PlatformSpec"}},
+                "required": [CONFIG_KEY],
+            }
+        },
+        "required": ["config"],
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _sharing(generated: dict[str, Any]) -> dict[str, Any]:
+    """Sharing as people write it: a word, or a mapping whose `mig` is one layout or a list."""
+    properties = dict(generated["properties"])
+    group = {"$ref": "#/$defs/MigGroup"}
+    described = {"description": properties["mig"]["description"]}
+    properties["mig"] = {"anyOf": [group, {"type": "array", "items": group}], **described}
+    mapping = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {"description": generated["description"], "anyOf": [{"const": "none"}, mapping]}
+
+
+def _mig_group(generated: dict[str, Any]) -> dict[str, Any]:
+    counts = generated["properties"]["slices"]["additionalProperties"]
+    return {
+        "description": generated["description"],
+        "type": "object",
+        "properties": {"gpus": generated["properties"]["gpus"]},
+        "patternProperties": {r"^\d+g\.\d+gb([+-](me|gfx|me\.all))?$": counts},
+        "additionalProperties": False,
+    }
+
+
+def _rung(generated: dict[str, Any]) -> dict[str, Any]:
+    """A rung as people write it: a word, or {reserved: ID, nodes: N}."""
+    nodes = generated["properties"]["nodes"]
+    text = {"type": "string"}
+    held = [
+        {
+            "type": "object",
+            "properties": {mode: text, "nodes": nodes},
+            "required": [mode, "nodes"],
+            "additionalProperties": False,
+        }
+        for mode in ("reserved", "block")
+    ]
+    words = {"enum": ["flex-start", "spot", "on-demand"]}
+    limited = [
+        {
+            "type": "object",
+            "properties": {mode: {"type": ["null", "boolean"]}, "nodes": nodes},
+            "required": [mode],
+            "additionalProperties": False,
+        }
+        for mode in ("flex-start", "spot", "on-demand")
+    ]
+    return {"description": generated["description"], "anyOf": [words, *held, *limited]}

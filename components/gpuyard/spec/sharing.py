@@ -1,0 +1,89 @@
+"""How the GPUs of a pool are shared: MIG slices, time-slicing, MPS, or MIG with time-slicing."""
+
+from typing import Any
+
+from pydantic import model_serializer, model_validator
+
+from gpuyard.spec.base import SpecModel
+from gpuyard.spec.values import Count, GpuIndexes, Positive, show_gpu_indexes, wrong
+
+MAX_REPLICAS = 48
+"""The device plugin's limit for MPS clients (16 before compute capability 7.5), ours for time-slicing."""
+
+
+class MigGroup(SpecModel):
+    """Which slices the GPUs of a node are cut into; written `{1g.5gb: 2, 3g.20gb: 1}`."""
+
+    gpus: GpuIndexes | None = None
+    """Indexes of the GPUs on the node that this layout is for; without it, all of them."""
+    slices: dict[str, Positive]
+    """How many of each MIG profile every one of these GPUs holds; an empty mapping leaves them whole."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_shorthand(cls, value: Any) -> Any:  # noqa: ANN401  raw input
+        if isinstance(value, dict) and "slices" not in value:
+            rest = {k: v for k, v in value.items() if k != "gpus"}
+            return {"slices": rest} | ({"gpus": value["gpus"]} if "gpus" in value else {})
+        return value
+
+    @model_serializer
+    def _to_shorthand(self) -> dict[str, Any]:
+        chosen = {"gpus": show_gpu_indexes(self.gpus)} if self.gpus else {}
+        return chosen | dict(self.slices)
+
+
+class Sharing(SpecModel):
+    """How one GPU serves several pods; one method for all GPUs of a pool."""
+
+    not_yet = {"dra": "dynamic resource allocation needs its own driver and version floors"}
+
+    mig: tuple[MigGroup, ...] = ()
+    """MIG layout of every GPU, or a list of layouts by GPU index. Empty: GPUs are not cut."""
+    time_slicing: Count = 0
+    """Pods that take turns on one GPU (or on one MIG slice), 2 to 48; 0: no time-slicing. No memory limit."""
+    mps: Count = 0
+    """Pods that run at once on one GPU with a memory limit each, 2 to 48; 0: no MPS. Not with MIG."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_shorthand(cls, value: Any) -> Any:  # noqa: ANN401  raw input
+        if value == "none":
+            return {}
+        if value == "dra":
+            return {"dra": True}
+        if isinstance(value, dict) and isinstance(value.get("mig"), dict):
+            return value | {"mig": [value["mig"]]}
+        return value
+
+    @model_validator(mode="after")
+    def _one_method(self) -> "Sharing":
+        for name, replicas in (("time_slicing", self.time_slicing), ("mps", self.mps)):
+            if replicas == 1 or replicas > MAX_REPLICAS:
+                raise wrong(
+                    "sharing_replicas",
+                    f"{name}: {replicas} is not a number of pods that can share one GPU",
+                    allowed=f"2 to {MAX_REPLICAS} (the device plugin refuses fewer than 2)",
+                    fix=f"write {name}: {2 if replicas < 2 else MAX_REPLICAS}",
+                )
+        if self.mps and (self.mig or self.time_slicing):
+            other = "mig" if self.mig else "time_slicing"
+            raise wrong(
+                "sharing_methods",
+                f"mps and {other} cannot be combined on one GPU",
+                allowed="mps alone, or mig with time_slicing",
+                fix="use time_slicing instead of mps" if self.mig else f"remove {other}",
+            )
+        return self
+
+    @model_serializer
+    def _to_shorthand(self) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        if self.mig:
+            groups = [g.model_dump() for g in self.mig]
+            out["mig"] = groups[0] if len(groups) == 1 and self.mig[0].gpus is None else groups
+        if self.time_slicing:
+            out["time_slicing"] = self.time_slicing
+        if self.mps:
+            out["mps"] = self.mps
+        return out

@@ -1,0 +1,169 @@
+"""Small values that people write short and machines need exact: ranges, memory, GPU indexes.
+
+Each parses what a person writes and prints the one canonical form back.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+MAX_NODES = 10_000
+"""More nodes in one pool than any Kubernetes cluster is tested with (5,000); beyond is a typing error."""
+MAX_COUNT = 1_000_000
+
+
+def wrong(kind: str, problem: str, *, allowed: str, fix: str = "") -> PydanticCustomError:
+    """An error that carries what is allowed and what to do, for `gpuyard.spec.problems` to show."""
+    return PydanticCustomError(  # the text is data, not a template: braces in it must not be formatted
+        kind,
+        "{problem}",
+        {"problem": problem, "allowed": allowed, "fix": fix},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From `low` to `high`, both included; prints as `0..16`, or `4` when both are the same."""
+
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return str(self.low) if self.low == self.high else f"{self.low}..{self.high}"
+
+
+_RANGE = re.compile(r"(\d{1,9})\s*\.\.\s*(\d{1,9})")
+_RANGE_HELP = "a number of nodes, or LOW..HIGH such as 0..16"
+
+
+def parse_range(value: object) -> Range:
+    """Read `4` or `0..16`; the lower end first, at most MAX_NODES."""
+    if isinstance(value, Range):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        low = high = value
+    elif isinstance(value, str) and value.strip().isdecimal():
+        low = high = int(value.strip()[:10])
+    elif isinstance(value, str) and (match := _RANGE.fullmatch(value.strip())):
+        low, high = int(match[1]), int(match[2])
+    else:
+        raise wrong("range_form", "not a number of nodes or a range", allowed=_RANGE_HELP, fix="write for example 0..4")
+    if low > high:
+        raise wrong("range_reversed", "the range runs backwards", allowed=_RANGE_HELP, fix=f"write {high}..{low}")
+    if low < 0 or high > MAX_NODES:
+        raise wrong(
+            "range_size",
+            "out of bounds for a number of nodes",
+            allowed=f"0 to {MAX_NODES} nodes in a pool",
+            fix="split it into several pools, or lower it",
+        )
+    return Range(low, high)
+
+
+NodeRange = Annotated[
+    Range,
+    BeforeValidator(parse_range),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\s*\.\.\s*\d+)?$"}]}),
+]
+
+_MEMORY = re.compile(r"(\d{1,7})\s*(gib|gi|gb|g|tib|ti|tb|t)?", re.IGNORECASE)
+
+
+def parse_memory_gib(value: object) -> int:
+    """Read `64`, `64GiB`, `80GB` or `2TB` as GiB.
+
+    GB is read as GiB, as GPU and machine data sheets use it: an "80GB" GPU has 80 GiB.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    match = _MEMORY.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or int(match[1]) == 0:
+        raise wrong("memory_form", "not an amount of memory", allowed="GiB, as 64, 64GiB, 80GB or 2TB", fix="write for example 64")
+    unit = (match[2] or "g").lower()
+    return int(match[1]) * (1024 if unit.startswith("t") else 1)
+
+
+MemoryGib = Annotated[
+    int,
+    BeforeValidator(parse_memory_gib),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": r"^\d+ ?([GgTt][Ii]?[Bb]?)?$"}]}),
+]
+
+_INDEXES = re.compile(r"(\d{1,2})(?:\s*-\s*(\d{1,2}))?")
+
+
+def parse_gpu_indexes(value: object) -> tuple[int, ...]:
+    """Read `3`, `0-3` or `[0, 2]` as GPU indexes of one node, sorted."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return (value,)
+    if isinstance(value, list | tuple) and value and all(type(v) is int and v >= 0 for v in value):
+        if len(set(value)) != len(value):
+            raise wrong("gpu_indexes", "the same GPU twice", allowed="each index once")
+        return tuple(sorted(value))
+    match = _INDEXES.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match and int(match[1]) <= int(match[2] or match[1]):
+        return tuple(range(int(match[1]), int(match[2] or match[1]) + 1))
+    raise wrong("gpu_indexes", "not GPU indexes", allowed="an index, a range such as 0-3, or a list such as [0, 2]", fix="write 0-3")
+
+
+def show_gpu_indexes(indexes: tuple[int, ...]) -> str:
+    """`0-3` for a run, `0,2` otherwise."""
+    first, last = indexes[0], indexes[-1]
+    if len(indexes) == 1:
+        return str(first)
+    return f"{first}-{last}" if last - first + 1 == len(indexes) else ",".join(map(str, indexes))
+
+
+GpuIndexes = Annotated[
+    tuple[int, ...],
+    BeforeValidator(parse_gpu_indexes),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0},
+                {"type": "string", "pattern": r"^\d+(\s*-\s*\d+)?$"},
+                {"type": "array", "items": {"type": "integer", "minimum": 0}},
+            ]
+        }
+    ),
+]
+
+_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+NAME_LENGTH = 40
+
+
+def parse_name(value: object) -> str:
+    """A name that can stand in Kubernetes and cloud object names: a short DNS label."""
+    help_ = f"lower-case letters, digits and dashes, starting with a letter, at most {NAME_LENGTH}"
+    if not isinstance(value, str):
+        raise wrong("name_form", "a name is text", allowed=help_, fix="put it in quotes")
+    if len(value) > NAME_LENGTH or not _NAME.fullmatch(value):
+        near = re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")[:NAME_LENGTH].strip("-")
+        near = near if _NAME.fullmatch(near) else ""
+        raise wrong("name_form", "not a name that Kubernetes and the clouds accept", allowed=help_, fix=f"write {near}" if near else "")
+    return value
+
+
+Name = Annotated[
+    str,
+    BeforeValidator(parse_name),
+    WithJsonSchema({"type": "string", "pattern": r"^[a-z]([-a-z0-9]*[a-z0-9])?$", "maxLength": NAME_LENGTH}),
+]
+
+Count = Annotated[int, Field(strict=True, ge=0, le=MAX_COUNT)]
+Positive = Annotated[int, Field(strict=True, ge=1, le=MAX_COUNT)]
+Usd = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
+Text = Annotated[str, Field(strict=True, min_length=1, max_length=253, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+def single_key(value: object) -> tuple[str, Any] | None:
+    """The one entry of a mapping with one text key, None for anything else."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        key, inner = next(iter(value.items()))
+        return (key, inner) if isinstance(key, str) else None
+    return None

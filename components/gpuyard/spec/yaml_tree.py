@@ -1,0 +1,214 @@
+"""YAML as the Pulumi engine reads it, with a line for every value, and safe on any input.
+
+PyYAML's loaders follow YAML 1.1 (`on` is true, `1:30` is ninety), take the last of two equal keys, and
+expand anchors without limit. The engine reads YAML 1.2. This reader walks libyaml's events itself: no
+recursion, no constructors, a bound on depth and on expanded size.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from gpuyard.errors import UsageError
+from gpuyard.findings import Path, show_path
+
+MAX_BYTES = 1024 * 1024
+MAX_DEPTH = 60
+MAX_VALUES = 300_000
+"""Values after anchors are expanded; a file of 1 MiB has fewer than half as many without them."""
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_INT = re.compile(r"[-+]?[0-9]{1,18}")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+_WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL": None} | {
+    word: value for value, words in ((True, "true True TRUE"), (False, "false False FALSE")) for word in words.split()
+}
+
+
+@dataclass(slots=True)
+class Document:
+    """The value of a YAML text and where each part of it stands (first line is 1)."""
+
+    value: Any
+    lines: dict[Path, int]
+    duplicates: list[tuple[Path, int]] = field(default_factory=list)
+    """Keys that stand twice in one mapping; the first is kept."""
+
+    def line_of(self, path: Path) -> int | None:
+        """The line of a path, or of the nearest thing that contains it."""
+        for end in range(len(path), -1, -1):
+            if (line := self.lines.get(path[:end])) is not None:
+                return line
+        return None
+
+
+def parse_yaml(data: bytes, name: str) -> Document:
+    """Read one YAML document; UsageError says in one sentence why it can't be."""
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{name}: {len(data):,} bytes; a stack file has at most {MAX_BYTES:,}. Is it the right file?")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        raise UsageError(f"{name}: not text (byte {e.start} is not UTF-8). Is it the right file?") from None
+    loader = _LOADER(text)
+    try:
+        return _Builder(name).build(loader)
+    except yaml.YAMLError as e:
+        raise UsageError(f"{name}: not YAML: {_yaml_problem(e)}") from None
+    finally:
+        loader.dispose()
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return f"{where}{problem}"
+
+
+@dataclass(slots=True)
+class _Open:
+    """A mapping or sequence whose end has not come yet."""
+
+    value: Any
+    path: Path
+    anchor: str | None
+    key: Any = None
+    has_key: bool = False
+    dropped: bool = False
+
+
+class _Builder:
+    """Builds values from events with an explicit stack."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lines: dict[Path, int] = {}
+        self.duplicates: list[tuple[Path, int]] = []
+        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.stack: list[_Open] = []
+        self.root: Any = None
+        self.count = 0
+        self.documents = 0
+
+    def build(self, loader: Any) -> Document:  # noqa: ANN401  yaml's loaders have no common type
+        while loader.check_event():
+            self._take(loader.get_event())
+        return Document(self.root, self.lines, self.duplicates)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case DocumentStartEvent():
+                self.documents += 1
+                if self.documents > 1:
+                    self._refuse(event, "a second document; a stack file has one")
+            case ScalarEvent():
+                self._place(_scalar(event), event, size=1)
+            case MappingStartEvent():
+                self._open({}, event)
+            case SequenceStartEvent():
+                self._open([], event)
+            case MappingEndEvent() | SequenceEndEvent():
+                self._close()
+            case AliasEvent():
+                self._alias(event)
+            case _:
+                pass
+
+    def _alias(self, event: AliasEvent) -> None:
+        if event.anchor not in self.anchors:
+            self._refuse(event, f"*{event.anchor} has no anchor &{event.anchor} before it that is complete")
+        value, size = self.anchors[event.anchor]
+        self._place(value, event, size=size)
+
+    def _open(self, value: Any, event: NodeEvent) -> None:  # noqa: ANN401
+        if len(self.stack) >= MAX_DEPTH:
+            self._refuse(event, f"nested more than {MAX_DEPTH} deep")
+        path = self._place(value, event, size=1)
+        anchor = getattr(event, "anchor", None)
+        self.stack.append(_Open(value, path, anchor))
+
+    def _close(self) -> None:
+        done = self.stack.pop()
+        if done.anchor:
+            self.anchors[done.anchor] = (done.value, _size(done.value))
+
+    def _place(self, value: Any, event: NodeEvent, size: int) -> Path:  # noqa: ANN401
+        self.count += size
+        if self.count > MAX_VALUES:
+            self._refuse(event, f"more than {MAX_VALUES:,} values once anchors are expanded")
+        anchor = getattr(event, "anchor", None)
+        if isinstance(event, ScalarEvent) and anchor:
+            self.anchors[anchor] = (value, 1)
+        if not self.stack:
+            self.root = value
+            return self._mark((), event)
+        parent = self.stack[-1]
+        if isinstance(parent.value, list):
+            parent.value.append(value)
+            return self._mark((*parent.path, len(parent.value) - 1), event)
+        return self._place_in_mapping(parent, value, event)
+
+    def _place_in_mapping(self, parent: _Open, value: Any, event: NodeEvent) -> Path:  # noqa: ANN401
+        if not parent.has_key:
+            parent.key = event.value if isinstance(event, ScalarEvent) else value
+            if not isinstance(parent.key, str):
+                self._refuse(event, f"a mapping or list as a key below {show_path(parent.path)}")
+            parent.has_key = True
+            path = (*parent.path, parent.key)
+            parent.dropped = parent.key in parent.value
+            if parent.dropped:
+                self.duplicates.append((path, event.start_mark.line + 1))
+            return path if parent.dropped else self._mark(path, event)
+        parent.has_key = False
+        if not parent.dropped:
+            parent.value[parent.key] = value
+        return (*parent.path, parent.key)
+
+    def _mark(self, path: Path, event: NodeEvent) -> Path:
+        self.lines.setdefault(path, event.start_mark.line + 1)
+        return path
+
+    def _refuse(self, event: Event, why: str) -> None:
+        raise UsageError(f"{self.name}: line {event.start_mark.line + 1}: {why}")
+
+
+def _size(value: Any) -> int:  # noqa: ANN401
+    """How many values stand below, itself included; without recursion, anchors make shared parts cheap to hold."""
+    total, todo = 0, [value]
+    while todo and total <= MAX_VALUES:
+        total += 1
+        item = todo.pop()
+        if isinstance(item, dict):
+            todo.extend(item.values())
+        elif isinstance(item, list):
+            todo.extend(item)
+    return total
+
+
+def _scalar(event: ScalarEvent) -> Any:  # noqa: ANN401
+    """A plain scalar by YAML 1.2's core schema; anything quoted is text."""
+    text: str = event.value
+    tag = event.tag
+    if event.style or (tag and tag != "!" and tag.endswith(":str")):
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        return int(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    return text
