@@ -1,0 +1,1 @@
+"""Pulumi components: names, parents, providers and late values, no decisions."""

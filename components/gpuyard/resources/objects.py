@@ -1,0 +1,143 @@
+"""Register a plain Kubernetes object, of any kind and with any fields, as a Pulumi resource.
+
+The SDK's typed classes would do it for the kinds they know, but importing them costs 0.2 s and
+their inputs 2.4 times the registration; its CustomResource carries only metadata and spec, so it
+can't write a WorkloadPriorityClass (`value` at top level) or any kind without a spec. The provider
+itself needs neither: it reads the object from apiVersion, kind and the other inputs, and takes a
+resource for a Kubernetes object by its type token alone, `kubernetes:<apiVersion>:<Kind>`, with the
+core group's missing name written out:
+
+    v1 ConfigMap                              kubernetes:core/v1:ConfigMap
+    apps/v1 Deployment                        kubernetes:apps/v1:Deployment
+    kueue.x-k8s.io/v1beta1 ClusterQueue       kubernetes:kueue.x-k8s.io/v1beta1:ClusterQueue
+
+These are the tokens the typed classes send (a test compares all of them), so the resources look
+alike in state, policies and `pulumi preview`, and a stack may move between the two.
+https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/provider/provider.go
+(gvkFromURN)
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, cast
+
+import pulumi
+from packaging.version import Version
+
+from gpuyard.errors import UsageError
+
+_SECRET_FIELDS = ("data", "stringData")
+_PRERELEASES = {"a": "alpha", "b": "beta", "rc": "rc"}
+
+
+def register_object(
+    parent: pulumi.Resource,
+    obj: Mapping[str, Any],
+    opts: pulumi.ResourceOptions | None = None,
+    *,
+    former_api_versions: Sequence[str] = (),
+) -> pulumi.CustomResource:
+    """Register one Kubernetes object under `parent` and return its resource.
+
+    `obj` is the manifest: apiVersion, kind, metadata.name (and metadata.namespace) as plain text,
+    everything else plain or Outputs. The data of a Secret becomes secret. Options are merged as
+    pulumi.ResourceOptions.merge does; only the parent is not for `opts` to change.
+    `former_api_versions` are earlier apiVersions of the same object: each becomes an alias, so that
+    an upgrade to a new API version does not replace it.
+    """
+    api_version, kind = _text(obj, "apiVersion"), _text(obj, "kind")
+    inputs = dict(obj)
+    ours = pulumi.ResourceOptions(version=provider_version())
+    if (api_version, kind) == ("v1", "Secret"):
+        secret = [field for field in _SECRET_FIELDS if inputs.get(field) is not None]
+        inputs.update({field: pulumi.Output.secret(inputs[field]) for field in secret})
+        ours.additional_secret_outputs = list(_SECRET_FIELDS)
+    if former_api_versions:
+        ours.aliases = [
+            pulumi.Alias(type_=object_token(former, kind)) for former in former_api_versions
+        ]
+    if opts is not None and opts.parent is not None and opts.parent is not parent:
+        message = (
+            f"{kind} {_name(obj)!r}: opts.parent is {opts.parent.pulumi_resource_name!r}, but the "
+            f"object is registered under {parent.pulumi_resource_name!r}; leave parent out of opts"
+        )
+        raise UsageError(message)
+    merged = pulumi.ResourceOptions.merge(ours, opts)
+    merged = pulumi.ResourceOptions.merge(merged, pulumi.ResourceOptions(parent=parent))
+    return pulumi.CustomResource(
+        object_token(api_version, kind), child_name(parent, obj), inputs, merged
+    )
+
+
+def register_objects(
+    parent: pulumi.Resource,
+    objects: Iterable[Mapping[str, Any]],
+    opts: pulumi.ResourceOptions | None = None,
+) -> list[pulumi.CustomResource]:
+    """Register several Kubernetes objects under `parent`, in order, with the same options."""
+    return [register_object(parent, obj, opts) for obj in objects]
+
+
+def object_token(api_version: str, kind: str) -> str:
+    """Return the type token by which the Kubernetes provider knows a kind of object."""
+    group_version = api_version if "/" in api_version else f"core/{api_version}"
+    return f"kubernetes:{group_version}:{kind}"
+
+
+def child_name(parent: pulumi.Resource, obj: Mapping[str, Any]) -> str:
+    """Return the resource name of an object under `parent`: `<parent>:<Kind>:<namespace>/<name>`.
+
+    Neither a kind holds a colon nor a namespace a slash, so two objects never share a name (the
+    provider's yaml.v2 names its children alike).
+    """
+    kind, name = _text(obj, "kind"), _name(obj)
+    namespace = _metadata(obj).get("namespace")
+    if namespace is not None and not isinstance(namespace, str):
+        message = (
+            f"{kind} {name!r}: metadata.namespace is given as {type(namespace).__name__}, allowed: "
+            "plain text, as the resource's name is made of it; to wait for a Namespace, put it in "
+            "opts.depends_on"
+        )
+        raise UsageError(message)
+    place = f"{namespace}/{name}" if namespace else name
+    return f"{parent.pulumi_resource_name}:{kind}:{place}"
+
+
+@cache
+def provider_version() -> str:
+    """Return the provider's version that the installed Kubernetes SDK asks for."""
+    # Without importing the SDK. The engine wants a semantic version: 4.35.0a1 is 4.35.0-alpha.1
+    # there (pulumi_kubernetes/_utilities.py).
+    version = Version(importlib.metadata.version("pulumi-kubernetes"))
+    if version.pre is not None:
+        return f"{version.base_version}-{_PRERELEASES[version.pre[0]]}.{version.pre[1]}"
+    if version.dev is not None:
+        return f"{version.base_version}-dev.{version.dev}"
+    return version.base_version
+
+
+def _metadata(obj: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = obj.get("metadata")
+    return cast("Mapping[str, Any]", metadata) if isinstance(metadata, Mapping) else {}
+
+
+def _name(obj: Mapping[str, Any]) -> str:
+    return _text(_metadata(obj), "name", "metadata.name", obj.get("kind"))
+
+
+def _text(
+    values: Mapping[str, Any], key: str, shown: str | None = None, kind: object = None
+) -> str:
+    value = values.get(key)
+    if isinstance(value, str) and value:
+        return value
+    given = "nothing" if value in (None, "") else type(value).__name__
+    what = f"{kind} object" if isinstance(kind, str) else "Kubernetes object"
+    message = (
+        f"{what}: {shown or key} is given as {given}, allowed: plain text; the resource's type and "
+        "name are made of it, so it must be known before anything is deployed"
+    )
+    raise UsageError(message)

@@ -1,0 +1,64 @@
+"""Test Pulumi stacks without an engine, strictly: a pytest plugin for ours and for anybody's.
+
+    def test_every_team_has_a_quota(pulumi_mocks):
+        graph = pulumi_mocks.run(Path("stacks/research"), config={"platform": {...}})
+        quota = graph.one("kubernetes:core/v1:ResourceQuota", "vision")
+        assert quota.inputs["spec"]["hard"]["pods"] == "10"
+
+A run fails, naming every resource at fault, on what Pulumi's own mocks let pass: two resources of
+one URN, a field that the installed SDK or a CRD does not know or that has another type, a component
+that never registered outputs, a resource that is under no component, a provider function nobody
+answers. `assert_same_when_unknown` runs a program again with every output unknown, as the first
+preview has it.
+
+What it does not prove: it has no providers, so no diffs, replacements or deletes; remote components
+(Helm charts of helm.v4, yaml.v2) have no children; hooks, invoke transforms and state migrations
+are recorded, not run (resource transforms are run); aliases are recorded, not resolved.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpuyard.testing.crds import CrdFolder
+    from gpuyard.testing.graph import Graph, Log, Registered, StackViolation, StackViolations
+    from gpuyard.testing.openapi import violations
+    from gpuyard.testing.runner import StackRunner
+    from gpuyard.testing.values import UNKNOWN, ResourceRef
+
+_HOMES = {
+    "UNKNOWN": "values",
+    "CrdFolder": "crds",
+    "Graph": "graph",
+    "Log": "graph",
+    "Registered": "graph",
+    "ResourceRef": "values",
+    "StackRunner": "runner",
+    "StackViolation": "graph",
+    "StackViolations": "graph",
+    "violations": "openapi",
+}
+
+__all__ = [
+    "UNKNOWN",
+    "CrdFolder",
+    "Graph",
+    "Log",
+    "Registered",
+    "ResourceRef",
+    "StackRunner",
+    "StackViolation",
+    "StackViolations",
+    "violations",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a name when it is first used: pytest imports this package at every start."""
+    import importlib
+
+    if name not in _HOMES:
+        message = f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}"
+        raise AttributeError(message)
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,156 @@
+"""What a stack program registered: the record that tests look at."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuyard.errors import GpuYardError
+
+
+@dataclass
+class Registered:
+    """One resource as the program registered it, in the wire's names (camelCase)."""
+
+    type: str
+    """The type token, for example `kubernetes:core/v1:ConfigMap`."""
+    name: str
+    urn: str
+    """As the engine builds it: the types of all parents, then the name."""
+    parent: str | None
+    """The parent's URN; None directly under the stack."""
+    custom: bool
+    """True where a provider manages it, False for a component."""
+    inputs: dict[str, Any]
+    """Plain values, whole numbers as ints; a secret is unwrapped (see `secrets`), a value not known
+    yet is `UNKNOWN`."""
+    secrets: frozenset[str] = frozenset()
+    """Paths of the inputs that were secret, for example `stringData`."""
+    id: str | None = None
+    """The id the mock gave; None for a component and where outputs are unknown."""
+    outputs: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What the mock engine answered."""
+    dependencies: tuple[str, ...] = ()
+    """URNs of everything it waits for, in order."""
+    property_dependencies: dict[str, tuple[str, ...]] = field(
+        default_factory=dict[str, tuple[str, ...]]
+    )
+    """For each input that came from other resources, their URNs."""
+    provider: str | None = None
+    """`URN::id` of an explicit provider."""
+    providers: dict[str, str] = field(default_factory=dict[str, str])
+    """Providers handed to a component for its children, by package."""
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Every other option that was set: protect, aliases, deletedWith, ignoreChanges, version, …"""
+    registered_outputs: dict[str, Any] | None = None
+    """What the component passed to register_outputs; None where it never did."""
+    remote: bool = False
+    """True where the component runs in a provider; its children do not exist under mocks."""
+    read: bool = False
+    """True where the resource was read (`get`), not created."""
+
+    @property
+    def label(self) -> str:
+        """Type and name, as messages show them."""
+        return f"{self.type} {self.name!r}"
+
+
+@dataclass(frozen=True)
+class Log:
+    """One message the program logged; debug messages are not recorded."""
+
+    severity: str
+    """`info`, `warning` or `error`."""
+    message: str
+    urn: str | None = None
+
+
+@dataclass(frozen=True)
+class StackViolation:
+    """One thing that a strict run refuses, with the resource it is about."""
+
+    rule: str
+    resource: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"[{self.rule}] {self.resource}: {self.message}"
+
+
+class StackViolations(GpuYardError, AssertionError):
+    """A program registered what a deployment would refuse or get wrong; it lists everything."""
+
+    def __init__(self, violations: list[StackViolation]) -> None:
+        self.violations = violations
+        count = "1 violation" if len(violations) == 1 else f"{len(violations)} violations"
+        super().__init__("\n  ".join([f"{count} in the stack program:", *map(str, violations)]))
+
+
+@dataclass
+class Graph:
+    """Everything one run of a program registered, in order."""
+
+    resources: list[Registered] = field(default_factory=list[Registered])
+    stack_outputs: dict[str, Any] = field(default_factory=dict[str, Any])
+    secret_stack_outputs: frozenset[str] = frozenset()
+    """Paths of the stack outputs that are secret."""
+    logs: list[Log] = field(default_factory=list[Log])
+    violations: list[StackViolation] = field(default_factory=list[StackViolation])
+    unchecked: list[Registered] = field(default_factory=list[Registered])
+    """Custom resources whose fields neither an installed SDK nor a CRD could check."""
+
+    def __iter__(self) -> Iterator[Registered]:
+        return iter(self.resources)
+
+    def __len__(self) -> int:
+        return len(self.resources)
+
+    def of_type(self, type_: str) -> list[Registered]:
+        """Return the resources of one type token, in order of registration."""
+        return [one for one in self.resources if one.type == type_]
+
+    def one(self, type_: str | None = None, name: str | None = None) -> Registered:
+        """Return the only resource of this type and name, either of which may be left out."""
+        found = [
+            one
+            for one in self.resources
+            if (type_ is None or one.type == type_) and (name is None or one.name == name)
+        ]
+        if len(found) == 1:
+            return found[0]
+        wanted = " ".join(part for part in (type_, repr(name) if name else None) if part)
+        if found:
+            listed = ", ".join(one.label for one in found)
+            raise LookupError(f"{len(found)} resources are {wanted}: {listed}; ask for one of them")
+        labels = [one.label for one in self.resources]
+        close = difflib.get_close_matches(wanted, labels, n=3, cutoff=0.3) or labels[:10]
+        nearest = ", ".join(close) or "none, as nothing was registered"
+        raise LookupError(f"no resource is {wanted}; nearest of {len(labels)}: {nearest}")
+
+    def children(self, parent: Registered | None) -> list[Registered]:
+        """Return the direct children of a resource, or of the stack for None."""
+        urn = parent.urn if parent is not None else None
+        return [one for one in self.resources if one.parent == urn]
+
+    def ancestors(self, resource: Registered) -> list[Registered]:
+        """Return the parents of a resource, nearest first, without the stack."""
+        by_urn = {one.urn: one for one in self.resources}
+        found: list[Registered] = []
+        urn = resource.parent
+        while urn is not None and urn in by_urn:
+            found.append(by_urn[urn])
+            urn = by_urn[urn].parent
+        return found
+
+    def shape(self) -> list[tuple[str, str | None]]:
+        """Return (URN, parent) of every resource, in order: the same in every run of a program."""
+        return [(one.urn, one.parent) for one in self.resources]
+
+
+def graph_difference(first: Graph, second: Graph) -> Mapping[str, list[str]]:
+    """Name the URNs that only one of two graphs has; empty where both have the same."""
+    urns = [{one.urn for one in graph} for graph in (first, second)]
+    found = {"only_first": sorted(urns[0] - urns[1]), "only_second": sorted(urns[1] - urns[0])}
+    return {key: value for key, value in found.items() if value}

@@ -1,0 +1,279 @@
+"""A mock of the engine's resource monitor: it records everything and lets no known mistake pass."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf import empty_pb2, struct_pb2
+from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mocks
+from pulumi.runtime.proto import callback_pb2, engine_pb2, provider_pb2, resource_pb2
+
+from gpuyard.testing import wire
+from gpuyard.testing.checks import ResourceChecks
+from gpuyard.testing.graph import Graph, Log, Registered, StackViolation
+from gpuyard.testing.options import recorded_options
+from gpuyard.testing.transforms import apply_transforms
+from gpuyard.testing.values import UNKNOWN, is_object
+
+STACK_TYPE = "pulumi:pulumi:Stack"
+
+OutputsOf = Callable[[Registered], Mapping[str, Any] | None]
+"""Answers with the outputs of a resource beyond its inputs; None for no others."""
+CallAnswer = Mapping[str, Any] | Callable[[dict[str, Any]], Mapping[str, Any]]
+"""The result of a provider function, or a function from its arguments to the result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """What the mock engine says: where it runs, and what providers would answer."""
+
+    project: str
+    stack: str
+    unknown_outputs: bool
+    outputs: OutputsOf
+    calls: Mapping[str, CallAnswer]
+
+
+class _NoMocks(Mocks):
+    """The base class wants one; every method that would ask it is overridden here."""
+
+    def call(self, args: MockCallArgs) -> Any:
+        raise NotImplementedError(args.token)
+
+    def new_resource(self, args: MockResourceArgs) -> Any:
+        raise NotImplementedError(args.typ)
+
+
+class StrictMonitor(MockMonitor):
+    """Stands in for the engine during one run of one program; `graph` is what it saw."""
+
+    def __init__(self, answers: Answers, checks: ResourceChecks) -> None:
+        super().__init__(_NoMocks())
+        self.graph = Graph()
+        self._answers = answers
+        self._checks = checks
+        self._by_urn: dict[str, Registered] = {}
+        self._objects: dict[str, struct_pb2.Struct] = {}
+        self._own_transforms: dict[str, list[callback_pb2.Callback]] = {}
+        self._stack_callbacks: list[callback_pb2.Callback] = []
+        self._stack_urn = ""
+
+    def make_urn(self, parent: str, type_: str, name: str) -> str:
+        """Build a URN as the engine does: the types of all parents but the stack, joined by `$`."""
+        # https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/urn/urn.go (New)
+        chain = ""
+        if parent and parent != self._stack_urn:
+            chain = f"{parent.split('::')[2]}$"
+        return f"urn:pulumi:{self._answers.stack}::{self._answers.project}::{chain}{type_}::{name}"
+
+    # A coroutine where transforms must run first, which the base class does not foresee; the
+    # runner's executor awaits it.
+    def RegisterResource(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, request: resource_pb2.RegisterResourceRequest
+    ) -> (
+        resource_pb2.RegisterResourceResponse
+        | Coroutine[Any, Any, resource_pb2.RegisterResourceResponse]
+    ):
+        """Record a resource and answer as the engine would."""
+        urn = self.make_urn(request.parent, request.type, request.name)
+        if request.type == STACK_TYPE:
+            self._stack_urn = urn
+            return resource_pb2.RegisterResourceResponse(urn=urn)
+        callbacks = self._transforms_for(request, urn)
+        return (
+            self._register_transformed(request, urn, callbacks)
+            if callbacks
+            else self._register(request, urn)
+        )
+
+    def _transforms_for(self, request: Any, urn: str) -> list[callback_pb2.Callback]:
+        own: list[callback_pb2.Callback] = list(request.transforms)
+        self._own_transforms[urn] = own
+        found = list(own)
+        parent = self._by_urn.get(request.parent)
+        while parent is not None:
+            found += self._own_transforms.get(parent.urn, [])
+            parent = self._by_urn.get(parent.parent or "")
+        return found + self._stack_callbacks
+
+    async def _register_transformed(
+        self,
+        request: resource_pb2.RegisterResourceRequest,
+        urn: str,
+        callbacks: list[callback_pb2.Callback],
+    ) -> resource_pb2.RegisterResourceResponse:
+        await apply_transforms(request, callbacks)
+        return self._register(request, urn)
+
+    def _register(
+        self, request: resource_pb2.RegisterResourceRequest, urn: str
+    ) -> resource_pb2.RegisterResourceResponse:
+        decoded = wire.decode(request.object)
+        resource = Registered(
+            type=request.type,
+            name=request.name,
+            urn=urn,
+            parent=self._parent(request.parent),
+            custom=request.custom,
+            remote=request.remote,
+            inputs=decoded.values,
+            secrets=frozenset(decoded.secrets),
+            dependencies=tuple(request.dependencies),
+            property_dependencies={
+                key: tuple(urns)
+                for key in sorted(request.propertyDependencies)
+                if (urns := request.propertyDependencies[key].urns)
+            },
+            provider=request.provider or None,
+            providers=dict(request.providers),
+            options=recorded_options(request),
+        )
+        properties = self._answer(resource, request.object)
+        return resource_pb2.RegisterResourceResponse(
+            urn=urn, id=resource.id or "", object=properties
+        )
+
+    def ReadResource(  # noqa: N802 the protocol's name
+        self, request: resource_pb2.ReadResourceRequest
+    ) -> resource_pb2.ReadResourceResponse:
+        """Record a read; its outputs are the given properties and what the test answers."""
+        decoded = wire.decode(request.properties)
+        resource = Registered(
+            type=request.type,
+            name=request.name,
+            urn=self.make_urn(request.parent, request.type, request.name),
+            parent=self._parent(request.parent),
+            custom=True,
+            read=True,
+            id=request.id,
+            inputs=decoded.values,
+            secrets=frozenset(decoded.secrets),
+            dependencies=tuple(request.dependencies),
+            provider=request.provider or None,
+        )
+        properties = self._answer(resource, request.properties)
+        return resource_pb2.ReadResourceResponse(urn=resource.urn, properties=properties)
+
+    def _parent(self, urn: str) -> str | None:
+        return None if urn in {"", self._stack_urn} else urn
+
+    def _answer(self, resource: Registered, given: struct_pb2.Struct) -> struct_pb2.Struct:
+        """Record the resource, check it, and compute the outputs a provider would return."""
+        graph = self.graph
+        self._checks.on_registration(resource, self._by_urn, graph)
+        graph.resources.append(resource)
+        self._by_urn[resource.urn] = resource
+        properties = struct_pb2.Struct()
+        properties.CopyFrom(given)
+        if not resource.custom:
+            resource.outputs = dict(resource.inputs)
+            return properties
+        if self._answers.unknown_outputs:
+            wire.encode(dict.fromkeys(self._answers.outputs(resource) or {}, UNKNOWN), properties)
+            wire.hide(properties)
+            resource.id = None if not resource.read else resource.id
+        else:
+            _autoname(resource, properties, self._checks.fields_of(resource))
+            wire.encode(self._answers.outputs(resource) or {}, properties)
+        resource.outputs = wire.decode(properties).values
+        return properties
+
+    def RegisterResourceOutputs(  # noqa: N802 the protocol's name
+        self, request: resource_pb2.RegisterResourceOutputsRequest
+    ) -> empty_pb2.Empty:
+        """Record what a component, or the stack, registered as its outputs."""
+        decoded = wire.decode(request.outputs)
+        resource = self._by_urn.get(request.urn)
+        if request.urn == self._stack_urn:
+            self.graph.stack_outputs = decoded.values
+            self.graph.secret_stack_outputs = frozenset(decoded.secrets)
+        elif resource is not None:
+            if resource.registered_outputs is not None:
+                text = "registered its outputs twice; call register_outputs once"
+                self.graph.violations.append(StackViolation("outputs", resource.label, text))
+            resource.registered_outputs = decoded.values
+        return empty_pb2.Empty()
+
+    def Invoke(  # noqa: N802 the protocol's name
+        self, request: resource_pb2.ResourceInvokeRequest
+    ) -> resource_pb2.ResourceInvokeResponse:
+        """Answer a provider function from the test's table; a function it lacks is an error."""
+        args = wire.decode(request.args).values
+        if request.tok == "pulumi:pulumi:getResource":
+            found = self._by_urn.get(args["urn"])
+            result: Mapping[str, Any] = (
+                {} if found is None else {"urn": found.urn, "id": found.id, "state": found.outputs}
+            )
+        elif request.tok in self._answers.calls:
+            answer = self._answers.calls[request.tok]
+            result = answer(args) if callable(answer) else answer
+        else:
+            known = ", ".join(sorted(self._answers.calls))
+            message = (
+                f"the program calls {request.tok} with {args!r}, and the test gives no answer; "
+                f"add calls={{{request.tok!r}: {{...}}}} (it answers {known or 'none'})"
+            )
+            raise LookupError(message)
+        properties = struct_pb2.Struct()
+        wire.encode(result, properties)
+        answered: dict[str, Any] = {
+            "return": properties
+        }  # a word of Python's, so not a keyword here
+        return resource_pb2.ResourceInvokeResponse(**answered)
+
+    def ExistsResource(  # noqa: N802 the protocol's name
+        self, request: resource_pb2.ExistsResourceRequest
+    ) -> resource_pb2.ExistsResourceResponse:
+        """Say whether this run read or registered a resource of that type and id."""
+        exists = any(one.id == request.id and one.type == request.type for one in self.graph)
+        return resource_pb2.ExistsResourceResponse(exists=exists)
+
+    def RegisterStackTransform(self, request: callback_pb2.Callback) -> empty_pb2.Empty:  # noqa: N802
+        """Run this transform on every resource registered from now on."""
+        self._stack_callbacks.append(request)
+        return empty_pb2.Empty()
+
+    def finish(self) -> Graph:
+        """Check what only the end of the program shows, and return the record."""
+        self._checks.on_finish(self.graph)
+        return self.graph
+
+
+class RecordingEngine:
+    """The engine's log: messages go into the graph, except debug ones (four a resource)."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def Log(self, request: engine_pb2.LogRequest) -> None:  # noqa: N802 the protocol's name
+        """Record one message."""
+        if request.severity != engine_pb2.DEBUG:
+            severity = engine_pb2.LogSeverity.Name(request.severity).lower()
+            self._graph.logs.append(Log(severity, request.message, request.urn or None))
+
+    def RequirePulumiVersion(self, request: Any) -> provider_pb2.CheckResponse:  # noqa: N802
+        """Accept every version range: there is no CLI here to compare with."""
+        del request
+        return provider_pb2.CheckResponse()
+
+
+def _autoname(resource: Registered, properties: struct_pb2.Struct, fields: frozenset[str]) -> None:
+    """Give the physical name and id that a provider would make up, the same in every run."""
+    # https://www.pulumi.com/docs/iac/concepts/resources/names/#autonaming, where it is random.
+    made_up = f"{resource.name}-{hashlib.sha256(resource.urn.encode()).hexdigest()[:7]}"
+    if resource.type.startswith("kubernetes:"):
+        given = resource.inputs.get("metadata")
+        metadata: dict[str, Any] = dict(given) if is_object(given) else {}
+        if "name" not in metadata and (given is not None or "metadata" in fields):
+            metadata["name"] = made_up
+            wire.encode({"metadata": metadata}, properties)
+        name, namespace = metadata.get("name", made_up), metadata.get("namespace")
+        identity = f"{namespace}/{name}" if namespace else str(name)
+    else:
+        identity = str(resource.inputs.get("name") or made_up)
+        if "name" in fields and "name" not in resource.inputs:
+            wire.encode({"name": identity}, properties)
+    resource.id = resource.id or resource.options.get("importId") or identity

@@ -1,0 +1,196 @@
+"""Check inputs against the field types of the installed Pulumi SDKs: a schema without the provider.
+
+Any `pulumi_*` package will do. The class is found by its token through the registry that every
+generated SDK fills (`pulumi.runtime.register_resource_module`), its input class beside it
+(`BucketArgs`, or `ConfigMapInitArgs` where the plain name was taken), the fields through
+`pulumi._types.input_type_types`.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import importlib.util
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import pulumi
+from pulumi import _types  # pyright: ignore[reportPrivateUsage]  # generated SDKs rely on it
+from pulumi.runtime import rpc
+
+from gpuyard.testing.openapi import Violation, describe, join, nearest
+from gpuyard.testing.values import UNKNOWN, ResourceRef, is_list, is_object
+
+_PROVIDER = "pulumi:providers:"
+_PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
+    str: ((str,), "text"),
+    bool: ((bool,), "true or false"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+}
+
+
+def input_violations(token: str, inputs: Mapping[str, Any]) -> list[Violation] | None:
+    """List what the SDK class of a token does not allow; None where no installed SDK knows it."""
+    args = args_class(token)
+    if args is None:
+        return None
+    if token.startswith(_PROVIDER):
+        # A provider's inputs travel as JSON text, so only their names can be compared.
+        fields = sorted(field_names(args))
+        return [
+            (key, f"no such field; {nearest(key, fields)}") for key in inputs if key not in fields
+        ]
+    return list(_check_fields(args, inputs, ""))
+
+
+@lru_cache(maxsize=1024)
+def args_class(token: str) -> type | None:
+    """Find the class of a resource's inputs, for example BucketArgs for `aws:s3/bucket:Bucket`."""
+    resource = _resource_class(token)
+    if resource is None:
+        return None
+    module = sys.modules[resource.__module__]
+    for suffix in ("InitArgs", "Args"):
+        found = getattr(module, f"{resource.__name__}{suffix}", None)
+        if isinstance(found, type) and _types.is_input_type(found):
+            return found
+    return None
+
+
+def field_names(args: type) -> frozenset[str]:
+    """Wire names of every field of an input class."""
+    return frozenset(_fields(args)[0])
+
+
+def _resource_class(token: str) -> type | None:
+    """Load the class of a token."""
+    # Generated SDKs keep token → class in the records they register; there is no public accessor
+    # to them (`_utilities.py` of any SDK, Module.construct).
+    if token.startswith(_PROVIDER):
+        package = token.removeprefix(_PROVIDER)
+        if not _load(package):
+            return None
+        info = getattr(rpc.get_resource_package(package, ""), "pkg_info", None)
+        class_name = info["class"] if info else None
+    else:
+        package, _, rest = token.partition(":")
+        if not _load(package):
+            return None
+        info = getattr(
+            rpc.get_resource_module(package, rest.partition(":")[0], ""), "mod_info", None
+        )
+        class_name = info["classes"].get(token) if info else None
+    if info is None or class_name is None:
+        return None
+    found = getattr(importlib.import_module(info["fqn"]), class_name)
+    return found if isinstance(found, type) else None
+
+
+def _load(package: str) -> bool:
+    module = f"pulumi_{package.replace('-', '_')}"
+    if package == "pulumi" or (module not in sys.modules and not importlib.util.find_spec(module)):
+        return False
+    importlib.import_module(module)
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _fields(cls: type) -> tuple[dict[str, Any], frozenset[str]]:
+    """Wire name → type of every field, and the wire names of those that must be given."""
+    wire_names = _types.input_type_py_to_pulumi_names(cls)
+    parameters = inspect.signature(cls).parameters.values()
+    required = {
+        wire_names.get(one.name, one.name)
+        for one in parameters
+        if one.default is inspect.Parameter.empty
+    }
+    return _types.input_type_types(cls), frozenset(required)
+
+
+def _check_fields(cls: type, value: Mapping[str, Any], path: str) -> Iterator[Violation]:
+    fields, required = _fields(cls)
+    for name in sorted(required):
+        if value.get(name) is None:
+            yield join(path, name), "missing, and required"
+    for key, inner in value.items():
+        where = join(path, key)
+        if key not in fields:
+            yield where, f"no such field; {nearest(key, list(fields))}"
+        else:
+            yield from _check_type(fields[key], inner, where)
+
+
+def _check_type(expected: Any, value: object, path: str) -> Iterator[Violation]:
+    if value is None or value is UNKNOWN or isinstance(value, ResourceRef):
+        return
+    origin = typing.get_origin(expected)
+    if origin is typing.Union or origin is types.UnionType:
+        yield from _check_union(typing.get_args(expected), value, path)
+    elif origin is typing.Literal:
+        allowed = typing.get_args(expected)
+        if value not in allowed:
+            yield path, f"given {describe(value)}, allowed: {', '.join(map(repr, allowed))}"
+    elif isinstance(origin, type) and issubclass(origin, Mapping):
+        yield from _check_mapping(expected, value, path)
+    elif isinstance(origin, type) and issubclass(origin, Sequence):
+        yield from _check_sequence(expected, value, path)
+    elif expected in _PLAIN:
+        accepted, words = _PLAIN[expected]
+        if not isinstance(value, accepted) or (isinstance(value, bool) and expected is not bool):
+            yield path, f"given {describe(value)}, allowed: {words}"
+    elif isinstance(expected, type):
+        yield from _check_class(expected, value, path)
+    # Anything else (Any, a forward reference that can't be resolved) says nothing about the value.
+
+
+def _check_class(expected: type[Any], value: object, path: str) -> Iterator[Violation]:
+    if issubclass(expected, enum.Enum):
+        allowed = [member.value for member in expected]
+        if value not in allowed:
+            yield path, f"given {describe(value)}, allowed: {', '.join(map(str, allowed))}"
+    elif _types.is_input_type(expected):
+        if is_object(value):
+            yield from _check_fields(expected, value, path)
+        else:
+            yield path, f"given {describe(value)}, allowed: an object of {expected.__name__}"
+
+
+def _check_mapping(expected: Any, value: object, path: str) -> Iterator[Violation]:
+    if not is_object(value):
+        yield path, f"given {describe(value)}, allowed: an object"
+        return
+    arguments = typing.get_args(expected)
+    for key, inner in value.items():
+        yield from _check_type(
+            arguments[1] if len(arguments) > 1 else Any, inner, join(path, str(key))
+        )
+
+
+def _check_sequence(expected: Any, value: object, path: str) -> Iterator[Violation]:
+    if not is_list(value):
+        yield path, f"given {describe(value)}, allowed: a list"
+        return
+    arguments = typing.get_args(expected)
+    for index, inner in enumerate(value):
+        yield from _check_type(arguments[0] if arguments else Any, inner, join(path, index))
+
+
+def _check_union(members: tuple[Any, ...], value: object, path: str) -> Iterator[Violation]:
+    """One member must fit; where none does, show the complaints of the member that came nearest."""
+    # An Input[T] is a union of T with an Awaitable and an Output of it: on the wire only T is left.
+    plain = [one for one in members if not _is_late(one) and one is not type(None)]
+    attempts = [list(_check_type(one, value, path)) for one in plain]
+    if not attempts or any(not found for found in attempts):
+        return
+    yield from min(attempts, key=lambda found: (found[0][0] == path, len(found)))
+
+
+def _is_late(member: Any) -> bool:
+    origin = typing.get_origin(member) or member
+    return isinstance(origin, type) and issubclass(origin, (Awaitable, pulumi.Output))
