@@ -104,10 +104,13 @@ def test_a_new_project_file_installs_the_project_only(scratch, tmp_path, uv):
 
 
 def test_an_environment_that_failed_half_way_is_made_again(scratch, tmp_path, uv):
-    program(scratch / "broken" / "uv", "[ $1 != --version ] || { echo uv 99.0.0; exit; }; exit 9")
+    program(scratch / "broken" / "uv", "[ $1 != --version ] || { echo uv 99.0.0; exit; }; [ $1 = venv ]")
     path = f"{scratch / 'broken'}{os.pathsep}{os.environ['PATH']}"
     failed = run(scratch / "scripts" / "bootstrap", folder=scratch, PATH=path)
-    assert failed.returncode == 9
+    assert failed.returncode == 4
+    assert failed.stderr.endswith(
+        "the packages of requirements.lock could not be installed; the lines above say why\n"
+    )
     assert bootstrap(scratch, tmp_path).returncode == 0
     assert SYNC in uv()
 
