@@ -1,0 +1,53 @@
+"""GPU Yard: one typed spec in, a proved and running GPU platform on Kubernetes out.
+
+The pure part of the library is here. The Pulumi components are in `gpuyard.resources`, so that importing
+this package loads neither Pulumi nor a cloud SDK.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpuyard.errors import GpuYardError, PlanRefused, SpecError
+    from gpuyard.findings import Finding, Severity
+    from gpuyard.plan.platform import planned
+    from gpuyard.plan.records import PlatformPlan
+    from gpuyard.spec.platform import PlatformSpec
+    from gpuyard.spec.read import platform_spec, read_stack_file
+
+__all__ = [
+    "Finding",
+    "GpuYardError",
+    "PlanRefused",
+    "PlatformPlan",
+    "PlatformSpec",
+    "Severity",
+    "SpecError",
+    "planned",
+    "platform_spec",
+    "read_stack_file",
+]
+
+_HOMES = {
+    "Finding": "findings",
+    "GpuYardError": "errors",
+    "PlanRefused": "errors",
+    "PlatformPlan": "plan.records",
+    "PlatformSpec": "spec.platform",
+    "Severity": "findings",
+    "SpecError": "errors",
+    "planned": "plan.platform",
+    "platform_spec": "spec.read",
+    "read_stack_file": "spec.read",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401  any public name
+    """Load a public name when it is first used: `import gpuyard` itself costs next to nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'gpuyard' has no attribute {name!r}")
+    return getattr(import_module(f"gpuyard.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,1 +1,5 @@
-"""What a spec means: `platform.plan` derives every pool, quota, queue and price, or says why not."""
+"""What a spec means: `plan` derives every pool, quota, queue and price, or says why not."""
+
+from gpuyard.plan.platform import plan, planned
+
+__all__ = ["plan", "planned"]

@@ -85,8 +85,8 @@ def _fraction(pod: PerPod, pool: PoolPlan) -> tuple[Advertised | None, str]:
     if offer is None:
         has = ", ".join(a.unit or "whole GPUs" for a in pool.advertised)
         return None, f"no {unit} (it has {has})"
-    if pod.shares and pod.shares > offer.per_node:
-        return None, f"{offer.per_node} shares a node, {pod.shares} wanted"
+    if pod.shares and pod.shares > 1:
+        return None, f"{pod.shares} shares wanted, but a pod gets one: more would be turns on the same GPU, not more of it"
     machine = pool.machine
     if pod.cpu > machine.vcpus or pod.memory_gib > machine.memory_gib:
         return None, f"{_size(machine)} a node, {pod.cpu} CPUs and {pod.memory_gib} GiB wanted"
@@ -101,6 +101,8 @@ def _nearest_shape(shape: Shape, pools: list[PoolPlan], path: Path) -> Fix | Non
     """The nearest change: fewer nodes or GPUs, the pool that has the slice, or a slice that exists."""
     if shape.pool is not None:
         return _within(shape, pools[0], path)
+    if shape.per_pod and (shape.per_pod.shares or 0) > 1:
+        return Fix(says="shares: 1", at=(*path, "per_pod", "shares"), value=1)
     if shape.per_pod and shape.per_pod.slice:
         units = [a.unit for p in pools for a in p.advertised if a.unit]
         near = nearest(shape.per_pod.slice, units)

@@ -1,0 +1,31 @@
+"""Simulated nodes: what a cloud would make of a pool, as fake nodes that a controller keeps alive.
+
+Only what the cloud and the kubelet's start-up flags decide is set here. Capacity, GPU labels and MIG state
+come from the fakes of the node agents, which see this object and never the plan.
+"""
+
+from gpuyard.plan.names import ARCH_LABEL, HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, ZONE_LABEL, node_name
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.render.objects import Object, made, taint_object
+
+FAKE_NODE = {"kwok.x-k8s.io/node": "fake"}
+
+
+def node_objects(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
+    """Every node that runs from the beginning, dealt over the zones in turn."""
+    return [_node(plan, pool, index) for index in range(pool.start_nodes)]
+
+
+def _node(plan: PlatformPlan, pool: PoolPlan, index: int) -> Object:
+    name = node_name(pool.stable_name, index)
+    labels = {
+        **pool.labels,
+        ARCH_LABEL: pool.machine.arch,
+        HOSTNAME_LABEL: name,
+        INSTANCE_TYPE_LABEL: pool.machine.name,
+        OS_LABEL: "linux",
+    }
+    if pool.zones:
+        labels[ZONE_LABEL] = pool.zones[index % len(pool.zones)]
+    taints = [taint_object(t) for t in pool.taints]
+    return made(plan, "v1", "Node", name, labels=labels, annotations=FAKE_NODE, spec={"taints": taints})

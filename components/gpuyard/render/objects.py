@@ -1,0 +1,47 @@
+"""The shape that every object of ours has, and the order in which a cluster must see them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpuyard.plan.names import MANAGED_BY_LABEL, PLATFORM_LABEL
+from gpuyard.plan.records import PlatformPlan, Taint
+
+Object = dict[str, Any]
+"""One Kubernetes object as a plain mapping; may hold `Late` values."""
+
+
+def made(  # noqa: PLR0913  an object has these parts
+    plan: PlatformPlan,
+    api_version: str,
+    kind: str,
+    name: str,
+    *,
+    namespace: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **body: Any,  # noqa: ANN401  spec, data, rules…: whatever the kind has at its top level
+) -> Object:
+    """An object that says whose it is; the namespace is always explicit."""
+    ours = {MANAGED_BY_LABEL: "gpuyard", PLATFORM_LABEL: plan.name}
+    metadata: Object = {"name": name}
+    if namespace is not None:
+        metadata["namespace"] = namespace
+    metadata["labels"] = dict(sorted({**(labels or {}), **ours}.items()))
+    if annotations:
+        metadata["annotations"] = dict(sorted(annotations.items()))
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **body}
+
+
+def namespace_object(plan: PlatformPlan, name: str, labels: Mapping[str, str]) -> Object:
+    """A namespace."""
+    return made(plan, "v1", "Namespace", name, labels=labels)
+
+
+def taint_object(taint: Taint) -> Object:
+    """A taint as nodes and flavors carry it."""
+    return {"key": taint.key, "value": taint.value, "effect": taint.effect}
+
+
+def toleration_object(taint: Taint) -> Object:
+    """The toleration of exactly this taint; never a wildcard."""
+    return {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}

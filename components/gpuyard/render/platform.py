@@ -1,0 +1,40 @@
+"""All objects of a platform, in the order in which a cluster must see them."""
+
+from gpuyard.plan.digest import spec_digest
+from gpuyard.plan.names import PLATFORM_CONFIGMAP, SYSTEM_NAMESPACE
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.gpu_operator import gpu_operator_objects
+from gpuyard.render.nodes import node_objects
+from gpuyard.render.objects import Object, made, namespace_object
+from gpuyard.render.queueing import queueing_objects
+from gpuyard.render.teams import team_objects
+from gpuyard.spec.platform import Cloud
+
+
+def platform_objects(plan: PlatformPlan) -> list[Object]:
+    """Namespaces and configuration, nodes where they are simulated, queues, teams."""
+    return [obj for _, objects in object_groups(plan) for obj in objects]
+
+
+def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
+    """The same by the name of what they are for; each group can be applied as one."""
+    groups = [("platform", record_objects(plan)), ("gpu-operator", gpu_operator_objects(plan))]
+    if plan.cloud == Cloud.SIMULATED.value:
+        groups += [(f"nodes-{pool.stable_name}", node_objects(plan, pool)) for pool in plan.pools]
+    groups.append(("queueing", queueing_objects(plan)))
+    groups += [(f"team-{team.namespace}", team_objects(plan, team)) for team in plan.teams]
+    return groups
+
+
+def record_objects(plan: PlatformPlan) -> list[Object]:
+    """What says in the cluster which platform it belongs to, for people and for later checks."""
+    data = {
+        "platform": plan.name,
+        "cluster": plan.cluster_name,
+        "spec-digest": spec_digest(plan.spec),
+        "pools": "\n".join(f"{p.name} {p.nodes} {p.machine.name}" for p in plan.pools),
+    }
+    return [
+        namespace_object(plan, SYSTEM_NAMESPACE, {}),
+        made(plan, "v1", "ConfigMap", PLATFORM_CONFIGMAP, namespace=SYSTEM_NAMESPACE, data=data),
+    ]

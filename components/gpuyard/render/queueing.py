@@ -1,0 +1,82 @@
+"""Kueue's objects: flavors, cohorts and a cluster queue for every team."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from gpuyard.plan.names import TEAM_LABEL
+from gpuyard.plan.records import CohortPlan, FlavorPlan, PlatformPlan, Quota, ResourceGroup, TeamPlan
+from gpuyard.render.objects import Object, made, taint_object, toleration_object
+
+KUEUE_API = "kueue.x-k8s.io/v1beta2"
+
+
+def queueing_objects(plan: PlatformPlan) -> list[Object]:
+    """Flavors and cohorts first: a cluster queue that names a missing one is inactive."""
+    return [
+        *(_flavor(plan, flavor) for flavor in plan.queueing.flavors),
+        *(_cohort(plan, cohort) for cohort in plan.queueing.cohorts),
+        *(_cluster_queue(plan, team) for team in plan.teams),
+    ]
+
+
+def _flavor(plan: PlatformPlan, flavor: FlavorPlan) -> Object:
+    spec = {
+        "nodeLabels": dict(flavor.node_labels),
+        "nodeTaints": [taint_object(t) for t in flavor.taints],
+        "tolerations": [toleration_object(t) for t in flavor.taints],
+    }
+    return made(plan, KUEUE_API, "ResourceFlavor", flavor.name, spec=spec)
+
+
+def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
+    spec: dict[str, Any] = {}
+    if cohort.parent:
+        spec["parentName"] = cohort.parent
+    if cohort.resource_groups:
+        spec["resourceGroups"] = _groups(plan, cohort.resource_groups, cohort.quotas, limits=False)
+    return made(plan, KUEUE_API, "Cohort", cohort.name, spec=spec)
+
+
+def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
+    spec: dict[str, Any] = {
+        "cohortName": plan.queueing.cohorts[0].name,
+        "namespaceSelector": {"matchLabels": {TEAM_LABEL: team.namespace}},
+        "queueingStrategy": "BestEffortFIFO",
+        "preemption": _preemption(plan.queueing.preemption),
+        "resourceGroups": _groups(plan, team.resource_groups, team.quotas, limits=True),
+    }
+    if plan.queueing.fair_sharing:
+        spec["fairSharing"] = {"weight": f"{team.weight:g}"}
+    return made(plan, KUEUE_API, "ClusterQueue", team.cluster_queue, spec=spec)
+
+
+def _preemption(policy: str) -> dict[str, Any]:
+    if policy == "reclaim":
+        return {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
+    return {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"}
+
+
+def _groups(
+    plan: PlatformPlan, groups: Iterable[ResourceGroup], quotas: Iterable[Quota], *, limits: bool
+) -> list[Object]:
+    by_key = {(plan.pool(q.pool).stable_name, q.resource): q for q in quotas}
+    return [
+        {
+            "coveredResources": list(group.resources),
+            "flavors": [
+                {"name": flavor, "resources": [_resource(r, by_key.get((flavor, r)), limits=limits) for r in group.resources]}
+                for flavor in group.flavors
+            ],
+        }
+        for group in groups
+    ]
+
+
+def _resource(name: str, quota: Quota | None, *, limits: bool) -> Object:
+    """Every flavor of a group lists every resource of it; what it does not have, or nobody may use, is 0."""
+    entry: Object = {"name": name, "nominalQuota": str(quota.nominal if quota else 0)}
+    if limits:
+        entry["borrowingLimit"] = str(quota.borrow if quota else 0)
+        if quota and quota.lend is not None:
+            entry["lendingLimit"] = str(quota.lend)
+    return entry
