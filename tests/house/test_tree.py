@@ -136,3 +136,14 @@ def test_every_ruff_ignore_says_why():
     lint = text[text.index("[tool.ruff.lint]") : text.index("[tool.ruff.lint.pydocstyle]")]
     bare = [line for line in lint.splitlines() if re.match(r'\s+"[A-Z]+\d*",\s*$', line)]
     assert bare == []
+
+
+def test_every_folder_of_source_is_typed():
+    project = tomllib.loads((sizes.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    roots = {
+        path.relative_to(sizes.ROOT).parts[0]
+        for path in sizes.below(sizes.tracked(), *sizes.SOURCE, "scripts/")
+        if path.name != "__main__.py"  # scripts/check takes those one by one
+    }
+    assert sorted(roots - set(project["tool"]["mypy"]["files"])) == []
+    assert sorted(roots - set(project["tool"]["pyright"]["include"])) == []
