@@ -41,4 +41,6 @@ golden: environment ## write the golden files anew; read the diff before you com
 	@git --no-pager diff --stat -- tests components docs
 
 schema: environment ## write the JSON Schema of stack files anew
-	@GPUYARD_GOLDEN=write scripts/test -q tests -k schema
+	@gpuyard schema >.schema.json
+	@mv .schema.json stacks/gpuyard.schema.json
+	@git --no-pager diff --stat -- stacks

@@ -34,13 +34,19 @@ def models() -> list[type[BaseModel]]:
 
 
 def test_the_export_list_is_all_there_is():
-    public = {
+    assert list(gpuyard.__all__) == sorted(set(gpuyard.__all__))
+    assert dir(gpuyard) == gpuyard.__all__, "export it in __all__, or underline it"
+    defined = {
         name
         for name, value in vars(gpuyard).items()
-        if not name.startswith("_") and not inspect.ismodule(value)
+        if getattr(value, "__module__", "") == "gpuyard" and not name.startswith("_")
     }
-    assert sorted(public - set(gpuyard.__all__)) == [], "export it in __all__ or underline it"
-    assert list(gpuyard.__all__) == sorted(set(gpuyard.__all__))
+    assert sorted(defined - set(gpuyard.__all__)) == []
+
+
+def test_a_name_that_is_not_exported_is_refused_by_name():
+    with pytest.raises(AttributeError, match="'gpuyard' has no attribute 'platfrom_spec'"):
+        _ = gpuyard.platfrom_spec
 
 
 def test_every_exported_name_is_there_and_documented():
