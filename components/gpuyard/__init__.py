@@ -42,7 +42,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401  any public name
+def __getattr__(name: str) -> Any:
     """Load a public name when it is first used: `import gpuyard` itself costs next to nothing."""
     if name not in _HOMES:
         raise AttributeError(f"module 'gpuyard' has no attribute {name!r}")

@@ -41,7 +41,9 @@ def _row(  # noqa: PLR0913  one argument per column reads better than a table of
     source: Source = NVIDIA_DEVICES,
 ) -> Gpu:
     major, minor = capability.split(".")
-    return Gpu(name, product, memory_gib, architecture, (int(major), int(minor)), nvlink_gbps, also, source)
+    return Gpu(
+        name, product, memory_gib, architecture, (int(major), int(minor)), nvlink_gbps, also, source
+    )
 
 
 _RTX6000 = "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition"
@@ -61,10 +63,21 @@ GPUS: Mapping[str, Gpu] = {
         _row("L4", "NVIDIA-L4", 24, "Ada", "8.9", also=("L4-24GB",)),
         _row("L40S", "NVIDIA-L40S", 48, "Ada", "8.9", also=("L40S-48GB",)),
         _row("H100", "NVIDIA-H100-80GB-HBM3", 80, "Hopper", "9.0", 900, ("H100-80GB", "H100-80")),
-        _row("H100-94", "NVIDIA-H100-NVL", 94, "Hopper", "9.0", 600, ("H100-94GB", "H100-NVL"), _UNSEEN),
+        _row(
+            "H100-94",
+            "NVIDIA-H100-NVL",
+            94,
+            "Hopper",
+            "9.0",
+            600,
+            ("H100-94GB", "H100-NVL"),
+            _UNSEEN,
+        ),
         _row("H200", "NVIDIA-H200", 141, "Hopper", "9.0", 900, ("H200-141GB", "H200-141")),
         _row("B200", "NVIDIA-B200", 180, "Blackwell", "10.0", 1800, ("B200-180GB", "B200-180")),
-        _row("B300", "NVIDIA-B300-SXM6-AC", 270, "Blackwell", "10.3", 1800, ("B300-270GB",), _UNSEEN),
+        _row(
+            "B300", "NVIDIA-B300-SXM6-AC", 270, "Blackwell", "10.3", 1800, ("B300-270GB",), _UNSEEN
+        ),
         _row("GB200", "NVIDIA-GB200", 186, "Blackwell", "10.0", 1800, ("GB200-186GB",), _UNSEEN),
         _row("GB300", "NVIDIA-GB300", 279, "Blackwell", "10.3", 1800, ("GB300-279GB",), _UNSEEN),
         _row("RTX6000", _RTX6000, 96, "Blackwell", "12.0", also=("RTX-PRO-6000", "RTX6000-96GB")),

@@ -94,7 +94,9 @@ def _ec2_sold(name: str, *, listed: bool) -> frozenset[Capacity]:
 
 
 def _ec2_gpu_machines() -> Iterator[Machine]:
-    for name, gpu, count, vcpu, gib, gbps, efa, nvme, numa, usd, spot in _rows(machine_tables.EC2_GPU):
+    for name, gpu, count, vcpu, gib, gbps, efa, nvme, numa, usd, spot in _rows(
+        machine_tables.EC2_GPU
+    ):
         gpus, fraction = _gpus(count)
         listed = not name.startswith("p6e")
         nodes = _number(numa)
@@ -135,7 +137,9 @@ def _gce_sold(name: str, *, on_demand: bool, spot: bool) -> frozenset[Capacity]:
 
 
 def _gce_gpu_machines() -> Iterator[Machine]:
-    for name, gpu, count, vcpu, gib, gbps, ssd, accelerator, usd, sold, spot in _rows(machine_tables.GCE_GPU):
+    for name, gpu, count, vcpu, gib, gbps, ssd, accelerator, usd, sold, spot in _rows(
+        machine_tables.GCE_GPU
+    ):
         gpus, fraction = _gpus(count)
         origin = sources.GCE_LISTS if name.startswith(_GCE_FROM_LISTS) else sources.GCE_OFFERS
         yield Machine(

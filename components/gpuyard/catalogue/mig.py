@@ -50,7 +50,9 @@ class MigProduct:
         return next((p for p in self.profiles if p.name == name), None)
 
 
-def _eight_units(one: str, double: str, two: str, three: str, four: str, seven: str) -> tuple[MigProfile, ...]:
+def _eight_units(
+    one: str, double: str, two: str, three: str, four: str, seven: str
+) -> tuple[MigProfile, ...]:
     """Eight memory units, seven compute slices: A100, H100, H200, B200 and their kin."""
     return (
         MigProfile(one, 1, 1, (0, 1, 2, 3, 4, 5, 6), 7),
@@ -119,7 +121,9 @@ MIG_PRODUCTS: Mapping[str, MigProduct] = {
     for product in (
         *(_eight_unit_product(*row) for row in _EIGHT_UNIT_PRODUCTS),
         MigProduct("A30", "F4", 4, 4, _four_units("1g.6gb", "2g.12gb", "4g.24gb"), MIG_GUIDE),
-        MigProduct("RTX6000", "F12", 12, 4, _twelve_units("1g.24gb", "2g.48gb", "4g.96gb"), MIG_GUIDE),
+        MigProduct(
+            "RTX6000", "F12", 12, 4, _twelve_units("1g.24gb", "2g.48gb", "4g.96gb"), MIG_GUIDE
+        ),
     )
 }
 """By the GPU's catalogue name. A GPU that is not here cannot be cut, or its geometry is not known."""

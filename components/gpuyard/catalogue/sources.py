@@ -23,7 +23,9 @@ EC2_OFFERS = Source(
     date(2026, 11, 21),
 )
 EC2_NOT_LISTED = Source(
-    "public announcements; absent from DescribeInstanceTypes data", date(2026, 11, 21), verified=False
+    "public announcements; absent from DescribeInstanceTypes data",
+    date(2026, 11, 21),
+    verified=False,
 )
 EC2_SPOT = Source(
     "skypilot-catalog v9 aws/vms.csv, lowest and highest zone of us-east-1 or us-west-2",

@@ -26,7 +26,9 @@ def plan_bill(spec: PlatformSpec, pools: list[PoolPlan], system: Machine | None)
         lines=tuple(lines),
         floor_usd=sum(line.floor_usd for line in lines if line.floor_usd is not None),
         worst_usd=sum(line.worst_usd for line in lines if line.worst_usd is not None),
-        unknown=tuple(line.pool for line in lines if line.worst_usd is None or line.floor_usd is None),
+        unknown=tuple(
+            line.pool for line in lines if line.worst_usd is None or line.floor_usd is None
+        ),
         simulated=spec.cloud is Cloud.SIMULATED,
     )
 
@@ -102,7 +104,9 @@ def _basis(machine: Machine) -> str:
     return f"list price in {machine.region} on {machine.on_demand.source.checked_on}{seen}"
 
 
-def guarantee_usd_per_month(quotas: tuple[Quota, ...], pools: dict[str, PoolPlan], bill: Bill) -> float | None:
+def guarantee_usd_per_month(
+    quotas: tuple[Quota, ...], pools: dict[str, PoolPlan], bill: Bill
+) -> float | None:
     """A team's guarantees at full use: each resource at its share of the node, at list price."""
     prices = {line.pool: line.usd_per_node for line in bill.lines}
     total = 0.0
@@ -115,7 +119,9 @@ def guarantee_usd_per_month(quotas: tuple[Quota, ...], pools: dict[str, PoolPlan
     return total * HOURS_PER_MONTH
 
 
-def check_budgets(spec: PlatformSpec, bill: Bill, monthly: dict[int, float | None]) -> list[Finding]:
+def check_budgets(
+    spec: PlatformSpec, bill: Bill, monthly: dict[int, float | None]
+) -> list[Finding]:
     """Limits that the stack file sets itself: on the worst hour, and on every team's guarantees."""
     findings: list[Finding] = []
     if spec.budget:
@@ -126,7 +132,13 @@ def check_budgets(spec: PlatformSpec, bill: Bill, monthly: dict[int, float | Non
         if limit is None:
             continue
         if cost is None:
-            findings.append(warn("budget.unproved", path, f"a price that the guarantees of {team.name} need is unknown"))
+            findings.append(
+                warn(
+                    "budget.unproved",
+                    path,
+                    f"a price that the guarantees of {team.name} need is unknown",
+                )
+            )
         elif cost > limit:
             findings.append(
                 refuse(

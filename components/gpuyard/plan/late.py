@@ -17,7 +17,7 @@ class Late:
     name: str
 
 
-def bind(value: Any, known: Callable[[str], Any]) -> Any:  # noqa: ANN401  any JSON-like tree
+def bind(value: Any, known: Callable[[str], Any]) -> Any:
     """The same tree with every late value replaced by what `known` gives for its name."""
     if isinstance(value, Late):
         return known(value.name)
@@ -28,7 +28,7 @@ def bind(value: Any, known: Callable[[str], Any]) -> Any:  # noqa: ANN401  any J
     return value
 
 
-def late_names(value: Any) -> set[str]:  # noqa: ANN401  any JSON-like tree
+def late_names(value: Any) -> set[str]:
     """The names of all late values in a tree."""
     names: set[str] = set()
     bind(value, names.add)

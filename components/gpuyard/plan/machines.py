@@ -12,7 +12,9 @@ from gpuyard.spec.problems import nearest
 _SHOWN_NAMES = 6
 
 
-def choose_machines(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[tuple[Machine, ...], list[Finding]]:
+def choose_machines(
+    spec: PlatformSpec, pool: Pool, path: Path
+) -> tuple[tuple[Machine, ...], list[Finding]]:
     """The machines of a pool, preferred first; none when a finding refuses."""
     if isinstance(pool.machine, MachineShape):
         return _described(pool.machine, spec.cloud, (*path, "machine"))
@@ -33,12 +35,16 @@ def choose_machines(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[tuple[M
     return ((), findings) if findings else (tuple(found), [])
 
 
-def choose_system_machine(spec: PlatformSpec, system: System) -> tuple[Machine | None, list[Finding]]:
+def choose_system_machine(
+    spec: PlatformSpec, system: System
+) -> tuple[Machine | None, list[Finding]]:
     """The machine of the system nodes."""
     return _sold_here(system.machine, spec.cloud, ("system", "machine"))
 
 
-def _described(shape: MachineShape, cloud: Cloud, path: Path) -> tuple[tuple[Machine, ...], list[Finding]]:
+def _described(
+    shape: MachineShape, cloud: Cloud, path: Path
+) -> tuple[tuple[Machine, ...], list[Finding]]:
     gpu = find_gpu(shape.gpu)
     if gpu is None:
         near = nearest(shape.gpu, gpu_spellings())
@@ -77,7 +83,11 @@ def _described(shape: MachineShape, cloud: Cloud, path: Path) -> tuple[tuple[Mac
 def _type_with(gpu: str, gpus: int, cloud: Cloud, path: Path) -> Fix | None:
     """A machine type of this cloud with the described GPUs, when it sells one."""
     for machine in MACHINES.values():
-        if machine.cloud == cloud.value and machine.gpu and (machine.gpu.name, machine.gpus) == (gpu, gpus):
+        if (
+            machine.cloud == cloud.value
+            and machine.gpu
+            and (machine.gpu.name, machine.gpus) == (gpu, gpus)
+        ):
             return Fix(says=f"write {machine.name}", at=path, value=machine.name)
     return None
 
@@ -91,7 +101,11 @@ def _sold_here(name: str, cloud: Cloud, path: Path) -> tuple[Machine | None, lis
         return machine, []
     near = nearest(name, names)
     shown = ", ".join(([near] if near else []) + [n for n in names if n != near][:_SHOWN_NAMES])
-    problem = "no such machine in the catalogue" if machine is None else f"{machine.cloud} sells it, {cloud.value} does not"
+    problem = (
+        "no such machine in the catalogue"
+        if machine is None
+        else f"{machine.cloud} sells it, {cloud.value} does not"
+    )
     return None, [
         refuse(
             "pool.machine_unknown" if machine is None else "pool.machine_cloud",
@@ -120,7 +134,9 @@ def _unlike(machines: list[Machine], path: Path) -> list[Finding]:
     if len(kinds) <= 1:
         return []
     first = machines[0]
-    given = ", ".join(f"{m.name} ({m.gpus} × {m.gpu.name if m.gpu else '-'}, {m.arch})" for m in machines)
+    given = ", ".join(
+        f"{m.name} ({m.gpus} × {m.gpu.name if m.gpu else '-'}, {m.arch})" for m in machines
+    )
     return [
         refuse(
             "pool.machines_unlike",
@@ -133,7 +149,9 @@ def _unlike(machines: list[Machine], path: Path) -> list[Finding]:
     ]
 
 
-def check_ladder(spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], path: Path) -> list[Finding]:
+def check_ladder(
+    spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], path: Path
+) -> list[Finding]:
     """Every rung can be bought for these machines, and reservations fit into the pool."""
     findings: list[Finding] = []
     if spec.cloud in {Cloud.AWS, Cloud.GCP}:
@@ -147,10 +165,15 @@ def check_ladder(spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], 
             refuse(
                 "capacity.over_nodes",
                 (*path, "nodes"),
-                f"reservations hold {held} nodes, the pool may have {pool.nodes.high}: the rest is paid and never used",
+                f"reservations hold {held} nodes, the pool may have {pool.nodes.high}:"
+                " the rest is paid and never used",
                 given=str(pool.nodes),
                 allowed=f"at least {held} nodes at most",
-                fix=Fix(says=f"write {pool.nodes.low}..{held}", at=(*path, "nodes"), value=f"{pool.nodes.low}..{held}"),
+                fix=Fix(
+                    says=f"write {pool.nodes.low}..{held}",
+                    at=(*path, "nodes"),
+                    value=f"{pool.nodes.low}..{held}",
+                ),
             )
         )
     return findings
@@ -164,7 +187,7 @@ def _not_sold(mode: Capacity, machines: list[Machine], path: Path) -> Finding:
         id="capacity.not_sold",
         severity=Severity.REFUSE,
         path=path,
-        problem=f"{machines[0].name} is not sold as {mode.value} ({machines[0].source.title.partition(' as ')[0]})",
+        problem=f"{machines[0].name} is not sold as {mode.value}",
         given=mode.value,
         allowed=", ".join(names),
         fix=Fix(says=f"write {plain}", at=path, value=plain) if plain else None,

@@ -45,7 +45,10 @@ def place(product: MigProduct, counts: Mapping[str, int]) -> tuple[Slice, ...] |
 
 
 def _over_budget(product: MigProduct, profiles: list[MigProfile]) -> bool:
-    return sum(p.slices for p in profiles) > product.slices or sum(p.media_exclusive for p in profiles) > 1
+    return (
+        sum(p.slices for p in profiles) > product.slices
+        or sum(p.media_exclusive for p in profiles) > 1
+    )
 
 
 def _arrange(profiles: tuple[MigProfile, ...], taken: int) -> tuple[int, ...] | None:
@@ -71,16 +74,23 @@ def why_not(product: MigProduct, counts: Mapping[str, int]) -> str:
         if count > profiles[name].max_count:
             return f"at most {profiles[name].max_count} × {name} fit on one {product.gpu}"
     wanted = [profiles[name] for name, count in counts.items() for _ in range(count)]
+    if reason := _too_many(product, wanted):
+        return reason
+    if place(product, counts) is None:
+        starts = (f"{p.name} only at {_starts(p)}" for p in dict.fromkeys(wanted) if p.units > 1)
+        return f"the slices fit by number, but not by place: {'; '.join(starts)}"
+    return ""
+
+
+def _too_many(product: MigProduct, wanted: list[MigProfile]) -> str:
     slices, units = sum(p.slices for p in wanted), sum(p.units for p in wanted)
     if slices > product.slices:
         return f"{slices} compute slices of {product.slices}"
     if units > product.units:
-        return f"{units} memory units of {product.units} (compute slices alone, {slices} of {product.slices}, would fit)"
+        alone = f"compute slices alone, {slices} of {product.slices}, would fit"
+        return f"{units} memory units of {product.units} ({alone})"
     if sum(p.media_exclusive for p in wanted) > 1:
         return "two slices that each want the media engines for themselves"
-    if place(product, counts) is None:
-        starts = "; ".join(f"{p.name} only at {_starts(p)}" for p in dict.fromkeys(wanted) if p.units > 1)
-        return f"the slices fit by number, but not by place: {starts}"
     return ""
 
 
@@ -110,11 +120,16 @@ def nearest_layout(product: MigProduct, counts: Mapping[str, int]) -> dict[str, 
 @lru_cache(maxsize=64)
 def multisets(product: MigProduct, *, variants: bool = False) -> tuple[Mapping[str, int], ...]:
     """Every legal non-empty layout as counts by profile."""
-    found = {tuple(sorted(_counts(layout).items())): None for layout in _placements(product, variants=variants)}
+    found = {
+        tuple(sorted(_counts(layout).items())): None
+        for layout in _placements(product, variants=variants)
+    }
     return tuple(dict(key) for key in found)
 
 
-def count_layouts(product: MigProduct, *, variants: bool = False, without: frozenset[str] = frozenset()) -> LayoutCounts:
+def count_layouts(
+    product: MigProduct, *, variants: bool = False, without: frozenset[str] = frozenset()
+) -> LayoutCounts:
     """Numbers of legal layouts; `without` leaves profiles out, as if the driver did not offer them."""
     reduced = MigProduct(
         product.gpu,
@@ -132,7 +147,9 @@ def count_layouts(product: MigProduct, *, variants: bool = False, without: froze
         placements=len(layouts),
         multisets=len(sets),
         maximal_multisets=sum(_is_maximal_multiset(s, profiles, legal) for s in sets),
-        maximal_placements=sum(_is_maximal_placement(reduced, layout, profiles) for layout in layouts),
+        maximal_placements=sum(
+            _is_maximal_placement(reduced, layout, profiles) for layout in layouts
+        ),
     )
 
 
@@ -140,11 +157,15 @@ def _offered(product: MigProduct, *, variants: bool) -> tuple[MigProfile, ...]:
     return tuple(p for p in product.profiles if variants or not p.variant)
 
 
-def _placements(product: MigProduct, *, variants: bool) -> Iterator[tuple[tuple[MigProfile, int], ...]]:
+def _placements(
+    product: MigProduct, *, variants: bool
+) -> Iterator[tuple[tuple[MigProfile, int], ...]]:
     """Every legal non-empty set of (profile, start)."""
     spots = [(p, s) for p in _offered(product, variants=variants) for s in p.starts]
 
-    def extend(chosen: tuple[tuple[MigProfile, int], ...], first: int, taken: int) -> Iterator[tuple[tuple[MigProfile, int], ...]]:
+    def extend(
+        chosen: tuple[tuple[MigProfile, int], ...], first: int, taken: int
+    ) -> Iterator[tuple[tuple[MigProfile, int], ...]]:
         for index in range(first, len(spots)):
             profile, start = spots[index]
             if taken & _mask(profile, start) or not _may_add(product, chosen, profile):
@@ -156,9 +177,13 @@ def _placements(product: MigProduct, *, variants: bool) -> Iterator[tuple[tuple[
     yield from extend((), 0, 0)
 
 
-def _may_add(product: MigProduct, chosen: tuple[tuple[MigProfile, int], ...], profile: MigProfile) -> bool:
+def _may_add(
+    product: MigProduct, chosen: tuple[tuple[MigProfile, int], ...], profile: MigProfile
+) -> bool:
     profiles = [p for p, _ in chosen]
-    return profiles.count(profile) < profile.max_count and not _over_budget(product, [*profiles, profile])
+    return profiles.count(profile) < profile.max_count and not _over_budget(
+        product, [*profiles, profile]
+    )
 
 
 def _counts(layout: tuple[tuple[MigProfile, int], ...]) -> dict[str, int]:
@@ -169,14 +194,18 @@ def _counts(layout: tuple[tuple[MigProfile, int], ...]) -> dict[str, int]:
 
 
 def _is_maximal_multiset(
-    counts: Mapping[str, int], profiles: tuple[MigProfile, ...], legal: set[tuple[tuple[str, int], ...]]
+    counts: Mapping[str, int],
+    profiles: tuple[MigProfile, ...],
+    legal: set[tuple[tuple[str, int], ...]],
 ) -> bool:
     more = ({**counts, p.name: counts.get(p.name, 0) + 1} for p in profiles)
     return not any(tuple(sorted(m.items())) in legal for m in more)
 
 
 def _is_maximal_placement(
-    product: MigProduct, layout: tuple[tuple[MigProfile, int], ...], profiles: tuple[MigProfile, ...]
+    product: MigProduct,
+    layout: tuple[tuple[MigProfile, int], ...],
+    profiles: tuple[MigProfile, ...],
 ) -> bool:
     taken = sum(_mask(p, s) for p, s in layout)
     return not any(

@@ -31,7 +31,9 @@ def plan(spec: PlatformSpec) -> tuple[PlatformPlan | None, list[Finding]]:
     bill = plan_bill(spec, list(sound.values()), system)
     teams, problems = plan_teams(spec, sound, quotas, bill)
     findings += problems
-    findings += check_budgets(spec, bill, {i: t.guarantee_usd_per_month for i, t in enumerate(teams)})
+    findings += check_budgets(
+        spec, bill, {i: t.guarantee_usd_per_month for i, t in enumerate(teams)}
+    )
     if refused(findings):
         return None, findings
     return PlatformPlan(
@@ -99,6 +101,7 @@ def _check_platform(spec: PlatformSpec) -> list[Finding]:
 def _validation(spec: PlatformSpec) -> str:
     if spec.validation is None:
         return "not asked for"
-    asked = f"{spec.validation.profile.value} check{', required' if spec.validation.required else ''}"
+    asked = (
+        f"{spec.validation.profile.value} check{', required' if spec.validation.required else ''}"
+    )
     return f"{asked}: deferred, this release has no hardware check, so no pool counts as checked"
-

@@ -42,13 +42,21 @@ def plan_pools(spec: PlatformSpec) -> tuple[Pools, list[Finding]]:
 
 def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Finding:
     taken = {p.name for p in spec.pools} | {p.stable_name for p in spec.pools} | {SYSTEM_POOL}
-    free = next(f"{pool.name}-{n}" for n in range(2, len(spec.pools) + 3) if f"{pool.name}-{n}" not in taken)
-    reason = "the system nodes have it" if pool.stable_name == SYSTEM_POOL else "another pool has it, now or formerly"
+    free = next(
+        f"{pool.name}-{n}" for n in range(2, len(spec.pools) + 3) if f"{pool.name}-{n}" not in taken
+    )
+    reason = (
+        "the system nodes have it"
+        if pool.stable_name == SYSTEM_POOL
+        else "another pool has it, now or formerly"
+    )
     return refuse(
         "pool.duplicate",
         (*path, "name"),
         f"the name is taken: {reason}",
-        given=pool.name if pool.stable_name == pool.name else f"{pool.name}, formerly {pool.stable_name}",
+        given=pool.name
+        if pool.stable_name == pool.name
+        else f"{pool.name}, formerly {pool.stable_name}",
         allowed="a name of its own for each pool",
         fix=Fix(says=f"write {free}", at=(*path, "name"), value=free),
     )
@@ -68,7 +76,9 @@ def _plan_pool(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[PoolPlan | N
     return _record(spec, pool, machines, gpus), []
 
 
-def _record(spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], gpus: SharedGpus) -> PoolPlan:
+def _record(
+    spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], gpus: SharedGpus
+) -> PoolPlan:
     scaling = scaling_of(spec.cloud, pool)
     stable = pool.stable_name
     mig_config = stable if gpus.layouts else None
@@ -106,7 +116,11 @@ def scaling_of(cloud: Cloud, pool: Pool) -> Scaling:
 
 
 def _labels(spec: PlatformSpec, pool: Pool, mig_config: str | None) -> dict[str, str]:
-    ours = {PLATFORM_LABEL: spec.name, POOL_LABEL: pool.stable_name, PLUGIN_CONFIG_LABEL: pool.stable_name}
+    ours = {
+        PLATFORM_LABEL: spec.name,
+        POOL_LABEL: pool.stable_name,
+        PLUGIN_CONFIG_LABEL: pool.stable_name,
+    }
     if mig_config:
         ours[MIG_CONFIG_LABEL] = mig_config
     return dict(sorted((pool.labels | ours).items()))
@@ -125,7 +139,11 @@ def _taints(stable_name: str, method: str) -> tuple[Taint, ...]:
 def show_rung(rung: Rung) -> str:
     """`reserved cr-0123 (8 nodes)`, `spot`."""
     nodes = f" ({rung.nodes} nodes)" if rung.nodes else ""
-    return f"{rung.mode.value} {rung.reservation}{nodes}" if rung.reservation else f"{rung.mode.value}{nodes}"
+    return (
+        f"{rung.mode.value} {rung.reservation}{nodes}"
+        if rung.reservation
+        else f"{rung.mode.value}{nodes}"
+    )
 
 
 def _check_labels(pool: Pool, path: Path) -> list[Finding]:

@@ -6,9 +6,16 @@ the connected parts of "pool advertises resource", and nothing else is possible.
 """
 
 from gpuyard.findings import Finding
-from gpuyard.plan.quotas import Amounts
-from gpuyard.plan.records import CohortPlan, FlavorPlan, PoolPlan, QueueingPlan, Quota, ResourceGroup
 from gpuyard.plan.names import POOL_LABEL
+from gpuyard.plan.quotas import Amounts
+from gpuyard.plan.records import (
+    CohortPlan,
+    FlavorPlan,
+    PoolPlan,
+    QueueingPlan,
+    Quota,
+    ResourceGroup,
+)
 from gpuyard.plan.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
 
@@ -50,14 +57,22 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], spare: Amounts) -> 
     """The cohort tree with what no team is guaranteed, and a flavor for every pool."""
     left = {key: amount for key, amount in spare.items() if amount > 0}
     with_spare = [p for p in pools if any(name == p.name for name, _ in left)]
-    chunks = [with_spare[i : i + MAX_FLAVORS] for i in range(0, len(with_spare), MAX_FLAVORS)] or [[]]
+    chunks = [with_spare[i : i + MAX_FLAVORS] for i in range(0, len(with_spare), MAX_FLAVORS)] or [
+        []
+    ]
     cohorts = tuple(
         CohortPlan(
             name=spec.name if index == 0 else f"{spec.name}-unassigned-{index}",
             parent=None if index == 0 else spec.name,
             resource_groups=resource_groups(chunk),
             quotas=tuple(
-                Quota(pool=p.name, resource=a.resource, nominal=left[p.name, a.resource], borrow=0, lend=None)
+                Quota(
+                    pool=p.name,
+                    resource=a.resource,
+                    nominal=left[p.name, a.resource],
+                    borrow=0,
+                    lend=None,
+                )
                 for p in chunk
                 for a in p.advertised
                 if (p.name, a.resource) in left

@@ -35,12 +35,18 @@ class Claim:
     """Resource amounts of one unit as the stack file counts it."""
 
 
-def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[dict[int, tuple[Quota, ...]], Amounts, list[Finding]]:
+def plan_quotas(
+    spec: PlatformSpec, pools: Pools
+) -> tuple[dict[int, tuple[Quota, ...]], Amounts, list[Finding]]:
     """Quotas by team index, what remains unassigned, and every finding about them."""
     findings: list[Finding] = []
     claims: dict[str, list[Claim]] = {"guarantee": [], "borrow": [], "lend": []}
     for index, team in enumerate(spec.teams):
-        for kind, shares in (("guarantee", team.guarantee), ("borrow", team.borrow), ("lend", team.lend or {})):
+        for kind, shares in (
+            ("guarantee", team.guarantee),
+            ("borrow", team.borrow),
+            ("lend", team.lend or {}),
+        ):
             for text, amount in shares.items():
                 claim, problem = _claim(text, amount, pools, index, ("teams", index, kind, text))
                 if problem:
@@ -54,11 +60,16 @@ def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[dict[int, tuple[Quota
     spare = _spare(pools, nominal)
     findings += _borrow_too_much(claims["borrow"], nominal, lend, spec.teams, spare)
     findings += _start_notes(claims["guarantee"], pools, spec)
-    quotas = {i: _quotas(team, nominal[i], _sum(claims["borrow"], i), lend[i]) for i, team in enumerate(spec.teams)}
+    quotas = {
+        i: _quotas(team, nominal[i], _sum(claims["borrow"], i), lend[i])
+        for i, team in enumerate(spec.teams)
+    }
     return quotas, spare, findings
 
 
-def _claim(text: str, amount: int, pools: Pools, team: int, path: Path) -> tuple[Claim | None, Finding | None]:
+def _claim(
+    text: str, amount: int, pools: Pools, team: int, path: Path
+) -> tuple[Claim | None, Finding | None]:
     name, _, unit = text.partition("/")
     if name not in pools:
         return None, _unknown_pool(name, unit, pools, path)
@@ -149,7 +160,11 @@ def _over_capacity(claims: list[Claim]) -> list[Finding]:
 
 def _too_much(claim: Claim, resource: str, before: int, limit: int) -> Finding:
     pool, amount = claim.pool, claim.amounts[resource]
-    per_node = limit // pool.nodes.high if pool.nodes.high else sum(a.per_node for a in pool.advertised if a.resource == resource)
+    per_node = (
+        limit // pool.nodes.high
+        if pool.nodes.high
+        else sum(a.per_node for a in pool.advertised if a.resource == resource)
+    )
     fits = max(0, limit - before) // claim.per_unit[resource]
     need = ceil((before + amount) / per_node)
     others = f", other teams have {before} of them" if before else ""
@@ -194,7 +209,9 @@ def _spare(pools: Pools, nominal: Mapping[int, Amounts]) -> Amounts:
     for pool in pools.values():
         for offer in pool.advertised if pool else ():
             key = (pool.name, offer.resource) if pool else ("", "")
-            spare[key] = offer.per_node * (pool.nodes.high if pool else 0) - sum(n.get(key, 0) for n in nominal.values())
+            spare[key] = offer.per_node * (pool.nodes.high if pool else 0) - sum(
+                n.get(key, 0) for n in nominal.values()
+            )
     return spare
 
 
@@ -222,7 +239,8 @@ def _borrow_too_much(
                     refuse(
                         "borrow.never",
                         claim.path,
-                        f"of {claim.pool.name} other teams lend {others} {resource} at most, and {free} are nobody's",
+                        f"of {claim.pool.name} other teams lend {others} {resource} at most,"
+                        f" and {free} are nobody's",
                         given=f"{amount} {resource}",
                         allowed=f"0 to {others + free}",
                         fix=Fix(says=f"borrow {most}", at=claim.path, value=most),
@@ -244,7 +262,9 @@ def _start_notes(claims: list[Claim], pools: Pools, spec: PlatformSpec) -> list[
             if claim.pool is pool:
                 for resource, amount in claim.amounts.items():
                     wanted[pool.name, resource] += amount
-        need = max((ceil(wanted[pool.name, a.resource] / a.per_node) for a in pool.advertised), default=0)
+        need = max(
+            (ceil(wanted[pool.name, a.resource] / a.per_node) for a in pool.advertised), default=0
+        )
         if pool.start_nodes < need <= pool.nodes.high:
             findings.append(
                 note(

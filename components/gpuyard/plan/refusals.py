@@ -3,12 +3,24 @@
 from gpuyard.findings import Finding, Fix, Path, Severity
 
 
-def refuse(  # noqa: PLR0913  a finding has these parts; naming them at the call is the point
-    kind: str, path: Path, problem: str, *, given: str = "", allowed: str = "", fix: Fix | None = None
+def refuse(
+    kind: str,
+    path: Path,
+    problem: str,
+    *,
+    given: str = "",
+    allowed: str = "",
+    fix: Fix | None = None,
 ) -> Finding:
     """A finding that stops the plan."""
     return Finding(
-        id=kind, severity=Severity.REFUSE, path=path, problem=problem, given=given, allowed=allowed, fix=fix
+        id=kind,
+        severity=Severity.REFUSE,
+        path=path,
+        problem=problem,
+        given=given,
+        allowed=allowed,
+        fix=fix,
     )
 
 
@@ -17,6 +29,22 @@ def note(kind: str, path: Path, problem: str, *, given: str = "") -> Finding:
     return Finding(id=kind, severity=Severity.NOTE, path=path, problem=problem, given=given)
 
 
-def warn(kind: str, path: Path, problem: str, *, given: str = "", allowed: str = "", fix: Fix | None = None) -> Finding:  # noqa: PLR0913
+def warn(
+    kind: str,
+    path: Path,
+    problem: str,
+    *,
+    given: str = "",
+    allowed: str = "",
+    fix: Fix | None = None,
+) -> Finding:
     """A finding that does not stop the plan, but somebody should act on."""
-    return Finding(id=kind, severity=Severity.WARN, path=path, problem=problem, given=given, allowed=allowed, fix=fix)
+    return Finding(
+        id=kind,
+        severity=Severity.WARN,
+        path=path,
+        problem=problem,
+        given=given,
+        allowed=allowed,
+        fix=fix,
+    )

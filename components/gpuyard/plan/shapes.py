@@ -17,7 +17,9 @@ def plan_shapes(spec: PlatformSpec, pools: Pools) -> tuple[list[ShapePlan], list
     for index, shape in enumerate(spec.shapes):
         path: Path = ("shapes", index)
         if shape.name in names:
-            findings.append(refuse("shape.duplicate", (*path, "name"), "the name is taken", given=shape.name))
+            findings.append(
+                refuse("shape.duplicate", (*path, "name"), "the name is taken", given=shape.name)
+            )
         names.add(shape.name)
         plan, problem = _plan_shape(shape, pools, path)
         if problem:
@@ -32,7 +34,12 @@ def _plan_shape(shape: Shape, pools: Pools, path: Path) -> tuple[ShapePlan | Non
         near = nearest(shape.pool, list(pools))
         fix = Fix(says=f"write {near}", at=(*path, "pool"), value=near) if near else None
         return None, refuse(
-            "shape.unknown_pool", (*path, "pool"), "no pool of that name", given=shape.pool, allowed=", ".join(pools), fix=fix
+            "shape.unknown_pool",
+            (*path, "pool"),
+            "no pool of that name",
+            given=shape.pool,
+            allowed=", ".join(pools),
+            fix=fix,
         )
     candidates = [p for name, p in pools.items() if shape.pool in {None, name}]
     if None in candidates:
@@ -45,7 +52,9 @@ def _plan_shape(shape: Shape, pools: Pools, path: Path) -> tuple[ShapePlan | Non
         if offer:
             per_node = shape.gpus_per_node or (shape.per_pod.shares if shape.per_pod else None) or 1
             from_zero = pool.start_nodes < shape.nodes
-            return ShapePlan(shape.name, pool.name, offer.resource, per_node, shape.nodes, from_zero), None
+            return ShapePlan(
+                shape.name, pool.name, offer.resource, per_node, shape.nodes, from_zero
+            ), None
         reasons.append(f"{pool.name}: {why}")
     return None, refuse(
         "shape.cannot_start",
@@ -75,18 +84,25 @@ def _offer(shape: Shape, pool: PoolPlan) -> tuple[Advertised | None, str]:
         wanted = shape.gpus_per_node or 0
         if whole is None:
             return None, f"no whole GPUs ({pool.sharing})"
-        return (whole, "") if wanted <= whole.per_node else (None, f"{whole.per_node} GPUs a node, {wanted} wanted")
+        return (
+            (whole, "")
+            if wanted <= whole.per_node
+            else (None, f"{whole.per_node} GPUs a node, {wanted} wanted")
+        )
     return _fraction(shape.per_pod, pool)
 
 
 def _fraction(pod: PerPod, pool: PoolPlan) -> tuple[Advertised | None, str]:
-    unit = pod.slice if pod.slice else "shared"
+    unit = pod.slice or "shared"
     offer = pool.unit(unit)
     if offer is None:
         has = ", ".join(a.unit or "whole GPUs" for a in pool.advertised)
         return None, f"no {unit} (it has {has})"
     if pod.shares and pod.shares > 1:
-        return None, f"{pod.shares} shares wanted, but a pod gets one: more would be turns on the same GPU, not more of it"
+        return (
+            None,
+            f"{pod.shares} shares wanted, but a pod gets one: more would be turns on the same GPU",
+        )
     machine = pool.machine
     if pod.cpu > machine.vcpus or pod.memory_gib > machine.memory_gib:
         return None, f"{_size(machine)} a node, {pod.cpu} CPUs and {pod.memory_gib} GiB wanted"
@@ -106,9 +122,17 @@ def _nearest_shape(shape: Shape, pools: list[PoolPlan], path: Path) -> Fix | Non
     if shape.per_pod and shape.per_pod.slice:
         units = [a.unit for p in pools for a in p.advertised if a.unit]
         near = nearest(shape.per_pod.slice, units)
-        return Fix(says=f"ask for {near}", at=(*path, "per_pod", "slice"), value=near) if near else None
+        return (
+            Fix(says=f"ask for {near}", at=(*path, "per_pod", "slice"), value=near)
+            if near
+            else None
+        )
     whole = [p for p in pools if p.unit("") is not None and p.nodes.high]
-    return _within(shape, max(whole, key=lambda p: p.gpus_per_node * p.nodes.high), path) if whole else None
+    return (
+        _within(shape, max(whole, key=lambda p: p.gpus_per_node * p.nodes.high), path)
+        if whole
+        else None
+    )
 
 
 def _within(shape: Shape, pool: PoolPlan, path: Path) -> Fix | None:
@@ -116,5 +140,9 @@ def _within(shape: Shape, pool: PoolPlan, path: Path) -> Fix | None:
         return Fix(says=f"nodes: {pool.nodes.high}", at=(*path, "nodes"), value=pool.nodes.high)
     whole = pool.unit("")
     if shape.gpus_per_node and whole and shape.gpus_per_node > whole.per_node:
-        return Fix(says=f"gpus_per_node: {whole.per_node}", at=(*path, "gpus_per_node"), value=whole.per_node)
+        return Fix(
+            says=f"gpus_per_node: {whole.per_node}",
+            at=(*path, "gpus_per_node"),
+            value=whole.per_node,
+        )
     return None

@@ -28,7 +28,9 @@ class SharedGpus:
     replicas: int
 
 
-def share_gpus(sharing: Sharing, machine: Machine, path: Path) -> tuple[SharedGpus | None, list[Finding]]:
+def share_gpus(
+    sharing: Sharing, machine: Machine, path: Path
+) -> tuple[SharedGpus | None, list[Finding]]:
     """Decide what a node advertises, or say why this GPU cannot be shared like that."""
     if machine.gpu_fraction != 1 and sharing != Sharing():
         return None, [_fraction(machine, path)]
@@ -131,14 +133,19 @@ def _group(
 
 def _impossible(group: MigGroup, product: MigProduct, path: Path) -> Finding:
     near = nearest_layout(product, group.slices)
-    value: dict[str, object] = {"gpus": show_gpu_indexes(group.gpus)} if group.gpus is not None else {}
+    value: dict[str, object] = (
+        {"gpus": show_gpu_indexes(group.gpus)} if group.gpus is not None else {}
+    )
     return refuse(
         "mig.placement",
         path,
         f"this layout does not fit on one {product.gpu}: {why_not(product, group.slices)}",
         given=show_layout(group.slices),
-        allowed=f"{product.slices} compute slices on {product.units} memory units; `gpuyard mig {product.gpu}` lists every profile",
-        fix=Fix(says=f"the nearest that fits: {show_layout(near)}", at=path, value={**value, **near}),
+        allowed=f"{product.slices} compute slices on {product.units} memory units;"
+        f" `gpuyard mig {product.gpu}` lists every profile",
+        fix=Fix(
+            says=f"the nearest that fits: {show_layout(near)}", at=path, value={**value, **near}
+        ),
     )
 
 

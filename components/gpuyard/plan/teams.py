@@ -12,7 +12,15 @@ from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
 
 RESERVED_NAMESPACES = frozenset(
-    {"default", "kube-system", "kube-public", "kube-node-lease", "gpu-operator", "kueue-system", "gpuyard-system"}
+    {
+        "default",
+        "kube-system",
+        "kube-public",
+        "kube-node-lease",
+        "gpu-operator",
+        "kueue-system",
+        "gpuyard-system",
+    }
 )
 
 
@@ -41,9 +49,17 @@ def plan_teams(
 
 
 def _plan_team(
-    spec: PlatformSpec, team: Team, quotas: tuple[Quota, ...], pools: dict[str, PoolPlan], bill: Bill
+    spec: PlatformSpec,
+    team: Team,
+    quotas: tuple[Quota, ...],
+    pools: dict[str, PoolPlan],
+    bill: Bill,
 ) -> TeamPlan:
-    used = [p for p in (pools.get(s.name) for s in spec.pools) if p and any(q.pool == p.name for q in quotas)]
+    used = [
+        p
+        for p in (pools.get(s.name) for s in spec.pools)
+        if p and any(q.pool == p.name for q in quotas)
+    ]
     return TeamPlan(
         name=team.name,
         namespace=team.stable_name,
@@ -76,12 +92,32 @@ def _names(spec: PlatformSpec) -> list[Finding]:
         if team.stable_name in RESERVED_NAMESPACES:
             free = f"team-{team.name}"
             fix = Fix(says=f"write {free}", at=path, value=free)
-            findings.append(refuse("team.reserved", path, "a namespace of that name belongs to the cluster", given=team.name, fix=fix))
+            findings.append(
+                refuse(
+                    "team.reserved",
+                    path,
+                    "a namespace of that name belongs to the cluster",
+                    given=team.name,
+                    fix=fix,
+                )
+            )
         if {team.name, team.stable_name} & seen:
             taken = {t.name for t in spec.teams} | {t.stable_name for t in spec.teams}
-            free = next(f"{team.name}-{n}" for n in range(2, len(spec.teams) + 3) if f"{team.name}-{n}" not in taken)
+            free = next(
+                f"{team.name}-{n}"
+                for n in range(2, len(spec.teams) + 3)
+                if f"{team.name}-{n}" not in taken
+            )
             fix = Fix(says=f"write {free}", at=path, value=free)
-            findings.append(refuse("team.duplicate", path, "another team has the name, now or formerly", given=team.name, fix=fix))
+            findings.append(
+                refuse(
+                    "team.duplicate",
+                    path,
+                    "another team has the name, now or formerly",
+                    given=team.name,
+                    fix=fix,
+                )
+            )
         seen |= {team.name, team.stable_name}
     return findings
 
@@ -104,7 +140,11 @@ _TOO_CLOSE = {
 
 
 def _isolated(
-    team: Team, index: int, quotas: tuple[Quota, ...], pools: dict[str, PoolPlan], users: dict[str, set[str]]
+    team: Team,
+    index: int,
+    quotas: tuple[Quota, ...],
+    pools: dict[str, PoolPlan],
+    users: dict[str, set[str]],
 ) -> list[Finding]:
     """Refuse a pool that mixes this team with others more closely than it allows."""
     findings: list[Finding] = []

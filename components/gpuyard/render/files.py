@@ -13,9 +13,12 @@ from gpuyard.render.text import yaml_documents
 def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, str]:
     """File name to text; the names sort in the order in which the files are to be applied."""
 
-    def known(name: str) -> Any:  # noqa: ANN401  whatever the user gave
+    def known(name: str) -> Any:
         if name not in values:
-            raise LateValueMissing(f"the value of `{name}` exists only once the cluster does: give it with --values FILE, as `{name}: …`")
+            raise LateValueMissing(
+                f"the value of `{name}` exists only once the cluster does:"
+                f" give it with --values FILE, as `{name}: …`"
+            )
         return values[name]
 
     return {

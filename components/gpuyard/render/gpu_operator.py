@@ -26,7 +26,11 @@ def gpu_operator_objects(plan: PlatformPlan) -> list[Object]:
     objects = [
         namespace_object(plan, GPU_OPERATOR_NAMESPACE, {POD_SECURITY_LABEL: "privileged"}),
         _config_map(plan, MIG_CONFIGMAP, {"config.yaml": yaml_text(mig_parted_config(plan))}),
-        _config_map(plan, PLUGIN_CONFIGMAP, {p.plugin_config: yaml_text(plugin_config(p)) for p in plan.pools}),
+        _config_map(
+            plan,
+            PLUGIN_CONFIGMAP,
+            {p.plugin_config: yaml_text(plugin_config(p)) for p in plan.pools},
+        ),
     ]
     if plan.cloud == Cloud.SIMULATED.value:
         objects.append(_cluster_policy(plan))
@@ -92,7 +96,10 @@ def _cluster_policy(plan: PlatformPlan) -> Object:
         "gfd": {"enabled": True},
         "nodeStatusExporter": {"enabled": False},
         "mig": {},
-        "migManager": {"enabled": True, "config": {"name": MIG_CONFIGMAP, "default": "all-disabled"}},
+        "migManager": {
+            "enabled": True,
+            "config": {"name": MIG_CONFIGMAP, "default": "all-disabled"},
+        },
     }
     return made(plan, "nvidia.com/v1", "ClusterPolicy", CLUSTER_POLICY, spec=spec)
 
@@ -105,4 +112,3 @@ def _any_value(taint: Taint) -> Object:
     """Node agents run on every pool, so they tolerate the key whatever its value."""
     toleration = toleration_object(taint)
     return {"key": toleration["key"], "operator": "Exists", "effect": toleration["effect"]}
-

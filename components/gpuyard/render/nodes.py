@@ -4,7 +4,14 @@ Only what the cloud and the kubelet's start-up flags decide is set here. Capacit
 come from the fakes of the node agents, which see this object and never the plan.
 """
 
-from gpuyard.plan.names import ARCH_LABEL, HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, OS_LABEL, ZONE_LABEL, node_name
+from gpuyard.plan.names import (
+    ARCH_LABEL,
+    HOSTNAME_LABEL,
+    INSTANCE_TYPE_LABEL,
+    OS_LABEL,
+    ZONE_LABEL,
+    node_name,
+)
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.objects import Object, made, taint_object
 
@@ -28,4 +35,6 @@ def _node(plan: PlatformPlan, pool: PoolPlan, index: int) -> Object:
     if pool.zones:
         labels[ZONE_LABEL] = pool.zones[index % len(pool.zones)]
     taints = [taint_object(t) for t in pool.taints]
-    return made(plan, "v1", "Node", name, labels=labels, annotations=FAKE_NODE, spec={"taints": taints})
+    return made(
+        plan, "v1", "Node", name, labels=labels, annotations=FAKE_NODE, spec={"taints": taints}
+    )

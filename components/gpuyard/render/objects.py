@@ -10,7 +10,7 @@ Object = dict[str, Any]
 """One Kubernetes object as a plain mapping; may hold `Late` values."""
 
 
-def made(  # noqa: PLR0913  an object has these parts
+def made(
     plan: PlatformPlan,
     api_version: str,
     kind: str,
@@ -19,7 +19,7 @@ def made(  # noqa: PLR0913  an object has these parts
     namespace: str | None = None,
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
-    **body: Any,  # noqa: ANN401  spec, data, rules…: whatever the kind has at its top level
+    **body: Any,
 ) -> Object:
     """An object that says whose it is; the namespace is always explicit."""
     ours = {MANAGED_BY_LABEL: "gpuyard", PLATFORM_LABEL: plan.name}

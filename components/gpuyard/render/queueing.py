@@ -4,7 +4,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpuyard.plan.names import TEAM_LABEL
-from gpuyard.plan.records import CohortPlan, FlavorPlan, PlatformPlan, Quota, ResourceGroup, TeamPlan
+from gpuyard.plan.records import (
+    CohortPlan,
+    FlavorPlan,
+    PlatformPlan,
+    Quota,
+    ResourceGroup,
+    TeamPlan,
+)
 from gpuyard.render.objects import Object, made, taint_object, toleration_object
 
 KUEUE_API = "kueue.x-k8s.io/v1beta2"
@@ -64,7 +71,13 @@ def _groups(
         {
             "coveredResources": list(group.resources),
             "flavors": [
-                {"name": flavor, "resources": [_resource(r, by_key.get((flavor, r)), limits=limits) for r in group.resources]}
+                {
+                    "name": flavor,
+                    "resources": [
+                        _resource(r, by_key.get((flavor, r)), limits=limits)
+                        for r in group.resources
+                    ],
+                }
                 for flavor in group.flavors
             ],
         }

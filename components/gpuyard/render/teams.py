@@ -5,14 +5,23 @@ from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, made, namespace_object
 
 POD_SECURITY = "baseline"
-"""No privileged pods and no host access; `restricted` would refuse training pods that lock memory for RDMA."""
+"""No privileged pods, no host access; `restricted` would refuse pods that lock memory for RDMA."""
 
 
 def team_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
     """In the order in which they must exist: the namespace first, the queue after its cluster queue."""
     objects = [
-        namespace_object(plan, team.namespace, {TEAM_LABEL: team.namespace, POD_SECURITY_LABEL: POD_SECURITY}),
-        made(plan, "v1", "ResourceQuota", "gpuyard", namespace=team.namespace, spec={"hard": _hard(team)}),
+        namespace_object(
+            plan, team.namespace, {TEAM_LABEL: team.namespace, POD_SECURITY_LABEL: POD_SECURITY}
+        ),
+        made(
+            plan,
+            "v1",
+            "ResourceQuota",
+            "gpuyard",
+            namespace=team.namespace,
+            spec={"hard": _hard(team)},
+        ),
     ]
     if team.groups:
         objects.append(_access(plan, team))
@@ -44,6 +53,7 @@ def _access(plan: PlatformPlan, team: TeamPlan) -> Object:
         namespace=team.namespace,
         roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
         subjects=[
-            {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group} for group in team.groups
+            {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}
+            for group in team.groups
         ],
     )

@@ -10,11 +10,11 @@ _FIRST = ("apiVersion", "kind", "metadata", "name", "namespace")
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # either class, chosen at run time
     """Block text for several lines, no aliases."""
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401, ARG002  PyYAML's signature
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  PyYAML's signature
         return True
 
 
-def _text(dumper: Any, value: str) -> Any:  # noqa: ANN401  PyYAML's types are not exported
+def _text(dumper: Any, value: str) -> Any:
     style = "|" if "\n" in value else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
@@ -22,9 +22,13 @@ def _text(dumper: Any, value: str) -> Any:  # noqa: ANN401  PyYAML's types are n
 _Dumper.add_representer(str, _text)
 
 
-def yaml_text(value: Any) -> str:  # noqa: ANN401  any JSON-like tree
+def yaml_text(value: Any) -> str:
     """One YAML document."""
-    return str(yaml.dump(in_reading_order(value), Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True))
+    return str(
+        yaml.dump(
+            in_reading_order(value), Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True
+        )
+    )
 
 
 def yaml_documents(values: list[Any]) -> str:
@@ -32,7 +36,7 @@ def yaml_documents(values: list[Any]) -> str:
     return "---\n".join(yaml_text(v) for v in values)
 
 
-def in_reading_order(value: Any) -> Any:  # noqa: ANN401  any JSON-like tree
+def in_reading_order(value: Any) -> Any:
     """The head of an object first; everything else keeps the order in which it was made."""
     if isinstance(value, dict):
         keys = [k for k in _FIRST if k in value] + [k for k in value if k not in _FIRST]

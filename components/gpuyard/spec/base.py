@@ -16,7 +16,7 @@ class SpecModel(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _refuse_what_is_not_served(cls, value: Any, handler: Any) -> Any:  # noqa: ANN401  pydantic's signature
+    def _refuse_what_is_not_served(cls, value: Any, handler: Any) -> Any:
         """Report words that are not served beside every other error of the same model."""
         early = [word for word in cls.not_yet if isinstance(value, dict) and word in value]
         if not early:
@@ -33,14 +33,20 @@ def _not_yet(word: str, given: object, becomes: str) -> InitErrorDetails:
     error = PydanticCustomError(
         "not_yet",
         "{problem}",
-        {"problem": f"`{word}` is not served yet: {becomes}", "allowed": "", "fix": f"remove `{word}`"},
+        {
+            "problem": f"`{word}` is not served yet: {becomes}",
+            "allowed": "",
+            "fix": f"remove `{word}`",
+        },
     )
     return InitErrorDetails(type=error, loc=(word,), input=given)
 
 
-def _again(error: Any) -> InitErrorDetails:  # noqa: ANN401  pydantic's ErrorDetails
+def _again(error: Any) -> InitErrorDetails:
     kind = error["type"]
     ctx = error.get("ctx", {})
     if "problem" in ctx:
-        return InitErrorDetails(type=PydanticCustomError(kind, "{problem}", ctx), loc=error["loc"], input=error["input"])
+        return InitErrorDetails(
+            type=PydanticCustomError(kind, "{problem}", ctx), loc=error["loc"], input=error["input"]
+        )
     return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"], ctx=ctx)

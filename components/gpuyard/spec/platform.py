@@ -1,7 +1,7 @@
 """The whole vocabulary of a stack file in one model. Start here."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -38,7 +38,11 @@ class PerPod(SpecModel):
     @model_validator(mode="after")
     def _slice_or_share(self) -> "PerPod":
         if (self.slice is None) == (self.shares is None):
-            raise wrong("per_pod_form", "a pod asks for one slice, or for shares", allowed="slice: PROFILE, or shares: N")
+            raise wrong(
+                "per_pod_form",
+                "a pod asks for one slice, or for shares",
+                allowed="slice: PROFILE, or shares: N",
+            )
         return self
 
 
@@ -59,7 +63,11 @@ class Shape(SpecModel):
     @model_validator(mode="after")
     def _whole_or_fraction(self) -> "Shape":
         if (self.gpus_per_node is None) == (self.per_pod is None):
-            raise wrong("shape_form", "a shape takes whole GPUs or a fraction, one of them", allowed="gpus_per_node: N, or per_pod: {…}")
+            raise wrong(
+                "shape_form",
+                "a shape takes whole GPUs or a fraction, one of them",
+                allowed="gpus_per_node: N, or per_pod: {…}",
+            )
         return self
 
 
@@ -117,7 +125,7 @@ class Budget(SpecModel):
 class PlatformSpec(SpecModel):
     """One GPU platform: pools of nodes, teams that share them, and what must be able to run."""
 
-    not_yet = {
+    not_yet: ClassVar[dict[str, str]] = {
         "cluster": "the cluster is the one of your kubeconfig",
         "software": "versions are the pinned ones",
         "storage": "no storage is made",

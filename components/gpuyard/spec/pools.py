@@ -1,7 +1,7 @@
 """Pools of like nodes: the machine, how many, how they are bought, how their GPUs are shared."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Discriminator, Field, Tag, model_serializer, model_validator
 
@@ -33,7 +33,7 @@ class Rung(SpecModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_shorthand(cls, value: Any) -> Any:  # noqa: ANN401  raw input
+    def _from_shorthand(cls, value: Any) -> Any:
         if isinstance(value, str):
             return {"mode": value}
         if isinstance(value, dict) and "mode" not in value:
@@ -46,7 +46,11 @@ class Rung(SpecModel):
                 )
             rest = {k: v for k, v in value.items() if k != found[0].value}
             given = value[found[0].value]
-            return {"mode": found[0], **({} if given is True or given is None else {"reservation": given}), **rest}
+            return {
+                "mode": found[0],
+                **({} if given is True or given is None else {"reservation": given}),
+                **rest,
+            }
         return value
 
     @model_validator(mode="after")
@@ -59,11 +63,13 @@ class Rung(SpecModel):
                 allowed=f"{{{self.mode.value}: RESERVATION-ID, nodes: N}}",
             )
         if not needs and self.reservation is not None:
-            raise wrong("rung_reservation", f"{self.mode.value} has no reservation", allowed=self.mode.value)
+            raise wrong(
+                "rung_reservation", f"{self.mode.value} has no reservation", allowed=self.mode.value
+            )
         return self
 
     @model_serializer
-    def _to_shorthand(self) -> Any:  # noqa: ANN401  text or mapping, as people write it
+    def _to_shorthand(self) -> Any:
         if self.reservation is None and self.nodes is None:
             return self.mode.value
         held = {self.mode.value: self.reservation or True}
@@ -83,7 +89,7 @@ class MachineShape(SpecModel):
     """Main memory in GiB; 80GB is read as 80 GiB."""
 
 
-def _machine_kind(value: Any) -> str:  # noqa: ANN401  raw input
+def _machine_kind(value: Any) -> str:
     if isinstance(value, dict | MachineShape):
         return "<shape>"
     return "<names>" if isinstance(value, list | tuple) else "<name>"
@@ -109,7 +115,7 @@ class System(SpecModel):
 class Pool(SpecModel):
     """Nodes that are alike: same machine, same sharing, same way of buying."""
 
-    not_yet = {
+    not_yet: ClassVar[dict[str, str]] = {
         "select": "pools of nodes that exist already come with own clusters",
         "owners": "pools dedicated to teams come with the proofs about them",
         "warm": "warm windows come with the capacity ladder's schedules",
@@ -125,15 +131,17 @@ class Pool(SpecModel):
     """A machine type, a list of like ones (the first is preferred), or {gpu, gpus, cpu, memory_gib}."""
     nodes: NodeRange
     """How many nodes, such as 4 or 0..16; bounds the sum over the capacity ladder."""
-    capacity: Annotated[tuple[Rung, ...], Field(min_length=1, max_length=10)] = (Rung(mode=Capacity.ON_DEMAND),)
+    capacity: Annotated[tuple[Rung, ...], Field(min_length=1, max_length=10)] = (
+        Rung(mode=Capacity.ON_DEMAND),
+    )
     """The capacity ladder: ways to buy nodes, best first. Default on-demand: it needs no contract."""
     scaling: Scaling | None = None
-    """Who adds nodes. Default: fixed when the range is one number, else karpenter on aws, autoscaler elsewhere."""
+    """Who adds nodes. Default: fixed for one number, else karpenter on aws, autoscaler elsewhere."""
     zones: tuple[Text, ...] = ()
     """Zones the nodes may be in. Default: any zone of the region."""
     sharing: Sharing = Sharing()
     """How GPUs are shared. Default: each pod has whole GPUs."""
-    labels: dict[Text, Text] = {}
+    labels: dict[Text, Text] = Field(default_factory=dict)
     """Further labels for the nodes; names of ours and of Kubernetes are refused."""
     formerly: tuple[Name, ...] = ()
     """Earlier names, oldest first: a renamed pool keeps its nodes, labels and quotas under its first name."""

@@ -12,11 +12,17 @@ from pydantic_core import ErrorDetails
 from gpuyard.findings import Finding, Fix, Path, Severity
 
 _SHOWN = 60
+_LONG = 1e6
+"""From here on numbers are shown with thousands separated."""
 
 
 def show_given(value: object) -> str:
     """A value as it was given, short, on one line, with nothing that could drive a terminal."""
-    text = repr(value) if not isinstance(value, bool | None) else {True: "true", False: "false", None: "null"}[value]
+    text = (
+        repr(value)
+        if not isinstance(value, bool | None)
+        else {True: "true", False: "false", None: "null"}[value]
+    )
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
@@ -33,7 +39,9 @@ def findings_of(error: ValidationError, root: type[BaseModel]) -> list[Finding]:
     found = error.errors(include_url=False)
     inner = {d["loc"][: len(d["loc"]) - i] for d in found for i in range(1, len(d["loc"]) + 1)}
     # a list whose items were refused is then also "too short": that is no finding of its own
-    return [_finding(d, root) for d in found if not (d["type"] == "too_short" and d["loc"] in inner)]
+    return [
+        _finding(d, root) for d in found if not (d["type"] == "too_short" and d["loc"] in inner)
+    ]
 
 
 def _finding(details: ErrorDetails, root: type[BaseModel]) -> Finding:
@@ -41,15 +49,25 @@ def _finding(details: ErrorDetails, root: type[BaseModel]) -> Finding:
     kind, given = details["type"], details["input"]
     context = details.get("ctx", {})
     if "problem" in context:
-        return _made(f"spec.{kind}", path, context["problem"], given, context["allowed"], context["fix"])
+        return _made(
+            f"spec.{kind}", path, context["problem"], given, context["allowed"], context["fix"]
+        )
     if kind == "extra_forbidden":
         return _unknown_key(path, _fields_at(root, path[:-1]))
     if kind == "missing":
-        return _made("spec.missing", path, f"`{path[-1]}` is missing", None, "", f"add `{path[-1]}:`", show=False)
-    return _made(f"spec.{kind}", path, *_plain(details, path))
+        return _made(
+            "spec.missing",
+            path,
+            f"`{path[-1]}` is missing",
+            None,
+            "",
+            f"add `{path[-1]}:`",
+            show=False,
+        )
+    return _made(f"spec.{kind}", path, *_plain(details))
 
 
-def _made(  # noqa: PLR0913
+def _made(
     kind: str, path: Path, problem: str, given: object, allowed: str, fix: str, *, show: bool = True
 ) -> Finding:
     return Finding(
@@ -73,7 +91,10 @@ def _unknown_key(path: Path, known: list[str]) -> Finding:
         problem="unknown field",
         given=show_given(key),
         allowed=", ".join(known),
-        fix=Fix(says=f"write `{near}`" if near else f"remove it, or correct its name", at=None if near else path),
+        fix=Fix(
+            says=f"write `{near}`" if near else "remove it, or correct its name",
+            at=None if near else path,
+        ),
     )
 
 
@@ -93,11 +114,15 @@ _EXPECTED = {
 }
 
 
-def _plain(details: ErrorDetails, path: Path) -> tuple[str, object, str, str]:
+def _plain(details: ErrorDetails) -> tuple[str, object, str, str]:
     """Problem, given, allowed, fix for the errors that pydantic itself knows."""
     kind, given, context = details["type"], details["input"], details.get("ctx", {})
     if kind in _EXPECTED:
-        fix = f'write "{given}" in quotes' if kind == "string_type" and isinstance(given, int | float) else ""
+        fix = (
+            f'write "{given}" in quotes'
+            if kind == "string_type" and isinstance(given, int | float)
+            else ""
+        )
         return "wrong type", given, _EXPECTED[kind], fix
     if kind in {"enum", "literal_error"}:
         allowed = context["expected"].replace("'", "").replace(" or ", ", ")
@@ -113,10 +138,20 @@ def _plain(details: ErrorDetails, path: Path) -> tuple[str, object, str, str]:
 
 
 def _bound(kind: str, context: dict[str, Any]) -> str:
-    word = {"greater_than_equal": "at least", "greater_than": "more than", "less_than_equal": "at most", "less_than": "less than"}
-    key = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": "le", "less_than": "lt"}
+    word = {
+        "greater_than_equal": "at least",
+        "greater_than": "more than",
+        "less_than_equal": "at most",
+        "less_than": "less than",
+    }
+    key = {
+        "greater_than_equal": "ge",
+        "greater_than": "gt",
+        "less_than_equal": "le",
+        "less_than": "lt",
+    }
     bound = context[key[kind]]
-    return f"{word[kind]} {bound:g}" if bound < 1e6 else f"{word[kind]} {bound:,.0f}"
+    return f"{word[kind]} {bound:g}" if bound < _LONG else f"{word[kind]} {bound:,.0f}"
 
 
 def _is_internal(step: int | str) -> bool:
@@ -138,7 +173,7 @@ def _fields_at(root: type[BaseModel], path: Path) -> list[str]:
     return [name for m in _models_in(found) for name in m.model_fields]
 
 
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401  a type expression
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     """Every model named inside a type expression."""
     if isinstance(annotation, type) and not get_args(annotation):
         if issubclass(annotation, BaseModel) and not issubclass(annotation, Enum):

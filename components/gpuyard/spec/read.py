@@ -69,7 +69,11 @@ def platform_spec(value: object) -> PlatformSpec:
 
 
 def _no_platform(root: object) -> Finding:
-    given = "an empty file" if root is None else show_given(root if not isinstance(root, dict) else list(root))
+    given = (
+        "an empty file"
+        if root is None
+        else show_given(root if not isinstance(root, dict) else list(root))
+    )
     return Finding(
         id="spec.no_platform",
         severity=Severity.REFUSE,
@@ -148,7 +152,9 @@ def _sound_part(value: object, findings: tuple[Finding, ...]) -> PlatformSpec | 
         return None
     for name in _LISTS:
         if isinstance(items := rest.get(name), list):
-            rest[name] = [v for i, v in enumerate(items) if i not in bad[name] and not _mentions(v, lost)]
+            rest[name] = [
+                v for i, v in enumerate(items) if i not in bad[name] and not _mentions(v, lost)
+            ]
     try:
         return PlatformSpec.model_validate(rest)
     except ValidationError:

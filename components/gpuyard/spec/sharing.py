@@ -1,12 +1,14 @@
 """How the GPUs of a pool are shared: MIG slices, time-slicing, MPS, or MIG with time-slicing."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import model_serializer, model_validator
 
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.values import Count, GpuIndexes, Positive, show_gpu_indexes, wrong
 
+MIN_REPLICAS = 2
+"""The device plugin refuses fewer: one pod on one GPU is no sharing."""
 MAX_REPLICAS = 48
 """The device plugin's limit for MPS clients (16 before compute capability 7.5), ours for time-slicing."""
 
@@ -21,7 +23,7 @@ class MigGroup(SpecModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_shorthand(cls, value: Any) -> Any:  # noqa: ANN401  raw input
+    def _from_shorthand(cls, value: Any) -> Any:
         if isinstance(value, dict) and "slices" not in value:
             rest = {k: v for k, v in value.items() if k != "gpus"}
             return {"slices": rest} | ({"gpus": value["gpus"]} if "gpus" in value else {})
@@ -36,7 +38,9 @@ class MigGroup(SpecModel):
 class Sharing(SpecModel):
     """How one GPU serves several pods; one method for all GPUs of a pool."""
 
-    not_yet = {"dra": "dynamic resource allocation needs its own driver and version floors"}
+    not_yet: ClassVar[dict[str, str]] = {
+        "dra": "dynamic resource allocation needs its own driver and version floors"
+    }
 
     mig: tuple[MigGroup, ...] = ()
     """MIG layout of every GPU, or a list of layouts by GPU index. Empty: GPUs are not cut."""
@@ -47,7 +51,7 @@ class Sharing(SpecModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_shorthand(cls, value: Any) -> Any:  # noqa: ANN401  raw input
+    def _from_shorthand(cls, value: Any) -> Any:
         if value == "none":
             return {}
         if value == "dra":
@@ -59,12 +63,12 @@ class Sharing(SpecModel):
     @model_validator(mode="after")
     def _one_method(self) -> "Sharing":
         for name, replicas in (("time_slicing", self.time_slicing), ("mps", self.mps)):
-            if replicas == 1 or replicas > MAX_REPLICAS:
+            if replicas and not MIN_REPLICAS <= replicas <= MAX_REPLICAS:
                 raise wrong(
                     "sharing_replicas",
                     f"{name}: {replicas} is not a number of pods that can share one GPU",
-                    allowed=f"2 to {MAX_REPLICAS} (the device plugin refuses fewer than 2)",
-                    fix=f"write {name}: {2 if replicas < 2 else MAX_REPLICAS}",
+                    allowed=f"{MIN_REPLICAS} to {MAX_REPLICAS} (the device plugin refuses fewer)",
+                    fix=f"write {name}: {MIN_REPLICAS if replicas < MIN_REPLICAS else MAX_REPLICAS}",
                 )
         if self.mps and (self.mig or self.time_slicing):
             other = "mig" if self.mig else "time_slicing"

@@ -1,7 +1,7 @@
 """Teams: what each is guaranteed, what it may borrow, and how far apart it is kept from others."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -29,7 +29,7 @@ class Isolation(StrEnum):
 class Team(SpecModel):
     """A group of people with a namespace, a queue, a guarantee and a budget."""
 
-    not_yet = {
+    not_yet: ClassVar[dict[str, str]] = {
         "priority": "priorities come with queueing",
         "egress_cidrs": "network policy comes with tenancy",
         "images_from": "image admission comes with tenancy",
@@ -37,9 +37,9 @@ class Team(SpecModel):
 
     name: Name
     """The team's name; its namespace and queue are named for it."""
-    guarantee: Shares = {}
+    guarantee: Shares = Field(default_factory=dict)
     """What the team can always have, by pool: {train: 32, serve/3g.20gb: 8, dev/shared: 4}."""
-    borrow: Shares = {}
+    borrow: Shares = Field(default_factory=dict)
     """What it may take beyond its guarantee while others leave it idle. Default: nothing."""
     lend: Shares | None = None
     """What others may take of its guarantee while it is idle. Default: all of it."""

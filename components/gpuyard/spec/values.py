@@ -6,7 +6,7 @@ Each parses what a person writes and prints the one canonical form back.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, LiteralString
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -16,12 +16,14 @@ MAX_NODES = 10_000
 MAX_COUNT = 1_000_000
 
 
-def wrong(kind: str, problem: str, *, allowed: str, fix: str = "") -> PydanticCustomError:
+def wrong(kind: LiteralString, problem: str, *, allowed: str, fix: str = "") -> PydanticCustomError:
     """An error that carries what is allowed and what to do, for `gpuyard.spec.problems` to show."""
-    return PydanticCustomError(  # the text is data, not a template: braces in it must not be formatted
-        kind,
-        "{problem}",
-        {"problem": problem, "allowed": allowed, "fix": fix},
+    return (
+        PydanticCustomError(  # the text is data, not a template: braces in it must not be formatted
+            kind,
+            "{problem}",
+            {"problem": problem, "allowed": allowed, "fix": fix},
+        )
     )
 
 
@@ -51,9 +53,19 @@ def parse_range(value: object) -> Range:
     elif isinstance(value, str) and (match := _RANGE.fullmatch(value.strip())):
         low, high = int(match[1]), int(match[2])
     else:
-        raise wrong("range_form", "not a number of nodes or a range", allowed=_RANGE_HELP, fix="write for example 0..4")
+        raise wrong(
+            "range_form",
+            "not a number of nodes or a range",
+            allowed=_RANGE_HELP,
+            fix="write for example 0..4",
+        )
     if low > high:
-        raise wrong("range_reversed", "the range runs backwards", allowed=_RANGE_HELP, fix=f"write {high}..{low}")
+        raise wrong(
+            "range_reversed",
+            "the range runs backwards",
+            allowed=_RANGE_HELP,
+            fix=f"write {high}..{low}",
+        )
     if low < 0 or high > MAX_NODES:
         raise wrong(
             "range_size",
@@ -68,7 +80,14 @@ NodeRange = Annotated[
     Range,
     BeforeValidator(parse_range),
     PlainSerializer(str, return_type=str),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\d+(\s*\.\.\s*\d+)?$"}]}),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0},
+                {"type": "string", "pattern": r"^\d+(\s*\.\.\s*\d+)?$"},
+            ]
+        }
+    ),
 ]
 
 _MEMORY = re.compile(r"(\d{1,7})\s*(gib|gi|gb|g|tib|ti|tb|t)?", re.IGNORECASE)
@@ -83,7 +102,12 @@ def parse_memory_gib(value: object) -> int:
         return value
     match = _MEMORY.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None or int(match[1]) == 0:
-        raise wrong("memory_form", "not an amount of memory", allowed="GiB, as 64, 64GiB, 80GB or 2TB", fix="write for example 64")
+        raise wrong(
+            "memory_form",
+            "not an amount of memory",
+            allowed="GiB, as 64, 64GiB, 80GB or 2TB",
+            fix="write for example 64",
+        )
     unit = (match[2] or "g").lower()
     return int(match[1]) * (1024 if unit.startswith("t") else 1)
 
@@ -91,7 +115,14 @@ def parse_memory_gib(value: object) -> int:
 MemoryGib = Annotated[
     int,
     BeforeValidator(parse_memory_gib),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": r"^\d+ ?([GgTt][Ii]?[Bb]?)?$"}]}),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1},
+                {"type": "string", "pattern": r"^\d+ ?([GgTt][Ii]?[Bb]?)?$"},
+            ]
+        }
+    ),
 ]
 
 _INDEXES = re.compile(r"(\d{1,2})(?:\s*-\s*(\d{1,2}))?")
@@ -108,7 +139,12 @@ def parse_gpu_indexes(value: object) -> tuple[int, ...]:
     match = _INDEXES.fullmatch(value.strip()) if isinstance(value, str) else None
     if match and int(match[1]) <= int(match[2] or match[1]):
         return tuple(range(int(match[1]), int(match[2] or match[1]) + 1))
-    raise wrong("gpu_indexes", "not GPU indexes", allowed="an index, a range such as 0-3, or a list such as [0, 2]", fix="write 0-3")
+    raise wrong(
+        "gpu_indexes",
+        "not GPU indexes",
+        allowed="an index, a range such as 0-3, or a list such as [0, 2]",
+        fix="write 0-3",
+    )
 
 
 def show_gpu_indexes(indexes: tuple[int, ...]) -> str:
@@ -145,20 +181,29 @@ def parse_name(value: object) -> str:
     if len(value) > NAME_LENGTH or not _NAME.fullmatch(value):
         near = re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")[:NAME_LENGTH].strip("-")
         near = near if _NAME.fullmatch(near) else ""
-        raise wrong("name_form", "not a name that Kubernetes and the clouds accept", allowed=help_, fix=f"write {near}" if near else "")
+        raise wrong(
+            "name_form",
+            "not a name that Kubernetes and the clouds accept",
+            allowed=help_,
+            fix=f"write {near}" if near else "",
+        )
     return value
 
 
 Name = Annotated[
     str,
     BeforeValidator(parse_name),
-    WithJsonSchema({"type": "string", "pattern": r"^[a-z]([-a-z0-9]*[a-z0-9])?$", "maxLength": NAME_LENGTH}),
+    WithJsonSchema(
+        {"type": "string", "pattern": r"^[a-z]([-a-z0-9]*[a-z0-9])?$", "maxLength": NAME_LENGTH}
+    ),
 ]
 
 Count = Annotated[int, Field(strict=True, ge=0, le=MAX_COUNT)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=MAX_COUNT)]
 Usd = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
-Text = Annotated[str, Field(strict=True, min_length=1, max_length=253, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Text = Annotated[
+    str, Field(strict=True, min_length=1, max_length=253, pattern=r"^[^\x00-\x1f\x7f]+$")
+]
 
 
 def single_key(value: object) -> tuple[str, Any] | None:

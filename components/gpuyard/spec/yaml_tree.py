@@ -34,7 +34,9 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 _WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL": None} | {
-    word: value for value, words in ((True, "true True TRUE"), (False, "false False FALSE")) for word in words.split()
+    word: value
+    for value, words in ((True, "true True TRUE"), (False, "false False FALSE"))
+    for word in words.split()
 }
 
 
@@ -44,7 +46,7 @@ class Document:
 
     value: Any
     lines: dict[Path, int]
-    duplicates: list[tuple[Path, int]] = field(default_factory=list)
+    duplicates: list[tuple[Path, int]] = field(default_factory=list[tuple[Path, int]])
     """Keys that stand twice in one mapping; the first is kept."""
 
     def line_of(self, path: Path) -> int | None:
@@ -58,11 +60,15 @@ class Document:
 def parse_yaml(data: bytes, name: str) -> Document:
     """Read one YAML document; UsageError says in one sentence why it can't be."""
     if len(data) > MAX_BYTES:
-        raise UsageError(f"{name}: {len(data):,} bytes; a stack file has at most {MAX_BYTES:,}. Is it the right file?")
+        raise UsageError(
+            f"{name}: {len(data):,} bytes; a stack file has at most {MAX_BYTES:,}. Is it the right file?"
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
-        raise UsageError(f"{name}: not text (byte {e.start} is not UTF-8). Is it the right file?") from None
+        raise UsageError(
+            f"{name}: not text (byte {e.start} is not UTF-8). Is it the right file?"
+        ) from None
     loader = _LOADER(text)
     try:
         return _Builder(name).build(loader)
@@ -74,7 +80,9 @@ def parse_yaml(data: bytes, name: str) -> Document:
 
 def _yaml_problem(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+    problem = (
+        getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+    )
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     return f"{where}{problem}"
 
@@ -104,7 +112,7 @@ class _Builder:
         self.count = 0
         self.documents = 0
 
-    def build(self, loader: Any) -> Document:  # noqa: ANN401  yaml's loaders have no common type
+    def build(self, loader: Any) -> Document:
         while loader.check_event():
             self._take(loader.get_event())
         return Document(self.root, self.lines, self.duplicates)
@@ -129,12 +137,13 @@ class _Builder:
                 pass
 
     def _alias(self, event: AliasEvent) -> None:
-        if event.anchor not in self.anchors:
-            self._refuse(event, f"*{event.anchor} has no anchor &{event.anchor} before it that is complete")
-        value, size = self.anchors[event.anchor]
+        anchor = str(event.anchor)
+        if anchor not in self.anchors:
+            self._refuse(event, f"*{anchor} has no anchor &{anchor} before it that is complete")
+        value, size = self.anchors[anchor]
         self._place(value, event, size=size)
 
-    def _open(self, value: Any, event: NodeEvent) -> None:  # noqa: ANN401
+    def _open(self, value: Any, event: NodeEvent) -> None:
         if len(self.stack) >= MAX_DEPTH:
             self._refuse(event, f"nested more than {MAX_DEPTH} deep")
         path = self._place(value, event, size=1)
@@ -146,7 +155,7 @@ class _Builder:
         if done.anchor:
             self.anchors[done.anchor] = (done.value, _size(done.value))
 
-    def _place(self, value: Any, event: NodeEvent, size: int) -> Path:  # noqa: ANN401
+    def _place(self, value: Any, event: NodeEvent, size: int) -> Path:
         self.count += size
         if self.count > MAX_VALUES:
             self._refuse(event, f"more than {MAX_VALUES:,} values once anchors are expanded")
@@ -162,7 +171,7 @@ class _Builder:
             return self._mark((*parent.path, len(parent.value) - 1), event)
         return self._place_in_mapping(parent, value, event)
 
-    def _place_in_mapping(self, parent: _Open, value: Any, event: NodeEvent) -> Path:  # noqa: ANN401
+    def _place_in_mapping(self, parent: _Open, value: Any, event: NodeEvent) -> Path:
         if not parent.has_key:
             parent.key = event.value if isinstance(event, ScalarEvent) else value
             if not isinstance(parent.key, str):
@@ -171,7 +180,7 @@ class _Builder:
             path = (*parent.path, parent.key)
             parent.dropped = parent.key in parent.value
             if parent.dropped:
-                self.duplicates.append((path, event.start_mark.line + 1))
+                self.duplicates.append((path, _line(event)))
             return path if parent.dropped else self._mark(path, event)
         parent.has_key = False
         if not parent.dropped:
@@ -179,15 +188,20 @@ class _Builder:
         return (*parent.path, parent.key)
 
     def _mark(self, path: Path, event: NodeEvent) -> Path:
-        self.lines.setdefault(path, event.start_mark.line + 1)
+        self.lines.setdefault(path, _line(event))
         return path
 
     def _refuse(self, event: Event, why: str) -> None:
-        raise UsageError(f"{self.name}: line {event.start_mark.line + 1}: {why}")
+        raise UsageError(f"{self.name}: line {_line(event)}: {why}")
 
 
-def _size(value: Any) -> int:  # noqa: ANN401
-    """How many values stand below, itself included; without recursion, anchors make shared parts cheap to hold."""
+def _line(event: Event) -> int:
+    """The line an event starts in; libyaml always says."""
+    return event.start_mark.line + 1 if event.start_mark else 1
+
+
+def _size(value: Any) -> int:
+    """How many values stand below, itself included."""
     total, todo = 0, [value]
     while todo and total <= MAX_VALUES:
         total += 1
@@ -199,7 +213,7 @@ def _size(value: Any) -> int:  # noqa: ANN401
     return total
 
 
-def _scalar(event: ScalarEvent) -> Any:  # noqa: ANN401
+def _scalar(event: ScalarEvent) -> Any:
     """A plain scalar by YAML 1.2's core schema; anything quoted is text."""
     text: str = event.value
     tag = event.tag
