@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Build the tools of the test bed: `python testbed/build.py [family …]`, by default engine and cluster.
+
+Needs only Python's standard library, so that any Python 3.11 runs it before an environment exists.
+Exit codes: 0 done · 1 the build failed · 2 wrong usage · 4 the machine lacks something · 130 interrupted.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if __package__ in (None, ""):
+    sys.path[0] = str(ROOT)  # run as a script: this folder must not shadow top-level names
+
+from testbed import shared_files  # noqa: E402 - the path is set just above
+from testbed.families import CLUSTER, DEFAULT_FAMILIES, ENGINE, FAMILIES, Family  # noqa: E402
+from testbed.golang import BuildFailed, Go, fetch_go, present_go  # noqa: E402
+from testbed.official import Engine, choose_engine  # noqa: E402
+from testbed.progress import Progress  # noqa: E402
+from testbed.workspace import Lacks, Stamp, Workspace, check_disk, inputs_of, only_one, write_whole  # noqa: E402
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    options = _parse(arguments)
+    workspace = Workspace(options.into.resolve())
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    try:
+        if options.print_env:
+            print(environment_text(workspace), end="")
+            return 0
+        return build([FAMILIES[name] for name in options.families or DEFAULT_FAMILIES], workspace)
+    except (Lacks, BuildFailed) as problem:
+        print(f"testbed: {problem}", file=sys.stderr)
+        return problem.exit_code
+    except KeyboardInterrupt:
+        print("\ntestbed: interrupted; the same command goes on where it stopped.", file=sys.stderr)
+        return 130
+
+
+def build(wanted: Sequence[Family], workspace: Workspace) -> int:
+    """Bring the wanted families up to date."""
+    engine = choose_engine(workspace.bin)
+    families = [family for family in wanted if family is not ENGINE or engine.source == "built"]
+    if ENGINE in wanted and engine.source == "official":
+        print(f"engine: the official {engine.path} is used, nothing to build", file=sys.stderr)
+    go = present_go(workspace)
+    if not _stale(families, workspace, go):
+        _record(workspace, engine)
+        print(f"Everything is built: {', '.join(family.name for family in wanted)} in {workspace.bin}", file=sys.stderr)
+        return 0
+    with only_one(workspace.folder):
+        workspace.prepare()
+        if stale := _stale(families, workspace, go):  # another run may have built them while we waited
+            check_disk(workspace.folder, tuple(stale))
+            go = go or fetch_go(workspace)
+            for family in stale:
+                _build_family(family, workspace, go)
+        _record(workspace, engine)
+        shutil.rmtree(workspace.partial, ignore_errors=True)
+    return 0
+
+
+def _stale(families: Sequence[Family], workspace: Workspace, go: Go | None) -> list[Family]:
+    """The families of which something is missing or made from other inputs."""
+    version = go.version if go else None
+    stale = []
+    for family in families:
+        inputs = inputs_of(family)
+        fresh = all(workspace.is_fresh(tool, inputs, version) for tool in family.tools)
+        if not fresh or (family is CLUSTER and not shared_files.are_fresh(workspace, inputs)):
+            stale.append(family)
+    return stale
+
+
+def _build_family(family: Family, workspace: Workspace, go: Go) -> None:
+    """Compile one family into a folder of its own, then move the programs into place."""
+    inputs = inputs_of(family)
+    progress = Progress(f"{family.name} ({family.about})", family.usual_seconds)
+    target = workspace.partial / family.name
+    go.install(family.folder, family.install_flags(), target, lambda lines: progress.show(describe(lines)))
+    for tool in family.tools:
+        made = target / tool.built_as
+        size = made.stat().st_size
+        made.replace(workspace.bin / tool.name)
+        workspace.write_stamp(tool.name, Stamp(inputs, go.version, size))
+    missing = shared_files.take_files(go, workspace, family, inputs) if family is CLUSTER else ()
+    progress.done(f"{len(family.tools)} built")
+    for what in missing:
+        print(f"{family.name}: could not get {what}", file=sys.stderr)
+
+
+def describe(lines: Sequence[str]) -> str:
+    """What Go is doing, from what it said so far: the wait should be seen to move."""
+    fetched = sum(line.startswith("go: downloading") for line in lines)
+    compiled = sum(1 for line in lines if line and not line.startswith("go: "))
+    now = lines[-1].removeprefix("go: ") if lines else "starting"
+    return f"{fetched} modules fetched, {compiled} packages compiled, now {now}"
+
+
+def _record(workspace: Workspace, engine: Engine) -> None:
+    """Write `tools.json` for other programs; rewritten only when it would change."""
+    tools = {
+        tool.name: {"path": str(workspace.bin / tool.name), "source": "built"}
+        for family in FAMILIES.values()
+        for tool in family.tools
+        if (workspace.bin / tool.name).is_file()
+    }
+    if engine.source == "official":
+        tools["pulumi"] = {"path": str(engine.path), "source": "official"}
+    text = json.dumps(tools, indent=2, sort_keys=True) + "\n"
+    path = workspace.folder / "tools.json"
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        write_whole(path, text)
+
+
+def environment_text(workspace: Workspace) -> str:
+    """Lines a shell can read: where the tools are and which engine is used.
+
+    With an official engine its own folder stays first on PATH and our plugins are not named.
+    """
+    engine = choose_engine(workspace.bin)
+    folders = [str(workspace.bin)]
+    if engine.needs_our_plugins:
+        folders.append(str(ROOT / "testbed" / "plugins" / "bin"))
+    else:
+        folders.insert(0, str(engine.path.parent))
+    return (
+        f"GPUYARD_TOOLS={workspace.bin}\n"
+        f"GPUYARD_ENGINE={engine.source}\n"
+        f"GPUYARD_PULUMI={engine.path}\n"
+        f"GPUYARD_TOOL_PATH={os.pathsep.join(folders)}\n"
+    )
+
+
+def _as_interrupt(_signal: int, _frame: object) -> None:
+    """End on SIGTERM as on Ctrl-C: stop the compiler, say how to go on."""
+    raise KeyboardInterrupt
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="testbed/build.py", description="Build the tools of the test bed.")
+    lines = "; ".join(f"{family.name}: {family.about}" for family in FAMILIES.values())
+    parser.add_argument("families", nargs="*", metavar="family", help=lines)
+    parser.add_argument("--into", type=Path, default=ROOT / ".testbed", help="the folder (default: .testbed)")
+    parser.add_argument("--print-env", action="store_true", help="print where the tools are, as NAME=value lines")
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.families if name not in FAMILIES]:
+        parser.error(f"no family named {unknown[0]}; there are {', '.join(FAMILIES)}")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

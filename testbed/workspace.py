@@ -1,0 +1,152 @@
+"""The git-ignored folder the tools are built into, its lock and its stamps.
+
+    .testbed/
+      bin/          finished programs only; a file appears here by rename, so never half written
+      share/        files of the same modules that running needs (CRDs, webhook manifests)
+      stamps/       one per tool: from what it was made
+      partial/      what a build in progress writes; emptied at the next start
+      go/           the Go toolchain, only where the machine has none
+      tools.json    tool → path and whether it is built or official
+      build.lock    held while building, says by whom
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from testbed.families import Family, Tool
+
+
+class Lacks(Exception):
+    """The machine lacks something; the message is one sentence for the user. Exit code 4."""
+
+    exit_code = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """From what a tool was made; equal stamps mean an equal program."""
+
+    inputs: str
+    go: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """Paths inside one `.testbed` folder."""
+
+    folder: Path
+
+    @property
+    def bin(self) -> Path:
+        """Finished programs."""
+        return self.folder / "bin"
+
+    @property
+    def share(self) -> Path:
+        """Files that running needs, taken from the same modules."""
+        return self.folder / "share"
+
+    @property
+    def partial(self) -> Path:
+        """What a build in progress writes."""
+        return self.folder / "partial"
+
+    def prepare(self) -> None:
+        """Make the folders; call with the lock held, because it drops what a dead build left."""
+        shutil.rmtree(self.partial, ignore_errors=True)
+        for folder in (self.bin, self.share, self.partial, self.folder / "stamps"):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def stamp_path(self, name: str) -> Path:
+        """Where a tool's stamp lies."""
+        return self.folder / "stamps" / f"{name}.json"
+
+    def read_stamp(self, name: str) -> Stamp | None:
+        """The stamp of a tool, or None when there is none that can be read."""
+        try:
+            return Stamp(**json.loads(self.stamp_path(name).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def write_stamp(self, name: str, stamp: Stamp) -> None:
+        """Record from what a tool was made."""
+        write_whole(self.stamp_path(name), json.dumps(asdict(stamp)) + "\n")
+
+    def is_fresh(self, tool: Tool, inputs: str, go: str | None) -> bool:
+        """Whether the program is there and made from these inputs.
+
+        `go` None means this machine has no Go now: what was built with another one still runs.
+        """
+        stamp = self.read_stamp(tool.name)
+        path = self.bin / tool.name
+        return (
+            stamp is not None
+            and stamp.inputs == inputs
+            and (go is None or stamp.go == go)
+            and path.is_file()
+            and path.stat().st_size == stamp.size
+        )
+
+
+def inputs_of(family: Family) -> str:
+    """A digest over everything of ours that decides what the tools of a family are."""
+    digest = sha256()
+    for name in ("go.mod", "go.sum"):
+        digest.update((family.folder / name).read_bytes())
+    digest.update("\0".join(family.install_flags()).encode())
+    return digest.hexdigest()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old text or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+@contextlib.contextmanager
+def only_one(folder: Path) -> Iterator[None]:
+    """Hold the build lock; while another run holds it, say who and wait.
+
+    Waiting is right because the other run builds the very things this one wants: `make up` in two
+    shells ends well in both.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "build.lock").open("a+", encoding="utf-8") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            handle.seek(0)
+            holder = handle.read().strip() or "another run"
+            print(f"Waiting: {holder} is building into {folder}.", file=sys.stderr, flush=True)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        handle.seek(0)
+        handle.truncate()
+        handle.write(f"process {os.getpid()} (since {time.strftime('%H:%M:%S')})\n")
+        handle.flush()
+        yield
+        handle.truncate(0)
+
+
+def check_disk(folder: Path, families: tuple[Family, ...]) -> None:
+    """Refuse early when the build would fill the disk: a half-filled cache helps nobody."""
+    folder.mkdir(parents=True, exist_ok=True)
+    needed = sum(family.disk_gib for family in families)
+    free = shutil.disk_usage(folder).free / 2**30
+    if free < needed:
+        names = " and ".join(family.name for family in families)
+        raise Lacks(
+            f"Too little disk for building {names}: {free:.1f} GiB free at {folder}, about {needed:.0f} GiB needed;"
+            " free some and run the same command again."
+        )
