@@ -1,0 +1,111 @@
+"""`gpuyard sim`: the simulated cluster from the command line."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Annotated, TypeVar
+
+import typer
+
+from gpuyard.errors import EnvironmentLacks, GpuYardError
+from gpuyard.simulate import Outcome, Status
+from gpuyard.simulate import down as sim_down
+from gpuyard.simulate import reset as sim_reset
+from gpuyard.simulate import status as sim_status
+from gpuyard.simulate import up as sim_up
+
+_T = TypeVar("_T")
+
+
+class Format(StrEnum):
+    """How results are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+app = typer.Typer(
+    help="The simulated cluster: a real control plane and real Kueue, with fake GPU nodes.",
+    no_args_is_help=True,
+)
+Name = Annotated[str, typer.Option("--name", help="Which cluster; several run side by side.")]
+As = Annotated[Format, typer.Option("--format", help="How the result is written.")]
+
+
+@app.command()
+def up(name: Name = "local", form: As = Format.TEXT) -> None:
+    """Start the cluster, or mend what of it is dead."""
+    _show(_run(lambda: sim_up(name, _say)), form)
+
+
+@app.command()
+def reset(name: Name = "local", form: As = Format.TEXT) -> None:
+    """Empty the cluster; its address and kubeconfig stay."""
+    _show(_run(lambda: sim_reset(name, _say)), form)
+
+
+@app.command()
+def down(name: Name = "local", form: As = Format.TEXT) -> None:
+    """Stop the cluster and remove everything it wrote."""
+    existed = _run(lambda: sim_down(name))
+    if form is Format.JSON:
+        _write(json.dumps({"name": name, "removed": existed}))
+    else:
+        _write(f"cluster {name} is gone" if existed else f"there was no cluster {name}")
+
+
+@app.command()
+def status(name: Name = "local", form: As = Format.TEXT) -> None:
+    """Say what runs and what is dead; exit code 4 when the cluster is not ready."""
+    found = _run(lambda: sim_status(name))
+    _write(json.dumps(found.as_json(), indent=2) if form is Format.JSON else status_text(found))
+    if not found.ready:
+        raise typer.Exit(EnvironmentLacks.exit_code)
+
+
+def status_text(found: Status) -> str:
+    """The status as people read it."""
+    lines = [f"cluster {found.name}: {'ready' if found.ready else 'not ready'}, {found.rss_mib} MiB"]
+    for part in found.parts:
+        facts = [f"{part.name:<24} {part.state}"]
+        if part.alive:
+            facts.append(f"pid {part.pid}, {part.rss_mib} MiB")
+            facts.append(f"port {part.port}" if part.port else "")
+        elif part.alive is False and part.pid:
+            facts.append(f"log {part.log}")
+        lines.append("  " + ", ".join(fact for fact in facts if fact))
+    if found.ready:
+        lines.append(f"  export KUBECONFIG={found.kubeconfig}")
+    elif all(part.pid is None for part in found.parts):
+        lines = [f"cluster {found.name}: not up; `gpuyard sim up --name {found.name}` starts it"]
+    else:
+        lines.append(f"  `gpuyard sim up --name {found.name}` mends it")
+    return "\n".join(lines)
+
+
+def _show(outcome: Outcome, form: Format) -> None:
+    if form is Format.JSON:
+        _write(json.dumps({**asdict(outcome), "status": outcome.status.as_json()}, indent=2))
+    else:
+        _write(outcome.says)
+        _write(status_text(outcome.status))
+
+
+def _run(action: Callable[[], _T]) -> _T:
+    """Turn errors made on purpose into their sentence and exit code."""
+    try:
+        return action()
+    except GpuYardError as problem:
+        _say(f"gpuyard sim: {problem}")
+        raise typer.Exit(problem.exit_code) from None
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(f"{line}\n")

@@ -1,0 +1,57 @@
+"""The fake device plugin: which `nvidia.com/*` resources a node advertises, and how many."""
+
+from collections import Counter
+from typing import Final
+
+from gpuyard.simulate.agents.hardware import Hardware
+from gpuyard.simulate.agents.plugin_config import PluginConfig, Refused
+
+GPU: Final = "nvidia.com/gpu"
+RENAMED: Final = ".shared"
+
+
+def devices(hardware: Hardware, config: PluginConfig) -> dict[str, int]:
+    """Resources by name.
+
+    Raises:
+        Refused: the plugin would end with an error, so the node advertises nothing.
+    """
+    counted = _shared(_unshared(hardware, config.strategy), hardware, config)
+    return {name: count for name, count in sorted(counted.items()) if count}
+
+
+def _unshared(hardware: Hardware, strategy: str) -> Counter[str]:
+    """Devices before sharing, by strategy."""
+    slices = hardware.slices()
+    if strategy == "none":  # every GPU counts as one, cut or not
+        return Counter({GPU: len(hardware.layout)})
+    if strategy == "mixed":
+        product = hardware.product
+        found = Counter({GPU: hardware.whole})
+        for name, count in slices.items():
+            profile = product.profile(name) if product else None
+            if profile is None:
+                raise Refused(f"MIG profile {name} does not match any resource")
+            found[profile.resource] += count
+        return found
+    if hardware.whole == len(hardware.layout):
+        return Counter({GPU: hardware.whole})
+    if any(gpu is not None and not gpu for gpu in hardware.layout):
+        raise Refused("strategy single: a GPU with MIG on has no instances")
+    if hardware.whole:
+        raise Refused("strategy single: MIG is on for some GPUs and off for others")
+    if len(slices) > 1:
+        raise Refused("strategy single: more than one MIG profile on the node")
+    return Counter({GPU: slices.total()})
+
+
+def _shared(found: Counter[str], hardware: Hardware, config: PluginConfig) -> Counter[str]:
+    """Devices as advertised: each in as many shares as the configuration says."""
+    if config.sharing == "mps" and hardware.whole != len(hardware.layout):
+        raise Refused("MPS is not supported for MIG devices")
+    shared: Counter[str] = Counter()
+    for name, count in found.items():
+        replicas = config.replicas_of(name)
+        renamed = config.rename and replicas > 1
+        shared[name + RENAMED if renamed else name] += count * replicas
+    return shared

@@ -1,0 +1,117 @@
+"""The fake GPU Feature Discovery: the labels it writes, by the rules of v0.20 (internal/lm there).
+
+Memory is the nominal one of the catalogue; real devices report a few MiB less. Facts the catalogue does
+not have (streaming multiprocessors, PCI class, driver) get no label here rather than a wrong one.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gpuyard.catalogue.gpus import Gpu
+from gpuyard.catalogue.mig import MigProfile
+from gpuyard.simulate.agents.device_plugin import GPU
+from gpuyard.simulate.agents.hardware import Hardware
+from gpuyard.simulate.agents.plugin_config import PluginConfig
+
+OWNED: Final = "nfd.node.kubernetes.io/feature-labels"
+"""Annotation in which NFD notes the labels it set, so that it can take them back."""
+Labels = dict[str, str]
+
+
+def labels(hardware: Hardware, config: PluginConfig) -> Labels:
+    """All labels of one node; none for a machine without GPUs."""
+    gpu = hardware.machine.gpu
+    if gpu is None or not hardware.layout:
+        return {}
+    found = {
+        "feature.node.kubernetes.io/pci-10de.present": "true",
+        "nvidia.com/gpu.present": "true",
+        "nvidia.com/gpu.machine": hardware.machine.name,
+        "nvidia.com/mig.capable": _truth(hardware.product is not None),
+        "nvidia.com/mps.capable": _truth(config.sharing == "mps" and hardware.whole == len(hardware.layout)),
+        **_whole_gpus(gpu, hardware, config),
+    }
+    if config.strategy == "none":
+        return found
+    found["nvidia.com/mig.strategy"] = config.strategy
+    return found | (_single(gpu, hardware, config) if config.strategy == "single" else _mixed(gpu, hardware, config))
+
+
+def _whole_gpus(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> Labels:
+    """Labels of GPUs as such; sharing is said only where at least one of them is not cut."""
+    sharing = config if hardware.whole else None
+    family = {"Ada": "ada-lovelace"}.get(gpu.architecture, gpu.architecture.lower())
+    major, minor = gpu.compute_capability
+    return {
+        **_base(GPU, len(hardware.layout), sharing, gpu.product),
+        f"{GPU}.memory": str(gpu.memory_gib * 1024),
+        f"{GPU}.family": family,
+        f"{GPU}.compute.major": str(major),
+        f"{GPU}.compute.minor": str(minor),
+    }
+
+
+def _single(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> Labels:
+    """MIG instances under the name of whole GPUs, or the mark of a node that cannot be one."""
+    if hardware.whole == len(hardware.layout):
+        return {}
+    slices = hardware.slices()
+    empty = any(cut is not None and not cut for cut in hardware.layout)
+    if empty or hardware.whole or len(slices) != 1:
+        invalid = {"product": f"{gpu.product}-MIG-INVALID", "count": "0", "replicas": "0", "sharing-strategy": ""}
+        return {f"{GPU}.{key}": value for key, value in {**invalid, "memory": "0"}.items()}
+    name, count = next(iter(slices.items()))
+    return _instances(GPU, gpu, _profile(hardware, name), count, config)
+
+
+def _mixed(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> Labels:
+    """MIG instances under the names of their profiles, beside whole GPUs."""
+    found: Labels = {}
+    for name, count in sorted(hardware.slices().items()):
+        if profile := _profile(hardware, name):
+            found |= _instances(profile.resource, gpu, profile, count, config)
+    return found
+
+
+def _profile(hardware: Hardware, name: str) -> MigProfile | None:
+    return hardware.product.profile(name) if hardware.product else None
+
+
+def _instances(resource: str, gpu: Gpu, profile: MigProfile | None, count: int, config: PluginConfig) -> Labels:
+    """Labels of MIG instances of one profile."""
+    name = profile.name if profile else "unknown"
+    found = _base(resource, count, config, gpu.product, "MIG", name)
+    if profile:
+        memory_gb = int(profile.name.partition(".")[2].partition("gb")[0])
+        found |= {
+            f"{resource}.memory": str(memory_gb * 1024),
+            f"{resource}.slices.gi": str(profile.slices),
+            f"{resource}.slices.ci": str(profile.slices),
+        }
+    return found
+
+
+def _base(resource: str, count: int, sharing: PluginConfig | None, *product: str) -> Labels:
+    """Product, count, replicas and strategy; `sharing` None: GPUs that are cut are not shared as such."""
+    replicas = sharing.replicas_of(resource) if sharing else 0
+    shared = sharing is not None and replicas > 1
+    parts = [part.replace("+", ".") for part in product]
+    if shared and sharing and not sharing.rename:
+        parts.append("SHARED")
+    return {
+        f"{resource}.product": "-".join(parts),
+        f"{resource}.count": str(count),
+        f"{resource}.replicas": str(replicas),
+        f"{resource}.sharing-strategy": sharing.sharing if shared and sharing else "none",
+    }
+
+
+def _truth(value: bool) -> str:  # noqa: FBT001  its only argument
+    return "true" if value else "false"
+
+
+def change(current: Mapping[str, str], owned: str | None, wanted: Labels) -> dict[str, str | None]:
+    """What to patch: labels that differ, and None for those set earlier and not wanted any more."""
+    before = {name for name in (owned or "").split(",") if name}
+    gone: dict[str, str | None] = {name: None for name in sorted(before - set(wanted)) if name in current}
+    return gone | {name: value for name, value in wanted.items() if current.get(name) != value}

@@ -1,0 +1,99 @@
+"""A node's GPUs: what the machine carries, and how each GPU is cut now.
+
+The layout stands in an annotation on the node, because real GPUs keep theirs, too, when an agent restarts.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpuyard.catalogue.machines import Machine, find_machine
+from gpuyard.catalogue.mig import MigProduct, MigProfile
+
+LAYOUT: Final = "sim.gpuyard.dev/mig-layout"
+MACHINE_LABEL: Final = "node.kubernetes.io/instance-type"
+
+Slices = Mapping[str, int]
+"""Instances of one GPU by profile; empty: MIG is on and nothing is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """The GPUs of one node. A GPU's entry is None while MIG is off on it."""
+
+    machine: Machine
+    layout: tuple[Slices | None, ...]
+
+    @property
+    def product(self) -> MigProduct | None:
+        """How these GPUs can be cut."""
+        return self.machine.gpu.mig if self.machine.gpu else None
+
+    def slices(self) -> Counter[str]:
+        """All instances on the node by profile."""
+        total: Counter[str] = Counter()
+        for gpu in self.layout:
+            total.update(gpu or {})
+        return total
+
+    @property
+    def whole(self) -> int:
+        """GPUs with MIG off."""
+        return sum(gpu is None for gpu in self.layout)
+
+
+def hardware_of(node: Mapping[str, Any]) -> Hardware | None:
+    """The hardware behind a node by its instance type; None for a machine nobody knows."""
+    metadata = node.get("metadata", {})
+    machine = find_machine(metadata.get("labels", {}).get(MACHINE_LABEL, ""))
+    if machine is None:
+        return None
+    return Hardware(machine, _read_layout(metadata.get("annotations", {}).get(LAYOUT), machine.gpus))
+
+
+def layout_text(layout: Sequence[Slices | None]) -> str:
+    """The layout as it is kept on the node."""
+    return json.dumps([None if gpu is None else dict(sorted(gpu.items())) for gpu in layout])
+
+
+def _read_layout(text: str | None, gpus: int) -> tuple[Slices | None, ...]:
+    """What the annotation says; anything unreadable is a node fresh from the factory: MIG off."""
+    try:
+        found = json.loads(text or "")
+        if len(found) == gpus:
+            return tuple(None if gpu is None else {str(k): int(v) for k, v in gpu.items()} for gpu in found)
+    except (ValueError, TypeError, AttributeError):
+        pass
+    return (None,) * gpus
+
+
+def fits(product: MigProduct, wanted: Slices) -> bool:
+    """Whether the driver could cut one GPU so, by trying every placement.
+
+    Deliberately not the library's solver: two searches that agree are worth more than one.
+    """
+    profiles: list[MigProfile] = []
+    for name, count in sorted(wanted.items()):
+        profile = product.profile(name)
+        if profile is None or not 0 <= count <= profile.max_count:
+            return False
+        profiles += [profile] * count
+    if sum(profile.slices for profile in profiles) > product.slices:
+        return False
+    if sum(profile.media_exclusive for profile in profiles) > 1:
+        return False
+    return _place(profiles, 0, product.units)
+
+
+def _place(profiles: Sequence[MigProfile], taken: int, units: int) -> bool:
+    """Whether the remaining instances find a run of free memory units each; `taken` is a bit a unit."""
+    if not profiles:
+        return True
+    first, *others = profiles
+    for start in first.starts:
+        run = ((1 << first.units) - 1) << start
+        if start + first.units <= units and not run & taken and _place(others, taken | run, units):
+            return True
+    return False

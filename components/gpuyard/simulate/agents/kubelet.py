@@ -1,0 +1,25 @@
+"""The fake kubelet: what a machine has apart from GPUs.
+
+Nothing is reserved for the system: on a fake node nothing else runs. Whoever wants to see reservations
+must take them from the cloud's own rules, not from here.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gpuyard.catalogue.machines import Machine
+
+PODS: Final = 110
+ROOT_DISK_GIB: Final = 100
+"""The size of the root disk is a wish of the platform, not a fact of the machine."""
+
+
+def capacity(machine: Machine) -> Mapping[str, str]:
+    """Capacity and allocatable of a machine, without devices."""
+    disk = f"{machine.nvme_gb}G" if machine.nvme_gb else f"{ROOT_DISK_GIB}Gi"
+    return {
+        "cpu": str(machine.vcpus),
+        "memory": f"{machine.memory_gib}Gi",
+        "pods": str(PODS),
+        "ephemeral-storage": disk,
+    }

@@ -1,0 +1,131 @@
+"""Watch nodes, ConfigMaps and the ClusterPolicy, and write what the fakes decide."""
+
+import hashlib
+import queue
+import sys
+import time
+from typing import Final
+
+from gpuyard.simulate.agents import cluster_policy, node, operator
+from gpuyard.simulate.agents.cache import Watched
+from gpuyard.simulate.api import Api, ApiError, Object, Unreachable
+
+_NODES: Final = "/api/v1/nodes"
+_MAPS: Final = f"/api/v1/namespaces/{operator.NAMESPACE}/configmaps"
+_RETRY_SECONDS: Final = 1.0
+
+
+class Agents:
+    """All fakes of one cluster; the only place that talks to its API server."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._work: queue.Queue[str | None] = queue.Queue()
+        self._nodes = Watched(api, _NODES, self._work.put)
+        self._maps = Watched(api, _MAPS, self._all_again)
+        self._policies = Watched(api, cluster_policy.KIND_PATH, self._all_again)
+
+    def run(self) -> None:
+        """Work until the process is ended."""
+        for watched in (self._nodes, self._maps, self._policies):
+            watched.start()
+        say("watching")
+        while True:
+            names = self._wait_for_work()
+            try:
+                self._work_on(names)
+            except (ApiError, Unreachable) as problem:
+                say(f"again in {_RETRY_SECONDS:.0f} s: {problem}")
+                time.sleep(_RETRY_SECONDS)
+                self._work.put(None)
+
+    def _all_again(self, _name: str | None) -> None:
+        self._work.put(None)
+
+    def _wait_for_work(self) -> set[str | None]:
+        """Everything waiting, as one set: many changes of one node cost one look."""
+        names = {self._work.get()}
+        while not self._work.empty():
+            names.add(self._work.get())
+        return names
+
+    def _work_on(self, names: set[str | None]) -> None:
+        nodes = self._nodes.all()
+        chosen = sorted(nodes if None in names else set(nodes) & names, key=str)
+        wishes = self._operator()
+        if None in names and wishes:
+            self._report_policy(wishes)
+        for name in chosen:
+            if node.is_ours(nodes[name]):
+                self._write(nodes[name], wishes)
+
+    def _operator(self) -> operator.Operator | None:
+        maps = {name: item.get("data") or {} for name, item in self._maps.all().items()}
+        return operator.read_operator(self._policies.all().get(operator.POLICY), maps)
+
+    def _report_policy(self, wishes: operator.Operator) -> None:
+        policy = self._policies.all()[operator.POLICY]
+        status = cluster_policy.status(wishes)
+        if cluster_policy.needs_update(policy, status):
+            self._merge(f"{cluster_policy.KIND_PATH}/{operator.POLICY}/status", {"status": status})
+
+    def _write(self, item: Object, wishes: operator.Operator | None) -> None:
+        name = item["metadata"]["name"]
+        wanted = node.changes(item, wishes, lambda: self._gpu_pods(name))
+        # Capacity first: a state label that says success must not be seen before its devices.
+        if wanted.status:
+            self._merge(f"{_NODES}/{name}/status", {"status": wanted.status})
+        if wanted.metadata:
+            self._merge(f"{_NODES}/{name}", {"metadata": wanted.metadata})
+        for event in wanted.events:
+            self._tell(item, event)
+
+    def _gpu_pods(self, name: str) -> int:
+        """Pods on a node that hold devices."""
+        pods = self._api.call("GET", f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")["items"]
+        running = [pod for pod in pods if pod.get("status", {}).get("phase") in {"Pending", "Running"}]
+        return sum(_holds_devices(pod) for pod in running)
+
+    def _merge(self, path: str, change: Object) -> None:
+        """Patch; what is gone in the meantime needs nothing."""
+        try:
+            self._api.merge(path, change)
+        except ApiError as problem:
+            if problem.status != 404:  # noqa: PLR2004
+                raise
+
+    def _tell(self, item: Object, event: node.Event) -> None:
+        """Write an Event once for each distinct message about a node."""
+        name = item["metadata"]["name"]
+        digest = hashlib.sha256(f"{event.reason}{event.message}".encode()).hexdigest()[:10]
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        body = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{name}.{digest}", "namespace": "default"},
+            "involvedObject": {"kind": "Node", "name": name, "uid": name},
+            "reason": event.reason,
+            "message": event.message,
+            "type": "Warning",
+            "source": {"component": event.component, "host": name},
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        try:
+            self._api.call("POST", "/api/v1/namespaces/default/events", body)
+            say(f"{name}: {event.reason}: {event.message}")
+        except ApiError as problem:
+            if problem.status != 409:  # noqa: PLR2004  it has been said
+                raise
+
+
+def _holds_devices(pod: Object) -> bool:
+    limits = (c.get("resources", {}).get("limits") or {} for c in pod["spec"]["containers"])
+    return any(key.startswith("nvidia.com/") for limit in limits for key in limit)
+
+
+def say(line: str) -> None:
+    """One line into the log."""
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
+    sys.stderr.flush()

@@ -1,0 +1,139 @@
+"""The fake mig-manager: cuts GPUs as the label `nvidia.com/mig.config` says.
+
+As the real one it runs only where a GPU can be cut, acts when the label changes (not when the ConfigMap
+does), passes through `pending`, needs a node without GPU pods, and leaves the GPUs as they were when it
+fails. Schema and rules: mig-parted v0.15, `version: v1`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from gpuyard.catalogue.mig import MigProduct
+from gpuyard.simulate.agents.hardware import Hardware, Slices, fits
+from gpuyard.simulate.agents.operator import Source
+
+CONFIG_LABEL: Final = "nvidia.com/mig.config"
+STATE_LABEL: Final = "nvidia.com/mig.config.state"
+APPLIED: Final = "sim.gpuyard.dev/mig-applied"
+"""The configuration the state label speaks of."""
+KEY: Final = "config.yaml"
+_ENTRY_KEYS: Final = {"devices", "mig-enabled", "mig-devices", "device-filter"}
+
+Layout = tuple[Slices | None, ...]
+
+
+class Impossible(Exception):
+    """Why a configuration cannot be applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to write on the node."""
+
+    config: str
+    state: str
+    layout: Layout | None = None
+    reason: str = ""
+
+
+def next_step(
+    labels: Mapping[str, str], applied: str | None, hardware: Hardware, source: Source, *, gpu_pods: int = 0
+) -> Step | None:
+    """The next thing to do on a node, None when there is nothing."""
+    if hardware.product is None:
+        return None
+    config = labels.get(CONFIG_LABEL) or source.default
+    if not config or (source.named and source.data is None):
+        return None
+    state = labels.get(STATE_LABEL)
+    if state in {"success", "failed"} and applied == config:
+        return None
+    if state != "pending" or applied != config:
+        return Step(config, "pending")
+    try:
+        layout = plan_layout(config, hardware, source)
+        if layout != hardware.layout and gpu_pods:
+            raise Impossible(f"{gpu_pods} pods on this node use its GPUs; drain it first")
+    except Impossible as problem:
+        return Step(config, "failed", reason=str(problem))
+    return Step(config, "success", layout)
+
+
+def plan_layout(config: str, hardware: Hardware, source: Source) -> Layout:
+    """How the GPUs shall be cut.
+
+    Raises:
+        Impossible: the configuration is unknown, unreadable, or no GPU of this kind can be cut so.
+    """
+    product = hardware.product
+    if product is None:
+        raise Impossible(f"{hardware.machine.name} has no GPU that can be cut")
+    known = parse(source.data.get(KEY, "")) if source.data is not None else generated(product)
+    if config not in known:
+        raise Impossible(f"no configuration {config!r}; there are {', '.join(sorted(known)) or 'none'}")
+    layout = list(hardware.layout)
+    for entry in known[config]:
+        slices = _slices_of(entry, product)
+        for gpu in _devices_of(entry, len(layout)):
+            layout[gpu] = slices
+    return tuple(layout)
+
+
+def parse(text: str) -> dict[str, list[dict[str, Any]]]:
+    """Named configurations from a mig-parted file; unknown keys are errors, as there."""
+    try:
+        found = yaml.safe_load(text)
+        if found["version"] != "v1" or set(found) != {"version", "mig-configs"}:
+            raise Impossible("the file must have `version: v1`, `mig-configs` and nothing else")
+        configs = {str(name): [dict(entry) for entry in entries] for name, entries in found["mig-configs"].items()}
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise Impossible(f"the file is no mig-parted configuration ({problem})") from problem
+    for name, entries in configs.items():
+        for entry in entries:
+            if unknown := sorted(set(entry) - _ENTRY_KEYS):
+                raise Impossible(f"configuration {name}: unknown key {unknown[0]}")
+    return configs
+
+
+def generated(product: MigProduct) -> dict[str, list[dict[str, Any]]]:
+    """What mig-manager makes from the GPU itself when it is given no file: off, on, and each profile alone."""
+    every: dict[str, Any] = {"devices": "all", "mig-enabled": True}
+    configs = {
+        "all-disabled": [{"devices": "all", "mig-enabled": False}],
+        "all-enabled": [{**every, "mig-devices": {}}],
+    }
+    for profile in product.profiles:
+        name = f"all-{profile.name.replace('+', '.')}"
+        configs[name] = [{**every, "mig-devices": {profile.name: profile.max_count}}]
+    return configs
+
+
+def _slices_of(entry: Mapping[str, Any], product: MigProduct) -> Slices | None:
+    """What one entry makes of a GPU."""
+    if "device-filter" in entry:
+        raise Impossible("device-filter names PCI ids, which the catalogue does not know; leave it out")
+    wanted = entry.get("mig-devices") or {}
+    if not entry.get("mig-enabled"):
+        if wanted:
+            raise Impossible("mig-devices with mig-enabled false")
+        return None
+    if not isinstance(wanted, Mapping) or not all(isinstance(count, int) for count in wanted.values()):
+        raise Impossible(f"mig-devices must count instances by profile, not {wanted!r}")
+    slices = {str(name): int(count) for name, count in wanted.items() if count}
+    if not fits(product, slices):
+        asked = ", ".join(f"{count} × {name}" for name, count in sorted(slices.items()))
+        raise Impossible(f"{product.gpu} cannot be cut into {asked}")
+    return slices
+
+
+def _devices_of(entry: Mapping[str, Any], gpus: int) -> list[int]:
+    """The GPUs an entry speaks of."""
+    devices = entry.get("devices")
+    if devices == "all":
+        return list(range(gpus))
+    if not isinstance(devices, list) or not all(isinstance(gpu, int) and 0 <= gpu < gpus for gpu in devices):
+        raise Impossible(f"devices must be `all` or numbers from 0 to {gpus - 1}, not {devices!r}")
+    return devices

@@ -1,0 +1,57 @@
+"""What the fakes know of the GPU Operator: the ClusterPolicy, and the ConfigMaps it names.
+
+Without a ClusterPolicy there are no operands: no labels, no devices, as on a real cluster.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+NAMESPACE: Final = "gpu-operator"
+POLICY: Final = "cluster-policy"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A ConfigMap that an operand mounts.
+
+    `named` False: the ClusterPolicy names none. `data` None: it names one that does not exist, so
+    that the operand's pods wait for their volume.
+    """
+
+    name: str = ""
+    data: Mapping[str, str] | None = None
+    default: str = ""
+
+    @property
+    def named(self) -> bool:
+        """Whether the ClusterPolicy names a ConfigMap at all."""
+        return bool(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """The ClusterPolicy, as far as node agents obey it."""
+
+    mig_strategy: str = ""
+    """Set as an environment variable on the agents, where it beats their configuration file."""
+    mig: Source = field(default_factory=Source)
+    plugin: Source = field(default_factory=Source)
+
+
+def read_operator(policy: Mapping[str, Any] | None, maps: Mapping[str, Mapping[str, str]]) -> Operator | None:
+    """The operator's wishes from its policy and the ConfigMaps of its namespace."""
+    if policy is None:
+        return None
+    spec = policy.get("spec") or {}
+    return Operator(
+        mig_strategy=(spec.get("mig") or {}).get("strategy") or "",
+        mig=_source(spec.get("migManager"), maps),
+        plugin=_source(spec.get("devicePlugin"), maps),
+    )
+
+
+def _source(operand: Mapping[str, Any] | None, maps: Mapping[str, Mapping[str, str]]) -> Source:
+    config = (operand or {}).get("config") or {}
+    name = config.get("name") or ""
+    return Source(name, maps.get(name), config.get("default") or "")

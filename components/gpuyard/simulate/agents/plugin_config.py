@@ -1,0 +1,100 @@
+"""The configuration file that the device plugin and GPU Feature Discovery share (v0.20, `version: v1`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from gpuyard.simulate.agents.operator import Operator
+
+CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
+MOST_MPS_REPLICAS: Final = 48
+STRATEGIES: Final = ("none", "single", "mixed")
+_METHODS: Final = {"timeSlicing": "time-slicing", "mps": "mps"}
+
+
+class Refused(Exception):
+    """Why the plugin does not start."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginConfig:
+    """What the plugin was told."""
+
+    strategy: str = "none"
+    sharing: str = "none"
+    rename: bool = False
+    replicas: Mapping[str, int] = field(default_factory=dict)
+
+    def replicas_of(self, resource: str) -> int:
+        """In how many shares a device of this resource is advertised."""
+        return self.replicas.get(resource, 1)
+
+
+def config_for(labels: Mapping[str, str], operator: Operator) -> PluginConfig:
+    """The configuration in force on a node.
+
+    Raises:
+        Refused: the named configuration does not exist or cannot be read; the pods then crash or wait.
+    """
+    source = operator.plugin
+    if not source.named:
+        return _with_strategy(PluginConfig(), operator.mig_strategy)
+    if source.data is None:
+        raise Refused(f"ConfigMap {source.name} does not exist, the plugin's pod waits for it")
+    name = labels.get(CONFIG_LABEL) or source.default
+    if not name:
+        return _with_strategy(PluginConfig(), operator.mig_strategy)
+    if name not in source.data:
+        known = ", ".join(sorted(source.data)) or "none"
+        raise Refused(f"no configuration {name!r} in ConfigMap {source.name}; there are {known}")
+    return _with_strategy(parse(source.data[name]), operator.mig_strategy)
+
+
+def _with_strategy(config: PluginConfig, from_environment: str) -> PluginConfig:
+    """The operator's environment variable beats the file; with `mixed` it thereby kills every MPS pool."""
+    strategy = from_environment or config.strategy
+    if strategy == "mixed" and config.sharing == "mps":
+        raise Refused("mig strategy mixed is not supported with MPS")
+    return PluginConfig(strategy, config.sharing, config.rename, config.replicas)
+
+
+def parse(text: str) -> PluginConfig:
+    """Read one configuration file.
+
+    Raises:
+        Refused: the plugin would not start with it.
+    """
+    try:
+        found = yaml.safe_load(text)
+        if found.get("version") != "v1":
+            raise Refused(f"version must be v1, not {found.get('version')!r}")
+        strategy = str((found.get("flags") or {}).get("migStrategy") or "none")
+        sharing = {key: value for key, value in (found.get("sharing") or {}).items() if value and key in _METHODS}
+    except (yaml.YAMLError, AttributeError, TypeError) as problem:
+        raise Refused(f"the file is no device plugin configuration ({problem})") from problem
+    if strategy not in STRATEGIES:
+        raise Refused(f"migStrategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
+    if len(sharing) > 1:
+        raise Refused("timeSlicing and mps exclude each other")
+    if not sharing:
+        return PluginConfig(strategy)
+    method, content = next(iter(sharing.items()))
+    replicas = _replicas(content, most=MOST_MPS_REPLICAS if method == "mps" else None)
+    return PluginConfig(strategy, _METHODS[method], bool(content.get("renameByDefault")), replicas)
+
+
+def _replicas(content: Mapping[str, Any], most: int | None) -> dict[str, int]:
+    """Replicas by resource."""
+    replicas = {}
+    for item in content.get("resources") or []:
+        name, count = item.get("name"), item.get("replicas")
+        if not isinstance(name, str) or not isinstance(count, int) or count < 2:  # noqa: PLR2004  as upstream
+            raise Refused(f"a shared resource needs a name and at least 2 replicas, not {item!r}")
+        if most is not None and count > most:
+            raise Refused(f"MPS serves at most {most} clients, not {count}")
+        replicas[name] = count
+    if not replicas:
+        raise Refused("sharing without resources")
+    return replicas

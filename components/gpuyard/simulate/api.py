@@ -1,0 +1,166 @@
+"""A small client for a Kubernetes API server: JSON in, JSON out.
+
+The official client's generated models cost start-up time and memory in every fake process and say
+nothing that the dictionaries of a manifest do not say. Requests go through urllib3, which does
+certificates, pooling and streaming.
+"""
+
+import base64
+import json
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import urllib3
+import yaml
+
+from gpuyard.errors import EnvironmentLacks
+
+Object = dict[str, Any]
+MANAGER: Final = "gpuyard-sim"
+TIMEOUT: Final = urllib3.Timeout(connect=2, read=15)
+WATCH_SECONDS: Final = 240
+
+# Plural names of the kinds we write; anything else would need discovery.
+_PLURALS: Final[Mapping[str, str]] = {
+    "Namespace": "namespaces",
+    "Service": "services",
+    "Secret": "secrets",
+    "ConfigMap": "configmaps",
+    "Node": "nodes",
+    "CustomResourceDefinition": "customresourcedefinitions",
+    "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
+}
+
+
+class ApiError(Exception):
+    """The API server said no; `status` is its HTTP status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}: {message}")
+        self.status = status
+
+
+class Unreachable(Exception):
+    """Nobody answered."""
+
+
+class Api:
+    """One API server, as the user of a kubeconfig."""
+
+    def __init__(self, server: str, token: str, certificate: str) -> None:
+        self._server = server
+        self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        self._pool = urllib3.PoolManager(ca_cert_data=certificate, retries=False, timeout=TIMEOUT, maxsize=8)
+
+    def call(self, method: str, path: str, body: object = None, kind: str = "application/json") -> Object:
+        """One request; the answer as a dictionary.
+
+        Raises:
+            ApiError: the server refused.
+            Unreachable: no server.
+        """
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            answer = self._pool.request(
+                method, self._server + path, body=data, headers={**self._headers, "Content-Type": kind}
+            )
+        except urllib3.exceptions.HTTPError as problem:
+            raise Unreachable(str(problem)) from problem
+        if answer.status >= 400:  # noqa: PLR2004  the first error status of HTTP
+            raise ApiError(answer.status, _message(answer.data))
+        text = answer.data
+        return json.loads(text) if text.startswith(b"{") else {"text": text.decode()}
+
+    def get(self, path: str) -> Object | None:
+        """An object, or None when there is none (or no such kind)."""
+        try:
+            return self.call("GET", path)
+        except ApiError as problem:
+            if problem.status == 404:  # noqa: PLR2004
+                return None
+            raise
+
+    def apply(self, manifest: Object) -> Object:
+        """Server-side apply, as the simulated cluster's own field manager."""
+        query = f"?fieldManager={MANAGER}&force=true"
+        return self.call("PATCH", path_of(manifest) + query, manifest, "application/apply-patch+yaml")
+
+    def merge(self, path: str, change: Object) -> Object:
+        """Merge patch: None removes."""
+        query = f"?fieldManager={MANAGER}"
+        return self.call("PATCH", path + query, change, "application/merge-patch+json")
+
+    def watch(self, path: str, version: str) -> Iterator[tuple[str, Object]]:
+        """Changes since a version, until the server ends the stream."""
+        query = f"?watch=1&resourceVersion={version}&timeoutSeconds={WATCH_SECONDS}&allowWatchBookmarks=true"
+        try:
+            answer = self._pool.request(
+                "GET",
+                self._server + path + query,
+                headers=self._headers,
+                preload_content=False,
+                timeout=urllib3.Timeout(connect=2, read=WATCH_SECONDS + 30),
+            )
+            if answer.status >= 400:  # noqa: PLR2004
+                raise ApiError(answer.status, _message(answer.data))
+            rest = b""
+            for block in answer.stream(65536):
+                *lines, rest = (rest + block).split(b"\n")
+                for line in lines:
+                    event = json.loads(line)
+                    yield event["type"], event["object"]
+        except urllib3.exceptions.HTTPError as problem:
+            raise Unreachable(str(problem)) from problem
+
+    def is_ready(self) -> bool:
+        """Whether the server says that it can serve."""
+        try:
+            self.call("GET", "/readyz")
+        except (ApiError, Unreachable):
+            return False
+        return True
+
+
+def path_of(manifest: Object) -> str:
+    """The path of an object from its manifest, for the few kinds we write."""
+    version, kind, metadata = manifest["apiVersion"], manifest["kind"], manifest["metadata"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    inside = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
+    return f"{root}{inside}/{_PLURALS[kind]}/{metadata['name']}"
+
+
+def connect(kubeconfig: Path) -> Api:
+    """The API server a kubeconfig of ours names.
+
+    Raises:
+        EnvironmentLacks: the file is not there or not one of ours.
+    """
+    try:
+        found = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
+        cluster = found["clusters"][0]["cluster"]
+        certificate = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        return Api(cluster["server"], found["users"][0]["user"]["token"], certificate)
+    except (OSError, yaml.YAMLError, KeyError, IndexError, TypeError, ValueError) as problem:
+        raise EnvironmentLacks(
+            f"{kubeconfig} is not the kubeconfig of a simulated cluster ({problem}); `gpuyard sim up` makes one"
+        ) from problem
+
+
+def wait_until_ready(api: Api, seconds: float) -> bool:
+    """Wait for the server's own readiness."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if api.is_ready():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def _message(data: bytes) -> str:
+    try:
+        return str(json.loads(data).get("message", ""))
+    except ValueError:
+        return data.decode(errors="replace")[:500]

@@ -1,0 +1,285 @@
+"""Bring a simulated cluster up, mend it, look at it, empty it, take it down."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from gpuyard.errors import EnvironmentLacks
+from gpuyard.simulate import credentials, kueue_manager, processes
+from gpuyard.simulate.api import Api, ApiError, Object, Unreachable, connect, wait_until_ready
+from gpuyard.simulate.cluster_policy_crd import find_crd
+from gpuyard.simulate.parts import PARTS, Part, Place
+from gpuyard.simulate.state import Folder, folder_of, locked, new_settings, write_private
+from gpuyard.simulate.tools import find_tools
+
+# Longer than any start seen (4 s on two idle cores), short enough that a person still waits.
+START_SECONDS: Final = 60.0
+_KUEUE: Final = next(part for part in PARTS if part.name == "kueue")
+_NAMESPACE: Final = "gpu-operator"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PartStatus:
+    """One part as it is now."""
+
+    name: str
+    pid: int | None
+    alive: bool | None
+    """None for what is not a process."""
+    log: str | None
+    port: int | None
+    rss_mib: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The whole cluster as it is now."""
+
+    name: str
+    ready: bool
+    kubeconfig: str
+    parts: tuple[PartStatus, ...]
+    rss_mib: int
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--format json`."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command did."""
+
+    says: str
+    changed: bool
+    seconds: float
+    status: Status
+
+
+def up(name: str, say: Say = lambda _: None) -> Outcome:
+    """Start what does not run; leaves alone what does.
+
+    Raises:
+        EnvironmentLacks: the programs are not built, or a part does not start.
+    """
+    began = time.monotonic()
+    tools, folder = find_tools(), folder_of(name)
+    with locked(folder):
+        settings = folder.settings()
+        fresh = settings is None
+        if settings is None:
+            settings = new_settings()
+            folder.keep(settings)
+        place = Place(folder, settings, tools)
+        started = _start_missing(place, say)
+        status = _status(folder)
+    if not status.ready:
+        dead = ", ".join(part.name for part in status.parts if part.alive is False) or "the API server's readiness"
+        raise EnvironmentLacks(f"cluster {name} did not become ready ({dead}); logs: {folder.path / 'logs'}")
+    seconds = time.monotonic() - began
+    if fresh:
+        says = f"cluster {name} is up after {seconds:.1f} s"
+    elif started:
+        says = f"cluster {name} was mended: started {', '.join(started)}"
+    else:
+        says = f"cluster {name} is already up, nothing changed"
+    return Outcome(says, bool(started), seconds, status)
+
+
+def down(name: str) -> bool:
+    """Stop every process and remove every file; says whether there was anything."""
+    folder = folder_of(name)
+    running = processes.strays(_mark(folder))
+    if not folder.path.exists() and not running:
+        return False
+    with locked(folder):
+        _stop_all(folder)
+        folder.remove()
+    return True
+
+
+def reset(name: str, say: Say = lambda _: None) -> Outcome:
+    """Empty the cluster: a new, empty store under the same address and the same kubeconfig.
+
+    Raises:
+        EnvironmentLacks: as for `up`, or the cluster is not up at all.
+    """
+    folder = folder_of(name)
+    if folder.settings() is None:
+        raise EnvironmentLacks(f"there is no simulated cluster {name}; `gpuyard sim up --name {name}` starts it")
+    with locked(folder):
+        _stop_all(folder)
+        for kept in ("etcd", "kueue", "parts"):
+            Folder(kept, folder.path / kept).remove()
+    outcome = up(name, say)
+    says = f"cluster {name} is empty again after {outcome.seconds:.1f} s, under the same kubeconfig"
+    return Outcome(says, True, outcome.seconds, outcome.status)
+
+
+def status(name: str) -> Status:
+    """The cluster as it is now; changes nothing."""
+    return _status(folder_of(name))
+
+
+def _status(folder: Folder) -> Status:
+    processes.reap()
+    settings = folder.settings()
+    parts = []
+    for part in PARTS:
+        process = folder.recorded(part.name)
+        alive = process is not None and process.alive
+        parts.append(
+            PartStatus(
+                name=part.name,
+                pid=process.pid if process else None,
+                alive=alive,
+                log=str(folder.log(part.name)),
+                port=settings.ports[part.ports[0]] if settings and part.ports else None,
+                rss_mib=processes.rss_mib(process.pid) if process and alive else 0,
+                state="running" if alive else "dead" if process else "not started",
+            )
+        )
+    note = folder.path / "cluster-policy"
+    if note.exists():
+        parts.append(PartStatus("cluster-policy", None, None, None, None, 0, note.read_text(encoding="utf-8").strip()))
+    ready = all(part.alive is not False for part in parts) and _answers(folder)
+    return Status(folder.name, ready, str(folder.kubeconfig), tuple(parts), sum(part.rss_mib for part in parts))
+
+
+def _answers(folder: Folder) -> bool:
+    try:
+        return connect(folder.kubeconfig).is_ready()
+    except EnvironmentLacks:
+        return False
+
+
+def _mark(folder: Folder) -> str:
+    return f"{folder.path}:"
+
+
+def _stop_all(folder: Folder) -> None:
+    """Stop recorded parts and strays, dependents first so that no log fills with complaints."""
+    recorded = [folder.recorded(part.name) for part in reversed(PARTS)]
+    processes.stop([process for process in recorded[:-2] if process])
+    processes.stop([*(process for process in recorded[-2:] if process), *processes.strays(_mark(folder))])
+
+
+def _start_missing(place: Place, say: Say) -> list[str]:
+    """Start dead parts in order, each when what it needs is ready; returns their names."""
+    folder = place.folder
+    missing = [part for part in PARTS if not _runs(folder, part)]
+    _stop_unrecorded(place)
+    if missing:
+        credentials.write_keys(folder, place.settings)
+    for part in missing[:]:
+        if part.name in {"etcd", "kube-apiserver"}:
+            _start(place, part, say)
+    api = _ready_api(place)
+    configured = _prepare(api, place, installing=_KUEUE in missing)
+    if configured and _KUEUE not in missing:
+        say("kueue: the cluster's configuration changed, starting it anew")
+        processes.stop(filter(None, [folder.recorded("kueue")]))
+        missing.append(_KUEUE)
+    for part in missing:
+        if part.name not in {"etcd", "kube-apiserver"}:
+            _start(place, part, say)
+    if _KUEUE in missing:
+        _finish_kueue(api, place)
+    return [part.name for part in PARTS if part in missing]
+
+
+def _runs(folder: Folder, part: Part) -> bool:
+    process = folder.recorded(part.name)
+    return process is not None and process.alive
+
+
+def _stop_unrecorded(place: Place) -> None:
+    """Stop processes of ours that no record knows: they would hold the ports."""
+    known = {place.folder.recorded(part.name) for part in PARTS}
+    processes.stop([process for process in processes.strays(_mark(place.folder)) if process not in known])
+
+
+def _start(place: Place, part: Part, say: Say) -> None:
+    say(f"starting {part.name}")
+    mark = f"{_mark(place.folder)}{part.name}"
+    process = processes.start(part.command(place), mark=mark, log=place.folder.log(part.name), env=part.env)
+    place.folder.record(part.name, process)
+
+
+def _ready_api(place: Place) -> Api:
+    """Wait for the API server; its certificate, made at its first start, goes into the kubeconfig."""
+    folder = place.folder
+    deadline = time.monotonic() + START_SECONDS
+    certificate = credentials.serving_certificate(folder)
+    while not certificate.exists() and time.monotonic() < deadline:
+        _fail_if_dead(folder, "etcd", "kube-apiserver")
+        time.sleep(0.05)
+    if not folder.kubeconfig.exists():
+        credentials.write_kubeconfig(folder, place.settings)
+    api = connect(folder.kubeconfig)
+    while not wait_until_ready(api, 1.0):
+        _fail_if_dead(folder, "etcd", "kube-apiserver")
+        if time.monotonic() > deadline:
+            raise EnvironmentLacks(f"the API server is not ready after {START_SECONDS:.0f} s; see {folder.log('kube-apiserver')}")
+    return api
+
+
+def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
+    """Put into the cluster what the parts expect; says whether Kueue's configuration is another one now."""
+    if installing:
+        policy, note = find_crd(place.tools)
+        if note:
+            write_private(place.folder.path / "cluster-policy", note + "\n")
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}}
+        _apply_all(api, [policy, *kueue_manager.crds(place)])
+        _apply_all(api, [space, *kueue_manager.surroundings(place)[:1]])
+        _apply_all(api, kueue_manager.surroundings(place)[1:])
+    text = kueue_manager.wanted_configuration(api, place)
+    path = kueue_manager.configuration_path(place)
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return False
+    write_private(path, text)
+    return True
+
+
+def _apply_all(api: Api, manifests: list[Object]) -> None:
+    """Apply objects side by side; none of them needs another one of the list."""
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        list(pool.map(api.apply, manifests))
+
+
+def _finish_kueue(api: Api, place: Place) -> None:
+    """Give Kueue its certificates and wait until its webhooks answer."""
+    folder = place.folder
+    if not kueue_manager.copy_certificates(api, place, START_SECONDS):
+        raise EnvironmentLacks(f"Kueue made no certificates in {START_SECONDS:.0f} s; see {folder.log('kueue')}")
+    deadline = time.monotonic() + START_SECONDS
+    while not kueue_manager.is_ready(api):
+        _fail_if_dead(folder, "kueue")
+        if time.monotonic() > deadline:
+            raise EnvironmentLacks(f"Kueue is not ready after {START_SECONDS:.0f} s; see {folder.log('kueue')}")
+        time.sleep(0.1)
+
+
+def _fail_if_dead(folder: Folder, *names: str) -> None:
+    """Stop waiting for a part that has ended, and show its last words."""
+    processes.reap()
+    for name in names:
+        process = folder.recorded(name)
+        if process and not process.alive:
+            raise EnvironmentLacks(f"{name} ended while starting: {_last_words(folder, name)}; see {folder.log(name)}")
+
+
+def _last_words(folder: Folder, name: str) -> str:
+    try:
+        lines = folder.log(name).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return lines[-1][:300] if lines else "it said nothing"
+
+
+__all__ = ["ApiError", "Outcome", "PartStatus", "Status", "Unreachable", "down", "reset", "status", "up"]

@@ -1,0 +1,57 @@
+"""Keys and the kubeconfig, made without a certificate tool.
+
+The API server makes its own serving certificate; users and parts show a token; what remains is one
+key that signs service account tokens. An elliptic-curve key is nothing but a random number in a
+wrapper (RFC 5915), so no library is needed for it.
+"""
+
+import base64
+import secrets
+from pathlib import Path
+
+import yaml
+
+from gpuyard.simulate.state import Folder, Settings, write_private
+
+# Order of the curve P-256 (FIPS 186-4, D.1.2.3); a key is a number from 1 to one less.
+_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+# ECPrivateKey ::= SEQUENCE { version 1, privateKey OCTET STRING (32), parameters [0] prime256v1 }
+_BEFORE = bytes.fromhex("30310201010420")
+_AFTER = bytes.fromhex("a00a06082a8648ce3d030107")
+
+
+def signing_key() -> str:
+    """A new private key for service account tokens, in PEM."""
+    number = 1 + secrets.randbelow(_ORDER - 1)
+    body = base64.encodebytes(_BEFORE + number.to_bytes(32, "big") + _AFTER).decode()
+    return f"-----BEGIN EC PRIVATE KEY-----\n{body}-----END EC PRIVATE KEY-----\n"
+
+
+def serving_certificate(folder: Folder) -> Path:
+    """The certificate the API server made for itself; clients trust exactly this one."""
+    return folder.path / "pki" / "apiserver.crt"
+
+
+def write_keys(folder: Folder, settings: Settings) -> None:
+    """Write what the API server and the controller manager read at their start; keeps a key that is there."""
+    key = folder.path / "pki" / "service-accounts.key"
+    if not key.exists():
+        write_private(key, signing_key())
+    # token, user, uid, group: this user may do everything, as the first user of any cluster may
+    write_private(folder.path / "pki" / "tokens.csv", f"{settings.token},gpuyard,gpuyard,system:masters\n")
+
+
+def write_kubeconfig(folder: Folder, settings: Settings) -> None:
+    """Write the kubeconfig; needs the serving certificate."""
+    context = f"gpuyard-{folder.name}"
+    certificate = base64.b64encode(serving_certificate(folder).read_bytes()).decode()
+    server = f"https://127.0.0.1:{settings.ports['kube-apiserver']}"
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": context,
+        "clusters": [{"name": context, "cluster": {"server": server, "certificate-authority-data": certificate}}],
+        "users": [{"name": context, "user": {"token": settings.token}}],
+        "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],
+    }
+    write_private(folder.kubeconfig, yaml.safe_dump(content, sort_keys=False))

@@ -1,0 +1,148 @@
+"""What each part of the simulated cluster is: its program, its arguments, how it tells that it is ready."""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from gpuyard.simulate.state import Folder, Settings
+from gpuyard.simulate.tools import Tools
+
+STAGES: Final = Path(__file__).with_name("stages.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Everything a part is started from."""
+
+    folder: Folder
+    settings: Settings
+    tools: Tools
+
+    def port(self, name: str) -> int:
+        """A port of this cluster."""
+        return self.settings.ports[name]
+
+    def address(self, name: str) -> str:
+        """Where something listens: on this machine only."""
+        return f"127.0.0.1:{self.port(name)}"
+
+    def file(self, *parts: str) -> str:
+        """A path inside the cluster's folder."""
+        return str(self.folder.path.joinpath(*parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One process of the cluster."""
+
+    name: str
+    command: Callable[[Place], list[str]]
+    ports: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+def _etcd(place: Place) -> list[str]:
+    client, peer = f"http://{place.address('etcd')}", f"http://{place.address('etcd-peer')}"
+    return [
+        place.tools.program("etcd"),
+        "--name=sim",
+        f"--data-dir={place.file('etcd')}",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=sim={peer}",
+        # A killed process loses nothing without fsync, only a crashed machine does.
+        "--unsafe-no-fsync",
+        "--log-level=warn",
+    ]
+
+
+def _apiserver(place: Place) -> list[str]:
+    return [
+        place.tools.program("kube-apiserver"),
+        f"--etcd-servers=http://{place.address('etcd')}",
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
+        f"--secure-port={place.port('kube-apiserver')}",
+        f"--cert-dir={place.file('pki')}",
+        f"--token-auth-file={place.file('pki', 'tokens.csv')}",
+        f"--service-account-key-file={place.file('pki', 'service-accounts.key')}",
+        f"--service-account-signing-key-file={place.file('pki', 'service-accounts.key')}",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        "--service-cluster-ip-range=10.96.0.0/16",
+        "--authorization-mode=Node,RBAC",
+        "--allow-privileged=true",
+        # There is no real endpoint of the service `kubernetes`; a loopback address would be refused.
+        "--endpoint-reconciler-type=none",
+        "--enable-priority-and-fairness=false",
+        "--profiling=false",
+    ]
+
+
+def _controller_manager(place: Place) -> list[str]:
+    return [
+        place.tools.program("kube-controller-manager"),
+        f"--kubeconfig={place.folder.kubeconfig}",
+        f"--service-account-private-key-file={place.file('pki', 'service-accounts.key')}",
+        f"--root-ca-file={place.file('pki', 'apiserver.crt')}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--kube-api-qps=200",
+        "--kube-api-burst=400",
+        "--profiling=false",
+    ]
+
+
+def _scheduler(place: Place) -> list[str]:
+    return [
+        place.tools.program("kube-scheduler"),
+        f"--kubeconfig={place.folder.kubeconfig}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--kube-api-qps=200",
+        "--kube-api-burst=400",
+        "--profiling=false",
+    ]
+
+
+def _kwok(place: Place) -> list[str]:
+    return [
+        place.tools.program("kwok"),
+        f"--kubeconfig={place.folder.kubeconfig}",
+        f"--config={STAGES}",
+        "--manage-all-nodes=false",
+        "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+        f"--server-address={place.address('kwok')}",
+        "--node-ip=10.0.0.1",
+        "--node-lease-duration-seconds=40",
+    ]
+
+
+def _kueue(place: Place) -> list[str]:
+    return [
+        place.tools.program("kueue"),
+        f"--config={place.file('kueue', 'configuration.yaml')}",
+        f"--kubeconfig={place.folder.kubeconfig}",
+        # It would be an aggregated API server, which needs a service that the API server can reach.
+        "--feature-gates=VisibilityOnDemand=false",
+    ]
+
+
+def _agents(place: Place) -> list[str]:
+    return [sys.executable, "-m", "gpuyard.simulate.agents", "--kubeconfig", str(place.folder.kubeconfig)]
+
+
+# In the order in which they are started; the API server's readiness gates all that follow it.
+PARTS: Final = (
+    Part("etcd", _etcd, ("etcd", "etcd-peer")),
+    # Collecting garbage earlier costs a little time and saves a third of its memory.
+    Part("kube-apiserver", _apiserver, ("kube-apiserver",), {"GOGC": "60"}),
+    Part("kube-controller-manager", _controller_manager),
+    Part("kube-scheduler", _scheduler),
+    Part("kwok", _kwok, ("kwok",)),
+    Part("kueue", _kueue, ("kueue-webhook", "kueue-health", "kueue-metrics"), {"POD_NAMESPACE": "kueue-system"}),
+    Part("agents", _agents),
+)

@@ -1,0 +1,184 @@
+"""The folder of one simulated cluster: ports, records of processes, logs, the lock.
+
+    <home>/<name>/
+      cluster.json     ports and the access token; written before the first process starts
+      parts/<part>.json  process id and start time of each part
+      kubeconfig       for users
+      logs/<part>.log
+      etcd/ pki/ kueue/  what the parts keep
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import secrets
+import shutil
+import socket
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from gpuyard.errors import EnvironmentLacks, UsageError
+from gpuyard.simulate.processes import Process
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+PORT_NAMES = (
+    "etcd",
+    "etcd-peer",
+    "kube-apiserver",
+    "kwok",
+    "kueue-webhook",
+    "kueue-health",
+    "kueue-metrics",
+)
+# Below the range from which Linux takes ports for outgoing connections: nobody gets ours by accident.
+PORTS = range(20000, 32000)
+
+
+def home() -> Path:
+    """The folder of all simulated clusters of this user."""
+    if given := os.environ.get("GPUYARD_SIM_HOME"):
+        return Path(given).absolute()
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser().absolute() / "gpuyard" / "sim"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a cluster keeps from its first start to its last."""
+
+    token: str
+    ports: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The state of one named cluster."""
+
+    name: str
+    path: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        """For users and for the parts themselves."""
+        return self.path / "kubeconfig"
+
+    def log(self, part: str) -> Path:
+        """The log of one part."""
+        return self.path / "logs" / f"{part}.log"
+
+    def settings(self) -> Settings | None:
+        """What was chosen at the first start; None when the cluster is not there."""
+        try:
+            found = json.loads((self.path / "cluster.json").read_text(encoding="utf-8"))
+            return Settings(found["token"], {name: int(found["ports"][name]) for name in PORT_NAMES})
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def keep(self, settings: Settings) -> None:
+        """Write the settings, readable by the user alone: they hold the token."""
+        write_private(self.path / "cluster.json", json.dumps(asdict(settings), indent=2) + "\n")
+
+    def record(self, part: str, process: Process) -> None:
+        """Remember the process of a part."""
+        write_private(self.path / "parts" / f"{part}.json", json.dumps(asdict(process)) + "\n")
+
+    def recorded(self, part: str) -> Process | None:
+        """The process a part had, running or not."""
+        try:
+            found = json.loads((self.path / "parts" / f"{part}.json").read_text(encoding="utf-8"))
+            return Process(int(found["pid"]), str(found["started"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def remove(self) -> None:
+        """Leave nothing behind, neither this folder nor an empty one above it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            self.path.parent.rmdir()
+
+
+def folder_of(name: str) -> Folder:
+    """The folder of a cluster by its name.
+
+    Raises:
+        UsageError: the name would not do as a folder and a kubeconfig context.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"--name {name!r} is no name for a simulated cluster; allowed are 1 to 40 small letters, digits"
+            " and dashes, with a letter or digit at both ends; try `local`"
+        )
+    return Folder(name, home() / name)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file as a whole, readable by the user alone."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.touch(mode=0o600)
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+@contextlib.contextmanager
+def locked(folder: Folder) -> Iterator[None]:
+    """One command at a time for each cluster; the lock is the folder itself, so `down` leaves no file."""
+    while True:
+        folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _opened(folder.path) as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if _is_same(handle, folder.path):  # else a `down` removed it while we waited
+                yield
+                return
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _is_same(handle: int, path: Path) -> bool:
+    try:
+        return os.fstat(handle).st_ino == path.stat().st_ino
+    except OSError:
+        return False
+
+
+def new_settings() -> Settings:
+    """A fresh token and ports that nobody listens on and no other cluster of ours has."""
+    taken = {port for other in _neighbours() for port in other.ports.values()}
+    ports: dict[str, int] = {}
+    for port in PORTS:
+        if len(ports) == len(PORT_NAMES):
+            break
+        if port not in taken and is_free(port):
+            ports[PORT_NAMES[len(ports)]] = port
+    if len(ports) < len(PORT_NAMES):
+        raise EnvironmentLacks(f"no {len(PORT_NAMES)} free ports from {PORTS.start} to {PORTS.stop} on this machine")
+    return Settings(secrets.token_urlsafe(24), ports)
+
+
+def _neighbours() -> Iterator[Settings]:
+    """Settings of every cluster of this user, running or not."""
+    if home().is_dir():
+        for path in sorted(home().iterdir()):
+            if found := Folder(path.name, path).settings():
+                yield found
+
+
+def is_free(port: int) -> bool:
+    """Whether nobody listens on a local port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

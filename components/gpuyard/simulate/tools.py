@@ -1,0 +1,54 @@
+"""Find the programs the simulated cluster is made of."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuyard.errors import EnvironmentLacks
+
+PROGRAMS = (
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kwok",
+    "kueue",
+)
+HOW_TO_GET = "`make tools` builds them (about ten minutes, once)"
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Where the programs lie, and beside them the files taken from their sources."""
+
+    bin: Path
+
+    @property
+    def share(self) -> Path:
+        """CRDs and webhook manifests of the versions in `bin`."""
+        return self.bin.parent / "share"
+
+    def program(self, name: str) -> str:
+        """The path of one program."""
+        return str(self.bin / name)
+
+
+def find_tools(start: Path | None = None) -> Tools:
+    """The folder named by GPUYARD_TOOLS, else `.testbed/bin` here or in a folder above.
+
+    Raises:
+        EnvironmentLacks: no such folder has all programs.
+    """
+    given = os.environ.get("GPUYARD_TOOLS")
+    here = (start or Path.cwd()).resolve()
+    folders = [Path(given)] if given else [f / ".testbed" / "bin" for f in (here, *here.parents)]
+    present = [folder for folder in folders if folder.is_dir()]
+    if not present:
+        where = f"GPUYARD_TOOLS={given} is no folder" if given else f"no .testbed/bin at {here} or above"
+        raise EnvironmentLacks(f"the simulated cluster's programs are not here: {where}; {HOW_TO_GET}")
+    tools = Tools(present[0].resolve())
+    missing = [name for name in PROGRAMS if not os.access(tools.program(name), os.X_OK)]
+    missing += [] if (tools.share / "kueue" / "crds").is_dir() else ["share/kueue"]
+    if missing:
+        raise EnvironmentLacks(f"{tools.bin} lacks {', '.join(missing)}; {HOW_TO_GET}")
+    return tools
