@@ -104,7 +104,9 @@ def test_a_new_project_file_installs_the_project_only(scratch, tmp_path, uv):
 
 
 def test_an_environment_that_failed_half_way_is_made_again(scratch, tmp_path, uv):
-    program(scratch / "broken" / "uv", "[ $1 != --version ] || { echo uv 99.0.0; exit; }; [ $1 = venv ]")
+    program(
+        scratch / "broken" / "uv", "[ $1 != --version ] || { echo uv 99.0.0; exit; }; [ $1 = venv ]"
+    )
     path = f"{scratch / 'broken'}{os.pathsep}{os.environ['PATH']}"
     failed = run(scratch / "scripts" / "bootstrap", folder=scratch, PATH=path)
     assert failed.returncode == 4
@@ -214,6 +216,7 @@ def ci(scratch, tmp_path, **environment):
 
 
 def test_ci_runs_the_gates_and_the_tests_and_fails_when_one_of_them_does(scratch, tmp_path):
+    (scratch / "scripts/tools").unlink(missing_ok=True)
     program(tmp_path / "ci/make", 'echo "$1 $CI ${GPUYARD_UPSTREAM:-none}"; [ "$1" != "$BROKEN" ]')
     ended = ci(scratch, tmp_path)
     assert ended.returncode == 0
@@ -225,6 +228,19 @@ def test_ci_runs_the_gates_and_the_tests_and_fails_when_one_of_them_does(scratch
     ended = ci(scratch, tmp_path, BROKEN="check")
     assert ended.returncode == 1
     assert "test true none" in ended.stdout
+
+
+def test_ci_requires_the_levels_that_it_has_built(scratch, tmp_path):
+    program(tmp_path / "ci/make", 'echo "$1 ${GPUYARD_REQUIRE:-nothing}"')
+    (scratch / "scripts/tools").unlink(missing_ok=True)
+    assert "test nothing\n" in ci(scratch, tmp_path).stdout
+    program(scratch / "scripts/tools", "")
+    assert ci(scratch, tmp_path).stdout.splitlines()[:4] == [
+        "environment nothing",
+        "tools nothing",
+        "check engine,cluster",
+        "test engine,cluster",
+    ]
 
 
 def test_ci_uses_the_upstream_files_beside_the_checkout(scratch, tmp_path):
