@@ -1,0 +1,84 @@
+"""The reference of stack files, made from the models: docs/reference/stack-file.md.
+
+`make golden` writes it; tests/docs/test_reference.py fails when the models have moved on.
+"""
+
+import inspect
+import typing
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from gpuyard.spec.base import SpecModel
+from gpuyard.spec.platform import PlatformSpec
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "stack-file.md"
+HEAD = """\
+# Stack files
+
+Everything a `stacks/Pulumi.<stack>.yaml` may say under `config: gpuyard:platform:`. This page is made
+from the models (`make golden`); editors complete the same fields through `stacks/gpuyard.schema.json`.
+"""
+
+
+def parts(annotation: Any) -> Iterator[type]:
+    """The classes an annotation is built from, in order."""
+    if inspect.isclass(annotation):
+        yield annotation
+    for argument in typing.get_args(annotation):
+        yield from parts(argument)
+
+
+def models(root: type[SpecModel]) -> list[type[SpecModel]]:
+    """The model and all that its fields lead to, each once, in the order of the fields."""
+    found = [root]
+    for model in found:
+        for field in model.model_fields.values():
+            for each in parts(field.annotation):
+                if issubclass(each, SpecModel) and each not in found:
+                    found.append(each)
+    return found
+
+
+def words(text: str | None) -> str:
+    """Text on one line of a table."""
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
+def row(name: str, model: type[SpecModel]) -> str:
+    """One field: its name, whether it must be there, what it means."""
+    field = model.model_fields[name]
+    classes = list(parts(field.annotation))
+    links = [
+        f"[{each.__name__}](#{each.__name__.lower()})"
+        for each in classes
+        if issubclass(each, SpecModel)
+    ]
+    # The first line of a choice repeats its field; what follows says what the words mean.
+    choices = [
+        words((inspect.getdoc(each) or "").partition("\n\n")[2])
+        for each in classes
+        if issubclass(each, Enum)
+    ]
+    meaning = " ".join(filter(None, [words(field.description), *choices]))
+    if links:
+        meaning += f" → {', '.join(links)}"
+    return f"| `{name}` | {'yes' if field.is_required() else ''} | {meaning} |"
+
+
+def section(model: type[SpecModel]) -> str:
+    """One model: its docstring, its fields, and the names that are kept for later."""
+    lines = [f"## {model.__name__}", "", inspect.cleandoc(model.__doc__ or ""), ""]
+    lines += ["| field | needed | meaning |", "|---|---|---|"]
+    lines += [row(name, model) for name in model.model_fields]
+    not_yet: dict[str, str] = getattr(model, "not_yet", {})
+    if not_yet:
+        lines += ["", "Not served yet, and refused rather than ignored:", ""]
+        lines += [f"- `{name}`: {why}" for name, why in not_yet.items()]
+    return "\n".join(lines) + "\n"
+
+
+def stack_file() -> str:
+    """The page."""
+    return "\n".join([HEAD, *(section(model) for model in models(PlatformSpec))])

@@ -1,0 +1,39 @@
+"""The reference of stack files is what the models say."""
+
+import reference
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.pools import Pool
+from gpuyard.spec.teams import Team
+
+
+def test_the_reference_is_what_the_models_say(golden):
+    golden(reference.PAGE, reference.stack_file())
+
+
+def test_every_model_is_found_once_and_the_whole_comes_first():
+    found = reference.models(PlatformSpec)
+    assert found[0] is PlatformSpec
+    assert {Pool, Team} <= set(found)
+    assert len(found) == len(set(found))
+
+
+def test_a_field_says_whether_it_is_needed_and_where_to_read_on():
+    assert reference.row("pools", PlatformSpec).startswith("| `pools` | yes | ")
+    assert "[Pool](#pool)" in reference.row("pools", PlatformSpec)
+    assert reference.row("teams", PlatformSpec).startswith("| `teams` |  | ")
+
+
+def test_a_choice_is_explained_once():
+    row = reference.row("isolation", Team)
+    assert row.count("The least that") == 1
+    assert "`node` at least a node of its own" in row
+
+
+def test_names_that_are_kept_for_later_are_listed_as_refused():
+    section = reference.section(Pool)
+    assert "refused rather than ignored" in section
+    assert all(f"- `{name}`: " in section for name in Pool.not_yet)
+
+
+def test_a_text_stays_inside_its_cell():
+    assert reference.words("a |\n   b") == "a \\| b"
