@@ -1,0 +1,31 @@
+"""GPU-TEN-02: a GPU quota that binds."""
+
+from collections.abc import Iterator
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Resource, Rule, Violation, mapping
+
+_VENDOR = "nvidia.com/"
+
+
+def _check(resource: Resource) -> Iterator[Violation]:
+    hard = mapping(mapping(resource.properties.get("spec")).get("hard"))
+    for key in hard:
+        if key.startswith((_VENDOR, f"limits.{_VENDOR}")):
+            name = key.removeprefix("limits.")
+            yield Violation(
+                ("spec", "hard", key),
+                f"`{key}` never binds: of extended resources a quota counts only `requests.`",
+                f"write requests.{name}",
+            )
+
+
+RULE = Rule(
+    id="GPU-TEN-02",
+    title="A GPU quota is keyed by requests.",
+    severity=Severity.REFUSE,
+    why="A namespace with an inert quota takes every GPU of the cluster, and nothing says so.",
+    sources=("kubernetes pkg/quota/v1/evaluator/core/pods.go",),
+    kinds=("ResourceQuota",),
+    check=_check,
+)

@@ -1,0 +1,11 @@
+"""The policy pack: an adapter that shows resources to the rules of `gpuyard.rules`.
+
+The engine re-reads a resource for every policy of a pack, so there are few policies with all rules inside,
+one for each level at which rules are enforced.
+"""
+
+from pack import policies
+from pulumi_policy import PolicyPack
+
+if __name__ == "__main__":
+    PolicyPack("gpuyard", policies=policies())

@@ -1,0 +1,129 @@
+"""The pack as an adapter: proxies become plain values, unknowns are said, a broken rule is named."""
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gpuyard.findings import Severity
+from gpuyard.rules import RULES
+from gpuyard.rules.rule import UNKNOWN, Resource, Rule, Violation
+
+PACK = Path(__file__).parents[2] / "policies" / "pack.py"
+TOKEN = "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue"
+
+
+@pytest.fixture(scope="module")
+def pack() -> Any:
+    spec = importlib.util.spec_from_file_location("pack_under_test", PACK)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def shown(props: dict[str, Any]) -> Any:
+    """Properties as the engine shows them to a policy: behind proxies that guard unknown values."""
+    from pulumi_policy.proxy import unknown_checking_proxy
+
+    return unknown_checking_proxy(props)
+
+
+def run(pack: Any, index: int, props: Any, token: str = TOKEN) -> list[str]:
+    reports: list[str] = []
+    args = SimpleNamespace(resource_type=token, name="q", props=props)
+    pack.policies()[index].validate(args, lambda text, _urn: reports.append(text))
+    return reports
+
+
+def test_a_violation_names_rule_path_and_fix(pack):
+    reports = run(
+        pack, 0, shown({"apiVersion": "kueue.x-k8s.io/v1beta2", "spec": {"namespaceSelector": {}}})
+    )
+    assert len(reports) == 1
+    assert reports[0].startswith(
+        "GPU-TEN-04 spec.namespaceSelector: an empty namespaceSelector lets every"
+    )
+
+
+def test_resources_of_other_packages_are_not_looked_at(pack):
+    assert run(pack, 0, shown({}), token="aws:eks/cluster:Cluster") == []
+    assert run(pack, 0, shown({}), token="gpuyard:index:Platform") == []
+
+
+def test_core_kinds_lose_the_core_prefix(pack):
+    props = shown({"spec": {"hard": {"limits.nvidia.com/gpu": 8.0}}})
+    assert run(pack, 0, props, token="kubernetes:core/v1:ResourceQuota")[0].startswith("GPU-TEN-02")
+
+
+def test_a_sound_queue_passes_both_policies(pack):
+    props = shown(
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "spec": {"namespaceSelector": {"matchLabels": {"a": "b"}}},
+        }
+    )
+    assert run(pack, 0, props) == run(pack, 1, props) == []
+
+
+def test_not_evaluated_is_said_and_never_counts_as_passed(pack):
+    from pulumi.runtime.rpc import UNKNOWN as WIRE_UNKNOWN
+
+    props = shown(
+        {"apiVersion": "kueue.x-k8s.io/v1beta2", "spec": {"namespaceSelector": WIRE_UNKNOWN}}
+    )
+    assert run(pack, 0, props) == []
+    assert run(pack, 1, props) == [
+        "GPU-TEN-04 not evaluated: it needs a value that is not known yet"
+    ]
+
+
+def test_a_violation_before_an_unknown_is_still_reported(pack):
+    def check(_: Resource) -> Iterator[Violation]:
+        yield Violation(("spec",), "first", "mend it")
+        from gpuyard.rules.rule import known
+
+        known(UNKNOWN)
+
+    assert pack.messages(_rule(check), Resource("v1/Pod", "p", {}), violations=True) == [
+        "X-1 spec: first; mend it"
+    ]
+
+
+def test_a_rule_that_fails_is_named_instead_of_ending_the_preview(pack):
+    def check(_: Resource) -> Iterator[Violation]:
+        raise ZeroDivisionError("by zero")
+        yield
+
+    resource = Resource("v1/Pod", "p", {})
+    assert pack.messages(_rule(check), resource, violations=True) == [
+        "X-1 failed: ZeroDivisionError: by zero; please report it"
+    ]
+    assert pack.messages(_rule(check), resource, violations=False) == []
+
+
+def test_lists_numbers_and_unknown_entries_become_plain(pack):
+    from pulumi.runtime.rpc import UNKNOWN as WIRE_UNKNOWN
+
+    assert pack.plain(shown({"a": [1.0, 2.5, {"b": "c"}], "d": WIRE_UNKNOWN})) == {
+        "a": [1, 2.5, {"b": "c"}],
+        "d": UNKNOWN,
+    }
+
+
+def test_the_pack_lists_every_rule(pack):
+    assert all(rule.id in pack.policies()[0].description for rule in RULES)
+
+
+def _rule(check: Any) -> Rule:
+    return Rule(
+        id="X-1",
+        title="t",
+        severity=Severity.REFUSE,
+        why="w",
+        sources=("s",),
+        kinds=("Pod",),
+        check=check,
+    )
