@@ -13,7 +13,7 @@ from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource, Rule, Violation
 
 PACK = Path(__file__).parents[2] / "policies" / "pack.py"
-TOKEN = "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue"
+CLUSTER_QUEUE = "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue"
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +31,9 @@ def shown(props: dict[str, Any]) -> Any:
     return unknown_checking_proxy(props)
 
 
-def run(pack: Any, index: int, props: Any, token: str = TOKEN) -> list[str]:
+def run(pack: Any, index: int, props: Any, kind: str = CLUSTER_QUEUE) -> list[str]:
     reports: list[str] = []
-    args = SimpleNamespace(resource_type=token, name="q", props=props)
+    args = SimpleNamespace(resource_type=kind, name="q", props=props)
     pack.policies()[index].validate(args, lambda text, _urn: reports.append(text))
     return reports
 
@@ -49,13 +49,13 @@ def test_a_violation_names_rule_path_and_fix(pack):
 
 
 def test_resources_of_other_packages_are_not_looked_at(pack):
-    assert run(pack, 0, shown({}), token="aws:eks/cluster:Cluster") == []
-    assert run(pack, 0, shown({}), token="gpuyard:index:Platform") == []
+    assert run(pack, 0, shown({}), kind="aws:eks/cluster:Cluster") == []
+    assert run(pack, 0, shown({}), kind="gpuyard:index:Platform") == []
 
 
 def test_core_kinds_lose_the_core_prefix(pack):
     props = shown({"spec": {"hard": {"limits.nvidia.com/gpu": 8.0}}})
-    assert run(pack, 0, props, token="kubernetes:core/v1:ResourceQuota")[0].startswith("GPU-TEN-02")
+    assert run(pack, 0, props, kind="kubernetes:core/v1:ResourceQuota")[0].startswith("GPU-TEN-02")
 
 
 def test_a_sound_queue_passes_both_policies(pack):
