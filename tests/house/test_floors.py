@@ -1,0 +1,72 @@
+"""The import contracts bite: each is broken once, in a copy, and says so."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sizes
+
+LINT = Path(sys.executable).with_name("lint-imports")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    root = tmp_path_factory.mktemp("floors")
+    shutil.copytree(
+        sizes.ROOT / "components" / "gpuyard",
+        root / "components" / "gpuyard",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    shutil.copy(sizes.ROOT / "pyproject.toml", root)
+    return root
+
+
+def contracts(root: Path) -> tuple[int, str]:
+    ended = subprocess.run(
+        [str(LINT), "--no-cache", "--no-logo"],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root / "components"), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "contract"),
+    [
+        ("catalogue/mig.py", "import gpuyard.plan", "floors: "),
+        ("errors.py", "import gpuyard.spec", "floors: "),
+        ("resources/objects.py", "import gpuyard.testing", "floors: "),
+        ("plan/late.py", "import pulumi", "the pure floors "),
+        ("spec/values.py", "import subprocess", "the pure floors "),
+        ("resources/objects.py", "import rich", "only the command line "),
+        ("resources/objects.py", "import pulumi_aws", "a cloud SDK "),
+    ],
+)
+def test_a_forbidden_import_breaks_its_contract(copy, module, line, contract):
+    path = copy / "components" / "gpuyard" / module
+    before = path.read_text(encoding="utf-8")
+    path.write_text(f"{before}\n{line}\n", encoding="utf-8")
+    try:
+        status, printed = contracts(copy)
+    finally:
+        path.write_text(before, encoding="utf-8")
+    assert status == 1
+    assert contract in printed.partition("Broken contracts")[2]
+
+
+def test_a_module_without_a_floor_breaks_the_floors(copy):
+    path = copy / "components" / "gpuyard" / "attic.py"
+    path.write_text("", encoding="utf-8")
+    try:
+        status, printed = contracts(copy)
+    finally:
+        path.unlink()
+    assert status == 1
+    assert "gpuyard.attic" in printed
