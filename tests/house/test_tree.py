@@ -143,7 +143,7 @@ def test_every_folder_of_source_is_typed():
     roots = {
         path.relative_to(sizes.ROOT).parts[0]
         for path in sizes.below(sizes.tracked(), *sizes.SOURCE, "scripts/")
-        if path.name != "__main__.py"  # scripts/check takes those one by one
+        if path.name != "__main__.py"
     }
     assert sorted(roots - set(project["tool"]["mypy"]["files"])) == []
     assert sorted(roots - set(project["tool"]["pyright"]["include"])) == []
