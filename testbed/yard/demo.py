@@ -1,0 +1,143 @@
+"""The tour: five things that a queue of GPUs does, shown by real jobs on the live cluster.
+
+Every scene asserts what it shows; a scene that does not come out as told ends the tour with exit code 1.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuyard.errors import GpuYardError
+from gpuyard.simulate.api import Api, connect
+from gpuyard.simulate.cluster import status
+from testbed.yard.jobs import Gang, State, look, remove, remove_all, submit, wait
+
+Say = Callable[[str], None]
+CLUSTER = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a scene works with."""
+
+    api: Api
+    say: Say
+
+    def submit(self, gang: Gang) -> None:
+        """Submit a job and say so."""
+        self.say(f"  submit {gang}")
+        submit(self.api, gang)
+
+    def until(self, gang: Gang, done: Callable[[State], bool], told: str) -> State:
+        """Wait until a job is as the scene tells, and say what was seen."""
+        wait(lambda: done(look(self.api, gang)), f"{gang} to be {told}")
+        state = look(self.api, gang)
+        self.say(f"  {gang.team}/{gang.name}: {told}")
+        return state
+
+    def runs_whole(self, gang: Gang) -> None:
+        """All pods of the job run."""
+        self.until(gang, lambda s: s.admitted and s.running == gang.pods, f"{gang.pods} of {gang.pods} pods run")
+
+    def waits(self, gang: Gang) -> None:
+        """None of its pods exists, and the queue says why."""
+        state = self.until(gang, lambda s: not s.admitted and s.pods == 0 and bool(s.reason), f"0 of {gang.pods} pods: it waits")
+        self.say(f"    the queue says: {state.reason}")
+
+    def end(self, *gangs: Gang) -> None:
+        """Remove jobs."""
+        for gang in gangs:
+            remove(self.api, gang)
+
+
+def gang_or_nothing(stage: Stage) -> None:
+    """A gang starts whole or not at all."""
+    first, second = Gang("vision", "pretrain", 2, 8), Gang("speech", "asr-large", 3, 8)
+    stage.submit(first)
+    stage.runs_whole(first)
+    stage.submit(second)
+    stage.say("  16 GPUs are free, it needs 24")
+    stage.waits(second)
+    stage.end(first)
+    stage.say("  vision's job ends")
+    stage.runs_whole(second)
+    stage.end(second)
+
+
+def borrow(stage: Stage) -> None:
+    """A team takes what others leave idle, up to its limit."""
+    job = Gang("vision", "sweep", 3, 8)
+    stage.say("  vision is guaranteed 8 GPUs and may borrow 16")
+    stage.submit(job)
+    stage.runs_whole(job)
+    stage.end(job)
+
+
+def reclaim(stage: Stage) -> None:
+    """A guarantee can be had back, at once."""
+    borrower, owner = Gang("vision", "sweep", 3, 8), Gang("speech", "nightly", 2, 8)
+    stage.submit(borrower)
+    stage.runs_whole(borrower)
+    stage.submit(owner)
+    stage.say("  speech is guaranteed 16 GPUs; 8 of them are lent out")
+    stage.runs_whole(owner)
+    stage.until(borrower, lambda s: not s.admitted and s.running == 0, "evicted whole, and queued again")
+    stage.end(borrower, owner)
+
+
+def never(stage: Stage) -> None:
+    """A job that can never start is told why."""
+    job = Gang("vision", "too-big", 4, 8)
+    stage.say("  vision can have 24 GPUs at most, with all it may borrow")
+    stage.submit(job)
+    stage.waits(job)
+    stage.end(job)
+
+
+def fragmented(stage: Stage) -> None:
+    """Quota is free, but the free GPUs lie on two nodes."""
+    full, halves = Gang("speech", "steady", 2, 8), Gang("vision", "halves", 2, 4, spread=True)
+    job = Gang("search", "index", 1, 8)
+    stage.submit(full)
+    stage.runs_whole(full)
+    stage.submit(halves)
+    stage.runs_whole(halves)
+    stage.submit(job)
+    stage.say("  8 GPUs of quota are free, as 4 + 4 on two nodes")
+    state = stage.until(job, lambda s: s.admitted and s.running == 0 and bool(s.reason), "admitted, but its pod fits nowhere")
+    stage.say(f"    the scheduler says: {state.reason}")
+    stage.end(job, halves, full)
+
+
+SCENES = (gang_or_nothing, borrow, reclaim, never, fragmented)
+
+
+def tour(api: Api, say: Say) -> None:
+    """All scenes in order, on an otherwise idle platform."""
+    remove_all(api)
+    for number, scene in enumerate(SCENES, start=1):
+        say(f"\n{number}. {(scene.__doc__ or '').strip()}")
+        scene(Stage(api, say))
+    say("\nAll five came out as told. The jobs are gone again.")
+
+
+def main() -> int:
+    """Run the tour on the cluster that `make up` made."""
+    try:
+        now = status(CLUSTER)
+        if not now.ready:
+            sys.stderr.write("demo: the simulated cluster is not up; run `make up` first\n")
+            return 4
+        tour(connect(Path(now.kubeconfig)), print)
+    except GpuYardError as e:
+        sys.stderr.write(f"demo: {e}\n")
+        return e.exit_code
+    except TimeoutError as e:
+        sys.stderr.write(f"demo: {e}; the live cluster does not do what the tour tells\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""Jobs for the tour: submit them, and see what the queue and the scheduler made of them."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.simulate.api import Api
+
+TOUR = "gpuyard.dev/tour"
+"""On every job of the tour, so that they can be found and removed."""
+GPU = "nvidia.com/gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """A job whose pods only make sense together."""
+
+    team: str
+    name: str
+    pods: int
+    gpus: int
+    spread: bool = False
+    """No two of its pods on one node."""
+
+    @property
+    def total(self) -> int:
+        """GPUs of all its pods."""
+        return self.pods * self.gpus
+
+    def __str__(self) -> str:
+        return f"{self.team}/{self.name} ({self.pods} × {self.gpus} GPUs)"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where a job stands: what the queue decided, and what its pods do."""
+
+    admitted: bool
+    evicted: bool
+    running: int
+    pods: int
+    reason: str
+    """Why it waits, in the words of the queue or the scheduler."""
+
+
+def submit(api: Api, gang: Gang) -> None:
+    """Create the job in its team's namespace; its LocalQueue there is the default one."""
+    api.call("POST", f"/apis/batch/v1/namespaces/{gang.team}/jobs", _manifest(gang))
+
+
+def remove(api: Api, gang: Gang) -> None:
+    """Delete the job with its pods, and wait until both are gone."""
+    path = f"/apis/batch/v1/namespaces/{gang.team}/jobs/{gang.name}"
+    api.call("DELETE", path, {"propagationPolicy": "Foreground"})
+    wait(lambda: api.get(path) is None and not _pods(api, gang), f"{gang} to be gone")
+
+
+def remove_all(api: Api) -> None:
+    """Delete what an earlier tour may have left."""
+    listed = api.call("GET", f"/apis/batch/v1/jobs?labelSelector={TOUR}")
+    for job in listed["items"]:
+        meta = job["metadata"]
+        remove(api, Gang(meta["namespace"], meta["name"], 1, 1))
+
+
+def look(api: Api, gang: Gang) -> State:
+    """Where the job stands now."""
+    pods = _pods(api, gang)
+    conditions = {c["type"]: c for c in _workload(api, gang).get("status", {}).get("conditions", [])}
+    admitted = conditions.get("Admitted", {}).get("status") == "True"
+    waiting = [p for p in pods if p.get("status", {}).get("phase") == "Pending"]
+    return State(
+        admitted=admitted,
+        evicted=conditions.get("Evicted", {}).get("status") == "True",
+        running=sum(p.get("status", {}).get("phase") == "Running" for p in pods),
+        pods=len(pods),
+        reason=_scheduler_says(waiting) if admitted else conditions.get("QuotaReserved", {}).get("message", ""),
+    )
+
+
+def wait(done: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    """Wait for something in the live cluster; TimeoutError says what did not happen."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds:.0f} s for {what}")
+        time.sleep(0.2)
+
+
+def _pods(api: Api, gang: Gang) -> list[dict[str, Any]]:
+    selector = f"batch.kubernetes.io/job-name={gang.name}"
+    return list(api.call("GET", f"/api/v1/namespaces/{gang.team}/pods?labelSelector={selector}")["items"])
+
+
+def _workload(api: Api, gang: Gang) -> dict[str, Any]:
+    """Kueue's own record of the job."""
+    listed = api.call("GET", f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{gang.team}/workloads")
+    for item in listed["items"]:
+        owners = item["metadata"].get("ownerReferences", [])
+        if any(o["kind"] == "Job" and o["name"] == gang.name for o in owners):
+            return dict(item)
+    return {}
+
+
+def _scheduler_says(pods: list[dict[str, Any]]) -> str:
+    for pod in pods:
+        for condition in pod.get("status", {}).get("conditions", []):
+            if condition["type"] == "PodScheduled" and condition["status"] == "False":
+                return str(condition.get("message", ""))
+    return ""
+
+
+def _manifest(gang: Gang) -> dict[str, Any]:
+    resources = {GPU: str(gang.gpus)}
+    labels = {TOUR: "yes"}
+    spec: dict[str, Any] = {
+        "restartPolicy": "Never",
+        "containers": [
+            {"name": "work", "image": "example.invalid/work", "resources": {"requests": resources, "limits": resources}}
+        ],
+    }
+    if gang.spread:
+        apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"job": gang.name}}}
+        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": gang.name, "labels": labels},
+        "spec": {
+            "parallelism": gang.pods,
+            "completions": gang.pods,
+            "suspend": True,
+            "template": {"metadata": {"labels": {**labels, "job": gang.name}}, "spec": spec},
+        },
+    }
