@@ -56,6 +56,7 @@ class StrictMonitor(MockMonitor):
         self._answers = answers
         self._checks = checks
         self._by_urn: dict[str, Registered] = {}
+        self._twins: set[str] = set()
         self._objects: dict[str, struct_pb2.Struct] = {}
         self._own_transforms: dict[str, list[callback_pb2.Callback]] = {}
         self._stack_callbacks: list[callback_pb2.Callback] = []
@@ -165,6 +166,8 @@ class StrictMonitor(MockMonitor):
         graph = self.graph
         self._checks.on_registration(resource, self._by_urn, graph)
         graph.resources.append(resource)
+        if resource.urn in self._by_urn:
+            self._twins.add(resource.urn)
         self._by_urn[resource.urn] = resource
         properties = struct_pb2.Struct()
         properties.CopyFrom(given)
@@ -190,6 +193,9 @@ class StrictMonitor(MockMonitor):
         if request.urn == self._stack_urn:
             self.graph.stack_outputs = decoded.values
             self.graph.secret_stack_outputs = frozenset(decoded.secrets)
+        elif request.urn in self._twins:  # already refused, and whose outputs these are is unclear
+            for twin in (one for one in self.graph if one.urn == request.urn):
+                twin.registered_outputs = decoded.values
         elif resource is not None:
             if resource.registered_outputs is not None:
                 text = "registered its outputs twice; call register_outputs once"

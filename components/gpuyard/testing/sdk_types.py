@@ -108,7 +108,7 @@ def _fields(cls: type) -> tuple[dict[str, Any], frozenset[str]]:
     required = {
         wire_names.get(one.name, one.name)
         for one in parameters
-        if one.default is inspect.Parameter.empty
+        if one.default is one.empty and one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
     }
     return _types.input_type_types(cls), frozenset(required)
 

@@ -1,0 +1,108 @@
+"""Custom resources are checked against the CRD files of a folder."""
+
+from pathlib import Path
+
+import pytest
+
+from gpuyard.testing import CrdFolder
+from levels import upstream
+
+CRDS = Path(__file__).parent / "fixtures" / "crds"
+
+
+def widget(spec, **metadata):
+    return {
+        "apiVersion": "toys.example/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w", "namespace": "toys", **metadata},
+        "spec": spec,
+    }
+
+
+def test_a_valid_object_has_no_violations():
+    assert CrdFolder(CRDS).violations(widget({"size": 1}, labels={"a": "b"})) == []
+
+
+def test_a_field_of_the_wrong_type_is_a_violation():
+    assert CrdFolder(CRDS).violations(widget({"size": "1"})) == [
+        ("spec.size", 'given "1", allowed: integer')
+    ]
+
+
+def test_an_unknown_top_level_field_is_a_violation():
+    assert CrdFolder(CRDS).violations({**widget({}), "value": 3}) == [
+        ("value", "no such field; allowed: apiVersion, kind, metadata, spec")
+    ]
+
+
+def test_a_top_level_field_of_the_schema_is_allowed():
+    grade = {"apiVersion": "toys.example/v1", "kind": "Grade", "metadata": {"name": "g"}}
+    assert CrdFolder(CRDS).violations({**grade, "value": 3}) == []
+    assert CrdFolder(CRDS).violations(grade) == [("value", "missing, and required")]
+
+
+def test_a_namespaced_object_must_name_its_namespace():
+    assert CrdFolder(CRDS).violations(widget({}, namespace=None)) == [
+        ("metadata.namespace", "missing, and Widget is namespaced; name the namespace")
+    ]
+
+
+def test_a_cluster_wide_object_must_not_name_one():
+    grade = {
+        "apiVersion": "toys.example/v1",
+        "kind": "Grade",
+        "metadata": {"name": "g", "namespace": "toys"},
+        "value": 1,
+    }
+    assert CrdFolder(CRDS).violations(grade) == [
+        ("metadata.namespace", "given 'toys', but Grade is cluster-wide; leave it out")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        ("toys.example/v2", "Widget"),
+        ("toys.example/v1alpha1", "Widget"),  # in the file, but not served
+        ("other.example/v1", "Widget"),
+        ("toys.example/v1", "Gadget"),
+    ],
+)
+def test_a_kind_no_file_serves_is_not_judged(api_version, kind):
+    assert CrdFolder(CRDS).violations({"apiVersion": api_version, "kind": kind}) is None
+
+
+def test_a_missing_folder_is_named():
+    with pytest.raises(NotADirectoryError, match="nowhere is not a folder of CRD files"):
+        CrdFolder("nowhere")
+
+
+def test_files_that_are_no_crds_are_passed_over(tmp_path):
+    (tmp_path / "list.yml").write_text("# CustomResourceDefinition\n  kind: Widget\n---\n- 1\n")
+    assert CrdFolder(tmp_path).definition("toys.example/v1", "Widget") is None
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        ("kueue.x-k8s.io/v1beta1", "ClusterQueue"),
+        ("kueue.x-k8s.io/v1beta1", "WorkloadPriorityClass"),
+        ("karpenter.sh/v1", "NodePool"),
+    ],
+)
+def test_the_real_crds_are_found(api_version, kind):
+    assert CrdFolder(upstream("crds")).definition(api_version, kind) is not None
+
+
+def test_a_real_priority_class_has_a_top_level_value():
+    priority = {
+        "apiVersion": "kueue.x-k8s.io/v1beta1",
+        "kind": "WorkloadPriorityClass",
+        "metadata": {"name": "high"},
+    }
+    crds = CrdFolder(upstream("crds"))
+    assert crds.violations({**priority, "value": 100}) == []
+    assert crds.violations({**priority, "spec": {"value": 100}}) == [
+        ("value", "missing, and required"),
+        ("spec", "no such field; allowed: apiVersion, description, kind, metadata, value"),
+    ]
