@@ -7,6 +7,8 @@
   is not run here.
 - `python`: runs in that folder.
 - `mermaid` and `text` are pictures.
+
+`make golden` writes what commands print into the pages anew.
 """
 
 import os
@@ -81,6 +83,15 @@ def commands(text: str) -> list[tuple[str, str]]:
     return found
 
 
+def refresh(page: Path, command: str, expected: str, printed: str) -> None:
+    """Put what a command prints now in the place of what the page shows; dots keep their place."""
+    if agrees(expected, printed):
+        return
+    text = page.read_text(encoding="utf-8")
+    new = text.replace(f"$ {command}\n{expected}", f"$ {command}\n{shown(printed)}\n", 1)
+    page.write_text(new, encoding="utf-8")
+
+
 def check_yaml(block: Block, folder: Path) -> list[str]:
     try:
         content = yaml.safe_load(block.text)
@@ -112,7 +123,9 @@ def check_console(block: Block, folder: Path) -> list[str]:
             ]
         elif words[0] == "gpuyard":
             ended = run(words, folder)
-            if not agrees(expected, ended.stdout):
+            if os.environ.get("GPUYARD_GOLDEN") == "write":
+                refresh(block.path, command, expected, ended.stdout)
+            elif not agrees(expected, ended.stdout):
                 found.append(f"{block.where}: `{command}` prints\n{ended.stdout}")
         else:
             found.append(f"{block.where}: `{words[0]}` is not run by the tests; use ```text")
@@ -169,6 +182,22 @@ def test_a_false_block_is_found_and_a_true_one_is_not(tmp_path, text, expected):
     found = failures(page, tmp_path)
     assert len(found) == len(expected)
     assert all(part in each for part, each in zip(expected, found, strict=True))
+
+
+def test_what_a_command_prints_is_written_into_its_page(tmp_path, monkeypatch):
+    monkeypatch.delenv("GPUYARD_GOLDEN", raising=False)
+    page = tmp_path / "page.md"
+    before = "A page.\n\n```console\n$ gpuyard --version\nold\nlines\n$ make test\n```\n"
+    page.write_text(before, encoding="utf-8")
+    assert len(failures(page, tmp_path)) == 1
+    monkeypatch.setenv("GPUYARD_GOLDEN", "write")
+    assert failures(page, tmp_path) == []
+    monkeypatch.delenv("GPUYARD_GOLDEN")
+    after = page.read_text(encoding="utf-8")
+    assert "old" not in after
+    assert after.startswith("A page.\n\n```console\n$ gpuyard --version\n")
+    assert after.endswith("\n$ make test\n```\n")
+    assert failures(page, tmp_path) == []
 
 
 def test_a_console_block_is_commands_with_their_output():

@@ -1,5 +1,11 @@
 """The reference of stack files is what the models say."""
 
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import reference
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
@@ -37,3 +43,17 @@ def test_names_that_are_kept_for_later_are_listed_as_refused():
 
 def test_a_text_stays_inside_its_cell():
     assert reference.words("a |\n   b") == "a \\| b"
+
+
+def test_every_command_is_on_its_page():
+    page = (reference.PAGE.parent / "commands.md").read_text(encoding="utf-8")
+    listed = subprocess.run(
+        [str(Path(sys.executable).with_name("gpuyard")), "--help"],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "80"},
+    ).stdout
+    commands = re.findall(r"^  (\w+)  ", listed.partition("Commands:")[2], re.MULTILINE)
+    assert "check" in commands
+    assert [name for name in commands if f"\n## {name}\n" not in page] == []
