@@ -33,7 +33,7 @@ class Registered:
     outputs: dict[str, Any] = field(default_factory=dict[str, Any])
     """What the mock engine answered."""
     dependencies: tuple[str, ...] = ()
-    """URNs of everything it waits for, in order."""
+    """URNs of everything it waits for, sorted: the SDK sends them in no order."""
     property_dependencies: dict[str, tuple[str, ...]] = field(
         default_factory=dict[str, tuple[str, ...]]
     )

@@ -122,9 +122,9 @@ class StrictMonitor(MockMonitor):
             remote=request.remote,
             inputs=decoded.values,
             secrets=frozenset(decoded.secrets),
-            dependencies=tuple(request.dependencies),
+            dependencies=tuple(sorted(request.dependencies)),
             property_dependencies={
-                key: tuple(urns)
+                key: tuple(sorted(urns))
                 for key in sorted(request.propertyDependencies)
                 if (urns := request.propertyDependencies[key].urns)
             },
@@ -152,7 +152,7 @@ class StrictMonitor(MockMonitor):
             id=request.id,
             inputs=decoded.values,
             secrets=frozenset(decoded.secrets),
-            dependencies=tuple(request.dependencies),
+            dependencies=tuple(sorted(request.dependencies)),
             provider=request.provider or None,
         )
         properties = self._answer(resource, request.properties)
