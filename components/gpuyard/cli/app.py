@@ -1,0 +1,241 @@
+"""The commands. Each reads its arguments here and does its work in a module of its own.
+
+Those modules are imported by the command that needs them: a command that only answers a question about MIG
+does not load the models of the stack file, and none loads Pulumi.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpuyard.errors import UsageError
+from gpuyard.findings import Severity
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class CostFormat(StrEnum):
+    """How a bill is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+def _complete_stacks(incomplete: str) -> list[str]:
+    from gpuyard.cli.stacks import stack_names, stacks_folder
+
+    return [name for name in stack_names(stacks_folder(Path.cwd())) if name.startswith(incomplete)]
+
+
+Stack = Annotated[
+    str,
+    typer.Argument(
+        metavar="STACK",
+        help="A stack's name in `stacks/`, or the path of a stack file.",
+        autocompletion=_complete_stacks,
+        show_default=False,
+    ),
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="How to write the result.")]
+CostFormatOption = Annotated[CostFormat, typer.Option("--format", help="How to write the result.")]
+
+_HELP = """From one typed stack file to a proved GPU platform on Kubernetes.
+
+Exit codes: 0 fine, 1 a fault of ours, 2 wrong usage or a file that can't be read, 3 findings at or above
+--fail-on, 4 the environment lacks something, 130 interrupted.
+"""
+
+
+def build_app(args: Sequence[str]) -> typer.Typer:
+    """The application; `sim` is loaded only when it is asked for, or when the commands are listed."""
+    app = typer.Typer(
+        help=_HELP,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for command in (check, plan, cost, mig, render, get, schema, version):
+        app.command()(command)
+    listed = not args or args[0] in {"sim", "-h", "--help"}
+    if listed and find_spec("gpuyard.cli.sim") is not None:
+        from gpuyard.cli import sim
+
+        app.add_typer(sim.app, name="sim")
+    return app
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from gpuyard.cli.about import show_version
+
+        show_version(as_document=False)
+        raise typer.Exit
+
+
+def _root(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and end.", callback=_show_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+def check(
+    stack: Stack,
+    fail_on: Annotated[
+        Severity, typer.Option(help="The least finding that ends with exit code 3.")
+    ] = Severity.REFUSE,
+    against: Annotated[
+        str | None, typer.Option(metavar="STATE.json", help="Not served yet.", show_default=False)
+    ] = None,
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Prove a stack. Every finding comes with its place, the numbers, what is allowed and the nearest fix."""
+    from gpuyard.cli.check import check_stack
+
+    if against is not None:
+        raise UsageError(
+            "--against is not served yet: nothing of today compares a plan with a state. Leave it out;"
+            " `pulumi preview` shows what would be replaced."
+        )
+    return check_stack(stack, fail_on, as_document=format is Format.JSON)
+
+
+def plan(
+    stack: Stack,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also labels, taints and zones.")
+    ] = False,
+    format: FormatOption = Format.TEXT,  # noqa: A002
+) -> int:
+    """Show the derived platform. Pools, nodes, teams, queues, shapes, bill."""
+    from gpuyard.cli.derive import plan_stack
+
+    return plan_stack(stack, verbose=verbose, as_document=format is Format.JSON)
+
+
+def cost(
+    stack: Stack,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STACK", help="Show what changes from this stack.", show_default=False
+        ),
+    ] = None,
+    format: CostFormatOption = CostFormat.TEXT,  # noqa: A002
+) -> int:
+    """Show the bill. Floor and worst, by pool, team and unit; or what changes from another stack."""
+    from gpuyard.cli.derive import cost_changes, cost_of
+
+    if against is None:
+        return cost_of(stack, format.value)
+    return cost_changes(against, stack, format.value)
+
+
+def mig(
+    gpu: Annotated[
+        str,
+        typer.Argument(
+            metavar="GPU", help="A GPU by any usual name: A100-40GB, H100.", show_default=False
+        ),
+    ],
+    layout: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[LAYOUT]",
+            help="For example 1g.5gb:2,3g.20gb:1. Without it: the profiles.",
+            show_default=False,
+        ),
+    ] = None,
+    count: Annotated[
+        bool, typer.Option("--count", help="Count the legal, non-empty layouts.")
+    ] = False,
+    media: Annotated[
+        bool, typer.Option("--media", help="With the media and graphics variants of profiles.")
+    ] = False,
+    format: FormatOption = Format.TEXT,  # noqa: A002
+) -> int:
+    """Say how a GPU can be cut. Its profiles; whether a layout is legal, and where each slice sits."""
+    from gpuyard.cli import mig as answers
+
+    as_document = format is Format.JSON
+    if count and layout is not None:
+        raise UsageError("--count counts all layouts of a GPU; leave out the layout, or --count.")
+    if count:
+        return answers.count(gpu, media=media, as_document=as_document)
+    if layout is None:
+        return answers.profiles(gpu, media=media, as_document=as_document)
+    return answers.judge(gpu, layout, as_document=as_document)
+
+
+def render(
+    stack: Stack,
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            help="The folder to write: new, empty, or rendered before.",
+            show_default=False,
+        ),
+    ],
+    values: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Late values, as YAML or JSON: `cluster.name: …`.",
+            show_default=False,
+        ),
+    ] = None,
+    format: FormatOption = Format.TEXT,  # noqa: A002
+) -> int:
+    """Write plain Kubernetes manifests. The same bytes for the same stack; no cluster is needed."""
+    from gpuyard.cli.derive import render_stack
+
+    return render_stack(stack, out, values, as_document=format is Format.JSON)
+
+
+def get(
+    stack: Stack,
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH",
+            help="For example pools.train.nodes or bill.worst_usd.",
+            show_default=False,
+        ),
+    ],
+    format: FormatOption = Format.TEXT,  # noqa: A002
+) -> int:
+    """Print one value of the plan. Bare, for scripts; trees as JSON."""
+    from gpuyard.cli.derive import get_value
+
+    return get_value(stack, path, as_document=format is Format.JSON)
+
+
+def schema() -> int:
+    """Print the JSON Schema of stack files."""
+    from gpuyard.cli.about import show_schema
+
+    return show_schema()
+
+
+def version(format: FormatOption = Format.TEXT) -> int:  # noqa: A002
+    """Show the version."""
+    from gpuyard.cli.about import show_version
+
+    return show_version(as_document=format is Format.JSON)

@@ -1,0 +1,120 @@
+"""A folder that `gpuyard render` owns: it changes what it wrote, and nothing else.
+
+A list of the files with their checksums lies beside them, in the form `sha256sum --check` reads. It has no
+extension, so that nobody takes it for a manifest.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from gpuyard.cli.stacks import read_regular
+from gpuyard.errors import UsageError
+
+LIST = ".gpuyard-files"
+_LIST_LIMIT = 1024 * 1024
+_DIGEST = 64
+_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a folder."""
+
+    files: list[str]
+    removed: list[str]
+    kept: list[str]
+    """No longer made, but changed since: not ours to remove."""
+
+
+def write_folder(folder: Path, files: Mapping[str, str]) -> Written:
+    """Write the files, remove those of an earlier run that are not made any more."""
+    try:
+        return _write(folder, files)
+    except OSError as e:
+        raise UsageError(
+            f"{e.filename or folder}: can't be written: {(e.strerror or str(e)).lower()}"
+        ) from None
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> Written:
+    before = _owned(folder)
+    _refuse_foreign(folder, before, files)
+    folder.mkdir(parents=True, exist_ok=True)
+    digests: dict[str, str] = {}
+    for name in sorted(files):
+        data = files[name].encode()
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        digests[name] = hashlib.sha256(data).hexdigest()
+    removed, kept = _remove(folder, {n: d for n, d in before.items() if n not in files})
+    listed = "".join(f"{digest}  {name}\n" for name, digest in digests.items())
+    (folder / LIST).write_text(listed, encoding="utf-8")
+    return Written(list(digests), removed, kept)
+
+
+def _owned(folder: Path) -> dict[str, str]:
+    """Names and checksums of what an earlier run wrote here."""
+    path = folder / LIST
+    if path.is_symlink() or not path.exists():
+        return {}
+    owned: dict[str, str] = {}
+    for line in read_regular(path, _LIST_LIMIT).decode(errors="replace").splitlines():
+        digest, _, name = line.partition("  ")
+        parts = PurePosixPath(name).parts
+        if len(digest) == _DIGEST and parts and not name.startswith("/") and ".." not in parts:
+            owned[name] = digest
+    return owned
+
+
+def _refuse_foreign(folder: Path, owned: Mapping[str, str], files: Mapping[str, str]) -> None:
+    """A folder with files of somebody else is left alone, and so is what a link leads to."""
+    if not folder.exists() and not folder.is_symlink():
+        return
+    if not folder.is_dir():
+        raise UsageError(
+            f"{folder}: not a folder. Give --out a new or empty folder, or one rendered before."
+        )
+    if not (folder / LIST).exists():
+        strange = sorted(p.name for p in folder.iterdir())
+        if strange:
+            more = ", …" if len(strange) > _SHOWN else ""
+            raise UsageError(
+                f"{folder}: has files that `gpuyard render` did not write:"
+                f" {', '.join(strange[:_SHOWN])}{more}."
+                " Nothing was written. Give --out a new or empty folder, or one rendered before."
+            )
+    for name in files:
+        target = folder / name
+        if target.exists() and name not in owned:
+            raise UsageError(
+                f"{target}: is not of an earlier `gpuyard render`. Nothing was written. Move it away."
+            )
+        if _is_link(folder, target):
+            raise UsageError(
+                f"{target}: a link leads out of the folder. Nothing was written. Remove the link."
+            )
+
+
+def _is_link(folder: Path, target: Path) -> bool:
+    return any(
+        p.is_symlink()
+        for p in (target, *target.parents)
+        if p != folder and p.is_relative_to(folder)
+    )
+
+
+def _remove(folder: Path, gone: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    removed, kept = [], []
+    for name, digest in sorted(gone.items()):
+        path = folder / name
+        if not path.is_file() or _is_link(folder, path):
+            continue
+        if hashlib.sha256(path.read_bytes()).hexdigest() == digest:
+            path.unlink()
+            removed.append(name)
+        else:
+            kept.append(name)
+    return removed, kept

@@ -1,0 +1,213 @@
+"""A plan on one screen, for somebody with no time: what is there, who gets it, what it costs."""
+
+from collections.abc import Sequence
+
+from gpuyard.cli.cost_view import show_totals
+from gpuyard.cli.findings_view import show_finding
+from gpuyard.cli.plain import many, usd
+from gpuyard.cli.screen import Cell, Column, Console, table
+from gpuyard.findings import Finding
+from gpuyard.plan.records import Advertised, PlatformPlan, PoolPlan, Quota, ShapePlan, TeamPlan
+
+
+def show_plan(
+    plan: PlatformPlan, findings: Sequence[Finding], console: Console, *, verbose: bool = False
+) -> None:
+    """The derived platform; findings, when there are any, at the end."""
+    console.say((plan.name, "bold"), f"  {plan.cloud}, Kubernetes {plan.kubernetes}")
+    _pools(plan, console)
+    _nodes(plan, console)
+    if verbose:
+        _labels(plan, console)
+    _teams(plan, console)
+    _queues(plan, console)
+    _shapes(plan, console)
+    console.title(
+        "Bill",
+        "list prices"
+        + (" of the same machines; simulated nodes cost nothing" if plan.bill.simulated else ""),
+    )
+    show_totals(plan, console)
+    console.title("Hardware check")
+    console.tell(plan.validation, indent=2)
+    if findings:
+        console.title("Notes")
+        for finding in findings:
+            show_finding(finding, console)
+
+
+def _pools(plan: PlatformPlan, console: Console) -> None:
+    console.title("Pools", _total_gpus(plan))
+    columns = [
+        Column("pool", name=True),
+        Column("nodes", "right"),
+        Column("machine"),
+        Column("GPUs a node"),
+        Column("sharing", wraps=True),
+        Column("bought", wraps=True),
+    ]
+    rows = [
+        (
+            pool.name,
+            _count(pool),
+            pool.machines or pool.machine.name,
+            _gpus(pool),
+            _sharing(pool),
+            pool.capacity,
+        )
+        for pool in plan.pools
+    ]
+    console.show(table(columns, rows))
+
+
+def _count(pool: PoolPlan) -> tuple[str, ...]:
+    """How many nodes, and who adds them."""
+    return (str(pool.nodes),) if pool.scaling == "fixed" else (str(pool.nodes), pool.scaling)
+
+
+def _sharing(pool: PoolPlan) -> str:
+    words = {
+        "none": "whole GPUs",
+        "mig": "MIG",
+        "mps": "MPS",
+        "mig+time-slicing": "MIG, time-slicing",
+    }
+    how = words.get(pool.sharing, pool.sharing)
+    return f"{how} × {pool.replicas}" if pool.replicas > 1 else how
+
+
+def _total_gpus(plan: PlatformPlan) -> str:
+    """Whole GPUs when every node runs, and how many of them from the beginning."""
+    most = sum(p.gpus_per_node * p.nodes.high for p in plan.pools)
+    first = sum(p.gpus_per_node * p.start_nodes for p in plan.pools)
+    return many(most, "GPU") if first == most else f"{first:,} from the beginning, {most:,} at most"
+
+
+def _gpus(pool: PoolPlan) -> str:
+    name = pool.machine.gpu.name if pool.machine.gpu else "none"
+    part = f" ({pool.machine.gpu_fraction} each)" if pool.machine.gpu_fraction != 1 else ""
+    return f"{pool.gpus_per_node} × {name}{part}"
+
+
+def _nodes(plan: PlatformPlan, console: Console) -> None:
+    console.title("What a node advertises")
+    rows: list[tuple[str, ...]] = []
+    for pool in plan.pools:
+        for number, offer in enumerate(pool.advertised):
+            name = pool.name if number == 0 else ""
+            rows.append((name, str(offer.per_node), offer.resource, _one(offer)))
+    columns = [
+        Column("pool", name=True),
+        Column("count", "right"),
+        Column("resource", wraps=True),
+        Column("one is"),
+    ]
+    console.show(table(columns, rows))
+
+
+def _one(offer: Advertised) -> str:
+    return "a GPU" if offer.gpu_share == 1 else f"{offer.gpu_share} of a GPU"
+
+
+def _labels(plan: PlatformPlan, console: Console) -> None:
+    console.title("Labels and taints")
+    for pool in plan.pools:
+        console.say(f"  {pool.name}")
+        for key, value in pool.labels.items():
+            console.say(f"    label  {key}={value}")
+        for taint in pool.taints:
+            console.say(f"    taint  {taint}")
+        for zone in pool.zones:
+            console.say(f"    zone   {zone}")
+
+
+def _teams(plan: PlatformPlan, console: Console) -> None:
+    console.title("Teams", "" if plan.teams else "none: all capacity is nobody's")
+    if not plan.teams:
+        return
+    columns = [
+        Column("team", name=True),
+        Column("guarantee", wraps=True),
+        Column("may borrow", wraps=True),
+        Column("isolation"),
+        Column("$/month", "right"),
+        Column("budget", "right"),
+    ]
+    console.show(table(columns, [_team(plan, team) for team in plan.teams]))
+    console.say(("  $/month: the guarantees at full use", "dim"))
+
+
+def _team(plan: PlatformPlan, team: TeamPlan) -> tuple[Cell, ...]:
+    budget = "-" if team.budget_usd_per_month is None else usd(team.budget_usd_per_month)
+    guaranteed = [(q, q.nominal) for q in team.quotas if q.nominal]
+    borrowed = [(q, q.borrow) for q in team.quotas if q.borrow]
+    cost = usd(team.guarantee_usd_per_month)
+    return (
+        team.name,
+        _amounts(plan, guaranteed),
+        _amounts(plan, borrowed),
+        team.isolation,
+        cost,
+        budget,
+    )
+
+
+def _amounts(plan: PlatformPlan, amounts: Sequence[tuple[Quota, int]]) -> tuple[str, ...]:
+    """`8 train`, `4 serve/3g.20gb`: in the words of the stack file."""
+    return tuple(
+        f"{amount} {unit_name(plan.pool(q.pool), q.resource)}" for q, amount in amounts
+    ) or ("-",)
+
+
+def unit_name(pool: PoolPlan, resource: str) -> str:
+    """What the stack file calls a resource of a pool: `train`, `serve/3g.20gb`."""
+    unit = next((a.unit for a in pool.advertised if a.resource == resource), "")
+    return f"{pool.name}/{unit}" if unit else pool.name
+
+
+def _queues(plan: PlatformPlan, console: Console) -> None:
+    queueing = plan.queueing
+    sharing = "by weight" if queueing.fair_sharing else "first come, first served"
+    console.title("Queues", f"Kueue, preemption {queueing.preemption}, borrowed capacity {sharing}")
+    rows = [(t.name, t.namespace, t.cluster_queue, f"{t.weight:g}") for t in plan.teams]
+    if rows:
+        columns = [
+            Column("team", name=True),
+            Column("namespace", name=True),
+            Column("cluster queue", name=True),
+            Column("weight", "right"),
+        ]
+        console.show(table(columns, rows))
+    spare = _amounts(plan, [(q, q.nominal) for q in queueing.unassigned])
+    console.tell(
+        f"{', '.join(spare)}; teams may borrow it within their limits"
+        if queueing.unassigned
+        else "nothing: every GPU is guaranteed to a team",
+        first="nobody's  ",
+        style="dim",
+        indent=2,
+    )
+
+
+def _shapes(plan: PlatformPlan, console: Console) -> None:
+    if not plan.shapes:
+        return
+    console.title("Shapes", "each of them can start")
+    columns = [
+        Column("shape", name=True),
+        Column("starts in", name=True),
+        Column("takes", wraps=True),
+        Column("start", wraps=True),
+    ]
+    console.show(table(columns, [_shape(plan, shape) for shape in plan.shapes]))
+
+
+def _shape(plan: PlatformPlan, shape: ShapePlan) -> tuple[str, ...]:
+    pool = plan.pool(shape.pool)
+    times = f"{many(shape.nodes, 'node')} × " if shape.nodes > 1 else ""
+    unit = next((a.unit for a in pool.advertised if a.resource == shape.resource), "")
+    kind = {"": "GPU", "shared": "share"}.get(unit)
+    taken = times + (many(shape.per_node, kind) if kind else f"{shape.per_node} × {unit}")
+    missing = shape.nodes - pool.start_nodes
+    first = f"{many(missing, 'node')} must start" if shape.from_zero else "can start at once"
+    return (shape.name, shape.pool, taken, first)

@@ -1,0 +1,183 @@
+"""Two consoles: results on stdout, the rest on stderr. Colour helps; words carry the meaning.
+
+Everything shown comes through `Console.say` or a table made here, and both clean it: no text from a file
+reaches a terminal as it is, neither control characters nor the console's own markup.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Literal, TextIO
+
+import rich.console
+from rich.console import ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.segment import Segment
+from rich.text import Text
+
+from gpuyard.cli.guard import forget_stdout
+from gpuyard.cli.plain import clean, wrap
+from gpuyard.findings import Severity
+
+PIPE_WIDTH = 80
+MAX_WIDTH = 100
+"""Longer lines are hard to read; a wider terminal keeps the rest empty."""
+MIN_WIDTH = 40
+
+STYLES = {Severity.REFUSE: "bold red", Severity.WARN: "yellow", Severity.NOTE: "cyan"}
+"""Colours of the terminal's own palette, so that its theme decides about contrast."""
+
+
+class Console(rich.console.Console):
+    """A rich console that never interprets what it shows, and that survives its reader."""
+
+    def on_broken_pipe(self) -> None:
+        """Go on without a reader: the exit code still tells what was found."""
+        self.quiet = True
+        forget_stdout()
+
+    def say(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
+        """One line as it is; a part is text, or (text, style)."""
+        line = Text(" " * indent)
+        for part in parts:
+            text, style = (part, "") if isinstance(part, str) else part
+            line.append(clean(text), style=style)
+        self.print(line, soft_wrap=True)
+
+    def tell(self, text: str, *, first: str = "", style: str = "", indent: int = 0) -> None:
+        """Wrapped text; `first` stands before its first line, and the others hang below the text."""
+        room = self.width - indent - len(first)
+        for number, line in enumerate(wrap(clean(text), room)):
+            self.say((first if number == 0 else " " * len(first), style), line, indent=indent)
+
+    def show(self, made: RenderableType) -> None:
+        """A table; what does not fit runs over the edge rather than being cut off."""
+        self.print(made, crop=False)
+
+    def title(self, text: str, beside: str = "") -> None:
+        """The head of a section, after an empty line."""
+        self.say()
+        self.say((text, "bold"), (f"  {beside}" if beside else "", "dim"))
+
+
+def results() -> Console:
+    """Stdout: what was asked for."""
+    return _console(sys.stdout)
+
+
+def asides() -> Console:
+    """Stderr: progress, and findings beside another result."""
+    return _console(sys.stderr)
+
+
+def write(text: str) -> None:
+    """Data for a program, on stdout as it is."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        forget_stdout()
+
+
+def _console(stream: TextIO) -> Console:
+    force = os.environ.get("FORCE_COLOR")
+    console = Console(
+        file=stream,
+        color_system=None if _plain() else "auto",
+        force_terminal=force not in {"0", "false"} if force else None,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    width = console.width if stream.isatty() else _pipe_width()
+    console.width = min(MAX_WIDTH, max(MIN_WIDTH, width))
+    return console
+
+
+def _plain() -> bool:
+    """No escape sequence at all: asked for by NO_COLOR, or all that the terminal can do."""
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "") in {"dumb", "unknown"}
+
+
+def _pipe_width() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    return (
+        int(columns)
+        if columns.isascii() and columns.isdigit() and columns[:5] == columns
+        else PIPE_WIDTH
+    )
+
+
+Align = Literal["left", "right"]
+_NARROW = 10
+_NAME_WIDTH = 18
+
+
+class Column:
+    """One column of a table: its head, and what becomes of cells that are too wide.
+
+    A plain column is as wide as its cells. A `name` column folds long names. A column that `wraps` gives way
+    first. A table that is still too wide overflows: nothing is ever cut off.
+    """
+
+    def __init__(
+        self, head: str, align: Align = "left", *, name: bool = False, wraps: bool = False
+    ) -> None:
+        self.head = head
+        self.align: Align = align
+        self.no_wrap = not wraps and not name
+        self.min_width = _NARROW if wraps else None
+        self.max_width = _NAME_WIDTH if name else None
+
+
+Cell = str | tuple[str, ...]
+"""Text, or lines of text."""
+
+
+def table(
+    columns: Sequence[Column], rows: Iterable[Sequence[Cell]], indent: int = 2
+) -> RenderableType:
+    """A table without lines, without trailing blanks."""
+    from rich.table import Table
+
+    made = Table(
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", collapse_padding=True
+    )
+    for column in columns:
+        made.add_column(
+            column.head,
+            justify=column.align,
+            no_wrap=column.no_wrap,
+            overflow="fold",
+            min_width=column.min_width,
+            max_width=column.max_width,
+        )
+    for row in rows:
+        made.add_row(*(_text(cell) for cell in row))
+    return _Trimmed(Padding(made, (0, 0, 0, indent)))
+
+
+def _text(cell: Cell) -> Text:
+    lines = (cell,) if isinstance(cell, str) else cell
+    return Text("\n".join(clean(line) for line in lines))
+
+
+class _Trimmed:
+    """A renderable whose lines end where their text ends: in a pipe, blanks at the end are only noise."""
+
+    def __init__(self, inner: RenderableType) -> None:
+        self.inner = inner
+
+    def __rich_console__(
+        self, console: rich.console.Console, options: ConsoleOptions
+    ) -> RenderResult:
+        for line in console.render_lines(self.inner, options, pad=False):
+            text = list(line)
+            while text and not text[-1].text.strip():
+                text.pop()
+            if text:
+                last = text[-1]
+                text[-1] = Segment(last.text.rstrip(), last.style)
+            yield from text
+            yield Segment.line()

@@ -1,0 +1,156 @@
+"""From the STACK on the command line to a judged platform: find the file, read it safely, prove it."""
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuyard.errors import UsageError
+from gpuyard.findings import Finding, Severity, in_order, worst
+from gpuyard.plan.platform import plan
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.spec.problems import nearest
+from gpuyard.spec.read import Reading, read_stack_file
+from gpuyard.spec.yaml_tree import MAX_BYTES
+
+_PREFIX, _SUFFIX = "Pulumi.", ".yaml"
+_PROJECT_MARKS = ("Pulumi.yaml", ".git")
+_SHOWN_STACKS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A stack file, what it means, and everything there is to say about it."""
+
+    file: str
+    """As shown to the user: relative where it can be."""
+    reading: Reading
+    plan: PlatformPlan | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def worst(self) -> Severity | None:
+        """The gravest severity found."""
+        return worst(self.findings)
+
+    def line_of(self, finding: Finding) -> int | None:
+        """The line a finding stands in."""
+        return self.reading.line_of(finding.path)
+
+
+def judge(stack: str) -> Judged:
+    """Read, plan and prove a stack; UsageError when there is no file to judge."""
+    path = find_stack(stack)
+    shown = _shown(path)
+    reading = read_stack_file(read_regular(path, MAX_BYTES), shown)
+    if reading.spec is not None:
+        planned, findings = plan(reading.spec)
+        return Judged(shown, reading, planned, tuple(in_order([*reading.findings, *findings])))
+    return Judged(
+        shown, reading, None, tuple(in_order([*reading.findings, *_refusals_beside(reading)]))
+    )
+
+
+def _refusals_beside(reading: Reading) -> list[Finding]:
+    """What the proofs refuse in the part of the file that is well-formed."""
+    if reading.sound_part is None:
+        return []
+    _, findings = plan(reading.sound_part)
+    return [f for f in reading.beside(findings) if f.severity is Severity.REFUSE]
+
+
+def find_stack(text: str) -> Path:
+    """The file of a stack: by name in the project's `stacks/`, or by path."""
+    if not text or "\0" in text:
+        raise UsageError(
+            "an empty or impossible name is no stack. Give a name in `stacks/`, or a path."
+        )
+    if os.sep in text or text.endswith((".yaml", ".yml")):
+        return Path(text)
+    folder = stacks_folder(Path.cwd())
+    names = stack_names(folder)
+    if folder is not None and text in names:
+        return folder / f"{_PREFIX}{text}{_SUFFIX}"
+    if Path(text).exists():
+        return Path(text)
+    raise UsageError(_no_stack(text, names, folder))
+
+
+def _no_stack(text: str, names: list[str], folder: Path | None) -> str:
+    if folder is None or not names:
+        return f"no stack {text!r}: no folder `stacks` with a Pulumi.NAME.yaml is here or above. Give a path."
+    near = nearest(text, names)
+    shown = ", ".join(names[:_SHOWN_STACKS]) + (", …" if len(names) > _SHOWN_STACKS else "")
+    hint = f" Did you mean {near}?" if near else " Give one of them, or a path."
+    return f"no stack {text!r} in {_shown(folder)}; there are: {shown}.{hint}"
+
+
+def stacks_folder(start: Path) -> Path | None:
+    """The nearest folder `stacks` with stack files, from here up to the root of the project."""
+    for folder in (start, *start.parents):
+        if stack_names(folder / "stacks"):
+            return folder / "stacks"
+        if any((folder / mark).exists() for mark in _PROJECT_MARKS):
+            return None
+    return None
+
+
+def stack_names(folder: Path | None) -> list[str]:
+    """Names of the stacks in a folder, sorted."""
+    if folder is None or not folder.is_dir():
+        return []
+    files = (p.name for p in folder.glob(f"{_PREFIX}*{_SUFFIX}"))
+    return sorted(
+        name[len(_PREFIX) : -len(_SUFFIX)] for name in files if len(name) > len(_PREFIX + _SUFFIX)
+    )
+
+
+def _shown(path: Path) -> str:
+    """Relative to where the user stands when it is below, so that an editor's terminal can open it."""
+    here = Path.cwd()
+    return (
+        str(path.relative_to(here))
+        if path.is_absolute() and path.is_relative_to(here)
+        else str(path)
+    )
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """The bytes of a regular file of at most `limit`; UsageError says in one sentence why not.
+
+    Looked at before it is opened: opening a FIFO waits for ever, reading a device may never end.
+    """
+    name = _shown(path)
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise UsageError(
+                f"{name}: {_kind(found.st_mode)}, not a file. Give the path of a stack file."
+            )
+        if found.st_size > limit:
+            raise UsageError(
+                f"{name}: {found.st_size:,} bytes; at most {limit:,} are read. Is it the right file?"
+            )
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(limit + 1)
+    except FileNotFoundError:
+        raise UsageError(f"{name}: no such file") from None
+    except PermissionError:
+        raise UsageError(f"{name}: no permission to read it") from None
+    except OSError as e:
+        reason = (
+            "its name is too long"
+            if e.errno == errno.ENAMETOOLONG
+            else (e.strerror or "it can't be read").lower()
+        )
+        raise UsageError(f"{name}: can't be read: {reason}") from None
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    return "a device or socket"
