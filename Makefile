@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # The script when it is there, else one sentence about what it comes with.
 script_or = if [ -x scripts/$(1) ]; then scripts/$(1); else scripts/not-yet "make $(1)" "$(2)"; fi
 
-.PHONY: help environment up down demo test check bench tools golden schema
+.PHONY: help environment up down demo shell test check bench tools golden schema
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,13 +16,16 @@ environment: ## make .venv from requirements.lock, when it has changed
 	@scripts/bootstrap
 
 up: environment ## start a simulated GPU cluster and deploy the local stack on it
-	@$(call script_or,up,test bed)
+	@scripts/up
 
 down: environment ## destroy the local stack and stop the simulated cluster
-	@$(call script_or,down,test bed)
+	@scripts/down
 
 demo: environment ## a guided tour of the simulated cluster
-	@$(call script_or,demo,test bed)
+	@scripts/demo
+
+shell: environment ## open a shell with pulumi, gpuyard and the kubeconfig of the local stack
+	@scripts/shell
 
 test: environment ## run all tests, with the coverage gates
 	@scripts/test
@@ -34,7 +37,7 @@ bench: environment ## run the benchmarks and print figures with versions
 	@$(call script_or,bench,benchmarks)
 
 tools: environment ## build the engine and the control plane for the engine and cluster tests
-	@$(call script_or,tools,test bed)
+	@scripts/tools
 
 golden: environment ## write the golden files anew; read the diff before you commit it
 	@GPUYARD_GOLDEN=write scripts/test -q tests

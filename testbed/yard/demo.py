@@ -38,11 +38,19 @@ class Stage:
 
     def runs_whole(self, gang: Gang) -> None:
         """All pods of the job run."""
-        self.until(gang, lambda s: s.admitted and s.running == gang.pods, f"{gang.pods} of {gang.pods} pods run")
+        self.until(
+            gang,
+            lambda s: s.admitted and s.running == gang.pods,
+            f"{gang.pods} of {gang.pods} pods run",
+        )
 
     def waits(self, gang: Gang) -> None:
         """None of its pods exists, and the queue says why."""
-        state = self.until(gang, lambda s: not s.admitted and s.pods == 0 and bool(s.reason), f"0 of {gang.pods} pods: it waits")
+        state = self.until(
+            gang,
+            lambda s: not s.admitted and s.pods == 0 and bool(s.reason),
+            f"0 of {gang.pods} pods: it waits",
+        )
         self.say(f"    the queue says: {state.reason}")
 
     def end(self, *gangs: Gang) -> None:
@@ -82,7 +90,9 @@ def reclaim(stage: Stage) -> None:
     stage.submit(owner)
     stage.say("  speech is guaranteed 16 GPUs; 8 of them are lent out")
     stage.runs_whole(owner)
-    stage.until(borrower, lambda s: not s.admitted and s.running == 0, "evicted whole, and queued again")
+    stage.until(
+        borrower, lambda s: not s.admitted and s.running == 0, "evicted whole, and queued again"
+    )
     stage.end(borrower, owner)
 
 
@@ -105,7 +115,11 @@ def fragmented(stage: Stage) -> None:
     stage.runs_whole(halves)
     stage.submit(job)
     stage.say("  8 GPUs of quota are free, as 4 + 4 on two nodes")
-    state = stage.until(job, lambda s: s.admitted and s.running == 0 and bool(s.reason), "admitted, but its pod fits nowhere")
+    state = stage.until(
+        job,
+        lambda s: s.admitted and s.running == 0 and bool(s.reason),
+        "admitted, but its pod fits nowhere",
+    )
     stage.say(f"    the scheduler says: {state.reason}")
     stage.end(job, halves, full)
 

@@ -67,7 +67,9 @@ def remove_all(api: Api) -> None:
 def look(api: Api, gang: Gang) -> State:
     """Where the job stands now."""
     pods = _pods(api, gang)
-    conditions = {c["type"]: c for c in _workload(api, gang).get("status", {}).get("conditions", [])}
+    conditions = {
+        c["type"]: c for c in _workload(api, gang).get("status", {}).get("conditions", [])
+    }
     admitted = conditions.get("Admitted", {}).get("status") == "True"
     waiting = [p for p in pods if p.get("status", {}).get("phase") == "Pending"]
     return State(
@@ -75,7 +77,9 @@ def look(api: Api, gang: Gang) -> State:
         evicted=conditions.get("Evicted", {}).get("status") == "True",
         running=sum(p.get("status", {}).get("phase") == "Running" for p in pods),
         pods=len(pods),
-        reason=_scheduler_says(waiting) if admitted else conditions.get("QuotaReserved", {}).get("message", ""),
+        reason=_scheduler_says(waiting)
+        if admitted
+        else conditions.get("QuotaReserved", {}).get("message", ""),
     )
 
 
@@ -90,7 +94,9 @@ def wait(done: Callable[[], bool], what: str, seconds: float = 60) -> None:
 
 def _pods(api: Api, gang: Gang) -> list[dict[str, Any]]:
     selector = f"batch.kubernetes.io/job-name={gang.name}"
-    return list(api.call("GET", f"/api/v1/namespaces/{gang.team}/pods?labelSelector={selector}")["items"])
+    return list(
+        api.call("GET", f"/api/v1/namespaces/{gang.team}/pods?labelSelector={selector}")["items"]
+    )
 
 
 def _workload(api: Api, gang: Gang) -> dict[str, Any]:
@@ -117,12 +123,21 @@ def _manifest(gang: Gang) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "restartPolicy": "Never",
         "containers": [
-            {"name": "work", "image": "example.invalid/work", "resources": {"requests": resources, "limits": resources}}
+            {
+                "name": "work",
+                "image": "example.invalid/work",
+                "resources": {"requests": resources, "limits": resources},
+            }
         ],
     }
     if gang.spread:
-        apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"job": gang.name}}}
-        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+        apart = {
+            "topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchLabels": {"job": gang.name}},
+        }
+        spec["affinity"] = {
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
+        }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",

@@ -1,6 +1,5 @@
 """All objects of a platform, in the order in which a cluster must see them."""
 
-from gpuyard.plan.digest import spec_digest
 from gpuyard.plan.names import PLATFORM_CONFIGMAP, SYSTEM_NAMESPACE
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator import gpu_operator_objects
@@ -31,7 +30,6 @@ def record_objects(plan: PlatformPlan) -> list[Object]:
     data = {
         "platform": plan.name,
         "cluster": plan.cluster_name,
-        "spec-digest": spec_digest(plan.spec),
         "pools": "\n".join(f"{p.name} {p.nodes} {p.machine.name}" for p in plan.pools),
     }
     return [

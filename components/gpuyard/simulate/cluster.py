@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from gpuyard.errors import EnvironmentLacks
@@ -17,7 +17,6 @@ from gpuyard.simulate.tools import find_tools
 # Longer than any start seen (4 s on two idle cores), short enough that a person still waits.
 START_SECONDS: Final = 60.0
 _KUEUE: Final = next(part for part in PARTS if part.name == "kueue")
-_NAMESPACE: Final = "gpu-operator"
 Say = Callable[[str], None]
 
 
@@ -78,8 +77,13 @@ def up(name: str, say: Say = lambda _: None) -> Outcome:
         started = _start_missing(place, say)
         status = _status(folder)
     if not status.ready:
-        dead = ", ".join(part.name for part in status.parts if part.alive is False) or "the API server's readiness"
-        raise EnvironmentLacks(f"cluster {name} did not become ready ({dead}); logs: {folder.path / 'logs'}")
+        dead = (
+            ", ".join(part.name for part in status.parts if part.alive is False)
+            or "the API server's readiness"
+        )
+        raise EnvironmentLacks(
+            f"cluster {name} did not become ready ({dead}); logs: {folder.path / 'logs'}"
+        )
     seconds = time.monotonic() - began
     if fresh:
         says = f"cluster {name} is up after {seconds:.1f} s"
@@ -110,14 +114,16 @@ def reset(name: str, say: Say = lambda _: None) -> Outcome:
     """
     folder = folder_of(name)
     if folder.settings() is None:
-        raise EnvironmentLacks(f"there is no simulated cluster {name}; `gpuyard sim up --name {name}` starts it")
+        raise EnvironmentLacks(
+            f"there is no simulated cluster {name}; `gpuyard sim up --name {name}` starts it"
+        )
     with locked(folder):
         _stop_all(folder)
         for kept in ("etcd", "kueue", "parts"):
             Folder(kept, folder.path / kept).remove()
     outcome = up(name, say)
     says = f"cluster {name} is empty again after {outcome.seconds:.1f} s, under the same kubeconfig"
-    return Outcome(says, True, outcome.seconds, outcome.status)
+    return replace(outcome, says=says, changed=True)
 
 
 def status(name: str) -> Status:
@@ -145,9 +151,25 @@ def _status(folder: Folder) -> Status:
         )
     note = folder.path / "cluster-policy"
     if note.exists():
-        parts.append(PartStatus("cluster-policy", None, None, None, None, 0, note.read_text(encoding="utf-8").strip()))
+        parts.append(
+            PartStatus(
+                "cluster-policy",
+                None,
+                None,
+                None,
+                None,
+                0,
+                note.read_text(encoding="utf-8").strip(),
+            )
+        )
     ready = all(part.alive is not False for part in parts) and _answers(folder)
-    return Status(folder.name, ready, str(folder.kubeconfig), tuple(parts), sum(part.rss_mib for part in parts))
+    return Status(
+        folder.name,
+        ready,
+        str(folder.kubeconfig),
+        tuple(parts),
+        sum(part.rss_mib for part in parts),
+    )
 
 
 def _answers(folder: Folder) -> bool:
@@ -165,7 +187,9 @@ def _stop_all(folder: Folder) -> None:
     """Stop recorded parts and strays, dependents first so that no log fills with complaints."""
     recorded = [folder.recorded(part.name) for part in reversed(PARTS)]
     processes.stop([process for process in recorded[:-2] if process])
-    processes.stop([*(process for process in recorded[-2:] if process), *processes.strays(_mark(folder))])
+    processes.stop(
+        [*(process for process in recorded[-2:] if process), *processes.strays(_mark(folder))]
+    )
 
 
 def _start_missing(place: Place, say: Say) -> list[str]:
@@ -200,13 +224,17 @@ def _runs(folder: Folder, part: Part) -> bool:
 def _stop_unrecorded(place: Place) -> None:
     """Stop processes of ours that no record knows: they would hold the ports."""
     known = {place.folder.recorded(part.name) for part in PARTS}
-    processes.stop([process for process in processes.strays(_mark(place.folder)) if process not in known])
+    processes.stop(
+        [process for process in processes.strays(_mark(place.folder)) if process not in known]
+    )
 
 
 def _start(place: Place, part: Part, say: Say) -> None:
     say(f"starting {part.name}")
     mark = f"{_mark(place.folder)}{part.name}"
-    process = processes.start(part.command(place), mark=mark, log=place.folder.log(part.name), env=part.env)
+    process = processes.start(
+        part.command(place), mark=mark, log=place.folder.log(part.name), env=part.env
+    )
     place.folder.record(part.name, process)
 
 
@@ -224,7 +252,9 @@ def _ready_api(place: Place) -> Api:
     while not wait_until_ready(api, 1.0):
         _fail_if_dead(folder, "etcd", "kube-apiserver")
         if time.monotonic() > deadline:
-            raise EnvironmentLacks(f"the API server is not ready after {START_SECONDS:.0f} s; see {folder.log('kube-apiserver')}")
+            raise EnvironmentLacks(
+                f"the API server is not ready after {START_SECONDS:.0f} s; see {folder.log('kube-apiserver')}"
+            )
     return api
 
 
@@ -234,9 +264,8 @@ def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
         policy, note = find_crd(place.tools)
         if note:
             write_private(place.folder.path / "cluster-policy", note + "\n")
-        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}}
         _apply_all(api, [policy, *kueue_manager.crds(place)])
-        _apply_all(api, [space, *kueue_manager.surroundings(place)[:1]])
+        _apply_all(api, kueue_manager.surroundings(place)[:1])
         _apply_all(api, kueue_manager.surroundings(place)[1:])
     text = kueue_manager.wanted_configuration(api, place)
     path = kueue_manager.configuration_path(place)
@@ -256,12 +285,16 @@ def _finish_kueue(api: Api, place: Place) -> None:
     """Give Kueue its certificates and wait until its webhooks answer."""
     folder = place.folder
     if not kueue_manager.copy_certificates(api, place, START_SECONDS):
-        raise EnvironmentLacks(f"Kueue made no certificates in {START_SECONDS:.0f} s; see {folder.log('kueue')}")
+        raise EnvironmentLacks(
+            f"Kueue made no certificates in {START_SECONDS:.0f} s; see {folder.log('kueue')}"
+        )
     deadline = time.monotonic() + START_SECONDS
     while not kueue_manager.is_ready(api):
         _fail_if_dead(folder, "kueue")
         if time.monotonic() > deadline:
-            raise EnvironmentLacks(f"Kueue is not ready after {START_SECONDS:.0f} s; see {folder.log('kueue')}")
+            raise EnvironmentLacks(
+                f"Kueue is not ready after {START_SECONDS:.0f} s; see {folder.log('kueue')}"
+            )
         time.sleep(0.1)
 
 
@@ -271,7 +304,9 @@ def _fail_if_dead(folder: Folder, *names: str) -> None:
     for name in names:
         process = folder.recorded(name)
         if process and not process.alive:
-            raise EnvironmentLacks(f"{name} ended while starting: {_last_words(folder, name)}; see {folder.log(name)}")
+            raise EnvironmentLacks(
+                f"{name} ended while starting: {_last_words(folder, name)}; see {folder.log(name)}"
+            )
 
 
 def _last_words(folder: Folder, name: str) -> str:
@@ -282,4 +317,14 @@ def _last_words(folder: Folder, name: str) -> str:
     return lines[-1][:300] if lines else "it said nothing"
 
 
-__all__ = ["ApiError", "Outcome", "PartStatus", "Status", "Unreachable", "down", "reset", "status", "up"]
+__all__ = [
+    "ApiError",
+    "Outcome",
+    "PartStatus",
+    "Status",
+    "Unreachable",
+    "down",
+    "reset",
+    "status",
+    "up",
+]

@@ -1,0 +1,87 @@
+"""What a newcomer reads when the platform is up: what is there, who gets it, what to try."""
+
+import shlex
+from collections import defaultdict
+
+from gpuyard.plan.records import PlatformPlan, Quota, TeamPlan
+
+
+def summary(plan: PlatformPlan, kubeconfig: str, changed: bool, seconds: float) -> str:  # noqa: FBT001
+    """The last screen of `make up`, in 80 columns."""
+    done = "is up" if changed else "was up already; nothing changed"
+    lines = ["", f"The platform {plan.name} {done} ({seconds:.0f} s).", ""]
+    lines += ["Pools", *_rows(_pools(plan)), ""]
+    lines += ["Teams", *_rows(_teams(plan)), ""]
+    nobody = ", ".join(_amount(plan, q) for q in plan.queueing.unassigned)
+    if nobody:
+        lines += [f"Nobody's, free to borrow: {nobody}", ""]
+    lines += [_bill(plan), f"kubeconfig: {shlex.quote(kubeconfig)}", ""]
+    lines += [
+        "A shell with pulumi ready:  make shell",
+        "Three things to try:",
+        "  make demo                                    watch five jobs meet the queue",
+        "  gpuyard mig A100-40 3g.20gb:2,1g.5gb:1       ask whether a layout is possible",
+        "  edit stacks/Pulumi.local.yaml, make up       move a guarantee; only that changes",
+        "",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
+    return [
+        "  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _pools(plan: PlatformPlan) -> list[tuple[str, ...]]:
+    return [
+        (
+            pool.name,
+            f"{pool.start_nodes} × {pool.machine.name}",
+            ", ".join(
+                f"{a.per_node * pool.start_nodes} {a.unit or 'GPUs'}" for a in pool.advertised
+            ),
+        )
+        for pool in plan.pools
+    ]
+
+
+def _teams(plan: PlatformPlan) -> list[tuple[str, ...]]:
+    return [
+        (
+            team.name,
+            f"guaranteed {_amounts(plan, team, borrowed=False)}",
+            f"may borrow {_amounts(plan, team, borrowed=True)}",
+        )
+        for team in plan.teams
+    ]
+
+
+def _amounts(plan: PlatformPlan, team: TeamPlan, *, borrowed: bool) -> str:
+    amounts: dict[str, list[str]] = defaultdict(list)
+    for quota in team.quotas:
+        if count := quota.borrow if borrowed else quota.nominal:
+            amounts[quota.pool].append(f"{count} {_unit(plan, quota)}".rstrip())
+    return ", ".join(f"{pool} {' + '.join(parts)}" for pool, parts in amounts.items()) or "nothing"
+
+
+def _amount(plan: PlatformPlan, quota: Quota) -> str:
+    return f"{quota.pool} {quota.nominal} {_unit(plan, quota)}".rstrip()
+
+
+def _unit(plan: PlatformPlan, quota: Quota) -> str:
+    return next(a.unit for a in plan.pool(quota.pool).advertised if a.resource == quota.resource)
+
+
+def _bill(plan: PlatformPlan) -> str:
+    bill = plan.bill
+    what = (
+        "Bill: nothing, the nodes are fake; the same machines would cost"
+        if bill.simulated
+        else "Bill:"
+    )
+    worst = f" to {bill.worst_usd:,.2f}" if bill.worst_usd != bill.floor_usd else ""
+    unknown = f" (price unknown: {', '.join(bill.unknown)})" if bill.unknown else ""
+    return f"{what} {bill.floor_usd:,.2f}{worst} $/hour{unknown}"

@@ -1,0 +1,97 @@
+"""`make up`: plan and bill on the screen, then the tools, the cluster, the platform, and a summary."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from gpuyard.errors import EnvironmentLacks, GpuYardError
+from gpuyard.plan import planned
+from gpuyard.simulate import cluster
+from gpuyard.simulate.api import connect
+from gpuyard.spec.read import read_stack_file
+from testbed.yard.engine import ROOT, STACK, Engine, engine, make_stack, recover
+from testbed.yard.summary import summary
+
+INTERRUPTED = 130
+
+
+def say(text: str) -> None:
+    """Progress goes to stderr, like every command's."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def main() -> int:
+    """Bring the local platform up, from whatever is there already."""
+    began = time.monotonic()
+    try:
+        show_plan()
+        build_tools()
+        outcome = cluster.up(STACK, say)
+        say(outcome.says)
+        changed = deploy(engine(outcome.status.kubeconfig), Path(outcome.status.kubeconfig))
+    except GpuYardError as e:
+        say(f"up: {e}")
+        return e.exit_code
+    except KeyboardInterrupt:
+        say("up: interrupted; `make up` goes on where it stopped")
+        return INTERRUPTED
+    reading = read_stack_file((ROOT / "stacks" / f"Pulumi.{STACK}.yaml").read_bytes(), STACK)
+    if reading.spec is None:
+        raise EnvironmentLacks(
+            "the stack file changed while the platform came up; run `make up` again"
+        )
+    text = summary(
+        planned(reading.spec), outcome.status.kubeconfig, changed, time.monotonic() - began
+    )
+    sys.stdout.write(text)
+    return 0
+
+
+def show_plan() -> None:
+    """The plan and the bill; a refused spec ends here, before anything is built."""
+    _step([str(ROOT / ".venv" / "bin" / "gpuyard"), "plan", STACK])
+
+
+def build_tools() -> None:
+    """Everything that is missing; nothing when all is there."""
+    _step([sys.executable, str(ROOT / "testbed" / "build.py"), "engine", "cluster"])
+    _step([str(ROOT / "scripts" / "pack-environment")])
+
+
+def _step(command: list[str]) -> None:
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603  our own programs
+    if code:
+        raise StepFailed(code)
+
+
+class StepFailed(GpuYardError):
+    """A program of ours ended with an error; it has said why itself."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"stopped (exit code {code})")
+        self.exit_code = code  # type: ignore[misc]  # one per failure here, not one per class
+
+
+def deploy(pulumi: Engine, kubeconfig: Path) -> bool:
+    """`pulumi up` with the policy pack; true when something changed."""
+    make_stack(pulumi)
+    for line in recover(pulumi, connect(kubeconfig)):
+        say(f"recovered: {line}")
+    say("pulumi up")
+    # With a refresh, because a cluster that was made anew, or edited by hand, is not what the state says.
+    quiet = ("--yes", "--skip-preview", "--suppress-outputs", "--suppress-permalink=true")
+    code = pulumi.run("up", "--stack", STACK, "--refresh", "--policy-pack", "policies", *quiet)
+    if code:
+        raise StepFailed(code)
+    last = json.loads(
+        pulumi.ask("stack", "history", "--stack", STACK, "--json", "--page-size", "1")
+    )[0]
+    changes = last.get("resourceChanges", {})
+    return any(count for kind, count in changes.items() if kind != "same")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
