@@ -34,7 +34,7 @@ check: environment ## run every gate: format, lint, types, floors, sizes, docume
 	@scripts/check
 
 bench: environment ## run the benchmarks and print figures with versions
-	@$(call script_or,bench,benchmarks)
+	@scripts/bench
 
 tools: environment ## build the engine and the control plane for the engine and cluster tests
 	@scripts/tools

@@ -210,6 +210,24 @@ def test_the_suite_fails_with_its_tests_and_with_its_coverage(scratch, failing):
     assert run(scratch / "scripts/test", folder=scratch).returncode == 1
 
 
+def test_every_benchmark_runs_also_after_one_has_failed(scratch):
+    program(scratch / ".venv/bin/python", 'echo "ran $1"; [ "$1" != benchmarks/first.py ]')
+    for name in ("first", "second"):
+        program(scratch / f"benchmarks/{name}.py", "")
+    ended = run(scratch / "scripts/bench", folder=scratch)
+    assert ended.returncode == 1
+    assert "ran benchmarks/first.py" in ended.stdout
+    assert "ran benchmarks/second.py" in ended.stdout
+    assert run(scratch / "scripts/bench", "second", folder=scratch).returncode == 0
+
+
+def test_an_unknown_benchmark_is_refused_with_those_there_are(scratch):
+    program(scratch / "benchmarks/registration.py", "")
+    ended = run(scratch / "scripts/bench", "registrations", folder=scratch)
+    assert ended.returncode == 2
+    assert ended.stderr == "bench: no benchmark registrations; there are: registration\n"
+
+
 def ci(scratch, tmp_path, **environment):
     path = f"{tmp_path / 'ci'}{os.pathsep}{os.environ['PATH']}"
     return run(scratch / ".ci/run", folder=tmp_path, PATH=path, **environment)

@@ -113,7 +113,8 @@ def test_no_cloud_sdk_is_installed_for_those_who_do_not_use_it():
 
 @pytest.mark.parametrize("root", ["components", "tests", "scripts", "policies", "testbed"])
 def test_no_top_level_module_hides_one_of_the_standard_library(root):
-    names = {path.stem for path in (sizes.ROOT / root).glob("*") if path.suffix in {"", ".py"}}
+    parts = [path.relative_to(sizes.ROOT).parts for path in sizes.tracked()]
+    names = {each[1].removesuffix(".py") for each in parts if each[0] == root and len(each) > 1}
     assert sorted(names & set(sys.stdlib_module_names) - {"__main__"}) == []
 
 
