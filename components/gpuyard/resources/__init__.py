@@ -1,1 +1,22 @@
 """Pulumi components: names, parents, providers and late values, no decisions."""
+
+from gpuyard.resources.objects import register_object, register_objects
+from gpuyard.resources.platform import Platform
+from gpuyard.resources.pools import GpuNodePool
+from gpuyard.resources.queueing import Queueing
+from gpuyard.resources.reading import prove
+from gpuyard.resources.refusal import PlatformRefused
+from gpuyard.resources.settle import settle_registrations
+from gpuyard.resources.teams import Team
+
+__all__ = [
+    "GpuNodePool",
+    "Platform",
+    "PlatformRefused",
+    "Queueing",
+    "Team",
+    "prove",
+    "register_object",
+    "register_objects",
+    "settle_registrations",
+]

@@ -1,0 +1,101 @@
+"""What all components share: their options, their objects, and the order these are made in."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import pulumi
+
+from gpuyard.errors import UsageError
+from gpuyard.plan.late import bind
+from gpuyard.resources.objects import register_object
+
+_T = TypeVar("_T")
+
+
+class Component(pulumi.ComponentResource):
+    """A component of the yard: it registers plain Kubernetes objects below itself.
+
+    What the component waits for (`depends_on`), each of its objects waits for. An object also waits
+    for the objects it names, so that a destroy takes them down in the opposite order.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        name: str,
+        state: Mapping[str, Any],
+        opts: pulumi.ResourceOptions | None,
+    ) -> None:
+        _refuse_two_providers(name, opts)
+        super().__init__(token, name, dict(state), opts)
+        self._waits_for = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
+        self._objects: dict[tuple[str, str], pulumi.CustomResource] = {}
+
+    def _register(
+        self,
+        objects: Iterable[Mapping[str, Any]],
+        late: Mapping[str, pulumi.Input[Any]] | None = None,
+    ) -> list[pulumi.CustomResource]:
+        """Register objects in order, late values bound to the outputs that `late` names."""
+        made: list[pulumi.CustomResource] = []
+        for obj in objects:
+            named = [self._objects[key] for key in _named_by(obj) if key in self._objects]
+            bound = bind(obj, dict(late or {}).__getitem__)
+            resource = register_object(self, bound, self._after(named))
+            self._objects[obj["kind"], obj["metadata"]["name"]] = resource
+            made.append(resource)
+        return made
+
+    def _after(self, resources: Iterable[pulumi.Resource]) -> pulumi.ResourceOptions:
+        """Options to wait for these, and for all that the component itself waits for."""
+        return pulumi.ResourceOptions.merge(
+            self._waits_for, pulumi.ResourceOptions(depends_on=list(resources))
+        )
+
+    def _child(self, waits_for: Iterable[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
+        """Options for a component below this one."""
+        return pulumi.ResourceOptions.merge(
+            self._after(waits_for), pulumi.ResourceOptions(parent=self)
+        )
+
+    def _object(self, kind: str, name: str) -> pulumi.CustomResource:
+        """One of the objects registered here."""
+        return self._objects[kind, name]
+
+
+def once_made(value: _T, resource: pulumi.Resource) -> pulumi.Output[_T]:
+    """A value that is known already; what uses it waits for the resource all the same."""
+    return resource.urn.apply(lambda _: value)
+
+
+def _named_by(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Kind and name of the objects that this one names."""
+    spec = obj.get("spec", {})
+    if namespace := obj["metadata"].get("namespace"):
+        yield "Namespace", namespace
+    if obj["kind"] in {"Cohort", "ClusterQueue"}:
+        if cohort := spec.get("parentName") or spec.get("cohortName"):
+            yield "Cohort", cohort
+        for group in spec.get("resourceGroups", ()):
+            for flavor in group["flavors"]:
+                yield "ResourceFlavor", flavor["name"]
+    if obj["kind"] == "ClusterPolicy":
+        for part in ("devicePlugin", "migManager"):
+            yield "ConfigMap", spec[part]["config"]["name"]
+
+
+def _refuse_two_providers(name: str, opts: pulumi.ResourceOptions | None) -> None:
+    """The SDK warns and takes the one of `providers`; which one was meant, only the user knows."""
+    if opts is None or opts.provider is None or not opts.providers:
+        return
+    given = opts.providers.values() if isinstance(opts.providers, Mapping) else opts.providers
+    package = opts.provider.package
+    if package in {one.package for one in given}:
+        raise RefusedOptions(
+            f"{name}: opts.provider and opts.providers both give a provider of package {package}, "
+            "allowed: one provider for each package; fix: keep the one you mean"
+        )
+
+
+class RefusedOptions(pulumi.RunError, UsageError):
+    """Options that contradict each other."""

@@ -1,0 +1,125 @@
+"""The components for other languages: what `components/__main__.py` serves to the engine.
+
+The SDK's own host has traps, met here and nowhere else: whole numbers arrive as floats, fields it
+does not know are dropped without a word, missing ones are reported one at a time, and whatever a
+constructor raises is shown with a traceback.
+"""
+
+import inspect
+import json
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NoReturn
+
+import pulumi
+from pulumi.provider.experimental.analyzer import ComponentDefinition, PropertyDefinition
+from pulumi.provider.experimental.component import ComponentProvider
+from pulumi.provider.provider import ConstructResult
+from pulumi.provider.server import ComponentInitError, main
+
+from gpuyard.findings import show_path
+from gpuyard.resources.platform import Platform
+from gpuyard.resources.pools import GpuNodePool
+from gpuyard.resources.queueing import Queueing
+from gpuyard.resources.refusal import PlatformRefused
+from gpuyard.resources.state import camel_case
+from gpuyard.resources.teams import Team
+
+COMPONENTS: list[type[pulumi.ComponentResource]] = [GpuNodePool, Platform, Queueing, Team]
+PACKAGE = "gpuyard"
+
+
+class Host(ComponentProvider):
+    """Serves the components; the arguments reach a component as Python would give them."""
+
+    def __init__(self) -> None:
+        super().__init__(COMPONENTS, PACKAGE, namespace=None, version=_version())
+        self.schema = json.dumps(_tidied(json.loads(self.schema or "{}")))
+
+    def construct(
+        self,
+        name: str,
+        resource_type: str,
+        inputs: pulumi.Inputs,
+        options: pulumi.ResourceOptions | None = None,
+    ) -> ConstructResult:
+        """Make a component; what it refuses is an error of its inputs."""
+        try:
+            return super().construct(name, resource_type, inputs, options)
+        except ComponentInitError as error:
+            if isinstance(error.inner, PlatformRefused):
+                _refuse(error.inner)
+            if isinstance(error.inner, pulumi.RunError):
+                raise pulumi.InputPropertiesError(str(error.inner)) from None
+            raise
+
+    def map_inputs(
+        self, inputs: pulumi.Inputs, component_def: ComponentDefinition
+    ) -> dict[str, Any]:
+        """Give inputs their Python names and keep everything else: the spec says what is wrong with it."""
+        given: dict[str, Any] = {str(key): value for key, value in inputs.items()}
+        return self._renamed(given, component_def.inputs, component_def.inputs_mapping)
+
+    def _renamed(
+        self,
+        values: dict[str, Any],
+        known: dict[str, PropertyDefinition],
+        names: dict[str, str],
+    ) -> dict[str, Any]:
+        return {
+            names.get(key, key): self._mapped(value, known.get(key))
+            for key, value in values.items()
+        }
+
+    def _mapped(self, value: Any, known: PropertyDefinition | None) -> Any:
+        if isinstance(value, float):
+            return int(value) if value.is_integer() else value
+        if isinstance(value, list):
+            return [self._mapped(one, known and known.items) for one in value]
+        if not isinstance(value, dict):
+            return value
+        kind = self.get_type_definition(known) if known is not None and known.ref else None
+        if kind is not None:
+            return self._renamed(value, kind.properties, kind.properties_mapping)
+        inner = known.additional_properties if known is not None else None
+        return {key: self._mapped(one, inner) for key, one in value.items()}
+
+
+def serve() -> None:
+    """Serve the components to the engine, whose address is the first argument."""
+    main(Host(), sys.argv[1:])
+
+
+def _refuse(refused: PlatformRefused) -> NoReturn:
+    """Findings as errors of inputs, under the names that the other languages use."""
+    message, _, _ = str(refused).partition("\n")
+    errors: list[pulumi.InputPropertyErrorDetails] = []
+    for finding in refused.findings:
+        path = tuple(camel_case(p) if isinstance(p, str) else p for p in finding.path)
+        where = f"{finding.where}: "
+        errors.append(
+            {"property_path": show_path(path), "reason": str(finding).removeprefix(where)}
+        )
+    raise pulumi.InputPropertiesError(message, errors) from None
+
+
+def _tidied(schema: Any) -> Any:
+    """The same schema; descriptions lose the indentation they have in the source."""
+    if isinstance(schema, list):
+        return [_tidied(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: inspect.cleandoc(value)
+        if key == "description" and isinstance(value, str)
+        else _tidied(value)
+        for key, value in schema.items()
+    }
+
+
+def _version() -> str:
+    """The installed release; a bare checkout that was never installed has none."""
+    try:
+        return version(PACKAGE)
+    except PackageNotFoundError:
+        return "0.0.0"

@@ -1,0 +1,168 @@
+"""The whole platform as one component. Start here to see what a stack is made of."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+
+from gpuyard.findings import Finding, Severity, in_order
+from gpuyard.plan.digest import spec_digest
+from gpuyard.plan.late import Late
+from gpuyard.plan.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP
+from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
+from gpuyard.render.gpu_operator import gpu_operator_objects
+from gpuyard.render.platform import record_objects
+from gpuyard.resources.component import Component
+from gpuyard.resources.pools import GpuNodePool, refuse_other_clouds
+from gpuyard.resources.queueing import Queueing
+from gpuyard.resources.reading import PlatformLike, prove, read_args
+from gpuyard.resources.state import camel_case, state_of
+from gpuyard.resources.teams import Team
+
+
+class PlatformArgs(TypedDict):
+    """What a Platform is given."""
+
+    platform: PlatformLike
+    """What a stack file says under `gpuyard:platform`."""
+    cluster_name: NotRequired[pulumi.Input[str]]
+    """The cluster's name where only its deployment tells; by default it is the platform's."""
+
+
+# In these two, names are single words: the component host does not rename the fields of values in a
+# mapping, so Python's names and those of the other languages must be the same.
+class PoolSummary(TypedDict):
+    """A pool in a few words."""
+
+    machine: str
+    """The machine type of its nodes."""
+    nodes: str
+    """How many it may have, such as 0..16."""
+    sharing: str
+    """none, mig, time-slicing, mps or mig+time-slicing."""
+    resources: dict[str, int]
+    """What each node advertises, by resource name."""
+
+
+class TeamSummary(TypedDict):
+    """A team in a few words."""
+
+    namespace: str
+    """Where its jobs run."""
+    queue: str
+    """The local queue they wait in."""
+    guarantee: dict[str, int]
+    """What it can always have, by pool and resource name."""
+
+
+class BillSummary(TypedDict):
+    """What the platform costs, at list price."""
+
+    floor_usd_per_hour: float
+    """With every pool at its minimum."""
+    worst_usd_per_hour: float
+    """With every pool at its maximum."""
+    unknown: list[str]
+    """Pools whose price is unknown; the sums leave them out."""
+    simulated: bool
+    """True when nothing is billed: the sums are what the same machines cost on their cloud."""
+
+
+class Platform(Component):
+    """A GPU platform: its nodes, how their GPUs are shared, its queues and its teams.
+
+    The spec is proved first, and a platform that is refused registers nothing. Below it are one
+    GpuNodePool for each pool, one Queueing, and one Team for each team; their names derive from the
+    component's name and from the first name of the pool or team, so that a rename in the spec
+    (`formerly`) replaces nothing.
+    """
+
+    pools: pulumi.Output[dict[str, PoolSummary]]
+    """The pools, by name."""
+    teams: pulumi.Output[dict[str, TeamSummary]]
+    """The teams, by name."""
+    bill: pulumi.Output[BillSummary]
+    """The hourly cost."""
+    digest: pulumi.Output[str]
+    """A short name for the spec: equal for equal meaning."""
+    notes: pulumi.Output[list[str]]
+    """What the proofs have to say that does not refuse the platform, gravest first."""
+
+    def __init__(
+        self,
+        name: str,
+        args: PlatformArgs,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        given = read_args("Platform", args, required=("platform",), optional=("cluster_name",))
+        platform = given["platform"]
+        proof = prove(platform.spec if isinstance(platform, PlatformPlan) else platform)
+        plan, late, state = proof.plan, {}, {"platform": state_of(proof.plan.spec)}
+        refuse_other_clouds(plan)
+        if given.get("cluster_name") is not None:
+            state["clusterName"] = given["cluster_name"]
+            late["cluster.name"] = given["cluster_name"]
+            plan = replace(plan, cluster_name=Late("cluster.name"))
+        super().__init__("gpuyard:index:Platform", name, state, opts)
+        self._warn(proof.findings)
+        self._make(name, plan, late)
+        self._report(plan, proof.findings)
+
+    def _make(self, name: str, plan: PlatformPlan, late: Mapping[str, Any]) -> None:
+        self._register([*record_objects(plan), *gpu_operator_objects(plan)], late)
+        # A node agent starts on a node with the configuration that is there then.
+        configs = [self._object("ConfigMap", each) for each in (MIG_CONFIGMAP, PLUGIN_CONFIGMAP)]
+        for pool in plan.pools:
+            child = f"{name}-{pool.stable_name}"
+            GpuNodePool(child, {"platform": plan, "pool": pool.name}, self._child(configs))
+        queueing = Queueing(f"{name}-queueing", {"platform": plan}, self._child())
+        for team in plan.teams:
+            queue = queueing.cluster_queue(team.cluster_queue)
+            # The namespace is the team's first name.
+            child = f"{name}-{team.namespace}"
+            Team(child, {"platform": plan, "team": team.name}, self._child([queue]))
+
+    def _warn(self, findings: tuple[Finding, ...]) -> None:
+        for finding in findings:
+            if finding.severity is Severity.WARN:
+                pulumi.log.warn(str(finding), self)
+
+    def _report(self, plan: PlatformPlan, findings: tuple[Finding, ...]) -> None:
+        bill: BillSummary = {
+            "floor_usd_per_hour": round(plan.bill.floor_usd, 4),
+            "worst_usd_per_hour": round(plan.bill.worst_usd, 4),
+            "unknown": list(plan.bill.unknown),
+            "simulated": plan.bill.simulated,
+        }
+        self.pools = pulumi.Output.from_input({p.name: _pool_summary(p) for p in plan.pools})
+        self.teams = pulumi.Output.from_input({t.name: _team_summary(t) for t in plan.teams})
+        self.bill = pulumi.Output.from_input(bill)
+        self.digest = pulumi.Output.from_input(spec_digest(plan.spec))
+        self.notes = pulumi.Output.from_input([str(f) for f in in_order(findings)])
+        self.register_outputs(
+            {
+                "pools": self.pools,
+                "teams": self.teams,
+                "bill": {camel_case(key): value for key, value in bill.items()},
+                "digest": self.digest,
+                "notes": self.notes,
+            }
+        )
+
+
+def _pool_summary(pool: PoolPlan) -> PoolSummary:
+    return {
+        "machine": pool.machine.name,
+        "nodes": str(pool.nodes),
+        "sharing": pool.sharing,
+        "resources": {a.resource: a.per_node for a in pool.advertised},
+    }
+
+
+def _team_summary(team: TeamPlan) -> TeamSummary:
+    return {
+        "namespace": team.namespace,
+        "queue": team.local_queue,
+        "guarantee": {f"{q.pool} {q.resource}": q.nominal for q in team.quotas if q.nominal},
+    }

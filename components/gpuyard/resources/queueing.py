@@ -1,0 +1,62 @@
+"""How jobs wait for GPUs: what all teams' queues have in common, and the queues."""
+
+from typing import TypedDict
+
+import pulumi
+
+from gpuyard.render.queueing import queueing_objects
+from gpuyard.resources.component import Component, once_made
+from gpuyard.resources.reading import PlatformLike, prove, read_args
+from gpuyard.resources.state import state_of
+
+
+class QueueingArgs(TypedDict):
+    """What a Queueing is given."""
+
+    platform: PlatformLike
+    """The whole platform."""
+
+
+class Queueing(Component):
+    """Kueue's cluster-wide objects: a flavor for each pool, the cohort, a cluster queue for each team.
+
+    Kueue itself, its custom resources and webhooks, must be there: put it in `depends_on`.
+    """
+
+    flavors: pulumi.Output[dict[str, str]]
+    """The flavor of each pool, by the pool's name."""
+    queues: pulumi.Output[dict[str, str]]
+    """The cluster queue of each team, by the team's name."""
+
+    def __init__(
+        self,
+        name: str,
+        args: QueueingArgs,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        given = read_args("Queueing", args, required=("platform",))
+        plan = prove(given["platform"]).plan
+        state = {"platform": plan.name, "queueing": state_of(plan.spec.queueing)}
+        super().__init__("gpuyard:index:Queueing", name, state, opts)
+        self._register(queueing_objects(plan))
+        self.flavors = pulumi.Output.all(
+            **{
+                pool.name: once_made(
+                    pool.stable_name, self._object("ResourceFlavor", pool.stable_name)
+                )
+                for pool in plan.pools
+            }
+        )
+        self.queues = pulumi.Output.all(
+            **{
+                team.name: once_made(
+                    team.cluster_queue, self._object("ClusterQueue", team.cluster_queue)
+                )
+                for team in plan.teams
+            }
+        )
+        self.register_outputs({"flavors": self.flavors, "queues": self.queues})
+
+    def cluster_queue(self, name: str) -> pulumi.CustomResource:
+        """The resource of a cluster queue, for what must wait for it."""
+        return self._object("ClusterQueue", name)

@@ -1,0 +1,35 @@
+"""One readable error for a platform that can't be: every finding, and no traceback.
+
+`pulumi.RunError` ends a program with its message alone; hosted for another language, the findings
+become errors of the inputs they are about (`gpuyard.resources.hosting`).
+"""
+
+from collections.abc import Sequence
+
+import pulumi
+
+from gpuyard.errors import PlanRefused
+from gpuyard.findings import Finding, Fix, Severity, show
+from gpuyard.spec.problems import nearest, show_given
+
+
+class PlatformRefused(pulumi.RunError, PlanRefused):
+    """A component was given what it can't make; `findings` is everything there is to say about it."""
+
+    def __init__(self, what: str, findings: Sequence[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__(f"{what} is refused:\n{show(findings)}")
+
+
+def unknown_name(argument: str, given: object, known: Sequence[str]) -> Finding:
+    """The finding for an argument that must name one of the pools, or one of the teams."""
+    near = nearest(given, list(known)) if isinstance(given, str) else None
+    return Finding(
+        id=f"args.{argument}",
+        severity=Severity.REFUSE,
+        path=(argument,),
+        problem=f"the platform has no such {argument}",
+        given=show_given(given),
+        allowed=", ".join(known) or f"the platform has no {argument} at all",
+        fix=Fix(says=f"write {near}") if near else None,
+    )

@@ -1,0 +1,33 @@
+"""What a component's state says it was given: plain values under the names that every language sees."""
+
+from typing import Any
+
+from gpuyard.spec.base import SpecModel
+from gpuyard.spec.pools import MachineShape, Rung
+from gpuyard.spec.sharing import Sharing
+
+_AS_WRITTEN = (MachineShape, Rung, Sharing)
+"""Parts that people write in more than one form; they have no type in other languages."""
+
+
+def camel_case(name: str) -> str:
+    """`gpus_per_node` as `gpusPerNode`, the way Pulumi writes names in state and schema."""
+    first, *rest = name.split("_")
+    return first + "".join(word[:1].upper() + word[1:] for word in rest)
+
+
+def state_of(model: SpecModel) -> dict[str, Any]:
+    """A part of the spec without its defaults, so that a new default is no change of the state."""
+    return _fields(model, model.model_dump(mode="json", exclude_defaults=True))
+
+
+def _fields(model: SpecModel, dumped: dict[str, Any]) -> dict[str, Any]:
+    return {camel_case(k): _named(getattr(model, k), v) for k, v in dumped.items()}
+
+
+def _named(value: Any, dumped: Any) -> Any:
+    if isinstance(value, SpecModel) and not isinstance(value, _AS_WRITTEN):
+        return _fields(value, dumped)
+    if isinstance(value, tuple) and isinstance(dumped, list):
+        return [_named(one, inner) for one, inner in zip(value, dumped, strict=True)]
+    return dumped

@@ -1,0 +1,60 @@
+"""A team: where its people work, and what they may use."""
+
+from typing import TypedDict
+
+import pulumi
+
+from gpuyard.render.teams import team_objects
+from gpuyard.resources.component import Component, once_made
+from gpuyard.resources.reading import PlatformLike, prove, read_args
+from gpuyard.resources.refusal import PlatformRefused, unknown_name
+from gpuyard.resources.state import state_of
+
+
+class TeamArgs(TypedDict):
+    """What a Team is given."""
+
+    platform: PlatformLike
+    """The whole platform: a team is proved with everybody it shares pools with."""
+    team: str
+    """The name of the team in it."""
+
+
+class Team(Component):
+    """A team's namespace, access, quota and queue.
+
+    Its cluster queue is made by Queueing: put that in `depends_on`.
+    """
+
+    namespace: pulumi.Output[str]
+    """Where the team's jobs run."""
+    local_queue: pulumi.Output[str]
+    """The queue in that namespace; jobs that name none get it."""
+    cluster_queue: pulumi.Output[str]
+    """The cluster queue that holds the team's guarantee."""
+
+    def __init__(
+        self,
+        name: str,
+        args: TeamArgs,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        given = read_args("Team", args, required=("platform", "team"))
+        plan = prove(given["platform"]).plan
+        if given["team"] not in (names := [team.name for team in plan.teams]):
+            raise PlatformRefused(name, [unknown_name("team", given["team"], names)])
+        team = plan.team(given["team"])
+        spec = next(one for one in plan.spec.teams if one.name == team.name)
+        state = {"platform": plan.name, "team": state_of(spec)}
+        super().__init__("gpuyard:index:Team", name, state, opts)
+        self._register(team_objects(plan, team))
+        self.namespace = once_made(team.namespace, self._object("Namespace", team.namespace))
+        self.local_queue = once_made(team.local_queue, self._object("LocalQueue", team.local_queue))
+        self.cluster_queue = pulumi.Output.from_input(team.cluster_queue)
+        self.register_outputs(
+            {
+                "namespace": self.namespace,
+                "localQueue": self.local_queue,
+                "clusterQueue": self.cluster_queue,
+            }
+        )
