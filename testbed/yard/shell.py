@@ -9,7 +9,7 @@ from testbed.yard.engine import ROOT, STACK, engine
 from testbed.yard.up import say
 
 
-def main() -> int:
+def main() -> int:  # noqa: RET503  it ends by becoming the shell
     """Replace this process by the user's shell."""
     try:
         now = cluster.status(STACK)

@@ -62,7 +62,7 @@ def build_tools() -> None:
 
 
 def _step(command: list[str]) -> None:
-    code = subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603  our own programs
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode
     if code:
         raise StepFailed(code)
 
