@@ -30,9 +30,8 @@ class Engine:
 
     def run(self, *arguments: str) -> int:
         """Run a command with its output on the screen."""
-        return subprocess.run(
-            ["pulumi", *arguments], cwd=ROOT, env=self.env, check=False
-        ).returncode
+        command = ["pulumi", *arguments]
+        return subprocess.run(command, cwd=ROOT, env=self.env, check=False).returncode
 
     def ask(self, *arguments: str) -> str:
         """Run a command for its output; EnvironmentLacks when it fails."""
