@@ -53,13 +53,18 @@ def build(wanted: Sequence[Family], workspace: Workspace) -> int:
     go = present_go(workspace)
     if not _stale(families, workspace, go):
         _record(workspace, engine)
-        print(f"Everything is built: {', '.join(family.name for family in wanted)} in {workspace.bin}", file=sys.stderr)
+        print(
+            f"Everything is built: {', '.join(family.name for family in wanted)} in {workspace.bin}",
+            file=sys.stderr,
+        )
         return 0
     with only_one(workspace.folder):
         workspace.prepare()
-        if stale := _stale(families, workspace, go):  # another run may have built them while we waited
-            check_disk(workspace.folder, tuple(stale))
+        if stale := _stale(
+            families, workspace, go
+        ):  # another run may have built them while we waited
             go = go or fetch_go(workspace)
+            check_disk([workspace.folder, *go.caches()], stale)
             for family in stale:
                 _build_family(family, workspace, go)
         _record(workspace, engine)
@@ -84,7 +89,9 @@ def _build_family(family: Family, workspace: Workspace, go: Go) -> None:
     inputs = inputs_of(family)
     progress = Progress(f"{family.name} ({family.about})", family.usual_seconds)
     target = workspace.partial / family.name
-    go.install(family.folder, family.install_flags(), target, lambda lines: progress.show(describe(lines)))
+    go.install(
+        family.folder, family.install_flags(), target, lambda lines: progress.show(describe(lines))
+    )
     for tool in family.tools:
         made = target / tool.built_as
         size = made.stat().st_size
@@ -146,11 +153,17 @@ def _as_interrupt(_signal: int, _frame: object) -> None:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="testbed/build.py", description="Build the tools of the test bed.")
+    parser = argparse.ArgumentParser(
+        prog="testbed/build.py", description="Build the tools of the test bed."
+    )
     lines = "; ".join(f"{family.name}: {family.about}" for family in FAMILIES.values())
     parser.add_argument("families", nargs="*", metavar="family", help=lines)
-    parser.add_argument("--into", type=Path, default=ROOT / ".testbed", help="the folder (default: .testbed)")
-    parser.add_argument("--print-env", action="store_true", help="print where the tools are, as NAME=value lines")
+    parser.add_argument(
+        "--into", type=Path, default=ROOT / ".testbed", help="the folder (default: .testbed)"
+    )
+    parser.add_argument(
+        "--print-env", action="store_true", help="print where the tools are, as NAME=value lines"
+    )
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.families if name not in FAMILIES]:
         parser.error(f"no family named {unknown[0]}; there are {', '.join(FAMILIES)}")

@@ -57,7 +57,10 @@ class Family:
         linker = ["-s", "-w"]
         for item in self.linked:
             version = versions[item.module]
-            linker += ["-X", f"{item.variable}={version.removeprefix('v') if item.strip_v else version}"]
+            linker += [
+                "-X",
+                f"{item.variable}={version.removeprefix('v') if item.strip_v else version}",
+            ]
         for variable, value in self.fixed:
             linker += ["-X", f"{variable}={value}"]
         flags = ("-tags", self.tags) if self.tags else ()
@@ -66,7 +69,9 @@ class Family:
 
 def module_versions(go_mod: str) -> dict[str, str]:
     """Module path to version, from the text of a go.mod."""
-    pattern = re.compile(r"^\s*(?:require\s+)?([\w.\-/~]+\.[\w.\-/~]+)\s+(v[\w.\-+]+)", re.MULTILINE)
+    pattern = re.compile(
+        r"^\s*(?:require\s+)?([\w.\-/~]+\.[\w.\-/~]+)\s+(v[\w.\-+]+)", re.MULTILINE
+    )
     return dict(pattern.findall(go_mod))
 
 
@@ -81,7 +86,10 @@ ENGINE = Family(
     # As in the official release build: no cgo user look-ups, no gRPC tracing.
     tags="osusergo,grpcnotrace",
     linked=(
-        LinkedVersion("github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "github.com/pulumi/pulumi/pkg/v3"),
+        LinkedVersion(
+            "github.com/pulumi/pulumi/sdk/v3/go/common/version.Version",
+            "github.com/pulumi/pulumi/pkg/v3",
+        ),
     ),
 )
 

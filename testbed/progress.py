@@ -24,7 +24,9 @@ class Progress:
         self.started = time.monotonic()
         self.terminal = self.out.isatty()
         self._shown = self.started
-        self._write(f"{what}: usually {clock(usual_seconds)} on two cores from nothing, less with a warm cache")
+        self._write(
+            f"{what}: usually {clock(usual_seconds)} on two cores from nothing, less with a warm cache"
+        )
 
     @property
     def elapsed(self) -> float:
@@ -37,7 +39,10 @@ class Progress:
         if now - self._shown < (REDRAW_EVERY_SECONDS if self.terminal else LINE_EVERY_SECONDS):
             return
         self._shown = now
-        self._write(f"{self.what}: {doing} · {clock(self.elapsed)} of usually {clock(self.usual_seconds)}", redraw=True)
+        self._write(
+            f"{self.what}: {doing} · {clock(self.elapsed)} of usually {clock(self.usual_seconds)}",
+            redraw=True,
+        )
 
     def done(self, says: str) -> None:
         """The last line."""

@@ -39,7 +39,11 @@ _RECIPE = sha256(repr((WANTED, GPU_OPERATOR)).encode()).hexdigest()
 def are_fresh(workspace: Workspace, inputs: str) -> bool:
     """Whether the files were taken from these very modules."""
     stamp = workspace.read_stamp(_STAMP)
-    return stamp is not None and stamp.inputs == inputs + _RECIPE and (workspace.share / "kueue" / "crds").is_dir()
+    return (
+        stamp is not None
+        and stamp.inputs == inputs + _RECIPE
+        and (workspace.share / "kueue" / "crds").is_dir()
+    )
 
 
 def take_files(go: Go, workspace: Workspace, family: Family, inputs: str) -> tuple[str, ...]:
@@ -50,7 +54,9 @@ def take_files(go: Go, workspace: Workspace, family: Family, inputs: str) -> tup
         module = Path(go.answer(["list", "-m", "-f", "{{.Dir}}", wanted.module], family.folder))
         files = sorted(module.glob(wanted.pattern))
         if not files:
-            raise BuildFailed(f"module {wanted.module} has no {wanted.pattern} any more; correct testbed/shared_files.py")
+            raise BuildFailed(
+                f"module {wanted.module} has no {wanted.pattern} any more; correct testbed/shared_files.py"
+            )
         _copy(files, half / wanted.into)
     missing = _take_cluster_policy(go, workspace, half)
     old = workspace.partial / "old-share"
@@ -68,11 +74,15 @@ def _take_cluster_policy(go: Go, workspace: Workspace, half: Path) -> tuple[str,
         go.answer(["mod", "download", GPU_OPERATOR], workspace.partial)
         cache = Path(go.answer(["env", "GOMODCACHE"], workspace.partial))
     except (Lacks, BuildFailed):
-        return (f"the ClusterPolicy CRD ({GPU_OPERATOR} is not served here): the simulated cluster goes without",)
+        return (
+            f"the ClusterPolicy CRD ({GPU_OPERATOR} is not served here): the simulated cluster goes without",
+        )
     module = cache / "github.com" / "!n!v!i!d!i!a" / GPU_OPERATOR.rpartition("/")[2]
     found = sorted(module.glob("**/nvidia.com_clusterpolicies.yaml"))
     if not found:
-        return (f"the ClusterPolicy CRD (not in {GPU_OPERATOR}): the simulated cluster goes without",)
+        return (
+            f"the ClusterPolicy CRD (not in {GPU_OPERATOR}): the simulated cluster goes without",
+        )
     _copy(found[:1], half / "gpu-operator" / "crds")
     return ()
 

@@ -1,13 +1,13 @@
 """The git-ignored folder the tools are built into, its lock and its stamps.
 
-    .testbed/
-      bin/          finished programs only; a file appears here by rename, so never half written
-      share/        files of the same modules that running needs (CRDs, webhook manifests)
-      stamps/       one per tool: from what it was made
-      partial/      what a build in progress writes; emptied at the next start
-      go/           the Go toolchain, only where the machine has none
-      tools.json    tool → path and whether it is built or official
-      build.lock    held while building, says by whom
+.testbed/
+  bin/          finished programs only; a file appears here by rename, so never half written
+  share/        files of the same modules that running needs (CRDs, webhook manifests)
+  stamps/       one per tool: from what it was made
+  partial/      what a build in progress writes; emptied at the next start
+  go/           the Go toolchain, only where the machine has none
+  tools.json    tool → path and whether it is built or official
+  build.lock    held while building, says by whom
 """
 
 import contextlib
@@ -17,7 +17,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -139,14 +139,20 @@ def only_one(folder: Path) -> Iterator[None]:
         handle.truncate(0)
 
 
-def check_disk(folder: Path, families: tuple[Family, ...]) -> None:
-    """Refuse early when the build would fill the disk: a half-filled cache helps nobody."""
-    folder.mkdir(parents=True, exist_ok=True)
+def check_disk(places: Sequence[Path], families: Sequence[Family]) -> None:
+    """Refuse early when the build would fill a disk: a half-filled cache helps nobody."""
     needed = sum(family.disk_gib for family in families)
-    free = shutil.disk_usage(folder).free / 2**30
+    folder, free = min(((place, _free_gib(place)) for place in places), key=lambda pair: pair[1])
     if free < needed:
         names = " and ".join(family.name for family in families)
         raise Lacks(
-            f"Too little disk for building {names}: {free:.1f} GiB free at {folder}, about {needed:.0f} GiB needed;"
-            " free some and run the same command again."
+            f"Too little disk for building {names}: {free:.1f} GiB free at {folder},"
+            f" about {needed:.0f} GiB needed; free some and run the same command again."
         )
+
+
+def _free_gib(place: Path) -> float:
+    """Free space where a folder is or will be."""
+    while not place.exists():
+        place = place.parent
+    return shutil.disk_usage(place).free / 2**30

@@ -53,9 +53,13 @@ class Api:
     def __init__(self, server: str, token: str, certificate: str) -> None:
         self._server = server
         self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-        self._pool = urllib3.PoolManager(ca_cert_data=certificate, retries=False, timeout=TIMEOUT, maxsize=8)
+        self._pool = urllib3.PoolManager(
+            ca_cert_data=certificate, retries=False, timeout=TIMEOUT, maxsize=8
+        )
 
-    def call(self, method: str, path: str, body: object = None, kind: str = "application/json") -> Object:
+    def call(
+        self, method: str, path: str, body: object = None, kind: str = "application/json"
+    ) -> Object:
         """One request; the answer as a dictionary.
 
         Raises:
@@ -65,7 +69,10 @@ class Api:
         data = None if body is None else json.dumps(body).encode()
         try:
             answer = self._pool.request(
-                method, self._server + path, body=data, headers={**self._headers, "Content-Type": kind}
+                method,
+                self._server + path,
+                body=data,
+                headers={**self._headers, "Content-Type": kind},
             )
         except urllib3.exceptions.HTTPError as problem:
             raise Unreachable(str(problem)) from problem
@@ -86,7 +93,9 @@ class Api:
     def apply(self, manifest: Object) -> Object:
         """Server-side apply, as the simulated cluster's own field manager."""
         query = f"?fieldManager={MANAGER}&force=true"
-        return self.call("PATCH", path_of(manifest) + query, manifest, "application/apply-patch+yaml")
+        return self.call(
+            "PATCH", path_of(manifest) + query, manifest, "application/apply-patch+yaml"
+        )
 
     def merge(self, path: str, change: Object) -> Object:
         """Merge patch: None removes."""
@@ -145,7 +154,8 @@ def connect(kubeconfig: Path) -> Api:
         return Api(cluster["server"], found["users"][0]["user"]["token"], certificate)
     except (OSError, yaml.YAMLError, KeyError, IndexError, TypeError, ValueError) as problem:
         raise EnvironmentLacks(
-            f"{kubeconfig} is not the kubeconfig of a simulated cluster ({problem}); `gpuyard sim up` makes one"
+            f"{kubeconfig} is not the kubeconfig of a simulated cluster ({problem});"
+            " `gpuyard sim up` makes one"
         ) from problem
 
 

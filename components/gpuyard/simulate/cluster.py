@@ -66,7 +66,7 @@ def up(name: str, say: Say = lambda _: None) -> Outcome:
         EnvironmentLacks: the programs are not built, or a part does not start.
     """
     began = time.monotonic()
-    tools, folder = find_tools(), folder_of(name)
+    folder, tools = folder_of(name), find_tools()
     with locked(folder):
         settings = folder.settings()
         fresh = settings is None

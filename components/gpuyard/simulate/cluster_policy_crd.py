@@ -24,7 +24,11 @@ def find_crd(tools: Tools) -> tuple[Object, str | None]:
         folders.append(Path(upstream) / "crds" / "gpu-operator")
     for folder in folders:
         if (folder / FILE).is_file():
-            return next(crd for crd in read_manifests(folder) if crd["spec"]["names"]["kind"] == "ClusterPolicy"), None
+            return next(
+                crd
+                for crd in read_manifests(folder)
+                if crd["spec"]["names"]["kind"] == "ClusterPolicy"
+            ), None
     return stand_in(), STAND_IN_NOTE
 
 
@@ -36,7 +40,12 @@ def stand_in() -> Object:
         "served": True,
         "storage": True,
         "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": anything, "status": anything}}},
+        "schema": {
+            "openAPIV3Schema": {
+                "type": "object",
+                "properties": {"spec": anything, "status": anything},
+            }
+        },
     }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -38,7 +38,9 @@ def write_keys(folder: Folder, settings: Settings) -> None:
     if not key.exists():
         write_private(key, signing_key())
     # token, user, uid, group: this user may do everything, as the first user of any cluster may
-    write_private(folder.path / "pki" / "tokens.csv", f"{settings.token},gpuyard,gpuyard,system:masters\n")
+    write_private(
+        folder.path / "pki" / "tokens.csv", f"{settings.token},gpuyard,gpuyard,system:masters\n"
+    )
 
 
 def write_kubeconfig(folder: Folder, settings: Settings) -> None:
@@ -50,7 +52,12 @@ def write_kubeconfig(folder: Folder, settings: Settings) -> None:
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": context,
-        "clusters": [{"name": context, "cluster": {"server": server, "certificate-authority-data": certificate}}],
+        "clusters": [
+            {
+                "name": context,
+                "cluster": {"server": server, "certificate-authority-data": certificate},
+            }
+        ],
         "users": [{"name": context, "user": {"token": settings.token}}],
         "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],
     }

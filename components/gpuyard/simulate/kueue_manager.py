@@ -20,7 +20,7 @@ from gpuyard.simulate.state import write_private
 
 NAMESPACE: Final = "kueue-system"
 SERVICE: Final = "kueue-webhook-service"
-SECRET: Final = "kueue-webhook-server-cert"
+SECRET: Final = "kueue-webhook-server-cert"  # noqa: S105  its name, not its content
 # A platform may put its own configuration here, where Kueue's chart keeps it; the next `up` takes it over.
 CONFIG_MAP: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/kueue-manager-config"
 CONFIG_KEY: Final = "controller_manager_config.yaml"
@@ -30,7 +30,11 @@ _BUILT_IN: Final = ("batch/job", "pod")
 # As in Kueue's own installation: its webhooks must not stand between the control plane and its pods.
 _NOT_IN_SYSTEM: Final[Object] = {
     "matchExpressions": [
-        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system", NAMESPACE]}
+        {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "NotIn",
+            "values": ["kube-system", NAMESPACE],
+        }
     ]
 }
 
@@ -42,7 +46,9 @@ def default_configuration(frameworks: list[str]) -> Object:
         "kind": "Configuration",
         "manageJobsWithoutQueueName": False,
         "integrations": {"frameworks": frameworks},
-        "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
+        "fairSharing": {
+            "preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
+        },
         # Fake pods are ready at once when they have a node, so only a gang that finds no nodes can run
         # into this: half an hour, Kueue's default, would hide that in a demo.
         "waitForPodsReady": {"timeout": "5m", "recoveryTimeout": "5m", "blockAdmission": False},
@@ -51,14 +57,23 @@ def default_configuration(frameworks: list[str]) -> Object:
 
 def configuration(wanted: Object, ports: dict[str, int], certificates: Path) -> Object:
     """A configuration with the few values that running out of the cluster dictates."""
-    return wanted | {
+    dictated: dict[str, Object] = {
         "health": {"healthProbeBindAddress": f"127.0.0.1:{ports['kueue-health']}"},
         "metrics": {"bindAddress": f"127.0.0.1:{ports['kueue-metrics']}"},
-        "webhook": {"host": "127.0.0.1", "port": ports["kueue-webhook"], "certDir": str(certificates)},
+        "webhook": {
+            "host": "127.0.0.1",
+            "port": ports["kueue-webhook"],
+            "certDir": str(certificates),
+        },
         "leaderElection": {"leaderElect": False},
         # Without a certificate manager Kueue makes its own; with `false` it insists on mounted ones.
-        "internalCertManagement": {"enable": True, "webhookServiceName": SERVICE, "webhookSecretName": SECRET},
+        "internalCertManagement": {
+            "enable": True,
+            "webhookServiceName": SERVICE,
+            "webhookSecretName": SECRET,
+        },
     }
+    return wanted | {key: {**(wanted.get(key) or {}), **value} for key, value in dictated.items()}
 
 
 def with_conversion(crd: Object, port: int) -> Object:
@@ -74,12 +89,12 @@ def with_port(hooks: Object, port: int) -> Object:
     """Webhook configuration as installed under Kueue's name, leading to our port."""
     changed = []
     for hook in hooks["webhooks"]:
-        service = {"name": SERVICE, "namespace": NAMESPACE, "port": port}
-        service["path"] = hook["clientConfig"]["service"]["path"]
-        hook = hook | {"clientConfig": {"service": service}}
+        path = hook["clientConfig"]["service"]["path"]
+        service = {"name": SERVICE, "namespace": NAMESPACE, "port": port, "path": path}
+        ours = hook | {"clientConfig": {"service": service}}
         if not any("kueue.x-k8s.io" in rule["apiGroups"] for rule in hook["rules"]):
-            hook["namespaceSelector"] = _NOT_IN_SYSTEM
-        changed.append(hook)
+            ours["namespaceSelector"] = _NOT_IN_SYSTEM
+        changed.append(ours)
     name = f"kueue-{hooks['metadata']['name']}"
     return hooks | {"metadata": {"name": name}, "webhooks": changed}
 
@@ -87,7 +102,9 @@ def with_port(hooks: Object, port: int) -> Object:
 def crds(place: Place) -> list[Object]:
     """Kueue's CRDs."""
     port = place.port("kueue-webhook")
-    return [with_conversion(crd, port) for crd in read_manifests(place.tools.share / "kueue" / "crds")]
+    return [
+        with_conversion(crd, port) for crd in read_manifests(place.tools.share / "kueue" / "crds")
+    ]
 
 
 def surroundings(place: Place) -> list[Object]:
@@ -113,7 +130,7 @@ def read_manifests(folder: Path) -> list[Object]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     found: list[Object] = []
     for path in sorted(folder.glob("*.yaml")):
-        found += [item for item in yaml.load_all(path.read_text(encoding="utf-8"), loader) if item]  # noqa: S506
+        found += [item for item in yaml.load_all(path.read_text(encoding="utf-8"), loader) if item]
     return found
 
 
@@ -146,7 +163,9 @@ def copy_certificates(api: Api, place: Place, seconds: float) -> bool:
     folder = place.folder.path / "kueue" / "certs"
     while time.monotonic() < deadline:
         try:
-            data = (api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}") or {}).get("data") or {}
+            data = (api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}") or {}).get(
+                "data"
+            ) or {}
         except (ApiError, Unreachable):
             data = {}
         if {"tls.crt", "tls.key", "ca.crt"} <= set(data):
@@ -163,7 +182,11 @@ def _has_crd(api: Api, name: str) -> bool:
 
 def is_ready(api: Api) -> bool:
     """Whether Kueue's webhooks answer: a dry run of a flavor goes through two of them."""
-    flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "probe"}}
+    flavor = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ResourceFlavor",
+        "metadata": {"name": "probe"},
+    }
     try:
         api.call("POST", "/apis/kueue.x-k8s.io/v1beta2/resourceflavors?dryRun=All", flavor)
     except (ApiError, Unreachable):

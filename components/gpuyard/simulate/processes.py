@@ -51,7 +51,9 @@ def _boot() -> str:
         return "boot"
 
 
-def start(command: Sequence[str], *, mark: str, log: Path, env: Mapping[str, str] | None = None) -> Process:
+def start(
+    command: Sequence[str], *, mark: str, log: Path, env: Mapping[str, str] | None = None
+) -> Process:
     """Start a process of its own session, so that Ctrl-C in the terminal does not reach it."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:

@@ -1,11 +1,11 @@
 """The folder of one simulated cluster: ports, records of processes, logs, the lock.
 
-    <home>/<name>/
-      cluster.json     ports and the access token; written before the first process starts
-      parts/<part>.json  process id and start time of each part
-      kubeconfig       for users
-      logs/<part>.log
-      etcd/ pki/ kueue/  what the parts keep
+<home>/<name>/
+  cluster.json     ports and the access token; written before the first process starts
+  parts/<part>.json  process id and start time of each part
+  kubeconfig       for users
+  logs/<part>.log
+  etcd/ pki/ kueue/  what the parts keep
 """
 
 import contextlib
@@ -73,7 +73,9 @@ class Folder:
         """What was chosen at the first start; None when the cluster is not there."""
         try:
             found = json.loads((self.path / "cluster.json").read_text(encoding="utf-8"))
-            return Settings(found["token"], {name: int(found["ports"][name]) for name in PORT_NAMES})
+            return Settings(
+                found["token"], {name: int(found["ports"][name]) for name in PORT_NAMES}
+            )
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -161,7 +163,9 @@ def new_settings() -> Settings:
         if port not in taken and is_free(port):
             ports[PORT_NAMES[len(ports)]] = port
     if len(ports) < len(PORT_NAMES):
-        raise EnvironmentLacks(f"no {len(PORT_NAMES)} free ports from {PORTS.start} to {PORTS.stop} on this machine")
+        raise EnvironmentLacks(
+            f"no {len(PORT_NAMES)} free ports from {PORTS.start} to {PORTS.stop} on this machine"
+        )
     return Settings(secrets.token_urlsafe(24), ports)
 
 

@@ -44,8 +44,14 @@ def find_tools(start: Path | None = None) -> Tools:
     folders = [Path(given)] if given else [f / ".testbed" / "bin" for f in (here, *here.parents)]
     present = [folder for folder in folders if folder.is_dir()]
     if not present:
-        where = f"GPUYARD_TOOLS={given} is no folder" if given else f"no .testbed/bin at {here} or above"
-        raise EnvironmentLacks(f"the simulated cluster's programs are not here: {where}; {HOW_TO_GET}")
+        where = (
+            f"GPUYARD_TOOLS={given} is no folder"
+            if given
+            else f"no .testbed/bin at {here} or above"
+        )
+        raise EnvironmentLacks(
+            f"the simulated cluster's programs are not here: {where}; {HOW_TO_GET}"
+        )
     tools = Tools(present[0].resolve())
     missing = [name for name in PROGRAMS if not os.access(tools.program(name), os.X_OK)]
     missing += [] if (tools.share / "kueue" / "crds").is_dir() else ["share/kueue"]

@@ -37,7 +37,9 @@ class Watched:
                 pause = 0.0
             except Unreachable:
                 pause = _PAUSE_SECONDS
-            except ApiError as problem:  # 404: the kind is not there yet; 410: the version is too old
+            except (
+                ApiError
+            ) as problem:  # 404: the kind is not there yet; 410: the version is too old
                 pause = _NOT_YET_SECONDS if problem.status == 404 else _PAUSE_SECONDS  # noqa: PLR2004
             time.sleep(pause)
 

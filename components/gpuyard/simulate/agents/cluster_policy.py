@@ -7,18 +7,24 @@ with it.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuyard.simulate.agents.operator import NAMESPACE, POLICY, Operator
+from gpuyard.simulate.agents.gpu_operator import NAMESPACE, POLICY, Operator
 
 KIND_PATH: Final = "/apis/nvidia.com/v1/clusterpolicies"
 
 
 def status(operator: Operator) -> dict[str, Any]:
     """The status of the policy of that name; the operator ignores any other."""
-    waiting = [source.name for source in (operator.mig, operator.plugin) if source.named and source.data is None]
+    waiting = [
+        source.name
+        for source in (operator.mig, operator.plugin)
+        if source.named and source.data is None
+    ]
     return {"namespace": NAMESPACE, "state": "notReady" if waiting else "ready"}
 
 
 def needs_update(policy: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether the status in the cluster says something else."""
     current = policy.get("status") or {}
-    return policy["metadata"]["name"] == POLICY and any(current.get(key) != value for key, value in wanted.items())
+    return policy["metadata"]["name"] == POLICY and any(
+        current.get(key) != value for key, value in wanted.items()
+    )

@@ -28,13 +28,19 @@ def labels(hardware: Hardware, config: PluginConfig) -> Labels:
         "nvidia.com/gpu.present": "true",
         "nvidia.com/gpu.machine": hardware.machine.name,
         "nvidia.com/mig.capable": _truth(hardware.product is not None),
-        "nvidia.com/mps.capable": _truth(config.sharing == "mps" and hardware.whole == len(hardware.layout)),
+        "nvidia.com/mps.capable": _truth(
+            config.sharing == "mps" and hardware.whole == len(hardware.layout)
+        ),
         **_whole_gpus(gpu, hardware, config),
     }
     if config.strategy == "none":
         return found
     found["nvidia.com/mig.strategy"] = config.strategy
-    return found | (_single(gpu, hardware, config) if config.strategy == "single" else _mixed(gpu, hardware, config))
+    return found | (
+        _single(gpu, hardware, config)
+        if config.strategy == "single"
+        else _mixed(gpu, hardware, config)
+    )
 
 
 def _whole_gpus(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> Labels:
@@ -58,7 +64,12 @@ def _single(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> Labels:
     slices = hardware.slices()
     empty = any(cut is not None and not cut for cut in hardware.layout)
     if empty or hardware.whole or len(slices) != 1:
-        invalid = {"product": f"{gpu.product}-MIG-INVALID", "count": "0", "replicas": "0", "sharing-strategy": ""}
+        invalid = {
+            "product": f"{gpu.product}-MIG-INVALID",
+            "count": "0",
+            "replicas": "0",
+            "sharing-strategy": "",
+        }
         return {f"{GPU}.{key}": value for key, value in {**invalid, "memory": "0"}.items()}
     name, count = next(iter(slices.items()))
     return _instances(GPU, gpu, _profile(hardware, name), count, config)
@@ -77,7 +88,9 @@ def _profile(hardware: Hardware, name: str) -> MigProfile | None:
     return hardware.product.profile(name) if hardware.product else None
 
 
-def _instances(resource: str, gpu: Gpu, profile: MigProfile | None, count: int, config: PluginConfig) -> Labels:
+def _instances(
+    resource: str, gpu: Gpu, profile: MigProfile | None, count: int, config: PluginConfig
+) -> Labels:
     """Labels of MIG instances of one profile."""
     name = profile.name if profile else "unknown"
     found = _base(resource, count, config, gpu.product, "MIG", name)
@@ -113,5 +126,7 @@ def _truth(value: bool) -> str:  # noqa: FBT001  its only argument
 def change(current: Mapping[str, str], owned: str | None, wanted: Labels) -> dict[str, str | None]:
     """What to patch: labels that differ, and None for those set earlier and not wanted any more."""
     before = {name for name in (owned or "").split(",") if name}
-    gone: dict[str, str | None] = {name: None for name in sorted(before - set(wanted)) if name in current}
+    gone: dict[str, str | None] = {
+        name: None for name in sorted(before - set(wanted)) if name in current
+    }
     return gone | {name: value for name, value in wanted.items() if current.get(name) != value}

@@ -50,7 +50,9 @@ def hardware_of(node: Mapping[str, Any]) -> Hardware | None:
     machine = find_machine(metadata.get("labels", {}).get(MACHINE_LABEL, ""))
     if machine is None:
         return None
-    return Hardware(machine, _read_layout(metadata.get("annotations", {}).get(LAYOUT), machine.gpus))
+    return Hardware(
+        machine, _read_layout(metadata.get("annotations", {}).get(LAYOUT), machine.gpus)
+    )
 
 
 def layout_text(layout: Sequence[Slices | None]) -> str:
@@ -63,7 +65,9 @@ def _read_layout(text: str | None, gpus: int) -> tuple[Slices | None, ...]:
     try:
         found = json.loads(text or "")
         if len(found) == gpus:
-            return tuple(None if gpu is None else {str(k): int(v) for k, v in gpu.items()} for gpu in found)
+            return tuple(
+                None if gpu is None else {str(k): int(v) for k, v in gpu.items()} for gpu in found
+            )
     except (ValueError, TypeError, AttributeError):
         pass
     return (None,) * gpus

@@ -23,3 +23,12 @@ def capacity(machine: Machine) -> Mapping[str, str]:
         "pods": str(PODS),
         "ephemeral-storage": disk,
     }
+
+
+def labels(node_name: str, machine: Machine) -> Mapping[str, str]:
+    """Labels every kubelet gives its own node."""
+    return {
+        "kubernetes.io/hostname": node_name,
+        "kubernetes.io/arch": machine.arch,
+        "kubernetes.io/os": "linux",
+    }

@@ -6,12 +6,12 @@ import sys
 import time
 from typing import Final
 
-from gpuyard.simulate.agents import cluster_policy, node, operator
+from gpuyard.simulate.agents import cluster_policy, gpu_operator, node
 from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.api import Api, ApiError, Object, Unreachable
 
 _NODES: Final = "/api/v1/nodes"
-_MAPS: Final = f"/api/v1/namespaces/{operator.NAMESPACE}/configmaps"
+_MAPS: Final = f"/api/v1/namespaces/{gpu_operator.NAMESPACE}/configmaps"
 _RETRY_SECONDS: Final = 1.0
 
 
@@ -59,17 +59,19 @@ class Agents:
             if node.is_ours(nodes[name]):
                 self._write(nodes[name], wishes)
 
-    def _operator(self) -> operator.Operator | None:
+    def _operator(self) -> gpu_operator.Operator | None:
         maps = {name: item.get("data") or {} for name, item in self._maps.all().items()}
-        return operator.read_operator(self._policies.all().get(operator.POLICY), maps)
+        return gpu_operator.read_operator(self._policies.all().get(gpu_operator.POLICY), maps)
 
-    def _report_policy(self, wishes: operator.Operator) -> None:
-        policy = self._policies.all()[operator.POLICY]
+    def _report_policy(self, wishes: gpu_operator.Operator) -> None:
+        policy = self._policies.all()[gpu_operator.POLICY]
         status = cluster_policy.status(wishes)
         if cluster_policy.needs_update(policy, status):
-            self._merge(f"{cluster_policy.KIND_PATH}/{operator.POLICY}/status", {"status": status})
+            self._merge(
+                f"{cluster_policy.KIND_PATH}/{gpu_operator.POLICY}/status", {"status": status}
+            )
 
-    def _write(self, item: Object, wishes: operator.Operator | None) -> None:
+    def _write(self, item: Object, wishes: gpu_operator.Operator | None) -> None:
         name = item["metadata"]["name"]
         wanted = node.changes(item, wishes, lambda: self._gpu_pods(name))
         # Capacity first: a state label that says success must not be seen before its devices.
@@ -83,7 +85,9 @@ class Agents:
     def _gpu_pods(self, name: str) -> int:
         """Pods on a node that hold devices."""
         pods = self._api.call("GET", f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")["items"]
-        running = [pod for pod in pods if pod.get("status", {}).get("phase") in {"Pending", "Running"}]
+        running = [
+            pod for pod in pods if pod.get("status", {}).get("phase") in {"Pending", "Running"}
+        ]
         return sum(_holds_devices(pod) for pod in running)
 
     def _merge(self, path: str, change: Object) -> None:

@@ -12,8 +12,8 @@ from typing import Any, Final
 import yaml
 
 from gpuyard.catalogue.mig import MigProduct
+from gpuyard.simulate.agents.gpu_operator import Source
 from gpuyard.simulate.agents.hardware import Hardware, Slices, fits
-from gpuyard.simulate.agents.operator import Source
 
 CONFIG_LABEL: Final = "nvidia.com/mig.config"
 STATE_LABEL: Final = "nvidia.com/mig.config.state"
@@ -21,6 +21,9 @@ APPLIED: Final = "sim.gpuyard.dev/mig-applied"
 """The configuration the state label speaks of."""
 KEY: Final = "config.yaml"
 _ENTRY_KEYS: Final = {"devices", "mig-enabled", "mig-devices", "device-filter"}
+
+_FOUR: Final = 4
+"""Compute slices of the smaller GPUs; the larger ones have seven."""
 
 Layout = tuple[Slices | None, ...]
 
@@ -40,25 +43,35 @@ class Step:
 
 
 def next_step(
-    labels: Mapping[str, str], applied: str | None, hardware: Hardware, source: Source, *, gpu_pods: int = 0
+    labels: Mapping[str, str],
+    applied: str | None,
+    hardware: Hardware,
+    source: Source,
+    *,
+    gpu_pods: int = 0,
 ) -> Step | None:
     """The next thing to do on a node, None when there is nothing."""
-    if hardware.product is None:
-        return None
     config = labels.get(CONFIG_LABEL) or source.default
-    if not config or (source.named and source.data is None):
+    waits_for_its_file = source.named and source.data is None
+    if hardware.product is None or not config or waits_for_its_file:
         return None
-    state = labels.get(STATE_LABEL)
-    if state in {"success", "failed"} and applied == config:
+    state = labels.get(STATE_LABEL) if applied == config else None
+    if state in {"success", "failed"}:
         return None
-    if state != "pending" or applied != config:
+    if state != "pending":
         return Step(config, "pending")
+    return _apply(config, hardware, source, gpu_pods)
+
+
+def _apply(config: str, hardware: Hardware, source: Source, gpu_pods: int) -> Step:
+    """Cut the GPUs, or say why not."""
     try:
         layout = plan_layout(config, hardware, source)
-        if layout != hardware.layout and gpu_pods:
-            raise Impossible(f"{gpu_pods} pods on this node use its GPUs; drain it first")
     except Impossible as problem:
         return Step(config, "failed", reason=str(problem))
+    if layout != hardware.layout and gpu_pods:
+        reason = f"{gpu_pods} pods on this node use its GPUs; drain it first"
+        return Step(config, "failed", reason=reason)
     return Step(config, "success", layout)
 
 
@@ -73,7 +86,9 @@ def plan_layout(config: str, hardware: Hardware, source: Source) -> Layout:
         raise Impossible(f"{hardware.machine.name} has no GPU that can be cut")
     known = parse(source.data.get(KEY, "")) if source.data is not None else generated(product)
     if config not in known:
-        raise Impossible(f"no configuration {config!r}; there are {', '.join(sorted(known)) or 'none'}")
+        raise Impossible(
+            f"no configuration {config!r}; there are {', '.join(sorted(known)) or 'none'}"
+        )
     layout = list(hardware.layout)
     for entry in known[config]:
         slices = _slices_of(entry, product)
@@ -88,7 +103,10 @@ def parse(text: str) -> dict[str, list[dict[str, Any]]]:
         found = yaml.safe_load(text)
         if found["version"] != "v1" or set(found) != {"version", "mig-configs"}:
             raise Impossible("the file must have `version: v1`, `mig-configs` and nothing else")
-        configs = {str(name): [dict(entry) for entry in entries] for name, entries in found["mig-configs"].items()}
+        configs = {
+            str(name): [dict(entry) for entry in entries]
+            for name, entries in found["mig-configs"].items()
+        }
     except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as problem:
         raise Impossible(f"the file is no mig-parted configuration ({problem})") from problem
     for name, entries in configs.items():
@@ -99,28 +117,40 @@ def parse(text: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def generated(product: MigProduct) -> dict[str, list[dict[str, Any]]]:
-    """What mig-manager makes from the GPU itself when it is given no file: off, on, and each profile alone."""
+    """What mig-manager makes from the GPU when it is given no file: off, on, each profile, balanced."""
     every: dict[str, Any] = {"devices": "all", "mig-enabled": True}
-    configs = {
-        "all-disabled": [{"devices": "all", "mig-enabled": False}],
-        "all-enabled": [{**every, "mig-devices": {}}],
-    }
+    wanted: dict[str, dict[str, int]] = {"all-enabled": {}, "all-balanced": _balanced(product)}
     for profile in product.profiles:
-        name = f"all-{profile.name.replace('+', '.')}"
-        configs[name] = [{**every, "mig-devices": {profile.name: profile.max_count}}]
-    return configs
+        wanted[f"all-{profile.name.replace('+', '.')}"] = {profile.name: profile.max_count}
+    on = {name: [{**every, "mig-devices": slices}] for name, slices in wanted.items()}
+    return {"all-disabled": [{"devices": "all", "mig-enabled": False}], **on}
+
+
+def _balanced(product: MigProduct) -> dict[str, int]:
+    """Two slices of one, one of two, and on seven-slice GPUs one of three."""
+    counts = {1: 2, 2: 1, 3: 1} if product.slices > _FOUR else {1: 2, 2: 1}  # noqa: and kin
+    usual = [profile for profile in product.profiles if not profile.variant]
+    chosen = {
+        size: max((p for p in usual if p.slices == size), key=lambda p: p.max_count)
+        for size in counts
+    }
+    return {chosen[size].name: count for size, count in counts.items()}
 
 
 def _slices_of(entry: Mapping[str, Any], product: MigProduct) -> Slices | None:
     """What one entry makes of a GPU."""
     if "device-filter" in entry:
-        raise Impossible("device-filter names PCI ids, which the catalogue does not know; leave it out")
+        raise Impossible(
+            "device-filter names PCI ids, which the catalogue does not know; leave it out"
+        )
     wanted = entry.get("mig-devices") or {}
     if not entry.get("mig-enabled"):
         if wanted:
             raise Impossible("mig-devices with mig-enabled false")
         return None
-    if not isinstance(wanted, Mapping) or not all(isinstance(count, int) for count in wanted.values()):
+    if not isinstance(wanted, Mapping) or not all(
+        isinstance(count, int) for count in wanted.values()
+    ):
         raise Impossible(f"mig-devices must count instances by profile, not {wanted!r}")
     slices = {str(name): int(count) for name, count in wanted.items() if count}
     if not fits(product, slices):
@@ -134,6 +164,8 @@ def _devices_of(entry: Mapping[str, Any], gpus: int) -> list[int]:
     devices = entry.get("devices")
     if devices == "all":
         return list(range(gpus))
-    if not isinstance(devices, list) or not all(isinstance(gpu, int) and 0 <= gpu < gpus for gpu in devices):
-        raise Impossible(f"devices must be `all` or numbers from 0 to {gpus - 1}, not {devices!r}")
+    if not isinstance(devices, list) or not all(
+        isinstance(gpu, int) and 0 <= gpu < gpus for gpu in devices
+    ):
+        raise Impossible(f"devices must be `all` or numbers up to {gpus - 1}, not {devices!r}")
     return devices

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from gpuyard.simulate.agents import feature_discovery, kubelet, mig_manager
 from gpuyard.simulate.agents.device_plugin import devices
+from gpuyard.simulate.agents.gpu_operator import Operator
 from gpuyard.simulate.agents.hardware import LAYOUT, Hardware, hardware_of, layout_text
-from gpuyard.simulate.agents.operator import Operator
 from gpuyard.simulate.agents.plugin_config import Refused, config_for
 
 FAKE: Final = "kwok.x-k8s.io/node"
@@ -52,99 +52,91 @@ def is_ours(node: Mapping[str, Any]) -> bool:
     return bool(node["metadata"].get("annotations", {}).get(FAKE) == "fake")
 
 
-def changes(node: Mapping[str, Any], operator: Operator | None, gpu_pods: Callable[[], int]) -> Changes:
+def changes(
+    node: Mapping[str, Any], operator: Operator | None, gpu_pods: Callable[[], int]
+) -> Changes:
     """What the fakes want to change on a node. `gpu_pods` is asked only when the answer matters."""
     hardware = hardware_of(node)
     if hardware is None:
         return Changes()
-    metadata, status = node["metadata"], node.get("status") or {}
-    labels = metadata.get("labels") or {}
-    annotations = metadata.get("annotations") or {}
-    wanted = dict(kubelet.capacity(hardware.machine))
-    if operator is None or hardware.machine.gpu is None:
-        return _write(status, wanted, {}, {}, ())
-    step = mig_manager.next_step(
-        labels,
-        annotations.get(mig_manager.APPLIED),
-        hardware,
-        operator.mig,
-        gpu_pods=gpu_pods() if labels.get(mig_manager.STATE_LABEL) == "pending" else 0,
-    )
-    new_labels: Change = {}
-    new_notes: Change = {}
-    events: list[Event] = []
-    if step:
-        hardware = _cut(step, hardware, labels, new_labels, new_notes, events)
-    pending = (step.state if step else labels.get(mig_manager.STATE_LABEL)) == "pending"
-    _discover(hardware, operator, labels, annotations, new_labels, new_notes, wanted, events, pending=pending)
-    return _write(status, wanted, new_labels, new_notes, tuple(events))
+    draft = _Draft(node, hardware)
+    if operator is not None and hardware.machine.gpu is not None:
+        draft.cut(operator, gpu_pods)
+        draft.discover(operator)
+    return draft.finish()
 
 
-def _cut(
-    step: mig_manager.Step,
-    hardware: Hardware,
-    labels: Mapping[str, str],
-    new_labels: Change,
-    new_notes: Change,
-    events: list[Event],
-) -> Hardware:
-    """Note a step of the mig-manager; returns the hardware after it."""
-    new_labels[mig_manager.STATE_LABEL] = step.state
-    new_notes[mig_manager.APPLIED] = step.config
-    if mig_manager.CONFIG_LABEL not in labels:
-        new_labels[mig_manager.CONFIG_LABEL] = step.config  # the operator labels nodes with its default
-    if step.reason:
-        events.append(Event("MigConfigFailed", f"{step.config}: {step.reason}", "mig-manager"))
-    if step.layout is None:
-        return hardware
-    new_notes[LAYOUT] = layout_text(step.layout)
-    return Hardware(hardware.machine, step.layout)
+class _Draft:
+    """The changes of one node while the fakes, one after the other, have their say."""
 
+    def __init__(self, node: Mapping[str, Any], hardware: Hardware) -> None:
+        metadata = node["metadata"]
+        self._status = node.get("status") or {}
+        self._labels: Mapping[str, str] = metadata.get("labels") or {}
+        self._annotations: Mapping[str, str] = metadata.get("annotations") or {}
+        self._hardware = hardware
+        self._pending = False
+        self._wanted = dict(kubelet.capacity(hardware.machine))
+        own = kubelet.labels(metadata["name"], hardware.machine)
+        self._new_labels: Change = {k: v for k, v in own.items() if k not in self._labels}
+        self._new_annotations: Change = {}
+        self._events: list[Event] = []
 
-def _discover(
-    hardware: Hardware,
-    operator: Operator,
-    labels: Mapping[str, str],
-    annotations: Mapping[str, str],
-    new_labels: Change,
-    new_notes: Change,
-    wanted: dict[str, str],
-    events: list[Event],
-    *,
-    pending: bool,
-) -> None:
-    """Labels and devices; both agents read the same file, and both are stopped while GPUs are being cut."""
-    try:
-        config = config_for(labels, operator)
-        found = feature_discovery.labels(hardware, config)
-        owned = annotations.get(feature_discovery.OWNED)
-        new_labels |= feature_discovery.change(labels, owned, found)
+    def cut(self, operator: Operator, gpu_pods: Callable[[], int]) -> None:
+        """Let the mig-manager take its next step."""
+        state = self._labels.get(mig_manager.STATE_LABEL)
+        step = mig_manager.next_step(
+            self._labels,
+            self._annotations.get(mig_manager.APPLIED),
+            self._hardware,
+            operator.mig,
+            gpu_pods=gpu_pods() if state == "pending" else 0,
+        )
+        self._pending = (step.state if step else state) == "pending"
+        if step is None:
+            return
+        self._new_labels[mig_manager.STATE_LABEL] = step.state
+        self._new_annotations[mig_manager.APPLIED] = step.config
+        if mig_manager.CONFIG_LABEL not in self._labels:  # the operator labels with its default
+            self._new_labels[mig_manager.CONFIG_LABEL] = step.config
+        if step.reason:
+            message = f"{step.config}: {step.reason}"
+            self._events.append(Event("MigConfigFailed", message, "mig-manager"))
+        if step.layout is not None:
+            self._new_annotations[LAYOUT] = layout_text(step.layout)
+            self._hardware = Hardware(self._hardware.machine, step.layout)
+
+    def discover(self, operator: Operator) -> None:
+        """Labels and devices: both agents read the same file; no devices while GPUs are being cut."""
+        try:
+            config = config_for(self._labels, operator)
+            self._label(feature_discovery.labels(self._hardware, config))
+            if not self._pending:
+                found = devices(self._hardware, config)
+                self._wanted |= {name: str(count) for name, count in found.items()}
+        except Refused as problem:
+            self._events.append(Event("DevicePluginFailed", str(problem), "nvidia-device-plugin"))
+
+    def _label(self, found: feature_discovery.Labels) -> None:
+        owned = self._annotations.get(feature_discovery.OWNED)
+        self._new_labels |= feature_discovery.change(self._labels, owned, found)
         names = ",".join(sorted(found))
         if names != owned:
-            new_notes[feature_discovery.OWNED] = names
-        if not pending:
-            wanted |= {name: str(count) for name, count in devices(hardware, config).items()}
-    except Refused as problem:
-        events.append(Event("DevicePluginFailed", str(problem), "nvidia-device-plugin"))
+            self._new_annotations[feature_discovery.OWNED] = names
 
-
-def _write(
-    status: Mapping[str, Any],
-    wanted: Mapping[str, str],
-    labels: Change,
-    annotations: Change,
-    events: tuple[Event, ...],
-) -> Changes:
-    """Only what differs from what is there; devices nobody advertises any more are taken away."""
-    return Changes(
-        labels,
-        annotations,
-        _difference(status.get("capacity") or {}, wanted),
-        _difference(status.get("allocatable") or {}, wanted),
-        events,
-    )
+    def finish(self) -> Changes:
+        """Only what differs from what is there; devices nobody advertises any more are taken away."""
+        return Changes(
+            self._new_labels,
+            self._new_annotations,
+            _difference(self._status.get("capacity") or {}, self._wanted),
+            _difference(self._status.get("allocatable") or {}, self._wanted),
+            tuple(self._events),
+        )
 
 
 def _difference(current: Mapping[str, str], wanted: Mapping[str, str]) -> Change:
-    gone: Change = {name: None for name in current if name.startswith(_DEVICE_PREFIX) and name not in wanted}
+    gone: Change = {
+        name: None for name in current if name.startswith(_DEVICE_PREFIX) and name not in wanted
+    }
     return gone | {name: value for name, value in wanted.items() if current.get(name) != value}

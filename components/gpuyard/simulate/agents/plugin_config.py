@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import yaml
 
-from gpuyard.simulate.agents.operator import Operator
+from gpuyard.simulate.agents.gpu_operator import Operator
 
 CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
 MOST_MPS_REPLICAS: Final = 48
@@ -71,7 +71,11 @@ def parse(text: str) -> PluginConfig:
         if found.get("version") != "v1":
             raise Refused(f"version must be v1, not {found.get('version')!r}")
         strategy = str((found.get("flags") or {}).get("migStrategy") or "none")
-        sharing = {key: value for key, value in (found.get("sharing") or {}).items() if value and key in _METHODS}
+        sharing = {
+            key: value
+            for key, value in (found.get("sharing") or {}).items()
+            if value and key in _METHODS
+        }
     except (yaml.YAMLError, AttributeError, TypeError) as problem:
         raise Refused(f"the file is no device plugin configuration ({problem})") from problem
     if strategy not in STRATEGIES:

@@ -39,7 +39,9 @@ class Operator:
     plugin: Source = field(default_factory=Source)
 
 
-def read_operator(policy: Mapping[str, Any] | None, maps: Mapping[str, Mapping[str, str]]) -> Operator | None:
+def read_operator(
+    policy: Mapping[str, Any] | None, maps: Mapping[str, Mapping[str, str]]
+) -> Operator | None:
     """The operator's wishes from its policy and the ConfigMaps of its namespace."""
     if policy is None:
         return None

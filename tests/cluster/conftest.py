@@ -1,0 +1,78 @@
+"""One simulated cluster for all tests of this folder, named by process, always taken down."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuyard.errors import EnvironmentLacks
+from gpuyard.simulate import cluster, tools
+from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
+from levels import require_level
+
+NAME = f"test-{os.getpid()}"
+Until = Callable[..., Any]
+
+
+def absent() -> str | None:
+    """Why there can be no cluster here, None when there can."""
+    try:
+        tools.find_tools(Path(__file__).parent)
+    except EnvironmentLacks as problem:
+        return str(problem)
+    return None
+
+
+@pytest.fixture(scope="session")
+def sim_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home of its own, so that no test touches the user's clusters."""
+    why = absent()
+    require_level("cluster", available=why is None, why=why or "")
+    with pytest.MonkeyPatch.context() as patch:
+        home = tmp_path_factory.mktemp("sim") / "home"
+        patch.setenv("GPUYARD_SIM_HOME", str(home))
+        patch.setenv("GPUYARD_TOOLS", str(tools.find_tools(Path(__file__).parent).bin))
+        try:
+            yield home
+        finally:
+            for name in (NAME, f"{NAME}-second"):
+                cluster.down(name)
+
+
+@pytest.fixture(scope="session")
+def started(sim_home: Path) -> cluster.Outcome:
+    """The first start of the cluster."""
+    return cluster.up(NAME)
+
+
+@pytest.fixture
+def api(started: cluster.Outcome) -> Api:
+    """The cluster, running whatever an earlier test did to it."""
+    cluster.up(NAME)
+    return connect(Path(started.status.kubeconfig))
+
+
+@pytest.fixture
+def until() -> Until:
+    """Wait for a condition; what it last saw is the failure's message."""
+
+    def wait(
+        look: Callable[[], Any], wanted: Callable[[Any], bool] = bool, seconds: float = 20
+    ) -> Any:
+        deadline = time.monotonic() + seconds
+        seen: object = None
+        while time.monotonic() < deadline:
+            try:
+                seen = look()
+            except (ApiError, Unreachable) as problem:
+                seen = problem
+            else:
+                if wanted(seen):
+                    return seen
+            time.sleep(0.1)
+        pytest.fail(f"not within {seconds} s; last seen: {seen!r}")
+
+    return wait

@@ -1,0 +1,121 @@
+"""Real Kueue over fake nodes: a gang of eight GPUs starts as a whole, and the next one waits."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpuyard.simulate import cluster, kueue_manager
+from gpuyard.simulate.api import Api
+
+pytestmark = pytest.mark.cluster
+
+Until = Callable[..., Any]
+QUEUES = "/apis/kueue.x-k8s.io/v1beta2"
+JOBS = "/apis/batch/v1/namespaces/gang/jobs"
+
+
+def queue_objects() -> list[tuple[str, dict[str, Any]]]:
+    """A flavor, a queue with room for one gang, and its entrance."""
+    resources = [
+        {"name": "cpu", "nominalQuota": "64"},
+        {"name": "nvidia.com/gpu", "nominalQuota": "8"},
+    ]
+    flavor = {"nodeLabels": {"gpuyard.dev/pool": "gang"}}
+    cover = {
+        "coveredResources": ["cpu", "nvidia.com/gpu"],
+        "flavors": [{"name": "gang", "resources": resources}],
+    }
+    return [
+        (f"{QUEUES}/resourceflavors", named("ResourceFlavor", spec=flavor)),
+        (
+            f"{QUEUES}/clusterqueues",
+            named("ClusterQueue", spec={"namespaceSelector": {}, "resourceGroups": [cover]}),
+        ),
+        (
+            f"{QUEUES}/namespaces/gang/localqueues",
+            named("LocalQueue", spec={"clusterQueue": "gang"}),
+        ),
+    ]
+
+
+def named(kind: str, **content: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": kind,
+        "metadata": {"name": "gang"},
+        **content,
+    }
+
+
+def gang(name: str) -> dict[str, Any]:
+    """Two pods of four GPUs each that run for a second."""
+    container = {
+        "name": "c",
+        "image": "train",
+        "resources": {"requests": {"cpu": "8"}, "limits": {"nvidia.com/gpu": "4"}},
+    }
+    template = {
+        "metadata": {"annotations": {"sim.gpuyard.dev/duration": "2s"}},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "gang"}},
+        "spec": {"parallelism": 2, "completions": 2, "template": template},
+    }
+
+
+def test_one_gang_runs_the_next_waits_and_then_runs(api: Api, until: Until):
+    status = {"cpu": "64", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": "8"}
+    labels = {"gpuyard.dev/pool": "gang"}
+    api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gang"}})
+    node = {"name": "gang-0", "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": node,
+        "status": {"capacity": status, "allocatable": status},
+    }
+    api.call("POST", "/api/v1/nodes", body)
+    for path, item in queue_objects():
+        api.call("POST", path, item)
+    until(lambda: condition(api.get(f"{QUEUES}/clusterqueues/gang"), "Active") == "True")
+    api.call("POST", JOBS, gang("first"))
+    until(lambda: (api.get(f"{JOBS}/first") or {})["status"].get("active") == 2)
+    api.call("POST", JOBS, gang("second"))
+    until(lambda: (api.get(f"{JOBS}/second") or {})["spec"]["suspend"])
+    assert not pods(api, "second"), "no part of a gang that waits may start"
+    until(lambda: condition(api.get(f"{JOBS}/first"), "Complete") == "True")
+    until(lambda: condition(api.get(f"{JOBS}/second"), "Complete") == "True")
+
+
+def test_a_platforms_own_kueue_configuration_is_taken_over(api: Api, started: cluster.Outcome):
+    name = started.status.name
+    wanted = kueue_manager.default_configuration(["batch/job"]) | {
+        "waitForPodsReady": {"timeout": "7m"}
+    }
+    metadata = {"name": "kueue-manager-config", "namespace": kueue_manager.NAMESPACE}
+    data = {kueue_manager.CONFIG_KEY: yaml.safe_dump(wanted)}
+    api.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    try:
+        assert cluster.up(name).says == f"cluster {name} was mended: started kueue"
+        written = Path(started.status.kubeconfig).with_name("kueue") / "configuration.yaml"
+        assert yaml.safe_load(written.read_text())["waitForPodsReady"] == {"timeout": "7m"}
+        assert not cluster.up(name).changed
+    finally:
+        api.call("DELETE", kueue_manager.CONFIG_MAP)
+
+
+def condition(item: dict[str, Any] | None, kind: str) -> str | None:
+    found = (item or {}).get("status", {}).get("conditions", [])
+    return next((one["status"] for one in found if one["type"] == kind), None)
+
+
+def pods(api: Api, job: str) -> list[Any]:
+    query = f"?labelSelector=batch.kubernetes.io/job-name%3D{job}"
+    found: list[Any] = api.call("GET", f"/api/v1/namespaces/gang/pods{query}")["items"]
+    return found

