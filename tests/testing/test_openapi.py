@@ -217,11 +217,9 @@ def test_without_a_near_name_the_allowed_ones_are_listed():
     assert nearest("zzz", [f"f{i:02}" for i in range(20)]).endswith("f11, …")
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=10,
-)
+SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+INNER = SCALAR | st.lists(SCALAR, max_size=3) | st.dictionaries(st.text(), SCALAR, max_size=3)
+JSON = INNER | st.lists(INNER, max_size=3) | st.dictionaries(st.text(), INNER, max_size=3)
 
 
 @given(JSON)
