@@ -77,7 +77,7 @@ def why_not(product: MigProduct, counts: Mapping[str, int]) -> str:
     if reason := _too_many(product, wanted):
         return reason
     if place(product, counts) is None:
-        starts = (f"{p.name} only at {_starts(p)}" for p in dict.fromkeys(wanted) if p.units > 1)
+        starts = (f"{p.name} only at {_starts(p)}" for p in dict.fromkeys(wanted))
         return f"the slices fit by number, but not by place: {'; '.join(starts)}"
     return ""
 

@@ -1,0 +1,136 @@
+"""Every GPU row, against rules that hold for all of them."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from gpuyard.catalogue import sources
+from gpuyard.catalogue.gpus import GPUS, find_gpu, gpu_spellings
+from gpuyard.catalogue.mig import MIG_PRODUCTS
+from gpuyard.catalogue.software import GPU_OPERATOR, KUBERNETES_MINORS, KUEUE
+from gpuyard.catalogue.sources import Source
+
+TODAY = datetime.now(UTC).date()
+ROWS = [pytest.param(gpu, id=name) for name, gpu in GPUS.items()]
+
+
+@pytest.mark.parametrize("gpu", ROWS)
+def test_a_gpu_says_where_its_facts_come_from_and_since_when(gpu):
+    assert gpu.source.title
+    assert gpu.source.checked_on <= TODAY
+
+
+@pytest.mark.parametrize("gpu", ROWS)
+def test_a_gpu_has_memory_and_an_architecture_that_fits_its_compute_capability(gpu):
+    major, minor = gpu.compute_capability
+    assert gpu.memory_gib > 0
+    assert gpu.nvlink_gbps >= 0
+    assert {
+        "Volta": major == 7 and minor < 5,
+        "Turing": (major, minor) == (7, 5),
+        "Ampere": major == 8 and minor < 9,
+        "Ada": (major, minor) == (8, 9),
+        "Hopper": major == 9,
+        "Blackwell": major >= 10,
+    }[gpu.architecture]
+
+
+@pytest.mark.parametrize("gpu", ROWS)
+def test_memory_named_in_a_spelling_is_the_memory(gpu):
+    for spelling in (gpu.product, *gpu.also):
+        for word in spelling.split("-"):
+            if word.endswith("GB"):
+                assert int(word[:-2]) == gpu.memory_gib, spelling
+
+
+@pytest.mark.parametrize("gpu", ROWS)
+def test_the_product_is_a_label_value(gpu):
+    assert len(gpu.product) <= 63
+    assert all(c.isalnum() or c in "-_." for c in gpu.product)
+
+
+@pytest.mark.parametrize("gpu", ROWS)
+def test_a_gpu_is_found_by_each_of_its_spellings_whatever_the_case(gpu):
+    for spelling in (gpu.name, gpu.product, *gpu.also):
+        assert find_gpu(spelling) is gpu
+        assert find_gpu(spelling.lower()) is gpu
+        assert find_gpu(spelling.upper()) is gpu
+
+
+def test_no_two_gpus_share_a_spelling():
+    spellings = [s.lower() for g in GPUS.values() for s in {g.name, g.product, *g.also}]
+    assert sorted(set(spellings)) == sorted(spellings)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        ("A100-40GB", "A100-40"),
+        ("A100-40", "A100-40"),
+        ("NVIDIA-A100-SXM4-40GB", "A100-40"),
+        ("a100-80gb", "A100-80"),
+        ("H100", "H100"),
+        ("H100-80", "H100"),
+        ("H100-80GB", "H100"),
+        ("NVIDIA-H100-80GB-HBM3", "H100"),
+        ("H100-NVL", "H100-94"),
+        ("H200", "H200"),
+        ("A30-24GB", "A30"),
+        ("B200", "B200"),
+        ("B200-180GB", "B200"),
+        ("Tesla-T4", "T4"),
+        ("NVIDIA-L4", "L4"),
+    ],
+)
+def test_the_usual_spellings_are_known(spelling, name):
+    assert GPUS[name] is find_gpu(spelling)
+
+
+@pytest.mark.parametrize("spelling", ["", "A100", "H100-81GB", "P100", "MI300X"])
+def test_what_nobody_calls_a_gpu_of_ours_is_not_found(spelling):
+    assert find_gpu(spelling) is None
+
+
+def test_suggestions_are_the_catalogue_names():
+    assert gpu_spellings() == tuple(GPUS)
+
+
+@pytest.mark.parametrize("gpu", ROWS)
+def test_a_gpu_that_can_be_cut_has_the_memory_of_its_largest_slice(gpu):
+    if gpu.mig is None:
+        assert gpu.name not in MIG_PRODUCTS
+        return
+    largest = max(int(p.name.split("gb")[0].split("g.")[1]) for p in gpu.mig.profiles)
+    # B300 and GB300 report a GiB less to MIG than they are sold with.
+    assert gpu.memory_gib - largest in ({0, 1} if "300" in gpu.name else {0})
+
+
+def test_a_gpu_without_published_geometry_cannot_be_cut():
+    assert [g.name for g in GPUS.values() if g.mig is None] == [
+        "T4",
+        "T4G",
+        "V100-32",
+        "A10G",
+        "L4",
+        "L40S",
+        "RTX4500",
+    ]
+
+
+@pytest.mark.parametrize(
+    "source", [pytest.param(s, id=n) for n, s in vars(sources).items() if isinstance(s, Source)]
+)
+def test_a_source_was_looked_at_already(source):
+    assert source.title.strip() == source.title != ""
+    assert source.checked_on <= TODAY
+
+
+@pytest.mark.parametrize("pin", [KUEUE, GPU_OPERATOR], ids=lambda p: p.name)
+def test_a_pin_is_one_exact_version_with_its_source(pin):
+    assert all(part.isdecimal() for part in pin.version.split("."))
+    assert pin.version in pin.source.title
+
+
+def test_kubernetes_minors_are_in_order():
+    minors = [tuple(int(n) for n in v.split(".")) for v in KUBERNETES_MINORS]
+    assert minors == sorted(set(minors))

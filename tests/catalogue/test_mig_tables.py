@@ -1,0 +1,143 @@
+"""MIG rows: names follow from memory, places are on the GPU, counts can be reached; and upstream agrees."""
+
+import math
+from functools import lru_cache
+
+import pytest
+import yaml
+
+from gpuyard.catalogue.gpus import GPUS
+from gpuyard.catalogue.mig import MIG_PRODUCTS
+from gpuyard.plan.mig import place
+from levels import upstream
+
+PRODUCTS = [pytest.param(product, id=name) for name, product in MIG_PRODUCTS.items()]
+
+
+def named_gb(name: str) -> int:
+    return int(name.partition("g.")[2].partition("gb")[0])
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_memory_in_a_name_follows_from_the_share_of_the_memory(product):
+    for profile in product.profiles:
+        total = max(named_gb(p.name) for p in product.profiles)
+        eighths = math.ceil(8 * profile.units / product.units) / 8
+        assert named_gb(profile.name) == math.floor(eighths * total + 0.5)
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_slices_in_a_name_are_the_slices(product):
+    for profile in product.profiles:
+        assert int(profile.name.partition("g.")[0]) == profile.slices <= product.slices
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_every_place_of_a_slice_is_on_the_gpu(product):
+    for profile in product.profiles:
+        assert list(profile.starts) == sorted(set(profile.starts))
+        assert all(0 <= start <= product.units - profile.units for start in profile.starts)
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_maximum_can_be_reached_and_is_not_below_what_fits(product):
+    for profile in product.profiles:
+        free, fits = 0, 0
+        for start in profile.starts:
+            if start >= free:
+                free, fits = start + profile.units, fits + 1
+        by_compute = product.slices // profile.slices
+        assert profile.max_count == (1 if profile.media_exclusive else min(fits, by_compute))
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_a_resource_name_has_no_plus(product):
+    for profile in product.profiles:
+        assert profile.resource == f"nvidia.com/mig-{profile.name}".replace("+", ".")
+        assert product.profile(profile.name) is profile
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_a_product_has_each_profile_once_and_no_other(product):
+    names = [p.name for p in product.profiles]
+    assert len(set(names)) == len(names)
+    assert len({p.resource for p in product.profiles}) == len(names)
+    assert product.profile("1g.1gb") is None
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_media_and_graphics_slices_are_variants(product):
+    for profile in product.profiles:
+        assert profile.variant == any(mark in profile.name for mark in ("+", "-"))
+        assert profile.media_exclusive <= profile.variant
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_the_largest_slice_is_the_whole_gpu(product):
+    largest = max(product.profiles, key=lambda p: p.units)
+    assert (largest.units, largest.slices) == (product.units, product.slices)
+
+
+def test_geometry_that_was_inferred_is_marked():
+    assert MIG_PRODUCTS["A100-40"].source.verified
+    assert not MIG_PRODUCTS["H200"].source.verified
+
+
+def test_most_products_are_gpus_of_the_catalogue():
+    assert set(MIG_PRODUCTS) - set(GPUS) == {"H100-96", "GH200-144"}
+
+
+# PCI ids of the operator's static map (device id, then NVIDIA's vendor id).
+DEVICES = {
+    "A100-40": "0x20B010DE",
+    "A100-80": "0x20B210DE",
+    "A30": "0x20B710DE",
+    "H100": "0x233010DE",
+    "H100-94": "0x232110DE",
+    "H200": "0x233510DE",
+    "B200": "0x290110DE",
+    "B300": "0x318210DE",
+    "GB300": "0x31C210DE",
+    "RTX6000": "0x2BB510DE",
+}
+
+
+@lru_cache
+def upstream_layouts(*where):
+    """(name, device filters, slices) of every layout that cuts something."""
+    text = upstream("data", *where).read_text(encoding="utf-8")
+    return list(read_layouts(yaml.load(text, yaml.CSafeLoader)))
+
+
+def read_layouts(config):
+    if "data" in config:
+        config = yaml.load(config["data"]["config.yaml"], yaml.CSafeLoader)
+    for name, entries in config["mig-configs"].items():
+        for entry in entries:
+            given = entry.get("device-filter", [])
+            filters = [given] if isinstance(given, str) else given
+            if entry.get("mig-enabled") and entry.get("mig-devices"):
+                yield name, [f.upper() for f in filters], entry["mig-devices"]
+
+
+@pytest.mark.parametrize(("gpu", "device"), DEVICES.items())
+@pytest.mark.parametrize("where", [("0400_configmap.yaml",), ("mig-parted", "config.yaml")])
+def test_layouts_that_upstream_names_for_a_device_are_legal_here(gpu, device, where):
+    product = MIG_PRODUCTS[gpu]
+    for name, filters, slices in upstream_layouts(*where):
+        if device.upper() in filters:
+            known = {n: c for n, c in slices.items() if product.profile(n)}
+            assert known == slices, (name, "profiles we lack")
+            assert place(product, slices) is not None, name
+
+
+@pytest.mark.parametrize(("gpu", "device"), DEVICES.items())
+def test_a_uniform_layout_of_upstream_holds_the_maximum_of_its_profile(gpu, device):
+    product = MIG_PRODUCTS[gpu]
+    counts = {
+        next(iter(slices)): next(iter(slices.values()))
+        for name, filters, slices in upstream_layouts("0400_configmap.yaml")
+        if device.upper() in filters and len(slices) == 1 and name.startswith("all-")
+    }
+    for name, count in counts.items():
+        assert product.profile(name).max_count == count
