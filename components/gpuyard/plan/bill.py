@@ -115,7 +115,8 @@ def guarantee_usd_per_month(
         if price is None:
             return None
         share = next(a.gpu_share for a in pool.advertised if a.resource == quota.resource)
-        total += quota.nominal * float(share) * price / pool.gpus_per_node
+        node = pool.gpus_per_node * pool.machine.gpu_fraction
+        total += quota.nominal * float(share / node) * price
     return total * HOURS_PER_MONTH
 
 
@@ -146,7 +147,7 @@ def check_budgets(
                     path,
                     f"the guarantees of {team.name} cost {cost:,.0f} $/month at full use",
                     given=f"{limit:,.0f} $/month",
-                    allowed=f"at least {cost:,.0f} $/month, or smaller guarantees",
+                    allowed=f"at least {_up(cost):,} $/month, or smaller guarantees",
                     fix=Fix(says=f"write {_up(cost)}", at=path, value=_up(cost)),
                 )
             )

@@ -1,13 +1,16 @@
 """Which machine a pool is made of, looked up or described, and whether it can be had like that."""
 
+from fractions import Fraction
+
 from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine, machine_names
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path, Severity
+from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.refusals import refuse
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool, System
 from gpuyard.spec.problems import nearest
+from gpuyard.spec.values import MAX_NODES, Range
 
 _SHOWN_NAMES = 6
 
@@ -23,7 +26,7 @@ def choose_machines(
     listed = not isinstance(pool.machine, str)
     for index, name in enumerate(pool.machines):
         where = (*path, "machine", index) if listed else (*path, "machine")
-        machine, problems = _sold_here(name, spec.cloud, where)
+        machine, problems = _sold_here(name, spec.cloud, where, with_gpu=True)
         findings += problems
         if machine is None:
             continue
@@ -39,7 +42,7 @@ def choose_system_machine(
     spec: PlatformSpec, system: System
 ) -> tuple[Machine | None, list[Finding]]:
     """The machine of the system nodes."""
-    return _sold_here(system.machine, spec.cloud, ("system", "machine"))
+    return _sold_here(system.machine, spec.cloud, ("system", "machine"), with_gpu=False)
 
 
 def _described(
@@ -86,16 +89,18 @@ def _type_with(gpu: str, gpus: int, cloud: Cloud, path: Path) -> Fix | None:
         if (
             machine.cloud == cloud.value
             and machine.gpu
-            and (machine.gpu.name, machine.gpus) == (gpu, gpus)
+            and (machine.gpu.name, machine.gpus, machine.gpu_fraction) == (gpu, gpus, Fraction(1))
         ):
             return Fix(says=f"write {machine.name}", at=path, value=machine.name)
     return None
 
 
-def _sold_here(name: str, cloud: Cloud, path: Path) -> tuple[Machine | None, list[Finding]]:
-    """A catalogued machine that this cloud sells."""
+def _sold_here(
+    name: str, cloud: Cloud, path: Path, *, with_gpu: bool
+) -> tuple[Machine | None, list[Finding]]:
+    """A catalogued machine that this cloud sells; only machines of the wanted kind are suggested."""
     seller = cloud.value if cloud in {Cloud.AWS, Cloud.GCP} else None
-    names = machine_names(seller)
+    names = [n for n in machine_names(seller) if MACHINES[n].is_gpu_machine is with_gpu]
     machine = find_machine(name)
     if machine is not None and seller in {None, machine.cloud}:
         return machine, []
@@ -156,9 +161,8 @@ def check_ladder(
     findings: list[Finding] = []
     if spec.cloud in {Cloud.AWS, Cloud.GCP}:
         for index, rung in enumerate(pool.capacity):
-            lacking = [m for m in machines if rung.mode not in m.sold]
-            if lacking:
-                findings.append(_not_sold(rung.mode, lacking, (*path, "capacity", index)))
+            if any(rung.mode not in m.sold for m in machines):
+                findings.append(_not_sold(pool, index, machines, (*path, "capacity")))
     held = sum(r.nodes or 0 for r in pool.capacity if r.reservation)
     if held > pool.nodes.high:
         findings.append(
@@ -169,26 +173,35 @@ def check_ladder(
                 " the rest is paid and never used",
                 given=str(pool.nodes),
                 allowed=f"at least {held} nodes at most",
-                fix=Fix(
-                    says=f"write {pool.nodes.low}..{held}",
-                    at=(*path, "nodes"),
-                    value=f"{pool.nodes.low}..{held}",
-                ),
+                fix=_hold(pool, held, (*path, "nodes")),
             )
         )
     return findings
 
 
-def _not_sold(mode: Capacity, machines: list[Machine], path: Path) -> Finding:
-    sold = set.intersection(*(set(m.sold) for m in machines))
+def _hold(pool: Pool, held: int, path: Path) -> Fix | None:
+    """Nodes enough for the reservations; a pool of one size keeps one size."""
+    if held > MAX_NODES:
+        return None
+    nodes = Range(held if pool.nodes.low == pool.nodes.high else pool.nodes.low, held)
+    return Fix(says=f"write {nodes}", at=path, value=str(nodes))
+
+
+def _not_sold(pool: Pool, index: int, machines: tuple[Machine, ...], path: Path) -> Finding:
+    """Blames the rung, or the whole ladder where the stack file leaves it to the default."""
+    mode, written = pool.capacity[index].mode, "capacity" in pool.model_fields_set
+    lacking = next(m for m in machines if mode not in m.sold)
+    sold = frozenset.intersection(*(m.sold for m in machines))
     names = [c.value for c in Capacity if c in sold]
     plain = next((n for n in names if n not in {"reserved", "block"}), None)
-    return Finding(
-        id="capacity.not_sold",
-        severity=Severity.REFUSE,
-        path=path,
-        problem=f"{machines[0].name} is not sold as {mode.value}",
-        given=mode.value,
+    here = (*path, index) if written else path
+    return refuse(
+        "capacity.not_sold",
+        here,
+        f"{lacking.name} is not sold as {mode.value} ({lacking.source.title.partition(' as ')[0]})",
+        given=mode.value if written else f"{mode.value}, by default",
         allowed=", ".join(names),
-        fix=Fix(says=f"write {plain}", at=path, value=plain) if plain else None,
+        fix=Fix(says=f"write {plain}", at=here, value=plain if written else [plain])
+        if plain
+        else None,
     )

@@ -42,6 +42,10 @@ LOCAL_QUEUE = "default"
 """Kueue gives jobs without a queue label to the namespace's LocalQueue of this name."""
 
 
+SHARED_UNIT = "shared"
+"""What a stack file calls a share of a whole GPU: `dev/shared`."""
+
+
 def shared(resource: str) -> str:
     """What the device plugin advertises for a time-sliced or MPS-shared resource (renameByDefault)."""
     return f"{resource}.shared"

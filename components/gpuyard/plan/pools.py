@@ -15,6 +15,7 @@ from gpuyard.plan.names import (
 )
 from gpuyard.plan.records import PoolPlan, Taint
 from gpuyard.plan.refusals import refuse
+from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing import SharedGpus, share_gpus
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Rung, Scaling
@@ -27,13 +28,14 @@ def plan_pools(spec: PlatformSpec) -> tuple[Pools, list[Finding]]:
     """Every pool, or every reason why not."""
     pools: Pools = {}
     findings: list[Finding] = []
-    stable: dict[str, int] = {}
+    taken = {SYSTEM_POOL}
     for index, pool in enumerate(spec.pools):
         path: Path = ("pools", index)
-        if pool.name in pools or pool.stable_name in stable or pool.stable_name == SYSTEM_POOL:
+        if pool.name in {*pools, SYSTEM_POOL} or pool.stable_name in taken:
             findings.append(_name_taken(pool, spec, path))
+            pools.setdefault(pool.name, None)
             continue
-        stable[pool.stable_name] = index
+        taken.add(pool.stable_name)
         plan, problems = _plan_pool(spec, pool, path)
         pools[pool.name] = plan
         findings += problems
@@ -41,24 +43,21 @@ def plan_pools(spec: PlatformSpec) -> tuple[Pools, list[Finding]]:
 
 
 def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Finding:
-    taken = {p.name for p in spec.pools} | {p.stable_name for p in spec.pools} | {SYSTEM_POOL}
-    free = next(
-        f"{pool.name}-{n}" for n in range(2, len(spec.pools) + 3) if f"{pool.name}-{n}" not in taken
-    )
+    ours = {pool.name, pool.stable_name}
+    others = [p for p in spec.pools if p is not pool]
+    taken = {p.name for p in others} | {p.stable_name for p in others} | {SYSTEM_POOL}
     reason = (
         "the system nodes have it"
-        if pool.stable_name == SYSTEM_POOL
+        if SYSTEM_POOL in ours
         else "another pool has it, now or formerly"
     )
     return refuse(
         "pool.duplicate",
         (*path, "name"),
         f"the name is taken: {reason}",
-        given=pool.name
-        if pool.stable_name == pool.name
-        else f"{pool.name}, formerly {pool.stable_name}",
+        given=" formerly ".join(dict.fromkeys([pool.name, pool.stable_name])),
         allowed="a name of its own for each pool",
-        fix=Fix(says=f"write {free}", at=(*path, "name"), value=free),
+        fix=rename_fix(pool.name, pool.stable_name, taken, path),
     )
 
 

@@ -20,7 +20,12 @@ from gpuyard.plan.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
 
 MAX_FLAVORS = 64
-"""Flavors in one resource group (Kueue v1beta2 CRD)."""
+MAX_RESOURCES = 64
+"""Flavors, and resources, in one resource group (Kueue v1beta2 CRD)."""
+MAX_GROUPS = 16
+"""Resource groups in one queue or cohort (the same)."""
+MAX_FLAVORS_IN_ALL = 256
+"""Flavors of all groups of a queue together (Kueue v0.19 ClusterQueue webhook)."""
 
 
 def plan_flavor(pool: PoolPlan) -> FlavorPlan:
@@ -57,9 +62,11 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], spare: Amounts) -> 
     """The cohort tree with what no team is guaranteed, and a flavor for every pool."""
     left = {key: amount for key, amount in spare.items() if amount > 0}
     with_spare = [p for p in pools if any(name == p.name for name, _ in left)]
-    chunks = [with_spare[i : i + MAX_FLAVORS] for i in range(0, len(with_spare), MAX_FLAVORS)] or [
-        []
-    ]
+    chunks: list[list[PoolPlan]] = [[]]
+    for pool in with_spare:
+        if _too_big(resource_groups([*chunks[-1], pool])):
+            chunks.append([])
+        chunks[-1].append(pool)
     cohorts = tuple(
         CohortPlan(
             name=spec.name if index == 0 else f"{spec.name}-unassigned-{index}",
@@ -88,17 +95,31 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], spare: Amounts) -> 
     )
 
 
+def _too_big(groups: tuple[ResourceGroup, ...]) -> str:
+    """Which of Kueue's limits the groups of one queue or cohort exceed, "" when none."""
+    for group in groups:
+        if len(group.flavors) > MAX_FLAVORS:
+            return f"{len(group.flavors)} pools for {group.resources[0]}; a queue tries at most {MAX_FLAVORS}"
+        if len(group.resources) > MAX_RESOURCES:
+            return f"{len(group.resources)} resources counted together, at most {MAX_RESOURCES}"
+    if len(groups) > MAX_GROUPS:
+        return f"{len(groups)} kinds of GPU resources; a queue counts at most {MAX_GROUPS}"
+    flavors = sum(len(group.flavors) for group in groups)
+    if flavors > MAX_FLAVORS_IN_ALL:
+        return f"{flavors} pools in all; a queue has at most {MAX_FLAVORS_IN_ALL}"
+    return ""
+
+
 def check_flavors(groups: tuple[ResourceGroup, ...], team: str, index: int) -> list[Finding]:
-    """Kueue refuses a queue with more than 64 flavors in a group: say so before it does."""
+    """Kueue refuses a queue beyond its limits: say so before it does."""
+    if not (why := _too_big(groups)):
+        return []
     return [
         refuse(
             "queue.flavors",
             ("teams", index, "guarantee"),
-            f"team {team} uses {len(group.flavors)} pools that advertise {', '.join(group.resources)};"
-            f" a Kueue queue tries at most {MAX_FLAVORS} for one resource",
-            given=f"{len(group.flavors)} pools",
-            allowed=f"at most {MAX_FLAVORS}",
+            f"the Kueue queue of team {team} would be too big: {why}",
+            given=f"{sum(len(group.flavors) for group in groups)} pools",
+            allowed="fewer pools for one team; pools that are alike can be one pool",
         )
-        for group in groups
-        if len(group.flavors) > MAX_FLAVORS
     ]

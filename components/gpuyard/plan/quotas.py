@@ -5,7 +5,7 @@ quotas of resources, and are proved against what the pools hold when every node 
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil
 
@@ -16,10 +16,13 @@ from gpuyard.plan.refusals import note, refuse
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import nearest
 from gpuyard.spec.teams import Team
+from gpuyard.spec.values import MAX_NODES
 
 Key = tuple[str, str]
 """A pool and a resource."""
 Amounts = dict[Key, int]
+Granted = Mapping[int, Amounts]
+"""By team index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,46 +32,70 @@ class Claim:
     team: int
     path: Path
     pool: PoolPlan
-    amounts: Mapping[str, int]
-    """Amount by resource; a bare key on a cut pool claims each of the slices of a GPU."""
+    count: int
+    """As the stack file counts: GPUs, slices or shares."""
     per_unit: Mapping[str, int]
-    """Resource amounts of one unit as the stack file counts it."""
+    """Resources of one of them; a bare key on a cut pool claims each of the slices of a GPU."""
 
 
 def plan_quotas(
     spec: PlatformSpec, pools: Pools
 ) -> tuple[dict[int, tuple[Quota, ...]], Amounts, list[Finding]]:
     """Quotas by team index, what remains unassigned, and every finding about them."""
-    findings: list[Finding] = []
+    claims, findings = _claims(spec, pools)
+    nominal, problems = _grant(
+        claims["guarantee"], lambda claim, r: capacity(claim.pool, r), _too_much, per_team=False
+    )
+    findings += problems
+    lend, problems = _grant(
+        claims["lend"], lambda claim, r: nominal[claim.team].get((claim.pool.name, r), 0), _no_more
+    )
+    findings += problems
+    spare = {
+        (pool.name, offer.resource): capacity(pool, offer.resource)
+        - sum(n.get((pool.name, offer.resource), 0) for n in nominal.values())
+        for pool in pools.values()
+        if pool is not None
+        for offer in pool.advertised
+    }
+
+    def within_reach(claim: Claim, resource: str) -> int:
+        key = (claim.pool.name, resource)
+        return spare[key] + sum(
+            (nominal if other.lend is None else lend)[i].get(key, 0)
+            for i, other in enumerate(spec.teams)
+            if i != claim.team
+        )
+
+    borrow, problems = _grant(claims["borrow"], within_reach, _out_of_reach)
+    findings += problems
+    findings += _start_notes(nominal, pools, spec)
+    quotas = {
+        i: _quotas(team, pools, nominal[i], borrow[i], lend[i]) for i, team in enumerate(spec.teams)
+    }
+    return quotas, spare, findings
+
+
+def _claims(spec: PlatformSpec, pools: Pools) -> tuple[dict[str, list[Claim]], list[Finding]]:
     claims: dict[str, list[Claim]] = {"guarantee": [], "borrow": [], "lend": []}
+    findings: list[Finding] = []
     for index, team in enumerate(spec.teams):
         for kind, shares in (
             ("guarantee", team.guarantee),
             ("borrow", team.borrow),
             ("lend", team.lend or {}),
         ):
-            for text, amount in shares.items():
-                claim, problem = _claim(text, amount, pools, index, ("teams", index, kind, text))
+            for text, count in shares.items():
+                claim, problem = _claim(text, count, pools, index, ("teams", index, kind, text))
                 if problem:
                     findings.append(problem)
                 elif claim:
                     claims[kind].append(claim)
-    findings += _over_capacity(claims["guarantee"])
-    nominal = {i: _sum(claims["guarantee"], i) for i in range(len(spec.teams))}
-    lend = {i: _sum(claims["lend"], i) for i in range(len(spec.teams))}
-    findings += _lend_too_much(claims["lend"], nominal)
-    spare = _spare(pools, nominal)
-    findings += _borrow_too_much(claims["borrow"], nominal, lend, spec.teams, spare)
-    findings += _start_notes(claims["guarantee"], pools, spec)
-    quotas = {
-        i: _quotas(team, nominal[i], _sum(claims["borrow"], i), lend[i])
-        for i, team in enumerate(spec.teams)
-    }
-    return quotas, spare, findings
+    return claims, findings
 
 
 def _claim(
-    text: str, amount: int, pools: Pools, team: int, path: Path
+    text: str, count: int, pools: Pools, team: int, path: Path
 ) -> tuple[Claim | None, Finding | None]:
     name, _, unit = text.partition("/")
     if name not in pools:
@@ -79,18 +106,18 @@ def _claim(
     per_unit = _per_unit(pool, unit)
     if per_unit is None:
         return None, _unknown_unit(text, unit, pool, path)
-    return Claim(team, path, pool, {r: n * amount for r, n in per_unit.items()}, per_unit), None
+    return Claim(team, path, pool, count, per_unit), None
 
 
 def _per_unit(pool: PoolPlan, unit: str) -> dict[str, int] | None:
     """What one unit is in resources: one of them, or for a bare key all that one GPU gives."""
-    if unit or pool.sharing == "none":
-        found = pool.unit(unit)
-        return None if found is None else {found.resource: 1}
+    if (found := pool.unit(unit)) is not None:
+        return {found.resource: 1}
+    if unit:
+        return None
     if pool.sharing in {"time-slicing", "mps"}:
         return {pool.advertised[0].resource: pool.replicas}
-    alike = len({tuple(x.counts.items()) for x in pool.layouts}) == 1
-    if not alike or pool.unit("") is not None:
+    if len({tuple(x.counts.items()) for x in pool.layouts}) > 1:
         return None  # GPUs of one node differ: "one GPU" has no single meaning
     return {a.resource: a.per_node // pool.gpus_per_node for a in pool.advertised}
 
@@ -126,151 +153,104 @@ def _unknown_unit(text: str, unit: str, pool: PoolPlan, path: Path) -> Finding:
     )
 
 
-def _sum(claims: list[Claim], team: int) -> Amounts:
-    total: Amounts = defaultdict(int)
-    for claim in claims:
-        if claim.team == team:
-            for resource, amount in claim.amounts.items():
-                total[claim.pool.name, resource] += amount
-    return dict(total)
-
-
 def capacity(pool: PoolPlan, resource: str) -> int:
     """How many of a resource the pool holds when every node runs."""
-    return sum(a.per_node for a in pool.advertised if a.resource == resource) * pool.nodes.high
+    return _per_node(pool, resource) * pool.nodes.high
 
 
-def _over_capacity(claims: list[Claim]) -> list[Finding]:
-    """Refuse the claim that takes a pool over its maximum, once per pool and resource."""
+def _per_node(pool: PoolPlan, resource: str) -> int:
+    return next(a.per_node for a in pool.advertised if a.resource == resource)
+
+
+def _grant(
+    claims: list[Claim],
+    limit: Callable[[Claim, str], int],
+    refusal: Callable[[Claim, str, int, int, int], Finding],
+    *,
+    per_team: bool = True,
+) -> tuple[Granted, list[Finding]]:
+    """Give the claims one after another, within a limit for each team or for all together.
+
+    A claim that exceeds it is refused, and counted as its fix would leave it: nobody is blamed for it twice.
+    """
+    granted: dict[int, Amounts] = defaultdict(lambda: defaultdict(int))
+    used: dict[tuple[int | None, str, str], int] = defaultdict(int)
     findings: list[Finding] = []
-    used: Amounts = defaultdict(int)
-    blamed: set[Path] = set()
     for claim in claims:
-        for resource, amount in claim.amounts.items():
-            before = used[claim.pool.name, resource]
-            limit = capacity(claim.pool, resource)
-            used[claim.pool.name, resource] += amount
-            if before + amount <= limit or claim.path in blamed:
-                continue
-            blamed.add(claim.path)
-            used[claim.pool.name, resource] = limit  # the fix leaves the pool full, no more
-            findings.append(_too_much(claim, resource, before, limit))
-    return findings
+        owner = claim.team if per_team else None
+        limits = {r: limit(claim, r) for r in claim.per_unit}
+        taken = {r: used[owner, claim.pool.name, r] for r in claim.per_unit}
+        room = {r: (limits[r] - taken[r]) // n for r, n in claim.per_unit.items()}
+        tightest = min(room, key=lambda r: room[r])
+        fits = room[tightest]
+        if claim.count > fits:
+            findings.append(refusal(claim, tightest, limits[tightest], taken[tightest], fits))
+        for resource, n in claim.per_unit.items():
+            amount = n * min(claim.count, fits)
+            used[owner, claim.pool.name, resource] += amount
+            granted[claim.team][claim.pool.name, resource] += amount
+    return granted, findings
 
 
-def _too_much(claim: Claim, resource: str, before: int, limit: int) -> Finding:
-    pool, amount = claim.pool, claim.amounts[resource]
-    per_node = (
-        limit // pool.nodes.high
-        if pool.nodes.high
-        else sum(a.per_node for a in pool.advertised if a.resource == resource)
-    )
-    fits = max(0, limit - before) // claim.per_unit[resource]
-    need = ceil((before + amount) / per_node)
-    others = f", other teams have {before} of them" if before else ""
+def _too_much(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
+    pool, amount = claim.pool, claim.count * claim.per_unit[resource]
+    per_node = _per_node(pool, resource)
+    need = ceil((taken + amount) / per_node)
+    others = f", other guarantees take {taken} of them" if taken else ""
+    more = f", or let {pool.name} have {need} nodes" if need <= MAX_NODES else ""
     return refuse(
         "quota.over_capacity",
         claim.path,
         f"{pool.name} holds {limit} {resource} with all {pool.nodes.high} nodes ({per_node} a node){others}",
         given=f"{amount} {resource}",
-        allowed=f"{max(0, limit - before)} {resource}",
-        fix=Fix(
-            says=f"guarantee {fits}, or let {pool.name} have {need} nodes",
-            at=claim.path,
-            value=fits,
-        ),
+        allowed=f"{limit - taken} {resource}",
+        fix=Fix(says=f"guarantee {fits}{more}", at=claim.path, value=fits),
     )
 
 
-def _lend_too_much(claims: list[Claim], nominal: Mapping[int, Amounts]) -> list[Finding]:
-    findings = []
-    for claim in claims:
-        for resource, amount in claim.amounts.items():
-            has = nominal[claim.team].get((claim.pool.name, resource), 0)
-            if amount > has:
-                most = has // claim.per_unit[resource]
-                findings.append(
-                    refuse(
-                        "lend.over_guarantee",
-                        claim.path,
-                        f"the team is guaranteed {has} {resource} of {claim.pool.name}; it cannot lend more",
-                        given=f"{amount} {resource}",
-                        allowed=f"0 to {has}",
-                        fix=Fix(says=f"lend {most}", at=claim.path, value=most),
-                    )
-                )
-                break
-    return findings
+def _no_more(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
+    before = f" and lends {taken} of them already" if taken else ""
+    return refuse(
+        "lend.over_guarantee",
+        claim.path,
+        f"the team is guaranteed {limit} {resource} of {claim.pool.name}{before}; it cannot lend more",
+        given=f"{claim.count * claim.per_unit[resource]} {resource}",
+        allowed=f"0 to {limit - taken}",
+        fix=Fix(says=f"lend {fits}", at=claim.path, value=fits),
+    )
 
 
-def _spare(pools: Pools, nominal: Mapping[int, Amounts]) -> Amounts:
-    """What no team is guaranteed; it belongs to the cohort, so that it can be borrowed."""
-    spare: Amounts = {}
-    for pool in pools.values():
-        for offer in pool.advertised if pool else ():
-            key = (pool.name, offer.resource) if pool else ("", "")
-            spare[key] = offer.per_node * (pool.nodes.high if pool else 0) - sum(
-                n.get(key, 0) for n in nominal.values()
-            )
-    return spare
+def _out_of_reach(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
+    """A borrowing limit that could never be reached, even with everybody else idle."""
+    before = f", and the team borrows {taken} of them already" if taken else ""
+    return refuse(
+        "borrow.never",
+        claim.path,
+        f"of {claim.pool.name} other teams lend and nobody has {limit} {resource} at most{before}",
+        given=f"{claim.count * claim.per_unit[resource]} {resource}",
+        allowed=f"0 to {limit - taken}",
+        fix=Fix(says=f"borrow {fits}", at=claim.path, value=fits),
+    )
 
 
-def _borrow_too_much(
-    claims: list[Claim],
-    nominal: Mapping[int, Amounts],
-    lend: Mapping[int, Amounts],
-    teams: tuple[Team, ...],
-    spare: Amounts,
-) -> list[Finding]:
-    """Refuse a borrowing limit that could never be reached, even with everybody else idle."""
-    findings: list[Finding] = []
-    for claim in claims:
-        for resource, amount in claim.amounts.items():
-            key = (claim.pool.name, resource)
-            others = sum(
-                lend[i].get(key, 0) if teams[i].lend is not None else nominal[i].get(key, 0)
-                for i in nominal
-                if i != claim.team
-            )
-            free = max(0, spare.get(key, 0))
-            if amount > others + free:
-                most = (others + free) // claim.per_unit[resource]
-                findings.append(
-                    refuse(
-                        "borrow.never",
-                        claim.path,
-                        f"of {claim.pool.name} other teams lend {others} {resource} at most,"
-                        f" and {free} are nobody's",
-                        given=f"{amount} {resource}",
-                        allowed=f"0 to {others + free}",
-                        fix=Fix(says=f"borrow {most}", at=claim.path, value=most),
-                    )
-                )
-                break
-    return findings
-
-
-def _start_notes(claims: list[Claim], pools: Pools, spec: PlatformSpec) -> list[Finding]:
+def _start_notes(nominal: Granted, pools: Pools, spec: PlatformSpec) -> list[Finding]:
     """Guarantees beyond the nodes that run from the beginning: say how many must start first."""
     findings: list[Finding] = []
-    for index, pool_spec in enumerate(spec.pools):
-        pool = pools.get(pool_spec.name)
-        if pool is None or pool_spec is not next(p for p in spec.pools if p.name == pool_spec.name):
+    names = [pool.name for pool in spec.pools]
+    for pool in pools.values():
+        if pool is None:
             continue
-        wanted: Amounts = defaultdict(int)
-        for claim in claims:
-            if claim.pool is pool:
-                for resource, amount in claim.amounts.items():
-                    wanted[pool.name, resource] += amount
         need = max(
-            (ceil(wanted[pool.name, a.resource] / a.per_node) for a in pool.advertised), default=0
+            ceil(sum(n.get((pool.name, a.resource), 0) for n in nominal.values()) / a.per_node)
+            for a in pool.advertised
         )
-        if pool.start_nodes < need <= pool.nodes.high:
+        if pool.start_nodes < need:
             findings.append(
                 note(
                     "quota.nodes_to_start",
-                    ("pools", index, "nodes"),
-                    f"the guarantees of {pool.name} need {need} nodes; {pool.start_nodes} run from the beginning,"
+                    ("pools", names.index(pool.name), "nodes"),
+                    f"the guarantees of {pool.name} need {need} nodes;"
+                    f" {pool.start_nodes} run from the beginning,"
                     f" {need - pool.start_nodes} start when jobs ask for them",
                     given=str(pool.nodes),
                 )
@@ -278,15 +258,19 @@ def _start_notes(claims: list[Claim], pools: Pools, spec: PlatformSpec) -> list[
     return findings
 
 
-def _quotas(team: Team, nominal: Amounts, borrow: Amounts, lend: Amounts) -> tuple[Quota, ...]:
-    keys = dict.fromkeys([*nominal, *borrow])
+def _quotas(
+    team: Team, pools: Pools, nominal: Amounts, borrow: Amounts, lend: Amounts
+) -> tuple[Quota, ...]:
+    """In the order of the pools and of what their nodes advertise, whatever the order of the keys."""
+    keys = ((p.name, a.resource) for p in pools.values() if p for a in p.advertised)
     return tuple(
         Quota(
-            pool=pool,
-            resource=resource,
-            nominal=nominal.get((pool, resource), 0),
-            borrow=borrow.get((pool, resource), 0),
-            lend=None if team.lend is None else lend.get((pool, resource), 0),
+            pool=key[0],
+            resource=key[1],
+            nominal=nominal.get(key, 0),
+            borrow=borrow.get(key, 0),
+            lend=None if team.lend is None else lend.get(key, 0),
         )
-        for pool, resource in keys
+        for key in keys
+        if key in nominal or key in borrow
     )

@@ -2,9 +2,11 @@
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.names import SHARED_UNIT
 from gpuyard.plan.pools import Pools
 from gpuyard.plan.records import Advertised, PoolPlan, ShapePlan
 from gpuyard.plan.refusals import refuse
+from gpuyard.plan.renames import rename_fix
 from gpuyard.spec.platform import PerPod, PlatformSpec, Shape
 from gpuyard.spec.problems import nearest
 
@@ -17,8 +19,16 @@ def plan_shapes(spec: PlatformSpec, pools: Pools) -> tuple[list[ShapePlan], list
     for index, shape in enumerate(spec.shapes):
         path: Path = ("shapes", index)
         if shape.name in names:
+            taken = [s.name for s in spec.shapes]
             findings.append(
-                refuse("shape.duplicate", (*path, "name"), "the name is taken", given=shape.name)
+                refuse(
+                    "shape.duplicate",
+                    (*path, "name"),
+                    "another shape has the name",
+                    given=shape.name,
+                    allowed="a name of its own for each shape",
+                    fix=rename_fix(shape.name, shape.name, taken, path),
+                )
             )
         names.add(shape.name)
         plan, problem = _plan_shape(shape, pools, path)
@@ -93,8 +103,10 @@ def _offer(shape: Shape, pool: PoolPlan) -> tuple[Advertised | None, str]:
 
 
 def _fraction(pod: PerPod, pool: PoolPlan) -> tuple[Advertised | None, str]:
-    unit = pod.slice or "shared"
+    unit = pod.slice or SHARED_UNIT
     offer = pool.unit(unit)
+    if pod.slice == SHARED_UNIT:
+        return None, f"`{SHARED_UNIT}` is no slice, write shares: 1"
     if offer is None:
         has = ", ".join(a.unit or "whole GPUs" for a in pool.advertised)
         return None, f"no {unit} (it has {has})"
@@ -114,35 +126,53 @@ def _size(machine: Machine) -> str:
 
 
 def _nearest_shape(shape: Shape, pools: list[PoolPlan], path: Path) -> Fix | None:
-    """The nearest change: fewer nodes or GPUs, the pool that has the slice, or a slice that exists."""
-    if shape.pool is not None:
-        return _within(shape, pools[0], path)
-    if shape.per_pod and (shape.per_pod.shares or 0) > 1:
-        return Fix(says="shares: 1", at=(*path, "per_pod", "shares"), value=1)
-    if shape.per_pod and shape.per_pod.slice:
-        units = [a.unit for p in pools for a in p.advertised if a.unit]
-        near = nearest(shape.per_pod.slice, units)
-        return (
-            Fix(says=f"ask for {near}", at=(*path, "per_pod", "slice"), value=near)
-            if near
-            else None
-        )
-    whole = [p for p in pools if p.unit("") is not None and p.nodes.high]
-    return (
-        _within(shape, max(whole, key=lambda p: p.gpus_per_node * p.nodes.high), path)
-        if whole
-        else None
-    )
-
-
-def _within(shape: Shape, pool: PoolPlan, path: Path) -> Fix | None:
-    if shape.nodes > pool.nodes.high > 0:
-        return Fix(says=f"nodes: {pool.nodes.high}", at=(*path, "nodes"), value=pool.nodes.high)
-    whole = pool.unit("")
-    if shape.gpus_per_node and whole and shape.gpus_per_node > whole.per_node:
-        return Fix(
-            says=f"gpus_per_node: {whole.per_node}",
-            at=(*path, "gpus_per_node"),
-            value=whole.per_node,
-        )
+    """The smallest change after which a pool can start it: one word of it, else two."""
+    changes = [c for pool in pools for c in _changes(shape, pool)]
+    for change in sorted(changes, key=len):
+        if any(_offer(_changed(shape, change), pool)[0] for pool in pools):
+            return _as_fix(shape, change, path)
     return None
+
+
+_Change = dict[tuple[str, ...], int | str]
+"""New values by where they stand in the shape."""
+
+
+def _changes(shape: Shape, pool: PoolPlan) -> list[_Change]:
+    """What would have to change to start in this pool, and only that."""
+    change: _Change = {}
+    if shape.nodes > pool.nodes.high > 0:
+        change["nodes",] = pool.nodes.high
+    whole, pod = pool.unit(""), shape.per_pod
+    if shape.gpus_per_node and whole and shape.gpus_per_node > whole.per_node:
+        change["gpus_per_node",] = whole.per_node
+    if pod and pod.shares and pod.shares > 1:
+        change["per_pod", "shares"] = 1
+    if pod and pod.slice and pool.unit(pod.slice) is None:
+        near = nearest(
+            pod.slice, [a.unit for a in pool.advertised if a.unit not in {"", SHARED_UNIT}]
+        )
+        if near is not None:
+            change["per_pod", "slice"] = near
+    if pod and pod.cpu > pool.machine.vcpus:
+        change["per_pod", "cpu"] = pool.machine.vcpus
+    if pod and pod.memory_gib > pool.machine.memory_gib:
+        change["per_pod", "memory_gib"] = pool.machine.memory_gib
+    return [change] if change else []
+
+
+def _changed(shape: Shape, change: _Change) -> Shape:
+    pod = {where[1]: value for where, value in change.items() if len(where) > 1}
+    top: dict[str, object] = {where[0]: value for where, value in change.items() if len(where) == 1}
+    if shape.per_pod and pod:
+        top["per_pod"] = shape.per_pod.model_copy(update=pod)
+    return shape.model_copy(update=top)
+
+
+def _as_fix(shape: Shape, change: _Change, path: Path) -> Fix:
+    says = ", ".join(f"{where[-1]}: {value}" for where, value in change.items())
+    if len(change) == 1:
+        where, value = next(iter(change.items()))
+        return Fix(says=f"write {says}", at=(*path, *where), value=value)
+    whole = _changed(shape, change).model_dump(mode="json", exclude_none=True)
+    return Fix(says=f"write {says}", at=path, value=whole)

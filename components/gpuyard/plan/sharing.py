@@ -8,7 +8,7 @@ from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.mig import nearest_layout, place, why_not
-from gpuyard.plan.names import GPU, GPU_SHARED, shared
+from gpuyard.plan.names import GPU, GPU_SHARED, SHARED_UNIT, shared
 from gpuyard.plan.records import Advertised, GpuLayout
 from gpuyard.plan.refusals import refuse
 from gpuyard.spec.sharing import MigGroup, Sharing
@@ -35,14 +35,32 @@ def share_gpus(
     if machine.gpu_fraction != 1 and sharing != Sharing():
         return None, [_fraction(machine, path)]
     if sharing.mig:
-        return _cut(sharing, machine, path)
+        return _share_slices(sharing, machine, path)
     if sharing.mps and (too_many := _mps_limit(sharing.mps, machine, path)):
         return None, [too_many]
+    return _share_whole(sharing, machine), []
+
+
+def _share_whole(sharing: Sharing, machine: Machine) -> SharedGpus:
     if replicas := sharing.time_slicing or sharing.mps:
         method = "time-slicing" if sharing.time_slicing else "mps"
-        share = Advertised(GPU_SHARED, machine.gpus * replicas, "shared", Fraction(1, replicas))
-        return SharedGpus(method, (), (share,), replicas), []
-    return SharedGpus("none", (), (Advertised(GPU, machine.gpus, "", machine.gpu_fraction),), 1), []
+        share = Advertised(GPU_SHARED, machine.gpus * replicas, SHARED_UNIT, Fraction(1, replicas))
+        return SharedGpus(method, (), (share,), replicas)
+    return SharedGpus("none", (), (Advertised(GPU, machine.gpus, "", machine.gpu_fraction),), 1)
+
+
+def _share_slices(
+    sharing: Sharing, machine: Machine, path: Path
+) -> tuple[SharedGpus | None, list[Finding]]:
+    product = machine.gpu.mig if machine.gpu else None
+    if product is None:
+        return None, [_not_cuttable(machine, path)]
+    layouts, findings = _layouts(sharing, machine, product, (*path, "mig"))
+    if findings:
+        return None, findings
+    if not layouts:  # `mig: {}`, or every group leaves its GPUs whole
+        return _share_whole(sharing, machine), []
+    return _cut(layouts, machine, product, sharing.time_slicing), []
 
 
 def _fraction(machine: Machine, path: Path) -> Finding:
@@ -69,66 +87,68 @@ def _mps_limit(replicas: int, machine: Machine, path: Path) -> Finding | None:
     )
 
 
-def _cut(sharing: Sharing, machine: Machine, path: Path) -> tuple[SharedGpus | None, list[Finding]]:
-    where = (*path, "mig")
-    product = machine.gpu.mig if machine.gpu else None
-    if product is None:
-        return None, [_not_cuttable(machine, where, path)]
+def _layouts(
+    sharing: Sharing, machine: Machine, product: MigProduct, path: Path
+) -> tuple[list[GpuLayout], list[Finding]]:
+    """The layouts that cut something, by GPU; groups without slices leave their GPUs whole."""
     one = len(sharing.mig) == 1 and sharing.mig[0].gpus is None
     findings: list[Finding] = []
     layouts: list[GpuLayout] = []
     taken: set[int] = set()
     for index, group in enumerate(sharing.mig):
-        here = where if one else (*where, index)
-        layout, problem = _group(group, product, machine, here, taken)
-        if problem:
+        gpus = group.gpus if group.gpus is not None else tuple(range(machine.gpus))
+        here = path if one else (*path, index)
+        if problem := _wrong_gpus(group, gpus, machine, here, taken):
             findings.append(problem)
-        elif layout:
-            taken |= set(layout.gpus)
-            layouts.append(layout)
-    if findings:
-        return None, findings
-    whole = tuple(i for i in range(machine.gpus) if i not in taken)
-    advertised = _advertised(tuple(layouts), whole, product, sharing.time_slicing)
-    method = "mig+time-slicing" if sharing.time_slicing else "mig"
-    ordered = tuple(sorted(layouts, key=lambda x: x.gpus))
-    return SharedGpus(method, ordered, advertised, sharing.time_slicing or 1), []
+            continue
+        taken |= set(gpus)
+        if not group.slices:
+            continue
+        placement = place(product, group.slices)
+        if placement is None:
+            findings.append(_impossible(group, product, here))
+            continue
+        names = [p.name for p in product.profiles if p.name in group.slices]
+        layouts.append(GpuLayout(gpus, {n: group.slices[n] for n in names}, placement))
+    return sorted(layouts, key=lambda x: x.gpus), findings
 
 
-def _not_cuttable(machine: Machine, where: Path, sharing: Path) -> Finding:
+def _cut(
+    layouts: list[GpuLayout], machine: Machine, product: MigProduct, replicas: int
+) -> SharedGpus:
+    taken = {i for layout in layouts for i in layout.gpus}
+    advertised = _advertised(layouts, machine.gpus - len(taken), product, replicas)
+    method = "mig+time-slicing" if replicas else "mig"
+    return SharedGpus(method, tuple(layouts), advertised, replicas or 1)
+
+
+def _not_cuttable(machine: Machine, path: Path) -> Finding:
     name = machine.gpu.name if machine.gpu else machine.name
     return refuse(
         "mig.not_possible",
-        where,
+        (*path, "mig"),
         f"{name} cannot be cut into MIG slices, or nobody has published how",
         given=machine.name,
         allowed="MIG on " + ", ".join(MIG_PRODUCTS),
-        fix=Fix(says="share it by time_slicing: 4 instead", at=sharing, value={"time_slicing": 4}),
+        fix=Fix(says="share it by time_slicing: 4 instead", at=path, value={"time_slicing": 4}),
     )
 
 
-def _group(
-    group: MigGroup, product: MigProduct, machine: Machine, path: Path, taken: set[int]
-) -> tuple[GpuLayout | None, Finding | None]:
-    gpus = group.gpus if group.gpus is not None else tuple(range(machine.gpus))
+def _wrong_gpus(
+    group: MigGroup, gpus: tuple[int, ...], machine: Machine, path: Path, taken: set[int]
+) -> Finding | None:
     absent = [i for i in gpus if i >= machine.gpus]
     twice = [i for i in gpus if i in taken]
-    if absent or twice:
-        problem = "no such GPU in one node" if absent else "this GPU has a layout already"
-        return None, refuse(
-            "mig.gpus",
-            (*path, "gpus") if group.gpus is not None else path,
-            f"{problem}: {', '.join(str(i) for i in absent or twice)}",
-            given=show_gpu_indexes(gpus),
-            allowed=f"0-{machine.gpus - 1}, each GPU in one layout",
-        )
-    if not group.slices:
-        return None, None
-    placement = place(product, group.slices)
-    if placement is None:
-        return None, _impossible(group, product, path)
-    counts = {p.name: group.slices[p.name] for p in product.profiles if p.name in group.slices}
-    return GpuLayout(gpus, counts, placement), None
+    if not absent and not twice:
+        return None
+    problem = "no such GPU in one node" if absent else "this GPU has a layout already"
+    return refuse(
+        "mig.gpus",
+        (*path, "gpus") if group.gpus is not None else path,
+        f"{problem}: {', '.join(str(i) for i in absent or twice)}",
+        given=show_gpu_indexes(gpus),
+        allowed=f"0-{machine.gpus - 1}, each GPU in one layout",
+    )
 
 
 def _impossible(group: MigGroup, product: MigProduct, path: Path) -> Finding:
@@ -155,7 +175,7 @@ def show_layout(counts: Mapping[str, int]) -> str:
 
 
 def _advertised(
-    layouts: tuple[GpuLayout, ...], whole: tuple[int, ...], product: MigProduct, replicas: int
+    layouts: list[GpuLayout], whole: int, product: MigProduct, replicas: int
 ) -> tuple[Advertised, ...]:
     """Slices by profile in catalogue order, then GPUs that were left whole."""
     found: list[Advertised] = []
@@ -170,7 +190,7 @@ def _advertised(
         times = replicas or 1
         found.append(Advertised(resource, count * times, unit, share / times))
     if whole:
-        found.append(Advertised(GPU, len(whole), "", Fraction(1)))
+        found.append(Advertised(GPU, whole, "", Fraction(1)))
     return tuple(found)
 
 

@@ -8,6 +8,7 @@ from gpuyard.plan.names import LOCAL_QUEUE
 from gpuyard.plan.queueing import check_flavors, resource_groups
 from gpuyard.plan.records import Bill, PoolPlan, Quota, TeamPlan
 from gpuyard.plan.refusals import refuse, warn
+from gpuyard.plan.renames import rename_fix
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
 
@@ -36,7 +37,7 @@ def plan_teams(
         teams.append(plan)
         findings += check_flavors(plan.resource_groups, team.name, index)
         findings += _isolated(team, index, quotas[index], pools, users)
-        if not plan.quotas:
+        if not any((*team.guarantee.values(), *team.borrow.values())):
             findings.append(
                 warn(
                     "team.nothing",
@@ -88,34 +89,32 @@ def _names(spec: PlatformSpec) -> list[Finding]:
     findings: list[Finding] = []
     seen: set[str] = set()
     for index, team in enumerate(spec.teams):
-        path: Path = ("teams", index, "name")
+        path: Path = ("teams", index)
+        others = [t for t in spec.teams if t is not team]
+        taken = {t.name for t in others} | {t.stable_name for t in others} | RESERVED_NAMESPACES
+        given = " formerly ".join(dict.fromkeys([team.name, team.stable_name]))
         if team.stable_name in RESERVED_NAMESPACES:
-            free = f"team-{team.name}"
-            fix = Fix(says=f"write {free}", at=path, value=free)
             findings.append(
                 refuse(
                     "team.reserved",
-                    path,
+                    (*path, "name"),
                     "a namespace of that name belongs to the cluster",
-                    given=team.name,
-                    fix=fix,
+                    given=given,
+                    allowed="a name of its own for each team",
+                    fix=rename_fix(
+                        team.name, team.stable_name, taken, path, wish=f"team-{team.name}"
+                    ),
                 )
             )
-        if {team.name, team.stable_name} & seen:
-            taken = {t.name for t in spec.teams} | {t.stable_name for t in spec.teams}
-            free = next(
-                f"{team.name}-{n}"
-                for n in range(2, len(spec.teams) + 3)
-                if f"{team.name}-{n}" not in taken
-            )
-            fix = Fix(says=f"write {free}", at=path, value=free)
+        elif {team.name, team.stable_name} & seen:
             findings.append(
                 refuse(
                     "team.duplicate",
-                    path,
+                    (*path, "name"),
                     "another team has the name, now or formerly",
-                    given=team.name,
-                    fix=fix,
+                    given=given,
+                    allowed="a name of its own for each team",
+                    fix=rename_fix(team.name, team.stable_name, taken, path),
                 )
             )
         seen |= {team.name, team.stable_name}

@@ -21,7 +21,9 @@ def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, 
             )
         return values[name]
 
+    groups = object_groups(plan)
+    digits = max(3, len(str(len(groups))))
     return {
-        f"{number:03d}-{group}.yaml": yaml_documents(bind(objects, known))
-        for number, (group, objects) in enumerate(object_groups(plan))
+        f"{number:0{digits}d}-{group}.yaml": yaml_documents(bind(objects, known))
+        for number, (group, objects) in enumerate(groups)
     }

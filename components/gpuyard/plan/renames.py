@@ -1,0 +1,28 @@
+"""What to call a pool or a team whose name is taken."""
+
+from collections.abc import Collection
+from itertools import count
+
+from gpuyard.findings import Fix, Path
+from gpuyard.spec.values import NAME_LENGTH
+
+
+def rename_fix(
+    name: str, stable_name: str, taken: Collection[str], path: Path, wish: str = ""
+) -> Fix:
+    """The change after which neither the name nor the name its objects keep is somebody else's.
+
+    `taken` are the names that others have or had; `wish` is tried before a numbered name.
+    """
+    free = wish if wish and wish not in taken else free_name(name, taken)
+    if name == stable_name or stable_name not in taken:
+        return Fix(says=f"write {free}", at=(*path, "name"), value=free)
+    if name not in taken:
+        return Fix(says="remove `formerly`", at=(*path, "formerly"))
+    return Fix(says=f"write {free} and remove `formerly`")
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name with the first number that makes it nobody's, no longer than names may be."""
+    numbered = (f"{name[: NAME_LENGTH - len(f'-{n}')].rstrip('-')}-{n}" for n in count(2))
+    return next(free for free in numbered if free not in taken)
