@@ -18,6 +18,8 @@ class SpecModel(BaseModel):
     @classmethod
     def _refuse_what_is_not_served(cls, value: Any, handler: Any) -> Any:
         """Report words that are not served beside every other error of the same model."""
+        if isinstance(value, str) and value in cls.not_yet:  # `sharing: dra`
+            value = {value: True}
         early = [word for word in cls.not_yet if isinstance(value, dict) and word in value]
         if not early:
             return handler(value)

@@ -1,7 +1,8 @@
 """Turns what pydantic says into findings: one path, what was given, what is allowed, what to do."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import Enum
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -34,14 +35,31 @@ def nearest(word: str, known: Iterator[str] | tuple[str, ...] | list[str]) -> st
     return by_lower[found[0]] if found else None
 
 
-def findings_of(error: ValidationError, root: type[BaseModel]) -> list[Finding]:
-    """One finding per error, in the order of the document."""
+def findings_of(error: ValidationError, root: type[BaseModel], value: object) -> list[Finding]:
+    """One finding per error, in the order of the document; paths lead through the value as it was written."""
     found = error.errors(include_url=False)
     inner = {d["loc"][: len(d["loc"]) - i] for d in found for i in range(1, len(d["loc"]) + 1)}
     # a list whose items were refused is then also "too short": that is no finding of its own
     return [
-        _finding(d, root) for d in found if not (d["type"] == "too_short" and d["loc"] in inner)
+        replace(_finding(d, root), path=_as_written(d, value))
+        for d in found
+        if not (d["type"] == "too_short" and d["loc"] in inner)
     ]
+
+
+def _as_written(details: ErrorDetails, value: object) -> Path:
+    """Where an error is in the value as a person wrote it, often shorter than what it was read as."""
+    written: list[str | int] = []
+    here: Any = value
+    for step in details["loc"]:
+        if isinstance(here, Mapping):
+            if step in here or (details["type"] == "missing" and step == details["loc"][-1]):
+                written.append(step)
+                here = here.get(step)
+        elif isinstance(here, list | tuple) and isinstance(step, int):
+            written.append(step)
+            here = here[step]
+    return tuple(written)
 
 
 def _finding(details: ErrorDetails, root: type[BaseModel]) -> Finding:

@@ -1,7 +1,7 @@
 """From the text of a stack file to a spec, or to everything that keeps it from being one."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -28,6 +28,30 @@ class Reading:
     findings: tuple[Finding, ...]
     sound_part: PlatformSpec | None = None
     document: Document | None = None
+    kept: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """For each list of the sound part, which items of the file it holds."""
+
+    def beside(self, findings: Iterable[Finding]) -> list[Finding]:
+        """What the proofs say about the sound part, at the places of the file.
+
+        A proof that misses something only because it was left out as malformed is not heard.
+        """
+        malformed = [f.path for f in self.findings]
+        placed = [self._placed(f) for f in findings]
+        return [f for f in placed if not any(p[: len(f.path)] == f.path for p in malformed)]
+
+    def _placed(self, finding: Finding) -> Finding:
+        fix = finding.fix
+        if fix is not None and fix.at is not None:
+            fix = replace(fix, at=self._place(fix.at))
+        return replace(finding, path=self._place(finding.path), fix=fix)
+
+    def _place(self, path: Path) -> Path:
+        match path:
+            case (str(name), int(index), *rest) if name in self.kept:
+                return (name, self.kept[name][index], *rest)
+            case _:
+                return path
 
     def line_of(self, path: Path) -> int | None:
         """The line of the stack file a finding's path stands in."""
@@ -44,9 +68,12 @@ def read_stack_file(data: bytes, name: str) -> Reading:
         return Reading(None, (_no_platform(root),), document=document)
     early = [*_duplicates(document), *_secrets(platform)]
     reading = read_platform(platform)
-    findings = (*early, *reading.findings)
+    secrets = [f.path for f in early if f.id == "spec.secret"]
+    other = [f for f in reading.findings if not any(f.path[: len(p)] == p for p in secrets)]
+    findings = (*early, *other)
     spec = None if refused(findings) else reading.spec
-    return Reading(spec, findings, reading.sound_part or reading.spec, document)
+    sound = reading.spec or reading.sound_part
+    return replace(reading, spec=spec, findings=findings, sound_part=sound, document=document)
 
 
 def read_platform(value: object) -> Reading:
@@ -56,8 +83,9 @@ def read_platform(value: object) -> Reading:
     try:
         return Reading(PlatformSpec.model_validate(value), ())
     except ValidationError as e:
-        findings = tuple(findings_of(e, PlatformSpec))
-        return Reading(None, findings, _sound_part(value, findings))
+        findings = tuple(findings_of(e, PlatformSpec, value))
+        sound, kept = _sound_part(value, findings)
+        return Reading(None, findings, sound, kept=kept)
 
 
 def platform_spec(value: object) -> PlatformSpec:
@@ -130,13 +158,15 @@ def _secret(path: Path) -> Finding:
 _LISTS = ("pools", "teams", "shapes")
 
 
-def _sound_part(value: object, findings: tuple[Finding, ...]) -> PlatformSpec | None:
+def _sound_part(
+    value: object, findings: tuple[Finding, ...]
+) -> tuple[PlatformSpec | None, dict[str, tuple[int, ...]]]:
     """The platform without the pools, teams and shapes that are not well-formed, if that is one.
 
     What refers to a pool left out is left out as well, so that nothing is blamed twice.
     """
     if not isinstance(value, Mapping):
-        return None
+        return None, {}
     rest: dict[str, Any] = {k: v for k, v in value.items() if isinstance(k, str)}
     bad: dict[str, set[int]] = {name: set() for name in _LISTS}
     for finding in findings:
@@ -146,27 +176,28 @@ def _sound_part(value: object, findings: tuple[Finding, ...]) -> PlatformSpec | 
             case (str(name), *_) if name not in _LISTS:
                 rest.pop(name, None)
             case _:
-                return None
+                return None, {}
     lost = _names(rest.get("pools"), bad["pools"])
     if lost is None:
-        return None
+        return None, {}
+    kept: dict[str, tuple[int, ...]] = {}
     for name in _LISTS:
-        if isinstance(items := rest.get(name), list):
-            rest[name] = [
-                v for i, v in enumerate(items) if i not in bad[name] and not _mentions(v, lost)
-            ]
+        if isinstance(items := rest.get(name), list | tuple):
+            good = (i for i in range(len(items)) if i not in bad[name])
+            kept[name] = tuple(i for i in good if not _mentions(items[i], lost))
+            rest[name] = [items[i] for i in kept[name]]
     try:
-        return PlatformSpec.model_validate(rest)
+        return PlatformSpec.model_validate(rest), kept
     except ValidationError:
-        return None
+        return None, {}
 
 
 def _names(pools: object, indexes: set[int]) -> set[str] | None:
     """The names of the pools left out; None when one of them has no readable name."""
     names: set[str] = set()
     for index in indexes:
-        pool = pools[index] if isinstance(pools, list) and index < len(pools) else None
-        name = pool.get("name") if isinstance(pool, dict) else None
+        pool = pools[index] if isinstance(pools, list | tuple) else None
+        name = pool.get("name") if isinstance(pool, Mapping) else None
         if not isinstance(name, str):
             return None
         names.add(name)

@@ -54,8 +54,6 @@ class Sharing(SpecModel):
     def _from_shorthand(cls, value: Any) -> Any:
         if value == "none":
             return {}
-        if value == "dra":
-            return {"dra": True}
         if isinstance(value, dict) and isinstance(value.get("mig"), dict):
             return value | {"mig": [value["mig"]]}
         return value

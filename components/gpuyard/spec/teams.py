@@ -43,7 +43,7 @@ class Team(SpecModel):
     """What it may take beyond its guarantee while others leave it idle. Default: nothing."""
     lend: Shares | None = None
     """What others may take of its guarantee while it is idle. Default: all of it."""
-    weight: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 1.0
+    weight: Annotated[float, Field(strict=True, gt=0, le=1000, allow_inf_nan=False)] = 1.0
     """Share of borrowed capacity relative to other teams, when they compete for it."""
     isolation: Isolation = Isolation.SHARED
     """The least that separates its pods from other teams': shared, slice or node."""

@@ -49,7 +49,7 @@ def parse_range(value: object) -> Range:
     if isinstance(value, int) and not isinstance(value, bool):
         low = high = value
     elif isinstance(value, str) and value.strip().isdecimal():
-        low = high = int(value.strip()[:10])
+        low = high = int(value.strip().lstrip("0")[:10] or "0")
     elif isinstance(value, str) and (match := _RANGE.fullmatch(value.strip())):
         low, high = int(match[1]), int(match[2])
     else:
@@ -129,22 +129,33 @@ _INDEXES = re.compile(r"(\d{1,2})(?:\s*-\s*(\d{1,2}))?")
 
 
 def parse_gpu_indexes(value: object) -> tuple[int, ...]:
-    """Read `3`, `0-3` or `[0, 2]` as GPU indexes of one node, sorted."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return (value,)
-    if isinstance(value, list | tuple) and value and all(type(v) is int and v >= 0 for v in value):
-        if len(set(value)) != len(value):
-            raise wrong("gpu_indexes", "the same GPU twice", allowed="each index once")
-        return tuple(sorted(value))
-    match = _INDEXES.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match and int(match[1]) <= int(match[2] or match[1]):
-        return tuple(range(int(match[1]), int(match[2] or match[1]) + 1))
-    raise wrong(
-        "gpu_indexes",
-        "not GPU indexes",
-        allowed="an index, a range such as 0-3, or a list such as [0, 2]",
-        fix="write 0-3",
-    )
+    """Read `3`, `0-3`, `0,2` or `[0, 2]` as GPU indexes of one node, sorted."""
+    indexes = _indexes_in(value)
+    if not indexes:
+        raise wrong(
+            "gpu_indexes",
+            "not GPU indexes",
+            allowed="an index, a range such as 0-3, or a list such as [0, 2]",
+            fix="write 0-3",
+        )
+    if len(set(indexes)) != len(indexes):
+        raise wrong("gpu_indexes", "the same GPU twice", allowed="each index once")
+    return tuple(sorted(indexes))
+
+
+def _indexes_in(value: object) -> list[int]:
+    """The indexes as they stand there; none when the value has not that form."""
+    if type(value) is int and value >= 0:
+        return [value]
+    if isinstance(value, list | tuple):
+        return list(value) if all(type(v) is int and v >= 0 for v in value) else []
+    indexes: list[int] = []
+    for part in value[:200].split(",") if isinstance(value, str) else ():
+        match = _INDEXES.fullmatch(part.strip())
+        if match is None or int(match[1]) > int(match[2] or match[1]):
+            return []
+        indexes += range(int(match[1]), int(match[2] or match[1]) + 1)
+    return indexes
 
 
 def show_gpu_indexes(indexes: tuple[int, ...]) -> str:
@@ -162,7 +173,7 @@ GpuIndexes = Annotated[
         {
             "anyOf": [
                 {"type": "integer", "minimum": 0},
-                {"type": "string", "pattern": r"^\d+(\s*-\s*\d+)?$"},
+                {"type": "string", "pattern": r"^\d+(\s*-\s*\d+)?(\s*,\s*\d+(\s*-\s*\d+)?)*$"},
                 {"type": "array", "items": {"type": "integer", "minimum": 0}},
             ]
         }
@@ -200,7 +211,7 @@ Name = Annotated[
 
 Count = Annotated[int, Field(strict=True, ge=0, le=MAX_COUNT)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=MAX_COUNT)]
-Usd = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
+Usd = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)]
 Text = Annotated[
     str, Field(strict=True, min_length=1, max_length=253, pattern=r"^[^\x00-\x1f\x7f]+$")
 ]

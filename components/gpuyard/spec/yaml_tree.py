@@ -69,13 +69,10 @@ def parse_yaml(data: bytes, name: str) -> Document:
         raise UsageError(
             f"{name}: not text (byte {e.start} is not UTF-8). Is it the right file?"
         ) from None
-    loader = _LOADER(text)
     try:
-        return _Builder(name).build(loader)
+        return _Builder(name).build(_LOADER(text))
     except yaml.YAMLError as e:
         raise UsageError(f"{name}: not YAML: {_yaml_problem(e)}") from None
-    finally:
-        loader.dispose()
 
 
 def _yaml_problem(error: yaml.YAMLError) -> str:
