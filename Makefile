@@ -4,9 +4,6 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-# The script when it is there, else one sentence about what it comes with.
-script_or = if [ -x scripts/$(1) ]; then scripts/$(1); else scripts/not-yet "make $(1)" "$(2)"; fi
-
 .PHONY: help environment up down demo shell test check bench tools golden schema
 
 help: ## list the targets

@@ -10,7 +10,19 @@ import pytest
 
 import sizes
 
-TARGETS = ["up", "test", "check", "down", "demo", "bench", "tools", "golden", "schema", "help"]
+TARGETS = [
+    "up",
+    "test",
+    "check",
+    "down",
+    "demo",
+    "shell",
+    "bench",
+    "tools",
+    "golden",
+    "schema",
+    "help",
+]
 
 
 def program(path: Path, text: str) -> Path:
@@ -147,28 +159,17 @@ def test_a_uv_that_is_too_old_is_not_used(scratch, tmp_path, uv):
     assert uv() == []
 
 
-def test_what_is_not_there_yet_says_so_in_one_sentence(scratch):
-    ended = run(scratch / "scripts/not-yet", "make up", "test bed", folder=scratch)
-    assert ended.returncode == 4
-    assert ended.stdout == ""
-    assert ended.stderr == (
-        "make up: comes with the test bed, which is not part of this version yet.\n"
-    )
-
-
 def test_every_command_of_the_surface_is_listed(scratch):
     listed = run("make", folder=scratch).stdout
     targets = re.findall(r"^  make (\w+) +\S", listed, re.MULTILINE)
     assert set(TARGETS) <= set(targets)
 
 
-def test_the_makefile_calls_a_script_once_it_is_there(scratch):
-    program(scratch / "scripts/bootstrap", "")
-    (scratch / "scripts/up").unlink(missing_ok=True)
-    absent = run("make", "up", folder=scratch)
-    assert "comes with the test bed" in absent.stderr
-    program(scratch / "scripts/up", "echo up and running")
-    assert run("make", "up", folder=scratch).stdout == "up and running\n"
+@pytest.mark.parametrize("target", ["up", "down", "demo", "test", "check", "bench", "tools"])
+def test_a_target_makes_the_environment_and_calls_its_script(scratch, target):
+    program(scratch / "scripts/bootstrap", "echo environment")
+    program(scratch / "scripts" / target, f"echo {target}")
+    assert run("make", target, folder=scratch).stdout == f"environment\n{target}\n"
 
 
 def fake_tools(scratch, failing: str = "") -> None:
