@@ -1,0 +1,1 @@
+"""Engine plugins for machines that cannot download the official ones."""

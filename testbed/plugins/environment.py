@@ -1,0 +1,87 @@
+"""The environment in which the Pulumi engine runs: for tests, and for `make up`.
+
+An official CLI that is new enough is used as it is, with its own plugins, and nothing of ours is
+put in its way. Only where there is none does the CLI built here run, with the stand-in plugins of
+this folder:
+
+- the language host lies beside the CLI, where the engine looks without a warning (getPluginInfoAndPath in
+  pulumi/pulumi, sdk/go/common/workspace/plugins.go);
+- the kubernetes provider lies in the plugin folder of a `PULUMI_HOME` of our own, under the version
+  of the installed SDK.
+
+So no plugin of ours is ever on the PATH of an official CLI, nor in a user's own `~/.pulumi`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+from testbed.official import Engine, choose_engine
+
+PLUGINS = Path(__file__).resolve().parent
+BUILT = PLUGINS.parents[1] / ".testbed" / "bin"
+LANGUAGE_HOST = "pulumi-language-python"
+PROVIDER = "pulumi-resource-kubernetes"
+
+
+def find(built: Path = BUILT) -> Engine | None:
+    """The engine of this machine, or None when there is none to run."""
+    engine = choose_engine(built)
+    return engine if os.access(engine.path, os.X_OK) else None
+
+
+def variables(
+    engine: Engine, *, state: Path, passphrase: str, base: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The environment for this engine with its stacks' state in the folder `state`, which is made if need be.
+
+    The whole environment is returned, from `base` (default: this process's).
+    """
+    stacks = state / "stacks"
+    stacks.mkdir(parents=True, exist_ok=True)
+    env = dict(os.environ if base is None else base)
+    env.update(
+        PULUMI_BACKEND_URL=stacks.resolve().as_uri(),
+        PULUMI_CONFIG_PASSPHRASE=passphrase,
+        PULUMI_SKIP_UPDATE_CHECK="true",
+    )
+    env.pop("PULUMI_CONFIG_PASSPHRASE_FILE", None)
+    folders = [str(engine.path.parent), env.get("PATH", "")]
+    if engine.needs_our_plugins:
+        home = state / "home"
+        _install(engine, home)
+        env.update(
+            PULUMI_HOME=str(home.resolve()), PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION="true"
+        )
+        # A program or pack that names no environment runs with `python3` from PATH, which must have
+        # the SDK.
+        folders.insert(0, str(Path(sys.executable).parent))
+    env["PATH"] = os.pathsep.join(folder for folder in folders if folder)
+    return env
+
+
+def _install(engine: Engine, home: Path) -> None:
+    """Put the stand-ins where this engine looks for them."""
+    cache = home / "plugins" / f"resource-kubernetes-v{provider_version()}"
+    cache.mkdir(parents=True, exist_ok=True)
+    _link(engine.path.parent / LANGUAGE_HOST, PLUGINS / "bin" / LANGUAGE_HOST)
+    _link(cache / PROVIDER, PLUGINS / "bin" / PROVIDER)
+
+
+def provider_version() -> str:
+    """The version of the installed kubernetes SDK: the engine asks for its plugin by that."""
+    return metadata.version("pulumi-kubernetes")
+
+
+def _link(place: Path, target: Path) -> None:
+    if place.is_symlink() and place.resolve() == target.resolve():
+        return
+    # Another process may do the same at the same time, hence the rename.
+    fresh = place.with_name(f".{place.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(target.resolve())
+    fresh.replace(place)

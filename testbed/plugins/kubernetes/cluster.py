@@ -1,0 +1,213 @@
+"""The API server: discovery, and the six verbs on plain JSON objects.
+
+The `kubernetes` package does what is hard (kubeconfig, certificates, tokens, exec plugins). Its
+dynamic client is not used: it downloads all of discovery at start and keeps it in a file under /tmp
+that outlives the cluster it describes.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from testbed.plugins.kubernetes.failures import ApiError, NoSuchKind, Unreachable
+from testbed.plugins.kubernetes.values import Object, path
+
+CONNECT_SECONDS = 10.0
+# An admission webhook may take 30 s and there may be two.
+READ_SECONDS = 75.0
+APPLY = "application/apply-patch+yaml"
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How the API server serves a kind."""
+
+    api_version: str
+    kind: str
+    plural: str
+    namespaced: bool
+
+    def url(self, namespace: str | None, name: str | None = None) -> str:
+        root = "/api/" if "/" not in self.api_version else "/apis/"
+        parts = [root + self.api_version]
+        if self.namespaced:
+            parts.append(f"namespaces/{quote(namespace or 'default')}")
+        parts.append(self.plural)
+        if name:
+            parts.append(quote(name))
+        return "/".join(parts)
+
+
+class Cluster:
+    """One API server. Safe to use from many threads."""
+
+    def __init__(self, api_client: Any, *, read_seconds: float = READ_SECONDS) -> None:
+        self._api = api_client
+        self._pool = api_client.rest_client.pool_manager
+        self._kinds: dict[str, dict[str, Kind]] = {}
+        self._lock = threading.Lock()
+        self._read_seconds = read_seconds
+
+    @classmethod
+    def connect(
+        cls, kubeconfig: Object | None, context: str | None, read_seconds: float | None = None
+    ) -> Cluster:
+        """Build the client from a kubeconfig, else from the ambient one. Makes no request."""
+        from kubernetes import config as untyped
+        from kubernetes.config.config_exception import ConfigException
+
+        config: Any = untyped
+        try:
+            if kubeconfig is not None:
+                api = config.new_client_from_config_dict(
+                    kubeconfig, context=context, persist_config=False
+                )
+            else:
+                api = config.new_client_from_config(context=context, persist_config=False)
+        except (ConfigException, KeyError, TypeError, ValueError) as error:
+            message = (
+                "unable to load Kubernetes client configuration from kubeconfig file. Make sure "
+                "you have: \n\n"
+                f" \t • set up the provider with a kubeconfig, or $KUBECONFIG \n\n {error}"
+            )
+            raise Unreachable(message) from error
+        return cls(api, read_seconds=read_seconds or READ_SECONDS)
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        query: Mapping[str, str] | None = None,
+    ) -> Object:
+        """One request; every failure is an ApiError or Unreachable."""
+        import urllib3
+
+        headers = {
+            "Accept": "application/json",
+            "Content-Type": content_type,
+            "User-Agent": "pulumi-kubernetes",
+        }
+        # Asked for each time: an exec plugin's token runs out.
+        if token := self._api.configuration.auth_settings().get("BearerToken", {}).get("value"):
+            headers["Authorization"] = token
+        target = self._api.configuration.host + url + (f"?{urlencode(query)}" if query else "")
+        try:
+            response = self._pool.request(
+                method,
+                target,
+                body=None if body is None else json.dumps(body).encode(),
+                headers=headers,
+                retries=False,
+                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=self._read_seconds),
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise Unreachable(f"{method} {target}: {error}") from error
+        return _answer(response.status, response.data)
+
+    def check(self) -> None:
+        """Ask for the core resources, to find out a dead or foreign server before anything is planned."""
+        try:
+            self._discover("v1")
+        except ApiError as error:
+            raise Unreachable(str(error)) from error
+
+    def kind(self, api_version: str, kind: str) -> Kind:
+        """How this kind is served; raises NoSuchKind."""
+        with self._lock:
+            known = self._kinds.get(api_version, {}).get(kind)
+        if known:
+            return known
+        # Asked for again each time it is missing: the CRD may have been made a moment ago.
+        try:
+            return self._discover(api_version)[kind]
+        except KeyError:
+            raise NoSuchKind(api_version, kind) from None
+        except ApiError as error:
+            if error.not_found:
+                raise NoSuchKind(api_version, kind) from None
+            raise
+
+    def _discover(self, api_version: str) -> dict[str, Kind]:
+        root = "/api/" if "/" not in api_version else "/apis/"
+        found = {
+            item["kind"]: Kind(api_version, item["kind"], item["name"], item["namespaced"])
+            for item in self.request("GET", root + api_version).get("resources", [])
+            if "/" not in item["name"]
+        }
+        with self._lock:
+            self._kinds[api_version] = found
+        return found
+
+    def forget(self) -> None:
+        """Drop what is known of kinds, after a CRD changed."""
+        with self._lock:
+            self._kinds.clear()
+
+    def kind_of(self, obj: Object) -> Kind:
+        return self.kind(obj["apiVersion"], obj["kind"])
+
+    def get(self, obj: Object, name: str | None = None) -> Object:
+        kind = self.kind_of(obj)
+        return self.request("GET", kind.url(_namespace(obj), name or _name(obj)))
+
+    def list(self, api_version: str, kind: str, namespace: str | None) -> list[Object]:
+        served = self.kind(api_version, kind)
+        items = self.request("GET", served.url(namespace)).get("items", [])
+        return [{"apiVersion": api_version, "kind": kind, **item} for item in items]
+
+    def create(self, obj: Object, query: Mapping[str, str]) -> Object:
+        kind = self.kind_of(obj)
+        return self.request("POST", kind.url(_namespace(obj)), obj, query=query)
+
+    def replace(self, obj: Object, query: Mapping[str, str]) -> Object:
+        kind = self.kind_of(obj)
+        return self.request("PUT", kind.url(_namespace(obj), _name(obj)), obj, query=query)
+
+    def patch(self, obj: Object, body: Any, content_type: str, query: Mapping[str, str]) -> Object:
+        kind = self.kind_of(obj)
+        return self.request(
+            "PATCH",
+            kind.url(_namespace(obj), _name(obj)),
+            body,
+            content_type=content_type,
+            query=query,
+        )
+
+    def delete(self, obj: Object, name: str, propagation: str) -> Object:
+        kind = self.kind_of(obj)
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
+        return self.request("DELETE", kind.url(_namespace(obj), name), body)
+
+
+def _answer(code: int, data: bytes) -> Object:
+    try:
+        body = json.loads(data)
+    except ValueError:
+        body = {}
+    if not isinstance(body, dict):
+        body = {}
+    if code >= HTTPStatus.BAD_REQUEST:
+        raise ApiError(
+            code, body, f"the API server answered {code}: {data[:300].decode(errors='replace')}"
+        )
+    return body
+
+
+def _namespace(obj: Object) -> str | None:
+    found = path(obj, "metadata", "namespace")
+    return None if found is None else str(found)
+
+
+def _name(obj: Object) -> str:
+    return str(path(obj, "metadata", "name"))

@@ -1,0 +1,287 @@
+"""`kubernetes:helm.sh/v3:Release`: installed by `helm` for a local chart, else only recorded.
+
+A chart repository cannot be reached from the test bed, so a recorded release installs nothing. What
+can be proved of it is that its values fit the chart: they are checked against
+`$GPUYARD_UPSTREAM/values/<chart>.yaml` where that exists. provider/pkg/provider/helm_release.go of
+the official provider is the model for names, defaults, diff and state.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from pulumi.runtime.proto import provider_pb2 as wire
+
+from testbed.plugins.kubernetes.checking import Request
+from testbed.plugins.kubernetes.diff import Comparison
+from testbed.plugins.kubernetes.failures import ProviderError, scrub
+from testbed.plugins.kubernetes.templates import find_helm
+from testbed.plugins.kubernetes.values import (
+    UNKNOWN,
+    Object,
+    Secret,
+    clone,
+    has_unknown,
+    mark_secrets,
+    path,
+    secret_strings,
+    transform,
+    write,
+)
+
+if TYPE_CHECKING:
+    from testbed.plugins.kubernetes.objects import Objects
+
+RELEASE = "kubernetes:helm.sh/v3:Release"
+INPUTS = "__inputs"
+DEFAULT_TIMEOUT_SECONDS = 300
+# Maps whose keys the user invents even where the chart has an example in them.
+_FREE_FORM = {
+    *(
+        "nodeSelector",
+        "labels",
+        "annotations",
+        "podLabels",
+        "podAnnotations",
+        "commonLabels",
+        "commonAnnotations",
+    ),
+    *(
+        "tolerations",
+        "affinity",
+        "resources",
+        "limits",
+        "requests",
+        "env",
+        "extraArgs",
+        "securityContext",
+        "global",
+    ),
+    *("podSecurityContext", "containerSecurityContext", "matchLabels", "additionalLabels", "data"),
+}
+
+
+def check(objects: Objects, request: Request, old: Object, given: Object) -> wire.CheckResponse:
+    """Fill in name, namespace and timeout; refuse values that the chart does not have."""
+    release: Object = clone(given)
+    release.pop("resourceNames", None)
+    if not release.get("name"):
+        old_name = old.get("name")
+        release["name"] = old_name or f"{request.name}-{secrets.token_hex(4)}"
+    if not release.get("namespace"):
+        release["namespace"] = objects.namespace
+    if not release.get("skipAwait") and "timeout" not in release:
+        release["timeout"] = DEFAULT_TIMEOUT_SECONDS
+    failures = []
+    if not has_unknown(release):
+        failures = _failures(release)
+        if (chart := _local_chart(release)) is not None:
+            release["version"] = chart["version"]
+    return wire.CheckResponse(inputs=write(release), failures=failures)
+
+
+def _failures(release: Object) -> list[wire.CheckFailure]:
+    tree = _upstream_values(_chart_name(release))
+    if tree is None:
+        return []
+    chart = _chart_name(release)
+    return [
+        wire.CheckFailure(
+            property="values",
+            reason=f'chart "{chart}" has no value "{unknown}"; check it against the chart\'s values.yaml',
+        )
+        for unknown in unknown_values(
+            transform(release.get("values") or {}, lambda item: item), tree
+        )
+    ]
+
+
+def unknown_values(
+    given: Mapping[str, Any], tree: Mapping[str, Any], at: str = ""
+) -> Iterator[str]:
+    """The paths in `given` that the chart's values do not have."""
+    for key, value in given.items():
+        where = f"{at}.{key}" if at else key
+        if key not in tree:
+            if key not in _FREE_FORM:
+                yield where
+            continue
+        known = tree[key]
+        if (
+            key in _FREE_FORM
+            or not isinstance(value, Mapping)
+            or not isinstance(known, Mapping)
+            or not known
+        ):
+            continue
+        yield from unknown_values(value, known, where)
+
+
+def _chart_name(release: Object) -> str:
+    return str(release.get("chart", "")).rstrip("/").rpartition("/")[2]
+
+
+def _upstream_values(chart: str) -> Object | None:
+    root = os.environ.get("GPUYARD_UPSTREAM")
+    if not root or not chart:
+        return None
+    file = Path(root) / "values" / f"{chart}.yaml"
+    return yaml.safe_load(file.read_text()) if file.is_file() else None
+
+
+def _local_chart(release: Object) -> Object | None:
+    """The Chart.yaml of a chart that is a local folder."""
+    file = Path(str(release.get("chart", ""))) / "Chart.yaml"
+    parsed = yaml.safe_load(file.read_text()) if file.is_file() else None
+    return parsed if isinstance(parsed, dict) else None
+
+
+def diff(state: Object, given: Object, ignored: list[str]) -> wire.DiffResponse:
+    """Compare inputs with inputs; only the name and the namespace replace a release."""
+    old = _inputs(state)
+    old.pop("checksum", None)
+    old.pop("resourceNames", None)
+    new = transform(given, lambda item: item)
+    if "version" in ignored:
+        new["version"] = old.get("version")
+    comparison = Comparison((".name", ".namespace")).compare(old, new, old)
+    comparison.ignore(ignored)
+    found = comparison.found
+    return wire.DiffResponse(
+        changes=wire.DiffResponse.DIFF_SOME if found else wire.DiffResponse.DIFF_NONE,
+        replaces=comparison.replaces,
+        diffs=sorted({key.partition(".")[0] for key in found}),
+        detailedDiff=found,
+        hasDetailedDiff=bool(found),
+    )
+
+
+def _inputs(state: Object) -> Object:
+    kept = state.get(INPUTS) or {}
+    opened: Object = transform(kept, lambda item: item)
+    return opened
+
+
+def create(objects: Objects, given: Object, *, preview: bool) -> tuple[str, Object]:
+    """Install or record the release; returns id and state."""
+    if not preview and objects.cluster is None:
+        raise ProviderError(
+            f"can't create Helm Release with unreachable cluster: {objects.unreachable}"
+        )
+    state = _apply(objects, given, revision=1, preview=preview)
+    return ("" if preview else f"{state['namespace']}/{_open(state['name'])}"), state
+
+
+def update(objects: Objects, state: Object, given: Object, *, preview: bool) -> Object:
+    """Upgrade or record the release; returns the state."""
+    if not preview and objects.cluster is None:
+        raise ProviderError(
+            f"can't update Helm Release with unreachable cluster: {objects.unreachable}"
+        )
+    revision = path(state, "status", "revision", default=1)
+    return _apply(
+        objects, given, revision=(revision if isinstance(revision, int) else 1) + 1, preview=preview
+    )
+
+
+def delete(objects: Objects, state: Object) -> None:
+    """Uninstall a release that was installed."""
+    if objects.cluster is None:
+        raise ProviderError(
+            f'can\'t delete Helm Release with unreachable cluster. Reason: "{objects.unreachable}"'
+        )
+    release = _inputs(state)
+    binary = find_helm()
+    if _local_chart(release) is None or binary is None:
+        return
+    _run(
+        objects,
+        [
+            binary,
+            "uninstall",
+            release["name"],
+            "--namespace",
+            release["namespace"],
+            "--ignore-not-found",
+            "--wait",
+        ],
+    )
+
+
+def _apply(objects: Objects, given: Object, *, revision: int, preview: bool) -> Object:
+    release = transform(given, lambda item: item)
+    state: Object = {key: value for key, value in release.items() if not isinstance(value, Secret)}
+    if preview:
+        state.update(resourceNames=UNKNOWN, status=UNKNOWN)
+    else:
+        chart, binary = _local_chart(release), find_helm()
+        if chart is not None and binary is not None:
+            _install(objects, binary, release, secret_strings(given))
+        state["resourceNames"] = {}
+        state["status"] = {
+            "name": release["name"],
+            "namespace": release["namespace"],
+            "revision": revision,
+            "status": "deployed",
+            "chart": (chart or {}).get("name") or _chart_name(release),
+            "version": (chart or {}).get("version") or release.get("version", ""),
+            "appVersion": str((chart or {}).get("appVersion", "")),
+        }
+    mark_secrets(state, given)
+    # The official provider keeps the inputs as one secret.
+    state[INPUTS] = Secret(given)
+    return state
+
+
+def _install(objects: Objects, binary: str, release: Object, hidden: set[str]) -> None:
+    command = [
+        binary,
+        "upgrade",
+        "--install",
+        release["name"],
+        release["chart"],
+        "--namespace",
+        release["namespace"],
+    ]
+    command += ["--values", "-"]
+    if release.get("createNamespace"):
+        command.append("--create-namespace")
+    if release.get("skipCrds"):
+        command.append("--skip-crds")
+    if not release.get("skipAwait"):
+        command += [
+            "--wait",
+            "--timeout",
+            f"{int(release.get('timeout') or DEFAULT_TIMEOUT_SECONDS)}s",
+        ]
+    try:
+        _run(objects, command, json.dumps(release.get("values") or {}))
+    except ProviderError as error:
+        raise ProviderError(scrub(str(error), hidden)) from error
+
+
+def _run(objects: Objects, command: list[str], text: str | None = None) -> None:
+    with tempfile.TemporaryDirectory(prefix="gpuyard-helm-") as folder:
+        env = dict(os.environ)
+        if objects.settings.kubeconfig is not None:
+            file = Path(folder) / "kubeconfig"
+            file.touch(mode=0o600)
+            file.write_text(yaml.safe_dump(objects.settings.kubeconfig))
+            env["KUBECONFIG"] = str(file)
+        done = subprocess.run(
+            command, input=text, env=env, capture_output=True, text=True, check=False
+        )
+    if done.returncode:
+        raise ProviderError(f"helm {command[1]} failed: {done.stderr.strip()}")
+
+
+def _open(value: Any) -> Any:
+    return value.value if isinstance(value, Secret) else value

@@ -1,0 +1,10 @@
+"""`pulumi-language-python`: started by the wrapper in ../bin with an isolated interpreter."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from testbed.plugins.language.host import main
+
+main()
