@@ -7,10 +7,12 @@ loop turns, and a plain program never lets it. So the first wait finds nothing, 
 every output of every resource, and its work grows with the square of their number. Once the
 registrations have begun the first wait does nearly all of the waiting, and its work is linear.
 
-Measured with pulumi 3.272.0, an engine that takes 50 ms for a registration and does 8 at a time,
-CPU of the program per resource (`benchmarks/registration.py`, figures in registration.md beside it):
+Measured with pulumi 3.272.0 and an engine that takes 50 ms for a registration and does 8 at a time,
+CPU of the program per resource on a busy machine (benchmarks/registration.md):
 
-    1000 resources      as the SDK waits  6.8 to 9.5 ms      settled  2.6 to 4.7 ms
+                        as the SDK waits    settled
+     250 resources                6.5 ms     5.1 ms
+    1000 resources                8.3 ms     3.9 ms
 
 Awaiting all URNs instead does the same for the cost, but holds the program up and, with an output
 that later lines of the program complete, for ever.
