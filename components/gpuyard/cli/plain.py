@@ -11,10 +11,12 @@ def clean(text: str) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most `width` characters; words stay whole unless one alone is longer than a line."""
+    """Lines of at most `width` characters; a longer word stays whole, so that paths can be copied."""
     import textwrap
 
-    return textwrap.wrap(text, max(width, 20), break_on_hyphens=False) or [""]
+    return textwrap.wrap(text, max(width, 20), break_on_hyphens=False, break_long_words=False) or [
+        ""
+    ]
 
 
 def usd(amount: float | None) -> str:

@@ -1,0 +1,75 @@
+"""Runs the command line inside the test process, with streams of its own."""
+
+import io
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from builders import stack_file
+from gpuyard.cli import main
+
+SWITCHES = ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "GPUYARD_DEBUG")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(*args: object) -> Ended:
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(arg) for arg in args])
+    texts = []
+    for stream in (out, err):
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode())
+    return Ended(code, *texts)
+
+
+@pytest.fixture(scope="session")
+def gpuyard() -> Callable[..., Ended]:
+    """The command line as a function of its arguments."""
+    return run
+
+
+@pytest.fixture(autouse=True)
+def same_terminal(monkeypatch):
+    for name in SWITCHES:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def write(tmp_path) -> Callable[..., Path]:
+    """Write a stack file: bytes, text, or a platform as a mapping."""
+
+    def written(content: object, name: str = "stack.yaml") -> Path:
+        path = tmp_path / name
+        if isinstance(content, str):
+            content = content.encode()
+        path.write_bytes(content if isinstance(content, bytes) else stack_file(content))
+        return path
+
+    return written
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> Path:
+    """A project with two stacks, and us in a folder below it."""
+    from builders import platform, pool
+
+    (tmp_path / "Pulumi.yaml").write_text("name: x\n", encoding="utf-8")
+    stacks = tmp_path / "stacks"
+    stacks.mkdir()
+    (stacks / "Pulumi.prod.yaml").write_bytes(stack_file(platform()))
+    (stacks / "Pulumi.test.yaml").write_bytes(stack_file(platform([pool(nodes=1)])))
+    (tmp_path / "deep" / "down").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "deep" / "down")
+    return tmp_path

@@ -1,0 +1,48 @@
+"""The face of every command on the local stack, in 80 columns; `make golden` writes it anew."""
+
+from pathlib import Path
+
+import pytest
+
+from builders import platform, pool, team
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+
+COMMANDS = {
+    "check": ("check", "local"),
+    "plan": ("plan", "local"),
+    "plan-verbose": ("plan", "local", "--verbose"),
+    "cost": ("cost", "local"),
+    "cost-markdown": ("cost", "local", "--format", "markdown"),
+    "mig-profiles": ("mig", "A100-40"),
+    "mig-legal": ("mig", "A100-40", "1g.5gb:2,2g.10gb:1,3g.20gb:1"),
+    "mig-illegal": ("mig", "A100-40", "1g.10gb:4,1g.5gb:3"),
+    "mig-count": ("mig", "A100-40", "--count"),
+    "help": ("--help",),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_output_is_as_it_was_agreed(gpuyard, golden, monkeypatch, name):
+    monkeypatch.chdir(ROOT)
+    ended = gpuyard(*COMMANDS[name])
+    assert ended.code == (3 if name == "mig-illegal" else 0), ended.err
+    golden(HERE / "golden" / f"{name}.txt", ended.out)
+
+
+def test_a_refusal_is_as_it_was_agreed(gpuyard, golden, write, monkeypatch, tmp_path):
+    wrong = platform(
+        [pool(nodes="9..2"), pool("dev", machine="g6.12xlrge")],
+        [team(guarantee={"dev": 8}, group=["x"])],
+    )
+    write(wrong)
+    monkeypatch.chdir(tmp_path)
+    golden(HERE / "golden" / "check-refused.txt", gpuyard("check", "./stack.yaml").out)
+
+
+@pytest.mark.parametrize("path", sorted((HERE / "golden").glob("*.txt")), ids=lambda p: p.stem)
+def test_the_output_fits_into_80_columns_and_ends_where_its_text_ends(path):
+    for line in path.read_text(encoding="utf-8").splitlines():
+        assert line == line.rstrip()
+        assert len(line) <= 80 or line.startswith("|") or "markdown" in path.name

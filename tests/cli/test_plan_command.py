@@ -1,0 +1,108 @@
+"""`gpuyard plan`: what a stack file means, on one screen."""
+
+import io
+import json
+
+import pytest
+
+from builders import cut_pool, plan_of, platform, pool, shape, shared_pool, team
+from gpuyard.cli.plan_view import show_plan
+from gpuyard.cli.screen import Console
+from gpuyard.findings import Finding, Severity
+
+WHOLE = platform(
+    [
+        pool(nodes="0..4", capacity=[{"reserved": "cr-1", "nodes": 2}, "spot"]),
+        cut_pool(),
+        shared_pool(),
+    ],
+    [team(guarantee={"train": 8, "serve/3g.20gb": 2}, borrow={"dev/shared": 4})],
+    cloud="aws",
+    shapes=[
+        shape("big", nodes=2, gpus_per_node=8),
+        shape("small", per_pod={"shares": 1}),
+        shape("embed", per_pod={"slice": "3g.20gb"}),
+    ],
+)
+
+
+@pytest.fixture
+def lines(gpuyard, write):
+    ended = gpuyard("plan", write(WHOLE))
+    assert ended.code == 0, ended
+    return [" ".join(line.split()) for line in ended.out.splitlines()]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Pools 12 from the beginning, 44 at most",
+        "train 0..4 p5.48xlarge 8 × H100 whole GPUs reserved cr-1 (2",
+        "serve 1 p4d.24xlarge 8 × A100-40 MIG on-demand",
+        "dev 1 g6.12xlarge 4 × L4 time-slicing on-demand",
+        "8 nvidia.com/mig-3g.20gb 3/7 of a GPU",
+        "vision 8 train 4 dev/shared shared 41,897 -",
+        "vision vision lab-vision 1",
+        "big train 2 nodes × 8 GPUs 2 nodes must start",
+        "small dev 1 share can start at once",
+        "embed serve 1 × 3g.20gb can start at once",
+        "not asked for",
+    ],
+)
+def test_the_plan_says(lines, line):
+    assert line in lines
+
+
+def test_findings_stand_beside_the_plan_on_stderr(gpuyard, write):
+    ended = gpuyard("plan", write(WHOLE))
+    assert "quota.nodes_to_start" in ended.err
+    assert "quota.nodes_to_start" not in ended.out
+
+
+def test_a_refused_plan_writes_nothing_but_why(gpuyard, write):
+    ended = gpuyard("plan", write(platform([pool(machine="p9")])))
+    assert (ended.code, ended.out) == (3, "")
+    assert "pool.machine_unknown" in ended.err
+    assert "1 refuse" in ended.err
+
+
+def test_a_refused_plan_as_a_document_has_findings_and_no_plan(gpuyard, write):
+    ended = gpuyard("plan", write(platform([pool(machine="p9")])), "--format", "json")
+    document = json.loads(ended.out)
+    assert (ended.code, document["plan"]) == (3, None)
+    assert [f["id"] for f in document["findings"]] == ["pool.machine_unknown"]
+
+
+def test_labels_taints_and_zones_are_shown_on_demand(gpuyard, write):
+    path = write(platform([pool(zones=["a-1"])]))
+    assert "taint" not in gpuyard("plan", path).out
+    text = gpuyard("plan", path, "--verbose").out
+    assert "    label  gpuyard.dev/pool=train\n" in text
+    assert "    taint  nvidia.com/gpu=present:NoSchedule\n" in text
+    assert "    zone   a-1\n" in text
+
+
+def test_a_platform_without_teams_says_whose_the_capacity_is(gpuyard, write):
+    assert "Teams  none: all capacity is nobody's" in gpuyard("plan", write(platform())).out
+
+
+def test_a_platform_that_is_given_away_whole_says_so(gpuyard, write):
+    text = gpuyard("plan", write(platform(teams=[team(guarantee={"train": 32})]))).out
+    assert "nothing: every GPU is guaranteed to a team" in text
+
+
+def test_nothing_is_cut_off_however_long_the_names(gpuyard, write):
+    name = "a-pool-with-quite-a-long-name-of-forty-c"
+    path = write(platform([pool(name, machine=["g6.12xlarge", "g6.24xlarge"], nodes="0..400")]))
+    for command in ("plan", "cost"):
+        lines = gpuyard(command, path).out.splitlines()
+        folded = "".join(line.split()[0] for line in lines if line.startswith("  "))
+        assert name in folded
+        assert all(len(line) <= 80 for line in lines)
+
+
+def test_the_plan_can_be_shown_with_its_notes_for_other_commands():
+    out = io.StringIO()
+    said = Finding(id="a.b", severity=Severity.NOTE, path=("pools",), problem="good to know")
+    show_plan(plan_of(platform()), [said], Console(file=out, width=80))
+    assert out.getvalue().endswith("Notes\nnote    pools: good to know\n        id       a.b\n")
