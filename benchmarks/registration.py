@@ -1,6 +1,6 @@
 """Program-side CPU per registered resource: this library's way against plain pulumi_kubernetes.
 
-    python benchmarks/registration.py            all of it, about two minutes
+    python benchmarks/registration.py            all of it, about three minutes
     python benchmarks/registration.py --quick    one run each, N = 250 only
 
 Both sides register the same Kubernetes objects under one component; every figure is the median of
