@@ -93,7 +93,7 @@ class Writer:
             raise
 
     def _retried(self, attempt: Callable[[], Object]) -> Object:
-        for pause in (*CREATE_PAUSES, None):
+        for number, pause in enumerate((*CREATE_PAUSES, None)):
             try:
                 return attempt()
             except (ApiError, NoSuchKind) as error:
@@ -102,7 +102,7 @@ class Writer:
                 again = isinstance(error, NoSuchKind) or error.not_found
                 if not again or pause is None or self.preview or self.waiter.stop.is_set():
                     raise
-                self.waiter.say(f"Retry; creation failed: {error}")
+                self.waiter.say(f"Retry #{number}; creation failed: {error}")
                 if self.waiter.stop.wait(pause):
                     raise
         raise AssertionError  # the last pause is None, which raises

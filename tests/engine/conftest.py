@@ -1,0 +1,137 @@
+"""One real control plane for all tests of this folder, and a fresh stack for each."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from levels import require_level
+
+ROOT = Path(__file__).resolve().parents[2]
+for folder in (ROOT, Path(__file__).parent):
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+import control_plane  # noqa: E402 - the path is set just above
+from testbed.plugins import environment  # noqa: E402
+from testbed.plugins.kubernetes.cluster import Cluster  # noqa: E402
+from testbed.plugins.kubernetes.failures import ApiError  # noqa: E402
+from testbed.plugins.kubernetes.settings import load_kubeconfig  # noqa: E402
+
+from stacks import PASSPHRASE, Stack  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def engine() -> environment.Engine:
+    """The Pulumi engine of this machine."""
+    found = environment.find()
+    require_level(
+        "engine", found, "no Pulumi CLI on PATH or in .testbed/bin; `make tools` builds one"
+    )
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A control plane with two fake nodes; its kubeconfig.
+
+    `GPUYARD_ENGINE_KUBECONFIG` names one that runs already, for repeated runs while developing.
+    """
+    if given := os.environ.get("GPUYARD_ENGINE_KUBECONFIG"):
+        yield Path(given)
+        return
+    tools = Path(os.environ.get("GPUYARD_TOOLS") or environment.BUILT)
+    lacking = control_plane.missing(tools)
+    why = f"no {', '.join(lacking)} in {tools}; `make tools` builds them"
+    require_level("engine", not lacking, why)
+    base = tmp_path_factory.getbasetemp()
+    root = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with control_plane.shared(tools, root / "control-plane") as file:
+        yield file
+
+
+class Api:
+    """The cluster as a test sees it: objects by kind and name in the test's namespace."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self.cluster = cluster
+        self.namespace = namespace
+
+    def _wanted(self, kind: str, name: str, api_version: str = "v1") -> dict[str, Any]:
+        metadata = {"name": name, "namespace": self.namespace}
+        return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+    def get(self, kind: str, name: str, api_version: str = "v1") -> dict[str, Any] | None:
+        """The object, or None."""
+        try:
+            return self.cluster.get(self._wanted(kind, name, api_version))
+        except ApiError as error:
+            if error.not_found:
+                return None
+            raise
+
+    def names(self, kind: str, api_version: str = "v1") -> set[str]:
+        """The names of all objects of a kind, less what Kubernetes itself puts in a namespace."""
+        items = self.cluster.list(api_version, kind, self.namespace)
+        return {item["metadata"]["name"] for item in items} - {"kube-root-ca.crt", "default"}
+
+    def create(self, kind: str, name: str, api_version: str = "v1", **body: Any) -> None:
+        self.cluster.create({**self._wanted(kind, name, api_version), **body}, {})
+
+    def merge(
+        self, kind: str, name: str, body: dict[str, Any], manager: str = "kubectl-edit"
+    ) -> None:
+        """Change an object behind Pulumi's back."""
+        self.cluster.patch(
+            self._wanted(kind, name),
+            body,
+            "application/merge-patch+json",
+            {"fieldManager": manager},
+        )
+
+
+@pytest.fixture
+def api(kubeconfig: Path, request: pytest.FixtureRequest) -> Iterator[Api]:
+    """The cluster, with a namespace for this test alone."""
+    cluster = Cluster.connect(load_kubeconfig(str(kubeconfig)), None)
+    namespace = f"t-{abs(hash(request.node.nodeid)):x}"[:20]
+    made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    cluster.create(made, {})
+    yield Api(cluster, namespace)
+    cluster.delete(made, namespace, "Background")
+
+
+@pytest.fixture
+def stack(
+    engine: environment.Engine, api: Api, kubeconfig: Path, tmp_path: Path
+) -> Iterator[Stack]:
+    """A project with an empty stack on the control plane."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    env = environment.variables(engine, state=tmp_path / "state", passphrase=PASSPHRASE)
+    # What the machine happens to have must not matter.
+    env.update(KUBECONFIG=str(tmp_path / "none"), GPUYARD_TEST_PULUMI=str(engine.path))
+    made = Stack(folder, env, api.namespace, kubeconfig)
+    made.project()
+    made.run("stack", "init", "dev")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def until() -> Callable[[Callable[[], Any]], Any]:
+    """Wait until a look gives something true."""
+
+    def wait(look: Callable[[], Any], seconds: float = 30) -> Any:
+        deadline = time.monotonic() + seconds
+        while not (seen := look()):
+            assert time.monotonic() < deadline, f"not within {seconds} s"
+            time.sleep(0.1)
+        return seen
+
+    return wait
