@@ -17,7 +17,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -116,7 +116,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def only_one(folder: Path) -> Iterator[None]:
+def only_one(folder: Path) -> Generator[None]:
     """Hold the build lock; while another run holds it, say who and wait.
 
     Waiting is right because the other run builds the very things this one wants: `make up` in two

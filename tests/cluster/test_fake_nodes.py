@@ -28,7 +28,9 @@ PLUGIN = {
     "mixed": "version: v1\nflags: {migStrategy: mixed}\n",
     "single": "version: v1\nflags: {migStrategy: single}\n",
     "shared": (
-        "version: v1\nsharing: {timeSlicing: {renameByDefault: true, resources: [{name: nvidia.com/gpu, replicas: 4}]}}\n"
+        "version: v1\n"
+        "sharing: {timeSlicing: {renameByDefault: true,"
+        " resources: [{name: nvidia.com/gpu, replicas: 4}]}}\n"
     ),
 }
 
@@ -71,6 +73,7 @@ def operator(started: Any) -> Iterator[None]:
     """What a platform puts into the cluster for its node agents."""
     cluster.up(started.status.name)
     api = connect(Path(started.status.kubeconfig))
+    api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": INSIDE}})
     api.apply(config_map("gpuyard-mig-parted", {"config.yaml": MIG}))
     api.apply(config_map("gpuyard-device-plugin", PLUGIN))
     with contextlib.suppress(ApiError):
@@ -166,10 +169,8 @@ def test_an_unknown_plugin_configuration_leaves_no_devices_and_an_event(
 ):
     make("unknown-0", "g6.12xlarge", device_plugin_dot_config="nowhere")
     message = until(lambda: events(api, "unknown-0", "DevicePluginFailed"))[0]
-    assert (
-        message
-        == "no configuration 'nowhere' in ConfigMap gpuyard-device-plugin; there are mixed, shared, single, whole"
-    )
+    where = "no configuration 'nowhere' in ConfigMap gpuyard-device-plugin"
+    assert message == f"{where}; there are mixed, shared, single, whole"
     wait_for(api, until, "unknown-0", {})
 
 

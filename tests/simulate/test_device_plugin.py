@@ -134,7 +134,8 @@ def test_an_unknown_configuration_stops_the_plugin(source: dict[str, object], re
 
 
 def test_a_shared_configuration_is_read():
-    text = "version: v1\nsharing: {timeSlicing: {renameByDefault: true, resources: [{name: nvidia.com/gpu, replicas: 4}]}}"
+    shared = "{renameByDefault: true, resources: [{name: nvidia.com/gpu, replicas: 4}]}"
+    text = f"version: v1\nsharing: {{timeSlicing: {shared}}}"
     assert parse(text) == PluginConfig("none", "time-slicing", True, {"nvidia.com/gpu": 4})
 
 
@@ -159,7 +160,7 @@ def test_a_shared_configuration_is_read():
             "at most 48 clients",
         ),
         (
-            "version: v1\nsharing: {mps: {resources: [{name: a, replicas: 2}]}, timeSlicing: {resources: [1]}}",
+            "version: v1\nsharing: {mps: {resources: [1]}, timeSlicing: {resources: [1]}}",
             "exclude each other",
         ),
     ],

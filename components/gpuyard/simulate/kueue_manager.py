@@ -7,7 +7,6 @@ CRDs get the conversion stanza that Kueue's own installation adds.
 """
 
 import base64
-import time
 from pathlib import Path
 from typing import Final
 
@@ -157,23 +156,17 @@ def configuration_path(place: Place) -> Path:
     return place.folder.path / "kueue" / "configuration.yaml"
 
 
-def copy_certificates(api: Api, place: Place, seconds: float) -> bool:
-    """Copy the secret's data to where Kueue looks for mounted files, once Kueue has filled it in."""
-    deadline = time.monotonic() + seconds
+def copy_certificates(api: Api, place: Place) -> None:
+    """Copy the secret to where Kueue looks for mounted files, as soon as Kueue has filled it in."""
     folder = place.folder.path / "kueue" / "certs"
-    while time.monotonic() < deadline:
-        try:
-            data = (api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}") or {}).get(
-                "data"
-            ) or {}
-        except (ApiError, Unreachable):
-            data = {}
-        if {"tls.crt", "tls.key", "ca.crt"} <= set(data):
-            for name, value in data.items():
-                write_private(folder / name, base64.b64decode(value).decode())
-            return True
-        time.sleep(0.1)
-    return False
+    try:
+        secret = api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}") or {}
+    except (ApiError, Unreachable):
+        return
+    for name, value in (secret.get("data") or {}).items():
+        text, path = base64.b64decode(value).decode(), folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_private(path, text)
 
 
 def _has_crd(api: Api, name: str) -> bool:

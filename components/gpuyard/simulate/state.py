@@ -16,7 +16,7 @@ import re
 import secrets
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -126,7 +126,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 @contextlib.contextmanager
-def locked(folder: Folder) -> Iterator[None]:
+def locked(folder: Folder) -> Generator[None]:
     """One command at a time for each cluster; the lock is the folder itself, so `down` leaves no file."""
     while True:
         folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -138,7 +138,7 @@ def locked(folder: Folder) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _opened(path: Path) -> Generator[int]:
     handle = os.open(path, os.O_RDONLY)
     try:
         yield handle
