@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, Tag, model_serializer, model_validato
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.sharing import Sharing
-from gpuyard.spec.values import MemoryGib, Name, NodeRange, Positive, Text, single_key, wrong
+from gpuyard.spec.values import MemoryGib, Name, NodeRange, Positive, Text, wrong
 
 MAX_POOLS = 1000
 
@@ -157,9 +157,3 @@ class Pool(SpecModel):
     def stable_name(self) -> str:
         """The name that objects keep through renames."""
         return self.formerly[0] if self.formerly else self.name
-
-
-def describe_rung(value: object) -> str:
-    """A rung in the words of a stack file, for messages."""
-    entry = single_key(value)
-    return str(value) if entry is None else f"{entry[0]}: {entry[1]}"

@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from enum import Enum
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -41,7 +40,7 @@ def findings_of(error: ValidationError, root: type[BaseModel], value: object) ->
     inner = {d["loc"][: len(d["loc"]) - i] for d in found for i in range(1, len(d["loc"]) + 1)}
     # a list whose items were refused is then also "too short": that is no finding of its own
     return [
-        replace(_finding(d, root), path=_as_written(d, value))
+        _finding(d, root, _as_written(d, value))
         for d in found
         if not (d["type"] == "too_short" and d["loc"] in inner)
     ]
@@ -62,8 +61,7 @@ def _as_written(details: ErrorDetails, value: object) -> Path:
     return tuple(written)
 
 
-def _finding(details: ErrorDetails, root: type[BaseModel]) -> Finding:
-    path = tuple(step for step in details["loc"] if not _is_internal(step))
+def _finding(details: ErrorDetails, root: type[BaseModel], path: Path) -> Finding:
     kind, given = details["type"], details["input"]
     context = details.get("ctx", {})
     if "problem" in context:
@@ -170,11 +168,6 @@ def _bound(kind: str, context: dict[str, Any]) -> str:
     }
     bound = context[key[kind]]
     return f"{word[kind]} {bound:g}" if bound < _LONG else f"{word[kind]} {bound:,.0f}"
-
-
-def _is_internal(step: int | str) -> bool:
-    """Tags of our unions and pydantic's own markers are not part of a path in the file."""
-    return isinstance(step, str) and (step.startswith("<") or step in {"[key]", "slices"})
 
 
 def _fields_at(root: type[BaseModel], path: Path) -> list[str]:

@@ -4,9 +4,8 @@ Each parses what a person writes and prints the one canonical form back.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, LiteralString
+from typing import Annotated, LiteralString
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -215,11 +214,3 @@ Usd = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)]
 Text = Annotated[
     str, Field(strict=True, min_length=1, max_length=253, pattern=r"^[^\x00-\x1f\x7f]+$")
 ]
-
-
-def single_key(value: object) -> tuple[str, Any] | None:
-    """The one entry of a mapping with one text key, None for anything else."""
-    if isinstance(value, Mapping) and len(value) == 1:
-        key, inner = next(iter(value.items()))
-        return (key, inner) if isinstance(key, str) else None
-    return None

@@ -1,0 +1,235 @@
+"""Reading a stack file: all findings at once, each at its line, and the part that is sound."""
+
+import pytest
+import yaml
+
+from builders import cut_pool, findings, parts, platform, pool, shape, stack_file, team
+from gpuyard.errors import UsageError
+from gpuyard.plan import plan
+from gpuyard.spec.read import read_platform, read_stack_file
+
+
+def ids(reading):
+    return sorted((f.id, f.where) for f in reading.findings)
+
+
+def beside(reading):
+    """What the proofs say about the sound part."""
+    return sorted((f.id, f.where) for f in reading.beside(plan(reading.sound_part)[1]))
+
+
+def test_a_good_file_is_a_spec_without_findings():
+    reading = read_stack_file(stack_file(platform()), "file")
+    assert reading.spec is not None
+    assert reading.findings == ()
+    assert reading.sound_part is reading.spec
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("", "an empty file"),
+        ("just text", "'just text'"),
+        ("[1, 2]", "[1, 2]"),
+        ("a: 1\nconfig: {b: 2}", "['a', 'config']"),
+        ("config: []", "['config']"),
+        ("config:\n  gpuyard:platform:\n", "['config']"),
+    ],
+)
+def test_a_file_without_a_platform_is_told_what_is_missing(text, given):
+    (finding,) = read_stack_file(text.encode(), "file").findings
+    assert parts(finding) == (
+        "spec.no_platform",
+        (),
+        "the file has no `config: gpuyard:platform:`",
+        given,
+        "a Pulumi stack file with the platform under `config: gpuyard:platform:`",
+    )
+    assert finding.fix.says == "see README.md for a stack of twenty lines to start from"
+
+
+def test_a_file_that_is_not_yaml_is_a_usage_error():
+    with pytest.raises(UsageError, match=r"^file: not YAML: line 1"):
+        read_stack_file(b"a: b: c", "file")
+
+
+FILE = b"""\
+other: {other: 1, other: 2}
+config:
+  gpuyard:platform:
+    name: lab
+    cloud: none
+    kubernetes: "1.36"
+    name: lab2
+    pools:
+      - {name: train, machine: p5.48xlarge, nodes: 4..1}
+"""
+
+
+def test_every_finding_has_its_line():
+    reading = read_stack_file(FILE, "file")
+    assert {(f.id, f.where, reading.line_of(f.path)) for f in reading.findings} == {
+        ("spec.duplicate_key", "other.other", 3),
+        ("spec.duplicate_key", "name", 4),
+        ("spec.range_reversed", "pools[0].nodes", 9),
+    }
+
+
+def test_a_key_that_stands_twice_names_both_lines():
+    (finding, *_) = [f for f in read_stack_file(FILE, "file").findings if f.where == "name"]
+    assert parts(finding) == (
+        "spec.duplicate_key",
+        ("name",),
+        "the key stands twice in one mapping, again in line 7",
+        "'name'",
+        "each key once",
+    )
+
+
+def test_a_key_that_stands_twice_refuses_a_spec_that_is_otherwise_good():
+    data = stack_file(platform()) + b"    name: again\n"
+    reading = read_stack_file(data, "file")
+    assert reading.spec is None
+    assert reading.sound_part is not None
+    assert ids(reading) == [("spec.duplicate_key", "name")]
+
+
+@pytest.mark.parametrize(
+    ("raw", "where"),
+    [
+        (
+            platform(budget={"worst_usd_per_hour": {"secure": "AAABBBCCC"}}),
+            "budget.worst_usd_per_hour",
+        ),
+        (platform(budget={"secure": "AAABBBCCC"}), "budget"),
+        (platform([pool(zones=[{"secure": "AAABBBCCC"}])]), "pools[0].zones[0]"),
+        ({"secure": "AAABBBCCC"}, "(platform)"),
+    ],
+)
+def test_a_secret_is_one_finding_and_is_never_shown(raw, where):
+    reading = read_stack_file(stack_file(raw), "file")
+    (finding,) = reading.findings
+    assert (finding.id, finding.where, finding.given) == ("spec.secret", where, "secure: …")
+    assert "AAABBB" not in str(finding)
+    assert reading.spec is None
+
+
+def test_a_secret_in_a_place_that_takes_text_is_refused_too():
+    reading = read_stack_file(stack_file(platform([pool(labels={"secure": "AAA"})])), "file")
+    assert ids(reading) == [("spec.secret", "pools[0].labels")]
+    assert reading.spec is None
+
+
+def test_the_sound_part_leaves_out_what_is_malformed():
+    raw = platform(
+        [pool("bad", nodes="4..1"), cut_pool(sharing={"mig": {"3g.20gb": 3}})],
+        [team("lost", weight=0), team("kept", guarantee={"nowhere": 1})],
+        shapes=[shape("odd"), shape("big", pool="serve", gpus_per_node=1)],
+        budget={"worst_usd_per_hour": 0},
+    )
+    reading = read_platform(raw)
+    sound = reading.sound_part
+    assert [p.name for p in sound.pools] == ["serve"]
+    assert [t.name for t in sound.teams] == ["kept"]
+    assert [s.name for s in sound.shapes] == ["big"]
+    assert sound.budget is None
+
+
+def test_proofs_of_the_sound_part_speak_of_places_in_the_file():
+    raw = platform(
+        [
+            pool("bad", nodes="4..1"),
+            cut_pool(sharing={"mig": {"3g.20gb": 3}}),
+            pool("train", nodes=1),
+        ],
+        [team("lost", weight=0), team("kept", guarantee={"train": 9})],
+    )
+    reading = read_platform(raw)
+    assert beside(reading) == [
+        ("mig.placement", "pools[1].sharing.mig"),
+        ("quota.over_capacity", "teams[1].guarantee.train"),
+    ]
+    found = {f.id: f.fix.at for f in reading.beside(plan(reading.sound_part)[1])}
+    assert found["mig.placement"] == ("pools", 1, "sharing", "mig")
+    assert found["quota.over_capacity"] == ("teams", 1, "guarantee", "train")
+
+
+def test_nothing_is_blamed_for_naming_a_pool_that_is_malformed():
+    raw = platform(
+        [pool("bad", nodes="4..1"), pool()],
+        [
+            team("a", guarantee={"bad": 1}),
+            team("b", borrow={"bad/3g.20gb": 1}),
+            team("c", guarantee={"train": 1}, lend={"bad": 1}),
+            team("d", guarantee={"train": 1}),
+        ],
+        shapes=[
+            shape("x", pool="bad", gpus_per_node=1),
+            shape("y", gpus_per_node=99),
+            shape("z", pool="train", gpus_per_node=99),
+        ],
+    )
+    reading = read_platform(raw)
+    assert ids(reading) == [("spec.range_reversed", "pools[0].nodes")]
+    assert [t.name for t in reading.sound_part.teams] == ["d"]
+    assert beside(reading) == [("shape.cannot_start", "shapes[2]")]
+
+
+def test_a_shape_for_any_pool_is_judged_when_no_pool_is_malformed():
+    raw = platform(shapes=[shape("y", gpus_per_node=99)], teams=[team(weight=0)])
+    assert beside(read_platform(raw)) == [("shape.cannot_start", "shapes[0]")]
+
+
+def test_a_malformed_section_is_not_missed_as_well():
+    reading = read_platform(
+        platform(cloud="aws", system={"machine": "m7i.xlarge", "nodes": "3..2"})
+    )
+    assert ids(reading) == [("spec.range_reversed", "system.nodes")]
+    assert "system.missing" in [f.id for f in plan(reading.sound_part)[1]]
+    assert beside(reading) == []
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        platform(name=5),
+        platform(cloud="moon"),
+        platform([]),
+        platform([pool(nodes="4..1")]),
+        platform([pool(nodes="4..1"), pool(name=7)]),
+        platform([5, pool()]),
+        {**platform(), "pools": {"name": "train"}},
+        {**platform(), "teams": 5},
+        [platform()],
+        None,
+    ],
+)
+def test_where_nothing_sound_is_left_there_is_no_sound_part(raw):
+    reading = read_platform(raw)
+    assert reading.spec is None
+    assert reading.sound_part is None
+    assert reading.findings
+
+
+def test_items_that_are_no_mappings_mention_nothing():
+    reading = read_platform({**platform([pool("bad", nodes="4..1"), pool()]), "teams": [5]})
+    assert reading.sound_part.teams == ()
+
+
+def test_tuples_and_other_mappings_of_a_program_are_read_like_a_file():
+    raw = platform()
+    raw["pools"] = (pool("bad", nodes="4..1"), pool())
+    assert [p.name for p in read_platform(raw).sound_part.pools] == ["train"]
+
+
+def test_a_spec_has_no_line_without_a_file():
+    assert read_platform(platform()).line_of(("name",)) is None
+
+
+def test_the_local_stack_is_well_formed():
+    from sizes import ROOT
+
+    data = (ROOT / "stacks" / "Pulumi.local.yaml").read_bytes()
+    reading = read_stack_file(data, "file")
+    assert reading.findings == ()
+    assert findings(yaml.safe_load(data)["config"]["gpuyard:platform"]) is not None

@@ -1,0 +1,637 @@
+"""What the vocabulary refuses: exactly where, why, what was given, what is allowed and what to do."""
+
+import pytest
+
+from builders import cut_pool, platform, pool, shape, team
+from gpuyard.errors import SpecError
+from gpuyard.findings import Severity
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.pools import Pool
+from gpuyard.spec.problems import nearest, show_given
+from gpuyard.spec.read import platform_spec, read_platform
+from gpuyard.spec.sharing import Sharing
+from gpuyard.spec.teams import Team
+
+RUNGS = "reserved, block, flex-start, spot, on-demand"
+P0 = ("pools", 0)
+
+# id, what is wrong, path, problem, given, allowed, fix
+TABLE = [
+    (
+        "spec.range_form",
+        platform([pool(nodes="x")]),
+        (*P0, "nodes"),
+        "not a number of nodes or a range",
+        "'x'",
+        "a number of nodes, or LOW..HIGH such as 0..16",
+        "write for example 0..4",
+    ),
+    (
+        "spec.range_reversed",
+        platform([pool(nodes="4..1")]),
+        (*P0, "nodes"),
+        "the range runs backwards",
+        "'4..1'",
+        "a number of nodes, or LOW..HIGH such as 0..16",
+        "write 1..4",
+    ),
+    (
+        "spec.range_size",
+        platform([pool(nodes=99999)]),
+        (*P0, "nodes"),
+        "out of bounds for a number of nodes",
+        "99999",
+        "0 to 10000 nodes in a pool",
+        "split it into several pools, or lower it",
+    ),
+    (
+        "spec.memory_form",
+        platform([pool(machine={"gpu": "L4", "gpus": 1, "cpu": 4, "memory_gib": "much"})]),
+        (*P0, "machine", "memory_gib"),
+        "not an amount of memory",
+        "'much'",
+        "GiB, as 64, 64GiB, 80GB or 2TB",
+        "write for example 64",
+    ),
+    (
+        "spec.gpu_indexes",
+        platform([cut_pool(sharing={"mig": [{"gpus": "x", "7g.40gb": 1}]})]),
+        (*P0, "sharing", "mig", 0, "gpus"),
+        "not GPU indexes",
+        "'x'",
+        "an index, a range such as 0-3, or a list such as [0, 2]",
+        "write 0-3",
+    ),
+    (
+        "spec.name_form",
+        platform(name="My Lab"),
+        ("name",),
+        "not a name that Kubernetes and the clouds accept",
+        "'My Lab'",
+        "lower-case letters, digits and dashes, starting with a letter, at most 40",
+        "write my-lab",
+    ),
+    (
+        "spec.rung_form",
+        platform([pool(capacity=[{"nodes": 2}])]),
+        (*P0, "capacity", 0),
+        "a rung names exactly one way to buy nodes",
+        "{'nodes': 2}",
+        RUNGS + ", or {reserved: ID, nodes: N}",
+        None,
+    ),
+    (
+        "spec.rung_form",
+        platform([pool(capacity=[{"spot": None, "reserved": "x"}])]),
+        (*P0, "capacity", 0),
+        "a rung names exactly one way to buy nodes",
+        "{'spot': None, 'reserved': 'x'}",
+        RUNGS + ", or {reserved: ID, nodes: N}",
+        None,
+    ),
+    (
+        "spec.rung_reservation",
+        platform([pool(capacity=["reserved"])]),
+        (*P0, "capacity", 0),
+        "reserved needs the reservation and how many nodes it holds",
+        "'reserved'",
+        "{reserved: RESERVATION-ID, nodes: N}",
+        None,
+    ),
+    (
+        "spec.rung_reservation",
+        platform([pool(capacity=[{"block": "cb-1"}])]),
+        (*P0, "capacity", 0),
+        "block needs the reservation and how many nodes it holds",
+        "{'block': 'cb-1'}",
+        "{block: RESERVATION-ID, nodes: N}",
+        None,
+    ),
+    (
+        "spec.rung_reservation",
+        platform([pool(capacity=[{"spot": "cr-1"}])]),
+        (*P0, "capacity", 0),
+        "spot has no reservation",
+        "{'spot': 'cr-1'}",
+        "spot",
+        None,
+    ),
+    (
+        "spec.enum",
+        platform([pool(capacity=["spott"])]),
+        (*P0, "capacity", 0),
+        "not one of the known words",
+        "'spott'",
+        RUNGS,
+        "write spot",
+    ),
+    (
+        "spec.enum",
+        platform(cloud="azure"),
+        ("cloud",),
+        "not one of the known words",
+        "'azure'",
+        "aws, gcp, none, simulated",
+        None,
+    ),
+    (
+        "spec.sharing_replicas",
+        platform([pool(sharing={"time_slicing": 1})]),
+        (*P0, "sharing"),
+        "time_slicing: 1 is not a number of pods that can share one GPU",
+        "{'time_slicing': 1}",
+        "2 to 48 (the device plugin refuses fewer)",
+        "write time_slicing: 2",
+    ),
+    (
+        "spec.sharing_replicas",
+        platform([pool(sharing={"mps": 49})]),
+        (*P0, "sharing"),
+        "mps: 49 is not a number of pods that can share one GPU",
+        "{'mps': 49}",
+        "2 to 48 (the device plugin refuses fewer)",
+        "write mps: 48",
+    ),
+    (
+        "spec.sharing_methods",
+        platform([cut_pool(sharing={"mig": {"7g.40gb": 1}, "mps": 2})]),
+        (*P0, "sharing"),
+        "mps and mig cannot be combined on one GPU",
+        "{'mig': {'7g.40gb': 1}, 'mps': 2}",
+        "mps alone, or mig with time_slicing",
+        "use time_slicing instead of mps",
+    ),
+    (
+        "spec.sharing_methods",
+        platform([pool(sharing={"time_slicing": 2, "mps": 2})]),
+        (*P0, "sharing"),
+        "mps and time_slicing cannot be combined on one GPU",
+        "{'time_slicing': 2, 'mps': 2}",
+        "mps alone, or mig with time_slicing",
+        "remove time_slicing",
+    ),
+    (
+        "spec.per_pod_form",
+        platform(shapes=[shape(per_pod={"cpu": 1})]),
+        ("shapes", 0, "per_pod"),
+        "a pod asks for one slice, or for shares",
+        "{'cpu': 1}",
+        "slice: PROFILE, or shares: N",
+        None,
+    ),
+    (
+        "spec.per_pod_form",
+        platform(shapes=[shape(per_pod={"slice": "1g.5gb", "shares": 1})]),
+        ("shapes", 0, "per_pod"),
+        "a pod asks for one slice, or for shares",
+        "{'slice': '1g.5gb', 'shares': 1}",
+        "slice: PROFILE, or shares: N",
+        None,
+    ),
+    (
+        "spec.shape_form",
+        platform(shapes=[shape()]),
+        ("shapes", 0),
+        "a shape takes whole GPUs or a fraction, one of them",
+        "{'name': 'job'}",
+        "gpus_per_node: N, or per_pod: {…}",
+        None,
+    ),
+    (
+        "spec.shape_form",
+        platform(shapes=[shape(gpus_per_node=1, per_pod={"shares": 1})]),
+        ("shapes", 0),
+        "a shape takes whole GPUs or a fraction, one of them",
+        "{'name': 'job', 'gpus_per_node': 1, 'per_pod': {'shares': 1…",
+        "gpus_per_node: N, or per_pod: {…}",
+        None,
+    ),
+    (
+        "spec.missing",
+        platform([{"name": "train", "machine": "x"}]),
+        (*P0, "nodes"),
+        "`nodes` is missing",
+        "",
+        "",
+        "add `nodes:`",
+    ),
+    (
+        "spec.missing",
+        platform(kubernetes=None),
+        ("kubernetes",),
+        "`kubernetes` is missing",
+        "",
+        "",
+        "add `kubernetes:`",
+    ),
+    (
+        "spec.missing",
+        platform([pool(machine={"gpu": "L4", "gpus": 1, "cpu": 1})]),
+        (*P0, "machine", "memory_gib"),
+        "`memory_gib` is missing",
+        "",
+        "",
+        "add `memory_gib:`",
+    ),
+    (
+        "spec.unknown_field",
+        platform(pool=[]),
+        ("pool",),
+        "unknown field",
+        "'pool'",
+        ", ".join(PlatformSpec.model_fields),
+        "write `pools`",
+    ),
+    (
+        "spec.unknown_field",
+        platform([pool(xyz=1)]),
+        (*P0, "xyz"),
+        "unknown field",
+        "'xyz'",
+        ", ".join(Pool.model_fields),
+        "remove it, or correct its name",
+    ),
+    (
+        "spec.unknown_field",
+        platform([pool(machine={"gpu": "L4", "gpus": 1, "cpu": 1, "memory_gib": 1, "gpuss": 1})]),
+        (*P0, "machine", "gpuss"),
+        "unknown field",
+        "'gpuss'",
+        "gpu, gpus, cpu, memory_gib",
+        "write `gpus`",
+    ),
+    (
+        "spec.unknown_field",
+        platform(teams=[team(garantee={})]),
+        ("teams", 0, "garantee"),
+        "unknown field",
+        "'garantee'",
+        ", ".join(Team.model_fields),
+        "write `guarantee`",
+    ),
+    (
+        "spec.unknown_field",
+        platform(shapes=[shape(per_pod={"slices": "x", "shares": 1})]),
+        ("shapes", 0, "per_pod", "slices"),
+        "unknown field",
+        "'slices'",
+        "slice, shares, cpu, memory_gib",
+        "write `slice`",
+    ),
+    (
+        "spec.string_type",
+        platform(kubernetes=1.35),
+        ("kubernetes",),
+        "wrong type",
+        "1.35",
+        "text",
+        'write "1.35" in quotes',
+    ),
+    (
+        "spec.string_type",
+        platform(kubernetes=["1.35"]),
+        ("kubernetes",),
+        "wrong type",
+        "['1.35']",
+        "text",
+        None,
+    ),
+    (
+        "spec.string_type",
+        platform([pool(machine=5)]),
+        (*P0, "machine"),
+        "wrong type",
+        "5",
+        "text",
+        'write "5" in quotes',
+    ),
+    (
+        "spec.string_type",
+        platform([pool(machine=[5])]),
+        (*P0, "machine", 0),
+        "wrong type",
+        "5",
+        "text",
+        'write "5" in quotes',
+    ),
+    (
+        "spec.string_type",
+        platform([pool(capacity=[{"reserved": 5, "nodes": 1}])]),
+        (*P0, "capacity", 0),
+        "wrong type",
+        "5",
+        "text",
+        'write "5" in quotes',
+    ),
+    (
+        "spec.int_type",
+        platform(shapes=[shape(nodes="2", gpus_per_node=1)]),
+        ("shapes", 0, "nodes"),
+        "wrong type",
+        "'2'",
+        "a whole number",
+        None,
+    ),
+    (
+        "spec.int_type",
+        platform(shapes=[shape(nodes=True, gpus_per_node=1)]),
+        ("shapes", 0, "nodes"),
+        "wrong type",
+        "true",
+        "a whole number",
+        None,
+    ),
+    (
+        "spec.float_type",
+        platform(budget={"worst_usd_per_hour": "260"}),
+        ("budget", "worst_usd_per_hour"),
+        "wrong type",
+        "'260'",
+        "a number",
+        None,
+    ),
+    (
+        "spec.float_type",
+        platform(teams=[team(weight=True)]),
+        ("teams", 0, "weight"),
+        "wrong type",
+        "true",
+        "a number",
+        None,
+    ),
+    (
+        "spec.bool_type",
+        platform(queueing={"fair_sharing": "yes"}),
+        ("queueing", "fair_sharing"),
+        "wrong type",
+        "'yes'",
+        "true or false",
+        None,
+    ),
+    (
+        "spec.model_type",
+        platform(budget=5),
+        ("budget",),
+        "wrong type",
+        "5",
+        "a mapping (key: value)",
+        None,
+    ),
+    ("spec.model_type", platform([5]), P0, "wrong type", "5", "a mapping (key: value)", None),
+    (
+        "spec.dict_type",
+        platform(teams=[team(guarantee=5)]),
+        ("teams", 0, "guarantee"),
+        "wrong type",
+        "5",
+        "a mapping (key: value)",
+        None,
+    ),
+    (
+        "spec.tuple_type",
+        {**platform(), "teams": {}},
+        ("teams",),
+        "wrong type",
+        "{}",
+        "a list",
+        None,
+    ),
+    (
+        "spec.too_short",
+        platform([]),
+        ("pools",),
+        "tuple should have at least 1 item after validation, not 0",
+        "[]",
+        "",
+        None,
+    ),
+    (
+        "spec.greater_than_equal",
+        platform([cut_pool(sharing={"mig": {"1g.5gb": 0}})]),
+        (*P0, "sharing", "mig", "1g.5gb"),
+        "out of bounds",
+        "0",
+        "at least 1",
+        None,
+    ),
+    (
+        "spec.greater_than_equal",
+        platform([cut_pool(sharing={"mig": [{"1g.5gb": 0}]})]),
+        (*P0, "sharing", "mig", 0, "1g.5gb"),
+        "out of bounds",
+        "0",
+        "at least 1",
+        None,
+    ),
+    (
+        "spec.less_than_equal",
+        platform(teams=[team(guarantee={"train": 1_000_001})]),
+        ("teams", 0, "guarantee", "train"),
+        "out of bounds",
+        "1000001",
+        "at most 1,000,000",
+        None,
+    ),
+    (
+        "spec.less_than_equal",
+        platform([pool(machine={"gpu": "L4", "gpus": 17, "cpu": 1, "memory_gib": 1})]),
+        (*P0, "machine", "gpus"),
+        "out of bounds",
+        "17",
+        "at most 16",
+        None,
+    ),
+    (
+        "spec.greater_than",
+        platform(budget={"worst_usd_per_hour": 0}),
+        ("budget", "worst_usd_per_hour"),
+        "out of bounds",
+        "0",
+        "more than 0",
+        None,
+    ),
+    (
+        "spec.finite_number",
+        platform(budget={"worst_usd_per_hour": float("inf")}),
+        ("budget", "worst_usd_per_hour"),
+        "Input should be a finite number",
+        "inf",
+        "",
+        None,
+    ),
+    (
+        "spec.string_pattern_mismatch",
+        platform([pool(zones=["a\x1b[2J"])]),
+        (*P0, "zones", 0),
+        "control characters in text",
+        "'a\\x1b[2J'",
+        "printable characters",
+        "remove them",
+    ),
+    (
+        "spec.string_pattern_mismatch",
+        platform(teams=[team(guarantee={"a\x07": 1})]),
+        ("teams", 0, "guarantee", "a\x07"),
+        "control characters in text",
+        "'a\\x07'",
+        "printable characters",
+        "remove them",
+    ),
+    (
+        "spec.string_too_long",
+        platform([pool(zones=["z" * 254])]),
+        (*P0, "zones", 0),
+        "string should have at most 253 characters",
+        "'" + "z" * 58 + "…",
+        "",
+        None,
+    ),
+    (
+        "spec.string_too_short",
+        platform([pool(zones=[""])]),
+        (*P0, "zones", 0),
+        "string should have at least 1 character",
+        "''",
+        "",
+        None,
+    ),
+    (
+        "spec.string_type",
+        platform([pool(labels={"slices": 5})]),
+        (*P0, "labels", "slices"),
+        "wrong type",
+        "5",
+        "text",
+        'write "5" in quotes',
+    ),
+    (
+        "spec.not_yet",
+        platform([pool(sharing="dra")]),
+        (*P0, "sharing"),
+        "`dra` is not served yet: dynamic resource allocation needs its own driver and version floors",
+        "true",
+        "",
+        "remove `dra`",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "path", "problem", "given", "allowed", "fix"),
+    TABLE,
+    ids=[f"{row[0].removeprefix('spec.')}-{'.'.join(map(str, row[2]))}"[:60] for row in TABLE],
+)
+def test_a_bad_value_is_one_finding_that_says_all(kind, raw, path, problem, given, allowed, fix):
+    reading = read_platform(raw)
+    assert reading.spec is None
+    (finding,) = reading.findings
+    assert finding.severity is Severity.REFUSE
+    assert (finding.id, finding.path, finding.problem) == (kind, path, problem)
+    assert (finding.given, finding.allowed) == (given, allowed)
+    assert (finding.fix.says if finding.fix else None) == fix
+
+
+@pytest.mark.parametrize("value", [None, 5, "text", [], [1]])
+def test_what_is_no_mapping_is_no_platform(value):
+    (finding,) = read_platform(value).findings
+    assert (finding.id, finding.path) == ("spec.model_type", ())
+    assert finding.where == "(platform)"
+
+
+NOT_YET = [
+    *((("pools", 0), word, lambda w: platform([pool(**{w: 1})])) for word in Pool.not_yet),
+    *((("teams", 0), word, lambda w: platform(teams=[team(**{w: 1})])) for word in Team.not_yet),
+    *(((), word, lambda w: platform(**{w: 1})) for word in PlatformSpec.not_yet),
+    *(
+        (("pools", 0, "sharing"), word, lambda w: platform([pool(sharing={w: True})]))
+        for word in Sharing.not_yet
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "word", "make"), NOT_YET, ids=[n[1] for n in NOT_YET])
+def test_a_word_that_is_not_served_yet_is_refused_by_name(path, word, make):
+    (finding,) = read_platform(make(word)).findings
+    assert (finding.id, finding.path) == ("spec.not_yet", (*path, word))
+    assert finding.problem.startswith(f"`{word}` is not served yet: ")
+    assert finding.fix.says == f"remove `{word}`"
+
+
+def test_words_not_served_stand_beside_every_other_error_of_the_same_part():
+    raw = platform(
+        [
+            pool(
+                numa=1,
+                image="x",
+                nodes="4..1",
+                color=1,
+                scaling="kluster",
+                sharing={"dra": 1, "mps": True},
+            )
+        ],
+        [team(priority=1, weight=0, groups=["\x07"])],
+        addons=[],
+        budget={},
+    )
+    found = {(f.id, f.where) for f in read_platform(raw).findings}
+    assert found == {
+        ("spec.not_yet", "addons"),
+        ("spec.missing", "budget.worst_usd_per_hour"),
+        ("spec.not_yet", "pools[0].numa"),
+        ("spec.not_yet", "pools[0].image"),
+        ("spec.range_reversed", "pools[0].nodes"),
+        ("spec.unknown_field", "pools[0].color"),
+        ("spec.enum", "pools[0].scaling"),
+        ("spec.not_yet", "pools[0].sharing.dra"),
+        ("spec.int_type", "pools[0].sharing.mps"),
+        ("spec.not_yet", "teams[0].priority"),
+        ("spec.greater_than", "teams[0].weight"),
+        ("spec.string_pattern_mismatch", "teams[0].groups[0]"),
+    }
+
+
+def test_an_error_carries_every_finding():
+    with pytest.raises(SpecError) as caught:
+        platform_spec(platform([pool(nodes="4..1", color=1)]))
+    assert str(caught.value) == (
+        "the platform is not well-formed:\n"
+        "refuse spec.unknown_field pools[0].color: unknown field\n"
+        "  given: 'color'\n"
+        f"  allowed: {', '.join(Pool.model_fields)}\n"
+        "  fix: remove it, or correct its name\n"
+        "refuse spec.range_reversed pools[0].nodes: the range runs backwards\n"
+        "  given: '4..1'\n"
+        "  allowed: a number of nodes, or LOW..HIGH such as 0..16\n"
+        "  fix: write 1..4"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (False, "false"),
+        (None, "null"),
+        ("x", "'x'"),
+        ("\x1b[0m", "'\\x1b[0m'"),
+        ("y" * 60, "'" + "y" * 58 + "…"),
+        ("y" * 58, "'" + "y" * 58 + "'"),
+        ([1], "[1]"),
+    ],
+)
+def test_a_value_is_shown_short_and_harmless(value, text):
+    assert show_given(value) == text
+    assert len(text) <= 60
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "near"),
+    [
+        ("tran", ["train", "serve"], "train"),
+        ("TRAIN", ["Train"], "Train"),
+        ("xyz", ["train"], None),
+        ("a", [], None),
+    ],
+)
+def test_the_nearest_word_is_found_whatever_the_case(word, known, near):
+    assert nearest(word, known) == near

@@ -1,0 +1,238 @@
+"""The YAML reader: values as YAML 1.2 has them, a line for each, and one sentence for what cannot be read."""
+
+import time
+from contextlib import suppress
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuyard.errors import UsageError
+from gpuyard.spec import yaml_tree
+from gpuyard.spec.yaml_tree import MAX_BYTES, MAX_DEPTH, parse_yaml
+
+
+def value(text):
+    return parse_yaml(text.encode() if isinstance(text, str) else text, "file").value
+
+
+def refusal(data):
+    with pytest.raises(UsageError) as caught:
+        parse_yaml(data.encode() if isinstance(data, str) else data, "file")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("on", "on"),
+        ("no", "no"),
+        ("Yes", "Yes"),
+        ("y", "y"),
+        ("1:30", "1:30"),
+        ("0x1F", "0x1F"),
+        ("0o17", "0o17"),
+        ("1_000", "1_000"),
+        ("2026-11-21", "2026-11-21"),
+        ("<<", "<<"),
+        (".inf", ".inf"),
+        ("0..16", "0..16"),
+        ("true", True),
+        ("True", True),
+        ("FALSE", False),
+        ("null", None),
+        ("~", None),
+        ("Null", None),
+        ("", None),
+        ("4", 4),
+        ("-4", -4),
+        ("+4", 4),
+        ("0123", 123),
+        ("1.5", 1.5),
+        ("1.", 1.0),
+        (".5", 0.5),
+        ("1e3", 1000.0),
+        ("-2.5E-1", -0.25),
+        ("9" * 18, 10**18 - 1),
+        ("9" * 19, 1e19),
+        ('"4"', "4"),
+        ("'true'", "true"),
+        ("|\n  4\n", "4\n"),
+        ("!!str 4", "4"),
+        ("!local 4", 4),
+        ("! 4", 4),
+        ("!!int '4'", "4"),
+        ("!!python/object:os.system x", "x"),
+        ("ü", "ü"),
+    ],
+)
+def test_a_scalar_is_what_yaml_1_2_says(text, expected):
+    found = value(text)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_a_file_is_mappings_and_lists_of_them():
+    assert value("a:\n  b: [1, {c: d}]\n  e:\n    - x\n    -\n5: six\n") == {
+        "a": {"b": [1, {"c": "d"}], "e": ["x", None]},
+        "5": "six",
+    }
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n", "\ufeff"])
+def test_an_empty_file_has_no_value(text):
+    assert value(text) is None
+
+
+def test_windows_line_ends_and_a_byte_order_mark_change_nothing():
+    document = parse_yaml("\ufeffa: 1\r\nb:\r\n  - x\r\n".encode(), "file")
+    assert document.value == {"a": 1, "b": ["x"]}
+    assert document.line_of(("b", 0)) == 3
+
+
+def test_every_value_has_its_line():
+    document = parse_yaml(b"a:\n  b:\n    - 1\n    - c: 2\n      d: 3\ne: {f: 4}\n", "file")
+    lines = {
+        (): 1,
+        ("a",): 1,
+        ("a", "b"): 2,
+        ("a", "b", 0): 3,
+        ("a", "b", 1, "d"): 5,
+        ("e", "f"): 6,
+    }
+    assert {path: document.line_of(path) for path in lines} == lines
+
+
+def test_what_is_not_in_the_file_has_the_line_of_what_should_hold_it():
+    document = parse_yaml(b"x: 1\na:\n  b: 2\n", "file")
+    assert document.line_of(("a", "missing", 3)) == 2
+    assert document.line_of(("nowhere",)) == 1
+    assert parse_yaml(b"", "file").line_of(("a",)) is None
+
+
+def test_a_key_that_stands_twice_is_told_and_the_first_is_kept():
+    document = parse_yaml(b"a: 1\nb:\n  c: 1\n  c: {d: 2}\n  e: 3\na: 2\n", "file")
+    assert document.value == {"a": 1, "b": {"c": 1, "e": 3}}
+    assert document.duplicates == [(("b", "c"), 4), (("a",), 6)]
+
+
+def test_an_anchor_stands_for_its_value():
+    assert value("a: &x {b: 1}\nc: *x\nd: &y 5\ne: [*y, *x]\n") == {
+        "a": {"b": 1},
+        "c": {"b": 1},
+        "d": 5,
+        "e": [5, {"b": 1}],
+    }
+
+
+def test_an_anchor_may_be_a_key():
+    assert value("a: &k word\n*k : 1\n") == {"a": "word", "word": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("a: *x\n", 1), ("a: 1\nb: &x\n  c: *x\n", 3), ("&a [*a]", 1)]
+)
+def test_an_anchor_that_is_not_complete_is_refused(text, line):
+    name = text.split("*")[1].rstrip("\n]")
+    assert refusal(text) == (
+        f"file: line {line}: *{name} has no anchor &{name} before it that is complete"
+    )
+
+
+def test_an_anchor_bomb_is_refused_at_once():
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
+    started = time.process_time()
+    assert refusal("\n".join(lines)) == (
+        "file: line 6: more than 300,000 values once anchors are expanded"
+    )
+    assert time.process_time() - started < 2
+
+
+def test_deep_nesting_is_refused():
+    assert value("[" * MAX_DEPTH + "]" * MAX_DEPTH) is not None
+    assert refusal("[" * (MAX_DEPTH + 1)) == "file: line 1: nested more than 60 deep"
+
+
+@pytest.mark.parametrize("text", ["? [a]\n: b\n", "? {a: 1}\n: b\n", "{[a]: b}"])
+def test_only_text_is_a_key(text):
+    assert refusal(text) == "file: line 1: a mapping or list as a key below (platform)"
+
+
+def test_an_alias_of_something_else_than_text_is_no_key():
+    assert refusal("a: &x 5\nb:\n  *x : 1\n") == "file: line 3: a mapping or list as a key below b"
+
+
+def test_a_second_document_is_refused():
+    assert refusal("a: 1\n---\nb: 2\n") == "file: line 2: a second document; a stack file has one"
+
+
+def test_a_large_file_is_refused_by_size():
+    assert refusal(b"#" * (MAX_BYTES + 1)) == (
+        "file: 1,048,577 bytes; a stack file has at most 1,048,576. Is it the right file?"
+    )
+    assert value(b"#" * MAX_BYTES) is None
+
+
+def test_bytes_that_are_no_text_are_refused():
+    assert refusal(b"ab\xff") == "file: not text (byte 2 is not UTF-8). Is it the right file?"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a: [1\n", "file: not YAML: line 2, column 1: did not find expected ',' or ']'"),
+        (
+            "a: b: c",
+            "file: not YAML: line 1, column 5: mapping values are not allowed in this context",
+        ),
+        ("a: \x01", "file: not YAML: control characters are not allowed"),
+        ("%FOO\nx", "file: not YAML: line 1, column 5: found unknown directive name"),
+    ],
+)
+def test_what_is_no_yaml_is_told_with_its_place(text, says):
+    assert refusal(text) == says
+
+
+def test_a_yaml_library_without_its_fast_parser_says_the_same(monkeypatch):
+    monkeypatch.setattr(yaml_tree, "_LOADER", yaml.SafeLoader)
+    assert value("a: [1, on]") == {"a": [1, "on"]}
+    assert refusal("a: \x01") == "file: not YAML: special characters are not allowed"
+
+
+def test_a_problem_without_words_is_told_too():
+    assert yaml_tree._yaml_problem(yaml.YAMLError()) == "it cannot be parsed"
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_value_or_one_sentence(data):
+    said = ""
+    with suppress(UsageError):
+        parse_yaml(data, "file")
+        said = "file: read"
+    assert said or refusal(data).startswith("file: ")
+    assert said or "\n" not in refusal(data)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**17), 10**17) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_what_yaml_writes_is_read_back(tree):
+    assert value(yaml.safe_dump(tree, allow_unicode=True, default_style='"')) == quoted(tree)
+
+
+def quoted(tree):
+    """With every scalar in quotes, tags of `safe_dump` aside, numbers and words are text."""
+    if isinstance(tree, dict):
+        return {k: quoted(v) for k, v in tree.items()}
+    if isinstance(tree, list):
+        return [quoted(v) for v in tree]
+    return tree if isinstance(tree, str) else yaml.safe_dump(tree, default_style='"').split('"')[1]
