@@ -13,7 +13,7 @@ from gpuyard.simulate import cluster, processes, state
 from gpuyard.simulate.api import Api, connect
 from gpuyard.simulate.parts import PARTS
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster")]
 
 MOST_MIB = 900
 MOST_SECONDS_TO_READY = 15
@@ -29,13 +29,17 @@ def pids(found: cluster.Status) -> dict[str, int | None]:
     return {part.name: part.pid for part in found.parts if part.alive is not None}
 
 
+def slack() -> float:
+    """How much longer things may take while this machine does other work as well."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def test_a_new_cluster_is_ready_within_its_time_and_memory(started: cluster.Outcome):
     assert started.status.ready
     assert started.says.startswith(f"cluster {name_of(started)} is up after ")
     assert [part.name for part in started.status.parts if part.alive] == NAMES
     assert 0 < started.status.rss_mib <= MOST_MIB
-    # Somebody else's load doubles the time; the figure without load is in the docs.
-    assert started.seconds <= MOST_SECONDS_TO_READY * max(1.0, os.getloadavg()[0] / 2)
+    assert started.seconds <= MOST_SECONDS_TO_READY * slack()
 
 
 def test_up_on_a_running_cluster_changes_nothing_and_says_so(api: Api, started: cluster.Outcome):
@@ -43,7 +47,7 @@ def test_up_on_a_running_cluster_changes_nothing_and_says_so(api: Api, started: 
     again = cluster.up(name_of(started))
     assert not again.changed
     assert again.says == f"cluster {name_of(started)} is already up, nothing changed"
-    assert again.seconds < MOST_SECONDS_UNCHANGED
+    assert again.seconds < MOST_SECONDS_UNCHANGED * slack()
     assert pids(again.status) == pids(before)
 
 

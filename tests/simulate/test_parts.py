@@ -95,9 +95,9 @@ def test_the_home_follows_the_desktop_convention(monkeypatch: pytest.MonkeyPatch
 
 def test_two_clusters_share_no_port(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(state, "is_free", lambda _port: True)
-    first = state.new_settings()
+    first = state.new_settings(state.folder_of("one"))
     state.folder_of("one").keep(first)
-    second = state.new_settings()
+    second = state.new_settings(state.folder_of("one"))
     assert not set(first.ports.values()) & set(second.ports.values())
     assert first.token != second.token
     assert state.folder_of("one").settings() == first
@@ -106,7 +106,7 @@ def test_two_clusters_share_no_port(monkeypatch: pytest.MonkeyPatch):
 def test_a_machine_without_free_ports_is_told_so(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(state, "is_free", lambda _port: False)
     with pytest.raises(EnvironmentLacks, match="no 7 free ports from 20000 to 32000"):
-        state.new_settings()
+        state.new_settings(state.folder_of("local"))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"token": "x", "ports": {}}', '{"ports": 1}'])

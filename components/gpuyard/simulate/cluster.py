@@ -71,7 +71,7 @@ def up(name: str, say: Say = lambda _: None) -> Outcome:
         settings = folder.settings()
         fresh = settings is None
         if settings is None:
-            settings = new_settings()
+            settings = new_settings(folder)
             folder.keep(settings)
         place = Place(folder, settings, tools)
         started = _start_missing(place, say)

@@ -18,6 +18,7 @@ import shutil
 import socket
 from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from gpuyard.errors import EnvironmentLacks, UsageError
@@ -153,15 +154,18 @@ def _is_same(handle: int, path: Path) -> bool:
         return False
 
 
-def new_settings() -> Settings:
-    """A fresh token and ports that nobody listens on and no other cluster of ours has."""
+def new_settings(folder: Folder) -> Settings:
+    """A fresh token and ports that nobody listens on and no other cluster of ours has.
+
+    Each folder starts to look at a place of its own, so that clusters of two users or of two test runs
+    that start at the same moment, and do not know of each other, hardly ever look at the same ports.
+    """
     taken = {port for other in _neighbours() for port in other.ports.values()}
-    ports: dict[str, int] = {}
-    for port in PORTS:
-        if len(ports) == len(PORT_NAMES):
-            break
-        if port not in taken and is_free(port):
-            ports[PORT_NAMES[len(ports)]] = port
+    first = int.from_bytes(sha256(str(folder.path).encode()).digest()[:4], "big") % len(PORTS)
+    free = (
+        port for port in (*PORTS[first:], *PORTS[:first]) if port not in taken and is_free(port)
+    )
+    ports = dict(zip(PORT_NAMES, free, strict=False))
     if len(ports) < len(PORT_NAMES):
         raise EnvironmentLacks(
             f"no {len(PORT_NAMES)} free ports from {PORTS.start} to {PORTS.stop} on this machine"

@@ -1,0 +1,202 @@
+"""The fakes' loop against an API server that is a dictionary."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from gpuyard.simulate.agents.cache import Watched
+from gpuyard.simulate.agents.loop import Agents
+from gpuyard.simulate.api import ApiError, Unreachable
+
+NODES = "/api/v1/nodes"
+MAPS = "/api/v1/namespaces/gpu-operator/configmaps"
+POLICIES = "/apis/nvidia.com/v1/clusterpolicies"
+
+
+def named(name: str, **content: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, **content.pop("metadata", {})}, **content}
+
+
+def gpu_node(name: str, fake: str = "fake", **labels: str) -> dict[str, Any]:
+    kind = {"node.kubernetes.io/instance-type": "g6.12xlarge", **labels}
+    return named(
+        name, metadata={"labels": kind, "annotations": {"kwok.x-k8s.io/node": fake}}, status={}
+    )
+
+
+class FakeApi:
+    """Lists, patches and events; a watch never says anything."""
+
+    def __init__(self, **lists: list[dict[str, Any]]) -> None:
+        self.lists = {
+            NODES: lists.get("nodes", []),
+            MAPS: lists.get("maps", []),
+            POLICIES: lists.get("policies", []),
+        }
+        self.pods: list[dict[str, Any]] = []
+        self.patches: list[tuple[str, dict[str, Any]]] = []
+        self.events: list[str] = []
+        self.refuse: ApiError | None = None
+
+    def call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        if method == "POST":
+            if body["metadata"]["name"] in self.events:
+                raise ApiError(409, "exists")
+            self.events.append(body["metadata"]["name"])
+            return {}
+        items = self.pods if "/pods" in path else self.lists[path]
+        return {"items": items, "metadata": {"resourceVersion": "1"}}
+
+    def watch(self, _path: str, _version: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        threading.Event().wait(60)
+        yield from ()
+
+    def merge(self, path: str, change: dict[str, Any]) -> None:
+        if self.refuse:
+            raise self.refuse
+        self.patches.append((path, change))
+
+
+def agents(api: FakeApi) -> Agents:
+    """The loop with its caches filled, not running."""
+    made = Agents(api)  # type: ignore[arg-type]  a stand-in with the same four methods
+    for watched in (made._nodes, made._maps, made._policies):
+        watched._objects = {item["metadata"]["name"]: item for item in api.lists[watched._path]}
+    return made
+
+
+def policy(**spec: Any) -> dict[str, Any]:
+    return named("cluster-policy", spec=spec)
+
+
+def test_devices_are_written_before_labels():
+    api = FakeApi(nodes=[gpu_node("a")], policies=[policy()])
+    agents(api)._work_on({"a"})
+    assert [path for path, _ in api.patches] == [f"{NODES}/a/status", f"{NODES}/a"]
+    assert api.patches[0][1]["status"]["allocatable"]["nvidia.com/gpu"] == "4"
+
+
+def test_a_change_of_the_policy_concerns_every_node_and_the_policy():
+    api = FakeApi(nodes=[gpu_node("a"), gpu_node("b")], policies=[policy()])
+    agents(api)._work_on({None})
+    assert [path for path, _ in api.patches] == [
+        f"{POLICIES}/cluster-policy/status",
+        f"{NODES}/a/status",
+        f"{NODES}/a",
+        f"{NODES}/b/status",
+        f"{NODES}/b",
+    ]
+
+
+def test_real_nodes_and_gone_ones_are_left_alone():
+    api = FakeApi(nodes=[gpu_node("real", fake="no")])
+    agents(api)._work_on({"real", "gone"})
+    assert api.patches == []
+
+
+def test_an_event_is_told_once():
+    label = {"nvidia.com/device-plugin.config": "nowhere"}
+    plugin = {"devicePlugin": {"config": {"name": "plugin"}}}
+    api = FakeApi(
+        nodes=[gpu_node("a", **label)], maps=[named("plugin", data={})], policies=[policy(**plugin)]
+    )
+    loop = agents(api)
+    loop._work_on({"a"})
+    loop._work_on({"a"})
+    assert len(api.events) == 1
+
+
+def test_pods_that_hold_devices_are_counted():
+    def pod(phase: str, *limits: dict[str, str]) -> dict[str, Any]:
+        return {
+            "status": {"phase": phase},
+            "spec": {"containers": [{"resources": {"limits": one}} for one in limits]},
+        }
+
+    api = FakeApi()
+    gpu = {"nvidia.com/gpu": "1"}
+    api.pods = [
+        pod("Running", {}, gpu),
+        pod("Running", {"cpu": "1"}),
+        pod("Succeeded", gpu),
+        pod("Pending", gpu, gpu),
+    ]
+    assert agents(api)._gpu_pods("a") == 2
+
+
+def test_a_node_that_is_gone_by_now_needs_nothing_and_other_refusals_are_told():
+    api = FakeApi(nodes=[gpu_node("a")])
+    loop = agents(api)
+    api.refuse = ApiError(404, "gone")
+    loop._work_on({"a"})
+    api.refuse = ApiError(409, "conflict")
+    with pytest.raises(ApiError, match="409: conflict"):
+        loop._work_on({"a"})
+
+
+def test_many_changes_of_a_node_cost_one_look():
+    loop = agents(FakeApi())
+    for name in ("a", "b", "a", None):
+        loop._work.put(name)
+    assert loop._wait_for_work() == {"a", "b", None}
+
+
+# ── the cache ──
+
+
+class Script:
+    """An API whose watch plays a list of happenings, then blocks."""
+
+    def __init__(self, *happenings: Any) -> None:
+        self.happenings = list(happenings)
+        self.lists = 0
+
+    def call(self, _method: str, _path: str) -> dict[str, Any]:
+        self.lists += 1
+        if self.lists == 1:
+            raise Unreachable("no server yet")
+        return {"items": [named("a", n=1), named("b", n=1)], "metadata": {"resourceVersion": "1"}}
+
+    def watch(self, _path: str, _version: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        while self.happenings:
+            happening = self.happenings.pop(0)
+            if isinstance(happening, Exception):
+                raise happening
+            yield happening
+        threading.Event().wait(60)
+
+
+def follow(
+    api: Script, enough: Callable[[list[str | None]], bool]
+) -> tuple[Watched, list[str | None]]:
+    seen: list[str | None] = []
+    watched = Watched(api, "/x", seen.append)  # type: ignore[arg-type]
+    watched.start()
+    deadline = time.monotonic() + 10
+    while not enough(seen) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return watched, seen
+
+
+def test_the_cache_follows_additions_changes_and_deletions():
+    api = Script(
+        ("MODIFIED", named("a", n=2)),
+        ("BOOKMARK", named("")),
+        ("DELETED", named("b")),
+        ("ADDED", named("c", n=1)),
+    )
+    watched, seen = follow(api, lambda names: "c" in names)
+    assert seen == [None, "a", "b", "c"]
+    assert {name: item["n"] for name, item in watched.all().items()} == {"a": 2, "c": 1}
+
+
+@pytest.mark.parametrize(
+    "end", [("ERROR", {"code": 410}), ApiError(410, "too old"), Unreachable("gone")], ids=str
+)
+def test_the_cache_lists_anew_when_a_watch_ends(end: Any):
+    watched, seen = follow(Script(end), lambda names: names.count(None) == 2)
+    assert seen == [None, None]
+    assert set(watched.all()) == {"a", "b"}
