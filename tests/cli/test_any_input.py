@@ -13,7 +13,8 @@ EXAMPLES = 1000 if os.environ.get("CI") else 100
 LOCAL = (Path(__file__).parents[2] / "stacks" / "Pulumi.local.yaml").read_bytes()
 WORDS = [
     b"null", b"-1", b"0", b"1e999", b"[]", b"{}", b"''", b"true", b"&a", b"*a", b"<<: *a", b"!!binary x",
-    b"9..2", b"\x00", b"\xff", b"\xe2\x80\xae", b"\x1b[31m", b"[red]", b"? ", b": ", b"- ", b"{", b"}", b"secure",
+    b"9..2",
+    b"\x00", b"\xff", b"\xe2\x80\xae", b"\x1b[31m", b"[red]", b"? ", b": ", b"- ", b"{", b"}", b"secure",
     b"999999999",
 ]  # fmt: skip
 

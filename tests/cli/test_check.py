@@ -78,6 +78,16 @@ def test_a_fix_that_a_program_can_apply_has_its_place_and_value(gpuyard, write):
     assert (fix["at"], fix["value"]) == (["teams", 0, "guarantee", "train"], 32)
 
 
+def test_of_very_many_findings_the_text_shows_the_first_and_counts_the_rest(gpuyard, write):
+    path = write(platform(**{f"field{i}": 1 for i in range(250)}))
+    ended = gpuyard("check", path)
+    assert ended.code == 3
+    assert ended.out.count("\nrefuse  ") + ended.out.startswith("refuse  ") == 200
+    assert "… and 50 more; --format json lists every one." in ended.out
+    assert "250 refuse" in ended.out
+    assert len(json.loads(gpuyard("check", path, "--format", "json").out)["findings"]) == 250
+
+
 def test_findings_come_gravest_first(gpuyard, write):
     wrong = NOTED | {"teams": [team(guarantee={"train": 40})]}
     document = json.loads(gpuyard("check", write(wrong), "--format", "json").out)

@@ -37,9 +37,9 @@ def lines(gpuyard, write):
     "line",
     [
         "Pools 12 from the beginning, 44 at most",
-        "train 0..4 p5.48xlarge 8 × H100 whole GPUs reserved cr-1 (2",
+        "train 0..4 p5.48xlarge 8 × H100 whole GPUs reserved cr-1",
         "serve 1 p4d.24xlarge 8 × A100-40 MIG on-demand",
-        "dev 1 g6.12xlarge 4 × L4 time-slicing on-demand",
+        "dev 1 g6.12xlarge 4 × L4 time-slicing × 4 on-demand",
         "8 nvidia.com/mig-3g.20gb 3/7 of a GPU",
         "vision 8 train 4 dev/shared shared 41,897 -",
         "vision vision lab-vision 1",

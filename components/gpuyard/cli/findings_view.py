@@ -15,13 +15,21 @@ VERSION = 1
 """Of the JSON documents: see `gpuyard.cli`."""
 
 
+MAX_SHOWN = 200
+"""As text. Nobody reads more; a document has them all."""
+
+
 def show_findings(judged: Judged, console: Console) -> None:
-    """Every finding with all it says, an empty line between two."""
-    for number, finding in enumerate(judged.findings):
+    """Every finding with all it says, an empty line between two; the gravest when there are very many."""
+    for number, finding in enumerate(judged.findings[:MAX_SHOWN]):
         if number:
             console.say()
         place = f"{judged.file}:{line}" if (line := judged.line_of(finding)) else judged.file
         show_finding(finding, console, place)
+    more = len(judged.findings) - MAX_SHOWN
+    if more > 0:
+        console.say()
+        console.tell(f"… and {more:,} more; --format json lists every one.")
 
 
 def show_finding(finding: Finding, console: Console, place: str = "") -> None:

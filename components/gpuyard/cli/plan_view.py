@@ -43,7 +43,7 @@ def _pools(plan: PlatformPlan, console: Console) -> None:
         Column("nodes", "right"),
         Column("machine"),
         Column("GPUs a node"),
-        Column("sharing", wraps=True),
+        Column("sharing"),
         Column("bought", wraps=True),
     ]
     rows = [
