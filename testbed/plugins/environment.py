@@ -50,7 +50,8 @@ def variables(
         PULUMI_SKIP_UPDATE_CHECK="true",
     )
     env.pop("PULUMI_CONFIG_PASSPHRASE_FILE", None)
-    folders = [str(engine.path.parent), env.get("PATH", "")]
+    # Resolved, for the engine compares where it runs with where it finds its language host.
+    folders = [str(engine.path.resolve().parent), env.get("PATH", "")]
     if engine.needs_our_plugins:
         home = state / "home"
         _install(engine, home)

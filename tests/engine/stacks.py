@@ -112,9 +112,9 @@ class Stack:
     def preview(self, *more: str, fails: bool = False, **env: str) -> Done:
         return self.run("preview", *_QUIET, *more, fails=fails, **env)
 
-    def unchanged(self) -> None:
+    def unchanged(self, **env: str) -> None:
         """Assert that a preview has nothing to do."""
-        self.preview("--expect-no-changes")
+        self.preview("--expect-no-changes", **env)
 
     def refresh(self, *more: str) -> Done:
         return self.run("refresh", "--yes", "--skip-preview", *_QUIET, *more)

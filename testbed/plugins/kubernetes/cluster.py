@@ -1,6 +1,6 @@
 """The API server: discovery, and the six verbs on plain JSON objects.
 
-The `kubernetes` package does what is hard (kubeconfig, certificates, tokens, exec plugins). Its
+The `kubernetes` package does what is hard (see connection.py). Its
 dynamic client is not used: it downloads all of discovery at start and keeps it in a file under /tmp
 that outlives the cluster it describes.
 """
@@ -15,6 +15,10 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import urllib3
+
+from testbed.plugins.kubernetes import connection
+from testbed.plugins.kubernetes.connection import Connection
 from testbed.plugins.kubernetes.failures import ApiError, NoSuchKind, Unreachable
 from testbed.plugins.kubernetes.values import Object, path
 
@@ -49,9 +53,8 @@ class Kind:
 class Cluster:
     """One API server. Safe to use from many threads."""
 
-    def __init__(self, api_client: Any, *, read_seconds: float = READ_SECONDS) -> None:
-        self._api = api_client
-        self._pool = api_client.rest_client.pool_manager
+    def __init__(self, connection: Connection, read_seconds: float = READ_SECONDS) -> None:
+        self._connection = connection
         self._kinds: dict[str, dict[str, Kind]] = {}
         self._lock = threading.Lock()
         self._read_seconds = read_seconds
@@ -60,26 +63,8 @@ class Cluster:
     def connect(
         cls, kubeconfig: Object | None, context: str | None, read_seconds: float | None = None
     ) -> Cluster:
-        """Build the client from a kubeconfig, else from the ambient one. Makes no request."""
-        from kubernetes import config as untyped
-        from kubernetes.config.config_exception import ConfigException
-
-        config: Any = untyped
-        try:
-            if kubeconfig is not None:
-                api = config.new_client_from_config_dict(
-                    kubeconfig, context=context, persist_config=False
-                )
-            else:
-                api = config.new_client_from_config(context=context, persist_config=False)
-        except (ConfigException, KeyError, TypeError, ValueError) as error:
-            message = (
-                "unable to load Kubernetes client configuration from kubeconfig file. Make sure "
-                "you have: \n\n"
-                f" \t • set up the provider with a kubeconfig, or $KUBECONFIG \n\n {error}"
-            )
-            raise Unreachable(message) from error
-        return cls(api, read_seconds=read_seconds or READ_SECONDS)
+        """The API server of a kubeconfig, else of the ambient one. Makes no request."""
+        return cls(connection.connect(kubeconfig, context), read_seconds or READ_SECONDS)
 
     def request(
         self,
@@ -91,19 +76,16 @@ class Cluster:
         query: Mapping[str, str] | None = None,
     ) -> Object:
         """One request; every failure is an ApiError or Unreachable."""
-        import urllib3
-
         headers = {
             "Accept": "application/json",
             "Content-Type": content_type,
             "User-Agent": "pulumi-kubernetes",
         }
-        # Asked for each time: an exec plugin's token runs out.
-        if token := self._api.configuration.auth_settings().get("BearerToken", {}).get("value"):
-            headers["Authorization"] = token
-        target = self._api.configuration.host + url + (f"?{urlencode(query)}" if query else "")
+        if shown := self._connection.authorization():
+            headers["Authorization"] = shown
+        target = self._connection.host + url + (f"?{urlencode(query)}" if query else "")
         try:
-            response = self._pool.request(
+            response = self._connection.pool.request(
                 method,
                 target,
                 body=None if body is None else json.dumps(body).encode(),

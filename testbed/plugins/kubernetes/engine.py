@@ -15,6 +15,7 @@ class Log:
 
     def __init__(self, address: str | None) -> None:
         self._engine = None
+        self._last: dict[str, str] = {}
         if address:
             channel = grpc.insecure_channel(address)
             self._engine = engine_pb2_grpc.EngineStub(channel)
@@ -31,7 +32,10 @@ class Log:
             return
 
     def status(self, urn: str, text: str) -> None:
-        """A line shown only while the operation runs."""
+        """A line shown only while the operation runs; not twice in a row."""
+        if self._last.get(urn) == text:
+            return
+        self._last[urn] = text
         self._send(engine_pb2.INFO, urn, text, passing=True)
 
     def info(self, urn: str, text: str) -> None:

@@ -107,14 +107,15 @@ def default_namespace(settings: Settings) -> str:
     """The provider's namespace, else that of the kubeconfig's context, else `default`."""
     if settings.namespace:
         return settings.namespace
-    config = settings.kubeconfig or _ambient()
-    context = _named(
+    config = settings.kubeconfig or ambient()
+    context = named(
         config.get("contexts"), settings.context or config.get("current-context"), "context"
     )
     return str((context or {}).get("namespace") or "default")
 
 
-def _ambient() -> Object:
+def ambient() -> Object:
+    """The kubeconfig of $KUBECONFIG or of the home folder; empty when there is none."""
     for text in os.environ.get("KUBECONFIG", str(Path("~/.kube/config").expanduser())).split(
         os.pathsep
     ):
@@ -125,7 +126,8 @@ def _ambient() -> Object:
     return {}
 
 
-def _named(items: Any, name: Any, key: str) -> Object | None:
+def named(items: Any, name: Any, key: str) -> Object | None:
+    """The entry of this name in a kubeconfig's list."""
     for item in items or []:
         if item.get("name") == name:
             found = item.get(key)
@@ -137,12 +139,12 @@ def active_cluster(config: Object | None, overrides: Mapping[str, Any]) -> Objec
     """The cluster that a kubeconfig and its overrides point at."""
     if not config:
         return None
-    context = _named(
+    context = named(
         config.get("contexts"), overrides.get("context") or config.get("current-context"), "context"
     )
     if context is None:
         return None
-    return _named(
+    return named(
         config.get("clusters"), overrides.get("cluster") or context.get("cluster"), "cluster"
     )
 
