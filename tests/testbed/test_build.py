@@ -37,7 +37,9 @@ case "$1 $2" in
   echo "go: downloading example.com/a v1.0.0" >&2
   echo "example.com/a" >&2
   case "$FAKE_GO" in
-  unreachable) echo 'go: example.com/a: Get "https://user:secret@modules.invalid": dial tcp: no such host' >&2; exit 1 ;;
+  unreachable)
+    echo 'go: example.com/a: Get "https://user:secret@modules.invalid": dial tcp: no such host' >&2
+    exit 1 ;;
   full) echo "write /x: no space left on device" >&2; exit 1 ;;
   broken) echo "a.go:3: undefined: certificate" >&2; exit 1 ;;
   slow) touch "$HERE/building"; sleep "$SLOW"; rm "$HERE/building" ;;
