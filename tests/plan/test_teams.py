@@ -1,0 +1,232 @@
+"""Teams: names, isolation, and what a namespace can hold at most."""
+
+import pytest
+
+from builders import (
+    CUT,
+    cut_pool,
+    findings,
+    ids,
+    only,
+    parts,
+    plan_of,
+    platform,
+    pool,
+    shared_pool,
+    team,
+)
+
+OWN = "a name of its own for each team"
+RESERVED = "a namespace of that name belongs to the cluster"
+TAKEN = "another team has the name, now or formerly"
+
+
+def guaranteed(name, **rest):
+    return team(name, **{"guarantee": {"train": 1}, **rest})
+
+
+NAMES = [
+    ("team.reserved", [guaranteed("default")], 0, RESERVED, "default", "write team-default"),
+    (
+        "team.reserved",
+        [guaranteed("kueue-system")],
+        0,
+        RESERVED,
+        "kueue-system",
+        "write team-kueue-system",
+    ),
+    (
+        "team.reserved",
+        [guaranteed("a", formerly=["default"])],
+        0,
+        RESERVED,
+        "a formerly default",
+        "remove `formerly`",
+    ),
+    (
+        "team.reserved",
+        [guaranteed("default"), guaranteed("team-default")],
+        0,
+        RESERVED,
+        "default",
+        "write default-2",
+    ),
+    ("team.duplicate", [guaranteed("a"), guaranteed("a")], 1, TAKEN, "a", "write a-2"),
+    (
+        "team.duplicate",
+        [guaranteed("a"), guaranteed("b", formerly=["a"])],
+        1,
+        TAKEN,
+        "b formerly a",
+        "remove `formerly`",
+    ),
+    (
+        "team.duplicate",
+        [guaranteed("a", formerly=["b"]), guaranteed("b")],
+        1,
+        TAKEN,
+        "b",
+        "write b-2",
+    ),
+    (
+        "team.duplicate",
+        [guaranteed("a"), guaranteed("a-2"), guaranteed("a")],
+        2,
+        TAKEN,
+        "a",
+        "write a-3",
+    ),
+    (
+        "team.duplicate",
+        [guaranteed("a"), guaranteed("a", formerly=["c"])],
+        1,
+        TAKEN,
+        "a formerly c",
+        "write a-2",
+    ),
+    (
+        "team.duplicate",
+        [guaranteed("a"), guaranteed("a", formerly=["a"])],
+        1,
+        TAKEN,
+        "a",
+        "write a-2",
+    ),
+]
+
+
+@pytest.mark.parametrize("row", NAMES, ids=[f"{r[0]}-{i}" for i, r in enumerate(NAMES)])
+def test_a_name_that_is_somebody_elses_is_refused(row):
+    kind, teams, index, problem, given, fix = row
+    finding = only(platform(teams=teams))
+    assert parts(finding) == (kind, ("teams", index, "name"), problem, given, OWN)
+    assert finding.fix.says == fix
+
+
+def test_a_renamed_team_keeps_its_namespace_and_queue():
+    found = plan_of(platform(teams=[guaranteed("seeing", formerly=["vision"])])).teams[0]
+    assert (found.name, found.namespace, found.cluster_queue, found.local_queue) == (
+        "seeing",
+        "vision",
+        "lab-vision",
+        "default",
+    )
+
+
+def test_a_team_carries_what_the_file_says():
+    raw = guaranteed(
+        "a", groups=["x", "y"], weight=2.5, isolation="slice", budget_usd_per_month=1e9
+    )
+    found = plan_of(platform(teams=[raw])).teams[0]
+    assert (found.groups, found.weight, found.isolation, found.budget_usd_per_month) == (
+        ("x", "y"),
+        2.5,
+        "slice",
+        1e9,
+    )
+
+
+def test_a_namespace_holds_at_most_guarantee_and_borrowing_together():
+    raw = team(guarantee={"train": 4, "other": 1, "dev/shared": 2}, borrow={"train": 3})
+    found = plan_of(platform([pool(), pool("other"), shared_pool()], [raw])).teams[0]
+    assert found.hard == {"requests.nvidia.com/gpu": 8, "requests.nvidia.com/gpu.shared": 2}
+
+
+@pytest.mark.parametrize(
+    "shares", [{}, {"guarantee": {"train": 0}}, {"borrow": {"train": 0}}, {"lend": {}}]
+)
+def test_a_team_that_can_never_start_anything_is_warned_of(shares):
+    finding = only(platform(teams=[team(**shares)]))
+    assert parts(finding) == (
+        "team.nothing",
+        ("teams", 0),
+        "team vision has no guarantee and may not borrow: none of its jobs will ever start",
+        "",
+        "",
+    )
+    assert finding.fix.says == "add guarantee or borrow"
+
+
+def test_a_team_whose_pool_is_refused_is_not_told_that_it_has_nothing():
+    assert ids(platform([pool(machine="??")], [team(guarantee={"train": 1})])) == [
+        "pool.machine_unknown"
+    ]
+
+
+SHARINGS = {
+    "none": "none",
+    "mig": CUT,
+    "time-slicing": {"time_slicing": 4},
+    "mps": {"mps": 4},
+    "mig+time-slicing": {**CUT, "time_slicing": 2},
+}
+CLOSE = {"none": "whole GPUs of one node"}
+KEYS = {
+    "none": "p",
+    "mig": "p/3g.20gb",
+    "time-slicing": "p/shared",
+    "mps": "p/shared",
+    "mig+time-slicing": "p/3g.20gb.shared",
+}
+
+
+@pytest.mark.parametrize("isolation", ["shared", "slice", "node"])
+@pytest.mark.parametrize("sharing", SHARINGS)
+def test_a_pool_mixes_teams_only_as_closely_as_each_allows(sharing, isolation):
+    refused = isolation == "node" or (isolation == "slice" and sharing not in {"none", "mig"})
+    raw = platform(
+        [cut_pool("p", sharing=SHARINGS[sharing])],
+        [
+            team("a", isolation=isolation, guarantee={KEYS[sharing]: 1}),
+            team("c", guarantee={KEYS[sharing]: 1}),
+            team("b", borrow={KEYS[sharing]: 1}),
+        ],
+    )
+    found = findings(raw)
+    if not refused:
+        assert found == []
+        return
+    assert [parts(f) for f in found] == [
+        (
+            "tenancy.isolation",
+            ("teams", 0, "isolation"),
+            (
+                f"a asks for isolation `{isolation}`, but in pool p ({CLOSE.get(sharing, sharing)})"
+                " its pods can stand beside those of b, c"
+            ),
+            isolation,
+            "a pool that no other team uses, or isolation: "
+            + ("slice" if sharing in {"none", "mig"} else "shared"),
+        )
+    ]
+    assert found[0].fix.says == "give a a pool of its own instead of p"
+
+
+@pytest.mark.parametrize(
+    "others",
+    [[], [team("b", guarantee={"p": 0}, borrow={"q": 1})], [team("b", guarantee={"q": 1})]],
+)
+def test_a_pool_of_its_own_is_isolation_enough(others):
+    raw = platform(
+        [pool("p"), pool("q")], [team("a", isolation="node", guarantee={"p": 1}), *others]
+    )
+    assert findings(raw) == []
+
+
+def test_a_pool_a_team_has_nothing_of_does_not_disturb_it():
+    raw = platform(
+        [pool("p"), pool("q")],
+        [team("a", isolation="node", guarantee={"p": 0, "q": 1}), team("b", guarantee={"p": 1})],
+    )
+    assert findings(raw) == []
+
+
+def test_each_pool_that_is_too_close_is_named_once():
+    raw = platform(
+        [pool("p"), pool("q")],
+        [
+            team("a", isolation="node", guarantee={"p": 1}, borrow={"p": 1, "q": 1}),
+            team("b", guarantee={"p": 1, "q": 1}),
+        ],
+    )
+    assert [f.problem.split("pool ")[1][0] for f in findings(raw)] == ["p", "q"]
