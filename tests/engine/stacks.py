@@ -93,8 +93,8 @@ class Stack:
         self.started.append(process)
         return process
 
-    def run(self, *arguments: str, fails: bool = False, **env: str) -> Done:
-        """Run a command to its end; it must succeed, or fail if `fails`."""
+    def run(self, *arguments: str, fails: bool = False, trace: bool = False, **env: str) -> Done:
+        """Run a command to its end; it must succeed, or fail if `fails`; no traceback unless `trace`."""
         process = self.start(*arguments, **env)
         try:
             output, _ = process.communicate(timeout=SECONDS)
@@ -103,14 +103,14 @@ class Stack:
             output, _ = process.communicate()
             raise AssertionError(f"pulumi {' '.join(arguments)} hangs:\n{output}") from None
         assert (process.returncode != 0) == fails, f"pulumi {' '.join(arguments)}:\n{output}"
-        assert "Traceback" not in output, output
+        assert trace or "Traceback" not in output, output
         return Done(process.returncode, output)
 
     def up(self, *more: str, fails: bool = False, **env: str) -> Done:
         return self.run("up", "--yes", "--skip-preview", *_QUIET, *more, fails=fails, **env)
 
-    def preview(self, *more: str, fails: bool = False, **env: str) -> Done:
-        return self.run("preview", *_QUIET, *more, fails=fails, **env)
+    def preview(self, *more: str, fails: bool = False, trace: bool = False, **env: str) -> Done:
+        return self.run("preview", *_QUIET, *more, fails=fails, trace=trace, **env)
 
     def unchanged(self, **env: str) -> None:
         """Assert that a preview has nothing to do."""

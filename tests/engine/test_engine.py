@@ -181,8 +181,12 @@ def test_killed_then_up_names_the_way_out(stack, api, until):
     assert 'configmaps "part-5" already exists' in failed
     pending = {item["resource"]["urn"] for item in stack.state()["pending_operations"]}
     assert "part-5" in {urn.rpartition("::")[2] for urn in pending}
-    taken = [f"{urn} {api.namespace}/{urn.rpartition('::')[2]}" for urn in sorted(pending)]
-    stack.refresh(*(word for item in taken for word in ("--import-pending-creates", item)))
+    taken = []
+    for urn in sorted(pending):
+        # URN and id are two values of one flag, given as a flag each.
+        taken += ["--import-pending-creates", urn]
+        taken += ["--import-pending-creates", f"{api.namespace}/{urn.rpartition('::')[2]}"]
+    stack.refresh(*taken)
     stack.up()
     stack.unchanged()
     assert api.names("ConfigMap") == {f"part-{index}" for index in range(6)}
