@@ -60,15 +60,16 @@ def build(wanted: Sequence[Family], workspace: Workspace) -> int:
         return 0
     with only_one(workspace.folder):
         workspace.prepare()
-        if stale := _stale(
-            families, workspace, go
-        ):  # another run may have built them while we waited
-            go = go or fetch_go(workspace)
-            check_disk([workspace.folder, *go.caches()], stale)
-            for family in stale:
-                _build_family(family, workspace, go)
-        _record(workspace, engine)
-        shutil.rmtree(workspace.partial, ignore_errors=True)
+        try:
+            # Another run may have built them while we waited.
+            if stale := _stale(families, workspace, go):
+                go = go or fetch_go(workspace)
+                check_disk([workspace.folder, *go.caches()], stale)
+                for family in stale:
+                    _build_family(family, workspace, go)
+        finally:  # what was finished before an interruption counts
+            _record(workspace, engine)
+            shutil.rmtree(workspace.partial, ignore_errors=True)
     return 0
 
 

@@ -269,6 +269,7 @@ def test_an_interrupted_build_leaves_nothing_half_done_and_goes_on(place: Place)
     assert process.returncode == 130
     assert "interrupted; the same command goes on where it stopped" in said
     assert list((place.into / "bin").iterdir()) == []
+    assert not (place.into / "partial").exists()
     assert place.run("engine").returncode == 0
     assert (place.into / "bin" / "pulumi").exists()
 
