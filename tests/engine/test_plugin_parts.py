@@ -1,12 +1,16 @@
 """The provider's and the host's own decisions, without an engine and without a cluster."""
 
 import base64
+from types import SimpleNamespace
 
 import pytest
+import urllib3
 from pulumi.runtime.proto import provider_pb2 as wire
 from testbed.plugins import environment
 from testbed.plugins.kubernetes import (
     checking,
+    cluster,
+    connection,
     diff,
     failures,
     force_new,
@@ -356,6 +360,73 @@ def test_the_generic_rule(status, current):
         kstatus.compute({"kind": "X", "metadata": {"generation": 2}, "status": status})[0]
         == current
     )
+
+
+# the API server
+
+
+class _Answers:
+    """A pool that gives prepared answers."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.asked = []
+
+    def request(self, method, url, **more):
+        self.asked.append((method, url))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        status, headers, body = answer
+        return SimpleNamespace(status=status, headers=headers, data=body)
+
+
+def _cluster(*answers):
+    pool = _Answers(*answers)
+    return pool, cluster.Cluster(connection.Connection("https://host", pool, lambda: "Bearer t"))
+
+
+def test_a_server_with_too_much_to_do_is_asked_again():
+    pool, served = _cluster((429, {"Retry-After": "0"}, b""), (200, {}, b'{"kind": "A"}'))
+    assert served.request("GET", "/x", query={"a": "b c"}) == {"kind": "A"}
+    assert pool.asked == [("GET", "https://host/x?a=b+c")] * 2
+
+
+def test_answers_that_are_no_success_say_what_they_are():
+    body = b'{"message": "no such thing", "reason": "NotFound", "details": {"kind": "namespaces"}}'
+    with pytest.raises(failures.ApiError, match="no such thing") as caught:
+        _cluster((404, {}, body))[1].request("GET", "/x")
+    assert caught.value.missing_namespace
+    with pytest.raises(failures.ApiError, match="the API server answered 502: <html>"):
+        _cluster((502, {}, b"<html>"))[1].request("GET", "/x")
+    with pytest.raises(failures.Unreachable, match="https://host/x"):
+        _cluster(urllib3.exceptions.ProtocolError("gone"))[1].request("POST", "/x", {})
+
+
+def test_a_kind_is_looked_up_until_it_is_served():
+    nothing, something = (
+        b'{"resources": []}',
+        b'{"resources": [{"kind": "A", "name": "as", "namespaced": true}]}',
+    )
+    pool, served = _cluster((404, {}, b"{}"), (200, {}, nothing), (200, {}, something))
+    for _ in range(2):
+        with pytest.raises(failures.NoSuchKind):
+            served.kind("g/v1", "A")
+    assert served.kind("g/v1", "A").url("n", "x") == "/apis/g/v1/namespaces/n/as/x"
+    served.kind("g/v1", "A")
+    assert len(pool.asked) == 3
+
+
+def test_a_kubeconfig_with_a_token_needs_no_client_package(monkeypatch):
+    users = [{"name": "u", "user": {"token": "t"}}]
+    contexts = [{"name": "a", "context": {"cluster": "one", "user": "u"}}]
+    made = connection.connect({**KUBECONFIG, "contexts": contexts, "users": users}, None)
+    assert (made.host, made.authorization()) == ("https://one", "Bearer t")
+    broken = {"server": "https://one", "certificate-authority": "/no/such/file"}
+    clusters = [{"name": "one", "cluster": broken}]
+    config = {**KUBECONFIG, "contexts": contexts, "clusters": clusters}
+    with pytest.raises(failures.Unreachable, match="certificates cannot be read"):
+        connection.connect(config, None)
 
 
 # writing

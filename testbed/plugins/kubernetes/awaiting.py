@@ -92,6 +92,8 @@ class Waiter:
             except ApiError as error:
                 if error.not_found:
                     return
+            except Unreachable as error:
+                self.say(f"unexpected error while checking cluster state: {error}")
             left = deadline - time.monotonic()
             stopped = left > 0 and self.stop.wait(min(pause, left))
             if left <= 0 or stopped:

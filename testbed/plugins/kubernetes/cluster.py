@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -25,6 +26,9 @@ from testbed.plugins.kubernetes.values import Object, path
 CONNECT_SECONDS = 10.0
 # An admission webhook may take 30 s and there may be two.
 READ_SECONDS = 75.0
+ATTEMPTS = 10
+LONGEST_WAIT_SECONDS = 10.0
+SERVER_ERRORS = 500
 APPLY = "application/apply-patch+yaml"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -84,18 +88,31 @@ class Cluster:
         if shown := self._connection.authorization():
             headers["Authorization"] = shown
         target = self._connection.host + url + (f"?{urlencode(query)}" if query else "")
+        sent = None if body is None else json.dumps(body).encode()
+        response = self._send(method, target, sent, headers)
+        for _ in range(ATTEMPTS - 1):
+            if (wait := _told_to_wait(response)) is None:
+                break
+            time.sleep(wait)
+            response = self._send(method, target, sent, headers)
+        return _answer(response.status, response.data)
+
+    def _send(
+        self, method: str, target: str, body: bytes | None, headers: dict[str, str]
+    ) -> urllib3.BaseHTTPResponse:
+        # A connection that the server closed while it lay idle is no reason to fail a read.
+        retries = urllib3.Retry(total=2, connect=0, status=0) if method == "GET" else False
         try:
-            response = self._connection.pool.request(
+            return self._connection.pool.request(
                 method,
                 target,
-                body=None if body is None else json.dumps(body).encode(),
+                body=body,
                 headers=headers,
-                retries=False,
+                retries=retries,
                 timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=self._read_seconds),
             )
         except urllib3.exceptions.HTTPError as error:
             raise Unreachable(f"{method} {target}: {error}") from error
-        return _answer(response.status, response.data)
 
     def check(self) -> None:
         """Ask for the core resources, to find out a dead or foreign server before anything is planned."""
@@ -170,6 +187,13 @@ class Cluster:
         kind = self.kind_of(obj)
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
         return self.request("DELETE", kind.url(_namespace(obj), name), body)
+
+
+def _told_to_wait(response: urllib3.BaseHTTPResponse) -> float | None:
+    """The seconds that a server with too much to do asks for; client-go heeds the same header."""
+    asked = response.headers.get("Retry-After", "")
+    busy = response.status == HTTPStatus.TOO_MANY_REQUESTS or response.status >= SERVER_ERRORS
+    return min(float(asked), LONGEST_WAIT_SECONDS) if busy and asked.isdigit() else None
 
 
 def _answer(code: int, data: bytes) -> Object:

@@ -45,7 +45,7 @@ _QUANTITY_MAPS = {
 # Maps of which Go leaves out an empty one; an empty list it leaves out everywhere.
 _OMITTED_WHEN_EMPTY = {
     *("data", "binaryData", "stringData", "labels", "annotations", "nodeSelector", "matchLabels"),
-    *("limits", "requests", "hard", "parameters", "selector"),
+    *("limits", "requests", "hard", "parameters"),
 }
 _QUANTITY_FIELDS = {"sizeLimit", "divisor"}
 _QUANTITY = re.compile(
