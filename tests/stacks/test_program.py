@@ -1,0 +1,149 @@
+"""The stack program on the strict mock monitor, for every stack file in stacks/."""
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pulumi
+import pytest
+import yaml
+
+from gpuyard import planned, read_stack_file
+from gpuyard.render.platform import platform_objects
+from gpuyard.resources import PlatformRefused
+from levels import upstream
+
+ROOT = Path(__file__).parents[2]
+STACKS = sorted((ROOT / "stacks").glob("Pulumi.*.yaml"))
+LOCAL = ROOT / "stacks" / "Pulumi.local.yaml"
+
+
+def spec_of(stack):
+    reading = read_stack_file(stack.read_bytes(), stack.name)
+    assert reading.spec is not None, [str(finding) for finding in reading.findings]
+    return reading.spec
+
+
+@pytest.fixture
+def local(pulumi_mocks):
+    return pulumi_mocks.but(stack="local").run(ROOT, config=LOCAL)
+
+
+@pytest.mark.parametrize("stack", STACKS, ids=lambda path: path.name)
+def test_every_stack_file_is_a_platform(stack):
+    assert planned(spec_of(stack)).name
+
+
+@pytest.mark.parametrize("stack", STACKS, ids=lambda path: path.name)
+def test_a_simulated_stack_registers_its_rendered_objects_known_or_not(pulumi_mocks, stack):
+    spec = spec_of(stack)
+    if spec.cloud.value != "simulated":
+        with pytest.raises(PlatformRefused, match="creating them comes with the cloud pools"):
+            pulumi_mocks.run(ROOT, config=stack)
+        return
+    graph, _ = pulumi_mocks.assert_same_when_unknown(ROOT, config=stack)
+    rendered = platform_objects(planned(spec))
+    assert len([one for one in graph if one.custom]) == len(rendered)
+    assert {str(one.inputs) for one in graph if one.custom} == {
+        str({key: sort_keys(obj[key]) for key in sorted(obj)}) for obj in rendered
+    }
+
+
+def sort_keys(value):
+    """As the record of a run holds a value."""
+    if isinstance(value, dict):
+        return {key: sort_keys(value[key]) for key in sorted(value)}
+    return [sort_keys(one) for one in value] if isinstance(value, list) else value
+
+
+def test_the_local_stack_is_valid_under_the_real_definitions(pulumi_mocks):
+    strict = pulumi_mocks.but(crds=upstream("crds"), require_checks=True)
+    assert strict.run(ROOT, config=LOCAL).unchecked == []
+
+
+def test_the_local_stack_has_three_pools_three_teams_and_one_queueing(local):
+    kinds = [one.type.rpartition(":")[2] for one in local if not one.custom]
+    assert sorted(kinds) == ["GpuNodePool"] * 3 + ["Platform", "Queueing"] + ["Team"] * 3
+    assert len([one for one in local if one.custom]) == 31
+    assert len(local.of_type("kubernetes:core/v1:Node")) == 6
+
+
+def test_the_stack_says_what_a_reader_asks_first(local):
+    outputs = local.stack_outputs
+    assert sorted(outputs) == ["bill", "digest", "notes", "pools", "teams"]
+    assert sorted(outputs["pools"]) == ["dev", "serve", "train"]
+    assert sorted(outputs["teams"]) == ["search", "speech", "vision"]
+    assert outputs["bill"]["simulated"] is True
+    assert local.secret_stack_outputs == frozenset()
+
+
+def test_no_name_in_the_state_follows_the_platforms_name(pulumi_mocks, local):
+    renamed = yaml.safe_load(LOCAL.read_text(encoding="utf-8"))["config"]["gpuyard:platform"]
+    renamed["name"] = "other"
+    again = pulumi_mocks.but(stack="local").run(ROOT, config={"platform": renamed})
+    components = {one.urn for one in local if not one.custom}
+    assert {one.urn for one in again if not one.custom} == components
+
+
+def test_a_refused_spec_ends_the_program_with_every_finding_and_no_resource(pulumi_mocks):
+    spec = yaml.safe_load(LOCAL.read_text(encoding="utf-8"))["config"]["gpuyard:platform"]
+    spec["pools"][0]["nodes"] = "9..1"
+    spec["budget"]["worst_usd_per_hour"] = -1
+    with pytest.raises(pulumi.RunError) as caught:
+        pulumi_mocks.run(ROOT, config={"platform": spec})
+    text = str(caught.value)
+    assert "pools[0].nodes: the range runs backwards" in text
+    assert "budget.worst_usd_per_hour: out of bounds" in text
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        ({}, "Missing required configuration variable 'gpuyard:platform'"),
+        ({"platform": "research"}, "gpuyard:platform"),
+        ({"platform": []}, "a mapping"),
+    ],
+)
+def test_a_stack_without_a_platform_ends_with_a_message(pulumi_mocks, config, text):
+    with pytest.raises(pulumi.RunError) as caught:
+        pulumi_mocks.run(ROOT, config=config)
+    assert text in str(caught.value)
+
+
+def test_the_project_finds_its_stacks_and_its_environment():
+    project = yaml.safe_load((ROOT / "Pulumi.yaml").read_text(encoding="utf-8"))
+    assert project["name"] == "gpuyard"
+    assert (ROOT / project["stackConfigDir"] / "Pulumi.local.yaml").is_file()
+    assert project["runtime"] == {
+        "name": "python",
+        "options": {"toolchain": "pip", "virtualenv": ".venv"},
+    }
+
+
+def test_the_plugin_uses_the_same_environment():
+    plugin = yaml.safe_load((ROOT / "components/PulumiPlugin.yaml").read_text(encoding="utf-8"))
+    options = plugin["runtime"]["options"]
+    assert (ROOT / "components" / options["virtualenv"]).resolve() == (ROOT / ".venv").resolve()
+
+
+def test_the_plugin_installs_this_project_where_nothing_is_installed():
+    lines = (ROOT / "components/requirements.txt").read_text(encoding="utf-8").splitlines()
+    wanted = [line for line in lines if not line.startswith("#")]
+    assert wanted == ["--editable .."]
+    assert (ROOT / "components" / ".." / "pyproject.toml").resolve().is_file()
+
+
+def test_the_plugin_serves_nothing_when_it_is_only_imported():
+    runpy.run_path(str(ROOT / "components/__main__.py"), run_name="imported")
+
+
+def test_no_cloud_sdk_and_no_kubernetes_sdk_is_loaded_by_the_program():
+    program = (
+        "import sys, gpuyard.resources;print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout.split()
+    heavy = {"pulumi_aws", "pulumi_gcp", "pulumi_kubernetes", "kubernetes", "boto3", "rich"}
+    assert sorted(set(loaded) & heavy) == []
