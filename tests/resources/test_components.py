@@ -3,40 +3,15 @@
 import pulumi
 import pytest
 
-from builders import cut_pool, plan_of, platform, pool, shared_pool, spec_of, team
+from builders import plan_of, platform, pool, spec_of, team
 from gpuyard.render.platform import object_groups, platform_objects
-from gpuyard.resources import GpuNodePool, Platform, PlatformRefused, Queueing, Team
-from gpuyard.resources.component import RefusedOptions
-from gpuyard.testing import UNKNOWN
+from gpuyard.resources import Platform, Queueing, Team
+from lab import COMPONENTS, LAB, component, token, waits_for
 from levels import upstream
-
-LAB = platform(
-    cloud="simulated",
-    pools=[
-        pool(zones=["a", "b"], labels={"rack": "r1"}),
-        cut_pool(),
-        shared_pool(),
-    ],
-    teams=[
-        team("vision", guarantee={"train": 8, "serve/3g.20gb": 4}, groups=["seers"]),
-        team("speech", guarantee={"dev/shared": 4}, borrow={"train": 8}, weight=2),
-    ],
-    budget={"worst_usd_per_hour": 5000},
-)
-COMPONENTS = {
-    "GpuNodePool": lambda opts=None: GpuNodePool("lab", {"platform": LAB, "pool": "train"}, opts),
-    "Platform": lambda opts=None: Platform("lab", {"platform": LAB}, opts),
-    "Queueing": lambda opts=None: Queueing("lab", {"platform": LAB}, opts),
-    "Team": lambda opts=None: Team("lab", {"platform": LAB, "team": "vision"}, opts),
-}
 
 
 def whole():
-    return Platform("lab", {"platform": LAB})
-
-
-def token(component):
-    return f"gpuyard:index:{component}"
+    return component("Platform")
 
 
 def named(obj):
@@ -105,31 +80,26 @@ def test_every_object_is_valid_under_the_real_definitions(pulumi_mocks):
     assert graph.unchecked == []
 
 
-@pytest.mark.parametrize("component", COMPONENTS)
-def test_the_type_token_is_the_class_name(pulumi_mocks, component):
-    graph = pulumi_mocks.run(COMPONENTS[component])
-    assert graph.children(None)[0].type == token(component)
+@pytest.mark.parametrize("kind", COMPONENTS)
+def test_the_type_token_is_the_class_name(pulumi_mocks, kind):
+    graph = pulumi_mocks.run(lambda: component(kind))
+    assert graph.children(None)[0].type == token(kind)
 
 
-@pytest.mark.parametrize("component", ["GpuNodePool", "Queueing", "Team"])
-def test_a_component_alone_makes_what_it_makes_in_a_platform(pulumi_mocks, component):
-    alone = pulumi_mocks.run(COMPONENTS[component])
+@pytest.mark.parametrize("kind", ["GpuNodePool", "Queueing", "Team"])
+def test_a_component_alone_makes_what_it_makes_in_a_platform(pulumi_mocks, kind):
+    alone = pulumi_mocks.run(lambda: component(kind))
     objects = {named(one.inputs): one.inputs for one in alone if one.custom}
     inside = {named(one.inputs): one.inputs for one in pulumi_mocks.run(whole) if one.custom}
     assert objects
     assert {name: inside[name] for name in objects} == objects
 
 
-@pytest.mark.parametrize("component", COMPONENTS)
+@pytest.mark.parametrize("kind", COMPONENTS)
 @pytest.mark.parametrize("give", [spec_of, plan_of], ids=["model", "plan"])
-def test_a_mapping_a_model_and_a_plan_make_the_same(pulumi_mocks, component, give):
-    def program(value):
-        more = {"GpuNodePool": {"pool": "train"}, "Team": {"team": "vision"}}.get(component, {})
-        kind = {"GpuNodePool": GpuNodePool, "Platform": Platform, "Queueing": Queueing}
-        return kind.get(component, Team)("lab", {"platform": value, **more})
-
-    from_mapping = pulumi_mocks.run(lambda: program(LAB))
-    assert facts(pulumi_mocks.run(lambda: program(give(LAB)))) == facts(from_mapping)
+def test_a_mapping_a_model_and_a_plan_make_the_same(pulumi_mocks, kind, give):
+    from_mapping = pulumi_mocks.run(lambda: component(kind))
+    assert facts(pulumi_mocks.run(lambda: component(kind, give(LAB)))) == facts(from_mapping)
 
 
 # ── outputs and state ─────────────────────────────────────────────────────────────────────────────
@@ -163,7 +133,7 @@ def test_a_platform_says_what_became_of_the_spec(pulumi_mocks):
 
 
 @pytest.mark.parametrize(
-    ("component", "outputs"),
+    ("kind", "outputs"),
     [
         (
             "GpuNodePool",
@@ -186,9 +156,9 @@ def test_a_platform_says_what_became_of_the_spec(pulumi_mocks):
     ],
 )
 @pytest.mark.parametrize("unknown", [False, True])
-def test_outputs_are_known_already_at_the_first_preview(pulumi_mocks, component, outputs, unknown):
-    graph = pulumi_mocks.run(COMPONENTS[component], unknown_outputs=unknown)
-    assert graph.one(token(component)).registered_outputs == outputs
+def test_outputs_are_known_already_at_the_first_preview(pulumi_mocks, kind, outputs, unknown):
+    graph = pulumi_mocks.run(lambda: component(kind), unknown_outputs=unknown)
+    assert graph.one(token(kind)).registered_outputs == outputs
 
 
 def test_what_uses_a_teams_namespace_waits_for_it(pulumi_mocks):
@@ -263,11 +233,6 @@ def test_warnings_are_logged_and_notes_are_an_output(pulumi_mocks):
 # ── order ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def waits_for(graph, name):
-    by_urn = {one.urn: one for one in graph}
-    return {by_urn[urn].name.partition(":")[2] for urn in graph.one(name=name).dependencies}
-
-
 def test_objects_wait_for_their_namespace(pulumi_mocks):
     graph = pulumi_mocks.run(whole)
     for one in graph:
@@ -319,265 +284,13 @@ def test_nothing_waits_for_what_comes_later(pulumi_mocks):
         seen.add(one.urn)
 
 
-@pytest.mark.parametrize("component", COMPONENTS)
-def test_what_a_component_waits_for_all_its_objects_wait_for(pulumi_mocks, component):
+@pytest.mark.parametrize("kind", COMPONENTS)
+def test_what_a_component_waits_for_all_its_objects_wait_for(pulumi_mocks, kind):
     def program():
         kueue = pulumi.CustomResource("test:index:Kueue", "kueue", {})
-        COMPONENTS[component](pulumi.ResourceOptions(depends_on=kueue))
+        component(kind, opts=pulumi.ResourceOptions(depends_on=kueue))
 
     graph = pulumi_mocks.but(allow_top_level=True).run(program)
     kueue = graph.one("test:index:Kueue").urn
     late = [one.label for one in graph if one.urn != kueue and kueue not in one.dependencies]
     assert late == []
-
-
-# ── options ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def cluster(name="cluster"):
-    return pulumi.ProviderResource("kubernetes", name, {})
-
-
-@pytest.mark.parametrize("component", COMPONENTS)
-@pytest.mark.parametrize(
-    "give",
-    [
-        lambda one: pulumi.ResourceOptions(provider=one),
-        lambda one: pulumi.ResourceOptions(providers=[one]),
-        lambda one: pulumi.ResourceOptions(providers={"kubernetes": one}),
-    ],
-    ids=["provider", "list", "mapping"],
-)
-def test_objects_use_the_provider_of_their_component(pulumi_mocks, component, give):
-    graph = pulumi_mocks.run(lambda: COMPONENTS[component](give(cluster())))
-    provider = graph.one("pulumi:providers:kubernetes")
-    objects = [one for one in graph if one.custom and one is not provider]
-    assert {one.provider for one in objects} == {f"{provider.urn}::{provider.id}"}
-
-
-@pytest.mark.parametrize("component", COMPONENTS)
-@pytest.mark.parametrize("form", [list, lambda given: {one.package: one for one in given}])
-def test_two_providers_of_one_package_are_refused(pulumi_mocks, component, form):
-    def program():
-        opts = pulumi.ResourceOptions(provider=cluster("a"), providers=form([cluster("b")]))
-        COMPONENTS[component](opts)
-
-    with pytest.raises(RefusedOptions) as caught:
-        pulumi_mocks.run(program)
-    assert isinstance(caught.value, pulumi.RunError)
-    assert str(caught.value) == (
-        "lab: opts.provider and opts.providers both give a provider of package kubernetes, "
-        "allowed: one provider for each package; fix: keep the one you mean"
-    )
-
-
-def test_providers_of_different_packages_stand_beside_each_other(pulumi_mocks):
-    def program():
-        aws = pulumi.ProviderResource("aws", "aws", {})
-        opts = pulumi.ResourceOptions(provider=cluster(), providers=[aws])
-        COMPONENTS["Team"](opts)
-
-    graph = pulumi_mocks.run(program)
-    provider = graph.one("pulumi:providers:kubernetes")
-    assert graph.one(name="lab:Namespace:vision").provider == f"{provider.urn}::{provider.id}"
-
-
-def test_protection_reaches_every_object(pulumi_mocks):
-    graph = pulumi_mocks.run(lambda: COMPONENTS["Platform"](pulumi.ResourceOptions(protect=True)))
-    assert [one.label for one in graph if not one.options.get("protect")] == []
-
-
-def test_transforms_reach_every_object(pulumi_mocks):
-    def annotate(args):
-        if args.type_ != "kubernetes:core/v1:Node":
-            return None
-        props = {**args.props, "metadata": {**args.props["metadata"], "annotations": {"a": "b"}}}
-        return pulumi.ResourceTransformResult(props=props, opts=args.opts)
-
-    opts = pulumi.ResourceOptions(transforms=[annotate])
-    graph = pulumi_mocks.run(lambda: COMPONENTS["Platform"](opts))
-    nodes = graph.of_type("kubernetes:core/v1:Node")
-    assert [one.inputs["metadata"]["annotations"] for one in nodes] == [{"a": "b"}] * 6
-
-
-# ── late values ───────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_late_cluster_name_reaches_the_record_of_the_platform(pulumi_mocks):
-    def program():
-        made = pulumi.CustomResource("test:index:Cluster", "made", {"name": "blue"})
-        name = made.urn.apply(lambda _: "blue")
-        Platform("lab", {"platform": LAB, "cluster_name": name})
-
-    mocks = pulumi_mocks.but(allow_top_level=True)
-    graph, _ = mocks.assert_same_when_unknown(program)
-    record = graph.one(name="lab:ConfigMap:gpuyard-system/gpuyard-platform")
-    assert record.inputs["data"]["cluster"] == "blue"
-    assert graph.one("test:index:Cluster").urn in record.property_dependencies["data"]
-    assert graph.one(token("Platform")).inputs["clusterName"] == "blue"
-
-
-def test_an_unknown_cluster_name_stays_unknown_in_the_record_alone(pulumi_mocks):
-    def program():
-        made = pulumi.CustomResource("test:index:Cluster", "made", {"name": "blue"})
-        Platform("lab", {"platform": LAB, "cluster_name": made.id})
-
-    graph = pulumi_mocks.but(allow_top_level=True).run(program, unknown_outputs=True)
-    unknown = [
-        one.name for one in graph if one.custom and str(UNKNOWN) in str(one.inputs.get("data"))
-    ]
-    assert unknown == ["lab:ConfigMap:gpuyard-system/gpuyard-platform"]
-
-
-# ── refusals ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def refusal(pulumi_mocks, program):
-    """The error, after making sure that nothing was registered before it."""
-    names = []
-
-    def watched():
-        pulumi.runtime.register_resource_transform(lambda args: names.append(args.name))
-        program()
-
-    with pytest.raises(PlatformRefused) as caught:
-        pulumi_mocks.run(watched)
-    assert names == []
-    assert isinstance(caught.value, pulumi.RunError)
-    return str(caught.value)
-
-
-def test_a_refused_platform_registers_nothing_and_says_everything(pulumi_mocks):
-    raw = {
-        **LAB,
-        "pools": [pool(nodes="9..1", speed=3), cut_pool(sharing={"mig": {"1g.5gb": 9}})],
-        "teams": [team(weight=0)],
-    }
-    text = refusal(pulumi_mocks, lambda: Platform("lab", {"platform": raw}))
-    assert text.startswith("the platform lab is refused:\n")
-    for place in ("pools[0].nodes", "pools[0].speed", "pools[1].sharing.mig", "teams[0].weight"):
-        assert f" {place}: " in text
-    assert (
-        "pools[0].nodes: the range runs backwards\n  given: '9..1'\n"
-        "  allowed: a number of nodes, or LOW..HIGH such as 0..16\n  fix: write 1..9"
-    ) in text
-
-
-@pytest.mark.parametrize("component", COMPONENTS)
-def test_every_component_proves_the_whole_platform(pulumi_mocks, component):
-    raw = {**LAB, "teams": [*LAB["teams"], team("greedy", guarantee={"train": 1000})]}
-    more = {"GpuNodePool": {"pool": "train"}, "Team": {"team": "vision"}}.get(component, {})
-    kind = {"GpuNodePool": GpuNodePool, "Platform": Platform, "Queueing": Queueing}
-    text = refusal(
-        pulumi_mocks, lambda: kind.get(component, Team)("lab", {"platform": raw, **more})
-    )
-    assert "train" in text
-    assert "fix:" in text
-
-
-@pytest.mark.parametrize("cloud", ["aws", "gcp", "none"])
-@pytest.mark.parametrize("component", ["GpuNodePool", "Platform"])
-def test_nodes_of_other_clouds_are_refused_before_anything_is_made(pulumi_mocks, cloud, component):
-    machine = {"aws": "p5.48xlarge", "gcp": "a3-highgpu-8g"}.get(cloud, "p5.48xlarge")
-    raw = platform(cloud=cloud, pools=[pool(machine=machine)])
-
-    def program():
-        if component == "Platform":
-            Platform("lab", {"platform": raw})
-        else:
-            GpuNodePool("lab", {"platform": raw, "pool": "train"})
-
-    text = refusal(pulumi_mocks, program)
-    assert (
-        f"cloud: nodes on {cloud} are checked, planned, priced and rendered; "
-        "creating them comes with the cloud pools" in text
-    )
-    assert "allowed: simulated" in text
-
-
-@pytest.mark.parametrize("cloud", ["aws", "none"])
-def test_queues_and_teams_work_on_any_cluster(pulumi_mocks, cloud):
-    raw = platform(cloud=cloud, teams=[team(guarantee={"train": 8})])
-
-    def program():
-        queueing = Queueing("lab", {"platform": raw})
-        Team("v", {"platform": raw, "team": "vision"}, pulumi.ResourceOptions(depends_on=queueing))
-
-    graph = pulumi_mocks.run(program)
-    assert "ClusterQueue:lab-vision" in waits_for(graph, "v:LocalQueue:vision/default")
-
-
-@pytest.mark.parametrize(
-    ("program", "text"),
-    [
-        (
-            lambda: GpuNodePool("x", {"platform": LAB, "pool": "trian"}),
-            (
-                "x is refused:\nrefuse args.pool pool: the platform has no such pool\n"
-                "  given: 'trian'\n  allowed: train, serve, dev\n  fix: write train"
-            ),
-        ),
-        (
-            lambda: Team("x", {"platform": LAB, "team": 7}),
-            (
-                "x is refused:\nrefuse args.team team: the platform has no such team\n"
-                "  given: 7\n  allowed: vision, speech"
-            ),
-        ),
-        (
-            lambda: Team("x", {"platform": platform(cloud="simulated"), "team": "vision"}),
-            (
-                "x is refused:\nrefuse args.team team: the platform has no such team\n"
-                "  given: 'vision'\n  allowed: the platform has no team at all"
-            ),
-        ),
-        (
-            lambda: Team("x", {"platfrom": LAB}),
-            (
-                "Team is refused:\n"
-                "refuse args.missing platform: `platform` is missing\n  fix: add `platform`\n"
-                "refuse args.unknown platfrom: unknown argument\n  given: 'platfrom'\n"
-                "  allowed: platform, team\n  fix: write `platform`\n"
-                "refuse args.missing team: `team` is missing\n  fix: add `team`"
-            ),
-        ),
-        (
-            lambda: Queueing("x", {"platform": LAB, 7: 1}),
-            (
-                "Queueing is refused:\nrefuse args.unknown 7: unknown argument\n  given: 7\n"
-                "  allowed: platform\n  fix: remove it"
-            ),
-        ),
-        (
-            lambda: Platform("x", LAB["name"]),
-            (
-                "Platform is refused:\nrefuse args.form (platform): the arguments of Platform are a "
-                'mapping\n  given: str\n  allowed: {"platform": …, "cluster_name": …}'
-            ),
-        ),
-    ],
-)
-def test_wrong_arguments_are_named(pulumi_mocks, program, text):
-    assert refusal(pulumi_mocks, program) == text
-
-
-@pytest.mark.parametrize("value", [None, 7, "research", [], [LAB]])
-def test_a_platform_that_is_no_mapping_is_refused(pulumi_mocks, value):
-    text = refusal(pulumi_mocks, lambda: Platform("lab", {"platform": value}))
-    assert text.startswith("the platform is refused:\n")
-    assert "a mapping" in text
-
-
-def test_a_value_known_only_later_is_refused_where_it_stands(pulumi_mocks):
-    def program():
-        pools = [pool(nodes=pulumi.Output.from_input(4)), *LAB["pools"][1:]]
-        Platform("lab", {"platform": {**LAB, "pools": pools}})
-
-    text = refusal(pulumi_mocks, program)
-    assert text == (
-        "the platform is refused:\n"
-        "refuse args.late pools[0].nodes: the value is an output, known only after a deployment, "
-        "or a secret\n  given: Output\n"
-        "  allowed: a plain value: pools, quotas and the bill are proved before anything is made\n"
-        "  fix: write the value itself, or read it from the stack's configuration"
-    )

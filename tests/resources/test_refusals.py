@@ -1,0 +1,149 @@
+"""What a component refuses: before anything is registered, everything at once, and readable."""
+
+import pulumi
+import pytest
+
+from builders import cut_pool, platform, pool, team
+from gpuyard.resources import GpuNodePool, Platform, PlatformRefused, Queueing, Team
+from lab import COMPONENTS, LAB, component, waits_for
+
+
+def refusal(pulumi_mocks, program):
+    """The error, after making sure that nothing was registered before it."""
+    names = []
+
+    def watched():
+        pulumi.runtime.register_resource_transform(lambda args: names.append(args.name))
+        program()
+
+    with pytest.raises(PlatformRefused) as caught:
+        pulumi_mocks.run(watched)
+    assert names == []
+    assert isinstance(caught.value, pulumi.RunError)
+    return str(caught.value)
+
+
+def test_a_refused_platform_registers_nothing_and_says_everything(pulumi_mocks):
+    raw = {
+        **LAB,
+        "pools": [pool(nodes="9..1", speed=3), cut_pool(sharing={"mig": {"1g.5gb": 9}})],
+        "teams": [team(weight=0)],
+    }
+    text = refusal(pulumi_mocks, lambda: Platform("lab", {"platform": raw}))
+    assert text.startswith("the platform lab is refused:\n")
+    for place in ("pools[0].nodes", "pools[0].speed", "pools[1].sharing.mig", "teams[0].weight"):
+        assert f" {place}: " in text
+    assert (
+        "pools[0].nodes: the range runs backwards\n  given: '9..1'\n"
+        "  allowed: a number of nodes, or LOW..HIGH such as 0..16\n  fix: write 1..9"
+    ) in text
+
+
+@pytest.mark.parametrize("kind", COMPONENTS)
+def test_every_component_proves_the_whole_platform(pulumi_mocks, kind):
+    raw = {**LAB, "teams": [*LAB["teams"], team("greedy", guarantee={"train": 1000})]}
+    text = refusal(pulumi_mocks, lambda: component(kind, raw))
+    assert "train" in text
+    assert "fix:" in text
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp", "none"])
+@pytest.mark.parametrize("kind", ["GpuNodePool", "Platform"])
+def test_nodes_of_other_clouds_are_refused_before_anything_is_made(pulumi_mocks, cloud, kind):
+    machine = {"aws": "p5.48xlarge", "gcp": "a3-highgpu-8g"}.get(cloud, "p5.48xlarge")
+    raw = platform(cloud=cloud, pools=[pool(machine=machine)])
+
+    text = refusal(pulumi_mocks, lambda: component(kind, raw))
+    assert (
+        f"cloud: nodes on {cloud} are checked, planned, priced and rendered; "
+        "creating them comes with the cloud pools" in text
+    )
+    assert "allowed: simulated" in text
+
+
+@pytest.mark.parametrize("cloud", ["aws", "none"])
+def test_queues_and_teams_work_on_any_cluster(pulumi_mocks, cloud):
+    raw = platform(cloud=cloud, teams=[team(guarantee={"train": 8})])
+
+    def program():
+        queueing = Queueing("lab", {"platform": raw})
+        Team("v", {"platform": raw, "team": "vision"}, pulumi.ResourceOptions(depends_on=queueing))
+
+    graph = pulumi_mocks.run(program)
+    assert "ClusterQueue:lab-vision" in waits_for(graph, "v:LocalQueue:vision/default")
+
+
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [
+        (
+            lambda: GpuNodePool("x", {"platform": LAB, "pool": "trian"}),
+            (
+                "x is refused:\nrefuse args.pool pool: the platform has no such pool\n"
+                "  given: 'trian'\n  allowed: train, serve, dev\n  fix: write train"
+            ),
+        ),
+        (
+            lambda: Team("x", {"platform": LAB, "team": 7}),
+            (
+                "x is refused:\nrefuse args.team team: the platform has no such team\n"
+                "  given: 7\n  allowed: vision, speech"
+            ),
+        ),
+        (
+            lambda: Team("x", {"platform": platform(cloud="simulated"), "team": "vision"}),
+            (
+                "x is refused:\nrefuse args.team team: the platform has no such team\n"
+                "  given: 'vision'\n  allowed: the platform has no team at all"
+            ),
+        ),
+        (
+            lambda: Team("x", {"platfrom": LAB}),
+            (
+                "Team is refused:\n"
+                "refuse args.missing platform: `platform` is missing\n  fix: add `platform`\n"
+                "refuse args.unknown platfrom: unknown argument\n  given: 'platfrom'\n"
+                "  allowed: platform, team\n  fix: write `platform`\n"
+                "refuse args.missing team: `team` is missing\n  fix: add `team`"
+            ),
+        ),
+        (
+            lambda: Queueing("x", {"platform": LAB, 7: 1}),
+            (
+                "Queueing is refused:\nrefuse args.unknown 7: unknown argument\n  given: 7\n"
+                "  allowed: platform\n  fix: remove it"
+            ),
+        ),
+        (
+            lambda: Platform("x", LAB["name"]),
+            (
+                "Platform is refused:\nrefuse args.form (platform): the arguments of Platform are a "
+                'mapping\n  given: str\n  allowed: {"platform": …, "cluster_name": …}'
+            ),
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(pulumi_mocks, program, text):
+    assert refusal(pulumi_mocks, program) == text
+
+
+@pytest.mark.parametrize("value", [None, 7, "research", [], [LAB]])
+def test_a_platform_that_is_no_mapping_is_refused(pulumi_mocks, value):
+    text = refusal(pulumi_mocks, lambda: Platform("lab", {"platform": value}))
+    assert text.startswith("the platform is refused:\n")
+    assert "a mapping" in text
+
+
+def test_a_value_known_only_later_is_refused_where_it_stands(pulumi_mocks):
+    def program():
+        pools = [pool(nodes=pulumi.Output.from_input(4)), *LAB["pools"][1:]]
+        Platform("lab", {"platform": {**LAB, "pools": pools}})
+
+    text = refusal(pulumi_mocks, program)
+    assert text == (
+        "the platform is refused:\n"
+        "refuse args.late pools[0].nodes: the value is an output, known only after a deployment, "
+        "or a secret\n  given: Output\n"
+        "  allowed: a plain value: pools, quotas and the bill are proved before anything is made\n"
+        "  fix: write the value itself, or read it from the stack's configuration"
+    )
