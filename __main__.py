@@ -5,10 +5,11 @@ The component's name does not follow the platform's: names in the state outlive 
 
 import pulumi
 
-from gpuyard.resources import Platform, settle_registrations
+from gpuyard.resources import ClusterProvider, Platform, prove, settle_registrations
 
-spec = pulumi.Config("gpuyard").require_object("platform")
-platform = Platform("platform", {"platform": spec})
+plan = prove(pulumi.Config("gpuyard").require_object("platform")).plan
+cluster = ClusterProvider("cluster", plan.name)
+platform = Platform("platform", {"platform": plan}, pulumi.ResourceOptions(providers=[cluster]))
 
 pulumi.export("pools", platform.pools)
 pulumi.export("teams", platform.teams)

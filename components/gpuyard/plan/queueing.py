@@ -5,6 +5,9 @@ the group's resources, a flavor stands in one group, and a group has at most 64 
 the connected parts of "pool advertises resource", and nothing else is possible.
 """
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from gpuyard.findings import Finding
 from gpuyard.plan.names import POOL_LABEL
 from gpuyard.plan.quotas import Amounts
@@ -33,25 +36,31 @@ def plan_flavor(pool: PoolPlan) -> FlavorPlan:
     return FlavorPlan(pool.stable_name, {POOL_LABEL: pool.stable_name}, pool.taints)
 
 
-def resource_groups(pools: list[PoolPlan]) -> tuple[ResourceGroup, ...]:
+def resource_groups(pools: Iterable[PoolPlan]) -> tuple[ResourceGroup, ...]:
     """Connected parts of pools and their resources, in the order of the pools."""
-    groups: list[tuple[list[PoolPlan], list[str]]] = []
-    for pool in pools:
-        names = [a.resource for a in pool.advertised]
-        touching = [g for g in groups if set(g[1]) & set(names)]
-        merged_pools = [p for g in touching for p in g[0]] + [pool]
-        merged_names = list(dict.fromkeys([r for g in touching for r in g[1]] + names))
-        first = next((i for i, g in enumerate(groups) if g in touching), len(groups))
-        groups = [g for g in groups if g not in touching]
-        groups.insert(first, (merged_pools, merged_names))
-    order = {p.name: i for i, p in enumerate(pools)}
+    homes: dict[str, _Group] = {}
+    for position, pool in enumerate(pools):
+        group = _Group([(position, pool.stable_name)], [a.resource for a in pool.advertised])
+        for other in {id(g): g for r in group.resources if (g := homes.get(r))}.values():
+            group.pools += other.pools
+            group.resources += [r for r in other.resources if r not in group.resources]
+        homes.update(dict.fromkeys(group.resources, group))
+    groups = {id(g): g for g in homes.values()}.values()
     return tuple(
         ResourceGroup(
-            tuple(sorted(names, key=_resource_order)),
-            tuple(p.stable_name for p in sorted(members, key=lambda p: order[p.name])),
+            tuple(sorted(group.resources, key=_resource_order)),
+            tuple(name for _, name in sorted(group.pools)),
         )
-        for members, names in groups
+        for group in sorted(groups, key=lambda g: min(g.pools))
     )
+
+
+@dataclass(slots=True)
+class _Group:
+    """Pools by position and name, and all that any of them advertises."""
+
+    pools: list[tuple[int, str]]
+    resources: list[str]
 
 
 def _resource_order(name: str) -> tuple[int, str]:
@@ -61,7 +70,8 @@ def _resource_order(name: str) -> tuple[int, str]:
 def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], spare: Amounts) -> QueueingPlan:
     """The cohort tree with what no team is guaranteed, and a flavor for every pool."""
     left = {key: amount for key, amount in spare.items() if amount > 0}
-    with_spare = [p for p in pools if any(name == p.name for name, _ in left)]
+    spare_pools = {name for name, _ in left}
+    with_spare = [p for p in pools if p.name in spare_pools]
     chunks: list[list[PoolPlan]] = [[]]
     for pool in with_spare:
         if _too_big(resource_groups([*chunks[-1], pool])):

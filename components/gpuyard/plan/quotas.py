@@ -5,7 +5,7 @@ quotas of resources, and are proved against what the pools hold when every node 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil
 
@@ -51,29 +51,37 @@ def plan_quotas(
         claims["lend"], lambda claim, r: nominal[claim.team].get((claim.pool.name, r), 0), _no_more
     )
     findings += problems
+    given = _total(nominal.values())
     spare = {
         (pool.name, offer.resource): capacity(pool, offer.resource)
-        - sum(n.get((pool.name, offer.resource), 0) for n in nominal.values())
+        - given.get((pool.name, offer.resource), 0)
         for pool in pools.values()
         if pool is not None
         for offer in pool.advertised
     }
+    lent = [(nominal if t.lend is None else lend)[i] for i, t in enumerate(spec.teams)]
+    all_lent = _total(lent)
 
     def within_reach(claim: Claim, resource: str) -> int:
         key = (claim.pool.name, resource)
-        return spare[key] + sum(
-            (nominal if other.lend is None else lend)[i].get(key, 0)
-            for i, other in enumerate(spec.teams)
-            if i != claim.team
-        )
+        return spare[key] + all_lent.get(key, 0) - lent[claim.team].get(key, 0)
 
     borrow, problems = _grant(claims["borrow"], within_reach, _out_of_reach)
     findings += problems
-    findings += _start_notes(nominal, pools, spec)
+    findings += _start_notes(given, pools, spec)
     quotas = {
         i: _quotas(team, pools, nominal[i], borrow[i], lend[i]) for i, team in enumerate(spec.teams)
     }
     return quotas, spare, findings
+
+
+def _total(amounts: Iterable[Amounts]) -> Amounts:
+    """Sums over all teams; one pass, because there may be a thousand of them."""
+    total: Amounts = defaultdict(int)
+    for one in amounts:
+        for key, amount in one.items():
+            total[key] += amount
+    return total
 
 
 def _claims(spec: PlatformSpec, pools: Pools) -> tuple[dict[str, list[Claim]], list[Finding]]:
@@ -233,22 +241,21 @@ def _out_of_reach(claim: Claim, resource: str, limit: int, taken: int, fits: int
     )
 
 
-def _start_notes(nominal: Granted, pools: Pools, spec: PlatformSpec) -> list[Finding]:
+def _start_notes(given: Amounts, pools: Pools, spec: PlatformSpec) -> list[Finding]:
     """Guarantees beyond the nodes that run from the beginning: say how many must start first."""
     findings: list[Finding] = []
-    names = [pool.name for pool in spec.pools]
+    positions = {pool.name: i for i, pool in enumerate(spec.pools)}
     for pool in pools.values():
         if pool is None:
             continue
         need = max(
-            ceil(sum(n.get((pool.name, a.resource), 0) for n in nominal.values()) / a.per_node)
-            for a in pool.advertised
+            ceil(given.get((pool.name, a.resource), 0) / a.per_node) for a in pool.advertised
         )
         if pool.start_nodes < need:
             findings.append(
                 note(
                     "quota.nodes_to_start",
-                    ("pools", names.index(pool.name), "nodes"),
+                    ("pools", positions[pool.name], "nodes"),
                     f"the guarantees of {pool.name} need {need} nodes;"
                     f" {pool.start_nodes} run from the beginning,"
                     f" {need - pool.start_nodes} start when jobs ask for them",
@@ -262,7 +269,9 @@ def _quotas(
     team: Team, pools: Pools, nominal: Amounts, borrow: Amounts, lend: Amounts
 ) -> tuple[Quota, ...]:
     """In the order of the pools and of what their nodes advertise, whatever the order of the keys."""
-    keys = ((p.name, a.resource) for p in pools.values() if p for a in p.advertised)
+    mine = {pool for pool, _ in (*nominal, *borrow)}
+    used = (p for name, p in pools.items() if p and name in mine)
+    keys = ((p.name, a.resource) for p in used for a in p.advertised)
     return tuple(
         Quota(
             pool=key[0],

@@ -3,6 +3,7 @@
 from gpuyard.resources.objects import register_object, register_objects
 from gpuyard.resources.platform import Platform
 from gpuyard.resources.pools import GpuNodePool
+from gpuyard.resources.provider import ClusterProvider
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.reading import prove
 from gpuyard.resources.refusal import PlatformRefused
@@ -10,6 +11,7 @@ from gpuyard.resources.settle import settle_registrations
 from gpuyard.resources.teams import Team
 
 __all__ = [
+    "ClusterProvider",
     "GpuNodePool",
     "Platform",
     "PlatformRefused",

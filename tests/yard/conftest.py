@@ -1,0 +1,46 @@
+"""The local platform, brought up the way a newcomer does, in a home and a state of its own."""
+
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from gpuyard.errors import EnvironmentLacks
+from gpuyard.simulate import tools
+from levels import require_level
+from yard_platform import ROOT, Yard
+
+
+@pytest.fixture(scope="session")
+def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
+    """A yard with nothing in it yet; everything is taken down in the end."""
+    built = ROOT / ".testbed" / "bin"
+    try:
+        tools.find_tools(ROOT)
+        why = "" if (built / "pulumi").exists() else "no Pulumi engine; `make tools` builds one"
+    except EnvironmentLacks as problem:
+        why = str(problem)
+    for level in ("engine", "cluster"):
+        require_level(level, not why, why)
+    home, state, work = (tmp_path_factory.mktemp(n) for n in ("home", "state", "work"))
+    env = {**os.environ, "GPUYARD_SIM_HOME": str(home), "GPUYARD_YARD_STATE": str(state / "s")}
+    env.pop("GPUYARD_TOOLS", None)
+    one = Yard(env, home, work)
+    try:
+        yield one
+    finally:
+        one.run("scripts/down", code=None)
+
+
+@pytest.fixture(scope="session")
+def first_up(yard: Yard) -> tuple[str, float]:
+    """The output of the first `make up`, and how long it took."""
+    began = time.monotonic()
+    return yard.run("scripts/up"), time.monotonic() - began
+
+
+@pytest.fixture
+def up(first_up: tuple[str, float], yard: Yard) -> Yard:
+    """The platform, up."""
+    return yard

@@ -1,0 +1,143 @@
+"""`make up` to `make down` on the real engine, the real API server and the real Kueue."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gpuyard.render.platform import platform_objects
+
+pytestmark = [pytest.mark.engine, pytest.mark.cluster, pytest.mark.xdist_group("yard")]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def objects(changes: dict[str, str]) -> dict[str, str]:
+    """Kubernetes objects by kind and name; components, which have no kind in their names, left out."""
+    return {name.partition(":")[2]: op for name, op in changes.items() if ":" in name}
+
+
+def test_up_shows_the_plan_first_and_ends_with_what_is_there(first_up):
+    said, _ = first_up
+    assert said.index("What a node advertises") < said.index("pulumi up") < said.index("is up (")
+    for line in (
+        "vision  guaranteed train 8, serve 4 3g.20gb, dev 8 shared  may borrow train 16",
+        "Nobody's, free to borrow: train 8, serve 4 3g.20gb",
+        "the same machines would cost 246.72 $/hour",
+        "A shell with pulumi ready:  make shell",
+    ):
+        assert line in said
+
+
+def test_the_policy_pack_looked_at_the_platform(first_up):
+    assert "gpuyard@v" in first_up[0]
+
+
+def test_a_second_up_says_that_nothing_changed(up):
+    said = up.run("scripts/up")
+    assert "was up already; nothing changed" in said
+    assert "already up, nothing changed" in said
+
+
+def test_a_preview_is_empty(up):
+    up.pulumi("preview", "--stack", "local", "--expect-no-changes")
+
+
+def test_the_stack_file_and_the_tree_stay_as_they_were(up):
+    touched = subprocess.run(
+        ["git", "status", "--short", "stacks", "Pulumi.yaml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "uv.lock" not in touched.stdout
+    assert "encryptionsalt" in (ROOT / "stacks/Pulumi.local.yaml").read_text()
+
+
+def test_every_rendered_object_is_live_and_nothing_else_is_ours(up):
+    assert len(up.owned()) == len(set(up.owned())) == len(platform_objects(up.plan()))
+
+
+def test_every_cluster_queue_is_active(up):
+    queues = up.api.call("GET", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues")["items"]
+    active = {
+        q["metadata"]["name"]: [
+            c["status"] for c in q["status"]["conditions"] if c["type"] == "Active"
+        ]
+        for q in queues
+    }
+    assert active == {"local-vision": ["True"], "local-speech": ["True"], "local-search": ["True"]}
+
+
+def test_live_nodes_advertise_exactly_what_the_plan_says(up):
+    nodes = up.api.call("GET", "/api/v1/nodes")["items"]
+    plan = up.plan()
+    assert len(nodes) == sum(p.start_nodes for p in plan.pools)
+    for node in nodes:
+        pool = plan.pool(node["metadata"]["labels"]["gpuyard.dev/pool"])
+        live = {
+            k: int(v)
+            for k, v in node["status"]["allocatable"].items()
+            if k.startswith("nvidia.com/")
+        }
+        assert live == {a.resource: a.per_node for a in pool.advertised}
+
+
+def test_live_flavors_select_nodes_that_exist(up):
+    nodes = up.api.call("GET", "/api/v1/nodes")["items"]
+    for flavor in up.api.call("GET", "/apis/kueue.x-k8s.io/v1beta2/resourceflavors")["items"]:
+        wanted = flavor["spec"]["nodeLabels"].items()
+        chosen = [n for n in nodes if wanted <= n["metadata"]["labels"].items()]
+        tolerated = {(t["key"], t["value"]) for t in flavor["spec"]["tolerations"]}
+        assert chosen
+        assert all(
+            {(t["key"], t["value"]) for t in n["spec"]["taints"]} <= tolerated for n in chosen
+        )
+
+
+def test_more_to_borrow_updates_exactly_the_queue_and_the_quota_of_that_team(up):
+    spec = up.spec()
+    spec["teams"][1]["borrow"]["train"] = 16
+    changes = up.changes(spec)
+    assert objects(changes) == {
+        "ClusterQueue:local-speech": "update",
+        "ResourceQuota:speech/gpuyard": "update",
+    }
+    assert set(changes.values()) == {"update"}
+
+
+def test_a_rename_through_formerly_touches_no_object_but_the_record(up):
+    spec = up.spec()
+    spec["pools"][1] |= {"name": "inference", "formerly": ["serve"]}
+    spec["teams"][2] |= {"name": "discovery", "formerly": ["search"]}
+    for team in spec["teams"]:
+        for kind in ("guarantee", "borrow"):
+            team[kind] = {
+                k.replace("serve/", "inference/"): v for k, v in team.get(kind, {}).items()
+            }
+    changes = up.changes(spec)
+    assert objects(changes) == {"ConfigMap:gpuyard-system/gpuyard-platform": "update"}
+    assert set(changes.values()) == {"update"}
+
+
+def test_drift_is_shown_by_refresh_and_mended_by_up(up):
+    path = "/api/v1/namespaces/vision/resourcequotas/gpuyard"
+    up.api.merge(path, {"spec": {"hard": {"requests.nvidia.com/gpu": "999"}}})
+    seen = up.pulumi("refresh", "--preview-only", "--stack", "local", "--diff", "--non-interactive")
+    assert "999" in seen
+    said = up.run("scripts/up")
+    assert "is up (" in said
+    assert up.api.get(path)["spec"]["hard"]["requests.nvidia.com/gpu"] == "24"
+
+
+def test_the_tour_comes_out_as_told(up):
+    said = up.run("scripts/demo")
+    assert said.count("pods run") >= 6
+    assert "All five came out as told" in said
+
+
+def test_a_cluster_made_anew_gets_its_platform_again(up):
+    up.run(".venv/bin/gpuyard", "sim", "reset", "--name", "local")
+    said = up.run("scripts/up")
+    assert "is up (" in said
+    assert len(up.owned()) == len(platform_objects(up.plan()))
