@@ -44,10 +44,15 @@ def test_a_simulated_stack_registers_its_rendered_objects_known_or_not(pulumi_mo
         return
     graph, _ = pulumi_mocks.assert_same_when_unknown(ROOT, config=stack)
     rendered = platform_objects(planned(spec))
-    assert len([one for one in graph if one.custom]) == len(rendered)
-    assert {str(one.inputs) for one in graph if one.custom} == {
+    objects = kubernetes_objects(graph)
+    assert len(objects) == len(rendered)
+    assert {str(one.inputs) for one in objects} == {
         str({key: sort_keys(obj[key]) for key in sorted(obj)}) for obj in rendered
     }
+
+
+def kubernetes_objects(graph):
+    return [one for one in graph if one.custom and not one.type.startswith("pulumi:providers:")]
 
 
 def sort_keys(value):
@@ -65,8 +70,17 @@ def test_the_local_stack_is_valid_under_the_real_definitions(pulumi_mocks):
 def test_the_local_stack_has_three_pools_three_teams_and_one_queueing(local):
     kinds = [one.type.rpartition(":")[2] for one in local if not one.custom]
     assert sorted(kinds) == ["GpuNodePool"] * 3 + ["Platform", "Queueing"] + ["Team"] * 3
-    assert len([one for one in local if one.custom]) == 31
+    assert len(kubernetes_objects(local)) == 31
     assert len(local.of_type("kubernetes:core/v1:Node")) == 6
+
+
+def test_the_cluster_is_known_by_name_and_what_is_ours_stays_ours(local):
+    (provider,) = local.of_type("pulumi:providers:kubernetes")
+    assert provider.inputs == {
+        "clusterIdentifier": "local",
+        "enableConfigMapMutable": "true",
+        "enablePatchForce": "true",
+    }
 
 
 def test_the_stack_says_what_a_reader_asks_first(local):

@@ -22,10 +22,11 @@ class ClusterProvider(pulumi.ProviderResource):
         kubeconfig: pulumi.Input[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        props: dict[str, pulumi.Input[str | bool]] = {
+        # A provider's inputs are text; the SDK sends what is not as JSON (pulumi_kubernetes/provider.py).
+        props: dict[str, pulumi.Input[str]] = {
             "clusterIdentifier": cluster_identifier,
-            "enableConfigMapMutable": True,
-            "enablePatchForce": True,
+            "enableConfigMapMutable": "true",
+            "enablePatchForce": "true",
         }
         if kubeconfig is not None:
             props["kubeconfig"] = pulumi.Output.secret(kubeconfig)
