@@ -181,15 +181,27 @@ def test_killed_then_up_names_the_way_out(stack, api, until):
     assert 'configmaps "part-5" already exists' in failed
     pending = {item["resource"]["urn"] for item in stack.state()["pending_operations"]}
     assert "part-5" in {urn.rpartition("::")[2] for urn in pending}
-    taken = []
-    for urn in sorted(pending):
-        # URN and id are two values of one flag, given as a flag each.
-        taken += ["--import-pending-creates", urn]
-        taken += ["--import-pending-creates", f"{api.namespace}/{urn.rpartition('::')[2]}"]
-    stack.refresh(*taken)
+    # `refresh --import-pending-creates` only forgets the operation (seen with 3.259); `import` adopts.
+    stack.refresh("--clear-pending-creates")
+    _adopt(stack, sorted(pending))
     stack.up()
     stack.unchanged()
     assert api.names("ConfigMap") == {f"part-{index}" for index in range(6)}
+
+
+def _adopt(stack, urns):
+    """Take objects that exist into the state."""
+    resources = []
+    for urn in urns:
+        name = urn.rpartition("::")[2]
+        identity = f"{stack.namespace}/{name}"
+        token = urn.split("::")[2]
+        resources.append({"type": token, "name": name, "id": identity, "provider": "cluster"})
+    table = {"cluster": stack.resource("cluster")["urn"]}
+    file = stack.folder / "adopt.json"
+    file.write_text(json.dumps({"nameTable": table, "resources": resources}))
+    flags = ("--generate-code=false", "--protect=false", "--yes", "--skip-preview")
+    stack.run("import", "--file", str(file), *flags)
 
 
 def _kill(process):

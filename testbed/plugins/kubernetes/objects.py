@@ -17,6 +17,7 @@ from testbed.plugins.kubernetes import (
     force_new,
     normalize,
     pulumi_annotations,
+    reading,
 )
 from testbed.plugins.kubernetes.cluster import Cluster
 from testbed.plugins.kubernetes.diff import Comparison, prune
@@ -34,7 +35,6 @@ from testbed.plugins.kubernetes.failures import (
 from testbed.plugins.kubernetes.settings import Settings
 from testbed.plugins.kubernetes.values import (
     Object,
-    clone,
     drop,
     has_unknown,
     manifest,
@@ -291,7 +291,7 @@ class Objects:
             )
         old_inputs, old_live = normalize.inputs(manifest(inputs)), checkpoint.read(state)[1]
         imported = not old_inputs.get("kind")
-        wanted = _wanted(old_inputs, old_live, token, namespace, name)
+        wanted = reading.wanted(old_inputs, old_live, token, namespace, name)
         try:
             live = self.cluster.get(wanted, name)
         except NoSuchKind:
@@ -300,7 +300,7 @@ class Objects:
             if error.not_found:
                 return None
             raise
-        live_inputs = _imported(live) if imported else prune(live, wanted)
+        live_inputs = reading.imported(live) if imported else prune(live, wanted)
         manager = checkpoint.field_manager(state, wanted)
         kept = checkpoint.write(
             live_inputs, live, inputs, checkpoint.api_version(state, wanted), manager
@@ -374,30 +374,3 @@ def _name_must_stay(live: Object, new: Object) -> bool:
         and not pulumi_annotations.is_true(new, pulumi_annotations.AUTONAMED)
         and same
     )
-
-
-def _wanted(inputs: Object, live: Object, token: str, namespace: str, name: str) -> Object:
-    """Enough of the object to ask for it."""
-    wanted: Object = clone(inputs)
-    if not wanted.get("kind"):
-        api_version, kind = live.get("apiVersion"), live.get("kind")
-        if not kind:
-            _, module, kind = token.split(":")
-            api_version = module.removeprefix("core/")
-        wanted.update(apiVersion=api_version, kind=kind)
-    metadata = wanted.setdefault("metadata", {})
-    metadata.setdefault("name", name)
-    if namespace:
-        metadata.setdefault("namespace", namespace)
-    return wanted
-
-
-def _imported(live: Object) -> Object:
-    """Inputs for an object that no program has described yet: all but what the server fills in."""
-    inputs = normalize.inputs({key: value for key, value in live.items() if key != "status"})
-    for annotation in (
-        "deployment.kubernetes.io/revision",
-        "kubectl.kubernetes.io/last-applied-configuration",
-    ):
-        drop(inputs, "metadata", "annotations", annotation)
-    return inputs
