@@ -3,22 +3,48 @@
 import copy
 from typing import Any
 
-from gpuyard.findings import Fix
+from gpuyard.findings import Finding, Fix, Severity
+from gpuyard.plan import plan
+from gpuyard.spec.read import read_platform
 
 
 def applied(raw: Any, fix: Fix) -> Any:
     """The same value with the fix in it; None deletes what stands at its path."""
-    if fix.at is None:
-        raise ValueError("the fix has no path")
-    if not fix.at:
-        return copy.deepcopy(fix.value)
+    assert fix.at, "the fix has no path"
     root = copy.deepcopy(raw)
     parent: Any = root
     for step in fix.at[:-1]:
         parent = parent[step]
-    last = fix.at[-1]
     if fix.value is None:
-        del parent[last]
+        del parent[fix.at[-1]]
     else:
-        parent[last] = fix.value
+        parent[fix.at[-1]] = fix.value
     return root
+
+
+def refusals(raw: Any) -> list[Finding]:
+    """What refuses a raw value that is well-formed."""
+    reading = read_platform(raw)
+    assert reading.spec is not None, [str(f) for f in reading.findings]
+    return [f for f in plan(reading.spec)[1] if f.severity is Severity.REFUSE]
+
+
+def check_fix(raw: Any, finding: Finding) -> None:
+    """Applying the fix removes the finding, and nothing is refused that was not before.
+
+    A pool that is refused hides what is wrong with its users and with itself, and an unknown pool hides what
+    the shape lacks there: that may come to light. So may a budget that counts the nodes of either.
+    """
+    if finding.fix is None or finding.fix.at is None:
+        return
+    before = {(f.id, f.path) for f in refusals(raw)}
+    after = {(f.id, f.path): f for f in refusals(applied(raw, finding.fix))}
+    assert (finding.id, finding.path) not in after, str(finding)
+    new = [f for key, f in after.items() if key not in before]
+    if finding.path[0] == "pools":
+        new = [f for f in new if f.path[0] == "pools" and f.path[1] != finding.path[1]]
+    if finding.id == "shape.unknown_pool":
+        new = [f for f in new if f.path != finding.path[:2]]
+    if finding.path[0] == "system":
+        new = [f for f in new if f.id != "budget.worst"]
+    assert new == [], (str(finding), [str(f) for f in new])

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+from apply_fix import check_fix
 from builders import (
     CUT,
     cut_pool,
@@ -590,6 +591,7 @@ def test_a_pool_that_cannot_be_is_refused_with_everything_to_act_on(
     finding = only(raw)
     assert parts(finding) == (kind, path, problem, given, allowed)
     assert (finding.fix.says if finding.fix else None) == fix
+    check_fix(raw, finding)
 
 
 NEAR_MISSES = [

@@ -113,8 +113,10 @@ def test_a_team_with_more_pools_than_a_queue_can_try_is_refused():
     assert parts(only(platform(pools, [team(guarantee={p["name"]: 1 for p in pools})]))) == (
         "queue.flavors",
         ("teams", 0, "guarantee"),
-        "the Kueue queue of team vision would be too big:"
-        " 65 pools for nvidia.com/gpu; a queue tries at most 64",
+        (
+            "the Kueue queue of team vision would be too big: "
+            "65 pools for nvidia.com/gpu; a queue tries at most 64"
+        ),
         "65 pools",
         "fewer pools for one team; pools that are alike can be one pool",
     )

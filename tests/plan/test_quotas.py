@@ -2,6 +2,7 @@
 
 import pytest
 
+from apply_fix import check_fix
 from builders import (
     CUT,
     cut_pool,
@@ -316,6 +317,7 @@ def test_a_claim_that_cannot_be_is_refused_with_its_numbers(row):
     finding = only(raw)
     assert parts(finding) == (kind, path, problem, given, allowed)
     assert (finding.fix.says, finding.fix.value) == (says, value)
+    check_fix(raw, finding)
 
 
 NEAR_MISSES = [

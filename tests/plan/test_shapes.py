@@ -2,6 +2,7 @@
 
 import pytest
 
+from apply_fix import check_fix
 from builders import (
     CUT,
     cut_pool,
@@ -242,9 +243,11 @@ REFUSED = [
 @pytest.mark.parametrize("row", REFUSED, ids=[f"{r[2]}-{i}" for i, r in enumerate(REFUSED)])
 def test_a_shape_that_can_start_nowhere_is_told_why_in_every_pool_and_the_smallest_change(row):
     rest, pools, kind, path, problem, given, allowed, fix = row
-    finding = only(platform(pools, shapes=[shape(**rest)]))
+    raw = platform(pools, shapes=[shape(**rest)])
+    finding = only(raw)
     assert parts(finding) == (kind, path, problem, given, allowed)
     assert (finding.fix and (finding.fix.says, finding.fix.at, finding.fix.value)) == fix
+    check_fix(raw, finding)
 
 
 def test_among_changes_the_one_of_fewest_words_is_offered():

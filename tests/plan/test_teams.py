@@ -2,6 +2,7 @@
 
 import pytest
 
+from apply_fix import check_fix
 from builders import (
     CUT,
     cut_pool,
@@ -90,7 +91,7 @@ NAMES = [
         1,
         TAKEN,
         "a",
-        "write a-2",
+        "write a-2 and remove `formerly`",
     ),
 ]
 
@@ -98,9 +99,11 @@ NAMES = [
 @pytest.mark.parametrize("row", NAMES, ids=[f"{r[0]}-{i}" for i, r in enumerate(NAMES)])
 def test_a_name_that_is_somebody_elses_is_refused(row):
     kind, teams, index, problem, given, fix = row
-    finding = only(platform(teams=teams))
+    raw = platform(teams=teams)
+    finding = only(raw)
     assert parts(finding) == (kind, ("teams", index, "name"), problem, given, OWN)
     assert finding.fix.says == fix
+    check_fix(raw, finding)
 
 
 def test_a_renamed_team_keeps_its_namespace_and_queue():

@@ -57,7 +57,7 @@ def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Finding:
         f"the name is taken: {reason}",
         given=" formerly ".join(dict.fromkeys([pool.name, pool.stable_name])),
         allowed="a name of its own for each pool",
-        fix=rename_fix(pool.name, pool.stable_name, taken, path),
+        fix=rename_fix(pool.name, pool.formerly, taken, path),
     )
 
 

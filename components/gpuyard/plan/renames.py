@@ -1,6 +1,6 @@
 """What to call a pool or a team whose name is taken."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import count
 
 from gpuyard.findings import Fix, Path
@@ -8,14 +8,14 @@ from gpuyard.spec.values import NAME_LENGTH
 
 
 def rename_fix(
-    name: str, stable_name: str, taken: Collection[str], path: Path, wish: str = ""
+    name: str, formerly: Sequence[str], taken: Collection[str], path: Path, wish: str = ""
 ) -> Fix:
     """The change after which neither the name nor the name its objects keep is somebody else's.
 
     `taken` are the names that others have or had; `wish` is tried before a numbered name.
     """
     free = wish if wish and wish not in taken else free_name(name, taken)
-    if name == stable_name or stable_name not in taken:
+    if not formerly or formerly[0] not in taken:
         return Fix(says=f"write {free}", at=(*path, "name"), value=free)
     if name not in taken:
         return Fix(says="remove `formerly`", at=(*path, "formerly"))

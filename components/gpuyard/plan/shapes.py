@@ -27,7 +27,7 @@ def plan_shapes(spec: PlatformSpec, pools: Pools) -> tuple[list[ShapePlan], list
                     "another shape has the name",
                     given=shape.name,
                     allowed="a name of its own for each shape",
-                    fix=rename_fix(shape.name, shape.name, taken, path),
+                    fix=rename_fix(shape.name, (), taken, path),
                 )
             )
         names.add(shape.name)

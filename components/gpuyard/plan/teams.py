@@ -56,11 +56,8 @@ def _plan_team(
     pools: dict[str, PoolPlan],
     bill: Bill,
 ) -> TeamPlan:
-    used = [
-        p
-        for p in (pools.get(s.name) for s in spec.pools)
-        if p and any(q.pool == p.name for q in quotas)
-    ]
+    # quotas stand in the order of the pools, and so do their groups
+    used = dict.fromkeys(q.pool for q in quotas)
     return TeamPlan(
         name=team.name,
         namespace=team.stable_name,
@@ -70,7 +67,7 @@ def _plan_team(
         isolation=team.isolation.value,
         weight=team.weight,
         quotas=quotas,
-        resource_groups=resource_groups(used),
+        resource_groups=resource_groups(pools[name] for name in used),
         hard=_hard(quotas),
         guarantee_usd_per_month=guarantee_usd_per_month(quotas, pools, bill),
         budget_usd_per_month=team.budget_usd_per_month,
@@ -101,9 +98,7 @@ def _names(spec: PlatformSpec) -> list[Finding]:
                     "a namespace of that name belongs to the cluster",
                     given=given,
                     allowed="a name of its own for each team",
-                    fix=rename_fix(
-                        team.name, team.stable_name, taken, path, wish=f"team-{team.name}"
-                    ),
+                    fix=rename_fix(team.name, team.formerly, taken, path, wish=f"team-{team.name}"),
                 )
             )
         elif {team.name, team.stable_name} & seen:
@@ -114,20 +109,20 @@ def _names(spec: PlatformSpec) -> list[Finding]:
                     "another team has the name, now or formerly",
                     given=given,
                     allowed="a name of its own for each team",
-                    fix=rename_fix(team.name, team.stable_name, taken, path),
+                    fix=rename_fix(team.name, team.formerly, taken, path),
                 )
             )
         seen |= {team.name, team.stable_name}
     return findings
 
 
-def _users(spec: PlatformSpec, quotas: dict[int, tuple[Quota, ...]]) -> dict[str, set[str]]:
-    """The teams that can have something of a pool."""
-    users: dict[str, set[str]] = defaultdict(set)
+def _users(spec: PlatformSpec, quotas: dict[int, tuple[Quota, ...]]) -> dict[str, dict[int, str]]:
+    """The teams, by index, that can have something of a pool."""
+    users: dict[str, dict[int, str]] = defaultdict(dict)
     for index, team in enumerate(spec.teams):
         for quota in quotas[index]:
             if quota.nominal or quota.borrow:
-                users[quota.pool].add(team.name)
+                users[quota.pool][index] = team.name
     return users
 
 
@@ -143,13 +138,14 @@ def _isolated(
     index: int,
     quotas: tuple[Quota, ...],
     pools: dict[str, PoolPlan],
-    users: dict[str, set[str]],
+    users: dict[str, dict[int, str]],
 ) -> list[Finding]:
     """Refuse a pool that mixes this team with others more closely than it allows."""
     findings: list[Finding] = []
     for name in dict.fromkeys(q.pool for q in quotas if q.nominal or q.borrow):
-        others = sorted(users[name] - {team.name})
-        if others and pools[name].sharing in _TOO_CLOSE[team.isolation]:
+        if pools[name].sharing not in _TOO_CLOSE[team.isolation]:
+            continue
+        if others := sorted(other for i, other in users[name].items() if i != index):
             how = "whole GPUs of one node" if pools[name].sharing == "none" else pools[name].sharing
             findings.append(
                 refuse(

@@ -1,0 +1,152 @@
+"""Made-up platforms, mostly well-formed and often refused: material for properties.
+
+A number gives a platform, so that a failure names it and hundreds cost little; hypothesis picks more numbers.
+"""
+
+import random
+from functools import lru_cache
+
+from builders import Raw, spec_of
+from gpuyard.findings import Finding
+from gpuyard.plan import plan
+from gpuyard.plan.records import PlatformPlan
+
+KNOWN = range(700)
+"""The platforms that every property looks at."""
+
+_PROFILES = ["1g.5gb", "1g.5gb+me", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"]
+_MACHINES = [
+    "p5.48xlarge",
+    "p5.48xlarge",
+    "p4d.24xlarge",
+    "p4d.24xlarge",
+    "g6.12xlarge",
+    "g6f.large",
+]
+_ODD_MACHINES = ["p3dn.24xlarge", "a3-highgpu-1g", "p5e.48xlarge", "m7i.xlarge", "p5.48xlarg"]
+_UNITS = ["", "", "", "/shared", "/3g.20gb", "/1g.5gb", "/2g.10gb", "/1g.5gb.shared"]
+_GOOD_CUT = {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}
+
+
+@lru_cache(maxsize=2000)
+def known(number: int) -> tuple[PlatformPlan | None, list[Finding]]:
+    """The plan of a made-up platform."""
+    return plan(spec_of(platform(number)))
+
+
+def platform(number: int) -> Raw:
+    """The made-up platform of this number."""
+    return _Maker(random.Random(number)).platform()  # noqa: S311  no secret is made of it
+
+
+class _Maker:
+    def __init__(self, rng: random.Random) -> None:
+        self.rng, self.pick = rng, rng.choice
+        self.tame = rng.random() < 0.6
+        self.keys: list[str] = []
+
+    def once_in(self, n: int) -> bool:
+        """Rare things do not happen on a tame platform."""
+        return self.rng.randrange(n) == 0 and not (self.tame and n > 4)
+
+    def span(self) -> str:
+        a, b = self.rng.randint(0, 4), self.rng.randint(1, 6)
+        return f"{min(a, b)}..{max(a, b)}"
+
+    def counts(self) -> dict[str, int]:
+        if self.once_in(2):
+            return dict(_GOOD_CUT)
+        return {self.pick(_PROFILES): self.rng.randint(1, 4) for _ in range(self.rng.randint(0, 2))}
+
+    def sharing(self) -> object:
+        turns = self.rng.randint(2, 20)
+        groups = [
+            {"gpus": g, **self.counts()} for g in ("0-3", "4,6", "5-9")[: self.rng.randint(0, 3)]
+        ]
+        return self.pick(
+            [
+                "none",
+                {"time_slicing": turns},
+                {"mps": turns},
+                {"mig": self.counts()},
+                {"mig": _GOOD_CUT},
+                {"mig": groups},
+                {"mig": self.counts(), "time_slicing": turns},
+            ]
+        )
+
+    def rung(self) -> object:
+        return self.pick(
+            ["spot", "on-demand", "flex-start", {"reserved": "r", "nodes": self.rng.randint(1, 5)}]
+        )
+
+    def pool(self, name: str) -> Raw:
+        raw: Raw = {"name": name, "machine": self.pick(_MACHINES), "nodes": self.span()}
+        if self.once_in(8):
+            raw["machine"] = self.pick(_ODD_MACHINES)
+        if self.once_in(10):
+            raw["name"] = self.pick(["a", "b", "system"])
+        if self.once_in(2):
+            raw["sharing"] = self.sharing()
+        if self.once_in(3):
+            raw["capacity"] = [self.rung() for _ in range(self.rng.randint(1, 3))]
+        if self.once_in(8):
+            raw["scaling"] = self.pick(["fixed", "karpenter"])
+        if self.once_in(6):
+            raw["formerly"] = [self.pick(["a", "b", "q", "r"])]
+        if self.once_in(12):
+            raw["labels"] = {"k8s.io/a": "b", "tier": "gold"}
+        return raw
+
+    def shares(self, most: int) -> dict[str, int]:
+        if self.keys:
+            return {key: self.rng.randint(0, 2) for key in self.keys if self.once_in(2)}
+        keys = {
+            self.pick(["a", "a", "b", "b", "c", "aa"]) + self.pick(_UNITS)
+            for _ in range(self.rng.randint(0, 3))
+        }
+        return {key: self.rng.randint(0, most) for key in sorted(keys)}
+
+    def team(self, name: str) -> Raw:
+        raw: Raw = {"name": name, "guarantee": self.shares(20)}
+        if self.once_in(2):
+            raw["borrow"] = self.shares(20)
+        if self.once_in(3):
+            raw["lend"] = self.shares(4)
+        if self.once_in(10):
+            raw["name"] = self.pick(["x", "y", "default"])
+        if self.once_in(6):
+            raw["isolation"] = self.pick(["slice", "node"])
+        if self.once_in(6):
+            raw["budget_usd_per_month"] = self.rng.randint(1, 200_000)
+        if self.once_in(8):
+            raw["formerly"] = [self.pick(["x", "y", "q", "default"])]
+        return raw
+
+    def shape(self, name: str) -> Raw:
+        raw: Raw = {"name": name, "nodes": 1 if self.tame else self.rng.randint(1, 4)}
+        if self.once_in(3):
+            raw["pool"] = self.pick(["a", "b", "aa"])
+        if self.once_in(2):
+            return raw | {"gpus_per_node": self.rng.randint(1, 10)}
+        what = self.pick([{"slice": "3g.20gb"}, {"slice": "3g.40gb"}, {"shares": 1}, {"shares": 2}])
+        return raw | {"per_pod": {**what, "cpu": self.pick([1, 8, 100, 300])}}
+
+    def platform(self) -> Raw:
+        cloud = "none" if self.tame else self.pick(["none", "simulated", "aws", "gcp"])
+        raw: Raw = {
+            "name": "lab",
+            "cloud": cloud,
+            "kubernetes": "1.20" if self.once_in(20) else "1.36",
+        }
+        raw["pools"] = [self.pool(name) for name in "abc"[: self.rng.randint(1, 3)]]
+        if self.tame and (found := plan(spec_of(raw))[0]):
+            self.keys = [f"{p.name}/{a.unit}" for p in found.pools for a in p.advertised]
+        raw["teams"] = [self.team(name) for name in "xyz"[: self.rng.randint(0, 3)]]
+        raw["shapes"] = [self.shape(name) for name in "st"[: self.pick([0, 0, 1, 2])]]
+        if not self.once_in(6):
+            system = "e2-standard-4" if cloud == "gcp" else "m7i.xlarge"
+            raw["system"] = {"machine": system, "nodes": 2}
+        if self.once_in(5):
+            raw["budget"] = {"worst_usd_per_hour": self.rng.randint(1, 900)}
+        return raw

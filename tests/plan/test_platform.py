@@ -1,0 +1,246 @@
+"""The plan as a whole: everything at once, None exactly when refused, the same for the same meaning."""
+
+import pytest
+
+import gpuyard
+from builders import SYSTEM, findings, ids, only, parts, plan_of, platform, pool, spec_of, team
+from gpuyard.errors import (
+    EnvironmentLacks,
+    GpuYardError,
+    LateValueMissing,
+    PlanRefused,
+    SpecError,
+    UsageError,
+)
+from gpuyard.findings import Finding, Fix, Severity, in_order, refused, show, show_path, worst
+from gpuyard.plan import plan, planned
+from gpuyard.plan.digest import spec_digest
+from gpuyard.plan.late import Late, bind, late_names
+
+UNCHECKED = "this release has no hardware check, so no pool counts as checked"
+
+
+@pytest.mark.parametrize("version", ["1.33", "1.34", "1.35", "1.36"])
+def test_supported_kubernetes_minors_are_planned(version):
+    assert plan_of(platform(kubernetes=version)).kubernetes == version
+
+
+@pytest.mark.parametrize("version", ["1.32", "1.37", "1.35.1", "latest"])
+def test_other_kubernetes_versions_are_refused(version):
+    finding = only(platform(kubernetes=version))
+    assert parts(finding) == (
+        "kubernetes.unsupported",
+        ("kubernetes",),
+        "not a Kubernetes minor that every pinned component supports",
+        version,
+        '"1.33", "1.34", "1.35", "1.36"',
+    )
+    assert (finding.fix.says, finding.fix.value) == ('write "1.36"', "1.36")
+
+
+@pytest.mark.parametrize(
+    ("cloud", "machine", "gpu"),
+    [("aws", "m7i.xlarge", "p5.48xlarge"), ("gcp", "e2-standard-4", "a2-highgpu-8g")],
+)
+def test_a_cloud_needs_system_nodes(cloud, machine, gpu):
+    finding = only(platform([pool(machine=gpu)], cloud=cloud, system=None))
+    assert parts(finding) == (
+        "system.missing",
+        ("system",),
+        f"on {cloud} no node exists before the pools; controllers need nodes without GPUs",
+        "",
+        "system: {machine: TYPE, nodes: 2..3}",
+    )
+    assert finding.fix.value == {"machine": machine, "nodes": "2..3"}
+
+
+@pytest.mark.parametrize("cloud", ["none", "simulated"])
+def test_a_cluster_that_exists_needs_none(cloud):
+    assert findings(platform(cloud=cloud)) == []
+
+
+def test_a_system_machine_is_looked_up_like_any_other():
+    finding = only(platform(cloud="aws", system={**SYSTEM, "machine": "m7i.xlrge"}))
+    assert (finding.id, finding.path, finding.fix.value) == (
+        "pool.machine_unknown",
+        ("system", "machine"),
+        "m7i.xlarge",
+    )
+    finding = only(platform(cloud="aws", system={**SYSTEM, "machine": "e2-standard-4"}))
+    assert (finding.id, finding.path) == ("pool.machine_cloud", ("system", "machine"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (
+            {},
+            "quick check, required: deferred, " + UNCHECKED,
+        ),
+        (
+            {"profile": "full", "required": False},
+            "full check: deferred, " + UNCHECKED,
+        ),
+    ],
+)
+def test_a_check_that_does_not_run_is_never_called_passed(asked, says):
+    finding = only(platform(validation=asked))
+    assert parts(finding)[:3] == ("validation.deferred", ("validation",), says)
+    assert finding.severity is Severity.NOTE
+    assert plan_of(platform(validation=asked)).validation == says
+    assert plan_of(platform()).validation == "not asked for"
+
+
+def test_only_a_simulated_cluster_has_its_name_before_it_exists():
+    assert plan_of(platform()).cluster_name == Late("cluster.name")
+    assert plan_of(platform(cloud="simulated")).cluster_name == "lab"
+
+
+def test_everything_wrong_is_said_at_once():
+    raw = platform(
+        [pool(machine="??"), pool("b", sharing={"mig": {"3g.40gb": 3}}), pool("c")],
+        [
+            team("default"),
+            team(
+                guarantee={"c": 99, "zz": 1},
+                lend={"c": 99},
+                borrow={"c": 99},
+                budget_usd_per_month=1,
+            ),
+        ],
+        kubernetes="1.1",
+        cloud="aws",
+        system=None,
+        budget={"worst_usd_per_hour": 1},
+        shapes=[{"name": "x", "pool": "c", "gpus_per_node": 99}],
+    )
+    assert ids(raw) == [
+        "kubernetes.unsupported",
+        "system.missing",
+        "pool.machine_unknown",
+        "mig.placement",
+        "shape.cannot_start",
+        "quota.unknown_pool",
+        "quota.over_capacity",
+        "lend.over_guarantee",
+        "borrow.never",
+        "team.reserved",
+        "team.nothing",
+        "budget.worst",
+        "budget.team",
+    ]
+
+
+def test_a_refused_platform_is_an_error_that_lists_every_finding():
+    raw = platform(teams=[team(guarantee={"train": 33})])
+    with pytest.raises(PlanRefused) as caught:
+        planned(spec_of(raw))
+    assert str(caught.value) == (
+        "the platform lab is refused:\n"
+        "refuse quota.over_capacity teams[0].guarantee.train:"
+        " train holds 32 nvidia.com/gpu with all 4 nodes (8 a node)\n"
+        "  given: 33 nvidia.com/gpu\n"
+        "  allowed: 32 nvidia.com/gpu\n"
+        "  fix: guarantee 32, or let train have 5 nodes"
+    )
+
+
+def test_a_plan_exists_exactly_when_nothing_refuses():
+    assert plan(spec_of(platform(teams=[team()])))[0] is not None
+    assert plan(spec_of(platform(kubernetes="1.1")))[0] is None
+
+
+def test_a_digest_is_that_of_the_meaning():
+    short = spec_of(platform([pool(labels={"a": "1", "b": "2"})], [team(guarantee={"train": 1})]))
+    long = spec_of(
+        platform(
+            [pool(labels={"b": "2", "a": "1"}, capacity=["on-demand"], nodes="4..4", sharing={})],
+            [team(guarantee={"train": 1}, weight=1.0)],
+            queueing={},
+        )
+    )
+    assert spec_digest(short) == spec_digest(long)
+    assert len(spec_digest(short)) == 12
+    assert spec_digest(short) != spec_digest(spec_of(platform()))
+
+
+def test_late_values_are_bound_wherever_they_stand():
+    tree = {"a": [Late("x"), (1, Late("y"))], "b": Late("x"), "c": "z"}
+    assert bind(tree, str.upper) == {"a": ["X", [1, "Y"]], "b": "X", "c": "z"}
+    assert late_names(tree) == {"x", "y"}
+    assert late_names({"a": 1}) == set()
+
+
+# ── findings ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def finding(kind="a.b", severity=Severity.REFUSE, path=(), **rest):
+    return Finding(id=kind, severity=severity, path=path, problem="wrong", **rest)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ((), "(platform)"),
+        (("pools", 1, "sharing", "mig"), "pools[1].sharing.mig"),
+        (("a", 0, 1), "a[0][1]"),
+    ],
+)
+def test_a_path_is_written_as_people_write_it(path, text):
+    assert show_path(path) == finding(path=path).where == text
+
+
+def test_a_finding_shows_only_what_it_has():
+    assert str(finding()) == "(platform): wrong"
+    whole = finding(given="g", allowed="x", fix=Fix(says="do"))
+    assert str(whole) == "(platform): wrong\n  given: g\n  allowed: x\n  fix: do"
+
+
+def test_findings_stand_gravest_first_and_then_in_the_order_of_their_places():
+    note = finding("n", Severity.NOTE, ("a",))
+    warn = finding("w", Severity.WARN, ("a",))
+    late, early = finding("l", path=("pools", 10)), finding("e", path=("pools", 9))
+    root, other = finding("r"), finding("d", path=("pools", 9))
+    given = [note, warn, late, early, other, root]
+    assert [f.id for f in in_order(given)] == ["r", "d", "e", "l", "w", "n"]
+    assert show(given).splitlines()[0] == "refuse r (platform): wrong"
+    assert len(show(given).splitlines()) == 6
+
+
+def test_the_gravest_finding_decides():
+    warn = finding(severity=Severity.WARN)
+    assert worst([]) is None
+    assert worst([warn, finding(severity=Severity.NOTE)]) is Severity.WARN
+    assert not refused([warn])
+    assert refused([warn, finding()])
+    assert [s.rank for s in (Severity.NOTE, Severity.WARN, Severity.REFUSE)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (GpuYardError, 1),
+        (UsageError, 2),
+        (LateValueMissing, 2),
+        (SpecError, 3),
+        (PlanRefused, 3),
+        (EnvironmentLacks, 4),
+    ],
+)
+def test_an_error_ends_a_command_with_its_code(error, code):
+    assert error.exit_code == code
+    assert issubclass(error, GpuYardError)
+
+
+# ── the package ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_package_offers_exactly_its_list():
+    assert dir(gpuyard) == sorted(gpuyard.__all__) == sorted(gpuyard._HOMES)
+    for name in gpuyard.__all__:
+        assert getattr(gpuyard, name).__name__ == name
+
+
+def test_an_unknown_name_of_the_package_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'gpuyard' has no attribute 'Plan'"):
+        _ = gpuyard.Plan

@@ -1,0 +1,170 @@
+"""What holds for every platform that anybody can write, by thousands of made-up ones."""
+
+import copy
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import made_up
+from apply_fix import check_fix
+from builders import spec_of
+from gpuyard.catalogue.mig import MIG_PRODUCTS
+from gpuyard.findings import Severity, refused
+from gpuyard.plan import plan
+from gpuyard.plan.digest import spec_digest
+from gpuyard.plan.queueing import MAX_FLAVORS, MAX_GROUPS
+from gpuyard.render.files import render_files
+
+
+def capacity(found):
+    return {
+        (p.name, a.resource): a.per_node * p.nodes.high for p in found.pools for a in p.advertised
+    }
+
+
+def test_a_plan_is_none_exactly_when_a_finding_refuses_and_every_finding_is_whole():
+    for number in made_up.KNOWN:
+        found, findings = made_up.known(number)
+        assert (found is None) == refused(findings)
+        for finding in findings:
+            assert finding.id.count(".") == 1
+            assert finding.problem
+            assert finding.path
+            assert "\n" not in finding.problem + finding.given + finding.allowed
+            if finding.severity is Severity.REFUSE:
+                assert finding.allowed or finding.fix
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 10**9))
+def test_a_fix_removes_its_finding_and_causes_no_other(number):
+    raw = made_up.platform(number)
+    for finding in plan(spec_of(raw))[1]:
+        check_fix(raw, finding)
+
+
+def test_most_kinds_of_findings_are_made_up_and_enough_platforms_are_planned():
+    found = [made_up.known(number) for number in made_up.KNOWN]
+    assert len({f.id for _, findings in found for f in findings}) > 25
+    assert sum(p is not None for p, _ in found) > len(found) / 20
+
+
+def shuffled(value, rng):
+    if isinstance(value, dict):
+        keys = rng.sample(list(value), len(value))
+        return {k: shuffled(value[k], rng) for k in keys}
+    return [shuffled(v, rng) for v in value] if isinstance(value, list) else value
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 10**9))
+def test_the_order_of_keys_changes_nothing(number):
+    raw = made_up.platform(number)
+    other = shuffled(copy.deepcopy(raw), random.Random(number))  # noqa: S311  no secret is made of it
+    (one, first), (two, second) = plan(spec_of(raw)), plan(spec_of(other))
+    assert spec_digest(spec_of(raw)) == spec_digest(spec_of(other))
+    assert (one is None) == (two is None)
+    if one is None:
+        return
+    assert Counter(map(str, first)) == Counter(map(str, second))
+    assert one == two
+    known = {"cluster.name": "x"}
+    assert list(render_files(one, known).items()) == list(render_files(two, known).items())
+
+
+def test_slices_fit_and_everything_that_is_asked_for_is_advertised():
+    for number in made_up.KNOWN:
+        found, _ = made_up.known(number)
+        for pool in found.pools if found else ():
+            units = MIG_PRODUCTS[pool.machine.gpu.name].units if pool.layouts else 0
+            for layout in pool.layouts:
+                taken = [u for s in layout.placement for u in range(s.start, s.start + s.units)]
+                assert len(set(taken)) == len(taken)
+                assert all(0 <= u < units for u in taken)
+                assert Counter(s.profile for s in layout.placement) == dict(layout.counts)
+            whole = sum(a.per_node * a.gpu_share for a in pool.advertised)
+            assert whole == pool.machine.gpus * pool.machine.gpu_fraction
+            assert len({a.resource for a in pool.advertised}) == len(pool.advertised)
+            assert len({a.unit for a in pool.advertised}) == len(pool.advertised)
+            assert pool.start_nodes <= pool.nodes.high
+        for shape in found.shapes if found else ():
+            pool = found.pool(shape.pool)
+            offer = next(a for a in pool.advertised if a.resource == shape.resource)
+            assert shape.per_node <= offer.per_node
+            assert shape.nodes <= pool.nodes.high
+
+
+def test_guarantees_and_what_is_unassigned_are_exactly_what_the_pools_hold():
+    for number in made_up.KNOWN:
+        found, _ = made_up.known(number)
+        if found is None:
+            continue
+        total = Counter()
+        for quota in [q for t in found.teams for q in t.quotas] + list(found.queueing.unassigned):
+            assert quota.nominal >= 0
+            total[quota.pool, quota.resource] += quota.nominal
+        assert total == Counter(capacity(found))
+        for team in found.teams:
+            for quota in team.quotas:
+                assert quota.lend is None or 0 <= quota.lend <= quota.nominal
+                assert quota.nominal + quota.borrow <= capacity(found)[quota.pool, quota.resource]
+            assert sum(team.hard.values()) == sum(q.nominal + q.borrow for q in team.quotas)
+
+
+def test_queues_keep_to_the_rules_of_kueue():
+    for number in made_up.KNOWN:
+        found, _ = made_up.known(number)
+        if found is None:
+            continue
+        offers = {p.stable_name: {a.resource for a in p.advertised} for p in found.pools}
+        assert [f.name for f in found.queueing.flavors] == list(offers)
+        for owner in [*found.teams, *found.queueing.cohorts]:
+            groups = owner.resource_groups
+            assert len(groups) <= MAX_GROUPS
+            resources = [r for g in groups for r in g.resources]
+            flavors = [f for g in groups for f in g.flavors]
+            assert len(set(resources)) == len(resources)
+            assert len(set(flavors)) == len(flavors)
+            for group in groups:
+                assert 0 < len(group.flavors) <= MAX_FLAVORS
+                assert set(group.resources) == set().union(*(offers[f] for f in group.flavors))
+            named = {found.pool(q.pool).stable_name for q in owner.quotas}
+            assert named == set(flavors)
+
+
+def test_the_floor_is_never_above_the_worst_case_and_sums_hold_what_is_known():
+    for number in made_up.KNOWN:
+        found, _ = made_up.known(number)
+        if found is None:
+            continue
+        for line in found.bill.lines:
+            if line.floor_usd is not None and line.worst_usd is not None:
+                assert 0 <= line.floor_usd <= line.worst_usd + 1e-9
+            assert (line.floor_usd is None or line.worst_usd is None) == (
+                line.pool in found.bill.unknown
+            )
+        known = [x.worst_usd for x in found.bill.lines if x.worst_usd is not None]
+        assert found.bill.worst_usd == pytest.approx(sum(known))
+        if found.spec.budget and not found.bill.unknown:
+            assert found.bill.worst_usd <= found.spec.budget.worst_usd_per_hour
+
+
+def test_a_pool_that_is_shared_is_as_close_as_every_team_on_it_allows():
+    for number in made_up.KNOWN:
+        found, _ = made_up.known(number)
+        for team in found.teams if found else ():
+            for quota in team.quotas:
+                others = [
+                    t.name
+                    for t in found.teams
+                    if t is not team
+                    for q in t.quotas
+                    if q.pool == quota.pool and q.nominal + q.borrow
+                ]
+                if others and quota.nominal + quota.borrow:
+                    sharing = found.pool(quota.pool).sharing
+                    assert team.isolation != "node"
+                    assert team.isolation == "shared" or sharing in {"none", "mig"}
