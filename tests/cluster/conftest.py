@@ -60,7 +60,7 @@ def until() -> Until:
     """Wait for a condition; what it last saw is the failure's message."""
 
     def wait(
-        look: Callable[[], Any], wanted: Callable[[Any], bool] = bool, seconds: float = 20
+        look: Callable[[], Any], wanted: Callable[[Any], bool] = bool, seconds: float = 60
     ) -> Any:
         deadline = time.monotonic() + seconds
         seen: object = None

@@ -160,8 +160,14 @@ def test_a_mig_pool_under_the_single_strategy_advertises_slices_as_gpus(
 
 def test_a_time_sliced_pool_advertises_shares(api: Api, until: Until, make: Make):
     make("shared-0", "g6.12xlarge", device_plugin_dot_config="shared")
-    node = wait_for(api, until, "shared-0", {"nvidia.com/gpu.shared": "16"})
-    assert node["metadata"]["labels"]["nvidia.com/gpu.replicas"] == "4"
+    wait_for(api, until, "shared-0", {"nvidia.com/gpu.shared": "16"})
+    labels = until(lambda: (api.get("/api/v1/nodes/shared-0") or {})["metadata"]["labels"], shares)
+    assert labels["nvidia.com/gpu.replicas"] == "4"
+    assert labels["nvidia.com/gpu.product"] == "NVIDIA-L4"
+
+
+def shares(labels: dict[str, str]) -> bool:
+    return "nvidia.com/gpu.replicas" in labels
 
 
 def test_an_unknown_plugin_configuration_leaves_no_devices_and_an_event(

@@ -13,7 +13,14 @@ import pytest
 import yaml
 
 from gpuyard.errors import EnvironmentLacks, UsageError
-from gpuyard.simulate import cluster_policy_crd, credentials, kueue_manager, processes, state
+from gpuyard.simulate import (
+    cluster_policy_crd,
+    credentials,
+    kueue_certificates,
+    kueue_manager,
+    processes,
+    state,
+)
 from gpuyard.simulate.api import connect, path_of
 from gpuyard.simulate.parts import PARTS, STAGES, Place
 from gpuyard.simulate.tools import PROGRAMS, Tools, find_tools
@@ -323,3 +330,35 @@ def test_the_operators_own_crd_goes_before_a_stand_in(
 )
 def test_paths(manifest: dict[str, object], path: str):
     assert path_of(manifest) == path
+
+
+def test_kueues_certificates_are_kept_for_the_next_start(tools: Tools):
+    made = dict.fromkeys(kueue_certificates.FILES, "eA==")
+    assert kueue_certificates.kept(tools) == {}
+    kueue_certificates.keep(tools, {"tls.crt": "eA=="})
+    assert kueue_certificates.kept(tools) == {}, "half a set is none"
+    kueue_certificates.keep(tools, made)
+    assert kueue_certificates.kept(tools) == made
+    path = tools.bin.parent / "kueue-certificates.json"
+    assert path.stat().st_mode & 0o077 == 0
+    path.write_text("{")
+    assert kueue_certificates.kept(tools) == {}
+
+
+def test_with_kept_certificates_everything_is_installed_complete(tools: Tools):
+    webhook = {"metadata": {"name": "x"}, "webhooks": []}
+    (tools.share / "kueue" / "webhooks").mkdir()
+    (tools.share / "kueue" / "webhooks" / "manifests.yaml").write_text(json.dumps(webhook))
+    crd = {"spec": {"versions": [{}, {}]}}
+    (tools.share / "kueue" / "crds" / "a.yaml").write_text(json.dumps(crd))
+    fresh = {
+        item["kind"]: item for item in kueue_manager.surroundings(place(tools)) if "kind" in item
+    }
+    assert "data" not in fresh["Secret"]
+    kueue_certificates.keep(tools, dict.fromkeys(kueue_certificates.FILES, "eA=="))
+    again = {
+        item["kind"]: item for item in kueue_manager.surroundings(place(tools)) if "kind" in item
+    }
+    assert set(again["Secret"]["data"]) == kueue_certificates.FILES
+    client = kueue_manager.crds(place(tools))[0]["spec"]["conversion"]["webhook"]["clientConfig"]
+    assert client["caBundle"] == "eA=="

@@ -286,7 +286,7 @@ def _finish_kueue(api: Api, place: Place) -> None:
     """Give Kueue its certificates and wait until its webhooks answer; at once when they do."""
     folder = place.folder
     deadline = time.monotonic() + START_SECONDS
-    while not kueue_manager.is_ready(api):
+    while not (kueue_manager.listens(place) and kueue_manager.is_ready(api)):
         kueue_manager.copy_certificates(api, place)
         _fail_if_dead(folder, "kueue")
         if time.monotonic() > deadline:

@@ -14,8 +14,9 @@ import yaml
 
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate.api import Api, ApiError, Object, Unreachable
+from gpuyard.simulate.kueue_certificates import keep, kept
 from gpuyard.simulate.parts import Place
-from gpuyard.simulate.state import write_private
+from gpuyard.simulate.state import is_free, write_private
 
 NAMESPACE: Final = "kueue-system"
 SERVICE: Final = "kueue-webhook-service"
@@ -75,22 +76,23 @@ def configuration(wanted: Object, ports: dict[str, int], certificates: Path) -> 
     return wanted | {key: {**(wanted.get(key) or {}), **value} for key, value in dictated.items()}
 
 
-def with_conversion(crd: Object, port: int) -> Object:
+def with_conversion(crd: Object, port: int, authority: str = "") -> Object:
     """The CRD with Kueue's conversion webhook, when it has more than one version."""
     if len(crd["spec"]["versions"]) == 1:
         return crd
     service = {"name": SERVICE, "namespace": NAMESPACE, "path": "/convert", "port": port}
-    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"service": service}}
+    client = _client(service, authority)
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": client}
     return crd | {"spec": crd["spec"] | {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
 
 
-def with_port(hooks: Object, port: int) -> Object:
+def with_port(hooks: Object, port: int, authority: str = "") -> Object:
     """Webhook configuration as installed under Kueue's name, leading to our port."""
     changed = []
     for hook in hooks["webhooks"]:
         path = hook["clientConfig"]["service"]["path"]
         service = {"name": SERVICE, "namespace": NAMESPACE, "port": port, "path": path}
-        ours = hook | {"clientConfig": {"service": service}}
+        ours = hook | {"clientConfig": _client(service, authority)}
         if not any("kueue.x-k8s.io" in rule["apiGroups"] for rule in hook["rules"]):
             ours["namespaceSelector"] = _NOT_IN_SYSTEM
         changed.append(ours)
@@ -98,16 +100,25 @@ def with_port(hooks: Object, port: int) -> Object:
     return hooks | {"metadata": {"name": name}, "webhooks": changed}
 
 
+def _client(service: Object, authority: str) -> Object:
+    """How the API server reaches a webhook; without an authority Kueue adds its own."""
+    return {"service": service} | ({"caBundle": authority} if authority else {})
+
+
 def crds(place: Place) -> list[Object]:
     """Kueue's CRDs."""
     port = place.port("kueue-webhook")
-    return [
-        with_conversion(crd, port) for crd in read_manifests(place.tools.share / "kueue" / "crds")
-    ]
+    authority = kept(place.tools).get("ca.crt", "")
+    found = read_manifests(place.tools.share / "kueue" / "crds")
+    return [with_conversion(crd, port, authority) for crd in found]
 
 
 def surroundings(place: Place) -> list[Object]:
     """Everything else Kueue expects to find in the cluster."""
+    certificates = kept(place.tools)
+    authority = certificates.get("ca.crt", "")
+    secret: Object = {"data": certificates} if certificates else {}
+    port = place.port("kueue-webhook")
     inside = {"namespace": NAMESPACE}
     hooks = read_manifests(place.tools.share / "kueue" / "webhooks")
     return [
@@ -118,8 +129,8 @@ def surroundings(place: Place) -> list[Object]:
             "metadata": {"name": SERVICE, **inside},
             "spec": {"type": "ExternalName", "externalName": "localhost"},
         },
-        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET, **inside}},
-        *(with_port(hook, place.port("kueue-webhook")) for hook in hooks),
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET, **inside}, **secret},
+        *(with_port(hook, port, authority) for hook in hooks),
     ]
 
 
@@ -163,6 +174,7 @@ def copy_certificates(api: Api, place: Place) -> None:
         secret = api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}") or {}
     except (ApiError, Unreachable):
         return
+    keep(place.tools, secret.get("data") or {})
     for name, value in (secret.get("data") or {}).items():
         text, path = base64.b64decode(value).decode(), folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -185,3 +197,8 @@ def is_ready(api: Api) -> bool:
     except (ApiError, Unreachable):
         return False
     return True
+
+
+def listens(place: Place) -> bool:
+    """Whether Kueue's webhook server has begun; cheaper to ask than a webhook."""
+    return not is_free(place.port("kueue-webhook"))

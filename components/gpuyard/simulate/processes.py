@@ -39,7 +39,8 @@ def start_of(pid: int) -> str | None:
     except (OSError, ValueError):
         return None
     state, *rest = text.rpartition(")")[2].split()
-    if state in "ZX":
+    # A killed program whose other threads are still ending holds its ports, although it is a zombie.
+    if state in "ZX" and int(rest[16]) <= 1:
         return None
     return f"{_boot()}:{rest[18]}"  # field 22 of stat(5), counted after the name
 
