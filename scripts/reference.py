@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuyard.spec.base import SpecModel
+from gpuyard.spec.meanings import field_meanings
 from gpuyard.spec.platform import PlatformSpec
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "stack-file.md"
@@ -61,7 +62,7 @@ def row(name: str, model: type[SpecModel]) -> str:
         for each in classes
         if issubclass(each, Enum)
     ]
-    meaning = " ".join(filter(None, [words(field.description), *choices]))
+    meaning = " ".join(filter(None, [words(field_meanings(model).get(name)), *choices]))
     if links:
         meaning += f" → {', '.join(links)}"
     return f"| `{name}` | {'yes' if field.is_required() else ''} | {meaning} |"

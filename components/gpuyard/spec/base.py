@@ -9,7 +9,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 class SpecModel(BaseModel):
     """A part of the stack file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    # Built when first used, and then once for the whole tree: a command that reads no stack pays nothing.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     not_yet: ClassVar[dict[str, str]] = {}
     """Words of the vocabulary that are planned but not served: refused by name, never ignored."""

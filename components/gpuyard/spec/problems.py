@@ -174,17 +174,13 @@ def _fields_at(root: type[BaseModel], path: Path) -> list[str]:
     """The field names of the model that a path leads to."""
     found: Any = root
     for step in path:
-        models = list(_models_in(found))
-        if isinstance(step, int):
-            continue
-        fields = [m.model_fields[step].annotation for m in models if step in m.model_fields]
-        if not fields:
-            return []
-        found = fields[0]
-    return [name for m in _models_in(found) for name in m.model_fields]
+        if isinstance(step, str):
+            fields = (m.model_fields for m in models_in(found))
+            found = next((f[step].annotation for f in fields if step in f), None)
+    return [name for m in models_in(found) for name in m.model_fields]
 
 
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     """Every model named inside a type expression."""
     if isinstance(annotation, type) and not get_args(annotation):
         if issubclass(annotation, BaseModel) and not issubclass(annotation, Enum):
@@ -192,4 +188,4 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         return
     if get_origin(annotation) in {Annotated, Union, UnionType, tuple, list, dict}:
         for part in get_args(annotation):
-            yield from _models_in(part)
+            yield from models_in(part)

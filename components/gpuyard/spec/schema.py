@@ -1,8 +1,13 @@
 """The JSON Schema of stack files, so that an editor completes and checks them while they are written."""
 
+from collections.abc import Iterator
 from typing import Any
 
+from pydantic import BaseModel
+
+from gpuyard.spec.meanings import field_meanings
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.problems import models_in
 from gpuyard.spec.read import CONFIG_KEY
 
 SCHEMA_FILE = "stacks/gpuyard.schema.json"
@@ -15,6 +20,9 @@ def stack_schema() -> dict[str, Any]:
     platform = PlatformSpec.model_json_schema(mode="validation", ref_template="#/$defs/{model}")
     definitions = platform.pop("$defs")
     definitions["PlatformSpec"] = platform
+    for model in _models(PlatformSpec):
+        for field, meaning in field_meanings(model).items():
+            definitions[model.__name__]["properties"][field]["description"] = meaning
     definitions["Sharing"] = _sharing(definitions["Sharing"])
     definitions["MigGroup"] = _mig_group(definitions["MigGroup"])
     definitions["Rung"] = _rung(definitions["Rung"])
@@ -32,6 +40,17 @@ def stack_schema() -> dict[str, Any]:
         "required": ["config"],
         "$defs": dict(sorted(definitions.items())),
     }
+
+
+def _models(root: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """The model and, once each, every model that its fields lead to."""
+    todo, seen = [root], {root}
+    while todo:
+        model = todo.pop()
+        yield model
+        inner = [m for field in model.model_fields.values() for m in models_in(field.annotation)]
+        todo += [m for m in inner if m not in seen]
+        seen.update(inner)
 
 
 def _sharing(generated: dict[str, Any]) -> dict[str, Any]:
