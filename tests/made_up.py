@@ -11,7 +11,7 @@ from gpuyard.findings import Finding
 from gpuyard.plan import plan
 from gpuyard.plan.records import PlatformPlan
 
-KNOWN = range(700)
+KNOWN = range(300)
 """The platforms that every property looks at."""
 
 _PROFILES = ["1g.5gb", "1g.5gb+me", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"]

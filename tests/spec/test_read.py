@@ -7,6 +7,7 @@ from builders import cut_pool, findings, parts, platform, pool, shape, stack_fil
 from gpuyard.errors import UsageError
 from gpuyard.plan import plan
 from gpuyard.spec.read import read_platform, read_stack_file
+from gpuyard.spec.teams import Team
 
 
 def ids(reading):
@@ -209,6 +210,23 @@ def test_where_nothing_sound_is_left_there_is_no_sound_part(raw):
     assert reading.spec is None
     assert reading.sound_part is None
     assert reading.findings
+
+
+def test_a_proof_of_the_sound_part_may_have_no_fix_with_a_place():
+    teams = [
+        team("lost", weight=0),
+        *(team(n, isolation="node", guarantee={"train": 1}) for n in "ab"),
+    ]
+    assert beside(read_platform(platform(teams=teams))) == [
+        ("tenancy.isolation", "teams[1].isolation"),
+        ("tenancy.isolation", "teams[2].isolation"),
+    ]
+
+
+def test_models_of_a_program_are_read_beside_mappings():
+    raw = platform([pool("bad", nodes="4..1"), pool()])
+    raw["teams"] = [Team(name="a"), team("b", guarantee={"bad": 1})]
+    assert [t.name for t in read_platform(raw).sound_part.teams] == ["a"]
 
 
 def test_items_that_are_no_mappings_mention_nothing():

@@ -321,6 +321,13 @@ def test_a_spec_prints_the_words_that_people_write():
     assert pools[7]["sharing"] == {}
 
 
+def test_a_layout_written_in_full_is_the_same_layout():
+    full = {"mig": [{"gpus": [0], "slices": {"7g.40gb": 1}}]}
+    short = {"mig": [{"gpus": 0, "7g.40gb": 1}]}
+    one, two = (platform_spec(platform([cut_pool(sharing=s)])) for s in (full, short))
+    assert one == two
+
+
 def test_a_spec_is_taken_as_it_is():
     spec = platform_spec(WHOLE)
     assert read_platform(spec).spec is spec

@@ -51,13 +51,12 @@ def _plan_shape(shape: Shape, pools: Pools, path: Path) -> tuple[ShapePlan | Non
             allowed=", ".join(pools),
             fix=fix,
         )
-    candidates = [p for name, p in pools.items() if shape.pool in {None, name}]
-    if None in candidates:
+    considered = [p for name, p in pools.items() if shape.pool in {None, name}]
+    candidates = [p for p in considered if p is not None]
+    if len(candidates) < len(considered):
         return None, None  # a candidate is refused itself; this shape cannot be judged yet
     reasons: list[str] = []
     for pool in candidates:
-        if pool is None:
-            continue
         offer, why = _offer(shape, pool)
         if offer:
             per_node = shape.gpus_per_node or (shape.per_pod.shares if shape.per_pod else None) or 1
@@ -72,7 +71,7 @@ def _plan_shape(shape: Shape, pools: Pools, path: Path) -> tuple[ShapePlan | Non
         "no pool can start it: " + "; ".join(reasons),
         given=_wanted(shape),
         allowed="what the nodes of a pool hold",
-        fix=_nearest_shape(shape, [p for p in candidates if p], path),
+        fix=_nearest_shape(shape, candidates, path),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix
 from gpuyard.plan.bill import guarantee_usd_per_month
 from gpuyard.plan.names import LOCAL_QUEUE
 from gpuyard.plan.queueing import check_flavors, resource_groups
@@ -86,34 +86,29 @@ def _names(spec: PlatformSpec) -> list[Finding]:
     findings: list[Finding] = []
     seen: set[str] = set()
     for index, team in enumerate(spec.teams):
-        path: Path = ("teams", index)
-        others = [t for t in spec.teams if t is not team]
-        taken = {t.name for t in others} | {t.stable_name for t in others} | RESERVED_NAMESPACES
-        given = " formerly ".join(dict.fromkeys([team.name, team.stable_name]))
         if team.stable_name in RESERVED_NAMESPACES:
-            findings.append(
-                refuse(
-                    "team.reserved",
-                    (*path, "name"),
-                    "a namespace of that name belongs to the cluster",
-                    given=given,
-                    allowed="a name of its own for each team",
-                    fix=rename_fix(team.name, team.formerly, taken, path, wish=f"team-{team.name}"),
-                )
-            )
+            problem = "a namespace of that name belongs to the cluster"
+            findings.append(_name_taken(spec, index, "team.reserved", problem))
         elif {team.name, team.stable_name} & seen:
-            findings.append(
-                refuse(
-                    "team.duplicate",
-                    (*path, "name"),
-                    "another team has the name, now or formerly",
-                    given=given,
-                    allowed="a name of its own for each team",
-                    fix=rename_fix(team.name, team.formerly, taken, path),
-                )
-            )
+            problem = "another team has the name, now or formerly"
+            findings.append(_name_taken(spec, index, "team.duplicate", problem))
         seen |= {team.name, team.stable_name}
     return findings
+
+
+def _name_taken(spec: PlatformSpec, index: int, kind: str, problem: str) -> Finding:
+    team, path = spec.teams[index], ("teams", index)
+    others = [t for i, t in enumerate(spec.teams) if i != index]
+    taken = {t.name for t in others} | {t.stable_name for t in others} | RESERVED_NAMESPACES
+    wish = f"team-{team.name}" if kind == "team.reserved" else ""
+    return refuse(
+        kind,
+        (*path, "name"),
+        problem,
+        given=" formerly ".join(dict.fromkeys([team.name, team.stable_name])),
+        allowed="a name of its own for each team",
+        fix=rename_fix(team.name, team.formerly, taken, path, wish),
+    )
 
 
 def _users(spec: PlatformSpec, quotas: dict[int, tuple[Quota, ...]]) -> dict[str, dict[int, str]]:

@@ -1,0 +1,247 @@
+"""Whole platforms as files: the same bytes as yesterday, and what a cluster will take."""
+
+import json
+from functools import lru_cache
+
+import pytest
+import yaml
+
+import made_up
+import sizes
+from builders import CUT, cut_pool, plan_of, platform, pool, shared_pool, team
+from gpuyard.errors import LateValueMissing
+from gpuyard.plan import planned
+from gpuyard.plan.late import bind, late_names
+from gpuyard.render.files import render_files
+from gpuyard.render.platform import object_groups, platform_objects
+from gpuyard.spec.read import read_stack_file
+from gpuyard.testing import CrdFolder
+from levels import upstream
+
+HERE = sizes.ROOT / "tests" / "render"
+STACKS = {
+    "local": sizes.ROOT / "stacks" / "Pulumi.local.yaml",
+    "research": sizes.ROOT / "tests" / "golden_stacks" / "research.yaml",
+}
+LATE = {"cluster.name": "research-1"}
+
+
+@lru_cache
+def stack(name):
+    return planned(read_stack_file(STACKS[name].read_bytes(), name).spec)
+
+
+EVERY_SHARING = platform(
+    [
+        pool(formerly=["old"]),
+        cut_pool(),
+        cut_pool(
+            "parts",
+            sharing={
+                "mig": [{"gpus": "0-3", "1g.5gb": 6, "1g.5gb+me": 1}, {"gpus": 5, "7g.40gb": 1}]
+            },
+        ),
+        cut_pool("turns", sharing={**CUT, "time_slicing": 2}),
+        shared_pool(),
+        pool("mps", sharing={"mps": 8}),
+    ],
+    [
+        team(guarantee={"train": 8, "serve": 1}, lend={"train": 4}, groups=["a"]),
+        team("b", borrow={"mps/shared": 1}),
+    ],
+    queueing={"preemption": "never", "fair_sharing": False},
+)
+
+
+@lru_cache
+def every_sharing():
+    return plan_of(EVERY_SHARING)
+
+
+def objects_of(plan):
+    return [bind(obj, lambda name: LATE[name]) for obj in platform_objects(plan)]
+
+
+def plans():
+    made = [found for found in (made_up.known(n)[0] for n in made_up.KNOWN) if found][:12]
+    return [stack("local"), stack("research"), every_sharing(), *made]
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_the_files_of_a_stack_are_the_golden_ones(name, golden):
+    files = render_files(stack(name), LATE)
+    text = "".join(f"# ── {file}\n{content}" for file, content in files.items())
+    golden(HERE / "golden" / f"{name}.yaml", text)
+
+
+def test_the_same_stack_gives_the_same_bytes():
+    again = planned(read_stack_file(STACKS["local"].read_bytes(), "local").spec)
+    assert render_files(again, {}) == render_files(stack("local"), {})
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_the_files_hold_the_objects_in_their_order(name):
+    files = render_files(stack(name), LATE)
+    assert list(files) == sorted(files)
+    read = [doc for text in files.values() for doc in yaml.safe_load_all(text)]
+    assert read == objects_of(stack(name))
+
+
+def test_file_names_sort_also_when_there_are_a_thousand(monkeypatch):
+    groups = [(f"team-t{i}", []) for i in range(1001)]
+    monkeypatch.setattr("gpuyard.render.files.object_groups", lambda plan: groups)
+    files = render_files(stack("local"), {})
+    assert list(files) == sorted(files)
+    assert list(files)[-1] == "1000-team-t1000.yaml"
+
+
+def test_a_value_that_only_a_cluster_knows_is_asked_for_by_name():
+    with pytest.raises(LateValueMissing) as caught:
+        render_files(stack("research"), {})
+    assert str(caught.value) == (
+        "the value of `cluster.name` exists only once the cluster does:"
+        " give it with --values FILE, as `cluster.name: …`"
+    )
+    assert late_names(platform_objects(stack("research"))) == {"cluster.name"}
+    assert late_names(platform_objects(stack("local"))) == set()
+
+
+@lru_cache
+def crds():
+    return CrdFolder(upstream("crds"))
+
+
+BUILT_IN = {"Namespace", "ConfigMap", "Node", "ResourceQuota", "RoleBinding"}
+
+
+def test_every_custom_object_is_valid_under_its_real_crd():
+    checked = set()
+    for plan in plans():
+        for obj in objects_of(plan):
+            found = crds().violations(obj)
+            if obj["kind"] in BUILT_IN:
+                assert found is None
+                continue
+            assert found == [], (obj["kind"], obj["metadata"]["name"])
+            checked.add(obj["kind"])
+    assert checked == {"ClusterPolicy", "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor"}
+
+
+def identity(obj):
+    meta = obj["metadata"]
+    return obj["apiVersion"], obj["kind"], meta.get("namespace"), meta["name"]
+
+
+NAMESPACED = {"ConfigMap", "ResourceQuota", "RoleBinding", "LocalQueue"}
+
+
+def test_no_two_objects_are_the_same_one():
+    for plan in plans():
+        names = [identity(obj) for obj in platform_objects(plan)]
+        assert len(set(names)) == len(names)
+
+
+def test_namespaces_are_explicit_and_every_object_says_whose_it_is():
+    for plan in plans():
+        for obj in platform_objects(plan):
+            assert ("namespace" in obj["metadata"]) == (obj["kind"] in NAMESPACED)
+            labels = obj["metadata"]["labels"]
+            assert labels["app.kubernetes.io/managed-by"] == "gpuyard"
+            assert labels["gpuyard.dev/platform"] == plan.name
+            assert list(labels) == sorted(labels)
+
+
+def named(obj):
+    """What must exist before an object, as (kind, name)."""
+    meta, spec = obj["metadata"], obj.get("spec", {})
+    if "namespace" in meta:
+        yield "Namespace", meta["namespace"]
+    if "parentName" in spec:
+        yield "Cohort", spec["parentName"]
+    if "cohortName" in spec:
+        yield "Cohort", spec["cohortName"]
+    if "clusterQueue" in spec:
+        yield "ClusterQueue", spec["clusterQueue"]
+    for group in spec.get("resourceGroups", ()):
+        for flavor in group["flavors"]:
+            yield "ResourceFlavor", flavor["name"]
+
+
+def test_what_an_object_names_stands_before_it():
+    for plan in plans():
+        seen = set()
+        for obj in platform_objects(plan):
+            assert set(named(obj)) <= seen, identity(obj)
+            seen.add((obj["kind"], obj["metadata"]["name"]))
+
+
+def leaves(value, path=()):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, (*path, key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from leaves(inner, path)
+    else:
+        yield path, value
+
+
+QUANTITIES = {"nominalQuota", "borrowingLimit", "lendingLimit", "weight"}
+
+
+def test_quantities_are_text_as_the_api_gives_them_back():
+    for plan in plans():
+        for path, value in (x for obj in platform_objects(plan) for x in leaves(obj)):
+            if path[-1] in QUANTITIES or path[:2] == ("spec", "hard"):
+                assert isinstance(value, str), path
+                assert float(value) >= 0
+
+
+def test_a_toleration_always_names_its_taint():
+    for plan in plans():
+        for obj in platform_objects(plan):
+            spec = obj.get("spec", {})
+            for toleration in [
+                *spec.get("tolerations", ()),
+                *spec.get("daemonsets", {}).get("tolerations", ()),
+            ]:
+                assert toleration["key"] in {"nvidia.com/gpu", "gpuyard.dev/pool"}
+                assert toleration["effect"] == "NoSchedule"
+                assert toleration["operator"] == ("Equal" if "value" in toleration else "Exists")
+
+
+def test_kueues_rules_hold_in_the_objects():
+    for plan in plans():
+        for obj in platform_objects(plan):
+            groups = obj.get("spec", {}).get("resourceGroups", ())
+            for group in groups:
+                for flavor in group["flavors"]:
+                    assert [r["name"] for r in flavor["resources"]] == group["coveredResources"]
+            resources = [r for g in groups for r in g["coveredResources"]]
+            assert len(set(resources)) == len(resources)
+
+
+def test_objects_are_plain_values():
+    for plan in plans():
+        assert json.loads(json.dumps(objects_of(plan))) == objects_of(plan)
+
+
+def test_groups_are_named_for_what_they_are_for():
+    assert [name for name, _ in object_groups(stack("local"))] == [
+        "platform",
+        "gpu-operator",
+        "nodes-train",
+        "nodes-serve",
+        "nodes-dev",
+        "queueing",
+        "team-vision",
+        "team-speech",
+        "team-search",
+    ]
+    assert [name for name, _ in object_groups(stack("research"))] == [
+        "platform",
+        "gpu-operator",
+        "queueing",
+        "team-vision",
+        "team-speech",
+    ]
