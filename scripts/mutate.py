@@ -1,0 +1,255 @@
+"""Change one thing at a time in the plan's proofs, and see whether a test notices.
+
+    python scripts/mutate.py [--seconds 720] [MODULE ...]
+
+Each mutant is one module of `components/gpuyard` with one small change (a comparison, an operator, a
+number, a condition, a returned value), compiled in memory by a process of its own: no file is ever touched.
+The tests named for the module run against it; a mutant that no test kills is a survivor. Survivors are
+printed as a Markdown table; docs/mutation-survivors.md keeps those that were looked at, with the reason why
+each may live.
+"""
+
+import argparse
+import ast
+import copy
+import importlib
+import importlib.abc
+import importlib.util
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parent.parent
+LIBRARY = ROOT / "components" / "gpuyard"
+SECONDS_PER_MUTANT = 60
+SHOWN = 70
+
+TESTS: dict[str, tuple[str, ...]] = {
+    "plan/mig.py": ("tests/plan/test_mig.py",),
+    "plan/sharing.py": ("tests/plan/test_pools.py",),
+    "plan/pools.py": ("tests/plan/test_pools.py", "tests/plan/test_platform.py"),
+    "plan/machines.py": ("tests/plan/test_pools.py", "tests/plan/test_platform.py"),
+    "plan/quotas.py": ("tests/plan/test_quotas.py", "tests/plan/test_pools.py"),
+    "plan/queueing.py": ("tests/plan/test_queueing.py",),
+    "plan/teams.py": ("tests/plan/test_teams.py",),
+    "plan/bill.py": ("tests/plan/test_bill.py", "tests/plan/test_platform.py"),
+    "plan/shapes.py": ("tests/plan/test_shapes.py", "tests/plan/test_pools.py"),
+    "plan/renames.py": ("tests/plan/test_pools.py", "tests/plan/test_teams.py"),
+}
+"""The modules whose answers cost money or capacity, and the tests that speak for each."""
+
+COMPARE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult,
+    ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.LShift: ast.RShift,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One changed module: where, what it was, what it is, and its whole text."""
+
+    line: int
+    before: str
+    after: str
+    text: str
+
+
+def changed(node: ast.AST) -> Iterator[ast.AST]:  # noqa: C901, PLR0912  one case for each kind of change
+    """Every small change of one node."""
+    match node:
+        case ast.Compare(ops=[op]) if type(op) in COMPARE:
+            yield _with(node, ops=[COMPARE[type(op)]()])
+        case ast.BinOp(op=op) if type(op) in ARITHMETIC and not _is_text(node):
+            yield _with(node, op=ARITHMETIC[type(op)]())
+        case ast.AugAssign(op=op) if type(op) in ARITHMETIC:
+            yield _with(node, op=ARITHMETIC[type(op)]())
+        case ast.BoolOp(op=ast.And()):
+            yield _with(node, op=ast.Or())
+        case ast.BoolOp(op=ast.Or()):
+            yield _with(node, op=ast.And())
+        case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=inner):
+            yield inner
+        case ast.IfExp(test=test):
+            yield _with(node, test=ast.UnaryOp(ast.Not(), test))
+        case ast.Constant(value=bool(value)):
+            yield _with(node, value=not value)
+        case ast.Constant(value=int(value)):
+            yield _with(node, value=value + 1)
+        case ast.Continue():
+            yield ast.Pass()
+        case ast.Return(value=ast.expr() as value) if not _is_none(value):
+            yield _with(node, value=ast.Constant(None))
+        case ast.comprehension(ifs=[_, *_]):
+            yield _with(node, ifs=[])
+        case _:
+            return
+
+
+def _with(node: ast.AST, **fields: object) -> ast.AST:
+    made = copy.copy(node)
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_text(node: ast.AST) -> bool:
+    return any(
+        isinstance(n, ast.JoinedStr | ast.Constant) and not _is_number(n) for n in ast.walk(node)
+    )
+
+
+def _is_number(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+
+
+def mutants(source: str) -> Iterator[Mutant]:
+    """Every mutant of a module, from top to bottom; annotations and messages are left alone."""
+    tree = ast.parse(source)
+    for node in list(_code(tree)):
+        for new in changed(node):
+            memo: dict[int, object] = {
+                id(node): new
+            }  # the copy has the new node where the old one was
+            mutated = ast.fix_missing_locations(copy.deepcopy(tree, memo))
+            yield Mutant(_line(node), _shown(node), _shown(new), ast.unparse(mutated))
+
+
+def _code(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name in {"annotation", "returns", "decorator_list"} or isinstance(value, ast.JoinedStr):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr):
+                yield from _code(child)
+
+
+def _line(node: ast.AST) -> int:
+    return next((n.lineno for n in ast.walk(node) if isinstance(n, ast.expr | ast.stmt)), 0)
+
+
+def _shown(node: ast.AST) -> str:
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+class _Served(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Serves one module from a text, in place of its file."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of that one module."""
+        del path, target
+        return importlib.util.spec_from_loader(fullname, self) if fullname == self.name else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the text."""
+        exec(compile(self.text, f"<mutant of {self.name}>", "exec"), module.__dict__)  # noqa: S102  that is the point
+
+
+def warm_up() -> None:
+    """Import what every run needs and no mutant changes; a child of this process then starts at once."""
+    for name in ("pytest", "hypothesis", "yaml", "gpuyard.spec.read", "gpuyard.catalogue.machines"):
+        importlib.import_module(name)
+
+
+def killed(module: str, text: str) -> bool:
+    """Run the tests of a module against this text of it; a run that takes too long has noticed as well."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        _run(module, text)
+    _, status = os.waitpid(child, 0)
+    return status != 0
+
+
+def _run(module: str, text: str) -> None:
+    signal.alarm(SECONDS_PER_MUTANT)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    code = 1
+    try:
+        import pytest
+
+        name = "gpuyard." + module.removesuffix(".py").replace("/", ".")
+        sys.meta_path.insert(0, _Served(name, text))
+        options = ["-x", "-q", "--assert=plain", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        options += [
+            word for plugin in ("cacheprovider", "xdist", "cov") for word in ("-p", f"no:{plugin}")
+        ]
+        code = int(pytest.main([*options, *(str(ROOT / test) for test in TESTS[module])]))
+    finally:
+        os._exit(code)
+
+
+def main() -> int:
+    """Run, and print what survived."""
+    parser = argparse.ArgumentParser(description="Mutate the plan's proofs and run their tests.")
+    parser.add_argument(
+        "modules", nargs="*", metavar="MODULE", help="such as plan/mig.py; default: all"
+    )
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this long")
+    options = parser.parse_args()
+    chosen = options.modules or list(TESTS)
+    if unknown := sorted(set(chosen) - set(TESTS)):
+        parser.error(f"no tests are named for {', '.join(unknown)}; known: {', '.join(TESTS)}")
+    os.chdir(ROOT)
+    warm_up()
+    todo = [
+        (m, mutant) for m in chosen for mutant in mutants((LIBRARY / m).read_text(encoding="utf-8"))
+    ]
+    in_all = Counter(module for module, _ in todo)
+    random.Random(0).shuffle(todo)  # noqa: S311  a run that is cut short has then seen some of everything
+    for module in chosen:
+        if killed(module, (LIBRARY / module).read_text(encoding="utf-8")):
+            print(f"the tests of {module} fail without any mutant: nothing is learnt from it")
+            return 1
+    started, run, lived = time.monotonic(), Counter[str](), []
+    for module, mutant in todo:
+        if time.monotonic() - started > options.seconds:
+            break
+        run[module] += 1
+        if not killed(module, mutant.text):
+            lived.append((module, mutant))
+            print(
+                f"lives: {module}:{mutant.line} {mutant.before} → {mutant.after}", file=sys.stderr
+            )
+    _report(in_all, run, lived)
+    return 0
+
+
+def _report(in_all: Counter[str], run: Counter[str], lived: list[tuple[str, Mutant]]) -> None:
+    survivors = Counter(module for module, _ in lived)
+    print("| module | mutants | run | survive |\n|---|---|---|---|")
+    for module, count in in_all.items():
+        print(f"| {module} | {count} | {run[module]} | {survivors[module]} |")
+    print(f"| all | {in_all.total()} | {run.total()} | {survivors.total()} |\n")
+    print("| where | is | would be |\n|---|---|---|")
+    for module, mutant in sorted(lived, key=lambda x: (x[0], x[1].line)):
+        before, after = (text.replace("|", "\\|") for text in (mutant.before, mutant.after))
+        print(f"| {module}:{mutant.line} | `{before}` | `{after}` |")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
