@@ -187,6 +187,11 @@ def test_the_reason_names_the_places_when_the_numbers_alone_would_fit():
     profiles = (MigProfile("1g.1gb", 1, 1, (0,), 2), MigProfile("2g.2gb", 2, 2, (0, 1), 1))
     odd = MigProduct("odd", "F3", 3, 3, profiles, A100.source)
     assert place(odd, {"2g.2gb": 1, "1g.1gb": 1}) is not None
+    media = MigProfile("1g.1gb+me", 1, 1, (0,), 1, media_exclusive=True, variant=True)
+    both = MigProduct("odd", "F3", 3, 3, (profiles[0], media), A100.source)
+    assert why_not(both, {"1g.1gb": 1, "1g.1gb+me": 1}) == (
+        "the slices fit by number, but not by place: 1g.1gb only at 0; 1g.1gb+me only at 0"
+    )
     assert why_not(odd, {"1g.1gb": 2}) == (
         "the slices fit by number, but not by place: 1g.1gb only at 0"
     )
@@ -238,6 +243,10 @@ def test_among_equally_near_layouts_the_one_that_keeps_and_uses_most_is_chosen()
     assert nearest_layout(A100, {"4g.20gb": 2}) == {"4g.20gb": 1}
     assert nearest_layout(A100, {"9g.99gb": 1}) == {"7g.40gb": 1}
     assert nearest_layout(A100, {"1g.5gb": 5, "3g.20gb": 1}) == {"1g.5gb": 4, "3g.20gb": 1}
+    # one more 1g.5gb, or one 1g.5gb less for another slice: keeping what was asked for wins
+    assert nearest_layout(A100, {"1g.5gb": 6, "2g.10gb": 1}) == {"1g.5gb": 5, "2g.10gb": 1}
+    # equally near and equally kept: more memory used
+    assert nearest_layout(A30, {"9g.99gb": 1}) == {"4g.24gb": 1}
 
 
 def test_a_variant_is_offered_only_to_whoever_asked_for_one():
