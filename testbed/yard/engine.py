@@ -18,6 +18,7 @@ STATE = Path(os.environ.get("GPUYARD_YARD_STATE") or ROOT / ".testbed" / "stacks
 """Where the state of the local stack is kept; tests have one of their own."""
 STACK = "local"
 PROJECT = "gpuyard"
+YES = ("--yes", "--skip-preview")
 PASSPHRASE = "local"  # noqa: S105  guards nothing, see below
 """Guards nothing: the stack keeps no secret, but the engine insists on a passphrase."""
 
@@ -70,7 +71,7 @@ def recover(pulumi: Engine, api: Api) -> list[str]:
 
     A lock is taken away only when the process that holds it ran on this host and is dead. Of the objects
     whose creation was under way, those that exist and carry this platform's label are adopted; what
-    somebody else owns is left alone and named, and the coming run then stops at it.
+    somebody else owns is left alone, and the coming run then stops at it.
     """
     said = []
     if dead := _dead_lock():
@@ -79,16 +80,61 @@ def recover(pulumi: Engine, api: Api) -> list[str]:
     pending = _pending(pulumi)
     if not pending:
         return said
-    flags: list[str] = []
-    for urn, token, name in pending:
-        found = _owned(api, token, name)
-        if found:
-            flags += ["--import-pending-creates", f"{urn} {found}"]
-        said.append(f"its creation was under way: {name} ({'adopted' if found else 'not there'})")
-    pulumi.ask(
-        "refresh", "--yes", "--stack", STACK, "--skip-preview", *flags, "--clear-pending-creates"
-    )
+    # A plain `up` would keep these operations in the state for good.
+    pulumi.ask("refresh", "--stack", STACK, "--clear-pending-creates", *YES)
+    owned = [p for p in pending if p.object and _is_ours(api, p)]
+    _adopt(pulumi, owned)
+    for one in (p for p in pending if p.object):
+        found = "it is there and ours: adopted" if one in owned else "not there, or not ours"
+        said.append(f"{one.token.rpartition(':')[2]} {one.object} was being made; {found}")
     return said
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A resource whose creation was under way when the engine was killed."""
+
+    urn: str
+    object: str
+    """`namespace/name` of the Kubernetes object, empty for anything else."""
+    parent: str
+    provider: str
+
+    @property
+    def token(self) -> str:
+        """Its own type, without its parents'."""
+        return self.urn.split("::")[2].rpartition("$")[2]
+
+    @property
+    def name(self) -> str:
+        """Its logical name."""
+        return self.urn.rpartition("::")[2]
+
+
+def _adopt(pulumi: Engine, owned: list[Pending]) -> None:
+    """Take live objects into the state, under their own names and parents."""
+    if not owned:
+        return
+    keys = {
+        urn: f"known-{i}"
+        for i, urn in enumerate({u for p in owned for u in (p.parent, p.provider)})
+    }
+    resources = [
+        {
+            "type": p.token,
+            "name": p.name,
+            "id": p.object,
+            "parent": keys[p.parent],
+            "provider": keys[p.provider],
+        }
+        for p in owned
+    ]
+    file = STATE / "adopt.json"
+    table = {key: urn for urn, key in keys.items()}
+    file.write_text(json.dumps({"nameTable": table, "resources": resources}), encoding="utf-8")
+    asked = ("--generate-code=false", "--protect=false", *YES)
+    pulumi.ask("import", "--stack", STACK, "--file", str(file), *asked)
+    file.unlink()
 
 
 def _dead_lock() -> int | None:
@@ -110,8 +156,7 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _pending(pulumi: Engine) -> list[tuple[str, str, str]]:
-    """URN, token and `namespace/name` of every object whose creation was under way."""
+def _pending(pulumi: Engine) -> list[Pending]:
     exported = json.loads(pulumi.ask("stack", "export", "--stack", STACK))
     found = []
     for operation in exported["deployment"].get("pending_operations") or []:
@@ -119,19 +164,18 @@ def _pending(pulumi: Engine) -> list[tuple[str, str, str]]:
         if operation["type"] == "creating":
             meta: dict[str, Any] = resource.get("inputs", {}).get("metadata", {})
             name = "/".join(part for part in (meta.get("namespace"), meta.get("name")) if part)
-            found.append((resource["urn"], resource["type"], name))
+            provider = str(resource.get("provider", "")).rpartition("::")[0]
+            found.append(Pending(resource["urn"], name, resource.get("parent", ""), provider))
     return found
 
 
-def _owned(api: Api, token: str, name: str) -> str | None:
-    """The provider's id of the live object, when it exists and is this platform's."""
-    _, api_version, kind = token.split(":")
-    namespace, _, plain = name.rpartition("/")
-    path = _path(api, api_version.removeprefix("core/"), kind, namespace, plain)
+def _is_ours(api: Api, pending: Pending) -> bool:
+    """Whether the object exists, with this platform's label."""
+    _, api_version, kind = pending.token.split(":")
+    namespace, _, name = pending.object.rpartition("/")
+    path = _path(api, api_version.removeprefix("core/"), kind, namespace, name)
     live = api.get(path) if path else None
-    if live is None or live["metadata"].get("labels", {}).get(PLATFORM_LABEL) != STACK:
-        return None
-    return name
+    return live is not None and live["metadata"].get("labels", {}).get(PLATFORM_LABEL) == STACK
 
 
 def _path(api: Api, api_version: str, kind: str, namespace: str, name: str) -> str | None:
