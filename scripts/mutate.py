@@ -34,15 +34,23 @@ SHOWN = 70
 
 TESTS: dict[str, tuple[str, ...]] = {
     "plan/mig.py": ("tests/plan/test_mig.py",),
-    "plan/sharing.py": ("tests/plan/test_pools.py",),
-    "plan/pools.py": ("tests/plan/test_pools.py", "tests/plan/test_platform.py"),
-    "plan/machines.py": ("tests/plan/test_pools.py", "tests/plan/test_platform.py"),
-    "plan/quotas.py": ("tests/plan/test_quotas.py", "tests/plan/test_pools.py"),
+    "plan/sharing.py": ("tests/plan/test_pools.py", "tests/plan/test_pool_refusals.py"),
+    "plan/pools.py": (
+        "tests/plan/test_pools.py",
+        "tests/plan/test_pool_refusals.py",
+        "tests/plan/test_platform.py",
+    ),
+    "plan/machines.py": (
+        "tests/plan/test_pool_refusals.py",
+        "tests/plan/test_pools.py",
+        "tests/plan/test_platform.py",
+    ),
+    "plan/quotas.py": ("tests/plan/test_quotas.py", "tests/plan/test_pool_refusals.py"),
     "plan/queueing.py": ("tests/plan/test_queueing.py",),
     "plan/teams.py": ("tests/plan/test_teams.py",),
     "plan/bill.py": ("tests/plan/test_bill.py", "tests/plan/test_platform.py"),
-    "plan/shapes.py": ("tests/plan/test_shapes.py", "tests/plan/test_pools.py"),
-    "plan/renames.py": ("tests/plan/test_pools.py", "tests/plan/test_teams.py"),
+    "plan/shapes.py": ("tests/plan/test_shapes.py", "tests/plan/test_pool_refusals.py"),
+    "plan/renames.py": ("tests/plan/test_pool_refusals.py", "tests/plan/test_teams.py"),
 }
 """The modules whose answers cost money or capacity, and the tests that speak for each."""
 

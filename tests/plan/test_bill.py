@@ -50,6 +50,12 @@ def held(nodes):
             4 * LIST,
         ),
         ({"nodes": "4..4", "capacity": [held(2)]}, 4 * LIST, 4 * LIST),
+        ({"nodes": "0..4", "capacity": [{"spot": True, "nodes": 2}, "on-demand"]}, 0, 4 * LIST),
+        (
+            {"machine": ["g6.12xlarge", "g6.24xlarge"], "nodes": 1, "capacity": [held(1)]},
+            4.6016,
+            6.6752,
+        ),
         ({"nodes": 2, "machine": "g5g.xlarge", "capacity": ["spot"]}, 2 * 0.42, 2 * 0.42),
     ],
 )

@@ -203,6 +203,12 @@ def test_the_reason_names_the_places_when_the_numbers_alone_would_fit():
     )
 
 
+def test_a_maximum_below_what_fits_is_kept():
+    few = MigProfile("1g.1gb", 1, 1, (0, 1, 2), 2)
+    odd = MigProduct("odd", "F3", 3, 3, (few,), A100.source)
+    assert ours(odd) == numbers(odd, odd.profiles) == (6, 2, 1, 3)
+
+
 @pytest.mark.parametrize(
     ("gpu", "counts"),
     [
@@ -238,14 +244,13 @@ def test_the_nearest_layout_is_legal_and_none_is_nearer(product):
         assert changed(near, wanted) == min(changed(option, wanted) for option in legal)
 
 
-def test_among_equally_near_layouts_the_one_that_keeps_and_uses_most_is_chosen():
+def test_among_equally_near_layouts_the_one_that_uses_most_memory_is_chosen():
     assert nearest_layout(A100, {"3g.20gb": 3}) == {"3g.20gb": 2}
     assert nearest_layout(A100, {"4g.20gb": 2}) == {"4g.20gb": 1}
     assert nearest_layout(A100, {"9g.99gb": 1}) == {"7g.40gb": 1}
     assert nearest_layout(A100, {"1g.5gb": 5, "3g.20gb": 1}) == {"1g.5gb": 4, "3g.20gb": 1}
-    # one more 1g.5gb, or one 1g.5gb less for another slice: keeping what was asked for wins
     assert nearest_layout(A100, {"1g.5gb": 6, "2g.10gb": 1}) == {"1g.5gb": 5, "2g.10gb": 1}
-    # equally near and equally kept: more memory used
+    # equally near: more memory used
     assert nearest_layout(A30, {"9g.99gb": 1}) == {"4g.24gb": 1}
 
 

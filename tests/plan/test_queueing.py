@@ -140,6 +140,10 @@ def test_a_team_with_too_many_pools_in_all_is_refused():
     pools = [pool(f"p{i}-{j}", nodes=1, **kind) for i, kind in enumerate(kinds) for j in range(52)]
     finding = only(platform(pools, [team(guarantee={p["name"]: 1 for p in pools})]))
     assert finding.problem.endswith(": 260 pools in all; a queue has at most 256")
+    most = [
+        pool(f"p{i}-{j}", nodes=1, **kind) for i, kind in enumerate(kinds[:4]) for j in range(64)
+    ]
+    assert ids(platform(most, [team(guarantee={p["name"]: 1 for p in most})])) == []
 
 
 def test_more_resources_together_than_a_group_can_cover_are_refused():
@@ -149,6 +153,7 @@ def test_more_resources_together_than_a_group_can_cover_are_refused():
     (finding,) = check_flavors((group,), "vision", 3)
     assert finding.path == ("teams", 3, "guarantee")
     assert finding.problem.endswith(": 65 resources counted together, at most 64")
+    assert check_flavors((ResourceGroup(group.resources[:64], ("a",)),), "vision", 3) == []
 
 
 @pytest.mark.parametrize(

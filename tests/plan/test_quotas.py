@@ -321,6 +321,8 @@ def test_a_claim_that_cannot_be_is_refused_with_its_numbers(row):
 
 
 NEAR_MISSES = [
+    platform([pool(nodes="0..4")]) | {"teams": []},
+    two({"borrow": {"train": 32}}, {"borrow": {"train": 32}}),
     platform(teams=[team(guarantee={"train": 32})]),
     two({"guarantee": {"train": 30}}, {"guarantee": {"train": 2}}),
     platform([cut_pool()], [team(guarantee={"serve/3g.20gb": 6, "serve": 2})]),
@@ -336,6 +338,11 @@ NEAR_MISSES = [
 @pytest.mark.parametrize("raw", NEAR_MISSES, ids=range(len(NEAR_MISSES)))
 def test_a_claim_at_its_limit_is_planned(raw):
     assert findings(raw) == []
+
+
+def test_what_a_team_is_not_guaranteed_it_cannot_lend():
+    finding = only(platform(teams=[team(borrow={"train": 1}, lend={"train": 1})]))
+    assert (finding.id, finding.allowed, finding.fix.value) == ("lend.over_guarantee", "0 to 0", 0)
 
 
 def test_a_claim_is_counted_as_its_fix_would_leave_it():

@@ -258,6 +258,23 @@ def test_among_changes_the_one_of_fewest_words_is_offered():
     assert only(raw).fix.says == "write nodes: 1"
 
 
+@pytest.mark.parametrize(
+    ("cpu", "memory", "says"), [(48, 193, "write memory_gib: 192"), (49, 192, "write cpu: 48")]
+)
+def test_what_fits_exactly_is_not_changed(cpu, memory, says):
+    pod = {"shares": 1, "cpu": cpu, "memory_gib": memory}
+    assert only(platform([shared_pool()], shapes=[shape(per_pod=pod)])).fix.says == says
+
+
+def test_a_change_within_a_pod_leaves_the_rest_of_the_shape():
+    raw = platform([cut_pool()], shapes=[shape(nodes=2, per_pod={"slice": "3g.40gb", "cpu": 4})])
+    assert only(raw).fix.value == {
+        "name": "job",
+        "nodes": 1,
+        "per_pod": {"slice": "3g.20gb", "cpu": 4, "memory_gib": 1},
+    }
+
+
 def test_two_shapes_of_one_name_are_refused():
     raw = platform(
         shapes=[

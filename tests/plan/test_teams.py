@@ -96,6 +96,18 @@ NAMES = [
 ]
 
 
+NAMES.append(
+    (
+        "team.duplicate",
+        [guaranteed("x", formerly=["a-2"]), guaranteed("a"), guaranteed("a")],
+        2,
+        TAKEN,
+        "a",
+        "write a-3",
+    )
+)
+
+
 @pytest.mark.parametrize("row", NAMES, ids=[f"{r[0]}-{i}" for i, r in enumerate(NAMES)])
 def test_a_name_that_is_somebody_elses_is_refused(row):
     kind, teams, index, problem, given, fix = row

@@ -69,7 +69,7 @@ def why_not(product: MigProduct, counts: Mapping[str, int]) -> str:
     """The first reason why a layout is impossible, with its numbers; "" when it is possible."""
     if unknown := [name for name in counts if product.profile(name) is None]:
         return f"{product.gpu} has no profile {', '.join(unknown)}"
-    profiles = {p.name: p for p in product.profiles if p.name in counts}
+    profiles = {p.name: p for p in product.profiles}
     for name, count in counts.items():
         if count > profiles[name].max_count:
             return f"at most {profiles[name].max_count} × {name} fit on one {product.gpu}"
@@ -101,17 +101,16 @@ def _starts(profile: MigProfile) -> str:
 def nearest_layout(product: MigProduct, counts: Mapping[str, int]) -> dict[str, int]:
     """The legal, non-empty layout with the fewest slices added or removed.
 
-    Among equally near ones: the one that keeps most of what was asked for, then most memory used.
+    Among equally near ones, the one that uses most memory.
     """
     with_variants = any(p.variant and p.name in counts for p in product.profiles)
     options = multisets(product, variants=with_variants)
 
-    def distance(option: Mapping[str, int]) -> tuple[int, int, int, str]:
+    def distance(option: Mapping[str, int]) -> tuple[int, int, str]:
         names = {*option, *counts}
         changed = sum(abs(option.get(n, 0) - counts.get(n, 0)) for n in names)
-        kept = sum(min(option.get(n, 0), counts.get(n, 0)) for n in names)
         used = sum(p.units * option.get(p.name, 0) for p in product.profiles)
-        return (changed, -kept, -used, str(sorted(option.items())))
+        return (changed, -used, str(sorted(option.items())))
 
     best = min(options, key=distance)
     return {p.name: best[p.name] for p in product.profiles if p.name in best}

@@ -34,6 +34,7 @@ def plan_pools(spec: PlatformSpec) -> tuple[Pools, list[Finding]]:
         if pool.name in {*pools, SYSTEM_POOL} or pool.stable_name in taken:
             findings.append(_name_taken(pool, spec, path))
             pools.setdefault(pool.name, None)
+            findings += _plan_pool(spec, pool, path)[1]
             continue
         taken.add(pool.stable_name)
         plan, problems = _plan_pool(spec, pool, path)

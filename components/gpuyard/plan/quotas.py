@@ -145,7 +145,7 @@ def _unknown_pool(name: str, unit: str, pools: Pools, path: Path) -> Finding:
 
 def _unknown_unit(text: str, unit: str, pool: PoolPlan, path: Path) -> Finding:
     keys = [f"{pool.name}/{a.unit}" if a.unit else pool.name for a in pool.advertised]
-    near = nearest(unit, [a.unit for a in pool.advertised if a.unit])
+    near = nearest(unit, [a.unit for a in pool.advertised]) if unit else None
     problem = (
         f"nodes of {pool.name} advertise no `{unit}`"
         if unit

@@ -59,7 +59,7 @@ def _plan_shape(shape: Shape, pools: Pools, path: Path) -> tuple[ShapePlan | Non
     for pool in candidates:
         offer, why = _offer(shape, pool)
         if offer:
-            per_node = shape.gpus_per_node or (shape.per_pod.shares if shape.per_pod else None) or 1
+            per_node = shape.gpus_per_node or 1
             from_zero = pool.start_nodes < shape.nodes
             return ShapePlan(
                 shape.name, pool.name, offer.resource, per_node, shape.nodes, from_zero
@@ -148,9 +148,7 @@ def _changes(shape: Shape, pool: PoolPlan) -> list[_Change]:
     if pod and pod.shares and pod.shares > 1:
         change["per_pod", "shares"] = 1
     if pod and pod.slice and pool.unit(pod.slice) is None:
-        near = nearest(
-            pod.slice, [a.unit for a in pool.advertised if a.unit not in {"", SHARED_UNIT}]
-        )
+        near = nearest(pod.slice, [a.unit for a in pool.advertised])
         if near is not None:
             change["per_pod", "slice"] = near
     if pod and pod.cpu > pool.machine.vcpus:

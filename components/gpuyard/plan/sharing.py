@@ -100,16 +100,13 @@ def _layouts(
         here = path if one else (*path, index)
         if problem := _wrong_gpus(group, gpus, machine, here, taken):
             findings.append(problem)
-            continue
         taken |= set(gpus)
-        if not group.slices:
-            continue
         placement = place(product, group.slices)
         if placement is None:
             findings.append(_impossible(group, product, here))
-            continue
-        names = [p.name for p in product.profiles if p.name in group.slices]
-        layouts.append(GpuLayout(gpus, {n: group.slices[n] for n in names}, placement))
+        elif placement:
+            names = [p.name for p in product.profiles if p.name in group.slices]
+            layouts.append(GpuLayout(gpus, {n: group.slices[n] for n in names}, placement))
     return sorted(layouts, key=lambda x: x.gpus), findings
 
 
