@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,27 @@ def _adopt(pulumi: Engine, owned: list[Pending]) -> None:
     asked = ("--generate-code=false", "--protect=false", *YES)
     pulumi.ask("import", "--stack", STACK, "--file", str(file), *asked)
     file.unlink()
+
+
+def wait_for_deletions(api: Api, seconds: float = 60) -> None:
+    """Wait until no namespace of ours is on its way out: nothing can be made in one that is."""
+    deadline = time.monotonic() + seconds
+    while names := _terminating(api):
+        if time.monotonic() > deadline:
+            raise EnvironmentLacks(
+                f"namespaces {', '.join(names)} are being deleted and do not end; something in them"
+                " has a finalizer: `kubectl get namespace -o yaml` says which"
+            )
+        time.sleep(0.5)
+
+
+def _terminating(api: Api) -> list[str]:
+    listed = api.call("GET", f"/api/v1/namespaces?labelSelector={PLATFORM_LABEL}={STACK}")
+    return [
+        item["metadata"]["name"]
+        for item in listed["items"]
+        if item["metadata"].get("deletionTimestamp")
+    ]
 
 
 def _dead_lock() -> int | None:

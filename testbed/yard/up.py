@@ -11,7 +11,7 @@ from gpuyard.plan import planned
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import connect
 from gpuyard.spec.read import read_stack_file
-from testbed.yard.engine import ROOT, STACK, Engine, engine, make_stack, recover
+from testbed.yard.engine import ROOT, STACK, Engine, engine, make_stack, recover, wait_for_deletions
 from testbed.yard.summary import summary
 
 INTERRUPTED = 130
@@ -78,8 +78,10 @@ class StepFailed(GpuYardError):
 def deploy(pulumi: Engine, kubeconfig: Path) -> bool:
     """`pulumi up` with the policy pack; true when something changed."""
     make_stack(pulumi)
-    for line in recover(pulumi, connect(kubeconfig)):
+    api = connect(kubeconfig)
+    for line in recover(pulumi, api):
         say(f"recovered: {line}")
+    wait_for_deletions(api)
     say("pulumi up")
     # With a refresh, because a cluster that was made anew, or edited by hand, is not what the state says.
     quiet = ("--yes", "--skip-preview", "--suppress-outputs", "--suppress-permalink=true")
