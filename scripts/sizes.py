@@ -19,7 +19,7 @@ MODULE_LINES_SOFT = 400
 MODULE_LINES_HARD = 600
 FUNCTION_LINES_P90 = 40
 TESTS_PER_SOURCE = 1.3
-"""Lines of code of tests for each of the product; docstrings, comments and blank lines count on neither side."""
+"""Lines of code of tests for each of the product; docstrings, comments and blanks count on neither side."""
 
 EQUIPMENT = ("testbed/", "tests/testbed/", "tests/engine/")
 """The test bed is equipment of the tests, with tests of its own: it counts on neither side."""
@@ -94,7 +94,7 @@ _NO_CODE = frozenset(
 )
 
 
-def tests_and_source(root: Path = ROOT) -> tuple[int, int]:
+def measured_lines(root: Path = ROOT) -> tuple[int, int]:
     """Lines of code of the tests, and of the product they test."""
     files = tracked(root)
     apart = set(below(files, *EQUIPMENT, *MADE, root=root))
@@ -128,7 +128,7 @@ def report(root: Path = ROOT) -> str:
     """The figures as text, largest first."""
     files = tracked(root)
     source = below(files, *SOURCE, root=root)
-    test_lines, source_lines = tests_and_source(root)
+    test_lines, source_lines = measured_lines(root)
     lengths = [function.lines for path in source for function in functions(path)]
     large = sorted(((lines(path), path) for path in source), reverse=True)
     ratio = test_lines / max(source_lines, 1)

@@ -39,7 +39,7 @@ def test_nine_functions_of_ten_fit_on_a_screen():
 
 
 def test_there_is_more_test_than_source():
-    tests, source = sizes.tests_and_source()
+    tests, source = sizes.measured_lines()
     assert tests >= sizes.TESTS_PER_SOURCE * source, (
         f"{tests} lines of tests for {source} of source: {tests / source:.2f}, "
         f"at least {sizes.TESTS_PER_SOURCE}"
@@ -49,7 +49,8 @@ def test_there_is_more_test_than_source():
 def test_lines_of_code_leave_out_words_and_blanks(tmp_path):
     path = write(
         tmp_path / "module.py",
-        '"""Words\n\nmore words."""\n\n# a comment\nx = [\n    1,\n]\n\n\ndef f():\n    """Words."""\n    return x\n',
+        '"""Words\n\nmore words."""\n\n# a comment\n'
+        'x = [\n    1,\n]\n\n\ndef f():\n    """Words."""\n    return x\n',
     )
     assert sizes.code_lines(path) == 5
 
@@ -60,7 +61,7 @@ def test_the_test_bed_counts_on_neither_side(tmp_path):
     write(root / "testbed/b.py", "x = 1\n" * 50)
     write(root / "tests/engine/test_b.py", "x = 1\n" * 50)
     write(root / "tests/test_a.py", "x = 1\n" * 2)
-    assert sizes.tests_and_source(root) == (2, 1)
+    assert sizes.measured_lines(root) == (2, 1)
 
 
 def test_tracked_files_are_the_known_and_the_new_without_the_ignored_and_the_deleted(tmp_path):
