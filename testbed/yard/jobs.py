@@ -118,7 +118,8 @@ def _scheduler_says(pods: list[dict[str, Any]]) -> str:
 
 
 def _manifest(gang: Gang) -> dict[str, Any]:
-    resources = {GPU: str(gang.gpus)}
+    # CPU and memory as any real job has them; queues do not count these.
+    resources = {GPU: str(gang.gpus), "cpu": str(4 * gang.gpus), "memory": f"{16 * gang.gpus}Gi"}
     labels = {TOUR: "yes"}
     spec: dict[str, Any] = {
         "restartPolicy": "Never",

@@ -32,6 +32,9 @@ def main() -> int:
         outcome = cluster.up(STACK, say)
         say(outcome.says)
         changed = deploy(engine(outcome.status.kubeconfig), Path(outcome.status.kubeconfig))
+        # Kueue reads its configuration when it starts: with a new one it is started anew.
+        if (again := cluster.up(STACK, say)).changed:
+            say(again.says)
     except GpuYardError as e:
         say(f"up: {e}")
         return e.exit_code

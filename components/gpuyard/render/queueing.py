@@ -12,14 +12,20 @@ from gpuyard.plan.records import (
     ResourceGroup,
     TeamPlan,
 )
+from gpuyard.render.kueue_configuration import kueue_configuration_object
 from gpuyard.render.objects import Object, made, taint_object, toleration_object
+from gpuyard.spec.platform import Cloud
 
 KUEUE_API = "kueue.x-k8s.io/v1beta2"
 
 
 def queueing_objects(plan: PlatformPlan) -> list[Object]:
     """Flavors and cohorts first: a cluster queue that names a missing one is inactive."""
+    simulated = (
+        plan.cloud == Cloud.SIMULATED.value
+    )  # elsewhere Kueue's chart brings its configuration
     return [
+        *([kueue_configuration_object(plan)] if simulated else []),
         *(_flavor(plan, flavor) for flavor in plan.queueing.flavors),
         *(_cohort(plan, cohort) for cohort in plan.queueing.cohorts),
         *(_cluster_queue(plan, team) for team in plan.teams),

@@ -1,0 +1,42 @@
+"""How Kueue itself is set up for a platform: what counts as quota, and who shares fairly."""
+
+from typing import Any
+
+from gpuyard.plan.names import KUEUE_CONFIG_KEY, KUEUE_CONFIGMAP, KUEUE_NAMESPACE
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.objects import Object, made
+from gpuyard.render.text import yaml_text
+
+WITHOUT_QUOTA = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-")
+"""Beginnings of resource names that queues do not count, see docs/decisions/0008."""
+FRAMEWORKS = ("batch/job", "pod", "jobset.x-k8s.io/jobset")
+"""Kinds of jobs that queue; Kueue passes over those whose definition is not installed."""
+GANG_TIMEOUT = "5m"
+"""How long an admitted gang may wait for its last pod. On fake nodes pods are ready at once when they have a
+node, so only a gang that finds none runs into this; Kueue's half an hour would hide it."""
+
+
+def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
+    """The manager's configuration file."""
+    configuration: dict[str, Any] = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "manageJobsWithoutQueueName": False,
+        "integrations": {"frameworks": list(FRAMEWORKS)},
+        "resources": {"excludeResourcePrefixes": list(WITHOUT_QUOTA)},
+        "waitForPodsReady": {
+            "timeout": GANG_TIMEOUT,
+            "recoveryTimeout": GANG_TIMEOUT,
+            "blockAdmission": False,
+        },
+    }
+    if plan.queueing.fair_sharing:
+        strategies = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
+        configuration["fairSharing"] = {"preemptionStrategies": strategies}
+    return configuration
+
+
+def kueue_configuration_object(plan: PlatformPlan) -> Object:
+    """The ConfigMap that Kueue's own chart would make; the manager reads it when it starts."""
+    data = {KUEUE_CONFIG_KEY: yaml_text(kueue_configuration(plan))}
+    return made(plan, "v1", "ConfigMap", KUEUE_CONFIGMAP, namespace=KUEUE_NAMESPACE, data=data)
