@@ -171,3 +171,8 @@ def test_a_layout_of_time_sliced_slices_is_a_group_of_its_own():
         guarantee={"a": 1, "b": 1},
     )
     assert [g.flavors for g in found] == [("a",), ("b",)]
+
+
+def test_a_single_gpu_that_is_nobodys_can_be_borrowed():
+    plan = plan_of(platform(teams=[team(guarantee={"train": 31})]))
+    assert [q.nominal for q in plan.queueing.unassigned] == [1]
