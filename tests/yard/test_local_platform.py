@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gpuyard.render.platform import platform_objects
 
@@ -141,3 +142,8 @@ def test_a_cluster_made_anew_gets_its_platform_again(up):
     said = up.run("scripts/up")
     assert "is up (" in said
     assert len(up.owned()) == len(platform_objects(up.plan()))
+
+
+def test_kueue_runs_with_the_configuration_of_the_platform(up):
+    text = (up.home / "local/kueue/configuration.yaml").read_text()
+    assert yaml.safe_load(text)["resources"]["excludeResourcePrefixes"][0] == "cpu"
