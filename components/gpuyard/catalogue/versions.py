@@ -3,9 +3,11 @@
 import re
 from typing import NamedTuple
 
-_VERSION = re.compile(r"^v?(?P<numbers>\d+(?:\.\d+)*)(?P<rest>(?:[-+.].*|[a-z].*)?)$")
-_EXPORTER = re.compile(r"^v?\d+(?:\.\d+)+-(?P<own>\d+(?:\.\d+)+.*)$")
-_BEFORE = re.compile(r"^[-.]?(?:rc|alpha|beta|dev|pre)", re.IGNORECASE)
+_BEFORE = re.compile(r"[-.]?(?:rc|alpha|beta|dev|pre)", re.IGNORECASE)
+_VERSION = re.compile(
+    rf"v?(?P<numbers>\d+(?:\.\d+)*)(?P<rest>(?:[-+].+|{_BEFORE.pattern}.*)?)", re.IGNORECASE
+)
+_EXPORTER = re.compile(r"v?\d+(?:\.\d+)+-(?P<own>\d+(?:\.\d+)+.*)")
 
 
 class Version(NamedTuple):
@@ -23,9 +25,9 @@ def parse_version(component: str, text: str) -> Version:
     An image of the DCGM exporter is tagged with DCGM's version and then its own, `4.6.0-4.8.3`: its own
     counts. What else follows a dash says how it was packaged (`-1`, `-distroless`).
     """
-    if component == "dcgm-exporter" and (both := _EXPORTER.match(text)):
+    if component == "dcgm-exporter" and (both := _EXPORTER.fullmatch(text)):
         text = both["own"]
-    read = _VERSION.match(text)
+    read = _VERSION.fullmatch(text)
     if read is None:
         raise ValueError(f"{text!r} is no version of {component}")
     numbers = [int(part) for part in read["numbers"].split(".")]
