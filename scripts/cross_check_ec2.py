@@ -20,7 +20,7 @@ from typing import Any
 from gpuyard.catalogue.machines import machine_names
 
 TARGET = Path(__file__).resolve().parent.parent / "tests/catalogue/ec2_second_source.csv"
-COLUMNS = (
+COLUMNS: tuple[str, ...] = (
     "type",
     "arch",
     "vcpus",

@@ -32,10 +32,10 @@ def _check_pin(pin: Pin) -> Finding | None:
 
     branch = branch_of(pin.advised_as, pin.version)
     path, given = ("software", pin.name), f"{pin.name} {pin.version}"
-    against = known_vulnerabilities(pin.advised_as, pin.version)
+    against = list(known_vulnerabilities(pin.advised_as, pin.version))
     lowest = floor(pin.advised_as, branch)
     if against and lowest:
-        more = f", and {len(against) - 1} more" if len(against) > 1 else ""
+        more = f", and {len(against) - 1} more" if against[1:] else ""
         bound = f"{lowest}" if lowest.above else f"{lowest} or later"
         return refuse(
             "software.vulnerable",
