@@ -12,7 +12,7 @@ from gpuyard.catalogue.software import GPU_OPERATOR, PINS, Pin
 from gpuyard.catalogue.support import WINDOWS, Window
 from gpuyard.errors import PlanRefused
 from gpuyard.findings import Severity
-from gpuyard.plan import plan, planned
+from gpuyard.plan import plan, planned, versions
 from gpuyard.plan.versions import WARN_DAYS, check_kubernetes, check_pins
 from gpuyard.spec.platform import Cloud
 
@@ -88,10 +88,12 @@ def test_a_score_that_nobody_gave_is_left_out(monkeypatch):
 
     from gpuyard.catalogue import cves
 
+    versions._check_pin.cache_clear()
     rows = tuple(replace(row, score=None) for row in cves.advisories())
     monkeypatch.setattr(cves, "advisories", lambda: rows)
     (found,) = check_pins([pin("mig-manager", "0.12.1")])
     assert found.problem.startswith("has a published vulnerability: CVE-2025-23266 (NVIDIA")
+    versions._check_pin.cache_clear()
 
 
 def test_a_driver_branch_without_fixes_is_warned_of():

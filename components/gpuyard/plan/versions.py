@@ -5,6 +5,7 @@ The day is an argument. A plan without a day says nothing about support, so the 
 
 from collections.abc import Iterable
 from datetime import date
+from functools import cache
 from typing import TYPE_CHECKING
 
 from gpuyard.catalogue.software import KUBERNETES_MINORS, PINS, Pin
@@ -27,6 +28,7 @@ def check_pins(pins: Iterable[Pin] = tuple(PINS.values())) -> list[Finding]:
     return [finding for pin in pins if (finding := _check_pin(pin))]
 
 
+@cache  # bulletins and pins are fixed, and a program may make a thousand plans
 def _check_pin(pin: Pin) -> Finding | None:
     from gpuyard.catalogue.cves import branch_of, floor, known_vulnerabilities, maintained
 
