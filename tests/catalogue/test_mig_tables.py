@@ -143,7 +143,7 @@ def test_a_uniform_layout_of_upstream_holds_the_maximum_of_its_profile(gpu, devi
         assert product.profile(name).max_count == count
 
 
-# Every device id that upstream filters on, from the same map (in-cluster notes name the products).
+# Every device id that upstream filters on, from the same map.
 ALL_DEVICES = {
     "A100-40": "20B0 20B1 20F1 20F6",
     "A100-80": "20B2 20B5 20F3 20F5",
