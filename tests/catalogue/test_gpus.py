@@ -7,7 +7,7 @@ import pytest
 from gpuyard.catalogue import sources
 from gpuyard.catalogue.gpus import GPUS, find_gpu, gpu_spellings
 from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.catalogue.software import GPU_OPERATOR, KUBERNETES_MINORS, KUEUE
+from gpuyard.catalogue.software import KUBERNETES_MINORS
 from gpuyard.catalogue.sources import Source
 
 TODAY = datetime.now(UTC).date()
@@ -123,12 +123,6 @@ def test_a_gpu_without_published_geometry_cannot_be_cut():
 def test_a_source_was_looked_at_already(source):
     assert source.title.strip() == source.title != ""
     assert source.checked_on <= TODAY
-
-
-@pytest.mark.parametrize("pin", [KUEUE, GPU_OPERATOR], ids=lambda p: p.name)
-def test_a_pin_is_one_exact_version_with_its_source(pin):
-    assert all(part.isdecimal() for part in pin.version.split("."))
-    assert pin.version in pin.source.title
 
 
 def test_kubernetes_minors_are_in_order():

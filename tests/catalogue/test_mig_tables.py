@@ -141,3 +141,59 @@ def test_a_uniform_layout_of_upstream_holds_the_maximum_of_its_profile(gpu, devi
     }
     for name, count in counts.items():
         assert product.profile(name).max_count == count
+
+
+# Every device id that upstream filters on, from the same map.
+ALL_DEVICES = {
+    "A100-40": "20B0 20B1 20F1 20F6",
+    "A100-80": "20B2 20B5 20F3 20F5",
+    "A30": "20B7",
+    "H100": "2330 2331 2322 2324",
+    "H100-94": "2321 233A",
+    "H100-96": "2342 233D 2329 20B6",
+    "H200": "2335 233B",
+    "GH200-144": "2348",
+    "B200": "2901",
+    "GB200": "2941",
+    "B300": "3182",
+    "GB300": "31C2",
+    "RTX6000": "2BB5",
+}
+PRODUCT_OF = {f"0X{i}10DE": gpu for gpu, ids in ALL_DEVICES.items() for i in ids.split()}
+
+NOT_OURS = {
+    "3g.95gb": "GB200 that reports 189 GB; we catalogue the 186 GB report of the same device id",
+    "4g.95gb": "the same",
+    "7g.189gb": "the same",
+}
+"""Profiles of upstream that no product of ours has, with the reason."""
+
+
+def fits(layout):
+    """Products that can be cut so; of one profile alone, only those whose maximum that is."""
+    for gpu, product in MIG_PRODUCTS.items():
+        profiles = [product.profile(name) for name in layout]
+        if None in profiles or place(product, layout) is None:
+            continue
+        if len(layout) > 1 or profiles[0].max_count == next(iter(layout.values())):
+            yield gpu
+
+
+@pytest.mark.parametrize("where", [("0400_configmap.yaml",), ("mig-parted", "config.yaml")])
+def test_every_profile_and_count_of_upstream_is_ours(where):
+    unknown, wrong = set(), []
+    for name, filters, layout in upstream_layouts(*where):
+        unknown |= set(filters) - set(PRODUCT_OF)
+        can = set(fits(layout))
+        wanted = {PRODUCT_OF[f] for f in filters if f in PRODUCT_OF}
+        if not set(layout) & set(NOT_OURS) and not (wanted <= can if filters else can):
+            wrong.append((name, layout, "upstream cuts", sorted(wanted), "we can", sorted(can)))
+    assert (unknown, wrong) == (set(), [])
+
+
+def test_every_base_profile_of_ours_is_named_upstream():
+    named = {p for _, _, layout in upstream_layouts("0400_configmap.yaml") for p in layout}
+    ours = {p.name for m in MIG_PRODUCTS.values() for p in m.profiles if not p.variant}
+    assert ours - named == set()
+    bases = {p for p in named if not any(mark in p for mark in ("+", "-"))}
+    assert {p for p in bases - ours if p not in NOT_OURS} == set()

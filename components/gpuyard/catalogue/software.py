@@ -1,5 +1,10 @@
-"""Versions of the software that a platform is made of, in one file so that one place is bumped."""
+"""Versions of the software that a platform is made of, in one file so that one place is bumped.
 
+A pin is one exact version, seen at its source on a date. Several versions of one project stand apart when
+they are counted apart: an application and the chart that installs it, a driver and each of its branches.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -13,14 +18,104 @@ class Pin:
     name: str
     version: str
     source: Source
+    component: str = ""
+    """What security bulletins are looked up under, where that is not the name."""
+
+    @property
+    def advised_as(self) -> str:
+        """The name of the component in `gpuyard.catalogue.cves`."""
+        return self.component or self.name
 
 
-def _pin(name: str, version: str, where: str) -> Pin:
-    return Pin(name, version, Source(where, date(2026, 11, 21)))
+def _pin(name: str, version: str, where: str, component: str = "") -> Pin:
+    return Pin(name, version, Source(where, date(2026, 11, 21)), component)
+
+
+def _operator_pin(name: str, version: str, component: str = "") -> Pin:
+    where = f"{version} in deployments/gpu-operator/values.yaml of NVIDIA/gpu-operator v26.7.0"
+    return _pin(name, version, where, component)
+
+
+def _driver_pin(version: str) -> Pin:
+    where = f"{version} listed beside the default in NVIDIA/gpu-operator v26.7.0"
+    return _pin(f"driver-{version.partition('.')[0]}", version, where, "driver")
 
 
 KUEUE = _pin("kueue", "0.19.2", "kubernetes-sigs/kueue v0.19.2 (2026-08-20)")
 GPU_OPERATOR = _pin("gpu-operator", "26.7.0", "NVIDIA/gpu-operator v26.7.0 (2026-08-20)")
+DRIVER = _operator_pin("driver", "595.91.07")
+
+OPERATOR_PARTS: tuple[Pin, ...] = (
+    DRIVER,
+    _driver_pin("610.57.04"),
+    _driver_pin("580.173.02"),
+    _driver_pin("535.309.01"),
+    _operator_pin("driver-manager", "0.12.0"),
+    _operator_pin("container-toolkit", "1.20.0"),
+    _operator_pin("device-plugin", "0.20.0"),
+    _operator_pin("gpu-feature-discovery", "0.20.0", "device-plugin"),
+    _operator_pin("mig-manager", "0.15.0"),
+    _operator_pin("dcgm", "4.6.0-1"),
+    _operator_pin("dcgm-exporter", "4.6.0-4.8.3"),
+    _operator_pin("dra-driver", "0.5.0"),
+    _operator_pin("gdrcopy", "2.6"),
+    _operator_pin("gds", "2.29.4"),
+    _pin("node-feature-discovery", "0.19.0", "subchart 0.19.0 of NVIDIA/gpu-operator v26.7.0"),
+)
+"""What this GPU Operator installs when it is left alone; drivers of other branches are listed with it."""
+
+QUEUEING: tuple[Pin, ...] = (
+    KUEUE,
+    _pin("volcano", "1.15.1", "volcano-sh/volcano v1.15.1 (2026-07-30)"),
+    _pin("jobset", "0.12.0", "kubernetes-sigs/jobset v0.12.0"),
+    _pin("kubeflow-trainer", "2.3.0", "kubeflow/trainer v2.3.0 (2026-08-06), chart 2.3.0"),
+    _pin(
+        "kubeflow-training-operator", "1.9.4", "kubeflow/trainer v1.9.4 (2026-08-18), the old line"
+    ),
+    _pin("lws", "0.8.0", "LeaderWorkerSet 0.8.0, pulled by the chart of kubeflow/trainer v2.3.0"),
+    _pin("mpi-operator", "0.8.2", "kubeflow/mpi-operator v0.8.2 (2026-07-02); manifests, no chart"),
+)
+"""What queues and runs jobs."""
+
+SCALING: tuple[Pin, ...] = (
+    _pin("karpenter", "1.14.1", "kubernetes-sigs/karpenter v1.14.1 (2026-08-20)"),
+    _pin("karpenter-aws", "1.14.1", "aws/karpenter-provider-aws v1.14.1 (2026-08-20)"),
+    _pin(
+        "cluster-autoscaler",
+        "1.36.1",
+        "kubernetes/autoscaler cluster-autoscaler 1.36.1 (2026-07-22)",
+    ),
+    _pin(
+        "cluster-autoscaler-chart",
+        "9.59.0",
+        "kubernetes/autoscaler chart 9.59.0, appVersion 1.35.0",
+    ),
+    _pin("keda", "2.20.2", "kedacore/keda v2.20.2; chart of the same version"),
+)
+"""What adds and removes nodes and replicas."""
+
+OBSERVABILITY: tuple[Pin, ...] = (
+    _pin(
+        "prometheus-operator", "0.93.1", "appVersion v0.93.1 of chart kube-prometheus-stack 88.5.3"
+    ),
+    _pin("kube-prometheus-stack", "88.5.3", "prometheus-community/helm-charts 88.5.3"),
+    _pin(
+        "prometheus-operator-crds", "31.0.1", "prometheus-community/helm-charts 31.0.1 (CRDs only)"
+    ),
+    _pin("prometheus-adapter", "0.12.0", "kubernetes-sigs/prometheus-adapter v0.12.0 (2024-05-16)"),
+    _pin("prometheus-adapter-chart", "5.3.0", "prometheus-community/helm-charts 5.3.0"),
+    _pin("kube-state-metrics", "2.20.0", "appVersion 2.20.0 of chart kube-state-metrics 8.4.0"),
+    _pin("kube-state-metrics-chart", "8.4.0", "prometheus-community/helm-charts 8.4.0"),
+    _pin("opencost", "1.120.1", "image tag 1.120.1 of chart opencost-2.5.17 (2026-04)"),
+    _pin("opencost-chart", "2.5.17", "opencost/opencost-helm-chart opencost-2.5.17 (2026-04)"),
+    _pin("nvidia-ml-py", "13.615.71", "nvidia-ml-py 13.615.71, the wheel opened"),
+)
+"""What measures, and what counts cost."""
+
+PINS: Mapping[str, Pin] = {
+    pin.name: pin for pin in (GPU_OPERATOR, *OPERATOR_PARTS, *QUEUEING, *SCALING, *OBSERVABILITY)
+}
+"""Every pin by name."""
 
 KUBERNETES_MINORS: tuple[str, ...] = ("1.33", "1.34", "1.35", "1.36")
 """Kubernetes minors that every pinned component supports (GPU Operator platform-support.rst 26.7)."""

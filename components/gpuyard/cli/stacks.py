@@ -6,6 +6,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpuyard.cli.today import today
 from gpuyard.errors import UsageError
 from gpuyard.findings import Finding, Severity, in_order, worst
 from gpuyard.plan.platform import plan
@@ -45,7 +46,7 @@ def judge(stack: str) -> Judged:
     shown = _shown(path)
     reading = read_stack_file(read_regular(path, MAX_BYTES), shown)
     if reading.spec is not None:
-        planned, findings = plan(reading.spec)
+        planned, findings = plan(reading.spec, today())
         return Judged(shown, reading, planned, tuple(in_order([*reading.findings, *findings])))
     return Judged(
         shown, reading, None, tuple(in_order([*reading.findings, *_refusals_beside(reading)]))
@@ -56,7 +57,7 @@ def _refusals_beside(reading: Reading) -> list[Finding]:
     """What the proofs refuse in the part of the file that is well-formed."""
     if reading.sound_part is None:
         return []
-    _, findings = plan(reading.sound_part)
+    _, findings = plan(reading.sound_part, today())
     return [f for f in reading.beside(findings) if f.severity is Severity.REFUSE]
 
 

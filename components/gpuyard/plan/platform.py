@@ -1,5 +1,7 @@
 """The plan of a whole platform. Start here to see what a spec means."""
 
+from datetime import date
+
 from gpuyard.catalogue.software import KUBERNETES_MINORS
 from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, refused, show
@@ -13,12 +15,20 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.refusals import note, refuse
 from gpuyard.plan.shapes import plan_shapes
 from gpuyard.plan.teams import plan_teams
+from gpuyard.plan.versions import check_kubernetes, check_pins
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 
-def plan(spec: PlatformSpec) -> tuple[PlatformPlan | None, list[Finding]]:
-    """Derive the platform, with everything there is to say about it; None exactly when a finding refuses."""
-    findings = _check_platform(spec)
+def plan(
+    spec: PlatformSpec, today: date | None = None
+) -> tuple[PlatformPlan | None, list[Finding]]:
+    """Derive the platform, with everything there is to say about it; None exactly when a finding refuses.
+
+    Given the day, it also says which support ends soon or has ended; without one it knows no calendar.
+    """
+    findings = _check_platform(spec) + check_pins()
+    if today is not None:
+        findings += check_kubernetes(spec.cloud, spec.kubernetes, today)
     system, problems = choose_system_machine(spec, spec.system) if spec.system else (None, [])
     findings += problems
     pools, problems = plan_pools(spec)
@@ -52,9 +62,9 @@ def plan(spec: PlatformSpec) -> tuple[PlatformPlan | None, list[Finding]]:
     ), findings
 
 
-def planned(spec: PlatformSpec) -> PlatformPlan:
+def planned(spec: PlatformSpec, today: date | None = None) -> PlatformPlan:
     """The plan, or PlanRefused with every finding."""
-    found, findings = plan(spec)
+    found, findings = plan(spec, today)
     if found is None:
         raise PlanRefused(f"the platform {spec.name} is refused:\n{show(findings)}")
     return found
