@@ -172,5 +172,5 @@ def wait_until_ready(api: Api, seconds: float) -> bool:
 def _message(data: bytes) -> str:
     try:
         return str(json.loads(data).get("message", ""))
-    except ValueError:
+    except (ValueError, AttributeError):  # no JSON, or no object
         return data.decode(errors="replace")[:500]

@@ -64,9 +64,9 @@ class Agents:
         return gpu_operator.read_operator(self._policies.all().get(gpu_operator.POLICY), maps)
 
     def _report_policy(self, wishes: gpu_operator.Operator) -> None:
-        policy = self._policies.all()[gpu_operator.POLICY]
+        policy = self._policies.all().get(gpu_operator.POLICY)  # it may be gone by now
         status = cluster_policy.status(wishes)
-        if cluster_policy.needs_update(policy, status):
+        if policy is not None and cluster_policy.needs_update(policy, status):
             self._merge(
                 f"{cluster_policy.KIND_PATH}/{gpu_operator.POLICY}/status", {"status": status}
             )
