@@ -147,18 +147,21 @@ def read_manifests(folder: Path) -> list[Object]:
 def wanted_configuration(api: Api, place: Place) -> str:
     """The configuration Kueue should run with now: the platform's when it has one, else ours."""
     kinds = [name for crd, name in _INTEGRATIONS.items() if _has_crd(api, crd)]
-    chosen = default_configuration([*_BUILT_IN, *kinds])
     config_map = api.get(CONFIG_MAP)
     text = (config_map or {}).get("data", {}).get(CONFIG_KEY)
-    if text:
+    certificates = place.folder.path / "kueue" / "certs"
+    if not text:
+        made = configuration(
+            default_configuration([*_BUILT_IN, *kinds]), place.settings.ports, certificates
+        )
+    else:
         try:
-            chosen = dict(yaml.safe_load(text))
+            made = configuration(dict(yaml.safe_load(text)), place.settings.ports, certificates)
         except (yaml.YAMLError, TypeError, ValueError) as problem:
             raise EnvironmentLacks(
                 f"ConfigMap kueue-manager-config, key {CONFIG_KEY}, is not a Kueue configuration ({problem});"
                 " correct or delete it and run `gpuyard sim up` again"
             ) from problem
-    made = configuration(chosen, place.settings.ports, place.folder.path / "kueue" / "certs")
     return yaml.safe_dump(made, sort_keys=True)
 
 

@@ -1,0 +1,449 @@
+"""Starting, mending and taking down when something goes wrong; parts are small programs."""
+
+import base64
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpuyard.errors import EnvironmentLacks
+from gpuyard.simulate import cluster, kueue_certificates, kueue_manager, processes, state
+from gpuyard.simulate.api import ApiError, Unreachable
+from gpuyard.simulate.parts import PARTS, Part, Place
+from gpuyard.simulate.processes import Process
+from gpuyard.simulate.tools import Tools
+
+PORTS = {name: 20000 + number for number, name in enumerate(state.PORT_NAMES)}
+SLEEPS = "import time; time.sleep(60)"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GPUYARD_SIM_HOME", str(tmp_path / "sim"))
+    return tmp_path / "sim"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    folder = state.folder_of("local")
+    settings = state.Settings("token", PORTS)
+    folder.keep(settings)
+    return Place(folder, settings, Tools(tmp_path / ".testbed" / "bin"))
+
+
+def part(name: str, code: str) -> Part:
+    return Part(name, lambda _place: [sys.executable, "-c", code])
+
+
+def ended(folder: state.Folder, name: str, code: str) -> None:
+    """A part that was started and has ended."""
+    process = processes.start(
+        [sys.executable, "-c", code], mark=f"{folder.path}:{name}", log=folder.log(name)
+    )
+    folder.record(name, process)
+    deadline = time.monotonic() + 10
+    while process.alive and time.monotonic() < deadline:
+        processes.reap()
+        time.sleep(0.01)
+    assert not process.alive
+
+
+class Answers:
+    """An API server of answers by path; what is not listed is not there."""
+
+    def __init__(self, **objects: Any) -> None:
+        self.objects = objects
+        self.raises: Exception | None = None
+        self.sent: list[tuple[str, str]] = []
+
+    def get(self, path: str) -> Any:
+        if self.raises:
+            raise self.raises
+        return self.objects.get(path.rpartition("/")[2])
+
+    def call(self, method: str, path: str, _body: object = None) -> Any:
+        self.sent.append((method, path))
+        if self.raises:
+            raise self.raises
+        return {}
+
+
+# ── a part that does not start ──
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("print('reading'); print('bind: address already in use')", "bind: address already in use"),
+        ("import sys; sys.exit('no such flag: --x')", "no such flag: --x"),
+        ("", "it said nothing"),
+        ("print('x' * 1000)", "x" * 300),
+        (r"import sys; sys.stdout.buffer.write(b'\xff bad\n\n\n')", "\ufffd bad"),
+    ],
+)
+def test_a_part_that_ends_while_it_is_waited_for_says_its_last_words(code: str, words: str):
+    folder = state.folder_of("local")
+    ended(folder, "etcd", code)
+    with pytest.raises(EnvironmentLacks) as caught:
+        cluster._fail_if_dead(folder, "kube-apiserver", "etcd")
+    assert str(caught.value) == (
+        f"etcd ended while starting: {words}; see {folder.log('etcd')};"
+        " `gpuyard sim down --name local`, then `up`, begins with nothing"
+    )
+
+
+def test_a_part_whose_log_is_gone_said_nothing():
+    folder = state.folder_of("local")
+    folder.record("etcd", Process(2**22 + 1, "boot:1"))
+    with pytest.raises(EnvironmentLacks, match="etcd ended while starting: it said nothing;"):
+        cluster._fail_if_dead(folder, "etcd")
+
+
+def test_waiting_goes_on_for_parts_that_run_or_were_never_started():
+    folder = state.folder_of("local")
+    folder.record("etcd", Process(os.getpid(), processes.start_of(os.getpid()) or ""))
+    assert cluster._fail_if_dead(folder, "etcd", "kube-apiserver") is None
+
+
+def test_an_api_server_that_ends_stops_the_wait_before_its_time(place: Place):
+    ended(place.folder, "kube-apiserver", "print('no etcd')")
+    began = time.monotonic()
+    with pytest.raises(EnvironmentLacks, match="kube-apiserver ended while starting: no etcd;"):
+        cluster._ready_api(place)
+    assert time.monotonic() - began < 5
+
+
+def test_an_api_server_that_never_answers_is_given_up_with_its_log(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(cluster, "START_SECONDS", 0.0)
+    monkeypatch.setattr(cluster, "connect", lambda _path: object())
+    monkeypatch.setattr(cluster, "wait_until_ready", lambda _api, _seconds: False)
+    certificate = place.folder.path / "pki" / "apiserver.crt"
+    state.write_private(certificate, "certificate")
+    with pytest.raises(EnvironmentLacks) as caught:
+        cluster._ready_api(place)
+    log = place.folder.log("kube-apiserver")
+    assert str(caught.value) == f"the API server is not ready after 0 s; see {log}"
+    assert place.folder.kubeconfig.exists()
+
+
+def test_kueue_that_never_answers_is_given_up_with_its_log(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(cluster, "START_SECONDS", -1.0)
+    monkeypatch.setattr(kueue_manager, "listens", lambda _place: False)
+    with pytest.raises(EnvironmentLacks, match=r"Kueue is not ready after .*/logs/kueue\.log"):
+        cluster._finish_kueue(Answers(), place)  # type: ignore[arg-type]
+
+
+def test_what_is_up_without_answering_is_not_ready_and_says_so(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    mine = Process(os.getpid(), processes.start_of(os.getpid()) or "")
+    for one in PARTS:
+        place.folder.record(one.name, mine)
+    monkeypatch.setattr(cluster, "find_tools", lambda: place.tools)
+    monkeypatch.setattr(cluster, "_start_missing", lambda _place, _say: [])
+    with pytest.raises(EnvironmentLacks, match="the API server or Kueue does not answer"):
+        cluster.up("local")
+    place.folder.record("kwok", Process(2**22 + 1, "boot:1"))
+    with pytest.raises(EnvironmentLacks, match=r"cluster local did not become ready \(kwok\)"):
+        cluster.up("local")
+
+
+# ── status and down ──
+
+
+def test_the_status_tells_a_dead_part_from_one_that_was_never_started(place: Place):
+    mine = Process(os.getpid(), processes.start_of(os.getpid()) or "")
+    place.folder.record("etcd", mine)
+    place.folder.record("kwok", Process(mine.pid, "of an earlier boot:1"))
+    found = {one.name: one for one in cluster.status("local").parts}
+    assert (found["etcd"].state, found["etcd"].port) == ("running", PORTS["etcd"])
+    assert found["etcd"].rss_mib > 5
+    assert (found["kwok"].state, found["kwok"].alive, found["kwok"].rss_mib) == ("dead", False, 0)
+    assert (found["kueue"].state, found["kueue"].pid) == ("not started", None)
+
+
+def test_the_note_about_the_operators_kind_is_a_part_without_a_process(place: Place):
+    (place.folder.path / "cluster-policy").write_text("a stand-in\n", encoding="utf-8")
+    note = cluster.status("local").parts[-1]
+    assert (note.name, note.alive, note.state) == ("cluster-policy", None, "a stand-in")
+
+
+def test_down_ends_what_no_record_knows_and_leaves_other_clusters_alone(tmp_path: Path):
+    folders = [state.folder_of(name) for name in ("local", "local-2")]
+    ours, other = (
+        processes.start(
+            [sys.executable, "-c", SLEEPS],
+            mark=f"{folder.path}:etcd",
+            log=tmp_path / folder.name / "logs" / "etcd.log",
+        )
+        for folder in folders
+    )
+    try:
+        deadline = time.monotonic() + 10
+        while not processes.strays(f"{folders[0].path}:") and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert cluster.down("local") is True
+        assert (ours.alive, other.alive) == (False, True)
+        assert cluster.down("local") is False
+    finally:
+        processes.stop([ours, other])
+
+
+def test_an_unrecorded_process_is_stopped_before_its_part_is_started_again(place: Place):
+    stray, known = (
+        processes.start(
+            [sys.executable, "-c", SLEEPS],
+            mark=f"{place.folder.path}:{name}",
+            log=place.folder.log(name),
+        )
+        for name in ("etcd", "kwok")
+    )
+    place.folder.record("kwok", known)
+    try:
+        deadline = time.monotonic() + 10
+        while len(processes.strays(f"{place.folder.path}:")) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        cluster._stop_unrecorded(place)
+        assert (stray.alive, known.alive) == (False, True)
+    finally:
+        processes.stop([stray, known])
+
+
+def test_a_started_part_is_announced_marked_and_recorded(place: Place):
+    said: list[str] = []
+    cluster._start(place, part("etcd", SLEEPS), said.append)
+    process = place.folder.recorded("etcd")
+    assert process is not None
+    try:
+        assert said == ["starting etcd"]
+        assert process.alive
+        assert cluster._runs(place.folder, part("etcd", ""))
+    finally:
+        processes.stop([process])
+    assert not cluster._runs(place.folder, part("etcd", ""))
+
+
+def test_a_cluster_that_is_not_there_cannot_be_emptied(home: Path):
+    with pytest.raises(EnvironmentLacks, match="there is no simulated cluster demo; `gpuyard sim"):
+        cluster.reset("demo")
+    assert not home.exists()
+
+
+# ── processes ──
+
+
+def test_variables_of_a_part_reach_it_beside_its_mark(tmp_path: Path):
+    log = tmp_path / "logs" / "env.log"
+    code = "import os; print(os.environ['GOGC'], os.environ['GPUYARD_SIM_PART'], os.getcwd())"
+    process = processes.start(
+        [sys.executable, "-c", code], mark="m:env", log=log, env={"GOGC": "50"}
+    )
+    processes._wait_for_end([process], 10)
+    assert log.read_text().split() == ["50", "m:env", str(tmp_path)]
+
+
+def test_a_log_is_continued_over_restarts(tmp_path: Path):
+    log = tmp_path / "logs" / "a.log"
+    for word in ("first", "second"):
+        process = processes.start([sys.executable, "-c", f"print('{word}')"], mark="m:a", log=log)
+        assert processes._wait_for_end([process], 10) == []
+    assert log.read_text() == "first\nsecond\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "started"),
+    [
+        ("7 (a) b) R 1 " + "0 " * 15 + "1 0 4242 0", "4242"),
+        ("7 (etcd) S 1 " + "0 " * 15 + "9 0 4242 0", "4242"),
+        ("7 (etcd) Z 1 " + "0 " * 15 + "1 0 4242 0", None),
+        ("7 (etcd) Z 1 " + "0 " * 15 + "4 0 4242 0", "4242"),
+        ("7 (etcd) X 1 " + "0 " * 15 + "0 0 4242 0", None),
+    ],
+    ids=["odd name", "threads", "zombie", "zombie whose threads still end", "dead"],
+)
+def test_the_start_is_read_whatever_the_name_and_a_zombie_is_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, started: str | None
+):
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "stat").write_text(text)
+    monkeypatch.setattr(processes, "_PROC", tmp_path)
+    assert processes.start_of(7) == (started and f"boot:{started}")
+
+
+def test_memory_is_told_in_mib_and_a_kernel_thread_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "7").mkdir()
+    monkeypatch.setattr(processes, "_PROC", tmp_path)
+    (tmp_path / "7" / "status").write_text("Name:\tx\nVmRSS:\t   20480 kB\n")
+    assert processes.rss_mib(7) == 20
+    (tmp_path / "7" / "status").write_text("Name:\tkthreadd\n")
+    assert processes.rss_mib(7) == 0
+
+
+# ── state ──
+
+
+def test_a_second_command_waits_for_the_first(place: Place):
+    order: list[str] = []
+    taken = threading.Event()
+
+    def second() -> None:
+        taken.wait(5)
+        with state.locked(place.folder):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with state.locked(place.folder):
+        taken.set()
+        time.sleep(0.1)
+        order.append("first")
+    thread.join(5)
+    assert order == ["first", "second"]
+
+
+def test_a_command_that_waited_for_a_down_gets_a_folder_that_is_there(place: Place):
+    seen: list[bool] = []
+    waiting = threading.Event()
+
+    def second() -> None:
+        waiting.set()
+        with state.locked(place.folder):
+            seen.append(place.folder.path.is_dir())
+
+    with state.locked(place.folder):
+        thread = threading.Thread(target=second)
+        thread.start()
+        waiting.wait(5)
+        time.sleep(0.1)
+        place.folder.remove()
+    thread.join(5)
+    assert seen == [True]
+
+
+def test_a_file_is_written_whole_and_for_the_user_alone(tmp_path: Path):
+    path = tmp_path / "new" / "secret"
+    for text in ("first", "second"):
+        state.write_private(path, text)
+        assert path.read_text() == text
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o077 == 0
+    assert [one.name for one in path.parent.iterdir()] == ["secret"]
+
+
+@pytest.mark.allow_hosts(["127.0.0.1"])
+def test_a_port_somebody_listens_on_is_not_free():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        assert state.is_free(port) is False
+    assert state.is_free(port) is True
+
+
+def test_removing_one_cluster_leaves_its_neighbour(home: Path):
+    one, two = (state.folder_of(name) for name in ("one", "two"))
+    for folder in (one, two):
+        folder.keep(state.Settings("t", PORTS))
+    one.remove()
+    assert [path.name for path in home.iterdir()] == ["two"]
+    assert two.settings() == state.Settings("t", PORTS)
+
+
+# ── Kueue ──
+
+
+def config_map(text: object) -> Answers:
+    return Answers(**{"kueue-manager-config": {"data": {kueue_manager.CONFIG_KEY: text}}})
+
+
+def test_without_a_platforms_configuration_ours_runs_with_what_can_be_queued(place: Place):
+    made = yaml.safe_load(kueue_manager.wanted_configuration(Answers(), place))  # type: ignore[arg-type]
+    assert made["integrations"]["frameworks"] == ["batch/job", "pod"]
+    assert made["leaderElection"] == {"leaderElect": False}
+    jobsets = Answers(**{"jobsets.jobset.x-k8s.io": {}})
+    made = yaml.safe_load(kueue_manager.wanted_configuration(jobsets, place))  # type: ignore[arg-type]
+    assert made["integrations"]["frameworks"][-1] == "jobset.x-k8s.io/jobset"
+
+
+def test_a_platforms_configuration_replaces_ours(place: Place):
+    api = config_map("integrations: {frameworks: [pod]}\nhealth:\n")
+    made = yaml.safe_load(kueue_manager.wanted_configuration(api, place))  # type: ignore[arg-type]
+    assert made["integrations"] == {"frameworks": ["pod"]}
+    assert "fairSharing" not in made
+    assert made["health"] == {"healthProbeBindAddress": f"127.0.0.1:{PORTS['kueue-health']}"}
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [", "just words", "- 1", "7", "webhook: everywhere", "metrics: [1]"]
+)
+def test_a_configuration_that_is_none_names_the_map_and_the_cure(place: Place, text: str):
+    with pytest.raises(EnvironmentLacks) as caught:
+        kueue_manager.wanted_configuration(config_map(text), place)  # type: ignore[arg-type]
+    said = str(caught.value)
+    assert said.startswith(
+        "ConfigMap kueue-manager-config, key controller_manager_config.yaml, is not a Kueue"
+    )
+    assert said.endswith("correct or delete it and run `gpuyard sim up` again")
+
+
+def test_certificates_are_copied_as_soon_as_there_are_some_and_kept(place: Place):
+    folder = place.folder.path / "kueue" / "certs"
+    kueue_manager.copy_certificates(Answers(), place)  # type: ignore[arg-type]
+    kueue_manager.copy_certificates(
+        Answers(**{kueue_manager.SECRET: {"data": None}}),  # type: ignore[arg-type]
+        place,
+    )
+    assert not folder.exists()
+    data = {
+        name: base64.b64encode(name.encode()).decode() for name in sorted(kueue_certificates.FILES)
+    }
+    api = Answers(**{kueue_manager.SECRET: {"data": data}})
+    kueue_manager.copy_certificates(api, place)  # type: ignore[arg-type]
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {n: n for n in data}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in folder.iterdir())
+    assert kueue_certificates.kept(place.tools) == data
+    (folder / "tls.crt").write_text("of yesterday")
+    kueue_manager.copy_certificates(api, place)  # type: ignore[arg-type]
+    assert (folder / "tls.crt").read_text() == "tls.crt"
+
+
+@pytest.mark.parametrize("problem", [ApiError(500, "no"), Unreachable("gone")])
+def test_a_server_that_does_not_answer_costs_another_look_only(place: Place, problem: Exception):
+    api = Answers()
+    api.raises = problem
+    kueue_manager.copy_certificates(api, place)  # type: ignore[arg-type]
+    assert not (place.folder.path / "kueue").exists()
+    assert kueue_manager.is_ready(api) is False  # type: ignore[arg-type]
+    api.raises = None
+    assert kueue_manager.is_ready(api) is True  # type: ignore[arg-type]
+    assert api.sent[-1] == ("POST", "/apis/kueue.x-k8s.io/v1beta2/resourceflavors?dryRun=All")
+
+
+def test_manifests_are_read_in_the_order_of_files_without_the_empty_ones(tmp_path: Path):
+    (tmp_path / "b.yaml").write_text("n: 3\n")
+    (tmp_path / "a.yaml").write_text("---\nn: 1\n---\n---\nn: 2\n")
+    (tmp_path / "notes.txt").write_text("n: 4\n")
+    assert [one["n"] for one in kueue_manager.read_manifests(tmp_path)] == [1, 2, 3]
+
+
+def test_a_changed_configuration_is_written_once_and_reported(place: Place):
+    api = Answers()
+    assert cluster._prepare(api, place, installing=False) is True  # type: ignore[arg-type]
+    assert cluster._prepare(api, place, installing=False) is False  # type: ignore[arg-type]
+    path = kueue_manager.configuration_path(place)
+    api = config_map(json.dumps({"fairSharing": None}))
+    assert cluster._prepare(api, place, installing=False) is True  # type: ignore[arg-type]
+    assert yaml.safe_load(path.read_text())["fairSharing"] is None
