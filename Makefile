@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help environment up down demo shell test check bench tools golden schema
+.PHONY: help environment up down demo shell test check bench tools golden schema advisories
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,3 +44,7 @@ schema: environment ## write the JSON Schema of stack files anew
 	@gpuyard schema >.schema.json
 	@mv .schema.json stacks/gpuyard.schema.json
 	@git --no-pager diff --stat -- stacks
+
+advisories: environment ## write the table of CVEs anew from NVIDIA's bulletins
+	@python scripts/refresh_advisories.py
+	@git --no-pager diff --stat -- components

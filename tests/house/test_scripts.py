@@ -21,6 +21,7 @@ TARGETS = [
     "tools",
     "golden",
     "schema",
+    "advisories",
     "help",
 ]
 
