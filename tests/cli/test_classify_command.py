@@ -54,7 +54,7 @@ def test_a_job_has_a_class_advice_and_evidence(gpuyard, write):
     text = flat(ended.out)
     assert "Job llm-fine-tune training" in text
     assert "10 points for training, 1 for the next" in text
-    assert "asks 8 nvidia.com/gpu in the largest of 4 pods; 32 nvidia.com/gpu in all" in text
+    assert "asks 8 nvidia.com/gpu in each of 4 pods; 32 nvidia.com/gpu in all" in text
     assert "queue default the queue every team's namespace has" in text
     assert "sharing whole it asks for 8 GPUs in one pod" in text
     assert "training +6 program torchrun" in text
@@ -77,7 +77,10 @@ def test_many_documents_and_lists_are_read_and_the_rest_is_counted(gpuyard, writ
 
 def test_a_problem_is_shown_beside_the_answer(gpuyard, write):
     text = flat(gpuyard("classify", write(SERVICE)).out)
-    assert "! spec.template.spec: nvidia.com/gpu: '8000m' is no number of GPUs and is not counted; write 8" in text
+    assert (
+        "! spec.template.spec: nvidia.com/gpu: '8000m' is no number of GPUs and is not counted; write 8"
+        in text
+    )
     assert "asks no GPU in 1 pod" in text
 
 
@@ -108,10 +111,10 @@ def test_a_key_that_stands_twice_is_named(gpuyard, write):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("kind: ConfigMap\n---\nkind: Service\n", "no workload is in it, only ConfigMap, Service. These are read: Pod, "),
+        ("kind: ConfigMap\n---\nkind: Service\n", "no workload is in it, only ConfigMap, Service. These are"),
         ("a: 1\n", "no Kubernetes object is in it: nothing has a kind. Give a manifest of a job."),
         ("", "no Kubernetes object is in it"),
-        ("[", "not YAML: line 1"),
+        ("[", "not YAML: line 2"),
         (b"\xff", "not text (byte 0 is not UTF-8)"),
         ("a: &a [*a]", "*a has no anchor"),
         ("[" * 99, "nested more than 60 deep"),
@@ -137,7 +140,10 @@ def test_a_path_that_is_no_file_is_wrong_usage(gpuyard, tmp_path, typed, monkeyp
 
 
 def test_text_of_a_file_cannot_drive_the_terminal(gpuyard, write):
-    job = {"kind": "Pod", "metadata": {"name": "\x1b[31m[red]", "labels": {"gpuyard.dev/class": "\x07"}}}
+    job = {
+        "kind": "Pod",
+        "metadata": {"name": "\x1b[31m[red]", "labels": {"gpuyard.dev/class": "\x07"}},
+    }
     for form in ("text", "json"):
         ended = gpuyard("classify", write(yaml.safe_dump(job)), "--format", form)
         assert ended.code == 0

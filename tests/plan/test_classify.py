@@ -22,7 +22,11 @@ def classified(job):
 
 
 def pod(*containers, **spec):
-    return {"kind": "Pod", "metadata": {"name": "a"}, "spec": {**spec, "containers": list(containers)}}
+    return {
+        "kind": "Pod",
+        "metadata": {"name": "a"},
+        "spec": {**spec, "containers": list(containers)},
+    }
 
 
 @pytest.mark.parametrize("row", LABELLED, ids=lambda row: row["case"])
@@ -38,7 +42,7 @@ def test_a_labelled_job_is_what_it_is(row):
 
 def test_every_labelled_job_is_right_and_every_class_is_there():
     right = sum(classified(row["job"]).job_class.value == row["class"] for row in LABELLED)
-    print(f"{right} of {len(LABELLED)} labelled jobs, {right / len(LABELLED):.0%}")
+    print(f"{right} of {len(LABELLED)} labelled jobs right")  # noqa: T201  the figure is the result
     assert len(LABELLED) >= 60
     assert right == len(LABELLED)
     assert {row["class"] for row in LABELLED} == {c.value for c in JobClass}
@@ -54,7 +58,10 @@ def test_every_decision_is_explained():
 
 
 def test_the_same_said_by_many_pods_weighs_once():
-    role = {"replicas": 1, "template": {"spec": {"containers": [{"command": ["torchrun", "a.py"]}]}}}
+    role = {
+        "replicas": 1,
+        "template": {"spec": {"containers": [{"command": ["torchrun", "a.py"]}]}},
+    }
     job = {"kind": "PyTorchJob", "spec": {"pytorchReplicaSpecs": {"Master": role, "Worker": role}}}
     one = {"kind": "PyTorchJob", "spec": {"pytorchReplicaSpecs": {"Master": role}}}
     assert classified(job).scores == classified(one).scores
@@ -81,7 +88,13 @@ def test_gpus_are_counted_in_the_largest_pod_and_in_all():
         ({"kind": "Deployment", "spec": {"replicas": 0}}, 0),
         ({"kind": "CronJob", "spec": {"jobTemplate": {"spec": {"parallelism": 3}}}}, 3),
         ({"kind": "TrainJob", "spec": {"trainer": {"numNodes": 5}}}, 5),
-        ({"kind": "LeaderWorkerSet", "spec": {"replicas": 2, "leaderWorkerTemplate": {"size": 4}}}, 8),
+        (
+            {
+                "kind": "LeaderWorkerSet",
+                "spec": {"replicas": 2, "leaderWorkerTemplate": {"size": 4}},
+            },
+            8,
+        ),
         (
             {
                 "kind": "LeaderWorkerSet",
@@ -92,7 +105,9 @@ def test_gpus_are_counted_in_the_largest_pod_and_in_all():
         (
             {
                 "kind": "JobSet",
-                "spec": {"replicatedJobs": [{"replicas": 2, "template": {"spec": {"parallelism": 3}}}]},
+                "spec": {
+                    "replicatedJobs": [{"replicas": 2, "template": {"spec": {"parallelism": 3}}}]
+                },
             },
             6,
         ),
@@ -188,6 +203,11 @@ def test_words_of_waiting_make_a_service_real_time_and_words_of_work_do_not():
     assert classified(named("chat-worker")).job_class is JobClass.INFERENCE
 
 
+def test_only_environment_of_known_names_is_evidence():
+    env = [{"name": n} for n in ("PATH", "WORLD_SIZE", "JUPYTER_TOKEN", "JUPYTER_PORT")]
+    assert classified(pod({"env": env})).scores == {JobClass.TRAINING: 2, JobClass.NOTEBOOK: 2}
+
+
 def test_a_generated_name_counts_as_a_name():
     assert classified({"kind": "Pod", "metadata": {"generateName": "train-"}}).name == "train-"
 
@@ -195,7 +215,8 @@ def test_a_generated_name_counts_as_a_name():
 TEXTS = st.one_of(
     st.text(max_size=8),
     st.sampled_from([
-        "train", "serve", "sh", "-c", "-m", "nvidia.com/gpu", "8", "8000m", "Always", "a/b:c@d", "'", "mpirun",
+        "train", "serve", "sh", "-c", "-m", "nvidia.com/gpu", "8", "8000m", "Always", "a/b:c@d", "'",
+        "mpirun",
     ]),
 )  # fmt: skip
 KEYS = st.one_of(
@@ -209,9 +230,7 @@ KEYS = st.one_of(
 )  # fmt: skip
 ANYTHING = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXTS),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=4)
-    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=4)),
     max_leaves=25,
 )
 

@@ -34,7 +34,10 @@ def fits(machine, wish):
     """The conditions again, in other words than the code's."""
     return (
         (wish.gpu is None or machine.gpu.name == wish.gpu.name)
-        and (wish.memory_gib is None or machine.gpu.memory_gib * machine.gpu_fraction >= wish.memory_gib)
+        and (
+            wish.memory_gib is None
+            or machine.gpu.memory_gib * machine.gpu_fraction >= wish.memory_gib
+        )
         and wish.cloud in {None, machine.cloud}
         and (wish.capacity is None or wish.capacity in machine.sold)
         and (wish.gpus is None or machine.gpus * machine.gpu_fraction >= wish.gpus)
@@ -68,7 +71,10 @@ def test_a_score_is_the_sum_of_its_parts_and_an_unknown_price_has_none(wish):
 
 @given(WISHES)
 def test_a_score_does_not_depend_on_what_else_is_asked(wish):
-    alone = {o.machine.name: o for o in offers(Wish(workload=wish.workload, capacity=wish.capacity)).offers}
+    alone = {
+        o.machine.name: o
+        for o in offers(Wish(workload=wish.workload, capacity=wish.capacity)).offers
+    }
     for offer in offers(wish).offers:
         assert offer == alone[offer.machine.name]
 
@@ -121,7 +127,7 @@ def test_general_is_memory_for_money():
         ("g4-standard-6", "fabric", "unknown", 0.0),
         ("p5.48xlarge", "fabric", "", 40.0),
         ("p6-b300.48xlarge", "fabric", "", 40.0),
-        ("p5.4xlarge", "nvlink", "one GPU, no peer", 0.0),
+        ("p5.4xlarge", "nvlink", "one GPU", 0.0),
         ("p5.48xlarge", "nvlink", "", 30.0),
         ("g6.48xlarge", "nvlink", "", 0.0),
     ],
@@ -136,7 +142,13 @@ def test_a_part_of_training_says_why_it_gives_nothing(machine, name, note, point
 
 @pytest.mark.parametrize(
     ("machine", "count"),
-    [("p4d.24xlarge", 56), ("g7e.2xlarge", 4), ("g4-standard-6", 1), ("g6.12xlarge", 4), ("g6f.large", 1)],
+    [
+        ("p4d.24xlarge", 56),
+        ("g7e.2xlarge", 4),
+        ("g4-standard-6", 1),
+        ("g6.12xlarge", 4),
+        ("g6f.large", 1),
+    ],
 )
 def test_units_are_slices_where_a_gpu_can_be_cut(machine, count):
     assert units(MACHINES[machine], MACHINES[machine].gpu) == count

@@ -26,27 +26,29 @@ def test_a_number_of_gpus_is_whole(given_value, count):
     assert gpu_count(given_value) == count
 
 
+DIFFER = "request and limit differ, which Kubernetes refuses; the limit is counted"
+NO_COUNT = "is no number of GPUs and is not counted"
+
+
 @pytest.mark.parametrize(
     ("container", "asks", "problem"),
     [
-        (asking({GPU: "2"}), {GPU: 2}, ""),
-        (asking({GPU: 2}, {GPU: "2"}), {GPU: 2}, ""),
-        (asking(None, {GPU: 2}), {GPU: 2}, "nvidia.com/gpu: a request without a limit, which Kubernetes"
-         " refuses; add limits: 2"),
-        (asking({GPU: 2}, {GPU: 1}), {GPU: 2}, "nvidia.com/gpu: request and limit differ, which Kubernetes"
-         " refuses; the limit is counted"),
-        (asking({GPU: "8000m"}), {}, "nvidia.com/gpu: '8000m' is no number of GPUs and is not counted; write 8"),
-        (asking({GPU: "500m"}), {}, "nvidia.com/gpu: '500m' is no number of GPUs and is not counted;"
-         " write a whole number"),
-        (asking({GPU: "x" * 99}), {}, "nvidia.com/gpu: '" + "x" * 38 + "… is no number of GPUs and is not counted;"
-         " write a whole number"),
-        (asking({"cpu": "x", 3: 4}), {}, ""),
-        ({"resources": "text"}, {}, ""),
-        ({}, {}, ""),
+        (asking({GPU: "2"}), 2, ""),
+        (asking({GPU: 2}, {GPU: "2"}), 2, ""),
+        (asking(None, {GPU: 2}), 2, "a request without a limit, which Kubernetes refuses; add limits: 2"),
+        (asking({GPU: 2}, {GPU: 1}), 2, DIFFER),
+        (asking({GPU: "8000m"}), 0, f"'8000m' {NO_COUNT}; write 8"),
+        (asking({GPU: "500m"}), 0, f"'500m' {NO_COUNT}; write a whole number"),
+        (asking({GPU: "x" * 99}), 0, f"'{'x' * 38}… {NO_COUNT}; write a whole number"),
+        (asking({"cpu": "x", 3: 4}), 0, ""),
+        ({"resources": "text"}, 0, ""),
+        ({}, 0, ""),
     ],
 )  # fmt: skip
 def test_limits_count_and_what_is_wrong_is_named(container, asks, problem):
-    assert ask_of_pod([], [container]) == (asks, (problem,) if problem else ())
+    found, problems = ask_of_pod([], [container])
+    assert found == ({GPU: asks} if asks else {})
+    assert problems == ((f"{GPU}: {problem}",) if problem else ())
 
 
 COUNTS = st.lists(st.integers(0, 9), max_size=4)

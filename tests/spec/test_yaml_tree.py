@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpuyard.errors import UsageError
 from gpuyard.spec import yaml_tree
-from gpuyard.spec.yaml_tree import MAX_BYTES, MAX_DEPTH, parse_yaml
+from gpuyard.spec.yaml_tree import MAX_BYTES, MAX_DEPTH, parse_documents, parse_yaml
 
 
 def value(text):

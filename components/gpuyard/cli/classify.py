@@ -105,8 +105,9 @@ def _asks(one: Classified) -> str:
 def _in_all(one: Classified) -> str:
     if not one.asks or one.pods == 1:
         return f"in {many(one.pods, 'pod')}"
-    total = ", ".join(f"{n:,} {name}" for name, n in one.gpus_in_all.items())
-    return f"in the largest of {one.pods:,} pods; {total} in all"
+    total = ", ".join(f"{n:,} {name}" for name, n in one.gpus_in_all.items()) or "none"
+    alike = one.gpus_in_all == {name: n * one.pods for name, n in one.asks.items()}
+    return f"in {'each' if alike else 'the largest'} of {one.pods:,} pods; {total} in all"
 
 
 def _document(

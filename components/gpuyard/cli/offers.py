@@ -126,9 +126,10 @@ def _range(price: Price | None) -> str:
 
 
 def _part_cell(part: Part) -> Cell:
-    figure = "unknown" if part.figure is None else f"{part.figure:.1f}"
-    points = f"+{part.points:.1f}"
-    return (figure, f"{points} {part.note}" if part.note and part.figure is not None else points)
+    """The figure, and under it the points it gives, or why it gives none."""
+    if part.figure is None:
+        return ("unknown", "+0.0")
+    return (f"{part.figure:.1f}", part.note or f"+{part.points:.1f}")
 
 
 def _show_unknown(unknown: Sequence[Offer], console: Console) -> None:

@@ -61,7 +61,7 @@ class Classified:
     problems: tuple[str, ...] = ()
 
 
-PROGRAM, SCRIPT, MPI, IMAGE, COMPONENT, NAME, QUEUE, SHAPE = 6, 5, 2, 3, 4, 2, 1, 1
+PROGRAM, SCRIPT, MPI, IMAGE, COMPONENT, NAME, QUEUE, SHAPE = 6, 5, 2, 4, 4, 2, 1, 1
 """Weights, largest where a job says most plainly what it does."""
 
 _KINDS: Mapping[str, tuple[JobClass, int]] = {

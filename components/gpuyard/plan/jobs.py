@@ -192,7 +192,7 @@ def _leader_and_workers(spec: Mapping[Any, Any]) -> Iterator[_Template]:
 def _predictor(spec: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """KServe's predictor: a pod, whose model server stands under `model` or under its own name."""
     predictor = _mapping(spec, "predictor")
-    servers = [v for k, v in predictor.items() if isinstance(v, Mapping) and "resources" in v]
+    servers = [v for v in predictor.values() if isinstance(v, Mapping) and "resources" in v]
     return {"spec": {**predictor, "containers": [*_list(predictor, "containers"), *servers]}}
 
 

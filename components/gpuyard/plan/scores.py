@@ -93,7 +93,7 @@ def _over_tcp(machine: Machine) -> str:
 
 
 def _alone(machine: Machine) -> str:
-    return "one GPU, no peer" if machine.gpus == 1 else ""
+    return "one GPU" if machine.gpus == 1 else ""
 
 
 MEASURES: Mapping[Workload, tuple[Measure, ...]] = {

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import pairwise
 
 
 class JobClass(StrEnum):
@@ -67,7 +68,9 @@ WAITING = frozenset({
     "realtime", "online", "latency", "lowlatency", "streaming", "interactive", "chat", "chatbot", "voice",
 })  # fmt: skip
 """Words for work that somebody waits for."""
-NOT_WAITING = frozenset({"offline", "async", "asynchronous", "batch", "worker", "consumer", "queue"})
+NOT_WAITING = frozenset(
+    {"offline", "async", "asynchronous", "batch", "worker", "consumer", "queue"}
+)
 
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -78,7 +81,7 @@ _MAX_PIECES = 200
 def words_of(text: str) -> tuple[str, ...]:
     """The words of a text in lower case, then each two neighbours joined."""
     words = [w.lower() for w in _WORD.findall(_CAMEL.sub(" ", text[:_MAX_TEXT]))]
-    return (*words, *(a + b for a, b in zip(words, words[1:], strict=False)))
+    return (*words, *(a + b for a, b in pairwise(words)))
 
 
 def image_words(image: str) -> tuple[str, ...]:
@@ -91,14 +94,19 @@ def image_words(image: str) -> tuple[str, ...]:
 
 
 _SHELLS = frozenset({"sh", "bash", "ash", "dash", "zsh"})
-_WRAPPERS = frozenset(
-    "exec sudo time nohup numactl nice env tini dumb-init stdbuf timeout nsys uv poetry conda run".split()
-)
+_WRAPPERS = frozenset({
+    "exec", "sudo", "time", "nohup", "numactl", "nice", "env", "tini", "dumb-init", "stdbuf", "timeout",
+    "nsys", "uv", "poetry", "conda", "run",
+})  # fmt: skip
+"""Programs that only start another."""
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*|ipython")
-_IDLE = frozenset(
-    "pip pip3 apt apt-get apk yum dnf mamba git echo printf cd mkdir export set source sleep wget curl ls"
-    " cat cp mv rm chmod chown ln tar unzip test true false nvidia-smi aws gsutil gcloud".split()
-)
+_IDLE = frozenset({
+    "pip", "pip3", "apt", "apt-get", "apk", "yum", "dnf", "mamba", "git", "echo", "printf", "cd", "mkdir",
+    "export",
+    "set", "source", "sleep", "wget", "curl", "ls", "cat", "cp", "mv", "rm", "chmod", "chown", "ln",
+    "tar", "unzip",
+    "test", "true", "false", "nvidia-smi", "aws", "gsutil", "gcloud",
+})  # fmt: skip
 """Programs that prepare, and whose arguments say nothing about the work."""
 _SCRIPT = re.compile(r"[^-].*\.(py|sh|jl|R|ipynb|pl)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
