@@ -174,6 +174,8 @@ def test_an_image_is_its_path_not_its_registry_or_tag(image, expected):
         (["sh", "-c", "mpirun -np 2 \\\n  gmx"], JobClass.HPC),
         (["sh", "/scripts/train.sh"], JobClass.TRAINING),
         (["sh", "-x", "/scripts/train.sh"], JobClass.TRAINING),
+        (["sh", "train.sh", "--epochs", "3"], JobClass.TRAINING),
+        (["sh", "-c", "  # python serve.py --vllm\npython train.py"], JobClass.TRAINING),
         (["python", "-m", "sglang.launch_server"], JobClass.INFERENCE),
         (["python", "main.py", "--config", "serve.py"], JobClass.OTHER),
         (["python", "main.py", "train"], JobClass.TRAINING),

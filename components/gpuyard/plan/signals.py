@@ -110,6 +110,7 @@ _IDLE = frozenset({
 """Programs that prepare, and whose arguments say nothing about the work."""
 _SCRIPT = re.compile(r"[^-].*\.(py|sh|jl|R|ipynb|pl)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _SEPARATORS = frozenset(
     {";", "&&", "||", "|", "&", "\n", "(", ")", "then", "do", "else", "fi", "done"}
 )
@@ -154,7 +155,8 @@ def _shell_script(command: list[str]) -> str | None:
 
 
 def _shell_words(script: str) -> list[str]:
-    lines = script[:_MAX_TEXT].replace("\\\n", " ").replace("\n", " ; ")
+    code = _COMMENT.sub("", script[:_MAX_TEXT])
+    lines = code.replace("\\\n", " ").replace("\n", " ; ")
     lexer = shlex.shlex(lines, posix=True, punctuation_chars=";&|()")
     lexer.whitespace_split = True
     lexer.commenters = ""
