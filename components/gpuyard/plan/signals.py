@@ -93,6 +93,8 @@ def image_words(image: str) -> tuple[str, ...]:
     return words_of(path.rpartition(":")[0] or path)
 
 
+_OPTION = re.compile(r"-[a-z]*o")
+"""A shell's flag that has a value: `-o pipefail`, `-eo pipefail`."""
 _SHELLS = frozenset({"sh", "bash", "ash", "dash", "zsh"})
 _WRAPPERS = frozenset({
     "exec", "sudo", "time", "nohup", "numactl", "nice", "env", "tini", "dumb-init", "stdbuf", "timeout",
@@ -146,8 +148,10 @@ def _shell_script(command: list[str]) -> str | None:
     for index, word in enumerate(command[:-1]):
         if _base(word) not in _SHELLS:
             continue
-        for flag, text in zip(command[index + 1 :], command[index + 2 :], strict=False):
-            if not flag.startswith("-"):
+        for before, flag, text in zip(
+            command[index:], command[index + 1 :], command[index + 2 :], strict=False
+        ):
+            if not flag.startswith("-") and not _OPTION.fullmatch(before):
                 break
             if re.fullmatch(r"-[a-z]*c", flag):
                 return text
