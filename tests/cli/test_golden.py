@@ -19,6 +19,10 @@ COMMANDS = {
     "mig-legal": ("mig", "A100-40", "1g.5gb:2,2g.10gb:1,3g.20gb:1"),
     "mig-illegal": ("mig", "A100-40", "1g.10gb:4,1g.5gb:3"),
     "mig-count": ("mig", "A100-40", "--count"),
+    "offers-training": ("offers", "--workload", "training", "--gpus", "8", "--memory-gib", "80"),
+    "offers-unknown": ("offers", "--gpu", "H200"),
+    "offers-nothing": ("offers", "--gpu", "H200", "--cloud", "gcp", "--capacity", "on-demand"),
+    "classify": ("classify", "tests/cli/golden/jobs.yaml"),
     "help": ("--help",),
 }
 

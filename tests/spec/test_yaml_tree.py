@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpuyard.errors import UsageError
 from gpuyard.spec import yaml_tree
-from gpuyard.spec.yaml_tree import MAX_BYTES, MAX_DEPTH, parse_yaml
+from gpuyard.spec.yaml_tree import MAX_BYTES, MAX_DEPTH, parse_documents, parse_yaml
 
 
 def value(text):
@@ -236,3 +236,29 @@ def quoted(tree):
     if isinstance(tree, list):
         return [quoted(v) for v in tree]
     return tree if isinstance(tree, str) else yaml.safe_dump(tree, default_style='"').split('"')[1]
+
+
+def test_many_documents_are_read_one_by_one_without_the_empty():
+    found = parse_documents(b"a: &x 1\n---\n---\nb: 2\nb: 3\n", "x")
+    assert [d.value for d in found] == [{"a": 1}, {"b": 2}]
+    assert found[1].line_of(("b",)) == 4
+    assert found[1].duplicates == [(("b",), 5)]
+    assert found[0].duplicates == []
+
+
+def test_an_anchor_ends_with_its_document():
+    with pytest.raises(UsageError, match="no anchor &x"):
+        parse_documents(b"a: &x 1\n---\nb: *x\n", "x")
+
+
+def test_the_limit_of_values_holds_for_all_documents_together():
+    list_of_1000 = b"[" + b"1," * 1000 + b"]\n"
+    many = b"---\n" + b"a: &a " + list_of_1000 + b"b: [" + b"*a," * 160 + b"]\n"
+    assert len(parse_documents(many, "x")) == 1
+    with pytest.raises(UsageError, match="more than 300,000 values"):
+        parse_documents(many * 2, "x")
+
+
+def test_many_documents_have_the_limit_of_one_text():
+    with pytest.raises(UsageError, match="x: 1,048,577 bytes; at most 1,048,576"):
+        parse_documents(b"a" * (MAX_BYTES + 1), "x")

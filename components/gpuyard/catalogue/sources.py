@@ -40,6 +40,10 @@ GCE_LISTS = Source(
     date(2026, 11, 21),
     verified=False,
 )
+GCE_GPUDIRECT = Source(
+    "cluster-toolkit v1.95.0 GKE examples (networks of A3, A4 and A4X node pools)",
+    date(2026, 11, 21),
+)
 NVIDIA_DEVICES = Source(
     "NVIDIA supported-device list 595 in amazon-eks-ami, NVML names seen on EC2 hosts"
     " (ec2instances.info, 2025-12 to 2026-07)",

@@ -12,8 +12,10 @@ from typing import Annotated
 
 import typer
 
+from gpuyard.catalogue.machines import Capacity
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
+from gpuyard.plan.scores import Workload
 
 
 class Format(StrEnum):
@@ -21,6 +23,13 @@ class Format(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+class Cloud(StrEnum):
+    """A cloud with machines in the catalogue."""
+
+    AWS = "aws"
+    GCP = "gcp"
 
 
 class CostFormat(StrEnum):
@@ -66,7 +75,7 @@ def build_app(args: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for command in (check, plan, cost, mig, render, get, schema, version):
+    for command in (check, plan, cost, offers, mig, classify, render, get, schema, version):
         app.command()(command)
     listed = not args or args[0] in {"sim", "-h", "--help"}
     if listed and find_spec("gpuyard.cli.sim") is not None:
@@ -147,6 +156,50 @@ def cost(
     return cost_changes(against, stack, format.value)
 
 
+def offers(
+    gpu: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GPU",
+            help="With this GPU, by any usual name: A100-40GB, H100.",
+            show_default=False,
+        ),
+    ] = None,
+    memory_gib: Annotated[
+        int | None,
+        typer.Option(
+            metavar="GIB", min=1, help="With at least so much memory per GPU.", show_default=False
+        ),
+    ] = None,
+    cloud: Annotated[Cloud | None, typer.Option(help="Of this cloud.", show_default=False)] = None,
+    capacity: Annotated[
+        Capacity | None,
+        typer.Option(help="Sold this way, and priced this way.", show_default=False),
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="With at least so many GPUs in a node.", show_default=False
+        ),
+    ] = None,
+    workload: Annotated[Workload, typer.Option(help="What to rank for.")] = Workload.GENERAL,
+    format: FormatOption = Format.TEXT,  # noqa: A002
+) -> int:
+    """Rank the machines that fit. From the catalogue, by documented scores, each with its parts."""
+    from gpuyard.cli.offers import show_offers, wanted_gpu
+    from gpuyard.plan.offers import Wish
+
+    wish = Wish(
+        workload=workload,
+        gpu=None if gpu is None else wanted_gpu(gpu),
+        memory_gib=memory_gib,
+        cloud=None if cloud is None else cloud.value,
+        capacity=capacity,
+        gpus=gpus,
+    )
+    return show_offers(wish, as_document=format is Format.JSON)
+
+
 def mig(
     gpu: Annotated[
         str,
@@ -181,6 +234,23 @@ def mig(
     if layout is None:
         return answers.profiles(gpu, media=media, as_document=as_document)
     return answers.judge(gpu, layout, as_document=as_document)
+
+
+def classify(
+    job: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB",
+            help="A file with Kubernetes workloads, or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    format: FormatOption = Format.TEXT,  # noqa: A002
+) -> int:
+    """Say what kind of work a job is. Its class, queue, sharing and priority, and the evidence."""
+    from gpuyard.cli.classify import classify_file
+
+    return classify_file(job, as_document=format is Format.JSON)
 
 
 def render(

@@ -117,7 +117,7 @@ def _shown(path: Path) -> str:
     )
 
 
-def read_regular(path: Path, limit: int) -> bytes:
+def read_regular(path: Path, limit: int, what: str = "a stack file") -> bytes:
     """The bytes of a regular file of at most `limit`; UsageError says in one sentence why not.
 
     Looked at before it is opened: opening a FIFO waits for ever, reading a device may never end.
@@ -127,7 +127,7 @@ def read_regular(path: Path, limit: int) -> bytes:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
             raise UsageError(
-                f"{name}: {_kind(found.st_mode)}, not a file. Give the path of a stack file."
+                f"{name}: {_kind(found.st_mode)}, not a file. Give the path of {what}."
             )
         if found.st_size > limit:
             raise UsageError(

@@ -9,6 +9,8 @@ PLATFORM_LABEL = "gpuyard.dev/platform"
 """On every object a platform owns; nothing without it is ever touched."""
 TEAM_LABEL = "gpuyard.dev/team"
 """On the namespace of a team; its queue admits only from there."""
+CLASS_LABEL = "gpuyard.dev/class"
+"""On a workload: what kind of work it is, said by whoever wrote it."""
 SYSTEM_POOL = "system"
 
 OUR_DOMAIN = "gpuyard.dev"
@@ -16,6 +18,7 @@ RESERVED_LABEL_DOMAINS = (OUR_DOMAIN, "kubernetes.io", "k8s.io", "nvidia.com", "
 
 GPU = "nvidia.com/gpu"
 GPU_SHARED = "nvidia.com/gpu.shared"
+MIG_PREFIX = "nvidia.com/mig-"
 GPU_TAINT_VALUE = "present"
 """The value GKE puts on its own GPU nodes; the device plugin and the operator tolerate the key."""
 
@@ -43,6 +46,9 @@ CLUSTER_POLICY = "cluster-policy"
 
 LOCAL_QUEUE = "default"
 """Kueue gives jobs without a queue label to the namespace's LocalQueue of this name."""
+
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 
 
 SHARED_UNIT = "shared"

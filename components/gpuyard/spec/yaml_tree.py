@@ -59,9 +59,19 @@ class Document:
 
 def parse_yaml(data: bytes, name: str) -> Document:
     """Read one YAML document; UsageError says in one sentence why it can't be."""
+    return _parse(data, name, _Builder(name))[-1]
+
+
+def parse_documents(data: bytes, name: str) -> list[Document]:
+    """Read every YAML document of a text, under the limits that hold for one; empty ones are left out."""
+    return [d for d in _parse(data, name, _Builder(name, many=True)) if d.value is not None]
+
+
+def _parse(data: bytes, name: str, builder: "_Builder") -> list[Document]:
     if len(data) > MAX_BYTES:
+        what = "at most" if builder.many else "a stack file has at most"
         raise UsageError(
-            f"{name}: {len(data):,} bytes; a stack file has at most {MAX_BYTES:,}. Is it the right file?"
+            f"{name}: {len(data):,} bytes; {what} {MAX_BYTES:,}. Is it the right file?"
         )
     try:
         text = data.decode("utf-8-sig")
@@ -70,7 +80,7 @@ def parse_yaml(data: bytes, name: str) -> Document:
             f"{name}: not text (byte {e.start} is not UTF-8). Is it the right file?"
         ) from None
     try:
-        return _Builder(name).build(_LOADER(text))
+        return builder.build(_LOADER(text))
     except yaml.YAMLError as e:
         raise UsageError(f"{name}: not YAML: {_yaml_problem(e)}") from None
 
@@ -99,8 +109,9 @@ class _Open:
 class _Builder:
     """Builds values from events with an explicit stack."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, many: bool = False) -> None:
         self.name = name
+        self.many = many
         self.lines: dict[Path, int] = {}
         self.duplicates: list[tuple[Path, int]] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
@@ -108,18 +119,30 @@ class _Builder:
         self.root: Any = None
         self.count = 0
         self.documents = 0
+        self.done: list[Document] = []
 
-    def build(self, loader: Any) -> Document:
+    def build(self, loader: Any) -> list[Document]:
         while loader.check_event():
             self._take(loader.get_event())
+        return [*self.done, self._document()]
+
+    def _document(self) -> Document:
         return Document(self.root, self.lines, self.duplicates)
+
+    def _next_document(self, event: Event) -> None:
+        """Begin anew, but for the count: the limit holds for the whole text."""
+        self.documents += 1
+        if self.documents == 1:
+            return
+        if not self.many:
+            self._refuse(event, "a second document; a stack file has one")
+        self.done.append(self._document())
+        self.root, self.lines, self.duplicates, self.anchors = None, {}, [], {}
 
     def _take(self, event: Event) -> None:
         match event:
             case DocumentStartEvent():
-                self.documents += 1
-                if self.documents > 1:
-                    self._refuse(event, "a second document; a stack file has one")
+                self._next_document(event)
             case ScalarEvent():
                 self._place(_scalar(event), event, size=1)
             case MappingStartEvent():

@@ -1,0 +1,123 @@
+"""`gpuyard classify`: what kind of work a job is, what suits it, and why."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from gpuyard.cli.documents import as_json, tree
+from gpuyard.cli.findings_view import document
+from gpuyard.cli.plain import many
+from gpuyard.cli.screen import Column, Console, asides, results, table, write
+from gpuyard.cli.stacks import read_regular
+from gpuyard.errors import UsageError
+from gpuyard.findings import show_path
+from gpuyard.plan.classify import Classified, classify
+from gpuyard.plan.jobs import WORKLOADS, objects_of, read_job
+from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents
+
+STDIN = "-"
+_SHOWN_KINDS = 6
+
+
+def classify_file(name: str, *, as_document: bool) -> int:
+    """Classify every workload of a file, or of standard input."""
+    shown = "standard input" if name == STDIN else name
+    documents = parse_documents(_read(name), shown)
+    values = [value for d in documents for value in objects_of(d.value)]
+    jobs = [job for value in values if (job := read_job(value)) is not None]
+    if not jobs:
+        raise UsageError(_nothing(shown, values))
+    found = [classify(job) for job in jobs]
+    skipped = len(values) - len(jobs)
+    twice = _duplicates(documents)
+    if as_document:
+        write(as_json(_document(shown, found, skipped, twice)))
+        return 0
+    console = results()
+    for number, one in enumerate(found):
+        if number:
+            console.say()
+        _show(one, console)
+    for text in twice:
+        asides().tell(text, first="! ")
+    if skipped:
+        asides().tell(f"{many(skipped, 'other object')} in {shown} left out: no workload")
+    return 0
+
+
+def _read(name: str) -> bytes:
+    if name != STDIN:
+        if not name or "\0" in name:
+            raise UsageError(
+                "an empty or impossible name is no file. Give a path, or - for standard input."
+            )
+        return read_regular(Path(name), MAX_BYTES, "a file with Kubernetes workloads, or -")
+    if sys.stdin is None:
+        raise UsageError("standard input is closed. Give the path of a file.")
+    return sys.stdin.buffer.read(MAX_BYTES + 1)
+
+
+def _nothing(shown: str, values: list[Any]) -> str:
+    kinds = dict.fromkeys(
+        v["kind"] for v in values if isinstance(v, dict) and isinstance(v.get("kind"), str)
+    )
+    if not kinds:
+        return (
+            f"{shown}: no Kubernetes object is in it: nothing has a kind. Give a manifest of a job."
+        )
+    named = ", ".join(list(kinds)[:_SHOWN_KINDS])
+    return f"{shown}: no workload is in it, only {named}. These are read: {', '.join(WORKLOADS)}."
+
+
+def _duplicates(documents: list[Document]) -> list[str]:
+    return [
+        f"line {line}: {show_path(path)} stands twice; the first counts"
+        for d in documents
+        for path, line in d.duplicates
+    ]
+
+
+def _show(one: Classified, console: Console) -> None:
+    title = f"{one.kind} {one.name or '(no name)'}"
+    console.say((title, "bold"), "  ", (one.job_class.value, "bold green"))
+    console.tell(one.because, indent=2)
+    rows = [("asks", _asks(one), _in_all(one))]
+    for name, advice in (
+        ("queue", one.queue),
+        ("sharing", one.sharing),
+        ("priority", one.priority),
+    ):
+        rows.append((name, advice.value, advice.why))
+    console.show(table([Column(""), Column(""), Column("", wraps=True)], rows))
+    if one.evidence:
+        console.say()
+        columns = [Column("for"), Column("points", "right"), Column("because", wraps=True)]
+        lines = [(e.job_class.value, f"+{e.weight}", e.says) for e in one.evidence]
+        console.show(table(columns, lines))
+    for problem in one.problems:
+        console.tell(problem, first="! ", style="yellow", indent=2)
+
+
+def _asks(one: Classified) -> str:
+    return ", ".join(f"{n} {name}" for name, n in one.asks.items()) or "no GPU"
+
+
+def _in_all(one: Classified) -> str:
+    if not one.asks or one.pods == 1:
+        return f"in {many(one.pods, 'pod')}"
+    total = ", ".join(f"{n:,} {name}" for name, n in one.gpus_in_all.items()) or "none"
+    alike = one.gpus_in_all == {name: n * one.pods for name, n in one.asks.items()}
+    return f"in {'each' if alike else 'the largest'} of {one.pods:,} pods; {total} in all"
+
+
+def _document(
+    shown: str, found: list[Classified], skipped: int, twice: list[str]
+) -> dict[str, Any]:
+    jobs = [
+        {"class" if key == "job_class" else key: value for key, value in tree(one).items()}
+        for one in found
+    ]
+    for job in jobs:
+        for item in job["evidence"]:
+            item["class"] = item.pop("job_class")
+    return document("classify", file=shown, jobs=jobs, skipped=skipped, duplicate_keys=twice)
