@@ -197,10 +197,11 @@ def _now(change: Change) -> str:
 
 
 def _caveats(*plans: PlatformPlan) -> Sequence[str]:
-    lines = {line.pool: line for p in plans for line in p.bill.lines if line.pool in p.bill.unknown}
-    unknown = [
-        f"{name} ({line.machine}): {unknown_since(line)}, not in the sums."
-        for name, line in lines.items()
-    ]
+    unknown = dict.fromkeys(
+        f"{line.pool} ({line.machine}): {unknown_since(line)}, not in the sums."
+        for plan in plans
+        for line in plan.bill.lines
+        if line.pool in plan.bill.unknown
+    )
     simulated = [_SIMULATED] if any(p.bill.simulated for p in plans) else []
     return [*unknown, *simulated]

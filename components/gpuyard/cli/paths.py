@@ -54,9 +54,7 @@ def _starts(rest: str, step: str) -> bool:
 
 def _nothing(rest: str, done: str, value: Any) -> str:
     where = f"below {done}" if done else "in the plan"
-    names = [o for o, _ in _options(value) if not o.startswith("[")] or [
-        o for o, _ in _options(value)
-    ]
+    names = _names(value)
     if not names:
         return f"nothing is {where}: {done} is one value. Leave out {rest!r}."
     near = nearest(rest.partition(".")[0].partition("[")[0], names) or nearest(rest, names)
@@ -70,12 +68,20 @@ def bare(value: Any, path: str) -> str:
     if isinstance(value, list) and not any(isinstance(v, dict | list) for v in value):
         return "\n".join(_scalar(v) for v in value)
     if isinstance(value, dict | list):
-        names = [o for o, _ in _options(value) if not o.startswith("[")]
-        raise UsageError(
-            f"{path or 'the plan'} is no single value: it has {', '.join(names[:_SHOWN])}."
-            " Ask for one of them, or for all with --format json."
+        names = ", ".join(_names(value)[:_SHOWN])
+        has = (
+            f"it has {names}. Ask for one of them, or for all"
+            if names
+            else "it is empty. Ask for it"
         )
+        raise UsageError(f"{path or 'the plan'} is no single value: {has} with --format json.")
     return _scalar(value)
+
+
+def _names(value: Any) -> list[str]:
+    """What leads on from here, by name where there are names."""
+    options = [o for o, _ in _options(value)]
+    return [o for o in options if not o.startswith("[")] or options
 
 
 def _scalar(value: Any) -> str:

@@ -67,7 +67,9 @@ def status(name: Name = "local", form: As = Format.TEXT) -> None:
 
 def status_text(found: Status) -> str:
     """The status as people read it."""
-    lines = [f"cluster {found.name}: {'ready' if found.ready else 'not ready'}, {found.rss_mib} MiB"]
+    lines = [
+        f"cluster {found.name}: {'ready' if found.ready else 'not ready'}, {found.rss_mib} MiB"
+    ]
     for part in found.parts:
         facts = [f"{part.name:<24} {part.state}"]
         if part.alive:

@@ -14,7 +14,7 @@ from typing import Final
 from gpuyard.simulate.state import write_private
 from gpuyard.simulate.tools import Tools
 
-FILES: Final = frozenset({"ca.crt", "ca.key", "tls.crt", "tls.key"})
+FILES: Final[frozenset[str]] = frozenset({"ca.crt", "ca.key", "tls.crt", "tls.key"})
 Certificates = dict[str, str]
 """Contents by file name, in base64 as in the secret."""
 
@@ -25,12 +25,12 @@ def kept(tools: Tools) -> Certificates:
         found = json.loads(_path(tools).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) and set(found) == FILES else {}
+    return found if isinstance(found, dict) and frozenset(found) == FILES else {}
 
 
 def keep(tools: Tools, certificates: Certificates) -> None:
     """Remember certificates; a tools folder that cannot be written only costs time."""
-    if set(certificates) == FILES and certificates != kept(tools):
+    if frozenset(certificates) == FILES and certificates != kept(tools):
         try:
             write_private(_path(tools), json.dumps(certificates))
         except OSError:

@@ -165,7 +165,7 @@ def new_settings(folder: Folder) -> Settings:
     free = (
         port for port in (*PORTS[first:], *PORTS[:first]) if port not in taken and is_free(port)
     )
-    ports = dict(zip(PORT_NAMES, free, strict=False))
+    ports: dict[str, int] = dict(zip(PORT_NAMES, free, strict=False))
     if len(ports) < len(PORT_NAMES):
         raise EnvironmentLacks(
             f"no {len(PORT_NAMES)} free ports from {PORTS.start} to {PORTS.stop} on this machine"

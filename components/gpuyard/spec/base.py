@@ -19,14 +19,14 @@ class SpecModel(BaseModel):
     @classmethod
     def _refuse_what_is_not_served(cls, value: Any, handler: Any) -> Any:
         """Report words that are not served beside every other error of the same model."""
-        if isinstance(value, str) and value in cls.not_yet:  # `sharing: dra`
-            value = {value: True}
-        early = [word for word in cls.not_yet if isinstance(value, dict) and word in value]
+        is_word = isinstance(value, str) and value in cls.not_yet  # `sharing: dra`
+        given: Any = {value: True} if is_word else value
+        early = [word for word in cls.not_yet if isinstance(given, dict) and word in given]
         if not early:
-            return handler(value)
-        errors = [_not_yet(word, value[word], cls.not_yet[word]) for word in early]
+            return handler(given)
+        errors = [_not_yet(word, given[word], cls.not_yet[word]) for word in early]
         try:
-            handler({k: v for k, v in value.items() if k not in early})
+            handler({k: v for k, v in given.items() if k not in early})
         except ValidationError as e:
             errors += [_again(error) for error in e.errors(include_url=False)]
         raise ValidationError.from_exception_data(cls.__name__, errors)

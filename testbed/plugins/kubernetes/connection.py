@@ -13,6 +13,7 @@ import ssl
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +92,15 @@ def _pem(holder: Object, name: str) -> bytes | None:
 
 
 def _by_client(kubeconfig: Object | None, context: str | None) -> Connection:
-    from kubernetes import config as untyped
-    from kubernetes.config.config_exception import ConfigException
-
-    config: Any = untyped
+    try:
+        # Not among our dependencies: only kubeconfigs with an exec plugin or the like need it.
+        config = import_module("kubernetes.config")
+        refused = import_module("kubernetes.config.config_exception").ConfigException
+    except ImportError as error:
+        raise Unreachable(
+            "this kubeconfig needs more than certificates or a token, and the Python package"
+            " `kubernetes` that could read it is not installed"
+        ) from error
     try:
         if kubeconfig is not None:
             api = config.new_client_from_config_dict(
@@ -102,7 +108,7 @@ def _by_client(kubeconfig: Object | None, context: str | None) -> Connection:
             )
         else:
             api = config.new_client_from_config(context=context, persist_config=False)
-    except (ConfigException, KeyError, TypeError, ValueError) as error:
+    except (refused, KeyError, TypeError, ValueError) as error:
         message = (
             "unable to load Kubernetes client configuration from kubeconfig file. "
             "Make sure you have: \n\n"
