@@ -112,6 +112,7 @@ def _pipe_width() -> int:
 Align = Literal["left", "right"]
 _NARROW = 10
 _NAME_WIDTH = 18
+_GAP = 2
 
 
 class Column:
@@ -127,8 +128,15 @@ class Column:
         self.head = head
         self.align: Align = align
         self.no_wrap = not wraps and not name
-        self.min_width = _NARROW if wraps else None
+        self.wraps = wraps
         self.max_width = _NAME_WIDTH if name else None
+
+    def least(self, cells: Iterable[Text]) -> int:
+        """The width below which it would lose something."""
+        if self.wraps:
+            return _NARROW
+        widest = max((text.cell_len for cell in cells for text in cell.split()), default=0)
+        return max(widest if self.max_width is None else min(widest, _NARROW), len(self.head))
 
 
 Cell = str | tuple[str, ...]
@@ -142,20 +150,23 @@ def table(
     from rich.table import Table
 
     made = Table(
-        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", collapse_padding=True
+        box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim", collapse_padding=True
     )
-    for column in columns:
+    cells = [[_text(cell) for cell in row] for row in rows]
+    widths = [column.least(row[n] for row in cells) for n, column in enumerate(columns)]
+    for column, width in zip(columns, widths, strict=True):
         made.add_column(
             column.head,
             justify=column.align,
             no_wrap=column.no_wrap,
             overflow="fold",
-            min_width=column.min_width,
+            min_width=width,
             max_width=column.max_width,
         )
-    for row in rows:
-        made.add_row(*(_text(cell) for cell in row))
-    return _Trimmed(Padding(made, (0, 0, 0, indent)))
+    for row in cells:
+        made.add_row(*row)
+    least = indent + sum(widths) + _GAP * (len(widths) - 1)
+    return _Trimmed(Padding(made, (0, 0, 0, indent)), least)
 
 
 def _text(cell: Cell) -> Text:
@@ -164,14 +175,20 @@ def _text(cell: Cell) -> Text:
 
 
 class _Trimmed:
-    """A renderable whose lines end where their text ends: in a pipe, blanks at the end are only noise."""
+    """A table as wide as it needs to be, whose lines end where their text ends.
 
-    def __init__(self, inner: RenderableType) -> None:
+    Left to itself the table would cut its cells to the width there is; and in a pipe, blanks at the end are
+    only noise.
+    """
+
+    def __init__(self, inner: RenderableType, least: int) -> None:
         self.inner = inner
+        self.least = least
 
     def __rich_console__(
         self, console: rich.console.Console, options: ConsoleOptions
     ) -> RenderResult:
+        options = options.update_width(max(options.max_width, self.least))
         for line in console.render_lines(self.inner, options, pad=False):
             text = list(line)
             while text and not text[-1].text.strip():
