@@ -21,7 +21,7 @@ def summary(plan: PlatformPlan, kubeconfig: str, changed: bool, seconds: float) 
         "Three things to try:",
         "  make demo                                    watch five jobs meet the queue",
         "  gpuyard mig A100-40 3g.20gb:2,1g.5gb:1       ask whether a layout is possible",
-        "  edit stacks/Pulumi.local.yaml, make up       move a guarantee; only that changes",
+        "  edit stacks/Pulumi.local.yaml, make up       move a guarantee: only it changes",
         "",
     ]
     return "\n".join(lines) + "\n"
@@ -49,13 +49,14 @@ def _pools(plan: PlatformPlan) -> list[tuple[str, ...]]:
 
 
 def _teams(plan: PlatformPlan) -> list[tuple[str, ...]]:
+    # Below each other: side by side they do not fit.
     return [
-        (
-            team.name,
-            f"guaranteed {_amounts(plan, team, borrowed=False)}",
-            f"may borrow {_amounts(plan, team, borrowed=True)}",
-        )
+        row
         for team in plan.teams
+        for row in (
+            (team.name, f"guaranteed {_amounts(plan, team, borrowed=False)}"),
+            ("", f"may borrow {_amounts(plan, team, borrowed=True)}"),
+        )
     ]
 
 

@@ -21,7 +21,7 @@ def test_up_shows_the_plan_first_and_ends_with_what_is_there(first_up):
     said, _ = first_up
     assert said.index("What a node advertises") < said.index("pulumi up") < said.index("is up (")
     for line in (
-        "vision  guaranteed train 8, serve 4 3g.20gb, dev 8 shared  may borrow train 16",
+        "vision  guaranteed train 8, serve 4 3g.20gb, dev 8 shared\n          may borrow train 16\n",
         "Nobody's, free to borrow: train 8, serve 4 3g.20gb",
         "the same machines would cost 246.72 $/hour",
         "A shell with pulumi ready:  make shell",

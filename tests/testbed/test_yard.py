@@ -1,0 +1,433 @@
+"""Around `make up`: the last screen, and the way out of a run that was killed. No engine, no cluster."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders import cut_pool, plan_of, platform, pool, shared_pool, team
+from gpuyard.errors import EnvironmentLacks
+from gpuyard.plan import planned
+from gpuyard.plan.names import PLATFORM_LABEL
+from gpuyard.spec.read import read_stack_file
+
+ROOT = Path(__file__).parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from testbed.yard import engine as module  # noqa: E402
+from testbed.yard.summary import summary  # noqa: E402
+
+OURS = {"labels": {PLATFORM_LABEL: module.STACK}}
+STACK_URN = "urn:pulumi:local::gpuyard::pulumi:pulumi:Stack::gpuyard-local"
+PROVIDER = "urn:pulumi:local::gpuyard::pulumi:providers:kubernetes::cluster"
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+NAMESPACE = "kubernetes:core/v1:Namespace"
+QUEUE = "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(module, "STATE", tmp_path)
+    return tmp_path
+
+
+class Pulumi:
+    """An engine that remembers what it was asked, and the file it was given."""
+
+    def __init__(self, *pending: dict[str, Any], stacks: tuple[str, ...] = ()) -> None:
+        self.pending = list(pending)
+        self.stacks = stacks
+        self.asked: list[tuple[str, ...]] = []
+        self.adopted: dict[str, Any] = {}
+
+    def ask(self, *arguments: str) -> str:
+        self.asked.append(arguments)
+        if arguments[:2] == ("stack", "export"):
+            return json.dumps({"deployment": {"pending_operations": self.pending or None}})
+        if arguments[:2] == ("stack", "ls"):
+            return json.dumps([{"name": name} for name in self.stacks])
+        if "--file" in arguments:
+            self.adopted = json.loads(Path(arguments[arguments.index("--file") + 1]).read_text())
+        return ""
+
+    @property
+    def commands(self) -> list[str]:
+        return [arguments[0] for arguments in self.asked]
+
+
+class Api:
+    """A cluster of a few objects by path, with what it says of its kinds."""
+
+    KINDS = {  # noqa: RUF012
+        "/api/v1": [
+            {"kind": "Namespace", "name": "namespaces", "namespaced": False},
+            {"kind": "Namespace", "name": "namespaces/status", "namespaced": False},
+            {"kind": "ConfigMap", "name": "configmaps", "namespaced": True},
+        ],
+        "/apis/kueue.x-k8s.io/v1beta2": [
+            {"kind": "ClusterQueue", "name": "clusterqueues/status", "namespaced": False},
+            {"kind": "ClusterQueue", "name": "clusterqueues", "namespaced": False},
+        ],
+    }
+
+    def __init__(self, **objects: dict[str, Any]) -> None:
+        self.objects = {path: {"metadata": metadata} for path, metadata in objects.items()}
+        self.lists: list[list[dict[str, Any]]] = []
+        self.listed: list[str] = []
+
+    def get(self, path: str) -> Any:
+        if path in self.KINDS:
+            return {"resources": self.KINDS[path]}
+        return self.objects.get(path)
+
+    def call(self, _method: str, path: str) -> Any:
+        self.listed.append(path)
+        items = self.lists.pop(0) if len(self.lists) > 1 else self.lists[0]
+        return {"items": [{"metadata": metadata} for metadata in items]}
+
+
+def creating(token: str, namespace: str | None, name: str, **rest: Any) -> dict[str, Any]:
+    metadata = {"namespace": namespace, "name": name} if namespace else {"name": name}
+    resource = {
+        "urn": f"urn:pulumi:local::gpuyard::gpuyard:index:Team${token}::lab:{name}",
+        "inputs": {"metadata": metadata},
+        "parent": STACK_URN,
+        "provider": f"{PROVIDER}::1f0c",
+        **rest,
+    }
+    return {"type": "creating", "resource": resource}
+
+
+# ── the lock ──
+
+
+def lock(state: Path, pid: int, host: str = "", stack: str = "local", name: str = "a") -> Path:
+    path = state / "stacks" / ".pulumi" / "locks" / "organization" / "gpuyard" / stack
+    path.mkdir(parents=True, exist_ok=True)
+    content = {"pid": pid, "username": "me", "hostname": host or socket.gethostname()}
+    (path / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    return path / f"{name}.json"
+
+
+@pytest.fixture
+def dead() -> int:
+    """The id of a process that has ended."""
+    done = subprocess.Popen([sys.executable, "-c", ""])
+    done.wait(20)
+    return done.pid
+
+
+def test_the_lock_of_a_dead_process_of_this_host_is_removed_and_said(state: Path, dead: int):
+    lock(state, dead)
+    pulumi = Pulumi()
+    assert module.recover(pulumi, Api()) == [  # type: ignore[arg-type]
+        f"the run of process {dead} was killed; its lock is removed"
+    ]
+    assert pulumi.asked[0] == ("cancel", "--yes", "--stack", "local")
+
+
+def test_the_lock_of_a_living_process_is_kept(state: Path):
+    lock(state, os.getpid())
+    pulumi = Pulumi()
+    assert module.recover(pulumi, Api()) == []  # type: ignore[arg-type]
+    assert "cancel" not in pulumi.commands
+
+
+def test_a_process_of_somebody_else_lives(monkeypatch: pytest.MonkeyPatch):
+    def refuse(_pid: int, _signal: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "kill", refuse)
+    assert module._alive(1) is True
+
+
+@pytest.mark.parametrize("which", [{"host": "another-host"}, {"stack": "prod"}])
+def test_a_lock_of_another_host_or_stack_is_kept(state: Path, dead: int, which: dict[str, str]):
+    lock(state, dead, **which)
+    pulumi = Pulumi()
+    assert module.recover(pulumi, Api()) == []  # type: ignore[arg-type]
+    assert "cancel" not in pulumi.commands
+
+
+def test_among_several_locks_the_dead_one_is_found(state: Path, dead: int):
+    lock(state, os.getpid(), name="a")
+    lock(state, dead, host="another-host", name="b")
+    assert module._dead_lock() is None
+    lock(state, dead, name="c")
+    assert module._dead_lock() == dead
+
+
+def test_without_any_state_there_is_no_lock():
+    assert module._dead_lock() is None
+
+
+# ── what was being made ──
+
+
+def test_nothing_pending_asks_for_no_refresh():
+    pulumi = Pulumi()
+    assert module.recover(pulumi, Api()) == []  # type: ignore[arg-type]
+    assert pulumi.commands == ["stack"]
+
+
+def test_only_creations_of_objects_are_looked_at():
+    updating = {**creating(CONFIG_MAP, "a", "b"), "type": "updating"}
+    plain = creating("random:index/id:Id", None, "x", inputs={"length": 3})
+    found = module._pending(Pulumi(updating, plain, creating(NAMESPACE, None, "n")))  # type: ignore[arg-type]
+    assert [(one.object, one.token, one.name) for one in found] == [
+        ("", "random:index/id:Id", "lab:x"),
+        ("n", NAMESPACE, "lab:n"),
+    ]
+    assert (found[1].parent, found[1].provider) == (STACK_URN, PROVIDER)
+
+
+def test_objects_that_are_there_and_ours_are_adopted_under_names_and_parents(state: Path):
+    pulumi = Pulumi(creating(CONFIG_MAP, "team", "notes"), creating(NAMESPACE, None, "team"))
+    api = Api(**{"/api/v1/namespaces/team": OURS, "/api/v1/namespaces/team/configmaps/notes": OURS})
+    said = module.recover(pulumi, api)  # type: ignore[arg-type]
+    assert said == [
+        "ConfigMap team/notes was being made; it is there and ours: adopted",
+        "Namespace team was being made; it is there and ours: adopted",
+    ]
+    assert pulumi.commands == ["stack", "refresh", "import"]
+    assert "--clear-pending-creates" in pulumi.asked[1]
+    assert {"--generate-code=false", "--protect=false", "--yes"} <= set(pulumi.asked[2])
+    table = pulumi.adopted["nameTable"]
+    assert sorted(table.values()) == sorted([STACK_URN, PROVIDER])
+    first, second = pulumi.adopted["resources"]
+    assert (first["type"], first["name"], first["id"]) == (CONFIG_MAP, "lab:notes", "team/notes")
+    assert (second["type"], second["name"], second["id"]) == (NAMESPACE, "lab:team", "team")
+    for one in (first, second):
+        assert (table[one["parent"]], table[one["provider"]]) == (STACK_URN, PROVIDER)
+    assert not (state / "adopt.json").exists()
+
+
+@pytest.mark.parametrize(
+    "live",
+    [
+        {},
+        {"/api/v1/namespaces/team": {}},
+        {"/api/v1/namespaces/team": {"labels": {}}},
+        {"/api/v1/namespaces/team": {"labels": {PLATFORM_LABEL: "prod"}}},
+        {"/api/v1/namespaces/team": {"labels": {"app": module.STACK}}},
+        {"/api/v1/namespaces/team-b": OURS},
+    ],
+    ids=[
+        "absent",
+        "no labels",
+        "empty labels",
+        "of another stack",
+        "another label",
+        "another name",
+    ],
+)
+def test_what_is_not_there_or_not_ours_is_left_alone(live: dict[str, Any]):
+    pulumi = Pulumi(creating(NAMESPACE, None, "team"))
+    said = module.recover(pulumi, Api(**live))  # type: ignore[arg-type]
+    assert said == ["Namespace team was being made; not there, or not ours"]
+    assert pulumi.commands == ["stack", "refresh"]
+    assert pulumi.adopted == {}
+
+
+def test_of_two_objects_the_one_that_is_ours_is_adopted():
+    pulumi = Pulumi(creating(NAMESPACE, None, "theirs"), creating(QUEUE, None, "ours"))
+    path = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/ours"
+    api = Api(**{path: OURS, "/api/v1/namespaces/theirs": {}})
+    assert module.recover(pulumi, api) == [  # type: ignore[arg-type]
+        "Namespace theirs was being made; not there, or not ours",
+        "ClusterQueue ours was being made; it is there and ours: adopted",
+    ]
+    assert [one["name"] for one in pulumi.adopted["resources"]] == ["lab:ours"]
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "namespace", "path"),
+    [
+        ("v1", "ConfigMap", "a", "/api/v1/namespaces/a/configmaps/x"),
+        ("v1", "Namespace", "", "/api/v1/namespaces/x"),
+        (
+            "kueue.x-k8s.io/v1beta2",
+            "ClusterQueue",
+            "",
+            "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/x",
+        ),
+        ("v1", "Gone", "", None),
+        ("nowhere.dev/v1", "Gone", "a", None),
+    ],
+)
+def test_the_path_of_an_object_is_what_the_cluster_says(
+    version: str, kind: str, namespace: str, path: str | None
+):
+    assert module._path(Api(), version, kind, namespace, "x") == path  # type: ignore[arg-type]
+
+
+# ── stack and engine ──
+
+
+@pytest.mark.parametrize(
+    ("stacks", "made"), [((), True), (("local-2", "prod"), True), (("prod", "local"), False)]
+)
+def test_the_stack_is_made_once(stacks: tuple[str, ...], made: bool):
+    pulumi = Pulumi(stacks=stacks)
+    module.make_stack(pulumi)  # type: ignore[arg-type]
+    assert (("stack", "init", "local") in pulumi.asked) is made
+
+
+def test_without_an_engine_one_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module.environment, "find", lambda: None)
+    with pytest.raises(EnvironmentLacks, match="no Pulumi engine; `make tools` builds one"):
+        module.engine("/x/kubeconfig")
+
+
+def test_the_engine_acts_on_the_cluster_it_was_given(state: Path, monkeypatch: pytest.MonkeyPatch):
+    given: dict[str, Any] = {}
+
+    def variables(found: object, **options: Any) -> dict[str, str]:
+        given.update(options, engine=found)
+        return {"KUBECONFIG": "/somebody/elses", "A": "b"}
+
+    monkeypatch.setattr(module.environment, "find", lambda: "the engine")
+    monkeypatch.setattr(module.environment, "variables", variables)
+    assert module.engine("/x/kubeconfig").env == {"KUBECONFIG": "/x/kubeconfig", "A": "b"}
+    assert given == {"engine": "the engine", "state": state, "passphrase": module.PASSPHRASE}
+
+
+def test_an_engine_that_fails_says_which_command_and_what_it_said(tmp_path: Path):
+    program = tmp_path / "pulumi"
+    program.write_text('#!/bin/sh\n[ "$1" = up ] && exit 7\necho out; echo "no $2" >&2; exit $3\n')
+    program.chmod(0o755)
+    pulumi = module.Engine({"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    old = os.environ["PATH"]
+    os.environ["PATH"] = pulumi.env["PATH"]
+    try:
+        assert pulumi.ask("stack", "ls", "0") == "out\n"
+        assert pulumi.run("up") == 7
+        with pytest.raises(EnvironmentLacks) as caught:
+            pulumi.ask("stack", "init", "1")
+    finally:
+        os.environ["PATH"] = old
+    assert str(caught.value) == "pulumi stack init 1: no init"
+
+
+# ── namespaces on their way out ──
+
+
+def leaving(name: str) -> dict[str, Any]:
+    return {"name": name, "deletionTimestamp": "2026-11-21T00:00:00Z"}
+
+
+def test_namespaces_that_do_not_end_are_named_with_the_way_to_the_reason():
+    api = Api()
+    api.lists = [[leaving("vision"), {"name": "speech"}, leaving("search")]]
+    with pytest.raises(EnvironmentLacks) as caught:
+        module.wait_for_deletions(api, seconds=-1)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(
+        "namespaces vision, search are being deleted and do not end"
+    )
+    assert "finalizer" in str(caught.value)
+    assert api.listed == [f"/api/v1/namespaces?labelSelector={PLATFORM_LABEL}=local"]
+
+
+def test_waiting_ends_with_the_last_of_them(monkeypatch: pytest.MonkeyPatch):
+    slept: list[float] = []
+    monkeypatch.setattr(module.time, "sleep", slept.append)
+    api = Api()
+    api.lists = [[leaving("a"), leaving("b")], [leaving("b")], [{"name": "c"}]]
+    module.wait_for_deletions(api)  # type: ignore[arg-type]
+    assert (len(api.listed), len(slept)) == (3, 2)
+
+
+# ── the last screen ──
+
+
+def screen(raw: dict[str, Any], **options: Any) -> list[str]:
+    given = {"kubeconfig": "/k", "changed": True, "seconds": 9.6, **options}
+    text = summary(plan_of(raw), **given)
+    assert text.endswith("\n")
+    return text.splitlines()
+
+
+def test_the_screen_says_whether_anything_changed():
+    assert "The platform lab is up (10 s)." in screen(platform())
+    assert "The platform lab was up already; nothing changed (10 s)." in screen(
+        platform(), changed=False
+    )
+
+
+def test_pools_are_told_by_nodes_and_what_they_offer():
+    lines = screen(platform([pool(), cut_pool(), shared_pool()]))
+    first = lines.index("Pools")
+    assert [" ".join(line.split()) for line in lines[first + 1 : first + 4]] == [
+        "train 4 × p5.48xlarge 32 GPUs",
+        "serve 1 × p4d.24xlarge 16 1g.5gb, 8 2g.10gb, 8 3g.20gb",
+        "dev 1 × g6.12xlarge 16 shared",
+    ]
+    assert len({line.index("×") for line in lines[first + 1 : first + 4]}) == 1, "columns align"
+
+
+def test_teams_are_told_by_guarantee_and_borrowing_and_the_rest_is_nobodys():
+    teams = [
+        team("vision", guarantee={"train": 8, "serve/3g.20gb": 2, "serve/1g.5gb": 1}),
+        team("idle", borrow={"train": 16}),
+    ]
+    lines = [" ".join(line.split()) for line in screen(platform([pool(), cut_pool()], teams))]
+    first = lines.index("Teams")
+    assert lines[first + 1 : first + 5] == [
+        "vision guaranteed train 8, serve 1 1g.5gb + 2 3g.20gb",
+        "may borrow nothing",
+        "idle guaranteed nothing",
+        "may borrow train 16",
+    ]
+    nobody = next(line for line in lines if line.startswith("Nobody's, free to borrow: "))
+    assert set(nobody.partition(": ")[2].split(", ")) == {
+        "train 24",
+        "serve 15 1g.5gb",
+        "serve 8 2g.10gb",
+        "serve 6 3g.20gb",
+    }
+
+
+def test_a_platform_given_away_whole_has_no_line_for_nobody():
+    lines = screen(platform([pool()], [team(guarantee={"train": 32})]))
+    assert [line for line in lines if line.startswith("Nobody's")] == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "line"),
+    [
+        (platform([pool()]), "Bill: 220.16 $/hour"),
+        (platform([pool(nodes="1..4")]), "Bill: 55.04 to 220.16 $/hour"),
+        (
+            platform([cut_pool()], cloud="simulated"),
+            "Bill: nothing, the nodes are fake; the same machines would cost 21.96 $/hour",
+        ),
+        (
+            platform([cut_pool(), pool(machine="p5e.48xlarge")]),
+            "Bill: 21.96 $/hour (price unknown: train)",
+        ),
+        (platform([pool(nodes=40)]), "Bill: 2,201.60 $/hour"),
+    ],
+)
+def test_the_bill_is_one_line(raw: dict[str, Any], line: str):
+    assert line in screen(raw)
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"), [("/a/kubeconfig", "/a/kubeconfig"), ("/a b/k$c", "'/a b/k$c'")]
+)
+def test_the_kubeconfig_can_be_copied_into_a_shell(path: str, shown: str):
+    assert f"kubeconfig: {shown}" in screen(platform(), kubeconfig=path)
+
+
+def test_the_screen_of_the_local_stack_fits_a_terminal():
+    path = ROOT / "stacks" / "Pulumi.local.yaml"
+    spec = read_stack_file(path.read_bytes(), path.name).spec
+    assert spec is not None
+    lines = summary(planned(spec), "/k", changed=True, seconds=60).splitlines()
+    assert [line for line in lines if len(line) > 80] == []
