@@ -11,7 +11,7 @@ _SERVED = "kueue.x-k8s.io/v1beta2"
 
 def _check(resource: Resource) -> Iterator[Violation]:
     spec = mapping(resource.properties.get("spec"))
-    if not resource.kind.startswith(_SERVED):
+    if not resource.kind.startswith(f"{_SERVED}/"):
         yield Violation(
             ("apiVersion",), f"{resource.kind} is a deprecated version", f"write {_SERVED}"
         )
