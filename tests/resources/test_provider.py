@@ -1,0 +1,115 @@
+"""The provider of a platform's cluster: what it is told, what stays secret, what a caller may add."""
+
+import json
+
+import pulumi
+import pytest
+
+from gpuyard.resources import ClusterProvider, Platform
+from gpuyard.resources.objects import provider_version
+from lab import LAB
+
+TYPE = "pulumi:providers:kubernetes"
+KUBECONFIG = json.dumps({"users": [{"user": {"token": "very-secret"}}]})
+
+
+def provider(mocks, *args, **kwargs):
+    return mocks.run(lambda: ClusterProvider("cluster", *args, **kwargs)).one(TYPE)
+
+
+def test_it_knows_its_cluster_by_name_and_owns_what_the_platform_owns(pulumi_mocks):
+    assert provider(pulumi_mocks, "lab").inputs == {
+        "clusterIdentifier": "lab",
+        "enableConfigMapMutable": "true",
+        "enablePatchForce": "true",
+    }
+
+
+def test_without_a_kubeconfig_nothing_is_secret_and_the_environment_decides(pulumi_mocks):
+    made = provider(pulumi_mocks, "lab")
+    assert "kubeconfig" not in made.inputs
+    assert made.secrets == frozenset()
+
+
+@pytest.mark.parametrize("kind", ["text", "output", "secret"])
+def test_a_kubeconfig_is_secret_however_it_comes(pulumi_mocks, kind):
+    give = {
+        "text": lambda: KUBECONFIG,
+        "output": lambda: pulumi.Output.from_input(KUBECONFIG),
+        "secret": lambda: pulumi.Output.secret(KUBECONFIG),
+    }[kind]
+    graph = pulumi_mocks.run(lambda: ClusterProvider("cluster", "lab", give()))
+    made = graph.one(TYPE)
+    assert made.inputs["kubeconfig"] == KUBECONFIG
+    assert made.secrets == {"kubeconfig"}
+    assert all("very-secret" not in log.message for log in graph.logs)
+
+
+def test_a_kubeconfig_that_a_cluster_makes_is_waited_for_and_secret_before_it_is_known(
+    pulumi_mocks,
+):
+    def program():
+        made = pulumi.CustomResource("test:index:Cluster", "made", {})
+        ClusterProvider("cluster", "lab", made.urn.apply(lambda _: KUBECONFIG))
+
+    graph = pulumi_mocks.but(allow_top_level=True).run(program)
+    found = graph.one(TYPE)
+    assert graph.one("test:index:Cluster").urn in found.dependencies
+    assert found.property_dependencies["kubeconfig"] == (graph.one("test:index:Cluster").urn,)
+    assert found.secrets == {"kubeconfig"}
+
+
+def test_its_version_is_that_of_the_sdk_so_that_no_newer_plugin_is_taken(pulumi_mocks):
+    made = provider(pulumi_mocks, "lab")
+    assert made.options["version"] == provider_version()
+    assert provider_version().count(".") == 2
+
+
+def test_options_of_the_caller_are_kept_beside_the_version(pulumi_mocks):
+    opts = pulumi.ResourceOptions(protect=True, ignore_changes=["kubeconfig"])
+    made = provider(pulumi_mocks, "lab", KUBECONFIG, opts)
+    assert made.options["protect"] is True
+    assert made.options["ignoreChanges"] == ["kubeconfig"]
+    assert made.options["version"] == provider_version()
+
+
+def test_a_version_of_the_caller_goes_before_ours(pulumi_mocks):
+    made = provider(pulumi_mocks, "lab", opts=pulumi.ResourceOptions(version="4.99.0"))
+    assert made.options["version"] == "4.99.0"
+
+
+def test_the_options_that_were_given_are_not_changed(pulumi_mocks):
+    opts = pulumi.ResourceOptions(protect=True)
+    provider(pulumi_mocks, "lab", None, opts)
+    assert (opts.version, opts.protect) == (None, True)
+
+
+def test_a_provider_below_a_component_is_its_child(pulumi_mocks):
+    def program():
+        parent = pulumi.ComponentResource("test:index:Home", "home")
+        ClusterProvider("cluster", "lab", opts=pulumi.ResourceOptions(parent=parent))
+        parent.register_outputs({})
+
+    graph = pulumi_mocks.run(program)
+    assert graph.one(TYPE).parent == graph.one("test:index:Home").urn
+
+
+def test_a_late_name_of_the_cluster_reaches_it(pulumi_mocks):
+    def program():
+        ClusterProvider("cluster", pulumi.Output.from_input("blue").apply(str.upper))
+
+    made = pulumi_mocks.run(program).one(TYPE)
+    assert made.inputs["clusterIdentifier"] == "BLUE"
+
+
+def test_every_object_of_a_platform_uses_it(pulumi_mocks):
+    def program():
+        cluster = ClusterProvider("cluster", "lab", KUBECONFIG)
+        Platform("lab", {"platform": LAB}, pulumi.ResourceOptions(provider=cluster))
+
+    graph = pulumi_mocks.run(program)
+    made = graph.one(TYPE)
+    objects = [one for one in graph if one.custom and one is not made]
+    assert objects
+    assert {one.provider for one in objects} == {f"{made.urn}::{made.id}"}
+    assert [one.name for one in objects if "very-secret" in str(one.inputs)] == []
