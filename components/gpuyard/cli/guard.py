@@ -63,7 +63,8 @@ def _wrong_usage(error: Exception) -> int:
     context = getattr(error, "ctx", None)
     command = str(context.command_path) if context is not None else "gpuyard"
     if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help itself
-        print(message, file=sys.stderr)  # noqa: T201
+        with suppress(OSError, ValueError):
+            print(message, file=sys.stderr)  # noqa: T201
         return 2
     return _say(f"{message.rstrip()} See `{command} --help`.", 2)
 
