@@ -72,7 +72,6 @@ def test_every_finding_of_a_document_says_where_it_stands(gpuyard, write):
         ({1: None}, {"1": None}),
         (Late("cluster.name"), {"late": "cluster.name"}),
     ],
-    ids=str,
 )
 def test_a_value_becomes_plain(value, plain):
     assert tree(value) == plain
