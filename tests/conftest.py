@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -45,6 +46,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(SECONDS[level]))
         # Real parts listen on this machine, and nowhere else.
         item.add_marker(pytest.mark.allow_hosts(["127.0.0.1", "::1", "localhost"]))
+
+
+# Folders whose tests share one costly thing; each stays with one worker.
+TOGETHER = ("yard", "cluster")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Deal tests out one by one, but folders that share a cluster as a whole.
+
+    pytest-xdist has `--dist loadgroup` for this; its 3.8.0 finds no groups under pytest 9.2, which
+    keeps the id of a test elsewhere.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class FoldersTogether(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            folder = nodeid.split("/")[1] if nodeid.count("/") > 1 else ""
+            return folder if folder in TOGETHER else nodeid
+
+    return FoldersTogether(config, log)
 
 
 @pytest.fixture

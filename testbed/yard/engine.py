@@ -91,6 +91,27 @@ def recover(pulumi: Engine, api: Api) -> list[str]:
     return said
 
 
+def mend_state() -> bool:
+    """Put the engine's own backup in the place of a state that was being written when it was killed.
+
+    True when it had to; without this every command of the engine ends with "failed to load checkpoint".
+    """
+    state = STATE / "stacks" / ".pulumi" / "stacks" / PROJECT / f"{STACK}.json"
+    backup = state.with_name(f"{state.name}.bak")
+    if not state.exists() or _is_json(state) or not (backup.exists() and _is_json(backup)):
+        return False
+    state.write_bytes(backup.read_bytes())
+    return True
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Pending:
     """A resource whose creation was under way when the engine was killed."""
@@ -162,6 +183,8 @@ def _terminating(api: Api) -> list[str]:
 def _dead_lock() -> int | None:
     """The process of a lock on this stack, when it ran here and is gone."""
     for path in (STATE / "stacks" / ".pulumi" / "locks").glob(f"**/{PROJECT}/{STACK}/*.json"):
+        if not _is_json(path):
+            continue  # half written: whose it is cannot be known, so the engine's own message stands
         lock = json.loads(path.read_text(encoding="utf-8"))
         if lock.get("hostname") == socket.gethostname() and not _alive(int(lock["pid"])):
             return int(lock["pid"])

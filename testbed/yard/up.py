@@ -11,7 +11,16 @@ from gpuyard.plan import planned
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import connect
 from gpuyard.spec.read import read_stack_file
-from testbed.yard.engine import ROOT, STACK, Engine, engine, make_stack, recover, wait_for_deletions
+from testbed.yard.engine import (
+    ROOT,
+    STACK,
+    Engine,
+    engine,
+    make_stack,
+    mend_state,
+    recover,
+    wait_for_deletions,
+)
 from testbed.yard.summary import summary
 
 INTERRUPTED = 130
@@ -80,6 +89,8 @@ class StepFailed(GpuYardError):
 
 def deploy(pulumi: Engine, kubeconfig: Path) -> bool:
     """`pulumi up` with the policy pack; true when something changed."""
+    if mend_state():
+        say("recovered: the state was half written; the one before it is in its place")
     make_stack(pulumi)
     api = connect(kubeconfig)
     for line in recover(pulumi, api):

@@ -10,7 +10,7 @@ import pytest
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError, connect
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.cluster]
 
 Until = Callable[..., Any]
 Make = Callable[..., dict[str, Any]]

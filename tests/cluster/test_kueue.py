@@ -10,7 +10,7 @@ import yaml
 from gpuyard.simulate import cluster, kueue_manager
 from gpuyard.simulate.api import Api
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.cluster]
 
 Until = Callable[..., Any]
 QUEUES = "/apis/kueue.x-k8s.io/v1beta2"

@@ -13,7 +13,7 @@ from gpuyard.simulate import cluster, processes, state
 from gpuyard.simulate.api import Api, connect
 from gpuyard.simulate.parts import PARTS
 
-pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.cluster]
 
 MOST_MIB = 900
 MOST_SECONDS_TO_READY = 15

@@ -222,6 +222,7 @@ def test_killed_at_random_then_converges_without_a_duplicate(stack, api, seed):
     for _ in range(rng.randint(1, count)):
         read_until(first, " created ")
     _kill(first)
+    _mend_state(stack)
     stack.run("cancel", "--yes")
     # Without this the pending operations stay in the state for good.
     stack.refresh("--clear-pending-creates")
@@ -232,6 +233,16 @@ def test_killed_at_random_then_converges_without_a_duplicate(stack, api, seed):
     stack.unchanged(**adopt)
     stack.destroy()
     assert api.names("ConfigMap") == set()
+
+
+def _mend_state(stack):
+    """A kill can hit the engine while it writes its state; its own backup is then the way out."""
+    backend = Path(stack.env["PULUMI_BACKEND_URL"].removeprefix("file://"))
+    for state in backend.glob(".pulumi/stacks/*/*.json"):
+        try:
+            json.loads(state.read_text())
+        except ValueError:
+            state.write_bytes(state.with_name(f"{state.name}.bak").read_bytes())
 
 
 def test_plugins_end_with_a_killed_engine(stack, api, until):

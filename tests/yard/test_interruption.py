@@ -12,7 +12,7 @@ import pytest
 from gpuyard.render.platform import platform_objects
 from yard_platform import QUIET, STACK
 
-pytestmark = [pytest.mark.engine, pytest.mark.cluster, pytest.mark.xdist_group("yard")]
+pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 SEEDS = int(os.environ.get("GPUYARD_SEEDS") or (20 if os.environ.get("CI") else 4))
 UP = ("up", "--stack", STACK, *QUIET)
 DESTROY = ("destroy", "--stack", STACK, *QUIET)
@@ -27,7 +27,8 @@ def test_after_an_interrupted_up_the_next_one_converges(up, how):
         up.interrupted(chance.uniform(2.5, 5), how, *UP)
         said = up.pulumi(*UP, code=0 if how is signal.SIGINT else None)
         if how is signal.SIGKILL:
-            assert "pulumi cancel" in said or "updated" in said or "created" in said, said[-3000:]
+            ways_out = ("pulumi cancel", "failed to load checkpoint", "updated", "created")
+            assert any(way in said for way in ways_out), said[-3000:]
             up.run("scripts/up")
         converged(up, seed)
 

@@ -8,7 +8,7 @@ import yaml
 
 from gpuyard.render.platform import platform_objects
 
-pytestmark = [pytest.mark.engine, pytest.mark.cluster, pytest.mark.xdist_group("yard")]
+pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.engine, pytest.mark.cluster, pytest.mark.xdist_group("yard")]
+pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAM = """
