@@ -67,10 +67,10 @@ class Yard:
     @property
     def engine_env(self) -> dict[str, str]:
         if not self._engine:
-            os.environ["GPUYARD_YARD_STATE"] = self.env["GPUYARD_YARD_STATE"]
             from testbed.yard.engine import engine
 
-            self._engine = {**self.env, **engine(str(self.kubeconfig)).env}
+            state = Path(self.env["GPUYARD_YARD_STATE"])
+            self._engine = {**self.env, **engine(str(self.kubeconfig), state).env}
         return self._engine
 
     @property

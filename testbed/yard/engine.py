@@ -50,12 +50,12 @@ class Engine:
         return done.stdout
 
 
-def engine(kubeconfig: str) -> Engine:
-    """The engine of this machine for the cluster of this kubeconfig."""
+def engine(kubeconfig: str, state: Path | None = None) -> Engine:
+    """The engine of this machine for the cluster of this kubeconfig, with the stack's own state or another."""
     found = environment.find()
     if found is None:
         raise EnvironmentLacks("no Pulumi engine; `make tools` builds one")
-    env = environment.variables(found, state=STATE, passphrase=PASSPHRASE)
+    env = environment.variables(found, state=state or STATE, passphrase=PASSPHRASE)
     env["KUBECONFIG"] = kubeconfig
     return Engine(env)
 
