@@ -51,7 +51,7 @@ class Engine:
 
 
 def engine(kubeconfig: str, state: Path | None = None) -> Engine:
-    """The engine of this machine for the cluster of this kubeconfig, with the stack's own state or another."""
+    """The engine of this machine for a cluster, with the stack's own state or another."""
     found = environment.find()
     if found is None:
         raise EnvironmentLacks("no Pulumi engine; `make tools` builds one")
