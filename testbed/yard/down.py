@@ -7,7 +7,7 @@ from pathlib import Path
 from gpuyard.errors import GpuYardError
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import connect
-from testbed.yard.engine import STACK, STATE, Engine, engine, mend_state, recover
+from testbed.yard.engine import STACK, STATE, Engine, engine, recover, state_is_broken
 from testbed.yard.up import say
 
 
@@ -36,8 +36,7 @@ def main() -> int:
 
 def _destroy(pulumi: Engine, kubeconfig: Path) -> None:
     """Destroy in order; when that fails the cluster goes anyway, and it was said why."""
-    mend_state()
-    if STACK not in pulumi.ask("stack", "ls", "--json"):
+    if state_is_broken() or STACK not in pulumi.ask("stack", "ls", "--json"):
         return
     for line in recover(pulumi, connect(kubeconfig)):
         say(f"recovered: {line}")

@@ -91,17 +91,10 @@ def recover(pulumi: Engine, api: Api) -> list[str]:
     return said
 
 
-def mend_state() -> bool:
-    """Put the engine's own backup in the place of a state that was being written when it was killed.
-
-    True when it had to; without this every command of the engine ends with "failed to load checkpoint".
-    """
+def state_is_broken() -> bool:
+    """Whether the engine was killed while it wrote its state; every command of it then ends with an error."""
     state = STATE / "stacks" / ".pulumi" / "stacks" / PROJECT / f"{STACK}.json"
-    backup = state.with_name(f"{state.name}.bak")
-    if not state.exists() or _is_json(state) or not (backup.exists() and _is_json(backup)):
-        return False
-    state.write_bytes(backup.read_bytes())
-    return True
+    return state.exists() and not _is_json(state)
 
 
 def _is_json(path: Path) -> bool:

@@ -236,13 +236,17 @@ def test_killed_at_random_then_converges_without_a_duplicate(stack, api, seed):
 
 
 def _mend_state(stack):
-    """A kill can hit the engine while it writes its state; its own backup is then the way out."""
+    """A kill can hit the engine while it writes its state; the newest sound backup is then the way out."""
     backend = Path(stack.env["PULUMI_BACKEND_URL"].removeprefix("file://"))
     for state in backend.glob(".pulumi/stacks/*/*.json"):
-        try:
-            json.loads(state.read_text())
-        except ValueError:
-            state.write_bytes(state.with_name(f"{state.name}.bak").read_bytes())
+        kept = sorted(backend.glob(".pulumi/backups/**/*.json"), reverse=True)
+        for copy in (state, state.with_name(f"{state.name}.bak"), *kept):
+            try:
+                json.loads(copy.read_text())
+            except (OSError, ValueError):
+                continue
+            state.write_bytes(copy.read_bytes())
+            break
 
 
 def test_plugins_end_with_a_killed_engine(stack, api, until):

@@ -155,36 +155,18 @@ def test_a_lock_of_another_host_or_stack_is_kept(state: Path, dead: int, which: 
     assert "cancel" not in pulumi.commands
 
 
-def checkpoint(state: Path, text: str, backup: str | None = None) -> Path:
+@pytest.mark.parametrize(
+    ("text", "broken"), [("", True), ('{"version": 3, "dep', True), ('{"version": 3}', False)]
+)
+def test_a_half_written_state_is_seen(state: Path, text: str, broken: bool):
     folder = state / "stacks" / ".pulumi" / "stacks" / "gpuyard"
     folder.mkdir(parents=True)
     (folder / "local.json").write_text(text)
-    if backup is not None:
-        (folder / "local.json.bak").write_text(backup)
-    return folder / "local.json"
+    assert module.state_is_broken() is broken
 
 
-@pytest.mark.parametrize("half", ["", '{"version": 3, "dep'])
-def test_a_half_written_state_gives_way_to_the_one_before_it(state: Path, half: str):
-    file = checkpoint(state, half, backup='{"version": 3}')
-    assert module.mend_state() is True
-    assert file.read_text() == '{"version": 3}'
-    assert module.mend_state() is False
-
-
-@pytest.mark.parametrize(
-    ("text", "backup"), [('{"version": 3}', '{"version": 2}'), ("half", None), ("half", "half")]
-)
-def test_a_sound_state_or_one_without_a_sound_backup_is_left(
-    state: Path, text: str, backup: str | None
-):
-    file = checkpoint(state, text, backup)
-    assert module.mend_state() is False
-    assert file.read_text() == text
-
-
-def test_without_a_state_there_is_nothing_to_mend(state: Path):
-    assert module.mend_state() is False
+def test_no_state_is_not_a_broken_one(state: Path):
+    assert module.state_is_broken() is False
 
 
 def test_a_half_written_lock_is_nobodys(state: Path):
