@@ -15,10 +15,12 @@ from gpuyard.spec.read import read_stack_file
 from testbed.yard.engine import (
     ROOT,
     STACK,
+    STATE,
     Engine,
     engine,
     make_stack,
     recover,
+    state_is_broken,
     wait_for_deletions,
 )
 from testbed.yard.summary import summary
