@@ -128,6 +128,30 @@ def test_every_custom_object_is_valid_under_its_real_crd():
     assert checked == {"ClusterPolicy", "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor"}
 
 
+def filled_when_empty(schema, value, path="spec"):
+    """Paths of empty mappings into which the API server puts defaults."""
+    properties = schema.get("properties", {})
+    if value == {} and any("default" in one for one in properties.values()):
+        yield path
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from filled_when_empty(properties.get(key, {}), inner, f"{path}.{key}")
+
+
+def test_no_mapping_is_left_for_the_server_to_fill():
+    # A later server-side apply would take its defaults away and be refused: "must be of type object: null".
+    checked = set()
+    for plan in plans():
+        for obj in objects_of(plan):
+            crd = crds().definition(obj["apiVersion"], obj["kind"])
+            if crd is not None:
+                schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+                spec = schema["properties"]["spec"]
+                assert list(filled_when_empty(spec, obj["spec"])) == [], obj["kind"]
+                checked.add(obj["kind"])
+    assert "ClusterPolicy" in checked
+
+
 def identity(obj):
     meta = obj["metadata"]
     return obj["apiVersion"], obj["kind"], meta.get("namespace"), meta["name"]

@@ -86,7 +86,9 @@ def plugin_config(pool: PoolPlan) -> dict[str, Any]:
 def _cluster_policy(plan: PlatformPlan) -> Object:
     taints = {str(t): t for pool in plan.pools for t in pool.taints}
     spec = {
-        "operator": {},
+        # Written though it is the default: created empty and later applied empty, the server would take away
+        # the default that it had filled in and refuse the null that is left.
+        "operator": {"runtimeClass": "nvidia"},
         "daemonsets": {"tolerations": [_any_value(t) for t in _by_key(taints.values())]},
         "driver": {"enabled": False},
         "toolkit": {"enabled": False},
