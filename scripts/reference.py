@@ -69,14 +69,10 @@ def row(name: str, model: type[SpecModel]) -> str:
 
 
 def section(model: type[SpecModel]) -> str:
-    """One model: its docstring, its fields, and the names that are kept for later."""
+    """One model: its docstring and its fields."""
     lines = [f"## {model.__name__}", "", inspect.cleandoc(model.__doc__ or ""), ""]
     lines += ["| field | needed | meaning |", "|---|---|---|"]
     lines += [row(name, model) for name in model.model_fields]
-    not_yet: dict[str, str] = getattr(model, "not_yet", {})
-    if not_yet:
-        lines += ["", "Not served yet, and refused rather than ignored:", ""]
-        lines += [f"- `{name}`: {why}" for name, why in not_yet.items()]
     return "\n".join(lines) + "\n"
 
 

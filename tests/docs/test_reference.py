@@ -35,12 +35,6 @@ def test_a_choice_is_explained_once():
     assert "`node` at least a node of its own" in row
 
 
-def test_names_that_are_kept_for_later_are_listed_as_refused():
-    section = reference.section(Pool)
-    assert "refused rather than ignored" in section
-    assert all(f"- `{name}`: " in section for name in Pool.not_yet)
-
-
 def test_a_text_stays_inside_its_cell():
     assert reference.words("a |\n   b") == "a \\| b"
 

@@ -5,12 +5,16 @@ from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 import pytest
 
 import generate_arguments
+import reference
 from gpuyard.resources import arguments
-from gpuyard.spec.platform import Budget, PerPod, PlatformSpec, QueueingSpec, Shape, ValidationSpec
-from gpuyard.spec.pools import Pool, System
-from gpuyard.spec.teams import Team
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.pools import MachineShape, Rung
+from gpuyard.spec.sections import MachinePrice
+from gpuyard.spec.sharing import MigGroup, Sharing
 
-MODELS = [Budget, PerPod, PlatformSpec, Pool, QueueingSpec, Shape, System, Team, ValidationSpec]
+SHORTHANDS = {MachineShape, MigGroup, Rung, Sharing, MachinePrice}
+"""Models that people may write in several forms: values of any kind to other languages."""
+MODELS = [model for model in reference.models(PlatformSpec) if model not in SHORTHANDS]
 
 
 def mapping_of(model):
@@ -49,4 +53,9 @@ def test_no_type_is_one_that_the_component_host_refuses(model):
 
 def test_what_is_written_in_several_forms_is_left_to_the_spec():
     hints = get_type_hints(arguments.PoolSpec)
-    assert {name for name, kind in hints.items() if kind is Any} == {"machine", "nodes", "sharing"}
+    assert {name for name, kind in hints.items() if kind is Any} == {
+        "machine",
+        "nodes",
+        "sharing",
+        "disk_gib",
+    }

@@ -503,15 +503,6 @@ TABLE = [
         "text",
         'write "5" in quotes',
     ),
-    (
-        "spec.not_yet",
-        platform([pool(sharing="dra")]),
-        (*P0, "sharing"),
-        "`dra` is not served yet: dynamic resource allocation needs its own driver and version floors",
-        "true",
-        "",
-        "remove `dra`",
-    ),
 ]
 
 

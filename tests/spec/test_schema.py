@@ -84,6 +84,9 @@ GOOD = [
         budget={"worst_usd_per_hour": 0.5},
     ),
     platform(cloud="aws"),
+    platform([pool(sharing="dra"), pool("b", sharing={"dra": True})]),
+    platform(prices={"machines": {"p5.48xlarge": 42.5, "g6.xlarge": {"spot": 0.3}}}),
+    platform(targets={"utilisation_percent": "65..85"}, admission={"egress_cidrs": ["10.0.0.0/8"]}),
 ]
 
 
@@ -109,8 +112,11 @@ BAD = [
     platform([pool(machine={"gpu": "L4"})]),
     platform([pool(machine={"gpu": "L4", "gpus": 17, "cpu": 4, "memory_gib": 80})]),
     platform([pool(machine={"gpu": "L4", "gpus": 1, "cpu": 4, "memory_gib": "80MB"})]),
-    platform([pool(sharing="dra")]),
     platform([pool(sharing="all")]),
+    platform([pool(owners="a")]),
+    platform([pool(fabric={"kind": "token-ring"})]),
+    platform(prices={"machines": {"p5.48xlarge": 0}}),
+    platform(storage={"datasets": {}}),
     platform([pool(sharing={"migs": {}})]),
     platform([cut_pool(sharing={"mig": {"1g.5gb": 0}})]),
     platform([cut_pool(sharing={"mig": {"1g.5gb": "2"}})]),
@@ -124,7 +130,6 @@ BAD = [
     platform([pool(capacity=[{"spot": "cr"}])]),
     platform([pool(capacity=[{"nodes": 1}])]),
     platform([pool(zones="us-east-1a")]),
-    platform([pool(owners=["a"])]),
     platform(teams=[team(guarantee={"train": -1})]),
     platform(teams=[team(guarantee={"train": 1.5})]),
     platform(teams=[team(weight=0)]),
@@ -137,7 +142,6 @@ BAD = [
     platform(budget={"worst_usd_per_hour": "260"}),
     platform(queueing={"engine": "volcano"}),
     platform(queueing={"fair_sharing": "yes"}),
-    platform(storage={}),
 ]
 
 

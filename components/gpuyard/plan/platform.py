@@ -6,6 +6,7 @@ from gpuyard.catalogue.software import KUBERNETES_MINORS
 from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, refused, show
 from gpuyard.plan.bill import check_budgets, plan_bill
+from gpuyard.plan.deferred import check_deferred
 from gpuyard.plan.late import Late
 from gpuyard.plan.machines import choose_system_machine
 from gpuyard.plan.pools import Pools, plan_pools
@@ -26,7 +27,7 @@ def plan(
 
     Given the day, it also says which support ends soon or has ended; without one it knows no calendar.
     """
-    findings = _check_platform(spec) + check_pins()
+    findings = _check_platform(spec) + check_pins() + check_deferred(spec)
     if today is not None:
         findings += check_kubernetes(spec.cloud, spec.kubernetes, today)
     system, problems = choose_system_machine(spec, spec.system) if spec.system else (None, [])

@@ -16,6 +16,32 @@ class SystemSpec(TypedDict):
     """How many: 2, or 2..3. Two at least keep controllers up when one node goes."""
 
 
+class WarmWindowSpec(TypedDict):
+    """Hours in which a pool keeps nodes running although nothing asks for them."""
+
+    cron: str
+    """When it begins, as cron has it: `0 7 * * 1-5`."""
+    hours: float
+    """How long it lasts, in hours."""
+    nodes: int
+    """How many nodes run then at least."""
+    time_zone: NotRequired[str]
+    """Whose clock: an IANA name such as Europe/Paris. Default UTC."""
+
+
+class FabricSpec(TypedDict):
+    """The network between the nodes of a pool of your own; on aws and gcp the machine says it."""
+
+    kind: str
+    """infiniband, roce or ethernet."""
+    hcas: NotRequired[list[str]]
+    """Names of the network adapters next to the GPUs, as NCCL has them: mlx5_0, mlx5_1."""
+    gbps: NotRequired[float]
+    """Bandwidth of one node in gigabit a second, all adapters together."""
+    plugin: NotRequired[str]
+    """network-operator or rdma-device-plugin. Default network-operator."""
+
+
 class PoolSpec(TypedDict):
     """Nodes that are alike: same machine, same sharing, same way of buying."""
 
@@ -41,6 +67,28 @@ class PoolSpec(TypedDict):
     """How GPUs are shared. Default: each pod has whole GPUs."""
     labels: NotRequired[dict[str, str]]
     """Further labels for the nodes; names of ours and of Kubernetes are refused."""
+    select: NotRequired[dict[str, str]]
+    """Labels of nodes that exist already, on a cluster of your own. Default: nodes are told by
+    our labels.
+    """
+    owners: NotRequired[list[str]]
+    """Teams the pool is dedicated to: nobody else gets a guarantee in it or borrows from it.
+    Default: all.
+    """
+    warm: NotRequired[list[WarmWindowSpec]]
+    """Hours in which nodes are kept running. Default: nodes run when jobs ask for them."""
+    fabric: NotRequired[FabricSpec]
+    """The network between nodes of your own. On aws and gcp the machine says it."""
+    image: NotRequired[str]
+    """What nodes boot from, by its catalogue name. Default: the cloud's own image with NVIDIA's
+    driver.
+    """
+    numa: NotRequired[str]
+    """The kubelet's topology policy. Default restricted, where the machine's NUMA nodes are
+    known.
+    """
+    disk_gib: NotRequired[Any]
+    """Size of a node's own disk in GiB. Default 200: images of GPU frameworks are large."""
     formerly: NotRequired[list[str]]
     """Earlier names, oldest first: a renamed pool keeps its nodes, labels and quotas under its
     first name.
@@ -90,10 +138,16 @@ class TeamSpec(TypedDict):
     """Share of borrowed capacity relative to other teams, when they compete for it."""
     isolation: NotRequired[str]
     """The least that separates its pods from other teams': shared, slice or node."""
+    priority: NotRequired[str]
+    """The priority, of `priorities`, that its jobs have when they name none. Default: none."""
     groups: NotRequired[list[str]]
     """Identity groups whose members may work in the team's namespace."""
     budget_usd_per_month: NotRequired[float]
     """Compared with the cost of its guarantees at full use. Default: no limit."""
+    images_from: NotRequired[list[str]]
+    """Registries or repositories its images may come from. Default: what `admission` says."""
+    egress_cidrs: NotRequired[list[str]]
+    """Networks its pods may reach outside the cluster. Default: what `admission` says."""
     formerly: NotRequired[list[str]]
     """Earlier names, oldest first: a renamed team keeps its namespace and queue under its first
     name.
@@ -127,6 +181,170 @@ class BudgetSpec(TypedDict):
     """The most the platform may cost in an hour, every pool at its maximum, at list price."""
 
 
+class ClusterSpec(TypedDict):
+    """The Kubernetes cluster under the platform."""
+
+    existing: NotRequired[str]
+    """A cluster, or kubeconfig context, that exists already. Default: one is created on aws and
+    gcp.
+    """
+    protect: NotRequired[bool]
+    """Refuse to delete the cluster and its pools. Default on: nobody rebuilds a fleet by a slip."""
+
+
+class CommitmentSpec(TypedDict):
+    """Nodes you have promised to pay for, used or not."""
+
+    machine: str
+    """The machine type."""
+    nodes: int
+    """How many of it are always paid."""
+    years: NotRequired[int]
+    """For how long: 1 or 3 years usually."""
+    usd_per_hour: NotRequired[float]
+    """US dollars an hour for one. Default: the catalogue's price for that term."""
+
+
+class PricesSpec(TypedDict):
+    """Your prices, where they are not the catalogue's list prices."""
+
+    discount_percent: NotRequired[float]
+    """Percent off every list price on demand. Default 0."""
+    machines: NotRequired[dict[str, Any]]
+    """By machine type: 42.5, or {on_demand: 42.5, spot: 17, reserved: 30}. They win over the
+    discount.
+    """
+    commitments: NotRequired[list[CommitmentSpec]]
+    """What is paid for in any case. Default: nothing."""
+
+
+class TargetsSpec(TypedDict):
+    """What the platform is run towards; each is measured, shown and alerted on."""
+
+    utilisation_percent: NotRequired[Any]
+    """Share of GPU time in use over the fleet, such as 65..85. The expected bill reckons with
+    its middle.
+    """
+    memory_percent: NotRequired[float]
+    """Share of a GPU's memory that a pod should use at least, for example 80."""
+    idle_percent: NotRequired[float]
+    """Share of allocated GPU time that may be idle at most, for example 20."""
+    wait_p95_minutes: NotRequired[dict[str, int]]
+    """By priority, minutes that 95 of 100 jobs wait at most: {research: 120, production: 10}."""
+
+
+class DatasetsSpec(TypedDict):
+    """Where training data lives: many pods read and write it at once."""
+
+    kind: str
+    """efs, fsx-lustre, filestore, managed-lustre or class."""
+    class_name: NotRequired[str]
+    """The storage class, with kind: class."""
+    size_gib: NotRequired[Any]
+    """Size in GiB. Default 1200, the smallest FSx for Lustre; what efs stores is billed, not its
+    size.
+    """
+
+
+class CheckpointsSpec(TypedDict):
+    """Where training keeps its checkpoints: a bucket, so that a lost node loses nothing."""
+
+    bucket: NotRequired[str]
+    """Name of a bucket that exists. Default: one is made, and protected."""
+    keep_days: NotRequired[int]
+    """Days after which a checkpoint may be deleted. Default 30."""
+
+
+class StorageSpec(TypedDict):
+    """Storage that all teams share."""
+
+    datasets: NotRequired[DatasetsSpec]
+    """Shared file system for data. Default: none."""
+    checkpoints: NotRequired[CheckpointsSpec]
+    """Bucket for checkpoints. Default: none."""
+
+
+class ObservabilitySpec(TypedDict):
+    """What is measured, for how long it is kept."""
+
+    prometheus: NotRequired[str]
+    """install, existing or none. Default install."""
+    retention_days: NotRequired[int]
+    """Days that measurements are kept. Default 15, as Prometheus has it."""
+    scrape_seconds: NotRequired[int]
+    """Seconds between two looks at a GPU. Default 15: graphs need no more."""
+    cost: NotRequired[bool]
+    """Install OpenCost, so that used hours become money. Default on."""
+
+
+class ServiceSpec(TypedDict):
+    """An inference service that grows and shrinks."""
+
+    name: str
+    """The service's name."""
+    team: str
+    """The team in whose namespace it runs."""
+    shape: str
+    """The shape, of `shapes`, that one replica of it is."""
+    replicas: Any
+    """How many, such as 1..8."""
+    scale_on: NotRequired[str]
+    """gpu, queue or schedule. Default gpu."""
+
+
+class WorkloadsSpec(TypedDict):
+    """Runtimes for training, and services with autoscaling."""
+
+    training: NotRequired[list[str]]
+    """Training runtimes to offer: torch, deepspeed, jax, mpi. Default: none."""
+    services: NotRequired[list[ServiceSpec]]
+    """Inference services. Default: none."""
+
+
+class AdmissionSpec(TypedDict):
+    """What every team's pods are held to; a team may narrow it for itself."""
+
+    images_from: NotRequired[list[str]]
+    """Registries or repositories that images may come from. Default: any."""
+    egress_cidrs: NotRequired[list[str]]
+    """Networks that pods may reach outside the cluster. Default: none but what the cluster
+    itself needs.
+    """
+
+
+class MirrorSpec(TypedDict):
+    """Where images and charts come from in a closed network."""
+
+    images: str
+    """The registry, with path, that holds a copy of every image."""
+    charts: NotRequired[str]
+    """Where charts are taken from. Default: from the same registry, as OCI artifacts."""
+    prepull: NotRequired[bool]
+    """Put large images on new nodes before pods need them. Default off."""
+
+
+class RuleExceptionSpec(TypedDict):
+    """One place where one rule need not hold for a while."""
+
+    rule: str
+    """The rule's id, for example GPU-TEN-02."""
+    resource: str
+    """Name of the resource it does not hold for."""
+    reason: str
+    """Why. Whoever reads it in a year should understand."""
+    expires: str
+    """The day from which it holds again, as 2027-03-31."""
+
+
+class PoliciesSpec(TypedDict):
+    """How strictly rules are held, and where they are not."""
+
+    levels: NotRequired[dict[str, str]]
+    """By rule id: off, advisory or mandatory. Default: each rule's own."""
+    exceptions: NotRequired[list[RuleExceptionSpec]]
+    """Places where a rule need not hold. Default: none."""
+
+
 class PlatformSpec(TypedDict):
     """One GPU platform: pools of nodes, teams that share them, and what must be able to run."""
 
@@ -150,3 +368,41 @@ class PlatformSpec(TypedDict):
     """The check of the provisioned hardware. Default: none is asked for."""
     budget: NotRequired[BudgetSpec]
     """Limits on the bill. Default: none."""
+    cluster: NotRequired[ClusterSpec]
+    """The cluster under it all. Default: created on aws and gcp, else your kubeconfig's."""
+    software: NotRequired[dict[str, str]]
+    """Versions by component, such as {gpu-operator: 26.7.0}. Default: the pinned ones, tried
+    together.
+    """
+    priorities: NotRequired[dict[str, int]]
+    """Priorities of jobs by name, a larger number first: {production: 1000, research: 100}.
+    Default: none.
+    """
+    prices: NotRequired[PricesSpec]
+    """Your prices. Default: list prices of the catalogue."""
+    targets: NotRequired[TargetsSpec]
+    """What the platform is run towards. Default: nothing is promised."""
+    storage: NotRequired[StorageSpec]
+    """Storage that all teams share. Default: none is made."""
+    observability: NotRequired[ObservabilitySpec]
+    """What is measured. Default: nothing by us."""
+    workloads: NotRequired[WorkloadsSpec]
+    """Training runtimes and inference services. Default: none."""
+    addons: NotRequired[list[str]]
+    """Tools: argo-workflows, argo-cd, kubeflow-pipelines, tekton, kserve. Default: none."""
+    admission: NotRequired[AdmissionSpec]
+    """What every pod is held to. Default: no limits of ours."""
+    tags: NotRequired[dict[str, str]]
+    """Tags, or labels on gcp, for every cloud resource. Default: none but the platform's own."""
+    mirror: NotRequired[MirrorSpec]
+    """Where images and charts come from in a closed network. Default: from where their projects
+    publish.
+    """
+    policies: NotRequired[PoliciesSpec]
+    """How strictly rules are held. Default: each rule's own level."""
+    apply: NotRequired[str]
+    """cluster or render. Default cluster."""
+    consent: NotRequired[str]
+    """The digest of a plan that drains or cuts nodes anew, as `gpuyard plan` printed it: you
+    have seen it.
+    """

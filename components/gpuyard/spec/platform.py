@@ -1,12 +1,26 @@
 """The whole vocabulary of a stack file in one model. Start here."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.pools import MAX_POOLS, Pool, System
+from gpuyard.spec.sections import (
+    Addon,
+    Admission,
+    Apply,
+    ClusterSpec,
+    Consent,
+    Mirror,
+    Observability,
+    Policies,
+    Prices,
+    Storage,
+    Targets,
+    Workloads,
+)
 from gpuyard.spec.teams import MAX_TEAMS, Team
 from gpuyard.spec.values import MemoryGib, Name, Positive, Text, Usd, wrong
 
@@ -122,26 +136,12 @@ class Budget(SpecModel):
     """The most the platform may cost in an hour, every pool at its maximum, at list price."""
 
 
+PriorityValue = Annotated[int, Field(strict=True, ge=-1_000_000_000, le=1_000_000_000)]
+"""Larger ones are Kubernetes' own (system-cluster-critical is 2,000,000,000)."""
+
+
 class PlatformSpec(SpecModel):
     """One GPU platform: pools of nodes, teams that share them, and what must be able to run."""
-
-    not_yet: ClassVar[dict[str, str]] = {
-        "cluster": "the cluster is the one of your kubeconfig",
-        "software": "versions are the pinned ones",
-        "storage": "no storage is made",
-        "observability": "nothing is monitored by us",
-        "workloads": "training runtimes and services are yours",
-        "addons": "add-ons are yours",
-        "admission": "no admission policy is made",
-        "priorities": "no priority classes are made",
-        "prices": "list prices are used",
-        "targets": "nothing measures targets",
-        "tags": "no cloud resource is made that could carry tags",
-        "mirror": "images come from where their charts say",
-        "policies": "rules come with the linter",
-        "apply": "`gpuyard render` writes plain manifests",
-        "consent": "no plan of today drains or re-partitions nodes",
-    }
 
     name: Name
     """The platform's name; the cohort and cluster-wide objects are named for it."""
@@ -163,3 +163,35 @@ class PlatformSpec(SpecModel):
     """The check of the provisioned hardware. Default: none is asked for."""
     budget: Budget | None = None
     """Limits on the bill. Default: none."""
+    cluster: ClusterSpec | None = None
+    """The cluster under it all. Default: created on aws and gcp, else your kubeconfig's."""
+    software: dict[Text, Text] = Field(default_factory=dict)
+    """Versions by component, such as {gpu-operator: 26.7.0}. Default: the pinned ones, tried together."""
+    priorities: Annotated[dict[Name, PriorityValue], Field(max_length=100)] = Field(
+        default_factory=dict
+    )
+    """Priorities of jobs by name, a larger number first: {production: 1000, research: 100}. Default: none."""
+    prices: Prices | None = None
+    """Your prices. Default: list prices of the catalogue."""
+    targets: Targets | None = None
+    """What the platform is run towards. Default: nothing is promised."""
+    storage: Storage | None = None
+    """Storage that all teams share. Default: none is made."""
+    observability: Observability | None = None
+    """What is measured. Default: nothing by us."""
+    workloads: Workloads | None = None
+    """Training runtimes and inference services. Default: none."""
+    addons: Annotated[tuple[Addon, ...], Field(max_length=10)] = ()
+    """Tools: argo-workflows, argo-cd, kubeflow-pipelines, tekton, kserve. Default: none."""
+    admission: Admission | None = None
+    """What every pod is held to. Default: no limits of ours."""
+    tags: dict[Text, Text] = Field(default_factory=dict)
+    """Tags, or labels on gcp, for every cloud resource. Default: none but the platform's own."""
+    mirror: Mirror | None = None
+    """Where images and charts come from in a closed network. Default: from where their projects publish."""
+    policies: Policies | None = None
+    """How strictly rules are held. Default: each rule's own level."""
+    apply: Apply = Apply.CLUSTER
+    """cluster or render. Default cluster."""
+    consent: Consent | None = None
+    """The digest of a plan that drains or cuts nodes anew, as `gpuyard plan` printed it: you have seen it."""

@@ -1,16 +1,18 @@
 """Pools of like nodes: the machine, how many, how they are bought, how their GPUs are shared."""
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_serializer, model_validator
 
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.spec.base import SpecModel
+from gpuyard.spec.sections import FabricSpec, Numa, WarmWindow
 from gpuyard.spec.sharing import Sharing
 from gpuyard.spec.values import MemoryGib, Name, NodeRange, Positive, Text, wrong
 
 MAX_POOLS = 1000
+MAX_OWNERS = 1000
 
 
 class Scaling(StrEnum):
@@ -115,16 +117,6 @@ class System(SpecModel):
 class Pool(SpecModel):
     """Nodes that are alike: same machine, same sharing, same way of buying."""
 
-    not_yet: ClassVar[dict[str, str]] = {
-        "select": "pools of nodes that exist already come with own clusters",
-        "owners": "pools dedicated to teams come with the proofs about them",
-        "warm": "warm windows come with the capacity ladder's schedules",
-        "fabric": "InfiniBand and RoCE come with own clusters",
-        "image": "node images come with the cloud node pools",
-        "numa": "NUMA policy comes with the cloud node pools",
-        "disk_gib": "node disks come with the cloud node pools",
-    }
-
     name: Name
     """The pool's name; labels, flavors and quotas are named for it."""
     machine: MachineRef
@@ -143,6 +135,20 @@ class Pool(SpecModel):
     """How GPUs are shared. Default: each pod has whole GPUs."""
     labels: dict[Text, Text] = Field(default_factory=dict)
     """Further labels for the nodes; names of ours and of Kubernetes are refused."""
+    select: dict[Text, Text] = Field(default_factory=dict)
+    """Labels of nodes that exist already, on a cluster of your own. Default: nodes are told by our labels."""
+    owners: Annotated[tuple[Name, ...], Field(max_length=MAX_OWNERS)] = ()
+    """Teams the pool is dedicated to: nobody else gets a guarantee in it or borrows from it. Default: all."""
+    warm: Annotated[tuple[WarmWindow, ...], Field(max_length=50)] = ()
+    """Hours in which nodes are kept running. Default: nodes run when jobs ask for them."""
+    fabric: FabricSpec | None = None
+    """The network between nodes of your own. On aws and gcp the machine says it."""
+    image: Text | None = None
+    """What nodes boot from, by its catalogue name. Default: the cloud's own image with NVIDIA's driver."""
+    numa: Numa | None = None
+    """The kubelet's topology policy. Default restricted, where the machine's NUMA nodes are known."""
+    disk_gib: MemoryGib | None = None
+    """Size of a node's own disk in GiB. Default 200: images of GPU frameworks are large."""
     formerly: tuple[Name, ...] = ()
     """Earlier names, oldest first: a renamed pool keeps its nodes, labels and quotas under its first name."""
 

@@ -26,6 +26,7 @@ def stack_schema() -> dict[str, Any]:
     definitions["Sharing"] = _sharing(definitions["Sharing"])
     definitions["MigGroup"] = _mig_group(definitions["MigGroup"])
     definitions["Rung"] = _rung(definitions["Rung"])
+    definitions["MachinePrice"] = _machine_price(definitions["MachinePrice"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A Pulumi stack file with a GPU Yard platform",
@@ -60,7 +61,7 @@ def _sharing(generated: dict[str, Any]) -> dict[str, Any]:
     described = {"description": properties["mig"]["description"]}
     properties["mig"] = {"anyOf": [group, {"type": "array", "items": group}], **described}
     mapping = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {"description": generated["description"], "anyOf": [{"const": "none"}, mapping]}
+    return {"description": generated["description"], "anyOf": [{"enum": ["none", "dra"]}, mapping]}
 
 
 def _mig_group(generated: dict[str, Any]) -> dict[str, Any]:
@@ -98,3 +99,9 @@ def _rung(generated: dict[str, Any]) -> dict[str, Any]:
         for mode in ("flex-start", "spot", "on-demand")
     ]
     return {"description": generated["description"], "anyOf": [words, *held, *limited]}
+
+
+def _machine_price(generated: dict[str, Any]) -> dict[str, Any]:
+    """A price as people write it: a number on demand, or one for each way to buy."""
+    number = {"type": "number", "exclusiveMinimum": 0}
+    return {"description": generated["description"], "anyOf": [number, generated]}

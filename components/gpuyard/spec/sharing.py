@@ -1,8 +1,8 @@
-"""How the GPUs of a pool are shared: MIG slices, time-slicing, MPS, or MIG with time-slicing."""
+"""How the GPUs of a pool are shared: MIG slices, time-slicing, MPS, MIG with time-slicing, or claims."""
 
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
-from pydantic import model_serializer, model_validator
+from pydantic import Field, model_serializer, model_validator
 
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.values import Count, GpuIndexes, Positive, show_gpu_indexes, wrong
@@ -38,10 +38,6 @@ class MigGroup(SpecModel):
 class Sharing(SpecModel):
     """How one GPU serves several pods; one method for all GPUs of a pool."""
 
-    not_yet: ClassVar[dict[str, str]] = {
-        "dra": "dynamic resource allocation needs its own driver and version floors"
-    }
-
     mig: tuple[MigGroup, ...] = ()
     """MIG layout of every GPU, or a list of layouts by GPU index. Empty: GPUs are not cut."""
     time_slicing: Count = 0
@@ -49,11 +45,16 @@ class Sharing(SpecModel):
     mps: Count = 0
     """Pods that run at once on one GPU with a memory limit each, 2 to 48; 0: no MPS. Not with MIG."""
 
+    dra: Annotated[bool, Field(strict=True)] = False
+    """Dynamic resource allocation: pods claim GPUs through ResourceClaims, not as counted resources."""
+
     @model_validator(mode="before")
     @classmethod
     def _from_shorthand(cls, value: Any) -> Any:
         if value == "none":
             return {}
+        if value == "dra":
+            return {"dra": True}
         if isinstance(value, dict) and isinstance(value.get("mig"), dict):
             return value | {"mig": [value["mig"]]}
         return value
@@ -76,6 +77,13 @@ class Sharing(SpecModel):
                 allowed="mps alone, or mig with time_slicing",
                 fix="use time_slicing instead of mps" if self.mig else f"remove {other}",
             )
+        if self.dra and (self.mig or self.time_slicing or self.mps):
+            raise wrong(
+                "sharing_methods",
+                "with dra the claims of pods say how a GPU is shared, the device plugin does not run",
+                allowed="dra alone",
+                fix="remove everything but dra",
+            )
         return self
 
     @model_serializer
@@ -88,4 +96,6 @@ class Sharing(SpecModel):
             out["time_slicing"] = self.time_slicing
         if self.mps:
             out["mps"] = self.mps
+        if self.dra:
+            out["dra"] = True
         return out

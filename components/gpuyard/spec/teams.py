@@ -1,12 +1,12 @@
 """Teams: what each is guaranteed, what it may borrow, and how far apart it is kept from others."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Count, Name, Text, Usd
+from gpuyard.spec.values import Cidr, Count, ImagePrefix, Name, Text, Usd
 
 MAX_TEAMS = 1000
 
@@ -29,12 +29,6 @@ class Isolation(StrEnum):
 class Team(SpecModel):
     """A group of people with a namespace, a queue, a guarantee and a budget."""
 
-    not_yet: ClassVar[dict[str, str]] = {
-        "priority": "priorities come with queueing",
-        "egress_cidrs": "network policy comes with tenancy",
-        "images_from": "image admission comes with tenancy",
-    }
-
     name: Name
     """The team's name; its namespace and queue are named for it."""
     guarantee: Shares = Field(default_factory=dict)
@@ -47,10 +41,16 @@ class Team(SpecModel):
     """Share of borrowed capacity relative to other teams, when they compete for it."""
     isolation: Isolation = Isolation.SHARED
     """The least that separates its pods from other teams': shared, slice or node."""
+    priority: Name | None = None
+    """The priority, of `priorities`, that its jobs have when they name none. Default: none."""
     groups: tuple[Text, ...] = ()
     """Identity groups whose members may work in the team's namespace."""
     budget_usd_per_month: Usd | None = None
     """Compared with the cost of its guarantees at full use. Default: no limit."""
+    images_from: Annotated[tuple[ImagePrefix, ...], Field(max_length=100)] = ()
+    """Registries or repositories its images may come from. Default: what `admission` says."""
+    egress_cidrs: Annotated[tuple[Cidr, ...], Field(max_length=100)] = ()
+    """Networks its pods may reach outside the cluster. Default: what `admission` says."""
     formerly: tuple[Name, ...] = ()
     """Earlier names, oldest first: a renamed team keeps its namespace and queue under its first name."""
 

@@ -1,8 +1,9 @@
-"""Small values that people write short and machines need exact: ranges, memory, GPU indexes.
+"""Small values that people write short and machines need exact: ranges, memory, networks, GPU indexes.
 
 Each parses what a person writes and prints the one canonical form back.
 """
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from typing import Annotated, LiteralString
@@ -213,4 +214,94 @@ Positive = Annotated[int, Field(strict=True, ge=1, le=MAX_COUNT)]
 Usd = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)]
 Text = Annotated[
     str, Field(strict=True, min_length=1, max_length=253, pattern=r"^[^\x00-\x1f\x7f]+$")
+]
+
+Percent = Annotated[float, Field(strict=True, ge=0, le=100, allow_inf_nan=False)]
+MOST_PERCENT = 100
+_PERCENT_RANGE = re.compile(r"(\d{1,3})\s*\.\.\s*(\d{1,3})")
+
+
+def parse_percent_range(value: object) -> Range:
+    """Read `75` or `65..85` as percent; the lower end first."""
+    if isinstance(value, Range):
+        return value
+    match = _PERCENT_RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
+    ends = (
+        (value, value) if type(value) is int else (int(match[1]), int(match[2])) if match else None
+    )
+    if ends is None or not 0 <= ends[0] <= ends[1] <= MOST_PERCENT:
+        raise wrong(
+            "percent_range",
+            "not a share in percent, nor a range of them",
+            allowed="0 to 100, or LOW..HIGH such as 65..85",
+            fix="write for example 65..85",
+        )
+    return Range(*ends)
+
+
+PercentRange = Annotated[
+    Range,
+    BeforeValidator(parse_percent_range),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": 100},
+                {"type": "string", "pattern": r"^\d+\s*\.\.\s*\d+$"},
+            ]
+        }
+    ),
+]
+
+
+def parse_cidr(value: object) -> str:
+    """A network with its prefix length, such as 10.0.0.0/8; host bits are refused, not cut off."""
+    near = _near_network(value)
+    if near is None or str(near) != value:
+        raise wrong(
+            "cidr_form",
+            "not a network",
+            allowed="a network such as 10.0.0.0/8 or 2001:db8::/32",
+            fix=f"write {near}" if near else "",
+        )
+    return str(near)
+
+
+def _near_network(value: object) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    """A host address, or one with host bits, leaves little doubt about the network that was meant."""
+    try:
+        return ipaddress.ip_network(value, strict=False) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+Cidr = Annotated[
+    str, BeforeValidator(parse_cidr), WithJsonSchema({"type": "string", "pattern": "/[0-9]+$"})
+]
+
+_IMAGE_PREFIX = re.compile(
+    r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?(:\d{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*/?"
+)
+
+
+def parse_image_prefix(value: object) -> str:
+    """Where images come from: a registry, or a path in one."""
+    if (
+        not isinstance(value, str)
+        or len(value) > MAX_IMAGE_PREFIX
+        or not _IMAGE_PREFIX.fullmatch(value)
+    ):
+        raise wrong(
+            "image_prefix",
+            "not a registry or a repository",
+            allowed="registry.example.org, or registry.example.org/team; no tag, no scheme",
+        )
+    return value
+
+
+MAX_IMAGE_PREFIX = 253
+ImagePrefix = Annotated[
+    str,
+    BeforeValidator(parse_image_prefix),
+    WithJsonSchema({"type": "string", "maxLength": MAX_IMAGE_PREFIX}),
 ]

@@ -1,0 +1,78 @@
+"""Words of the vocabulary that a plan makes nothing of yet: each is said, none is ignored.
+
+A word whose absence would change who gets which GPU refuses the plan; the others are noted.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.refusals import note, refuse
+from gpuyard.spec.base import SpecModel
+from gpuyard.spec.platform import PlatformSpec
+
+_PLATFORM: Mapping[str, str] = {
+    "storage": "no storage is made",
+    "observability": "nothing is installed that measures",
+    "workloads": "training runtimes and services are not installed",
+    "addons": "no add-on is installed",
+    "admission": "no admission policy is made",
+    "tags": "no cloud resource is made that could carry tags",
+    "mirror": "images come from where their charts say",
+    "policies": "every rule keeps its own level",
+    "apply": "`pulumi up` applies objects; `gpuyard render` writes them as plain manifests",
+    "consent": "no plan drains nodes or cuts them anew",
+    "software": "versions are the pinned ones",
+    "priorities": "no priority classes are made",
+    "prices": "list prices are used",
+    "targets": "nothing measures targets",
+    "cluster": "objects go to the cluster of your kubeconfig",
+}
+_POOL: Mapping[str, str] = {
+    "warm": "nodes run when jobs ask for them",
+    "fabric": "NCCL is not set up for it",
+    "image": "no node is made that could boot from it",
+    "numa": "no kubelet is configured",
+    "disk_gib": "no node is made that could have the disk",
+}
+_POOL_REFUSED: Mapping[str, str] = {
+    "select": "nodes are told by our own labels only",
+    "owners": "a pool is open to every team",
+}
+_TEAM: Mapping[str, str] = {
+    "priority": "no priority classes are made",
+    "images_from": "no admission policy is made",
+    "egress_cidrs": "no network policy is made",
+}
+
+
+def check_deferred(spec: PlatformSpec) -> list[Finding]:
+    """What the stack file asks for and this release makes nothing of."""
+    findings = [note("section.deferred", *said) for said in _said(spec, _PLATFORM, ())]
+    for index, pool in enumerate(spec.pools):
+        path: Path = ("pools", index)
+        findings += [note("section.deferred", *said) for said in _said(pool, _POOL, path)]
+        findings += [_refused(*said) for said in _said(pool, _POOL_REFUSED, path)]
+        if pool.sharing.dra:
+            findings.append(
+                _refused((*path, "sharing"), _text("dra", "the device plugin hands out GPUs"))
+            )
+    for index, team in enumerate(spec.teams):
+        said = _said(team, _TEAM, ("teams", index))
+        findings += [note("section.deferred", *each) for each in said]
+    return findings
+
+
+def _said(model: SpecModel, words: Mapping[str, str], path: Path) -> Iterator[tuple[Path, str]]:
+    for word, becomes in words.items():
+        if word in model.model_fields_set:
+            yield (*path, word), _text(word, becomes)
+
+
+def _text(word: str, becomes: str) -> str:
+    return f"`{word}` is understood, but nothing is made of it yet: {becomes}"
+
+
+def _refused(path: Path, problem: str) -> Finding:
+    return refuse(
+        "section.not_served", path, problem, fix=Fix(says=f"remove `{path[-1]}`", at=path)
+    )

@@ -1,0 +1,41 @@
+"""A word that the plan makes nothing of is said, or refuses where silence would hand out GPUs wrongly."""
+
+from apply_fix import check_fix
+from builders import findings, platform, pool, team
+from gpuyard.findings import Severity
+
+
+def said(raw):
+    return [f for f in findings(raw) if f.id.startswith("section.")]
+
+
+def test_a_section_without_effect_is_noted_with_what_happens_instead():
+    (finding,) = said(platform(tags={"a": "b"}))
+    assert (finding.id, finding.severity, finding.where) == (
+        "section.deferred",
+        Severity.NOTE,
+        "tags",
+    )
+    assert finding.problem == (
+        "`tags` is understood, but nothing is made of it yet:"
+        " no cloud resource is made that could carry tags"
+    )
+
+
+def test_words_of_pools_and_teams_are_noted_where_they_stand():
+    raw = platform([pool(disk_gib=500)], [team(egress_cidrs=["10.0.0.0/8"])])
+    assert [f.where for f in said(raw)] == ["pools[0].disk_gib", "teams[0].egress_cidrs"]
+
+
+def test_a_word_that_was_not_written_is_not_spoken_of():
+    assert said(platform()) == []
+
+
+def test_silence_about_who_gets_which_gpu_would_be_wrong_so_it_refuses():
+    raw = platform([pool(select={"rack": "a"}, owners=["vision"], sharing="dra")])
+    found = {f.where: f for f in said(raw)}
+    assert set(found) == {"pools[0].select", "pools[0].owners", "pools[0].sharing"}
+    assert {f.severity for f in found.values()} == {Severity.REFUSE}
+    assert {f.id for f in found.values()} == {"section.not_served"}
+    for finding in found.values():
+        check_fix(raw, finding)
