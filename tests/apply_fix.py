@@ -1,25 +1,11 @@
 """Applies the fix of a finding to the value it was found in, as an editor would."""
 
-import copy
 from typing import Any
 
-from gpuyard.findings import Finding, Fix, Severity
+from gpuyard.findings import Finding, Severity
 from gpuyard.plan import plan
 from gpuyard.spec.read import read_platform
-
-
-def applied(raw: Any, fix: Fix) -> Any:
-    """The same value with the fix in it; None deletes what stands at its path."""
-    assert fix.at, "the fix has no path"
-    root = copy.deepcopy(raw)
-    parent: Any = root
-    for step in fix.at[:-1]:
-        parent = parent[step]
-    if fix.value is None:
-        del parent[fix.at[-1]]
-    else:
-        parent[fix.at[-1]] = fix.value
-    return root
+from proofs import applied
 
 
 def refusals(raw: Any) -> list[Finding]:

@@ -61,13 +61,14 @@ def test_the_document_keeps_its_shape(gpuyard, write):
     assert list(document) == [
         "version", "command", "findings", "stack", "counts", "fail_on", "failed", "platform",
     ]  # fmt: skip
+    assert document["findings"][0]["docs"] == f"docs/findings/{document['findings'][0]['id']}.md"
     assert document["version"] == 1
     assert document["command"] == "check"
     assert document["stack"] == str(path)
     assert document["counts"] == {"refuse": 0, "warn": 1, "note": 1}
     assert document["platform"]["unknown_prices"] == ["train"]
     assert list(document["findings"][0]) == [
-        "id", "severity", "path", "where", "file", "line", "problem", "given", "allowed", "fix",
+        "id", "docs", "severity", "path", "where", "file", "line", "problem", "given", "allowed", "fix",
     ]  # fmt: skip
 
 

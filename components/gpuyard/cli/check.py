@@ -3,7 +3,7 @@
 from gpuyard.cli.documents import as_json, tree
 from gpuyard.cli.findings_view import count_words, document, show_findings, show_verdict
 from gpuyard.cli.plain import many, usd
-from gpuyard.cli.screen import results, write
+from gpuyard.cli.screen import Console, results, write
 from gpuyard.cli.stacks import Judged, judge
 from gpuyard.findings import Severity
 from gpuyard.plan.records import PlatformPlan
@@ -14,7 +14,7 @@ REFUSED = 3
 def check_stack(stack: str, fail_on: Severity, *, as_document: bool) -> int:
     """Show every finding; 3 when one of them is at or above `fail_on`."""
     judged = judge(stack)
-    failed = judged.worst is not None and judged.worst.rank >= fail_on.rank
+    failed = _fails(judged, fail_on)
     if as_document:
         write(
             as_json(
@@ -28,8 +28,12 @@ def check_stack(stack: str, fail_on: Severity, *, as_document: bool) -> int:
             )
         )
     else:
-        _show(judged, failed, fail_on)
+        show_judged(judged, results(), fail_on)
     return REFUSED if failed else 0
+
+
+def _fails(judged: Judged, fail_on: Severity) -> bool:
+    return judged.worst is not None and judged.worst.rank >= fail_on.rank
 
 
 def _platform(judged: Judged) -> dict[str, object] | None:
@@ -43,15 +47,15 @@ def _platform(judged: Judged) -> dict[str, object] | None:
     }
 
 
-def _show(judged: Judged, failed: bool, fail_on: Severity) -> None:
-    console = results()
+def show_judged(judged: Judged, console: Console, fail_on: Severity = Severity.REFUSE) -> None:
+    """Every finding, and the verdict."""
     show_findings(judged, console)
     if judged.findings:
         console.say()
     counts = f": {count_words(judged.findings)}" if judged.findings else ""
     if judged.plan is None:
         show_verdict("refused", f"{judged.file}{counts}", console)
-    elif failed:
+    elif _fails(judged, fail_on):
         show_verdict("failed", f"{judged.file}{counts}, and --fail-on is {fail_on.value}", console)
     else:
         show_verdict(

@@ -33,7 +33,7 @@ def show_findings(judged: Judged, console: Console) -> None:
 
 
 def show_finding(finding: Finding, console: Console, place: str = "") -> None:
-    """Severity, path and problem; then given, allowed, fix; then where to look, and the finding's id."""
+    """Severity, path and problem; then given, allowed, fix; then where to look, id and page."""
     word = finding.severity.value
     console.tell(
         f"{finding.where}: {finding.problem}",
@@ -46,7 +46,13 @@ def show_finding(finding: Finding, console: Console, place: str = "") -> None:
             console.tell(text, first=name.ljust(_WORD), style="dim", indent=_INDENT)
     if place:
         console.say(("at".ljust(_WORD), "dim"), place, indent=_INDENT)
-    console.say(("id".ljust(_WORD), "dim"), finding.id, indent=_INDENT)
+    page = (f"  {docs_of(finding)}", "dim")
+    console.say(("id".ljust(_WORD), "dim"), finding.id, page, indent=_INDENT)
+
+
+def docs_of(finding: Finding) -> str:
+    """The page about a finding, from the root of the project."""
+    return f"docs/findings/{finding.id}.md"
 
 
 def show_verdict(word: str, text: str, console: Console) -> None:
@@ -79,6 +85,7 @@ def finding_document(
     fix = finding.fix
     return {
         "id": finding.id,
+        "docs": docs_of(finding),
         "severity": finding.severity.value,
         "path": list(finding.path),
         "where": finding.where,

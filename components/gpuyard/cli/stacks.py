@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from gpuyard.cli.today import today
@@ -43,21 +44,24 @@ class Judged:
 def judge(stack: str) -> Judged:
     """Read, plan and prove a stack; UsageError when there is no file to judge."""
     path = find_stack(stack)
-    shown = _shown(path)
-    reading = read_stack_file(read_regular(path, MAX_BYTES), shown)
+    return judge_text(read_regular(path, MAX_BYTES), _shown(path), today())
+
+
+def judge_text(data: bytes, shown: str, day: date) -> Judged:
+    """Plan and prove what stands in a stack file, on a day; UsageError when it is not YAML at all."""
+    reading = read_stack_file(data, shown)
     if reading.spec is not None:
-        planned, findings = plan(reading.spec, today())
+        planned, findings = plan(reading.spec, day)
         return Judged(shown, reading, planned, tuple(in_order([*reading.findings, *findings])))
-    return Judged(
-        shown, reading, None, tuple(in_order([*reading.findings, *_refusals_beside(reading)]))
-    )
+    found = [*reading.findings, *_refusals_beside(reading, day)]
+    return Judged(shown, reading, None, tuple(in_order(found)))
 
 
-def _refusals_beside(reading: Reading) -> list[Finding]:
+def _refusals_beside(reading: Reading, day: date) -> list[Finding]:
     """What the proofs refuse in the part of the file that is well-formed."""
     if reading.sound_part is None:
         return []
-    _, findings = plan(reading.sound_part, today())
+    _, findings = plan(reading.sound_part, day)
     return [f for f in reading.beside(findings) if f.severity is Severity.REFUSE]
 
 

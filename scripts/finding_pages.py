@@ -1,0 +1,136 @@
+"""A page for every finding, docs/findings/ID.md, and their index: from the proofs and what the program says.
+
+`make golden` writes them; tests/docs/test_finding_pages.py fails when a page is not what would be written.
+"""
+
+import difflib
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+import proofs
+from gpuyard.cli.check import show_judged
+from gpuyard.cli.findings_view import show_finding
+from gpuyard.cli.screen import PIPE_WIDTH, Console
+from gpuyard.findings import Fix, Severity
+from proofs import Case, Proofs
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "findings"
+LONG = 40
+"""Longer stack files are shown in part."""
+
+MEANS = {
+    Severity.REFUSE: "Refuses: there is no plan until it is gone.",
+    Severity.WARN: "Warns: the platform can be made, and somebody should act.",
+    Severity.NOTE: "Notes: good to know; nothing need be done.",
+}
+INDEX_HEAD = """\
+# Findings
+
+Everything that `gpuyard check` can say about a stack. `refuse` stops a plan; `warn` and `note` do not, unless
+`--fail-on` asks for it. An id keeps its meaning. Each page has the reason, an example and the nearest fix.
+
+| finding | severity | says |
+|---|---|---|
+"""
+
+
+def pages() -> dict[Path, str]:
+    """Every page by its path, the index among them."""
+    known = [proofs.read(kind) for kind in proofs.ids()]
+    made = {FOLDER / f"{each.id}.md": page(each) for each in known}
+    return {**made, FOLDER / "index.md": index(known)}
+
+
+def index(known: list[Proofs]) -> str:
+    """All findings, one line each."""
+    rows = (
+        f"| [{each.id}]({each.id}.md) | {' or '.join(s.value for s in severities(each))} |"
+        f" {each.raw['title']} |"
+        for each in known
+    )
+    return INDEX_HEAD + "\n".join(rows) + "\n"
+
+
+def severities(each: Proofs) -> list[Severity]:
+    """What the finding can be, gravest first."""
+    found = {case.severity for case in each.cases if case.found}
+    return sorted(found, key=lambda severity: -severity.rank)
+
+
+def page(each: Proofs) -> str:
+    """The page of one finding."""
+    first = each.of("bad")[0]
+    parts = [
+        f"# {each.id}",
+        f"**{each.raw['title']}.** {' '.join(MEANS[s] for s in severities(each))}",
+        each.raw["why"].strip(),
+        "## What to do",
+        each.raw["do"].strip(),
+        "## For example",
+        *_example(first),
+    ]
+    if edge := _edge(each.of("near_miss")):
+        parts += ["## At the edge", *edge]
+    if sources := each.raw.get("sources"):
+        parts += ["## Sources", "\n".join(f"- {source}" for source in sources)]
+    made_from = f"tests/plan/proofs/{each.id}.yaml"
+    parts.append(f"[All findings](index.md). This page is made from `{made_from}`.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _example(case: Case) -> list[str]:
+    """The stack, what is said about it, and the fix as an editor would apply it."""
+    judged = proofs.judged(case)
+    finding = next(f for f in judged.findings if f.id == case.id)
+    screen = io.StringIO()
+    console = Console(file=screen, width=PIPE_WIDTH, color_system=None, markup=False, emoji=False)
+    if not case.text:
+        show_finding(finding, console)
+        return [_block("text", screen.getvalue())]
+    show_judged(judged, console)
+    said = f"$ gpuyard check ./{proofs.FILE}\n{screen.getvalue()}"
+    shown = [_block("yaml", _shortened(case.text)), _block("text", said)]
+    if proofs.how_fixed(finding) == "applied" and finding.fix is not None:
+        shown += ["The fix, applied:", _block("text", _change(case, finding.fix))]
+    return shown
+
+
+def _change(case: Case, fix: Fix) -> str:
+    """The lines that a fix takes out and puts in."""
+    before = proofs.stack_text(case.platform)
+    after = proofs.stack_text(proofs.applied(case.platform, fix))
+    lines = difflib.ndiff(before.splitlines(), after.splitlines())
+    return "\n".join(line for line in lines if line[:1] in "+-")
+
+
+def _edge(cases: list[Case]) -> list[str]:
+    """What passes just so, and what just does not; cases without a name are for the tests alone."""
+    named = [case for case in cases if case.name and isinstance(case.raw.get("with"), Mapping)]
+    return [f"{_verb(case)}: {case.name}.\n\n{_block('yaml', _touched(case))}" for case in named]
+
+
+def _verb(case: Case) -> str:
+    if not case.found:
+        return "Passes"
+    return "Refused" if case.severity is Severity.REFUSE else "Said"
+
+
+def _touched(case: Case) -> str:
+    """The parts of the platform that this case is about."""
+    parts = {key: case.platform[key] for key in case.raw["with"] if key in case.platform}
+    return _shortened(yaml.safe_dump(parts, **proofs.COMPACT))
+
+
+def _shortened(text: str) -> str:
+    lines = text.splitlines()
+    if len(lines) <= LONG:
+        return text
+    half = LONG // 2
+    return "\n".join([*lines[:half], f"# … {len(lines) - LONG} lines more …", *lines[-half:]])
+
+
+def _block(language: str, text: str) -> str:
+    return f"```{language}\n{text.strip(chr(10))}\n```"

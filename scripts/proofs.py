@@ -1,0 +1,225 @@
+"""The proofs of findings: for each id one file with what gives it, what does not, and what it means.
+
+tests/plan/proofs/ID.yaml holds all of it. tests/plan/test_proofs.py judges every case;
+scripts/finding_pages.py makes docs/findings/ID.md from the same file. CONTRIBUTING.md says how to add one.
+"""
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpuyard.catalogue.software import PINS, Pin
+from gpuyard.cli.stacks import Judged, judge_text
+from gpuyard.findings import Finding, Fix, Severity, in_order
+from gpuyard.plan.versions import check_pins
+from gpuyard.spec.read import CONFIG_KEY, Reading
+
+FOLDER = Path(__file__).resolve().parent.parent / "tests" / "plan" / "proofs"
+FILE = "stack.yaml"
+TODAY = date(2026, 11, 21)
+"""Where a file names no day of its own."""
+
+NEEDED = {"title", "severity", "why", "do", "bad", "good", "near_miss"}
+ALLOWED = NEEDED | {"today", "sources"}
+CASE = {"name", "base", "with", "platform", "text", "pin"}
+EXPECTED = {"at", "says", "also", "fix", "severity", "today", "reveals"}
+COMPACT: dict[str, Any] = {
+    "sort_keys": False,
+    "default_flow_style": None,
+    "width": 100,
+    "allow_unicode": True,
+}
+"""How YAML is written: one line for what holds no list or mapping."""
+LEAST = {"bad": 2, "good": 2, "near_miss": 1}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One stack, and what must be said about it: the finding when it has a place, else not that finding."""
+
+    id: str
+    kind: str
+    number: int
+    name: str
+    raw: Mapping[str, Any]
+    text: str
+    """The stack file; "" for a case about a pinned version, which stands in no file."""
+    today: date
+    severity: Severity
+
+    @property
+    def found(self) -> bool:
+        """True when the finding must be given."""
+        return "at" in self.raw
+
+    @property
+    def label(self) -> str:
+        """For the list of tests."""
+        return f"{self.id}-{self.kind}-{self.number}"
+
+    @property
+    def platform(self) -> Any:
+        """The value under `gpuyard:platform`."""
+        return yaml.safe_load(self.text)["config"][CONFIG_KEY]
+
+
+@dataclass(frozen=True)
+class Proofs:
+    """All about one finding."""
+
+    id: str
+    raw: Mapping[str, Any]
+    cases: tuple[Case, ...]
+
+    def of(self, kind: str) -> list[Case]:
+        """The bad, the good or the near cases."""
+        return [case for case in self.cases if case.kind == kind]
+
+
+def ids() -> list[str]:
+    """Every finding that has a file."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+@cache
+def read(kind: str) -> Proofs:
+    """The proofs of one finding; ValueError says what is wrong with the file."""
+    path = FOLDER / f"{kind}.yaml"
+    raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if wrong := _wrong(raw):
+        raise ValueError(f"{path}: {wrong}")
+    return Proofs(kind, raw, tuple(_cases(kind, raw)))
+
+
+def _wrong(raw: Any) -> str:
+    if not isinstance(raw, dict):
+        return "a mapping is needed"
+    if lost := NEEDED - set(raw):
+        return f"lacks {', '.join(sorted(lost))}"
+    if more := set(raw) - ALLOWED:
+        return f"unknown: {', '.join(sorted(more))}"
+    said = (_wrong_cases(kind, raw[kind]) for kind in LEAST)
+    return next(filter(None, said), "")
+
+
+def _wrong_cases(kind: str, cases: list[Mapping[str, Any]]) -> str:
+    if len(cases) < LEAST[kind]:
+        return f"at least {LEAST[kind]} under `{kind}`"
+    for number, case in enumerate(cases):
+        if more := set(case) - CASE - EXPECTED:
+            return f"{kind}[{number}] has unknown {', '.join(sorted(more))}"
+        if (kind, "at" in case) in {("bad", False), ("good", True)}:
+            return f"{kind}[{number}]: `at` says where the finding is, in bad cases only"
+    return ""
+
+
+def _cases(kind: str, raw: Mapping[str, Any]) -> Iterator[Case]:
+    for group in LEAST:
+        for number, case in enumerate(raw[group]):
+            yield Case(
+                id=kind,
+                kind=group,
+                number=number,
+                name=case.get("name", ""),
+                raw=case,
+                text=_text(case),
+                today=case.get("today", raw.get("today", TODAY)),
+                severity=Severity(case.get("severity", raw["severity"])),
+            )
+
+
+def _text(case: Mapping[str, Any]) -> str:
+    if "pin" in case:
+        return ""
+    if "text" in case:
+        return str(case["text"])
+    if "platform" in case:
+        return stack_text(expanded(case["platform"]))
+    base = (FOLDER / "bases" / f"{case.get('base', 'own')}.yaml").read_text(encoding="utf-8")
+    return stack_text(patched(yaml.safe_load(base), expanded(case.get("with", {}))))
+
+
+def stack_text(platform: Any) -> str:
+    """A stack file with this platform, written as compactly as one would by hand."""
+    return str(yaml.safe_dump({"config": {CONFIG_KEY: platform}}, **COMPACT))
+
+
+def patched(value: Any, patch: Any) -> Any:
+    """A JSON merge patch; a mapping with numbers as keys changes items of a list, or adds the next."""
+    if not isinstance(patch, dict):
+        return patch
+    if isinstance(value, list) and patch and all(isinstance(key, int) for key in patch):
+        items = copy.deepcopy(value)
+        for index, change in patch.items():
+            if index == len(items):
+                items.append(patched({}, change))
+            else:
+                items[index] = patched(items[index], change)
+        return items
+    result = copy.deepcopy(value) if isinstance(value, dict) else {}
+    for key, change in patch.items():
+        if change is None:
+            result.pop(key, None)
+        else:
+            result[key] = patched(result.get(key), change)
+    return result
+
+
+def expanded(value: Any, number: int | None = None) -> Any:
+    """`{$times: 3, $each: X}` is a list of three X, or one mapping when X is one and `$map` is true.
+
+    `{n}` in a text is the number of the repetition.
+    """
+    if isinstance(value, dict) and "$times" in value:
+        made = [expanded(value["$each"], n) for n in range(value["$times"])]
+        return {k: v for each in made for k, v in each.items()} if value.get("$map") else made
+    if isinstance(value, dict):
+        return {expanded(k, number): expanded(v, number) for k, v in value.items()}
+    if isinstance(value, list):
+        return [expanded(each, number) for each in value]
+    if isinstance(value, str) and number is not None:
+        return value.replace("{n}", str(number))
+    return value
+
+
+def judged(case: Case) -> Judged:
+    """What `gpuyard check` says about a case."""
+    if "pin" in case.raw:
+        return _judged_pin(case.raw["pin"])
+    return judge_text(case.text.encode(), FILE, case.today)
+
+
+def _judged_pin(pin: Mapping[str, str]) -> Judged:
+    source = next(iter(PINS.values())).source
+    findings = check_pins([Pin(pin["name"], pin["version"], source, pin.get("component", ""))])
+    return Judged("", Reading(None, ()), None, tuple(in_order(findings)))
+
+
+def applied(platform: Any, fix: Fix) -> Any:
+    """The same platform with the fix in it, as an editor would do it; None deletes what stands there."""
+    if fix.at is None:
+        raise ValueError("the fix has no path")
+    if not fix.at:
+        return copy.deepcopy(fix.value)
+    root = copy.deepcopy(platform)
+    parent = root
+    for step in fix.at[:-1]:
+        parent = parent[step]
+    if fix.value is None:
+        del parent[fix.at[-1]]
+    else:
+        parent[fix.at[-1]] = copy.deepcopy(fix.value)
+    return root
+
+
+def how_fixed(finding: Finding) -> str:
+    """`applied` by a program, in `words` for a person, or `none`."""
+    if finding.fix is None:
+        return "none"
+    return "words" if finding.fix.at is None else "applied"
