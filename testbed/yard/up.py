@@ -7,8 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-from gpuyard.errors import EnvironmentLacks, GpuYardError
+from gpuyard.errors import GpuYardError, SpecError
+from gpuyard.findings import show
 from gpuyard.plan import planned
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import connect
 from gpuyard.spec.read import read_stack_file
@@ -39,6 +41,7 @@ def main() -> int:
     began = time.monotonic()
     try:
         show_plan()
+        plan = local_plan()
         build_tools()
         outcome = cluster.up(STACK, say)
         say(outcome.says)
@@ -59,14 +62,7 @@ def main() -> int:
     except KeyboardInterrupt:
         say("up: interrupted; `make up` goes on where it stopped")
         return INTERRUPTED
-    reading = read_stack_file((ROOT / "stacks" / f"Pulumi.{STACK}.yaml").read_bytes(), STACK)
-    if reading.spec is None:
-        raise EnvironmentLacks(
-            "the stack file changed while the platform came up; run `make up` again"
-        )
-    text = summary(
-        planned(reading.spec), outcome.status.kubeconfig, changed, time.monotonic() - began
-    )
+    text = summary(plan, outcome.status.kubeconfig, changed, time.monotonic() - began)
     sys.stdout.write(text)
     return 0
 
@@ -74,6 +70,19 @@ def main() -> int:
 def show_plan() -> None:
     """The plan and the bill; a refused spec ends here, before anything is built."""
     _step([str(ROOT / ".venv" / "bin" / "gpuyard"), "plan", STACK])
+
+
+def local_plan() -> PlatformPlan:
+    """What is about to come up, read once: an edit meanwhile is for the next `make up`.
+
+    Raises:
+        SpecError: the stack file was edited after its plan was shown, and is none any more.
+        PlanRefused: so edited, it is refused.
+    """
+    reading = read_stack_file((ROOT / "stacks" / f"Pulumi.{STACK}.yaml").read_bytes(), STACK)
+    if reading.spec is None:
+        raise SpecError(show(reading.findings))
+    return planned(reading.spec)
 
 
 def build_tools() -> None:

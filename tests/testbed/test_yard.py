@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from builders import cut_pool, plan_of, platform, pool, shared_pool, team
-from gpuyard.errors import EnvironmentLacks
+from builders import cut_pool, plan_of, platform, pool, shared_pool, stack_file, team
+from gpuyard.errors import EnvironmentLacks, PlanRefused, SpecError
 from gpuyard.plan import planned
 from gpuyard.plan.names import PLATFORM_LABEL
 from gpuyard.spec.read import read_stack_file
@@ -21,6 +21,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from testbed.yard import engine as module  # noqa: E402
+from testbed.yard import up  # noqa: E402
 from testbed.yard.summary import summary  # noqa: E402
 
 OURS = {"labels": {PLATFORM_LABEL: module.STACK}}
@@ -452,3 +453,29 @@ def test_the_screen_of_the_local_stack_fits_a_terminal():
     assert spec is not None
     lines = summary(planned(spec), "/k", changed=True, seconds=60).splitlines()
     assert [line for line in lines if len(line) > 80] == []
+
+
+def edited(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "stacks").mkdir()
+    (folder / "stacks" / f"Pulumi.{module.STACK}.yaml").write_text(text)
+    monkeypatch.setattr(up, "ROOT", folder)
+
+
+def test_the_plan_that_comes_up_is_the_one_of_the_stack_file():
+    assert up.local_plan().name == module.STACK
+
+
+def test_a_stack_file_spoilt_after_its_plan_was_shown_ends_in_findings_not_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    edited(tmp_path, "config: {gpuyard:platform: {name: 5}}", monkeypatch)
+    with pytest.raises(SpecError, match=r"spec\.missing cloud: `cloud` is missing"):
+        up.local_plan()
+
+
+def test_a_stack_file_that_is_refused_by_then_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    edited(tmp_path, stack_file(platform(kubernetes="1.20")).decode(), monkeypatch)
+    with pytest.raises(PlanRefused, match=r"kubernetes\.unsupported"):
+        up.local_plan()
