@@ -118,9 +118,11 @@ def test_a_stream_that_knows_only_ascii_shows_codes(stack):
 
 def test_an_interrupt_ends_with_130_and_without_a_traceback(tmp_path):
     program = (
-        "import sys, time\n"
+        "import signal, sys, time\n"
         "from gpuyard.cli import app, main\n"
-        "app.build_app = lambda args: (print('ready', flush=True), time.sleep(20))\n"
+        # a job in the background of a shell inherits that interrupts are ignored
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "app.build_app = lambda args: (print('ready', flush=True), time.sleep(60))\n"
         "sys.exit(main(['check', 'local']))\n"
     )
     started = subprocess.Popen(
