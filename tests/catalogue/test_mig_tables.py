@@ -84,7 +84,14 @@ def test_geometry_that_was_inferred_is_marked():
 
 
 def test_most_products_are_gpus_of_the_catalogue():
-    assert set(MIG_PRODUCTS) - set(GPUS) == {"H100-96", "GH200-144"}
+    assert set(MIG_PRODUCTS) - set(GPUS) == {"H100-96"}
+
+
+@pytest.mark.parametrize("gpu", [pytest.param(g, id=n) for n, g in GPUS.items() if g.cut_like])
+def test_a_gpu_that_is_cut_like_another_has_its_geometry_under_its_own_name(gpu):
+    other = MIG_PRODUCTS[gpu.cut_like]
+    assert gpu.name not in MIG_PRODUCTS
+    assert (gpu.mig.gpu, gpu.mig.profiles) == (gpu.name, other.profiles)
 
 
 # PCI ids of the operator's static map (device id, then NVIDIA's vendor id).
@@ -160,6 +167,20 @@ ALL_DEVICES = {
     "RTX6000": "2BB5",
 }
 PRODUCT_OF = {f"0X{i}10DE": gpu for gpu, ids in ALL_DEVICES.items() for i in ids.split()}
+
+PCI_NOT_IN_THE_MAP = {
+    "232C": "H20 with 141 GB: cut like the H200 by its memory, absent from the map"
+}
+
+
+def test_upstream_cuts_a_gpu_of_that_device_id_as_we_do():
+    for gpu in GPUS.values():
+        if gpu.mig and gpu.pci_id not in PCI_NOT_IN_THE_MAP:
+            assert PRODUCT_OF[f"0X{gpu.pci_id}10DE"] == (gpu.cut_like or gpu.name)
+        if not gpu.mig:
+            assert f"0X{gpu.pci_id}10DE" not in PRODUCT_OF
+    assert {g.pci_id for g in GPUS.values()} >= set(PCI_NOT_IN_THE_MAP)
+
 
 NOT_OURS = {
     "3g.95gb": "GB200 that reports 189 GB; we catalogue the 186 GB report of the same device id",

@@ -4,6 +4,7 @@ import pytest
 
 from apply_fix import check_fix
 from builders import CUT, cut_pool, findings, ids, only, parts, platform, pool, team
+from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.mig import MIG_PRODUCTS
 
@@ -13,10 +14,7 @@ GCP = sum(m.cloud == "gcp" and m.is_gpu_machine for m in MACHINES.values())
 
 DESCRIBED = {"gpu": "L4", "gpus": 1, "cpu": 8, "memory_gib": 64}
 SIX = "p6-b300.48xlarge, p6-b200.48xlarge, p5en.48xlarge, p5e.48xlarge, p5.4xlarge, p5.48xlarge"
-ALL_GPUS = (
-    "T4, T4G, V100-32, A10G, A30, A100-40, A100-80, L4, L40S, H100, H100-94, H200, B200, B300, GB200, GB300,"
-    " RTX6000, RTX4500"
-)
+ALL_GPUS = ", ".join(GPUS)
 OWN = "a name of its own for each pool"
 UNLIKE = "the machines of one pool must have the same GPUs, as many, and the same architecture"
 

@@ -1,10 +1,18 @@
-"""GPUs: what a device is called, by people and by the node, and what it can do."""
+"""GPUs: what a device is called, by people, by the node and on the bus, and what it can do."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
+from gpuyard.catalogue.gpu_table import GPU_ROWS, SOURCES
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
-from gpuyard.catalogue.sources import NVIDIA_DEVICES, NVIDIA_DEVICES_UNSEEN, Source
+from gpuyard.catalogue.sources import VOLTA_ENDS, Source
+
+LAST_BRANCH: Mapping[str, tuple[int, Source]] = {
+    "Pascal": (580, VOLTA_ENDS),
+    "Volta": (580, VOLTA_ENDS),
+}
+"""The last driver branch that supports an architecture, where there is one: later branches dropped it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,87 +27,90 @@ class Gpu:
     architecture: str
     compute_capability: tuple[int, int]
     nvlink_gbps: int
-    """GB/s per GPU inside the node's NVLink domain, 0 without one."""
+    """GB/s per GPU inside the node's NVLink domain, 0 without one; bridges between two cards do not count."""
+    pci_id: str | None
+    """Device id under NVIDIA's vendor id 10DE; None where another product has the same."""
+    first_driver: str | None
+    """The first driver that knows it; None when that is older than every driver that still gets fixes."""
     also: tuple[str, ...]
-    """Other spellings people use."""
+    """Other spellings people use. Memory after a name is understood without being listed here."""
     source: Source
+    cut_like: str | None = None
+    """The GPU whose MIG geometry it has, where that is another one."""
 
     @property
     def mig(self) -> MigProduct | None:
         """How it can be cut, None when it cannot or nobody has published how."""
-        return MIG_PRODUCTS.get(self.name)
+        product = MIG_PRODUCTS.get(self.cut_like or self.name)
+        return replace(product, gpu=self.name) if product and self.cut_like else product
+
+    @property
+    def last_driver_branch(self) -> int | None:
+        """The last driver branch that supports it; None when the newest one does."""
+        last = LAST_BRANCH.get(self.architecture)
+        return last[0] if last else None
 
 
-def _row(  # noqa: PLR0913  one argument per column reads better than a table of strings here
-    name: str,
-    product: str,
-    memory_gib: int,
-    architecture: str,
-    capability: str,
-    nvlink_gbps: int = 0,
-    also: tuple[str, ...] = (),
-    source: Source = NVIDIA_DEVICES,
-) -> Gpu:
-    major, minor = capability.split(".")
-    return Gpu(
-        name, product, memory_gib, architecture, (int(major), int(minor)), nvlink_gbps, also, source
-    )
+def _known(cell: str) -> str | None:
+    return None if cell == "-" else cell
 
 
-_RTX6000 = "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition"
-_RTX4500 = "NVIDIA-RTX-PRO-4500-Blackwell-Server-Edition"
-_UNSEEN = NVIDIA_DEVICES_UNSEEN
+def _gpus() -> Iterator[Gpu]:
+    for line in GPU_ROWS.strip().splitlines():
+        if line.startswith("#"):
+            continue
+        name, product, gib, arch, capability, nvlink, pci, driver, cut, source, *also = line.split()
+        major, minor = capability.split(".")
+        yield Gpu(
+            name=name,
+            product=product,
+            memory_gib=int(gib),
+            architecture=arch,
+            compute_capability=(int(major), int(minor)),
+            nvlink_gbps=int(nvlink),
+            pci_id=_known(pci),
+            first_driver=_known(driver),
+            also=tuple(also),
+            source=SOURCES[source],
+            cut_like=_known(cut),
+        )
 
-GPUS: Mapping[str, Gpu] = {
-    gpu.name: gpu
-    for gpu in (
-        _row("T4", "Tesla-T4", 16, "Turing", "7.5", also=("T4-16GB",)),
-        _row("T4G", "NVIDIA-T4G", 16, "Turing", "7.5", also=("T4G-16GB",)),
-        _row("V100-32", "Tesla-V100-SXM2-32GB", 32, "Volta", "7.0", 300, ("V100-32GB",), _UNSEEN),
-        _row("A10G", "NVIDIA-A10G", 24, "Ampere", "8.6", also=("A10G-24GB",)),
-        _row("A30", "NVIDIA-A30", 24, "Ampere", "8.0", 200, ("A30-24GB", "A30-24"), _UNSEEN),
-        _row("A100-40", "NVIDIA-A100-SXM4-40GB", 40, "Ampere", "8.0", 600, ("A100-40GB",)),
-        _row("A100-80", "NVIDIA-A100-SXM4-80GB", 80, "Ampere", "8.0", 600, ("A100-80GB",)),
-        _row("L4", "NVIDIA-L4", 24, "Ada", "8.9", also=("L4-24GB",)),
-        _row("L40S", "NVIDIA-L40S", 48, "Ada", "8.9", also=("L40S-48GB",)),
-        _row("H100", "NVIDIA-H100-80GB-HBM3", 80, "Hopper", "9.0", 900, ("H100-80GB", "H100-80")),
-        _row(
-            "H100-94",
-            "NVIDIA-H100-NVL",
-            94,
-            "Hopper",
-            "9.0",
-            600,
-            ("H100-94GB", "H100-NVL"),
-            _UNSEEN,
-        ),
-        _row("H200", "NVIDIA-H200", 141, "Hopper", "9.0", 900, ("H200-141GB", "H200-141")),
-        _row("B200", "NVIDIA-B200", 180, "Blackwell", "10.0", 1800, ("B200-180GB", "B200-180")),
-        _row(
-            "B300", "NVIDIA-B300-SXM6-AC", 270, "Blackwell", "10.3", 1800, ("B300-270GB",), _UNSEEN
-        ),
-        _row("GB200", "NVIDIA-GB200", 186, "Blackwell", "10.0", 1800, ("GB200-186GB",), _UNSEEN),
-        _row("GB300", "NVIDIA-GB300", 279, "Blackwell", "10.3", 1800, ("GB300-279GB",), _UNSEEN),
-        _row("RTX6000", _RTX6000, 96, "Blackwell", "12.0", also=("RTX-PRO-6000", "RTX6000-96GB")),
-        _row("RTX4500", _RTX4500, 32, "Blackwell", "12.0", 0, ("RTX-PRO-4500",), _UNSEEN),
-    )
-}
+
+GPUS: Mapping[str, Gpu] = {gpu.name: gpu for gpu in _gpus()}
 
 
 def _spellings() -> dict[str, Gpu]:
     return {
         spelling.lower(): gpu
         for gpu in GPUS.values()
-        for spelling in (gpu.name, gpu.product, *gpu.also)
+        for spelling in (gpu.name, gpu.product, gpu.pci_id or gpu.name, *gpu.also)
     }
 
 
 _BY_SPELLING = _spellings()
+_MARKS = re.compile(r"-shared$|-mig-[^ ]+$")
+"""What GPU Feature Discovery appends to the product of a GPU that is shared or cut."""
+_MEMORY = re.compile(r"(?P<name>.+?)-?(?P<gib>\d+)(?:-?gi?b?)?$")
+_PCI = re.compile(r"(?:0x)?(?:10de:)?(?P<id>[0-9a-f]{4})(?::10de|10de)?$")
 
 
 def find_gpu(spelling: str) -> Gpu | None:
-    """A GPU by any of its usual names, letter case aside; None when nobody calls a GPU that."""
-    return _BY_SPELLING.get(spelling.lower())
+    """A GPU by any of its usual names, letter case aside; None when nobody calls a GPU that.
+
+    `H100`, `H100-80GB`, the product label also of shared and cut GPUs, the name nvidia-smi prints, and the PCI
+    device id as `2330`, `0x2330`, `10de:2330` or `0x233010DE`.
+    """
+    text = "-".join(spelling.lower().split())
+    text = _MARKS.sub("", text)
+    for name in (text, f"nvidia-{text}"):
+        if name in _BY_SPELLING:
+            return _BY_SPELLING[name]
+    if found := _PCI.match(text):
+        return _BY_SPELLING.get(found["id"])
+    if found := _MEMORY.match(text):
+        gpu = _BY_SPELLING.get(found["name"])
+        return gpu if gpu and gpu.memory_gib == int(found["gib"]) else None
+    return None
 
 
 def gpu_spellings() -> tuple[str, ...]:

@@ -54,6 +54,23 @@ NVIDIA_DEVICES_UNSEEN = Source(
     date(2026, 11, 21),
     verified=False,
 )
+OPEN_DRIVER_LIST = Source(
+    "README of NVIDIA/open-gpu-kernel-modules, tags 515.43.04 to 595.45.04: names, device ids and the first"
+    " version that lists them; memory, links and compute capability from public material",
+    date(2026, 11, 21),
+    verified=False,
+)
+EC2_NEEDS_595 = Source(
+    "awslabs/amazon-eks-ami doc/usage/g7-ami.md: 595 or later; NVIDIA's open driver lists the device from 580.142"
+    " too, the list in the AMI with driver 580 does not",
+    date(2026, 11, 21),
+    verified=False,
+)
+VOLTA_ENDS = Source(
+    "NVIDIA's UNIX deprecation schedule: 580 is the last branch for Maxwell, Pascal and Volta;"
+    " awslabs/amazon-eks-ami g7-ami.md: 595 is not for P3",
+    date(2026, 11, 21),
+)
 MIG_GUIDE = Source(
     "MIG User Guide v580 and `nvidia-smi mig -lgipp` listings; mig-parted builder_test.go v0.15.0",
     date(2026, 11, 21),
