@@ -27,6 +27,13 @@ def test_words_of_pools_and_teams_are_noted_where_they_stand():
     assert [f.where for f in said(raw)] == ["pools[0].disk_gib", "teams[0].egress_cidrs"]
 
 
+def test_what_is_proved_but_not_carried_out_is_told_apart():
+    window = {"cron": "0 7 * * *", "hours": 2.0, "nodes": 1}
+    (finding,) = said(platform([pool(nodes="0..2", warm=[window])]))
+    assert (finding.where, finding.severity) == ("pools[0].warm", Severity.NOTE)
+    assert finding.problem == "`warm` is planned, not carried out: nothing keeps the nodes running"
+
+
 def test_a_word_that_was_not_written_is_not_spoken_of():
     assert said(platform()) == []
 

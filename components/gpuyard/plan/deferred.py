@@ -27,8 +27,11 @@ _PLATFORM: Mapping[str, str] = {
     "targets": "nothing measures targets",
     "cluster": "objects go to the cluster of your kubeconfig",
 }
+_POOL_PLANNED: Mapping[str, str] = {
+    "warm": "nothing keeps the nodes running",
+}
+"""Proved and part of the plan; only what would act on it is missing."""
 _POOL: Mapping[str, str] = {
-    "warm": "nodes run when jobs ask for them",
     "fabric": "NCCL is not set up for it",
     "image": "no node is made that could boot from it",
     "numa": "no kubelet is configured",
@@ -51,6 +54,13 @@ def check_deferred(spec: PlatformSpec) -> list[Finding]:
     for index, pool in enumerate(spec.pools):
         path: Path = ("pools", index)
         findings += [note("section.deferred", *said) for said in _said(pool, _POOL, path)]
+        findings += [
+            note(
+                "section.deferred", (*path, word), f"`{word}` is planned, not carried out: {lacks}"
+            )
+            for word, lacks in _POOL_PLANNED.items()
+            if word in pool.model_fields_set
+        ]
         findings += [_refused(*said) for said in _said(pool, _POOL_REFUSED, path)]
         if pool.sharing.dra:
             findings.append(

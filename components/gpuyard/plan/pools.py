@@ -1,7 +1,7 @@
 """Pools: from what was asked for to labels, taints and what each node advertises."""
 
 from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refused
 from gpuyard.plan.machines import check_ladder, choose_machines
 from gpuyard.plan.names import (
     GPU,
@@ -17,6 +17,7 @@ from gpuyard.plan.records import PoolPlan, Taint
 from gpuyard.plan.refusals import refuse
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing import SharedGpus, share_gpus
+from gpuyard.plan.warm import check_warm
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Rung, Scaling
 
@@ -63,7 +64,12 @@ def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Finding:
 
 
 def _plan_pool(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[PoolPlan | None, list[Finding]]:
-    findings = [*_check_labels(pool, path), *_check_scaling(pool, path)]
+    fixed = scaling_of(spec.cloud, pool) is Scaling.FIXED
+    findings = [
+        *_check_labels(pool, path),
+        *_check_scaling(pool, path),
+        *check_warm(pool, path, fixed=fixed),
+    ]
     machines, problems = choose_machines(spec, pool, path)
     findings += problems
     if not machines:
@@ -71,9 +77,9 @@ def _plan_pool(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[PoolPlan | N
     findings += check_ladder(spec, pool, machines, path)
     gpus, problems = share_gpus(pool.sharing, machines[0], (*path, "sharing"))
     findings += problems
-    if gpus is None or findings:
+    if gpus is None or refused(findings):
         return None, findings
-    return _record(spec, pool, machines, gpus), []
+    return _record(spec, pool, machines, gpus), findings
 
 
 def _record(
@@ -92,6 +98,7 @@ def _record(
         scaling=scaling.value,
         capacity=tuple(show_rung(r) for r in pool.capacity),
         zones=pool.zones,
+        warm=pool.warm,
         sharing=gpus.method,
         mig_strategy="mixed" if gpus.layouts else "none",
         replicas=gpus.replicas,

@@ -9,6 +9,7 @@ from typing import TypeVar
 from gpuyard.catalogue.machines import Machine
 from gpuyard.plan.late import Late
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.sections import WarmWindow
 from gpuyard.spec.values import Range
 
 
@@ -69,6 +70,8 @@ class PoolPlan:
     capacity: tuple[str, ...]
     """The ladder in words, best first."""
     zones: tuple[str, ...]
+    warm: tuple[WarmWindow, ...]
+    """Hours in which nodes are kept; `gpuyard.plan.warm` sums them."""
     sharing: str
     """none, mig, time-slicing, mps or mig+time-slicing."""
     mig_strategy: str

@@ -1,0 +1,108 @@
+"""Five-field cron times, as far as a window of hours needs them: which minutes of which days."""
+
+from dataclasses import dataclass
+from datetime import date
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MOST_DAYS = 31
+DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One of the five fields: what it counts, from where to where, and names for its values."""
+
+    name: str
+    low: int
+    high: int
+    names: tuple[str, ...] = ()
+
+
+FIELDS = (
+    _Field("minute", 0, 59),
+    _Field("hour", 0, 23),
+    _Field("day of month", 1, _MOST_DAYS),
+    _Field("month", 1, 12, MONTHS),
+    _Field("day of week", 0, 7, DAYS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """When something begins: minutes of the day, on which days."""
+
+    minutes: tuple[int, ...]
+    """Minutes after midnight, sorted."""
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    """0 is Sunday; 7, which cron also reads as Sunday, is not in it."""
+    any_day: bool
+    any_weekday: bool
+
+    @property
+    def weekly(self) -> bool:
+        """True when every week of the year is alike."""
+        return len(self.days) == _MOST_DAYS and len(self.months) == len(MONTHS)
+
+    def on(self, day: date) -> bool:
+        """Whether it begins on this day; cron takes either kind of day when both are restricted."""
+        if day.month not in self.months:
+            return False
+        in_month, in_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays
+        if self.any_day or self.any_weekday:
+            return in_month and in_week
+        return in_month or in_week
+
+
+def read_cron(text: str) -> Cron | str:
+    """The times, or what is wrong with them."""
+    parts = text.split()
+    if len(parts) != len(FIELDS):
+        return f"{len(parts)} fields, cron has five: minute, hour, day of month, month, day of week"
+    sets: list[frozenset[int]] = []
+    for field, part in zip(FIELDS, parts, strict=True):
+        found = _values(field, part.lower())
+        if isinstance(found, str):
+            return f"{field.name} `{part}`: {found}"
+        sets.append(found)
+    minutes, hours, days, months, weekdays = sets
+    return Cron(
+        minutes=tuple(sorted(h * 60 + m for h in hours for m in minutes)),
+        days=days,
+        months=months,
+        weekdays=frozenset(d % 7 for d in weekdays),
+        any_day=parts[2].startswith("*"),
+        any_weekday=parts[4].startswith("*"),
+    )
+
+
+def _values(field: _Field, text: str) -> frozenset[int] | str:
+    found: set[int] = set()
+    for part in text.split(","):
+        span, slash, step = part.partition("/")
+        if slash and not (step.isdecimal() and int(step[:6])):
+            return "a step is a number above 0"
+        low, dash, high = span.partition("-")
+        if span == "*":
+            first, last = field.low, field.high
+        else:
+            begin, end = _value(field, low), _value(field, high if dash else low)
+            if begin is None or end is None:
+                return (
+                    f"{field.low} to {field.high}, a range such as {field.low}-{field.high}, or *"
+                )
+            first, last = begin, field.high if slash and not dash else end
+        if first > last:
+            return "the range runs backwards"
+        found |= set(range(first, last + 1, int(step[:6]) if slash else 1))
+    return frozenset(found)
+
+
+def _value(field: _Field, text: str) -> int | None:
+    """A number within the field's bounds, or one of its names."""
+    if text in field.names:
+        return field.names.index(text) + field.low
+    if not text.isdecimal() or not field.low <= int(text[:6]) <= field.high:
+        return None
+    return int(text[:6])
