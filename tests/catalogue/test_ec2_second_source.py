@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import cross_check_ec2
+from gpuyard.catalogue.fabric import interfaces, network_cards, pod_limit
 from gpuyard.catalogue.machines import MACHINES
 
 TABLE = Path(__file__).with_name("ec2_second_source.csv")
@@ -38,22 +39,6 @@ GPU_MIB = {
     ),
 }
 """Memory that is neither the nominal figure in GiB nor in GB."""
-
-NETWORK_CARDS = {
-    "p4d.24xlarge": 4,
-    "p4de.24xlarge": 4,
-    "p5.48xlarge": 32,
-    "p5e.48xlarge": 32,
-    "p5en.48xlarge": 16,
-    "p6-b200.48xlarge": 8,
-    "p6-b300.48xlarge": 17,
-    "g6e.48xlarge": 4,
-    "g7e.48xlarge": 4,
-    "g6e.24xlarge": 2,
-    "g7.48xlarge": 2,
-    "g7e.24xlarge": 2,
-}
-"""Types with more than one network card. Those with two were seen in this table only."""
 
 DEVIATIONS = {
     ("g7.4xlarge", "network_gbps"): ("60", "80, Up to 100 Gigabit"),
@@ -91,8 +76,12 @@ def disagreements(row):
         "efa": (str(m.efa_interfaces), row["efa"]),
         "nvme_gb": (str(m.nvme_gb), row["nvme_gb"]),
         "sold": (sold(m), row["sold"]),
-        "network_cards": (str(NETWORK_CARDS.get(m.name, 1)), row["network_cards"]),
+        "network_cards": (str(network_cards(m)), row["network_cards"]),
+        "pods": (str(pod_limit(m)), pods(row)),
     }
+    kinds = {i.kind for i in interfaces(m) if i.card == 0} or {"interface"}
+    if not kinds <= set(row["card_0"].split("+")):
+        pairs["card_0"] = ("+".join(kinds), row["card_0"])
     found = {(m.name, field): pair for field, pair in pairs.items() if pair[0] != pair[1]}
     if int(row["gpu_mib"]) not in gpu_mib(m):
         found[m.name, "gpu_mib"] = (str(gpu_mib(m)), row["gpu_mib"])
@@ -100,6 +89,11 @@ def disagreements(row):
         theirs = f"{row['network_gbps']}, {row['network_says']}"
         found[m.name, "network_gbps"] = (f"{m.network_gbps:g}", theirs)
     return found
+
+
+def pods(row):
+    """EKS's rule: of an interface's addresses one is its own; two pods use the host's network."""
+    return str(int(row["card_0_interfaces"]) * (int(row["ipv4"]) - 1) + 2)
 
 
 def speeds(row):
@@ -137,6 +131,9 @@ def test_the_table_says_what_it_was_read_from_and_when():
         ("gpu_mib", "81919"),
         ("network_says", "3199 Gigabit"),
         ("network_cards", "31"),
+        ("card_0", "interface"),
+        ("card_0_interfaces", "3"),
+        ("ipv4", "30"),
         ("efa", "31"),
         ("nvme_gb", "30399"),
         ("sold", "on-demand+spot"),

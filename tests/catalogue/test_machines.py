@@ -75,6 +75,20 @@ def test_how_a_machine_can_be_bought(name, sold):
     assert " ".join(sorted(MACHINES[name].sold)) == sold
 
 
+def test_t4s_are_added_to_machines_of_gcp_that_have_no_gpu_themselves():
+    added = {n: m for n, m in MACHINES.items() if m.type_name != n}
+    assert {m.type_name.rpartition("-")[0] for m in added.values()} == {"n1-standard"}
+    for name, machine in added.items():
+        assert name == f"{machine.type_name}+{machine.gpus}xt4"
+        assert machine.vcpus == int(machine.type_name.rpartition("-")[2])
+        assert machine.memory_gib == machine.vcpus * 15 // 4
+        assert machine.vcpus <= 48 or machine.gpus == 4
+        assert machine.on_demand is machine.spot is None
+        assert not machine.source.verified
+    assert find_machine("n1-standard-8") is None
+    assert MACHINES["p5.48xlarge"].type_name == "p5.48xlarge"
+
+
 def test_the_parts_of_a_gpu_are_read_as_fractions():
     parts = {m.name: m.gpu_fraction for m in MACHINES.values() if m.gpu_fraction != 1}
     assert parts["g6f.large"] == Fraction(1, 8)

@@ -1,10 +1,27 @@
-"""Fabrics: how GPUs of one machine reach GPUs of another without going through the host's TCP stack."""
+"""Fabrics: how GPUs of one machine reach GPUs of another without going through the host's TCP stack.
+
+Also what a node must be made with for it: which interface on which network card, which further networks.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
+from functools import cache
 
+from gpuyard.catalogue.fabric_table import EC2_NETWORK
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sources import GCE_GPUDIRECT, Source
+
+EC2_CARDS = Source(
+    "EC2 DescribeInstanceTypes, NetworkCards, as shipped by moto 5.2.5", date(2026, 11, 21)
+)
+EC2_PODS = Source(
+    "interfaces of card 0 times IPv4 addresses without the first, plus 2 (EC2 DescribeInstanceTypes as shipped by"
+    " moto 5.2.5); Karpenter's instance-types.md of 2026-07-11 has the same figures",
+    date(2026, 11, 21),
+)
+EFA_HUGE_PAGES_GIB = 10
+"""Memory that EFA's driver takes from a node for itself: 5128 huge pages of 2 MiB (AWS node-efa documentation)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,16 +32,68 @@ class Fabric:
     source: Source
 
 
-GPUDIRECT: Mapping[str, Fabric] = {
-    machine: Fabric(name, GCE_GPUDIRECT)
-    for machine, name in (
-        ("a3-highgpu-8g", "GPUDirect-TCPX"),
-        ("a3-megagpu-8g", "GPUDirect-TCPXO"),
-        ("a3-ultragpu-8g", "GPUDirect-RDMA"),
-        ("a4-highgpu-8g", "GPUDirect-RDMA"),
-        ("a4x-highgpu-4g", "GPUDirect-RDMA"),
-        ("a4x-maxgpu-4g-metal", "GPUDirect-RDMA"),
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """One network interface of an EC2 node, as a launch template lists it."""
+
+    card: int
+    device: int
+    """Index on its card: the primary one is 0 on card 0, every other interface is 1."""
+    kind: str
+    """`interface` has an IP address, `efa` has one and bypasses TCP, `efa-only` bypasses TCP and has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuDirect:
+    """What GKE needs so that a machine's GPUs are reached directly."""
+
+    name: str
+    device_networks: int | None
+    """Networks for the GPUs' own cards; None where GKE makes them itself."""
+    host_networks: int
+    """Further networks for the host, beside the cluster's."""
+    mtu: int | None
+    """None: the network's profile says it."""
+    device_mode: str | None
+    """`deviceMode` of GKE's network parameters."""
+    profile: str | None
+    """Network profile of the zone, as its name ends."""
+    source: Source
+
+
+def _tcp(name: str, networks: int) -> GpuDirect:
+    return GpuDirect(
+        name=name,
+        device_networks=networks,
+        host_networks=0,
+        mtu=8244,
+        device_mode="NetDevice",
+        profile=None,
+        source=GCE_GPUDIRECT,
     )
+
+
+def _rdma(
+    device_networks: int | None, host_networks: int, device_mode: str | None, profile: str | None
+) -> GpuDirect:
+    return GpuDirect(
+        name="GPUDirect-RDMA",
+        device_networks=device_networks,
+        host_networks=host_networks,
+        mtu=None,
+        device_mode=device_mode,
+        profile=profile,
+        source=GCE_GPUDIRECT,
+    )
+
+
+GPUDIRECT: Mapping[str, GpuDirect] = {
+    "a3-highgpu-8g": _tcp("GPUDirect-TCPX", 4),
+    "a3-megagpu-8g": _tcp("GPUDirect-TCPXO", 8),
+    "a3-ultragpu-8g": _rdma(8, 1, "RDMA", "vpc-roce"),
+    "a4-highgpu-8g": _rdma(8, 1, "RDMA", "vpc-roce"),
+    "a4x-highgpu-4g": _rdma(None, 0, None, None),
+    "a4x-maxgpu-4g-metal": _rdma(None, 0, None, "vpc-roce-metal"),
 }
 """By GCE machine type. Types that are not here have TCP only, or nobody has published more."""
 
@@ -33,4 +102,43 @@ def direct_fabric(machine: Machine) -> Fabric | None:
     """EFA or GPUDirect; None when collectives between machines of this type go over TCP."""
     if machine.efa_interfaces:
         return Fabric("EFA", machine.source)
-    return GPUDIRECT.get(machine.name)
+    found = GPUDIRECT.get(machine.name)
+    return Fabric(found.name, found.source) if found else None
+
+
+@cache
+def _ec2() -> Mapping[str, tuple[int, int | None, int | None]]:
+    """By type: cards, interfaces of card 0, addresses of an interface. Parsed when somebody asks first."""
+    lines = (line.split() for line in EC2_NETWORK.strip().splitlines() if line[0] != "#")
+    return {
+        name: (int(cards), _known(primary), _known(ipv4)) for name, cards, primary, ipv4 in lines
+    }
+
+
+def _known(cell: str) -> int | None:
+    return None if cell == "-" else int(cell)
+
+
+def network_cards(machine: Machine) -> int | None:
+    """How many network cards an EC2 machine has; None elsewhere, where nobody chooses among them."""
+    return _ec2()[machine.name][0] if machine.name in _ec2() else None
+
+
+def interfaces(machine: Machine) -> tuple[Interface, ...]:
+    """What a launch template must list so that every EFA of the machine is there; empty without EFA.
+
+    One interface has an IP address: the primary one. The others carry EFA traffic and nothing else, so that
+    they take no addresses. Where there are fewer EFAs than cards, card 0 takes none (p6-b300).
+    """
+    if not machine.efa_interfaces:
+        return ()
+    cards = network_cards(machine) or 1
+    primary = "efa" if machine.efa_interfaces == cards else "interface"
+    rest = (Interface(card, 1, "efa-only") for card in range(1, cards))
+    return (Interface(0, 0, primary), *rest)
+
+
+def pod_limit(machine: Machine) -> int | None:
+    """Pods that the VPC's own network gives addresses to, without prefix delegation; None when unknown."""
+    _, primary, ipv4 = _ec2().get(machine.name, (0, None, None))
+    return primary * (ipv4 - 1) + 2 if primary and ipv4 else None

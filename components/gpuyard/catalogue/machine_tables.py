@@ -132,6 +132,21 @@ g4-standard-192      RTX6000     4   192   720   200      0    nvidia-rtx-pro-60
 g4-standard-384      RTX6000     8   384  1440   400      0    nvidia-rtx-pro-6000  35.999        yes  14.399
 """
 
+GCE_T4 = """
+# type                gpus  vcpu  gib
+n1-standard-4+1xt4       1     4   15
+n1-standard-8+1xt4       1     8   30
+n1-standard-16+1xt4      1    16   60
+n1-standard-32+1xt4      1    32  120
+n1-standard-16+2xt4      2    16   60
+n1-standard-32+2xt4      2    32  120
+n1-standard-16+4xt4      4    16   60
+n1-standard-32+4xt4      4    32  120
+n1-standard-64+4xt4      4    64  240
+n1-standard-96+4xt4      4    96  360
+"""
+"""N1 machines take T4s at will: the machine type, then how many. The price of a T4 was not to be had."""
+
 GCE_CPU = """
 # type          vcpu  gib  arch     usd     spot
 e2-standard-2      2    8  amd64  0.0670  0.0402

@@ -34,6 +34,7 @@ class Machine:
     """One machine type of one cloud, or a described machine of your own."""
 
     name: str
+    """The machine type; with `+2xt4` after it where GPUs are added to a type that has none itself."""
     cloud: str
     vcpus: int
     memory_gib: int
@@ -55,6 +56,11 @@ class Machine:
     """List price; None is unknown, never free."""
     spot: Price | None = None
     sold: frozenset[Capacity] = frozenset()
+
+    @property
+    def type_name(self) -> str:
+        """What the cloud calls the machine type, without GPUs that are added to it."""
+        return self.name.partition("+")[0]
 
     @property
     def is_gpu_machine(self) -> bool:
@@ -162,6 +168,22 @@ def _gce_gpu_machines() -> Iterator[Machine]:
         )
 
 
+def _gce_t4_machines() -> Iterator[Machine]:
+    for name, gpus, vcpu, gib in _rows(machine_tables.GCE_T4):
+        yield Machine(
+            name=name,
+            cloud="gcp",
+            gpu=GPUS["T4"],
+            gpus=int(gpus),
+            vcpus=int(vcpu),
+            memory_gib=int(gib),
+            accelerator="nvidia-tesla-t4",
+            region="us-central1",
+            sold=frozenset({Capacity.ON_DEMAND, Capacity.SPOT, Capacity.RESERVED}),
+            source=sources.GCE_T4,
+        )
+
+
 def _cpu_machines(table: str, cloud: str, region: str, source: Source) -> Iterator[Machine]:
     for name, vcpu, gib, arch, usd, spot in _rows(table):
         yield Machine(
@@ -184,6 +206,7 @@ MACHINES: Mapping[str, Machine] = {
         *_ec2_gpu_machines(),
         *_cpu_machines(machine_tables.EC2_CPU, "aws", "us-east-1", sources.EC2_OFFERS),
         *_gce_gpu_machines(),
+        *_gce_t4_machines(),
         *_cpu_machines(machine_tables.GCE_CPU, "gcp", "us-central1", sources.GCE_OFFERS),
     )
 }

@@ -40,6 +40,12 @@ GCE_LISTS = Source(
     date(2026, 11, 21),
     verified=False,
 )
+GCE_T4 = Source(
+    "sizes from Cyclenerd's machinetypes.csv (2026-08-20), T4 counts from Compute Engine's documentation as"
+    " remembered; no price of a T4 found",
+    date(2026, 11, 21),
+    verified=False,
+)
 GCE_GPUDIRECT = Source(
     "cluster-toolkit v1.95.0 GKE examples (networks of A3, A4 and A4X node pools)",
     date(2026, 11, 21),

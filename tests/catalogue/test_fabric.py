@@ -1,0 +1,122 @@
+"""Network cards, EFA interfaces, GPUDirect networks and pod limits, row by row."""
+
+import pytest
+
+from gpuyard.catalogue.fabric import (
+    EC2_CARDS,
+    EC2_PODS,
+    EFA_HUGE_PAGES_GIB,
+    GPUDIRECT,
+    Interface,
+    direct_fabric,
+    interfaces,
+    network_cards,
+    pod_limit,
+)
+from gpuyard.catalogue.machines import MACHINES
+
+EC2 = [pytest.param(m, id=n) for n, m in MACHINES.items() if m.cloud == "aws"]
+ELSEWHERE = [m for m in MACHINES.values() if m.cloud != "aws"]
+DIRECT = [pytest.param(name, row, id=name) for name, row in GPUDIRECT.items()]
+
+
+@pytest.mark.parametrize("machine", EC2)
+def test_every_efa_of_a_machine_has_one_interface_on_a_card_of_its_own(machine):
+    found = interfaces(machine)
+    efa = [i for i in found if i.kind != "interface"]
+    assert len(efa) == machine.efa_interfaces
+    assert len({i.card for i in found}) == len(found)
+    assert [i.card for i in found] == sorted(i.card for i in found)
+    if found:
+        assert len(found) == network_cards(machine)
+
+
+@pytest.mark.parametrize("machine", EC2)
+def test_one_interface_has_an_address_and_it_is_the_primary_one(machine):
+    found = interfaces(machine)
+    assert [i.card for i in found if i.kind != "efa-only"] == ([0] if found else [])
+    assert all(i.device == (0 if i.card == 0 else 1) for i in found)
+
+
+def test_a_first_card_that_takes_no_efa_gets_a_plain_interface():
+    b300 = interfaces(MACHINES["p6-b300.48xlarge"])
+    assert b300[0] == Interface(0, 0, "interface")
+    assert b300[1:] == tuple(Interface(card, 1, "efa-only") for card in range(1, 17))
+    b200 = interfaces(MACHINES["p6-b200.48xlarge"])
+    assert b200[0] == Interface(0, 0, "efa")
+    assert len(b200) == 8
+    assert interfaces(MACHINES["p5.4xlarge"]) == (Interface(0, 0, "efa"),)
+    assert interfaces(MACHINES["g6.xlarge"]) == ()
+
+
+# Karpenter's instance-types.md of 2026-07-11, `pods`.
+@pytest.mark.parametrize(
+    ("name", "pods"),
+    [
+        ("p6-b300.48xlarge", 198),
+        ("p6-b200.48xlarge", 198),
+        ("p5en.48xlarge", 198),
+        ("p5e.48xlarge", 100),
+        ("p5.48xlarge", 100),
+        ("p5.4xlarge", 118),
+        ("p4d.24xlarge", 737),
+        ("p3dn.24xlarge", 737),
+        ("g7e.48xlarge", 632),
+        ("g7.24xlarge", 1514),
+        ("g6f.large", 20),
+        ("g5.48xlarge", 345),
+        ("g4dn.xlarge", 29),
+        ("m7i.xlarge", 58),
+        ("p6e-gb200.36xlarge", None),
+        ("a3-highgpu-8g", None),
+    ],
+)
+def test_so_many_pods_get_an_address(name, pods):
+    assert pod_limit(MACHINES[name]) == pods
+
+
+@pytest.mark.parametrize("machine", EC2)
+def test_a_node_has_addresses_for_a_pod_on_each_gpu_and_for_agents(machine):
+    limit = pod_limit(machine)
+    assert network_cards(machine) >= 1
+    if limit is None:
+        assert not machine.source.verified
+    else:
+        assert limit >= machine.gpus + 15
+
+
+def test_other_clouds_let_nobody_choose_cards():
+    assert {network_cards(m) for m in ELSEWHERE} == {None}
+    assert {pod_limit(m) for m in ELSEWHERE} == {None}
+    assert {interfaces(m) for m in ELSEWHERE} == {()}
+
+
+@pytest.mark.parametrize(("name", "row"), DIRECT)
+def test_direct_networks_are_of_machines_that_gke_sells(name, row):
+    machine = MACHINES[name]
+    assert machine.cloud == "gcp"
+    assert (direct_fabric(machine).name, direct_fabric(machine).source) == (row.name, row.source)
+    assert machine.gpus % (row.device_networks or machine.gpus) == 0
+    assert (row.device_networks is None) == (row.device_mode is None)
+    assert (row.mtu is None) == (row.name == "GPUDirect-RDMA")
+
+
+@pytest.mark.parametrize(
+    ("name", "stack", "devices", "hosts"),
+    [
+        ("a3-highgpu-8g", "GPUDirect-TCPX", 4, 0),
+        ("a3-megagpu-8g", "GPUDirect-TCPXO", 8, 0),
+        ("a3-ultragpu-8g", "GPUDirect-RDMA", 8, 1),
+        ("a4-highgpu-8g", "GPUDirect-RDMA", 8, 1),
+        ("a4x-highgpu-4g", "GPUDirect-RDMA", None, 0),
+        ("a4x-maxgpu-4g-metal", "GPUDirect-RDMA", None, 0),
+    ],
+)
+def test_how_many_networks_a_machine_needs(name, stack, devices, hosts):
+    row = GPUDIRECT[name]
+    assert (row.name, row.device_networks, row.host_networks) == (stack, devices, hosts)
+
+
+def test_sources_are_dated_and_efa_takes_memory():
+    assert EC2_CARDS.checked_on == EC2_PODS.checked_on
+    assert EFA_HUGE_PAGES_GIB == 5128 * 2 // 1024
