@@ -150,3 +150,22 @@ def test_a_check_loads_no_engine_no_sdk_no_cluster_client():
         [sys.executable, "-c", program], check=False, capture_output=True, cwd=ROOT
     )
     assert (ended.returncode, ended.stderr) == (0, b"[]\n")
+
+
+def test_a_check_in_a_pipe_loads_no_painter_and_builds_the_models_once():
+    program = (
+        "import sys\n"
+        "from gpuyard.spec.platform import PlatformSpec, QueueingSpec\n"
+        "from gpuyard.spec.pools import Pool, Rung, Sharing\n"
+        "models = (PlatformSpec, QueueingSpec, Pool, Rung, Sharing)\n"
+        "assert not any(model.__pydantic_complete__ for model in models)\n"
+        "from gpuyard.cli import main\n"
+        "code = main(['check', 'local'])\n"
+        "assert PlatformSpec.__pydantic_complete__\n"
+        "assert 'rich' not in sys.modules\n"
+        "sys.exit(code)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, cwd=ROOT
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")

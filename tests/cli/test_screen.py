@@ -171,8 +171,31 @@ def test_a_console_without_a_reader_is_quiet_from_then_on(monkeypatch):
     console = screen.results()
     console.say("first")
     console.say("second")
+    console.show(table([Column("a")], [("third",)]))
     assert stream.writes == 1
     assert console.quiet is True
+
+
+@pytest.mark.parametrize("coloured", [False, True])
+def test_a_reader_may_leave_before_a_table(monkeypatch, coloured):
+    class Gone(Terminal):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys, "stdout", Gone())
+    console = screen.Console(sys.stdout, coloured=coloured)
+    console.show(table([Column("a")], [("first",)]))
+    assert console.quiet is True
+    console.say("second")
+
+
+@pytest.mark.parametrize(("columns", "width"), [(None, 80), ("50", 50), ("7", 40), ("300", 100)])
+def test_a_terminal_is_as_wide_as_it_says_within_reason(monkeypatch, columns, width):
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("os.get_terminal_size", lambda *_: (_ for _ in ()).throw(OSError))
+    assert shown(monkeypatch)[0].width == width
 
 
 @pytest.mark.parametrize(

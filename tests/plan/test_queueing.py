@@ -1,9 +1,11 @@
 """Flavors, groups and cohorts: Kueue's own rules, for made-up platforms small and large."""
 
+import random
+
 import pytest
 
 from builders import CUT, cut_pool, ids, only, parts, plan_of, platform, pool, shared_pool, team
-from gpuyard.plan.queueing import MAX_FLAVORS, MAX_GROUPS
+from gpuyard.plan.queueing import MAX_FLAVORS, MAX_GROUPS, _Groups, _too_big, resource_groups
 from gpuyard.plan.records import ResourceGroup
 
 GPU, SHARED = "nvidia.com/gpu", "nvidia.com/gpu.shared"
@@ -100,6 +102,26 @@ KINDS = [
 def test_more_kinds_of_resources_than_one_cohort_can_count_are_held_by_children():
     cohorts = plan_of(platform(KINDS)).queueing.cohorts
     assert [len(c.resource_groups) for c in cohorts] == [MAX_GROUPS, 1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_pool_fits_exactly_when_the_groups_with_it_are_within_the_limits(seed, monkeypatch):
+    # limits small enough that each of them is met
+    limits = {"MAX_FLAVORS": 5, "MAX_GROUPS": 4, "MAX_FLAVORS_IN_ALL": 9, "MAX_RESOURCES": 3}
+    for name, most in limits.items():
+        monkeypatch.setattr(f"gpuyard.plan.queueing.{name}", most)
+    half = {"mig": [{"gpus": "0-3", "3g.20gb": 2}]}
+    kinds = [pool("a"), shared_pool("b"), cut_pool("c"), cut_pool("d", sharing=half), *KINDS[:4]]
+    planned = plan_of(platform(kinds)).pools
+    rng = random.Random(seed)  # noqa: S311  no secret is made of it
+    held, groups = [], _Groups()
+    for one in rng.choices(planned, k=40):
+        fits = not _too_big(resource_groups([*held, one]))
+        assert groups.fits(one) is fits
+        if fits:
+            held.append(one)
+            groups.add(one)
+            assert groups.done() == resource_groups(held)
 
 
 def test_a_team_with_as_many_pools_as_a_queue_can_try_is_planned():

@@ -2,22 +2,25 @@
 
 Everything shown comes through `Console.say` or a table made here, and both clean it: no text from a file
 reaches a terminal as it is, neither control characters nor the console's own markup.
+
+Lines without colour are written as they are. Rich is loaded for colours and for tables: a `check` in a
+pipeline needs neither, and starts sooner.
 """
 
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Literal, TextIO
-
-import rich.console
-from rich.console import ConsoleOptions, RenderableType, RenderResult
-from rich.padding import Padding
-from rich.segment import Segment
-from rich.text import Text
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from gpuyard.cli.guard import forget_stdout
 from gpuyard.cli.plain import clean, wrap
 from gpuyard.findings import Severity
+
+if TYPE_CHECKING:
+    import rich.console
+    from rich.console import ConsoleOptions, RenderableType, RenderResult
+    from rich.text import Text
 
 PIPE_WIDTH = 80
 MAX_WIDTH = 100
@@ -28,21 +31,36 @@ STYLES = {Severity.REFUSE: "bold red", Severity.WARN: "yellow", Severity.NOTE: "
 """Colours of the terminal's own palette, so that its theme decides about contrast."""
 
 
-class Console(rich.console.Console):
-    """A rich console that never interprets what it shows, and that survives its reader."""
+class Console:
+    """Shows lines and tables, never interprets what it shows, and survives its reader."""
+
+    def __init__(self, file: TextIO, width: int = PIPE_WIDTH, *, coloured: bool = False) -> None:
+        self.file = file
+        self.width = width
+        self.coloured = coloured
+        self.quiet = False
+
+    def say(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
+        """One line as it is; a part is text, or (text, style)."""
+        if self.coloured:
+            self._rich.print(_line(parts, indent), soft_wrap=True)
+            return
+        words = (part if isinstance(part, str) else part[0] for part in parts)
+        self._write(" " * indent + "".join(clean(word) for word in words))
+
+    def _write(self, line: str) -> None:
+        if self.quiet:
+            return
+        try:
+            self.file.write(f"{line}\n")
+            self.file.flush()
+        except BrokenPipeError:
+            self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
         """Go on without a reader: the exit code still tells what was found."""
         self.quiet = True
         forget_stdout()
-
-    def say(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
-        """One line as it is; a part is text, or (text, style)."""
-        line = Text(" " * indent)
-        for part in parts:
-            text, style = (part, "") if isinstance(part, str) else part
-            line.append(clean(text), style=style)
-        self.print(line, soft_wrap=True)
 
     def tell(self, text: str, *, first: str = "", style: str = "", indent: int = 0) -> None:
         """Wrapped text; `first` stands before its first line, and the others hang below the text."""
@@ -50,14 +68,49 @@ class Console(rich.console.Console):
         for number, line in enumerate(wrap(clean(text), room)):
             self.say((first if number == 0 else " " * len(first), style), line, indent=indent)
 
-    def show(self, made: RenderableType) -> None:
+    def show(self, made: "RenderableType") -> None:
         """A table; what does not fit runs over the edge rather than being cut off."""
-        self.print(made, crop=False)
+        if not self.quiet:
+            self._rich.print(made, crop=False)
 
     def title(self, text: str, beside: str = "") -> None:
         """The head of a section, after an empty line."""
         self.say()
         self.say((text, "bold"), (f"  {beside}" if beside else "", "dim"))
+
+    @cached_property
+    def _rich(self) -> "rich.console.Console":
+        import rich.console
+
+        gone = self.on_broken_pipe
+
+        class Quiet(rich.console.Console):
+            """Ends as we do when its reader has left."""
+
+            def on_broken_pipe(self) -> None:
+                self.quiet = True
+                gone()
+
+        return Quiet(
+            file=self.file,
+            width=self.width,
+            color_system="auto" if self.coloured else None,
+            force_terminal=self.coloured,
+            markup=False,
+            highlight=False,
+            emoji=False,
+            legacy_windows=False,
+        )
+
+
+def _line(parts: Iterable[str | tuple[str, str]], indent: int) -> "Text":
+    from rich.text import Text
+
+    line = Text(" " * indent)
+    for part in parts:
+        text, style = (part, "") if isinstance(part, str) else part
+        line.append(clean(text), style=style)
+    return line
 
 
 def results() -> Console:
@@ -81,18 +134,17 @@ def write(text: str) -> None:
 
 def _console(stream: TextIO) -> Console:
     force = os.environ.get("FORCE_COLOR")
-    console = Console(
-        file=stream,
-        color_system=None if _plain() else "auto",
-        force_terminal=force not in {"0", "false"} if force else None,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    width = console.width if stream.isatty() else _pipe_width()
-    console.width = min(MAX_WIDTH, max(MIN_WIDTH, width))
-    return console
+    terminal = stream.isatty()
+    wanted = force not in {"0", "false"} if force else terminal
+    width = _terminal_width() if terminal else _pipe_width()
+    width = min(MAX_WIDTH, max(MIN_WIDTH, width))
+    return Console(stream, width, coloured=wanted and not _plain())
+
+
+def _terminal_width() -> int:
+    from shutil import get_terminal_size
+
+    return get_terminal_size((PIPE_WIDTH, 0)).columns
 
 
 def _plain() -> bool:
@@ -131,7 +183,7 @@ class Column:
         self.wraps = wraps
         self.max_width = _NAME_WIDTH if name else None
 
-    def least(self, cells: Iterable[Text]) -> int:
+    def least(self, cells: "Iterable[Text]") -> int:
         """The width below which it would lose something."""
         if self.wraps:
             return _NARROW
@@ -145,8 +197,9 @@ Cell = str | tuple[str, ...]
 
 def table(
     columns: Sequence[Column], rows: Iterable[Sequence[Cell]], indent: int = 2
-) -> RenderableType:
+) -> "RenderableType":
     """A table without lines, without trailing blanks."""
+    from rich.padding import Padding
     from rich.table import Table
 
     made = Table(
@@ -169,7 +222,9 @@ def table(
     return _Trimmed(Padding(made, (0, 0, 0, indent)), least)
 
 
-def _text(cell: Cell) -> Text:
+def _text(cell: Cell) -> "Text":
+    from rich.text import Text
+
     lines = (cell,) if isinstance(cell, str) else cell
     return Text("\n".join(clean(line) for line in lines))
 
@@ -181,13 +236,15 @@ class _Trimmed:
     only noise.
     """
 
-    def __init__(self, inner: RenderableType, least: int) -> None:
+    def __init__(self, inner: Any, least: int) -> None:
         self.inner = inner
         self.least = least
 
     def __rich_console__(
-        self, console: rich.console.Console, options: ConsoleOptions
-    ) -> RenderResult:
+        self, console: "rich.console.Console", options: "ConsoleOptions"
+    ) -> "RenderResult":
+        from rich.segment import Segment
+
         options = options.update_width(max(options.max_width, self.least))
         for line in console.render_lines(self.inner, options, pad=False):
             text = list(line)

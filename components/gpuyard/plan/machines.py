@@ -100,10 +100,10 @@ def _sold_here(
 ) -> tuple[Machine | None, list[Finding]]:
     """A catalogued machine that this cloud sells; only machines of the wanted kind are suggested."""
     seller = cloud.value if cloud in {Cloud.AWS, Cloud.GCP} else None
-    names = [n for n in machine_names(seller) if MACHINES[n].is_gpu_machine is with_gpu]
     machine = find_machine(name)
     if machine is not None and seller in {None, machine.cloud}:
         return machine, []
+    names = [n for n in machine_names(seller) if MACHINES[n].is_gpu_machine is with_gpu]
     near = nearest(name, names)
     shown = ", ".join(([near] if near else []) + [n for n in names if n != near][:_SHOWN_NAMES])
     problem = (

@@ -32,7 +32,7 @@ def plan_pools(spec: PlatformSpec) -> tuple[Pools, list[Finding]]:
     taken = {SYSTEM_POOL}
     for index, pool in enumerate(spec.pools):
         path: Path = ("pools", index)
-        if pool.name in {*pools, SYSTEM_POOL} or pool.stable_name in taken:
+        if pool.name in pools or pool.name == SYSTEM_POOL or pool.stable_name in taken:
             findings.append(_name_taken(pool, spec, path))
             pools.setdefault(pool.name, None)
             findings += _plan_pool(spec, pool, path)[1]

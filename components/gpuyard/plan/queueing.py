@@ -38,21 +38,10 @@ def plan_flavor(pool: PoolPlan) -> FlavorPlan:
 
 def resource_groups(pools: Iterable[PoolPlan]) -> tuple[ResourceGroup, ...]:
     """Connected parts of pools and their resources, in the order of the pools."""
-    homes: dict[str, _Group] = {}
-    for position, pool in enumerate(pools):
-        group = _Group([(position, pool.stable_name)], [a.resource for a in pool.advertised])
-        for other in {id(g): g for r in group.resources if (g := homes.get(r))}.values():
-            group.pools += other.pools
-            group.resources += [r for r in other.resources if r not in group.resources]
-        homes.update(dict.fromkeys(group.resources, group))
-    groups = {id(g): g for g in homes.values()}.values()
-    return tuple(
-        ResourceGroup(
-            tuple(sorted(group.resources, key=_resource_order)),
-            tuple(name for _, name in sorted(group.pools)),
-        )
-        for group in sorted(groups, key=lambda g: min(g.pools))
-    )
+    groups = _Groups()
+    for pool in pools:
+        groups.add(pool)
+    return groups.done()
 
 
 @dataclass(slots=True)
@@ -60,7 +49,56 @@ class _Group:
     """Pools by position and name, and all that any of them advertises."""
 
     pools: list[tuple[int, str]]
-    resources: list[str]
+    resources: dict[str, None]
+
+
+class _Groups:
+    """Groups that grow pool by pool: a platform of a thousand pools asks often whether one more fits."""
+
+    def __init__(self) -> None:
+        self.homes: dict[str, _Group] = {}
+        self.count = 0
+
+    def add(self, pool: PoolPlan) -> None:
+        """One more pool; the groups that it touches become one."""
+        first, *others = self._touched(pool) or [_Group([], {})]
+        first.pools.append((self.count, pool.stable_name))
+        for other in others:
+            first.pools += other.pools
+            first.resources |= other.resources
+        first.resources |= dict.fromkeys(a.resource for a in pool.advertised)
+        changed = [r for other in others for r in other.resources]
+        self.homes.update(dict.fromkeys(changed, first))
+        self.homes.update(dict.fromkeys((a.resource for a in pool.advertised), first))
+        self.count += 1
+
+    def _touched(self, pool: PoolPlan) -> list[_Group]:
+        found = (self.homes.get(a.resource) for a in pool.advertised)
+        return list({id(g): g for g in found if g is not None}.values())
+
+    def fits(self, pool: PoolPlan) -> bool:
+        """Whether Kueue would still take them as one queue or cohort with this pool."""
+        touched = self._touched(pool)
+        resources = {a.resource for a in pool.advertised}.union(*(g.resources for g in touched))
+        return (
+            sum(len(g.pools) for g in touched) < MAX_FLAVORS
+            and len(resources) <= MAX_RESOURCES
+            and len(self._groups()) + (not touched) <= MAX_GROUPS
+            and self.count < MAX_FLAVORS_IN_ALL
+        )
+
+    def _groups(self) -> list[_Group]:
+        return list({id(g): g for g in self.homes.values()}.values())
+
+    def done(self) -> tuple[ResourceGroup, ...]:
+        """The groups, sorted."""
+        return tuple(
+            ResourceGroup(
+                tuple(sorted(group.resources, key=_resource_order)),
+                tuple(name for _, name in sorted(group.pools)),
+            )
+            for group in sorted(self._groups(), key=lambda g: min(g.pools))
+        )
 
 
 def _resource_order(name: str) -> tuple[int, str]:
@@ -73,10 +111,13 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], spare: Amounts) -> 
     spare_pools = {name for name, _ in left}
     with_spare = [p for p in pools if p.name in spare_pools]
     chunks: list[list[PoolPlan]] = [[]]
+    groups = _Groups()
     for pool in with_spare:
-        if _too_big(resource_groups([*chunks[-1], pool])):
+        if not groups.fits(pool):
             chunks.append([])
+            groups = _Groups()
         chunks[-1].append(pool)
+        groups.add(pool)
     cohorts = tuple(
         CohortPlan(
             name=spec.name if index == 0 else f"{spec.name}-unassigned-{index}",

@@ -69,8 +69,10 @@ def plan_quotas(
     borrow, problems = _grant(claims["borrow"], within_reach, _out_of_reach)
     findings += problems
     findings += _start_notes(given, pools, spec)
+    positions = {name: i for i, name in enumerate(pools)}
     quotas = {
-        i: _quotas(team, pools, nominal[i], borrow[i], lend[i]) for i, team in enumerate(spec.teams)
+        i: _quotas(team, pools, positions, nominal[i], borrow[i], lend[i])
+        for i, team in enumerate(spec.teams)
     }
     return quotas, spare, findings
 
@@ -266,11 +268,16 @@ def _start_notes(given: Amounts, pools: Pools, spec: PlatformSpec) -> list[Findi
 
 
 def _quotas(
-    team: Team, pools: Pools, nominal: Amounts, borrow: Amounts, lend: Amounts
+    team: Team,
+    pools: Pools,
+    positions: Mapping[str, int],
+    nominal: Amounts,
+    borrow: Amounts,
+    lend: Amounts,
 ) -> tuple[Quota, ...]:
     """In the order of the pools and of what their nodes advertise, whatever the order of the keys."""
-    mine = {pool for pool, _ in (*nominal, *borrow)}
-    used = (p for name, p in pools.items() if p and name in mine)
+    mine = sorted({pool for pool, _ in (*nominal, *borrow)}, key=positions.__getitem__)
+    used = (p for name in mine if (p := pools[name]))
     keys = ((p.name, a.resource) for p in used for a in p.advertised)
     return tuple(
         Quota(

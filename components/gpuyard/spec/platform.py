@@ -157,7 +157,7 @@ class PlatformSpec(SpecModel):
     """Workloads that must be able to start. Each is proved against the pools."""
     teams: Annotated[tuple[Team, ...], Field(max_length=MAX_TEAMS)] = ()
     """Who shares the pools. Default: nobody, and everything stays unassigned."""
-    queueing: QueueingSpec = QueueingSpec()
+    queueing: QueueingSpec = QueueingSpec.model_construct()
     """How jobs wait for GPUs."""
     validation: ValidationSpec | None = None
     """The check of the provisioned hardware. Default: none is asked for."""

@@ -124,14 +124,14 @@ class Pool(SpecModel):
     nodes: NodeRange
     """How many nodes, such as 4 or 0..16; bounds the sum over the capacity ladder."""
     capacity: Annotated[tuple[Rung, ...], Field(min_length=1, max_length=10)] = (
-        Rung(mode=Capacity.ON_DEMAND),
+        Rung.model_construct(mode=Capacity.ON_DEMAND),
     )
     """The capacity ladder: ways to buy nodes, best first. Default on-demand: it needs no contract."""
     scaling: Scaling | None = None
     """Who adds nodes. Default: fixed for one number, else karpenter on aws, autoscaler elsewhere."""
     zones: tuple[Text, ...] = ()
     """Zones the nodes may be in. Default: any zone of the region."""
-    sharing: Sharing = Sharing()
+    sharing: Sharing = Sharing.model_construct()
     """How GPUs are shared. Default: each pod has whole GPUs."""
     labels: dict[Text, Text] = Field(default_factory=dict)
     """Further labels for the nodes; names of ours and of Kubernetes are refused."""

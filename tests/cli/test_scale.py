@@ -1,0 +1,43 @@
+"""A check stays quick however large the platform is: in CPU, so that a busy machine changes little."""
+
+import importlib.util
+import sys
+
+import pytest
+
+import sizes
+from builders import spec_of
+from gpuyard.plan import plan
+
+
+@pytest.fixture(scope="module")
+def bench():
+    """The benchmark, whose platforms and clocks these are."""
+    path = sizes.ROOT / "benchmarks" / "check_scale.py"
+    found = importlib.util.spec_from_file_location("check_scale", path)
+    module = importlib.util.module_from_spec(found)
+    sys.modules["check_scale"] = module
+    found.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(("pools", "teams"), [(1, 1), (3, 7), (200, 100)])
+def test_the_large_platforms_are_sound_ones(bench, pools, teams):
+    found, findings = plan(spec_of(bench.large_platform(pools, teams)))
+    assert found is not None, [str(f) for f in findings]
+    assert (len(found.pools), len(found.teams)) == (pools, teams)
+
+
+@pytest.mark.timeout(120)
+def test_two_hundred_pools_and_a_hundred_teams_are_checked_at_once(bench):
+    # cores that others use make CPU time longer; the benchmark holds the bare limit
+    assert bench.cold_seconds(bench.POOLS, bench.TEAMS, 3) < 2 * bench.SECONDS
+    assert bench.work_seconds(bench.POOLS, bench.TEAMS, 3) < bench.SECONDS / 2
+
+
+@pytest.mark.timeout(120)
+def test_four_times_the_pools_or_ten_times_the_teams_cost_no_more_than_their_number(bench):
+    small = bench.work_seconds(bench.SMALL, bench.TEAMS, 3)
+    large = bench.work_seconds(bench.LARGE, bench.TEAMS, 3)
+    assert large < bench.GROWTH * small
+    assert bench.work_seconds(bench.LARGE, 10 * bench.TEAMS, 2) < bench.GROWTH * large
