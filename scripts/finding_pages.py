@@ -13,7 +13,7 @@ import yaml
 import proofs
 from gpuyard.cli.check import show_judged
 from gpuyard.cli.findings_view import show_finding
-from gpuyard.cli.screen import PIPE_WIDTH, Console
+from gpuyard.cli.screen import Console
 from gpuyard.findings import Fix, Severity
 from proofs import Case, Proofs
 
@@ -86,7 +86,7 @@ def _example(case: Case) -> list[str]:
     judged = proofs.judged(case)
     finding = next(f for f in judged.findings if f.id == case.id)
     screen = io.StringIO()
-    console = Console(file=screen, width=PIPE_WIDTH, color_system=None, markup=False, emoji=False)
+    console = Console(screen)
     if not case.text:
         show_finding(finding, console)
         return [_block("text", screen.getvalue())]
