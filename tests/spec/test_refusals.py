@@ -5,9 +5,10 @@ import pytest
 from builders import cut_pool, platform, pool, shape, team
 from gpuyard.errors import SpecError
 from gpuyard.findings import Severity
+from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
-from gpuyard.spec.problems import nearest, show_given
+from gpuyard.spec.problems import show_given
 from gpuyard.spec.read import platform_spec, read_platform
 from gpuyard.spec.teams import Team
 
@@ -41,7 +42,7 @@ TABLE = [
         "out of bounds for a number of nodes",
         "99999",
         "0 to 10000 nodes in a pool",
-        "split it into several pools, or lower it",
+        "write 10000; more nodes are several pools",
     ),
     (
         "spec.memory_form",
@@ -77,7 +78,7 @@ TABLE = [
         "a rung names exactly one way to buy nodes",
         "{'nodes': 2}",
         RUNGS + ", or {reserved: ID, nodes: N}",
-        None,
+        "add spot: true",
     ),
     (
         "spec.rung_form",
@@ -86,7 +87,7 @@ TABLE = [
         "a rung names exactly one way to buy nodes",
         "{'spot': None, 'reserved': 'x'}",
         RUNGS + ", or {reserved: ID, nodes: N}",
-        None,
+        "make a rung of its own of spot",
     ),
     (
         "spec.rung_reservation",
@@ -113,10 +114,10 @@ TABLE = [
         "spot has no reservation",
         "{'spot': 'cr-1'}",
         "spot",
-        None,
+        "remove the reservation",
     ),
     (
-        "spec.enum",
+        "spec.unknown_word",
         platform([pool(capacity=["spott"])]),
         (*P0, "capacity", 0),
         "not one of the known words",
@@ -125,7 +126,7 @@ TABLE = [
         "write spot",
     ),
     (
-        "spec.enum",
+        "spec.unknown_word",
         platform(cloud="azure"),
         ("cloud",),
         "not one of the known words",
@@ -185,7 +186,7 @@ TABLE = [
         "a pod asks for one slice, or for shares",
         "{'slice': '1g.5gb', 'shares': 1}",
         "slice: PROFILE, or shares: N",
-        None,
+        "remove `shares`",
     ),
     (
         "spec.shape_form",
@@ -194,7 +195,7 @@ TABLE = [
         "a shape takes whole GPUs or a fraction, one of them",
         "{'name': 'job'}",
         "gpus_per_node: N, or per_pod: {…}",
-        None,
+        "add gpus_per_node: 1",
     ),
     (
         "spec.shape_form",
@@ -203,7 +204,7 @@ TABLE = [
         "a shape takes whole GPUs or a fraction, one of them",
         "{'name': 'job', 'gpus_per_node': 1, 'per_pod': {'shares': 1…",
         "gpus_per_node: N, or per_pod: {…}",
-        None,
+        "remove `per_pod`",
     ),
     (
         "spec.missing",
@@ -239,7 +240,7 @@ TABLE = [
         "unknown field",
         "'pool'",
         ", ".join(PlatformSpec.model_fields),
-        "write `pools`",
+        "remove it: `pools` stands there already",
     ),
     (
         "spec.unknown_field",
@@ -257,7 +258,7 @@ TABLE = [
         "unknown field",
         "'gpuss'",
         "gpu, gpus, cpu, memory_gib",
-        "write `gpus`",
+        "remove it: `gpus` stands there already",
     ),
     (
         "spec.unknown_field",
@@ -278,7 +279,7 @@ TABLE = [
         "write `slice`",
     ),
     (
-        "spec.string_type",
+        "spec.wrong_type",
         platform(kubernetes=1.35),
         ("kubernetes",),
         "wrong type",
@@ -287,7 +288,7 @@ TABLE = [
         'write "1.35" in quotes',
     ),
     (
-        "spec.string_type",
+        "spec.wrong_type",
         platform(kubernetes=["1.35"]),
         ("kubernetes",),
         "wrong type",
@@ -296,7 +297,7 @@ TABLE = [
         None,
     ),
     (
-        "spec.string_type",
+        "spec.wrong_type",
         platform([pool(machine=5)]),
         (*P0, "machine"),
         "wrong type",
@@ -305,7 +306,7 @@ TABLE = [
         'write "5" in quotes',
     ),
     (
-        "spec.string_type",
+        "spec.wrong_type",
         platform([pool(machine=[5])]),
         (*P0, "machine", 0),
         "wrong type",
@@ -314,7 +315,7 @@ TABLE = [
         'write "5" in quotes',
     ),
     (
-        "spec.string_type",
+        "spec.wrong_type",
         platform([pool(capacity=[{"reserved": 5, "nodes": 1}])]),
         (*P0, "capacity", 0),
         "wrong type",
@@ -323,16 +324,16 @@ TABLE = [
         'write "5" in quotes',
     ),
     (
-        "spec.int_type",
+        "spec.wrong_type",
         platform(shapes=[shape(nodes="2", gpus_per_node=1)]),
         ("shapes", 0, "nodes"),
         "wrong type",
         "'2'",
         "a whole number",
-        None,
+        "write 2",
     ),
     (
-        "spec.int_type",
+        "spec.wrong_type",
         platform(shapes=[shape(nodes=True, gpus_per_node=1)]),
         ("shapes", 0, "nodes"),
         "wrong type",
@@ -341,16 +342,16 @@ TABLE = [
         None,
     ),
     (
-        "spec.float_type",
+        "spec.wrong_type",
         platform(budget={"worst_usd_per_hour": "260"}),
         ("budget", "worst_usd_per_hour"),
         "wrong type",
         "'260'",
         "a number",
-        None,
+        "write 260",
     ),
     (
-        "spec.float_type",
+        "spec.wrong_type",
         platform(teams=[team(weight=True)]),
         ("teams", 0, "weight"),
         "wrong type",
@@ -359,16 +360,16 @@ TABLE = [
         None,
     ),
     (
-        "spec.bool_type",
+        "spec.wrong_type",
         platform(queueing={"fair_sharing": "yes"}),
         ("queueing", "fair_sharing"),
         "wrong type",
         "'yes'",
         "true or false",
-        None,
+        "write true",
     ),
     (
-        "spec.model_type",
+        "spec.wrong_type",
         platform(budget=5),
         ("budget",),
         "wrong type",
@@ -376,9 +377,9 @@ TABLE = [
         "a mapping (key: value)",
         None,
     ),
-    ("spec.model_type", platform([5]), P0, "wrong type", "5", "a mapping (key: value)", None),
+    ("spec.wrong_type", platform([5]), P0, "wrong type", "5", "a mapping (key: value)", None),
     (
-        "spec.dict_type",
+        "spec.wrong_type",
         platform(teams=[team(guarantee=5)]),
         ("teams", 0, "guarantee"),
         "wrong type",
@@ -387,7 +388,7 @@ TABLE = [
         None,
     ),
     (
-        "spec.tuple_type",
+        "spec.wrong_type",
         {**platform(), "teams": {}},
         ("teams",),
         "wrong type",
@@ -396,52 +397,52 @@ TABLE = [
         None,
     ),
     (
-        "spec.too_short",
+        "spec.length",
         platform([]),
         ("pools",),
-        "tuple should have at least 1 item after validation, not 0",
+        "too short",
         "[]",
-        "",
+        "at least 1 entry",
         None,
     ),
     (
-        "spec.greater_than_equal",
+        "spec.out_of_bounds",
         platform([cut_pool(sharing={"mig": {"1g.5gb": 0}})]),
         (*P0, "sharing", "mig", "1g.5gb"),
         "out of bounds",
         "0",
         "at least 1",
-        None,
+        "write 1",
     ),
     (
-        "spec.greater_than_equal",
+        "spec.out_of_bounds",
         platform([cut_pool(sharing={"mig": [{"1g.5gb": 0}]})]),
         (*P0, "sharing", "mig", 0, "1g.5gb"),
         "out of bounds",
         "0",
         "at least 1",
-        None,
+        "write 1",
     ),
     (
-        "spec.less_than_equal",
+        "spec.out_of_bounds",
         platform(teams=[team(guarantee={"train": 1_000_001})]),
         ("teams", 0, "guarantee", "train"),
         "out of bounds",
         "1000001",
         "at most 1,000,000",
-        None,
+        "write 1,000,000",
     ),
     (
-        "spec.less_than_equal",
+        "spec.out_of_bounds",
         platform([pool(machine={"gpu": "L4", "gpus": 17, "cpu": 1, "memory_gib": 1})]),
         (*P0, "machine", "gpus"),
         "out of bounds",
         "17",
         "at most 16",
-        None,
+        "write 16",
     ),
     (
-        "spec.greater_than",
+        "spec.out_of_bounds",
         platform(budget={"worst_usd_per_hour": 0}),
         ("budget", "worst_usd_per_hour"),
         "out of bounds",
@@ -450,16 +451,16 @@ TABLE = [
         None,
     ),
     (
-        "spec.finite_number",
+        "spec.out_of_bounds",
         platform(budget={"worst_usd_per_hour": float("inf")}),
         ("budget", "worst_usd_per_hour"),
-        "Input should be a finite number",
+        "out of bounds",
         "inf",
-        "",
+        "a finite number",
         None,
     ),
     (
-        "spec.string_pattern_mismatch",
+        "spec.characters",
         platform([pool(zones=["a\x1b[2J"])]),
         (*P0, "zones", 0),
         "control characters in text",
@@ -468,7 +469,7 @@ TABLE = [
         "remove them",
     ),
     (
-        "spec.string_pattern_mismatch",
+        "spec.characters",
         platform(teams=[team(guarantee={"a\x07": 1})]),
         ("teams", 0, "guarantee", "a\x07"),
         "control characters in text",
@@ -477,25 +478,25 @@ TABLE = [
         "remove them",
     ),
     (
-        "spec.string_too_long",
+        "spec.length",
         platform([pool(zones=["z" * 254])]),
         (*P0, "zones", 0),
-        "string should have at most 253 characters",
+        "too long",
         "'" + "z" * 58 + "…",
-        "",
+        "at most 253 characters",
         None,
     ),
     (
-        "spec.string_too_short",
+        "spec.length",
         platform([pool(zones=[""])]),
         (*P0, "zones", 0),
-        "string should have at least 1 character",
+        "too short",
         "''",
-        "",
+        "at least 1 character",
         None,
     ),
     (
-        "spec.string_type",
+        "spec.wrong_type",
         platform([pool(labels={"slices": 5})]),
         (*P0, "labels", "slices"),
         "wrong type",
@@ -524,7 +525,7 @@ def test_a_bad_value_is_one_finding_that_says_all(kind, raw, path, problem, give
 @pytest.mark.parametrize("value", [None, 5, "text", [], [1]])
 def test_what_is_no_mapping_is_no_platform(value):
     (finding,) = read_platform(value).findings
-    assert (finding.id, finding.path) == ("spec.model_type", ())
+    assert (finding.id, finding.path) == ("spec.wrong_type", ())
     assert finding.where == "(platform)"
 
 

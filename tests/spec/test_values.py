@@ -25,7 +25,17 @@ def refusal(parse, value):
     with pytest.raises(PydanticCustomError) as caught:
         parse(value)
     context = caught.value.context
+    assert isinstance(context, dict)
     return caught.value.type, context["problem"], context["allowed"], context["fix"]
+
+
+def changed(parse, value):
+    """What the fix says, and what a program would write; None when it cannot know."""
+    with pytest.raises(PydanticCustomError) as caught:
+        parse(value)
+    change = caught.value.context["change"]
+    assert change is None or change[0] == ()
+    return caught.value.context["fix"], None if change is None else change[1]
 
 
 @pytest.mark.parametrize(
@@ -53,13 +63,12 @@ RANGE_SIZE = (
     "range_size",
     "out of bounds for a number of nodes",
     "0 to 10000 nodes in a pool",
-    "split it into several pools, or lower it",
 )
 
 
 @pytest.mark.parametrize(
     "value",
-    [None, True, 1.5, "", "a", "-1", "1...2", "1-2", "..2", "1..", [1, 2], {}, "1" * 12 + "..3"],
+    [None, True, 1.5, "", "a", "-1", "..2", "1..", "3 4", [1, 2], {}, "1" * 12 + "..3", "1-10001"],
 )
 def test_what_is_no_range_is_told_what_is_one(value):
     assert refusal(parse_range, value) == (
@@ -70,7 +79,26 @@ def test_what_is_no_range_is_told_what_is_one(value):
     )
 
 
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        ("1...2", "1..2"),
+        ("1-2", "1..2"),
+        ("8 – 4", "4..8"),
+        ("4 to 8 nodes", "4..8"),
+        ("4:4", 4),
+        ("8 nodes", 8),
+        ("1.2", "1..2"),
+        ("0-10000", "0..10000"),
+    ],
+)
+def test_a_range_that_is_only_written_otherwise_is_understood_by_the_fix(value, meant):
+    assert changed(parse_range, value) == (f"write {meant}", meant)
+    assert parse_range(meant)
+
+
 def test_a_range_that_runs_backwards_is_turned_round():
+    assert changed(parse_range, "16..0") == ("write 0..16", "0..16")
     assert refusal(parse_range, "16..0") == (
         "range_reversed",
         "the range runs backwards",
@@ -79,9 +107,24 @@ def test_a_range_that_runs_backwards_is_turned_round():
     )
 
 
-@pytest.mark.parametrize("value", [-1, 10_001, "10001", "0..10001", "9" * 400, "0..999999999"])
-def test_a_range_beyond_any_cluster_is_refused(value):
-    assert refusal(parse_range, value) == RANGE_SIZE
+MORE = "; more nodes are several pools"
+
+
+@pytest.mark.parametrize(
+    ("value", "near", "more"),
+    [
+        (-1, 0, ""),
+        (10_001, 10_000, MORE),
+        ("10001", 10_000, MORE),
+        ("0..10001", "0..10000", MORE),
+        ("9" * 400, 10_000, MORE),
+        ("0..999999999", "0..10000", MORE),
+        ("10001..10002", 10_000, MORE),
+    ],
+)
+def test_a_range_beyond_any_cluster_is_refused_and_its_nearest_end_is_the_fix(value, near, more):
+    assert refusal(parse_range, value)[:3] == RANGE_SIZE
+    assert changed(parse_range, value) == (f"write {near}{more}", near)
 
 
 @given(st.integers(0, 10_000), st.integers(0, 10_000))
@@ -112,7 +155,7 @@ def test_memory_is_read_as_gib(text, gib):
 
 
 @pytest.mark.parametrize(
-    "value", [0, -1, True, 1.5, "0", "0GB", "", "GB", "64MB", "6 4", None, [64], "1" * 8]
+    "value", [0, -1, True, "0", "0GB", "", "GB", "64MB", "6 4", None, [64], "1" * 8]
 )
 def test_what_is_no_memory_is_told_what_is(value):
     assert refusal(parse_memory_gib, value) == (
@@ -121,6 +164,13 @@ def test_what_is_no_memory_is_told_what_is(value):
         "GiB, as 64, 64GiB, 80GB or 2TB",
         "write for example 64",
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"), [(1.5, 2), ("63.5 GiB", 64), ("64 gigabytes", 64), (64.0, 64)]
+)
+def test_an_amount_of_memory_that_is_only_written_otherwise_is_understood_by_the_fix(value, meant):
+    assert changed(parse_memory_gib, value) == (f"write {meant}", meant)
 
 
 @pytest.mark.parametrize(
@@ -171,14 +221,11 @@ def test_what_are_no_gpu_indexes_is_told_what_are(value):
     )
 
 
-@pytest.mark.parametrize("value", [[1, 1], "0-2,2"])
-def test_the_same_gpu_twice_is_refused(value):
-    assert refusal(parse_gpu_indexes, value) == (
-        "gpu_indexes",
-        "the same GPU twice",
-        "each index once",
-        "",
-    )
+@pytest.mark.parametrize(("value", "once"), [([1, 1], "1"), ("0-2,2", "0-2"), ([5, 0, 5], "0,5")])
+def test_the_same_gpu_twice_is_refused(value, once):
+    said = ("gpu_indexes", "the same GPU twice", "each index once", f"write {once}")
+    assert refusal(parse_gpu_indexes, value) == said
+    assert changed(parse_gpu_indexes, value)[1] == once
 
 
 @given(st.sets(st.integers(0, 99), min_size=1))
@@ -233,7 +280,7 @@ def test_a_name_is_text(value):
         "name_form",
         "a name is text",
         NAME_ALLOWED,
-        "put it in quotes",
+        "put it in quotes, with a letter first",
     )
 
 

@@ -17,7 +17,7 @@ from gpuyard.plan.mig import count_layouts, nearest_layout, place, why_not
 from gpuyard.plan.records import Slice
 from gpuyard.plan.refusals import refuse
 from gpuyard.plan.sharing import show_layout
-from gpuyard.spec.problems import nearest
+from gpuyard.spec.nearest import nearest
 
 REFUSED = 3
 _ENTRY = re.compile(r"([^\s:,]{1,40})(?:\s*:\s*(\d{1,3}))?")

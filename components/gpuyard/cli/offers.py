@@ -12,7 +12,7 @@ from gpuyard.cli.screen import Cell, Column, Console, results, table, write
 from gpuyard.errors import UsageError
 from gpuyard.plan.offers import Nearest, Offer, Offers, Wish, offers, price_of
 from gpuyard.plan.scores import MEASURES, Part
-from gpuyard.spec.problems import nearest
+from gpuyard.spec.nearest import nearest
 
 MAX_SHOWN = 12
 """Offers in a table. Further down nobody reads; a document has them all."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpuyard.errors import UsageError
-from gpuyard.spec.problems import nearest
+from gpuyard.spec.nearest import nearest
 
 _NAMES = ("name", "pool", "profile", "resource", "key")
 """What an entry of a list is called by, in this order."""

@@ -12,7 +12,7 @@ from gpuyard.errors import UsageError
 from gpuyard.findings import Finding, Severity, in_order, worst
 from gpuyard.plan.platform import plan
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.spec.problems import nearest
+from gpuyard.spec.nearest import nearest
 from gpuyard.spec.read import Reading, read_stack_file
 from gpuyard.spec.yaml_tree import MAX_BYTES
 

@@ -25,7 +25,7 @@ from gpuyard.plan.signals import (
     subjects,
     words_of,
 )
-from gpuyard.spec.problems import nearest
+from gpuyard.spec.nearest import nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.refusals import refuse
+from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool, System
-from gpuyard.spec.problems import nearest
 from gpuyard.spec.values import MAX_NODES, Range
 
 _SHOWN_NAMES = 6

@@ -13,8 +13,8 @@ from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.pools import Pools
 from gpuyard.plan.records import PoolPlan, Quota
 from gpuyard.plan.refusals import note, refuse
+from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.problems import nearest
 from gpuyard.spec.teams import Team
 from gpuyard.spec.values import MAX_NODES
 

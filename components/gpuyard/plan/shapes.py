@@ -7,8 +7,8 @@ from gpuyard.plan.pools import Pools
 from gpuyard.plan.records import Advertised, PoolPlan, ShapePlan
 from gpuyard.plan.refusals import refuse
 from gpuyard.plan.renames import rename_fix
+from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PerPod, PlatformSpec, Shape
-from gpuyard.spec.problems import nearest
 
 
 def plan_shapes(spec: PlatformSpec, pools: Pools) -> tuple[list[ShapePlan], list[Finding]]:

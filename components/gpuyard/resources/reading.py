@@ -14,7 +14,8 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources import arguments
 from gpuyard.resources.refusal import PlatformRefused
 from gpuyard.spec import platform as vocabulary
-from gpuyard.spec.problems import nearest, show_given
+from gpuyard.spec.nearest import nearest
+from gpuyard.spec.problems import show_given
 from gpuyard.spec.read import read_platform
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import pulumi
 
 from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, Severity, show
-from gpuyard.spec.problems import nearest, show_given
+from gpuyard.spec.nearest import nearest
+from gpuyard.spec.problems import show_given
 
 
 class PlatformRefused(pulumi.RunError, PlanRefused):

@@ -56,6 +56,8 @@ class PerPod(SpecModel):
                 "per_pod_form",
                 "a pod asks for one slice, or for shares",
                 allowed="slice: PROFILE, or shares: N",
+                fix="remove `shares`" if self.slice else "",
+                change=(("shares",), None) if self.slice else None,
             )
         return self
 
@@ -81,6 +83,8 @@ class Shape(SpecModel):
                 "shape_form",
                 "a shape takes whole GPUs or a fraction, one of them",
                 allowed="gpus_per_node: N, or per_pod: {…}",
+                fix="remove `per_pod`" if self.per_pod else "add gpus_per_node: 1",
+                change=(("per_pod",), None) if self.per_pod else (("gpus_per_node",), 1),
             )
         return self
 

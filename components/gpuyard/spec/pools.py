@@ -41,10 +41,13 @@ class Rung(SpecModel):
         if isinstance(value, dict) and "mode" not in value:
             found = [mode for mode in Capacity if mode.value in value]
             if len(found) != 1:
+                more = ", ".join(mode.value for mode in found[1:])
                 raise wrong(
                     "rung_form",
                     "a rung names exactly one way to buy nodes",
                     allowed=", ".join(c.value for c in Capacity) + ", or {reserved: ID, nodes: N}",
+                    fix=f"make a rung of its own of {more}" if more else "add spot: true",
+                    change=None if more else (("spot",), True),
                 )
             rest = {k: v for k, v in value.items() if k != found[0].value}
             given = value[found[0].value]
@@ -65,8 +68,13 @@ class Rung(SpecModel):
                 allowed=f"{{{self.mode.value}: RESERVATION-ID, nodes: N}}",
             )
         if not needs and self.reservation is not None:
+            held = {self.mode.value: True, "nodes": self.nodes} if self.nodes else self.mode.value
             raise wrong(
-                "rung_reservation", f"{self.mode.value} has no reservation", allowed=self.mode.value
+                "rung_reservation",
+                f"{self.mode.value} has no reservation",
+                allowed=self.mode.value,
+                fix="remove the reservation",
+                change=((), held),
             )
         return self
 

@@ -1,6 +1,5 @@
 """Turns what pydantic says into findings: one path, what was given, what is allowed, what to do."""
 
-import difflib
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from types import UnionType
@@ -10,10 +9,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from gpuyard.findings import Finding, Fix, Path, Severity
+from gpuyard.spec.explain import explain
+from gpuyard.spec.nearest import nearest
+from gpuyard.spec.values import Change
 
 _SHOWN = 60
-_LONG = 1e6
-"""From here on numbers are shown with thousands separated."""
 
 
 def show_given(value: object) -> str:
@@ -26,21 +26,13 @@ def show_given(value: object) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def nearest(word: str, known: Iterator[str] | tuple[str, ...] | list[str]) -> str | None:
-    """The known word most like this one, None when none is near."""
-    options = list(known)
-    by_lower = {option.lower(): option for option in options}
-    found = difflib.get_close_matches(word.lower()[:100], list(by_lower), n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None
-
-
 def findings_of(error: ValidationError, root: type[BaseModel], value: object) -> list[Finding]:
     """One finding per error, in the order of the document; paths lead through the value as it was written."""
     found = error.errors(include_url=False)
     inner = {d["loc"][: len(d["loc"]) - i] for d in found for i in range(1, len(d["loc"]) + 1)}
     # a list whose items were refused is then also "too short": that is no finding of its own
     return [
-        _finding(d, root, _as_written(d, value))
+        _finding(d, root, value)
         for d in found
         if not (d["type"] == "too_short" and d["loc"] in inner)
     ]
@@ -61,113 +53,67 @@ def _as_written(details: ErrorDetails, value: object) -> Path:
     return tuple(written)
 
 
-def _finding(details: ErrorDetails, root: type[BaseModel], path: Path) -> Finding:
-    kind, given = details["type"], details["input"]
+def _finding(details: ErrorDetails, root: type[BaseModel], value: object) -> Finding:
+    kind, path = details["type"], _as_written(details, value)
     context = details.get("ctx", {})
     if "problem" in context:
-        return _made(
-            f"spec.{kind}", path, context["problem"], given, context["allowed"], context["fix"]
-        )
+        fix = _own_fix(context["fix"], context["change"], path)
+        problem, allowed = context["problem"], context["allowed"]
+        return _made(f"spec.{kind}", path, problem, show_given(details["input"]), allowed, fix)
     if kind == "extra_forbidden":
-        return _unknown_key(path, _fields_at(root, path[:-1]))
+        return _unknown_key(path, _fields_at(root, path[:-1]), _at(value, path[:-1]))
     if kind == "missing":
-        return _made(
-            "spec.missing",
-            path,
-            f"`{path[-1]}` is missing",
-            None,
-            "",
-            f"add `{path[-1]}:`",
-            show=False,
-        )
-    return _made(f"spec.{kind}", path, *_plain(details))
+        problem, fix = f"`{path[-1]}` is missing", Fix(says=f"add `{path[-1]}:`")
+        return _made("spec.missing", path, problem, "", "", fix)
+    said = explain(details)
+    fix = Fix(says=said.fix) if said.fix else None
+    # The given value stands at the path, unless it was written short, or is a key.
+    if fix and said.value is not None and _at(value, path) is details["input"]:
+        fix = Fix(says=said.fix, at=path, value=said.value)
+    return _made(said.id, path, said.problem, show_given(details["input"]), said.allowed, fix)
+
+
+def _own_fix(says: str, change: Change | None, path: Path) -> Fix | None:
+    if change is None:
+        return Fix(says=says) if says else None
+    return Fix(says=says, at=(*path, *change[0]), value=change[1])
+
+
+def _at(value: Any, path: Path) -> Any:
+    """What stands at a path that leads through the value as it was written."""
+    for step in path:
+        value = value[step]
+    return value
 
 
 def _made(
-    kind: str, path: Path, problem: str, given: object, allowed: str, fix: str, *, show: bool = True
+    kind: str, path: Path, problem: str, given: str, allowed: str, fix: Fix | None
 ) -> Finding:
     return Finding(
         id=kind,
         severity=Severity.REFUSE,
         path=path,
         problem=problem,
-        given=show_given(given) if show else "",
+        given=given,
         allowed=allowed,
-        fix=Fix(says=fix) if fix else None,
+        fix=fix,
     )
 
 
-def _unknown_key(path: Path, known: list[str]) -> Finding:
+def _unknown_key(path: Path, known: list[str], parent: Any) -> Finding:
+    """The fix gives the key the name that was meant, or takes it away where nobody can say."""
     key = str(path[-1])
     near = nearest(key, known)
-    return Finding(
-        id="spec.unknown_field",
-        severity=Severity.REFUSE,
-        path=path,
-        problem="unknown field",
-        given=show_given(key),
-        allowed=", ".join(known),
-        fix=Fix(
-            says=f"write `{near}`" if near else "remove it, or correct its name",
-            at=None if near else path,
-        ),
+    if near is None:
+        fix = Fix(says="remove it, or correct its name", at=path)
+    elif near in parent:
+        fix = Fix(says=f"remove it: `{near}` stands there already", at=path)
+    else:
+        renamed = {near if k == path[-1] else k: v for k, v in parent.items()}
+        fix = Fix(says=f"write `{near}`", at=path[:-1], value=renamed)
+    return _made(
+        "spec.unknown_field", path, "unknown field", show_given(key), ", ".join(known), fix
     )
-
-
-_EXPECTED = {
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "string_type": "text",
-    "bool_type": "true or false",
-    "dict_type": "a mapping (key: value)",
-    "model_type": "a mapping (key: value)",
-    "model_attributes_type": "a mapping (key: value)",
-    "tuple_type": "a list",
-    "list_type": "a list",
-}
-
-
-def _plain(details: ErrorDetails) -> tuple[str, object, str, str]:
-    """Problem, given, allowed, fix for the errors that pydantic itself knows."""
-    kind, given, context = details["type"], details["input"], details.get("ctx", {})
-    if kind in _EXPECTED:
-        fix = (
-            f'write "{given}" in quotes'
-            if kind == "string_type" and isinstance(given, int | float)
-            else ""
-        )
-        return "wrong type", given, _EXPECTED[kind], fix
-    if kind in {"enum", "literal_error"}:
-        allowed = context["expected"].replace("'", "").replace(" or ", ", ")
-        near = nearest(str(given), allowed.split(", "))
-        return "not one of the known words", given, allowed, f"write {near}" if near else ""
-    if kind in {"greater_than_equal", "greater_than", "less_than_equal", "less_than"}:
-        return "out of bounds", given, _bound(kind, context), ""
-    if kind in {"too_short", "too_long", "string_too_long", "string_too_short"}:
-        return details["msg"][:1].lower() + details["msg"][1:], given, "", ""
-    if kind == "string_pattern_mismatch":
-        return "control characters in text", given, "printable characters", "remove them"
-    return details["msg"], given, "", ""
-
-
-def _bound(kind: str, context: dict[str, Any]) -> str:
-    word = {
-        "greater_than_equal": "at least",
-        "greater_than": "more than",
-        "less_than_equal": "at most",
-        "less_than": "less than",
-    }
-    key = {
-        "greater_than_equal": "ge",
-        "greater_than": "gt",
-        "less_than_equal": "le",
-        "less_than": "lt",
-    }
-    bound = context[key[kind]]
-    return f"{word[kind]} {bound:g}" if bound < _LONG else f"{word[kind]} {bound:,.0f}"
 
 
 def _fields_at(root: type[BaseModel], path: Path) -> list[str]:

@@ -151,7 +151,7 @@ def _secret(path: Path) -> Finding:
         problem="a secret inside the platform would be shown in plans and states",
         given="secure: …",
         allowed="no secret in the platform; nothing in it needs one",
-        fix=Fix(says="remove it; keep secrets in config keys of their own"),
+        fix=Fix(says="remove it; keep secrets in config keys of their own", at=path or None),
     )
 
 

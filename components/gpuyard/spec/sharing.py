@@ -63,19 +63,24 @@ class Sharing(SpecModel):
     def _one_method(self) -> "Sharing":
         for name, replicas in (("time_slicing", self.time_slicing), ("mps", self.mps)):
             if replicas and not MIN_REPLICAS <= replicas <= MAX_REPLICAS:
+                near = MIN_REPLICAS if replicas < MIN_REPLICAS else MAX_REPLICAS
                 raise wrong(
                     "sharing_replicas",
                     f"{name}: {replicas} is not a number of pods that can share one GPU",
                     allowed=f"{MIN_REPLICAS} to {MAX_REPLICAS} (the device plugin refuses fewer)",
-                    fix=f"write {name}: {MIN_REPLICAS if replicas < MIN_REPLICAS else MAX_REPLICAS}",
+                    fix=f"write {name}: {near}",
+                    change=((name,), near),
                 )
         if self.mps and (self.mig or self.time_slicing):
             other = "mig" if self.mig else "time_slicing"
+            turns = {"time_slicing": self.time_slicing or self.mps}
+            instead = {k: v for k, v in self.model_dump().items() if k != "mps"} | turns
             raise wrong(
                 "sharing_methods",
                 f"mps and {other} cannot be combined on one GPU",
                 allowed="mps alone, or mig with time_slicing",
                 fix="use time_slicing instead of mps" if self.mig else f"remove {other}",
+                change=((), instead) if self.mig else ((other,), None),
             )
         if self.dra and (self.mig or self.time_slicing or self.mps):
             raise wrong(
@@ -83,6 +88,7 @@ class Sharing(SpecModel):
                 "with dra the claims of pods say how a GPU is shared, the device plugin does not run",
                 allowed="dra alone",
                 fix="remove everything but dra",
+                change=((), "dra"),
             )
         return self
 

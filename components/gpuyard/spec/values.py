@@ -6,6 +6,7 @@ Each parses what a person writes and prints the one canonical form back.
 import ipaddress
 import re
 from dataclasses import dataclass
+from math import ceil
 from typing import Annotated, LiteralString
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
@@ -16,15 +17,29 @@ MAX_NODES = 10_000
 MAX_COUNT = 1_000_000
 
 
-def wrong(kind: LiteralString, problem: str, *, allowed: str, fix: str = "") -> PydanticCustomError:
-    """An error that carries what is allowed and what to do, for `gpuyard.spec.problems` to show."""
+Change = tuple[tuple[str | int, ...], object]
+"""Where, below the place of an error, and the value to put there; None takes away what stands there."""
+
+
+def wrong(
+    kind: LiteralString, problem: str, *, allowed: str, fix: str = "", change: Change | None = None
+) -> PydanticCustomError:
+    """An error that carries what is allowed and what to do, for `gpuyard.spec.problems` to show.
+
+    With `change`, a program can do what `fix` says.
+    """
     return (
         PydanticCustomError(  # the text is data, not a template: braces in it must not be formatted
             kind,
             "{problem}",
-            {"problem": problem, "allowed": allowed, "fix": fix},
+            {"problem": problem, "allowed": allowed, "fix": fix, "change": change},
         )
     )
+
+
+def write(value: object) -> tuple[str, Change]:
+    """The fix that puts a value in the place of the wrong one, in words and as a change."""
+    return f"write {value}", ((), value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +54,7 @@ class Range:
 
 
 _RANGE = re.compile(r"(\d{1,9})\s*\.\.\s*(\d{1,9})")
+_NEARLY_RANGE = re.compile(r"(\d{1,5})(?:\s*(?:-|–|:|\.+|to)\s*(\d{1,5}))?(?:\s*(?:nodes?|%))?")
 _RANGE_HELP = "a number of nodes, or LOW..HIGH such as 0..16"
 
 
@@ -53,27 +69,49 @@ def parse_range(value: object) -> Range:
     elif isinstance(value, str) and (match := _RANGE.fullmatch(value.strip())):
         low, high = int(match[1]), int(match[2])
     else:
+        fix, change = _meant_range(value)
         raise wrong(
             "range_form",
             "not a number of nodes or a range",
             allowed=_RANGE_HELP,
-            fix="write for example 0..4",
+            fix=fix,
+            change=change,
         )
     if low > high:
+        fix, change = write(f"{high}..{low}")
         raise wrong(
             "range_reversed",
             "the range runs backwards",
             allowed=_RANGE_HELP,
-            fix=f"write {high}..{low}",
+            fix=fix,
+            change=change,
         )
     if low < 0 or high > MAX_NODES:
+        fix, change = write(_written(*(min(max(end, 0), MAX_NODES) for end in (low, high))))
         raise wrong(
             "range_size",
             "out of bounds for a number of nodes",
             allowed=f"0 to {MAX_NODES} nodes in a pool",
-            fix="split it into several pools, or lower it",
+            fix=f"{fix}; more nodes are several pools" if high > MAX_NODES else fix,
+            change=change,
         )
     return Range(low, high)
+
+
+def _meant_range(
+    value: object, most: int = MAX_NODES, example: str = "0..4"
+) -> tuple[str, Change | None]:
+    """What `4-8`, `4 to 8` or `8 nodes` was meant to be."""
+    match = _NEARLY_RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
+    ends = sorted(int(end) for end in match.groups() if end) if match else []
+    if not ends or ends[-1] > most:
+        return f"write for example {example}", None
+    return write(_written(ends[0], ends[-1]))
+
+
+def _written(low: int, high: int) -> object:
+    """A range as a stack file has it: one number as a number."""
+    return low if low == high else str(Range(low, high))
 
 
 NodeRange = Annotated[
@@ -93,6 +131,9 @@ NodeRange = Annotated[
 _MEMORY = re.compile(r"(\d{1,7})\s*(gib|gi|gb|g|tib|ti|tb|t)?", re.IGNORECASE)
 
 
+_NEARLY_GIB = re.compile(r"(\d{1,7}(?:\.\d{1,6})?)\s*(g[a-z]*)?", re.IGNORECASE)
+
+
 def parse_memory_gib(value: object) -> int:
     """Read `64`, `64GiB`, `80GB` or `2TB` as GiB.
 
@@ -102,14 +143,23 @@ def parse_memory_gib(value: object) -> int:
         return value
     match = _MEMORY.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None or int(match[1]) == 0:
+        fix, change = _meant_memory(value)
         raise wrong(
             "memory_form",
             "not an amount of memory",
             allowed="GiB, as 64, 64GiB, 80GB or 2TB",
-            fix="write for example 64",
+            fix=fix,
+            change=change,
         )
     unit = (match[2] or "g").lower()
     return int(match[1]) * (1024 if unit.startswith("t") else 1)
+
+
+def _meant_memory(value: object) -> tuple[str, Change | None]:
+    """What `64 gigabytes` or 63.5 was meant to be, rounded up."""
+    match = _NEARLY_GIB.fullmatch(str(value).strip())
+    amount = ceil(float(match[1])) if match else 0
+    return write(amount) if amount else ("write for example 64", None)
 
 
 MemoryGib = Annotated[
@@ -139,7 +189,10 @@ def parse_gpu_indexes(value: object) -> tuple[int, ...]:
             fix="write 0-3",
         )
     if len(set(indexes)) != len(indexes):
-        raise wrong("gpu_indexes", "the same GPU twice", allowed="each index once")
+        fix, change = write(show_gpu_indexes(tuple(sorted(set(indexes)))))
+        raise wrong(
+            "gpu_indexes", "the same GPU twice", allowed="each index once", fix=fix, change=change
+        )
     return tuple(sorted(indexes))
 
 
@@ -188,15 +241,17 @@ def parse_name(value: object) -> str:
     """A name that can stand in Kubernetes and cloud object names: a short DNS label."""
     help_ = f"lower-case letters, digits and dashes, starting with a letter, at most {NAME_LENGTH}"
     if not isinstance(value, str):
-        raise wrong("name_form", "a name is text", allowed=help_, fix="put it in quotes")
+        fix = "put it in quotes, with a letter first"
+        raise wrong("name_form", "a name is text", allowed=help_, fix=fix)
     if len(value) > NAME_LENGTH or not _NAME.fullmatch(value):
         near = re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")[:NAME_LENGTH].strip("-")
-        near = near if _NAME.fullmatch(near) else ""
+        fix, change = write(near) if _NAME.fullmatch(near) else ("", None)
         raise wrong(
             "name_form",
             "not a name that Kubernetes and the clouds accept",
             allowed=help_,
-            fix=f"write {near}" if near else "",
+            fix=fix,
+            change=change,
         )
     return value
 
@@ -230,11 +285,13 @@ def parse_percent_range(value: object) -> Range:
         (value, value) if type(value) is int else (int(match[1]), int(match[2])) if match else None
     )
     if ends is None or not 0 <= ends[0] <= ends[1] <= MOST_PERCENT:
+        fix, change = _meant_range(value, MOST_PERCENT, "65..85")
         raise wrong(
             "percent_range",
             "not a share in percent, nor a range of them",
             allowed="0 to 100, or LOW..HIGH such as 65..85",
-            fix="write for example 65..85",
+            fix=fix,
+            change=change,
         )
     return Range(*ends)
 
@@ -263,6 +320,7 @@ def parse_cidr(value: object) -> str:
             "not a network",
             allowed="a network such as 10.0.0.0/8 or 2001:db8::/32",
             fix=f"write {near}" if near else "",
+            change=((), str(near)) if near else None,
         )
     return str(near)
 
@@ -291,12 +349,23 @@ def parse_image_prefix(value: object) -> str:
         or len(value) > MAX_IMAGE_PREFIX
         or not _IMAGE_PREFIX.fullmatch(value)
     ):
+        fix, change = _meant_images(value)
         raise wrong(
             "image_prefix",
             "not a registry or a repository",
             allowed="registry.example.org, or registry.example.org/team; no tag, no scheme",
+            fix=fix,
+            change=change,
         )
     return value
+
+
+def _meant_images(value: object) -> tuple[str, Change | None]:
+    """The same without what is too much: a scheme, a tag or digest, capital letters."""
+    text = value[: 2 * MAX_IMAGE_PREFIX].lower() if isinstance(value, str) else ""
+    near = re.sub(r"^[a-z]+://|@sha256:[0-9a-f]*$|:[^/]*[^/0-9][^/]*$", "", text)
+    fits = len(near) <= MAX_IMAGE_PREFIX and _IMAGE_PREFIX.fullmatch(near)
+    return write(near) if fits else ("", None)
 
 
 MAX_IMAGE_PREFIX = 253

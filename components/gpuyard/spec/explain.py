@@ -1,0 +1,116 @@
+"""What pydantic's own errors say, in our words and under ids that do not change when pydantic's do."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from gpuyard.spec.nearest import nearest
+
+_LONG = 1e6
+"""From here on numbers are shown with thousands separated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One error, explained; with a value, a program can do what the fix says."""
+
+    id: str
+    problem: str
+    allowed: str = ""
+    fix: str = ""
+    value: object = None
+
+
+_DAY = "a day, as 2027-03-31"
+_EXPECTED = {
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "dict_type": "a mapping (key: value)",
+    "model_type": "a mapping (key: value)",
+    "model_attributes_type": "a mapping (key: value)",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "date_type": _DAY,
+    "date_parsing": _DAY,
+    "date_from_datetime_parsing": _DAY,
+    "date_from_datetime_inexact": _DAY,
+}
+_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "more than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
+
+
+def explain(details: ErrorDetails) -> Said:
+    """An error that pydantic itself knows."""
+    kind, given, context = details["type"], details["input"], details.get("ctx", {})
+    if kind in _EXPECTED:
+        return _wrong_type(_EXPECTED[kind], given)
+    if kind in {"enum", "literal_error"}:
+        allowed = context["expected"].replace("'", "").replace(" or ", ", ")
+        near = nearest(str(given), allowed.split(", "))
+        fix = f"write {near}" if near else ""
+        return Said("spec.unknown_word", "not one of the known words", allowed, fix, near)
+    if kind in _BOUNDS:
+        return _bound(kind, context)
+    if kind in {"too_short", "string_too_short"}:
+        return Said("spec.length", "too short", f"at least {_length(kind, context['min_length'])}")
+    if kind in {"too_long", "string_too_long"}:
+        return Said("spec.length", "too long", f"at most {_length(kind, context['max_length'])}")
+    if kind == "string_pattern_mismatch":
+        clean = re.sub(r"[\x00-\x1f\x7f]", "", given)
+        problem, allowed = "control characters in text", "printable characters"
+        return Said("spec.characters", problem, allowed, "remove them", clean or None)
+    if kind == "finite_number":
+        return Said("spec.out_of_bounds", "out of bounds", "a finite number")
+    return Said("spec.wrong_type", details["msg"][:1].lower() + details["msg"][1:])
+
+
+def _wrong_type(expected: str, given: object) -> Said:
+    value: Any = None
+    number = isinstance(given, int | float) and not isinstance(given, bool)
+    if expected == "text" and number:
+        return Said(
+            "spec.wrong_type", "wrong type", expected, f'write "{given}" in quotes', str(given)
+        )
+    if expected == "a list" and isinstance(given, str):
+        return Said("spec.wrong_type", "wrong type", expected, f"write [{given}]", [given])
+    if expected == "true or false" and isinstance(given, str):
+        value = _WORDS.get(given.lower())
+    elif expected.endswith("number") and isinstance(given, str | float):
+        value = _number(given, whole=expected == "a whole number")
+    fix = "" if value is None else f"write {value}".lower()
+    return Said("spec.wrong_type", "wrong type", expected, fix, value)
+
+
+def _number(given: str | float, *, whole: bool) -> float | None:
+    """The number that a text or a fraction plainly stands for."""
+    text = str(given).strip()
+    if re.fullmatch(r"-?\d{1,12}(\.0+)?", text):
+        return int(text.partition(".")[0])
+    return None if whole or not re.fullmatch(r"-?\d{1,12}\.\d{1,6}", text) else float(text)
+
+
+def _bound(kind: str, context: dict[str, Any]) -> Said:
+    key, word = _BOUNDS[kind]
+    bound = context[key]
+    shown = f"{bound:g}" if bound < _LONG else f"{bound:,.0f}"
+    within = key in {"ge", "le"}
+    fix, value = (f"write {shown}", bound) if within else ("", None)
+    return Said("spec.out_of_bounds", "out of bounds", f"{word} {shown}", fix, value)
+
+
+def _length(kind: str, count: int) -> str:
+    what = "character" if kind.startswith("string") else "entry"
+    plural = {"character": "characters", "entry": "entries"}
+    return f"{count:,} {what if count == 1 else plural[what]}"
