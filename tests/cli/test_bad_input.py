@@ -16,8 +16,8 @@ REFUSALS = {
         "pools[0].machin",
         "unknown field",
         "'machin'",
-        "name, machine, nodes, capacity, scaling, zones, sharing, labels, formerly",
-        "write `machine`",
+        "name, machine, nodes, capacity, scaling, zones, sharing, labels, ",
+        "remove it: `machine` stands there already",
     ),
     "wrong type": (
         platform(teams=[team(guarantee={"train": "many"})]),
@@ -65,7 +65,7 @@ REFUSALS = {
         "out of bounds for a number of nodes",
         "'0..999999999'",
         "0 to 10000 nodes in a pool",
-        "split it into several pools, or lower it",
+        "write 0..10000; more nodes are several pools",
     ),
     "guarantee over capacity": (
         platform(teams=[team(guarantee={"train": 40})]),

@@ -11,8 +11,8 @@ from typing import Protocol
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.cron import Cron, read_cron
 from gpuyard.plan.refusals import refuse, warn
+from gpuyard.spec.nearest import nearest
 from gpuyard.spec.pools import Pool
-from gpuyard.spec.problems import nearest
 from gpuyard.spec.sections import WarmWindow
 
 _WEEK_DAYS = 7

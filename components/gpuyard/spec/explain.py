@@ -48,6 +48,13 @@ _BOUNDS = {
     "greater_than": ("gt", "more than"),
     "less_than_equal": ("le", "at most"),
     "less_than": ("lt", "less than"),
+    "finite_number": ("", "a finite number"),
+}
+_LENGTHS = {
+    "too_short": ("min_length", "too short", "at least"),
+    "string_too_short": ("min_length", "too short", "at least"),
+    "too_long": ("max_length", "too long", "at most"),
+    "string_too_long": ("max_length", "too long", "at most"),
 }
 
 
@@ -63,16 +70,13 @@ def explain(details: ErrorDetails) -> Said:
         return Said("spec.unknown_word", "not one of the known words", allowed, fix, near)
     if kind in _BOUNDS:
         return _bound(kind, context)
-    if kind in {"too_short", "string_too_short"}:
-        return Said("spec.length", "too short", f"at least {_length(kind, context['min_length'])}")
-    if kind in {"too_long", "string_too_long"}:
-        return Said("spec.length", "too long", f"at most {_length(kind, context['max_length'])}")
+    if kind in _LENGTHS:
+        key, problem, word = _LENGTHS[kind]
+        return Said("spec.length", problem, f"{word} {_length(kind, context[key])}")
     if kind == "string_pattern_mismatch":
         clean = re.sub(r"[\x00-\x1f\x7f]", "", given)
         problem, allowed = "control characters in text", "printable characters"
         return Said("spec.characters", problem, allowed, "remove them", clean or None)
-    if kind == "finite_number":
-        return Said("spec.out_of_bounds", "out of bounds", "a finite number")
     return Said("spec.wrong_type", details["msg"][:1].lower() + details["msg"][1:])
 
 
@@ -103,6 +107,8 @@ def _number(given: str | float, *, whole: bool) -> float | None:
 
 def _bound(kind: str, context: dict[str, Any]) -> Said:
     key, word = _BOUNDS[kind]
+    if key not in context:
+        return Said("spec.out_of_bounds", "out of bounds", word)
     bound = context[key]
     shown = f"{bound:g}" if bound < _LONG else f"{bound:,.0f}"
     within = key in {"ge", "le"}
