@@ -1,4 +1,4 @@
-"""Small slips in made-up stack files: whatever fix a program can apply takes its finding away and adds none."""
+"""Small slips in made-up stack files: a fix that a program can apply takes its finding away and adds none."""
 
 import copy
 import random
