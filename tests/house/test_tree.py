@@ -97,6 +97,7 @@ def test_the_lock_has_every_direct_dependency():
         *extras["policy"],
         *extras["validator"],
         *extras["sim"],
+        *extras["solve"],
     ]
     names = {re.split(r"[\[<>=! ]", line)[0].lower() for line in wanted}
     lock = (sizes.ROOT / "requirements.lock").read_text(encoding="utf-8")

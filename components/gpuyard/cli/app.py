@@ -66,7 +66,7 @@ Exit codes: 0 fine, 1 a fault of ours, 2 wrong usage or a file that can't be rea
 
 
 def build_app(args: Sequence[str]) -> typer.Typer:
-    """The application; `sim` is loaded only when it is asked for, or when the commands are listed."""
+    """The application; `pack` and `sim` are loaded only when asked for, or when the commands are listed."""
     app = typer.Typer(
         help=_HELP,
         rich_markup_mode=None,
@@ -77,8 +77,12 @@ def build_app(args: Sequence[str]) -> typer.Typer:
     app.callback()(_root)
     for command in (check, plan, cost, offers, mig, classify, render, get, schema, version):
         app.command()(command)
-    listed = not args or args[0] in {"sim", "-h", "--help"}
-    if listed and find_spec("gpuyard.cli.sim") is not None:
+    asked = args[0] if args else "--help"
+    if asked in {"pack", "-h", "--help"}:
+        from gpuyard.cli import pack
+
+        app.add_typer(pack.app, name="pack")
+    if asked in {"sim", "-h", "--help"} and find_spec("gpuyard.cli.sim") is not None:
         from gpuyard.cli import sim
 
         app.add_typer(sim.app, name="sim")

@@ -27,9 +27,9 @@ _CELL = 3
 
 def profiles(gpu: str, *, media: bool, as_document: bool) -> int:
     """Every profile of a GPU."""
-    name, product = _product(gpu)
+    name, product = find_product(gpu)
     if product is None:
-        return _answer(name, _not_cuttable(name), as_document=as_document)
+        return answer(name, not_cuttable(name), as_document=as_document)
     shown = [p for p in product.profiles if media or not p.variant]
     if as_document:
         facts = _facts(product, profiles=[_profile_document(p) for p in shown])
@@ -59,13 +59,13 @@ def profiles(gpu: str, *, media: bool, as_document: bool) -> int:
 
 def judge(gpu: str, layout: str, *, as_document: bool) -> int:
     """Whether a layout is legal: where each slice sits, or why it can't be and what is nearest."""
-    name, product = _product(gpu)
+    name, product = find_product(gpu)
     counts = read_layout(layout)
     if product is None:
-        return _answer(name, _not_cuttable(name), as_document=as_document)
+        return answer(name, not_cuttable(name), as_document=as_document)
     placement = place(product, counts)
     if placement is None:
-        return _answer(name, _illegal(product, counts), as_document=as_document)
+        return answer(name, _illegal(product, counts), as_document=as_document)
     if as_document:
         write(
             as_json(
@@ -90,9 +90,9 @@ def judge(gpu: str, layout: str, *, as_document: bool) -> int:
 
 def count(gpu: str, *, media: bool, as_document: bool) -> int:
     """How many legal, non-empty layouts there are."""
-    name, product = _product(gpu)
+    name, product = find_product(gpu)
     if product is None:
-        return _answer(name, _not_cuttable(name), as_document=as_document)
+        return answer(name, not_cuttable(name), as_document=as_document)
     counts = asdict(count_layouts(product, variants=media))
     if as_document:
         write(as_json(document("mig", **_facts(product, media=media, **counts))))
@@ -131,7 +131,7 @@ def read_layout(text: str) -> dict[str, int]:
     return counts
 
 
-def _product(spelling: str) -> tuple[str, MigProduct | None]:
+def find_product(spelling: str) -> tuple[str, MigProduct | None]:
     """The GPU's catalogue name and how it is cut; UsageError for a GPU nobody has heard of."""
     gpu = find_gpu(spelling)
     if gpu is not None:
@@ -147,7 +147,8 @@ def _product(spelling: str) -> tuple[str, MigProduct | None]:
     raise UsageError(f"no GPU {spelling!r} in the catalogue; there are: {', '.join(known)}.{hint}")
 
 
-def _not_cuttable(name: str) -> Finding:
+def not_cuttable(name: str) -> Finding:
+    """Why a known GPU has no layouts."""
     return refuse(
         "mig.not_possible",
         ("gpu",),
@@ -171,9 +172,12 @@ def _illegal(product: MigProduct, counts: Mapping[str, int]) -> Finding:
     )
 
 
-def _answer(name: str, finding: Finding, *, as_document: bool) -> int:
+def answer(name: str, finding: Finding, *, as_document: bool, command: str = "mig") -> int:
+    """Why nothing can be said about this GPU or layout."""
     if as_document:
-        write(as_json(document("mig", gpu=name, legal=False, findings=[finding_document(finding)])))
+        write(
+            as_json(document(command, gpu=name, legal=False, findings=[finding_document(finding)]))
+        )
     else:
         show_finding(finding, results())
     return REFUSED

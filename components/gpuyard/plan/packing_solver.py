@@ -1,0 +1,107 @@
+"""Whole-number programs, solved by HiGHS: the one place that knows the solver.
+
+HiGHS is an extra and is imported by the call that needs it (docs/decisions/0010-solver.md). The same program
+gives the same answer on one version of it: one thread, one seed, no time limit, no gap that is good enough.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.errors import EnvironmentLacks
+
+UNBOUNDED = float("inf")
+_SEED = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """Minimise costs · x, each row between its bounds, each x from 0 to its `most`."""
+
+    costs: Sequence[float]
+    columns: Sequence[Mapping[int, int]]
+    """What each x adds to a row, by the row's index."""
+    at_least: Sequence[float]
+    at_most: Sequence[float]
+    most: Sequence[float]
+    whole: bool = True
+    """Only whole numbers; without, the program is relaxed and its rows have prices."""
+    max_nodes: int | None = None
+    """Of the search: a limit that is the same on every machine, as seconds are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What the solver found."""
+
+    values: tuple[float, ...]
+    cost: float
+    bound: float
+    """No x costs less."""
+    prices: tuple[float, ...]
+    """What one more of each row costs; of relaxed programs only."""
+    proved: bool
+    """The search ended because nothing is left, not because it was stopped."""
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The values, rid of what floating point left."""
+        return tuple(round(v) for v in self.values)
+
+
+def solve(program: Program) -> Solution | None:
+    """The cheapest x; None when there is none, or none was found within `max_nodes`."""
+    highs = _highspy()
+    solver = highs.Highs()
+    for option, value in (
+        ("output_flag", False),
+        ("threads", 1),
+        ("random_seed", _SEED),
+        ("mip_rel_gap", 0.0),
+        ("mip_abs_gap", 0.0),
+    ):
+        solver.setOptionValue(option, value)
+    if program.max_nodes is not None:
+        solver.setOptionValue("mip_max_nodes", program.max_nodes)
+    solver.passModel(_model(highs, program))
+    solver.run()
+    status, info, found = solver.getModelStatus(), solver.getInfo(), solver.getSolution()
+    if info.primal_solution_status != highs.SolutionStatus.kSolutionStatusFeasible:
+        return None
+    return Solution(
+        values=tuple(found.col_value),
+        cost=info.objective_function_value,
+        bound=info.mip_dual_bound if program.whole else info.objective_function_value,
+        prices=() if program.whole else tuple(found.row_dual),
+        proved=status == highs.HighsModelStatus.kOptimal,
+    )
+
+
+def _model(highs: Any, program: Program) -> Any:
+    """The program in the solver's own record, column by column."""
+    starts, rows, numbers = [0], list[int](), list[float]()
+    for column in program.columns:
+        for row in sorted(column):
+            rows.append(row)
+            numbers.append(float(column[row]))
+        starts.append(len(rows))
+    model = highs.HighsLp()
+    model.num_col_, model.num_row_ = len(program.costs), len(program.at_least)
+    model.col_cost_ = list(program.costs)
+    model.col_lower_, model.col_upper_ = [0.0] * len(program.costs), list(program.most)
+    model.row_lower_, model.row_upper_ = list(program.at_least), list(program.at_most)
+    model.a_matrix_.format_ = highs.MatrixFormat.kColwise
+    model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = starts, rows, numbers
+    if program.whole:
+        model.integrality_ = [highs.HighsVarType.kInteger] * len(program.costs)
+    return model
+
+
+def _highspy() -> Any:
+    try:
+        import highspy
+    except ImportError:
+        raise EnvironmentLacks(
+            "packing needs the solver HiGHS, which is not installed: pip install 'gpuyard[solve]'"
+        ) from None
+    return highspy
