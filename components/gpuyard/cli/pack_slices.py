@@ -15,7 +15,7 @@ from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
 from gpuyard.plan.packing import SlicePacking, pack_slices, slice_for, whole_memory_gib
 from gpuyard.plan.sharing import show_layout
-from gpuyard.spec.problems import nearest
+from gpuyard.spec.nearest import nearest
 
 REFUSED = 3
 _ENTRY = re.compile(r"([^\s=]{1,40})=(\d{1,7})")
