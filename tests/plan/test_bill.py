@@ -49,7 +49,7 @@ def held(nodes):
             3 * LIST + SPOT_LOW,
             4 * LIST,
         ),
-        ({"nodes": "4..4", "capacity": [held(2)]}, 4 * LIST, 4 * LIST),
+        ({"nodes": "4..4", "capacity": [held(2), "on-demand"]}, 4 * LIST, 4 * LIST),
         ({"nodes": "0..4", "capacity": [{"spot": True, "nodes": 2}, "on-demand"]}, 0, 4 * LIST),
         (
             {"machine": ["g6.12xlarge", "g6.24xlarge"], "nodes": 1, "capacity": [held(1)]},
@@ -121,7 +121,7 @@ def test_a_list_with_one_unknown_price_is_unknown_at_worst():
 
 
 def test_a_reservation_at_an_unknown_price_makes_the_floor_unknown():
-    found = line(machine=OWN, nodes="0..4", capacity=[held(1)])
+    found = line(machine=OWN, nodes="0..4", capacity=[held(1), "spot"])
     assert (found.floor_usd, found.worst_usd) == (None, None)
 
 

@@ -370,7 +370,7 @@ NEAR_MISSES = [
     platform([pool(machine="p3dn.24xlarge", sharing={"time_slicing": 48})]),
     platform([cut_pool(sharing={"mig": [{"gpus": "0-3", "7g.40gb": 1}, {"gpus": "4-7"}]})]),
     platform([pool(machine="p6e-gb200.36xlarge", capacity=["spot"])], cloud="none"),
-    platform([pool(machine="a3-highgpu-1g", capacity=["flex-start"])], cloud="gcp"),
+    platform([pool(machine="a3-highgpu-1g", nodes="0..4", capacity=["flex-start"])], cloud="gcp"),
 ]
 
 

@@ -29,16 +29,15 @@ _PLATFORM: Mapping[str, str] = {
 }
 _POOL_PLANNED: Mapping[str, str] = {
     "warm": "nothing keeps the nodes running",
+    "fabric": "NCCL is not set up for it",
+    "numa": "no kubelet is configured",
 }
 """Proved and part of the plan; only what would act on it is missing."""
 _POOL: Mapping[str, str] = {
-    "fabric": "NCCL is not set up for it",
     "image": "no node is made that could boot from it",
-    "numa": "no kubelet is configured",
     "disk_gib": "no node is made that could have the disk",
 }
 _POOL_REFUSED: Mapping[str, str] = {
-    "select": "nodes are told by our own labels only",
     "owners": "a pool is open to every team",
 }
 _TEAM: Mapping[str, str] = {

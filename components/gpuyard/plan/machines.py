@@ -3,14 +3,13 @@
 from fractions import Fraction
 
 from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine, machine_names
+from gpuyard.catalogue.machines import MACHINES, Machine, find_machine, machine_names
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.refusals import refuse
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool, System
-from gpuyard.spec.values import MAX_NODES, Range
 
 _SHOWN_NAMES = 6
 
@@ -152,56 +151,3 @@ def _unlike(machines: list[Machine], path: Path) -> list[Finding]:
             fix=Fix(says="make a pool of each kind", at=path, value=first.name),
         )
     ]
-
-
-def check_ladder(
-    spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], path: Path
-) -> list[Finding]:
-    """Every rung can be bought for these machines, and reservations fit into the pool."""
-    findings: list[Finding] = []
-    if spec.cloud in {Cloud.AWS, Cloud.GCP}:
-        for index, rung in enumerate(pool.capacity):
-            if any(rung.mode not in m.sold for m in machines):
-                findings.append(_not_sold(pool, index, machines, (*path, "capacity")))
-    held = sum(r.nodes or 0 for r in pool.capacity if r.reservation)
-    if held > pool.nodes.high:
-        findings.append(
-            refuse(
-                "capacity.over_nodes",
-                (*path, "nodes"),
-                f"reservations hold {held} nodes, the pool may have {pool.nodes.high}:"
-                " the rest is paid and never used",
-                given=str(pool.nodes),
-                allowed=f"at least {held} nodes at most",
-                fix=_hold(pool, held, (*path, "nodes")),
-            )
-        )
-    return findings
-
-
-def _hold(pool: Pool, held: int, path: Path) -> Fix | None:
-    """Nodes enough for the reservations; a pool of one size keeps one size."""
-    if held > MAX_NODES:
-        return None
-    nodes = Range(held if pool.nodes.low == pool.nodes.high else pool.nodes.low, held)
-    return Fix(says=f"write {nodes}", at=path, value=str(nodes))
-
-
-def _not_sold(pool: Pool, index: int, machines: tuple[Machine, ...], path: Path) -> Finding:
-    """Blames the rung, or the whole ladder where the stack file leaves it to the default."""
-    mode, written = pool.capacity[index].mode, "capacity" in pool.model_fields_set
-    lacking = next(m for m in machines if mode not in m.sold)
-    sold = frozenset.intersection(*(m.sold for m in machines))
-    names = [c.value for c in Capacity if c in sold]
-    plain = next((n for n in names if n not in {"reserved", "block"}), None)
-    here = (*path, index) if written else path
-    return refuse(
-        "capacity.not_sold",
-        here,
-        f"{lacking.name} is not sold as {mode.value} ({lacking.source.title.partition(' as ')[0]})",
-        given=mode.value if written else f"{mode.value}, by default",
-        allowed=", ".join(names),
-        fix=Fix(says=f"write {plain}", at=here, value=plain if written else [plain])
-        if plain
-        else None,
-    )

@@ -9,6 +9,7 @@ from gpuyard.plan.bill import check_budgets, plan_bill
 from gpuyard.plan.deferred import check_deferred
 from gpuyard.plan.late import Late
 from gpuyard.plan.machines import choose_system_machine
+from gpuyard.plan.numa import check_numa
 from gpuyard.plan.pools import Pools, plan_pools
 from gpuyard.plan.queueing import plan_queueing
 from gpuyard.plan.quotas import plan_quotas
@@ -16,6 +17,7 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.refusals import note, refuse
 from gpuyard.plan.shapes import plan_shapes
 from gpuyard.plan.teams import plan_teams
+from gpuyard.plan.topology import check_fabric
 from gpuyard.plan.versions import check_kubernetes, check_pins
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
@@ -35,7 +37,7 @@ def plan(
     pools, problems = plan_pools(spec)
     findings += problems
     shapes, problems = plan_shapes(spec, pools)
-    findings += problems
+    findings += [*problems, *check_fabric(spec, pools, shapes), *check_numa(spec, pools, shapes)]
     quotas, spare, problems = plan_quotas(spec, pools)
     findings += problems
     sound = _sound(pools)

@@ -2,7 +2,9 @@
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.findings import Finding, Fix, Path, refused
-from gpuyard.plan.machines import check_ladder, choose_machines
+from gpuyard.plan.ladder import plan_ladder, show_ladder
+from gpuyard.plan.ladder_proofs import check_ladder, check_reservations
+from gpuyard.plan.machines import choose_machines
 from gpuyard.plan.names import (
     GPU,
     GPU_TAINT_VALUE,
@@ -13,13 +15,18 @@ from gpuyard.plan.names import (
     RESERVED_LABEL_DOMAINS,
     SYSTEM_POOL,
 )
+from gpuyard.plan.numa import plan_numa
+from gpuyard.plan.own_nodes import check_own_nodes, check_selectors, node_selector
 from gpuyard.plan.records import PoolPlan, Taint
 from gpuyard.plan.refusals import refuse
 from gpuyard.plan.renames import rename_fix
+from gpuyard.plan.room import plan_room
+from gpuyard.plan.scaling import check_scaling, plan_scaling, scaling_of
 from gpuyard.plan.sharing import SharedGpus, share_gpus
+from gpuyard.plan.topology import check_zones, plan_topology
 from gpuyard.plan.warm import check_warm
-from gpuyard.spec.platform import Cloud, PlatformSpec
-from gpuyard.spec.pools import Pool, Rung, Scaling
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.pools import Pool, Scaling
 
 Pools = dict[str, PoolPlan | None]
 """By name; None for a pool that a finding refuses, so that nothing else blames it again."""
@@ -41,6 +48,7 @@ def plan_pools(spec: PlatformSpec) -> tuple[Pools, list[Finding]]:
         plan, problems = _plan_pool(spec, pool, path)
         pools[pool.name] = plan
         findings += problems
+    findings += [*check_zones(spec), *check_reservations(spec), *check_selectors(spec)]
     return pools, findings
 
 
@@ -67,7 +75,8 @@ def _plan_pool(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[PoolPlan | N
     fixed = scaling_of(spec.cloud, pool) is Scaling.FIXED
     findings = [
         *_check_labels(pool, path),
-        *_check_scaling(pool, path),
+        *_check_range(pool, path),
+        *check_own_nodes(spec, pool, path),
         *check_warm(pool, path, fixed=fixed),
     ]
     machines, problems = choose_machines(spec, pool, path)
@@ -77,6 +86,8 @@ def _plan_pool(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[PoolPlan | N
     findings += check_ladder(spec, pool, machines, path)
     gpus, problems = share_gpus(pool.sharing, machines[0], (*path, "sharing"))
     findings += problems
+    if gpus is not None:
+        findings += check_scaling(spec, pool, machines[0], gpus.advertised, path)
     if gpus is None or refused(findings):
         return None, findings
     return _record(spec, pool, machines, gpus), findings
@@ -88,6 +99,8 @@ def _record(
     scaling = scaling_of(spec.cloud, pool)
     stable = pool.stable_name
     mig_config = stable if gpus.layouts else None
+    ladder = plan_ladder(spec, pool, machines[0])
+    labels, taints = _labels(spec, pool, mig_config), _taints(stable, gpus.method)
     return PoolPlan(
         name=pool.name,
         stable_name=stable,
@@ -96,7 +109,8 @@ def _record(
         nodes=pool.nodes,
         start_nodes=pool.nodes.high if scaling is Scaling.FIXED else pool.nodes.low,
         scaling=scaling.value,
-        capacity=tuple(show_rung(r) for r in pool.capacity),
+        capacity=tuple(show_ladder(ladder)),
+        ladder=ladder,
         zones=pool.zones,
         warm=pool.warm,
         sharing=gpus.method,
@@ -105,29 +119,22 @@ def _record(
         layouts=gpus.layouts,
         mig_config=mig_config,
         plugin_config=stable,
-        labels=_labels(spec, pool, mig_config),
-        taints=_taints(stable, gpus.method),
+        labels=labels,
+        taints=taints,
         advertised=gpus.advertised,
+        node_selector=node_selector(pool),
+        scale=plan_scaling(spec.cloud, scaling, labels, taints, gpus.advertised),
+        room=plan_room(machines[0]),
+        numa=plan_numa(pool, machines[0]),
+        topology_levels=plan_topology(spec.cloud, machines[0], pool.zones),
+        fabric=pool.fabric,
     )
 
 
-def scaling_of(cloud: Cloud, pool: Pool) -> Scaling:
-    """Who adds nodes. Simulated nodes exist from the beginning, all of them: nothing scales there."""
-    if cloud is Cloud.SIMULATED:
-        return Scaling.FIXED
-    if pool.scaling is not None:
-        return pool.scaling
-    if pool.nodes.low == pool.nodes.high:
-        return Scaling.FIXED
-    return Scaling.KARPENTER if cloud is Cloud.AWS else Scaling.AUTOSCALER
-
-
 def _labels(spec: PlatformSpec, pool: Pool, mig_config: str | None) -> dict[str, str]:
-    ours = {
-        PLATFORM_LABEL: spec.name,
-        POOL_LABEL: pool.stable_name,
-        PLUGIN_CONFIG_LABEL: pool.stable_name,
-    }
+    ours = {PLUGIN_CONFIG_LABEL: pool.stable_name}
+    if not pool.select:  # nodes that exist are told by their own labels
+        ours |= {PLATFORM_LABEL: spec.name, POOL_LABEL: pool.stable_name}
     if mig_config:
         ours[MIG_CONFIG_LABEL] = mig_config
     return dict(sorted((pool.labels | ours).items()))
@@ -141,16 +148,6 @@ def _taints(stable_name: str, method: str) -> tuple[Taint, ...]:
     """
     gpu = Taint(GPU, GPU_TAINT_VALUE)
     return (gpu,) if method == "none" else (gpu, Taint(POOL_LABEL, stable_name))
-
-
-def show_rung(rung: Rung) -> str:
-    """`reserved cr-0123 (8 nodes)`, `spot`."""
-    nodes = f" ({rung.nodes} nodes)" if rung.nodes else ""
-    return (
-        f"{rung.mode.value} {rung.reservation}{nodes}"
-        if rung.reservation
-        else f"{rung.mode.value}{nodes}"
-    )
 
 
 def _check_labels(pool: Pool, path: Path) -> list[Finding]:
@@ -172,8 +169,8 @@ def _check_labels(pool: Pool, path: Path) -> list[Finding]:
     return findings
 
 
-def _check_scaling(pool: Pool, path: Path) -> list[Finding]:
-    if pool.scaling is not Scaling.FIXED or pool.nodes.low == pool.nodes.high:
+def _check_range(pool: Pool, path: Path) -> list[Finding]:
+    if (pool.scaling is not Scaling.FIXED and not pool.select) or pool.nodes.low == pool.nodes.high:
         return []
     return [
         refuse(
@@ -181,7 +178,9 @@ def _check_scaling(pool: Pool, path: Path) -> list[Finding]:
             (*path, "nodes"),
             "a pool that does not scale has one number of nodes",
             given=str(pool.nodes),
-            allowed="one number, or scaling: karpenter or autoscaler",
+            allowed="one number: as many as exist"
+            if pool.select
+            else "one number, or scaling: karpenter or autoscaler",
             fix=Fix(says=f"write {pool.nodes.high}", at=(*path, "nodes"), value=pool.nodes.high),
         )
     ]

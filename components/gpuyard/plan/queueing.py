@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gpuyard.findings import Finding
-from gpuyard.plan.names import POOL_LABEL
 from gpuyard.plan.quotas import Amounts
 from gpuyard.plan.records import (
     CohortPlan,
@@ -32,8 +31,8 @@ MAX_FLAVORS_IN_ALL = 256
 
 
 def plan_flavor(pool: PoolPlan) -> FlavorPlan:
-    """The flavor of a pool: its label picks the nodes, its taints are tolerated for admitted pods."""
-    return FlavorPlan(pool.stable_name, {POOL_LABEL: pool.stable_name}, pool.taints)
+    """The flavor of a pool: its labels pick the nodes, its taints are tolerated for admitted pods."""
+    return FlavorPlan(pool.stable_name, pool.node_selector, pool.taints)
 
 
 def resource_groups(pools: Iterable[PoolPlan]) -> tuple[ResourceGroup, ...]:

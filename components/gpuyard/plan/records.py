@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.plan.late import Late
+from gpuyard.plan.pool_records import LadderRung, NodeRoom, ScaleKnowledge
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.sections import WarmWindow
+from gpuyard.spec.sections import FabricSpec, WarmWindow
 from gpuyard.spec.values import Range
 
 
@@ -69,6 +70,8 @@ class PoolPlan:
     scaling: str
     capacity: tuple[str, ...]
     """The ladder in words, best first."""
+    ladder: tuple[LadderRung, ...]
+    """The same, as each cloud is told."""
     zones: tuple[str, ...]
     warm: tuple[WarmWindow, ...]
     """Hours in which nodes are kept; `gpuyard.plan.warm` sums them."""
@@ -85,6 +88,26 @@ class PoolPlan:
     labels: Mapping[str, str]
     taints: tuple[Taint, ...]
     advertised: tuple[Advertised, ...]
+    node_selector: Mapping[str, str]
+    """Labels that tell the pool's nodes: ours, or those of nodes that exist already."""
+    scale: ScaleKnowledge
+    room: NodeRoom
+    numa: str
+    """The kubelet's topology policy."""
+    topology_levels: tuple[str, ...]
+    """Labels that say how near nodes are, the widest first, the node itself last."""
+    fabric: FabricSpec | None
+    """The network between nodes of your own."""
+
+    @property
+    def cpu_per_gpu(self) -> int:
+        """CPU threads for each GPU, when its pods share the node's evenly."""
+        return self.room.cpu // self.machine.gpus
+
+    @property
+    def memory_gib_per_gpu(self) -> int:
+        """Main memory in GiB for each GPU, shared evenly."""
+        return self.room.memory_gib // self.machine.gpus
 
     @property
     def gpus_per_node(self) -> int:

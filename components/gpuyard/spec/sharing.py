@@ -48,6 +48,11 @@ class Sharing(SpecModel):
     dra: Annotated[bool, Field(strict=True)] = False
     """Dynamic resource allocation: pods claim GPUs through ResourceClaims, not as counted resources."""
 
+    @property
+    def shares(self) -> bool:
+        """True when the device plugin must be told how to share."""
+        return bool(self.mig or self.time_slicing or self.mps)
+
     @model_validator(mode="before")
     @classmethod
     def _from_shorthand(cls, value: Any) -> Any:

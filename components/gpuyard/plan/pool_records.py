@@ -1,0 +1,79 @@
+"""What a plan says about one pool in detail: how its nodes are bought, known, filled and wired."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ec2Purchase:
+    """A rung on EC2, for node groups and for Karpenter."""
+
+    capacity_type: str
+    """Of an EKS node group: ON_DEMAND, SPOT or CAPACITY_BLOCK."""
+    karpenter_capacity_type: str
+    """`karpenter.sh/capacity-type`: on-demand, spot or reserved."""
+    market_type: str | None
+    """Of the launch template: spot, capacity-block, or none for on-demand."""
+    reservation_preference: str
+    """open, none or capacity-reservations-only; only the last uses up a reservation that is targeted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GkePurchase:
+    """A rung on GKE: what a node pool is given."""
+
+    spot: bool
+    flex_start: bool
+    queued: bool
+    """All nodes of a job at once, through a ProvisioningRequest; for jobs of several nodes."""
+    reservation_type: str
+    """NO_RESERVATION or SPECIFIC_RESERVATION."""
+    auto_repair: bool
+    """Flex-start nodes cannot be repaired, only had anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderRung:
+    """One way to buy nodes of a pool, in the words of its cloud."""
+
+    mode: str
+    reservation: str | None
+    most: int
+    """The most nodes from this rung."""
+    bounded: bool
+    """False when only the pool's own maximum bounds it."""
+    placement: str
+    """cluster (EC2) or compact (GCE) when the nodes are to stand close together, else none."""
+    stays: str
+    """How long nodes stay at most, in words; empty while they are paid."""
+    aws: Ec2Purchase | None = None
+    gcp: GkePurchase | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleKnowledge:
+    """What whoever adds nodes can know of one that does not run yet."""
+
+    by: str
+    """nobody, cloud, overlay, tags or yours: who tells it."""
+    overlay: Mapping[str, int]
+    """What a Karpenter NodeOverlay must add to the machine type: resources by name."""
+    tags: Mapping[str, str]
+    """Tags of the auto-scaling group, from which Cluster Autoscaler learns labels, taints and resources."""
+    hidden: tuple[str, ...]
+    """Resources it learns of only from a node that runs."""
+
+    @property
+    def from_zero(self) -> bool:
+        """True when every resource is known without a node."""
+        return not self.hidden
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRoom:
+    """What of a node is left for pods, after the system's share."""
+
+    cpu: int
+    memory_gib: int
+    reserved_cpu: float
+    reserved_memory_gib: float
