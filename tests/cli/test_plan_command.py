@@ -36,13 +36,14 @@ def lines(gpuyard, write):
 @pytest.mark.parametrize(
     "line",
     [
-        "Pools 12 from the beginning, 44 at most",
-        "train 0..4 p5.48xlarge 8 × H100 whole GPUs reserved cr-1",
-        "serve 1 p4d.24xlarge 8 × A100-40 MIG on-demand",
-        "dev 1 g6.12xlarge 4 × L4 time-slicing × 4 on-demand",
+        "Pools 12 GPUs from the beginning, 44 at most",
+        "train 0..4 p5.48xlarge 8 × H100 whole GPUs",
+        "train reserved cr-1 (2 nodes), then spot",
+        "serve 1 p4d.24xlarge 8 × A100-40 MIG",
+        "dev 1 g6.12xlarge 4 × L4 time-slicing × 4",
         "8 nvidia.com/mig-3g.20gb 3/7 of a GPU",
-        "vision 8 train 4 dev/shared shared 41,897 -",
-        "vision vision lab-vision 1",
+        "vision 8 train 4 dev/shared 41,897 -",
+        "vision vision lab-vision shared 1",
         "big train 2 nodes × 8 GPUs 2 nodes must start",
         "small dev 1 share can start at once",
         "embed serve 1 × 3g.20gb can start at once",
@@ -51,6 +52,19 @@ def lines(gpuyard, write):
 )
 def test_the_plan_says(lines, line):
     assert line in lines
+
+
+def test_nodes_of_ones_own_are_not_bought_but_told_by_their_labels(gpuyard, write):
+    pools = [pool(select={"a.example/row": "1", "b": "c"}), pool("new")]
+    said = gpuyard("plan", write(platform(pools))).out
+    assert (
+        "Capacity  nodes of your own, told by their labels\n"
+        "  pool   labels\n"
+        "  train  a.example/row=1\n"
+        "         b=c\n"
+        "  new    gpuyard.dev/pool=new\n"
+    ) in said
+    assert "bought" not in said
 
 
 def test_findings_stand_beside_the_plan_on_stderr(gpuyard, write):

@@ -16,6 +16,7 @@ def show_plan(
     """The derived platform; findings, when there are any, at the end."""
     console.say((plan.name, "bold"), f"  {plan.cloud}, Kubernetes {plan.kubernetes}")
     _pools(plan, console)
+    _capacity(plan, console)
     _nodes(plan, console)
     if verbose:
         _labels(plan, console)
@@ -44,7 +45,6 @@ def _pools(plan: PlatformPlan, console: Console) -> None:
         Column("machine"),
         Column("GPUs a node"),
         Column("sharing"),
-        Column("bought", wraps=True),
     ]
     rows = [
         (
@@ -53,11 +53,24 @@ def _pools(plan: PlatformPlan, console: Console) -> None:
             pool.machines or pool.machine.name,
             _gpus(pool),
             _sharing(pool),
-            pool.capacity,
         )
         for pool in plan.pools
     ]
     console.show(table(columns, rows))
+
+
+def _capacity(plan: PlatformPlan, console: Console) -> None:
+    """How nodes are had: bought, or found by their labels where there is nobody to buy from."""
+    rows: list[tuple[Cell, ...]]
+    if plan.cloud == "none":
+        console.title("Capacity", "nodes of your own, told by their labels")
+        head = "labels"
+        rows = [(p.name, tuple(f"{k}={v}" for k, v in p.node_selector.items())) for p in plan.pools]
+    else:
+        console.title("Capacity", "a node is bought in the first way that has one")
+        head = "bought"
+        rows = [(pool.name, ", then ".join(pool.capacity)) for pool in plan.pools]
+    console.show(table([Column("pool", name=True), Column(head, wraps=True)], rows))
 
 
 def _count(pool: PoolPlan) -> tuple[str, ...]:
@@ -80,7 +93,9 @@ def _total_gpus(plan: PlatformPlan) -> str:
     """Whole GPUs when every node runs, and how many of them from the beginning."""
     most = sum(p.gpus_per_node * p.nodes.high for p in plan.pools)
     first = sum(p.gpus_per_node * p.start_nodes for p in plan.pools)
-    return many(most, "GPU") if first == most else f"{first:,} from the beginning, {most:,} at most"
+    if first == most:
+        return many(most, "GPU")
+    return f"{many(first, 'GPU')} from the beginning, {most:,} at most"
 
 
 def _gpus(pool: PoolPlan) -> str:
@@ -129,7 +144,6 @@ def _teams(plan: PlatformPlan, console: Console) -> None:
         Column("team", name=True),
         Column("guarantee", wraps=True),
         Column("may borrow", wraps=True),
-        Column("isolation"),
         Column("$/month", "right"),
         Column("budget", "right"),
     ]
@@ -146,16 +160,15 @@ def _team(plan: PlatformPlan, team: TeamPlan) -> tuple[Cell, ...]:
         team.name,
         _amounts(plan, guaranteed),
         _amounts(plan, borrowed),
-        team.isolation,
         cost,
         budget,
     )
 
 
 def _amounts(plan: PlatformPlan, amounts: Sequence[tuple[Quota, int]]) -> tuple[str, ...]:
-    """`8 train`, `4 serve/3g.20gb`: in the words of the stack file."""
+    """`8 train`, `1,200 serve/3g.20gb`: in the words of the stack file."""
     return tuple(
-        f"{amount} {unit_name(plan.pool(q.pool), q.resource)}" for q, amount in amounts
+        f"{amount:,} {unit_name(plan.pool(q.pool), q.resource)}" for q, amount in amounts
     ) or ("-",)
 
 
@@ -169,12 +182,15 @@ def _queues(plan: PlatformPlan, console: Console) -> None:
     queueing = plan.queueing
     sharing = "by weight" if queueing.fair_sharing else "first come, first served"
     console.title("Queues", f"Kueue, preemption {queueing.preemption}, borrowed capacity {sharing}")
-    rows = [(t.name, t.namespace, t.cluster_queue, f"{t.weight:g}") for t in plan.teams]
+    rows = [
+        (t.name, t.namespace, t.cluster_queue, t.isolation, f"{t.weight:g}") for t in plan.teams
+    ]
     if rows:
         columns = [
             Column("team", name=True),
             Column("namespace", name=True),
             Column("cluster queue", name=True),
+            Column("isolation"),
             Column("weight", "right"),
         ]
         console.show(table(columns, rows))

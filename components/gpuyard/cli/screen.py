@@ -9,9 +9,9 @@ pipeline needs neither, and starts sooner.
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from gpuyard.cli.guard import forget_stdout
 from gpuyard.cli.plain import clean, wrap
@@ -170,8 +170,8 @@ _GAP = 2
 class Column:
     """One column of a table: its head, and what becomes of cells that are too wide.
 
-    A plain column is as wide as its cells. A `name` column folds long names. A column that `wraps` gives way
-    first. A table that is still too wide overflows: nothing is ever cut off.
+    A plain column is as wide as its cells. A column that `wraps` gives way first, and then a `name` column
+    folds long names. A table that is still too wide overflows: nothing is ever cut off.
     """
 
     def __init__(
@@ -190,6 +190,11 @@ class Column:
         widest = max((text.cell_len for cell in cells for text in cell.split()), default=0)
         return max(widest if self.max_width is None else min(widest, _NARROW), len(self.head))
 
+    def whole(self, cells: "Iterable[Text]") -> int:
+        """The width at which nothing is folded or wrapped."""
+        lines = (line.cell_len for cell in cells for line in cell.split())
+        return max(max(lines, default=0), len(self.head))
+
 
 Cell = str | tuple[str, ...]
 """Text, or lines of text."""
@@ -199,27 +204,36 @@ def table(
     columns: Sequence[Column], rows: Iterable[Sequence[Cell]], indent: int = 2
 ) -> "RenderableType":
     """A table without lines, without trailing blanks."""
-    from rich.padding import Padding
-    from rich.table import Table
-
-    made = Table(
-        box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim", collapse_padding=True
-    )
     cells = [[_text(cell) for cell in row] for row in rows]
     widths = [column.least(row[n] for row in cells) for n, column in enumerate(columns)]
-    for column, width in zip(columns, widths, strict=True):
-        made.add_column(
-            column.head,
-            justify=column.align,
-            no_wrap=column.no_wrap,
-            overflow="fold",
-            min_width=width,
-            max_width=column.max_width,
+    gaps = indent + _GAP * (len(widths) - 1)
+    whole = gaps + sum(column.whole(row[n] for row in cells) for n, column in enumerate(columns))
+
+    def made(room: int) -> "RenderableType":
+        from rich.padding import Padding
+        from rich.table import Table
+
+        made = Table(
+            box=None,
+            pad_edge=False,
+            padding=(0, _GAP, 0, 0),
+            header_style="dim",
+            collapse_padding=True,
         )
-    for row in cells:
-        made.add_row(*row)
-    least = indent + sum(widths) + _GAP * (len(widths) - 1)
-    return _Trimmed(Padding(made, (0, 0, 0, indent)), least)
+        for column, width in zip(columns, widths, strict=True):
+            made.add_column(
+                column.head,
+                justify=column.align,
+                no_wrap=column.no_wrap,
+                overflow="fold",
+                min_width=width,
+                max_width=None if whole <= room else column.max_width,
+            )
+        for row in cells:
+            made.add_row(*row)
+        return Padding(made, (0, 0, 0, indent))
+
+    return _Trimmed(made, gaps + sum(widths))
 
 
 def _text(cell: Cell) -> "Text":
@@ -236,8 +250,8 @@ class _Trimmed:
     only noise.
     """
 
-    def __init__(self, inner: Any, least: int) -> None:
-        self.inner = inner
+    def __init__(self, made: "Callable[[int], RenderableType]", least: int) -> None:
+        self.made = made
         self.least = least
 
     def __rich_console__(
@@ -246,7 +260,8 @@ class _Trimmed:
         from rich.segment import Segment
 
         options = options.update_width(max(options.max_width, self.least))
-        for line in console.render_lines(self.inner, options, pad=False):
+        inner = self.made(options.max_width)
+        for line in console.render_lines(inner, options, pad=False):
             text = list(line)
             while text and not text[-1].text.strip():
                 text.pop()
