@@ -1,4 +1,4 @@
-"""Whole stacks as platform engineers write them: what they read on the screen; `make golden` writes it anew."""
+"""Whole stacks as platform engineers write them, and what they read; `make golden` writes it anew."""
 
 import json
 
