@@ -129,7 +129,16 @@ class _Maker:
             raw["pool"] = self.pick(["a", "b", "aa"])
         if self.once_in(2):
             return raw | {"gpus_per_node": self.rng.randint(1, 10)}
-        what = self.pick([{"slice": "3g.20gb"}, {"slice": "3g.40gb"}, {"shares": 1}, {"shares": 2}])
+        what = self.pick(
+            [
+                {"slice": "3g.20gb"},
+                {"slice": "3g.40gb"},
+                {"shares": 1},
+                {"shares": 2},
+                {"gpu_memory_gib": self.rng.randint(1, 90)},
+                {"compute_percent": 30.0, "latency": "strict"},
+            ]
+        )
         return raw | {"per_pod": {**what, "cpu": self.pick([1, 8, 100, 300])}}
 
     def platform(self) -> Raw:

@@ -35,7 +35,7 @@ def start(pools, **rest):
         ({"per_pod": {"slice": "3g.20gb"}}, ("serve", "nvidia.com/mig-3g.20gb", 1, 1, False)),
         ({"per_pod": {"shares": 1}}, ("dev", "nvidia.com/gpu.shared", 1, 1, False)),
         (
-            {"per_pod": {"shares": 1, "cpu": 48, "memory_gib": 192}},
+            {"per_pod": {"shares": 1, "cpu": 47, "memory_gib": 177}},
             ("dev", "nvidia.com/gpu.shared", 1, 1, False),
         ),
     ],
@@ -168,20 +168,20 @@ REFUSED = [
         [cut_pool()],
         "shape.cannot_start",
         S0,
-        CANNOT + "serve: 96 CPUs and 1152 GiB a node, 97 CPUs and 1 GiB wanted",
+        CANNOT + "serve: 95 CPUs and 1137 GiB of a node are for pods, 97 CPUs and 1 GiB wanted",
         "3g.20gb",
         NODE,
-        ("write cpu: 96", (*S0, "per_pod", "cpu"), 96),
+        ("write cpu: 95", (*S0, "per_pod", "cpu"), 95),
     ),
     (
         {"per_pod": {"shares": 1, "memory_gib": 193}},
         [shared_pool()],
         "shape.cannot_start",
         S0,
-        CANNOT + "dev: 48 CPUs and 192 GiB a node, 1 CPUs and 193 GiB wanted",
+        CANNOT + "dev: 47 CPUs and 177 GiB of a node are for pods, 1 CPUs and 193 GiB wanted",
         "1 shares",
         NODE,
-        ("write memory_gib: 192", (*S0, "per_pod", "memory_gib"), 192),
+        ("write memory_gib: 177", (*S0, "per_pod", "memory_gib"), 177),
     ),
     (
         {"per_pod": {"shares": 2}},
@@ -212,9 +212,9 @@ REFUSED = [
         "2 nodes × 2 shares",
         NODE,
         (
-            "write nodes: 1, shares: 1, cpu: 48",
+            "write nodes: 1, shares: 1, cpu: 47",
             S0,
-            {"name": "job", "nodes": 1, "per_pod": {"shares": 1, "cpu": 48, "memory_gib": 1}},
+            {"name": "job", "nodes": 1, "per_pod": {"shares": 1, "cpu": 47}},
         ),
     ),
     (
@@ -259,7 +259,7 @@ def test_among_changes_the_one_of_fewest_words_is_offered():
 
 
 @pytest.mark.parametrize(
-    ("cpu", "memory", "says"), [(48, 193, "write memory_gib: 192"), (49, 192, "write cpu: 48")]
+    ("cpu", "memory", "says"), [(47, 178, "write memory_gib: 177"), (48, 177, "write cpu: 47")]
 )
 def test_what_fits_exactly_is_not_changed(cpu, memory, says):
     pod = {"shares": 1, "cpu": cpu, "memory_gib": memory}
@@ -271,7 +271,7 @@ def test_a_change_within_a_pod_leaves_the_rest_of_the_shape():
     assert only(raw).fix.value == {
         "name": "job",
         "nodes": 1,
-        "per_pod": {"slice": "3g.20gb", "cpu": 4, "memory_gib": 1},
+        "per_pod": {"slice": "3g.20gb", "cpu": 4},
     }
 
 

@@ -218,12 +218,18 @@ def _shapes(plan: PlatformPlan, console: Console) -> None:
     console.show(table(columns, [_shape(plan, shape) for shape in plan.shapes]))
 
 
-def _shape(plan: PlatformPlan, shape: ShapePlan) -> tuple[str, ...]:
+def _shape(plan: PlatformPlan, shape: ShapePlan) -> tuple[Cell, ...]:
     pool = plan.pool(shape.pool)
     times = f"{many(shape.nodes, 'node')} × " if shape.nodes > 1 else ""
     unit = next((a.unit for a in pool.advertised if a.resource == shape.resource), "")
     kind = {"": "GPU", "shared": "share"}.get(unit)
     taken = times + (many(shape.per_node, kind) if kind else f"{shape.per_node} × {unit}")
+    lines = [taken]
+    if shape.needs:
+        lines.append(f"for {shape.needs}")
+    if shape.bound_by:
+        most = next(a.per_node for a in pool.advertised if a.resource == shape.resource)
+        lines.append(f"{shape.pods_per_node} of {most} a node: {shape.bound_by} is full")
     missing = shape.nodes - pool.start_nodes
     first = f"{many(missing, 'node')} must start" if shape.from_zero else "can start at once"
-    return (shape.name, shape.pool, taken, first)
+    return (shape.name, shape.pool, tuple(lines), first)

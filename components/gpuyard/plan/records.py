@@ -208,6 +208,12 @@ class ShapePlan:
     per_node: int
     nodes: int
     from_zero: bool
+    pods_per_node: int = 1
+    """How many such pods one node of the pool holds."""
+    bound_by: str = ""
+    """CPU or memory, when one of them is used up before the GPUs are."""
+    needs: str = ""
+    """What the resource was picked for, in words; empty when the shape names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

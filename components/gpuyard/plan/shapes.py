@@ -1,14 +1,17 @@
 """Workloads that must be able to start: which pool can, and from how many nodes."""
 
-from gpuyard.catalogue.machines import Machine
+from collections.abc import Mapping
+
 from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.fractions import pick, pieces, show_needs
 from gpuyard.plan.names import SHARED_UNIT
 from gpuyard.plan.pools import Pools
 from gpuyard.plan.records import Advertised, PoolPlan, ShapePlan
 from gpuyard.plan.refusals import refuse
 from gpuyard.plan.renames import rename_fix
 from gpuyard.spec.nearest import nearest
-from gpuyard.spec.platform import PerPod, PlatformSpec, Shape
+from gpuyard.spec.platform import Latency, PerPod, PlatformSpec, Shape
+from gpuyard.spec.values import Range
 
 
 def plan_shapes(spec: PlatformSpec, pools: Pools) -> tuple[list[ShapePlan], list[Finding]]:
@@ -16,6 +19,7 @@ def plan_shapes(spec: PlatformSpec, pools: Pools) -> tuple[list[ShapePlan], list
     found: list[ShapePlan] = []
     findings: list[Finding] = []
     names: set[str] = set()
+    positions = {pool.name: i for i, pool in reversed(list(enumerate(spec.pools)))}
     for index, shape in enumerate(spec.shapes):
         path: Path = ("shapes", index)
         if shape.name in names:
@@ -31,7 +35,7 @@ def plan_shapes(spec: PlatformSpec, pools: Pools) -> tuple[list[ShapePlan], list
                 )
             )
         names.add(shape.name)
-        plan, problem = _plan_shape(shape, pools, path)
+        plan, problem = _plan_shape(shape, pools, positions, path)
         if problem:
             findings.append(problem)
         elif plan:
@@ -39,7 +43,9 @@ def plan_shapes(spec: PlatformSpec, pools: Pools) -> tuple[list[ShapePlan], list
     return found, findings
 
 
-def _plan_shape(shape: Shape, pools: Pools, path: Path) -> tuple[ShapePlan | None, Finding | None]:
+def _plan_shape(
+    shape: Shape, pools: Pools, positions: Mapping[str, int], path: Path
+) -> tuple[ShapePlan | None, Finding | None]:
     if shape.pool is not None and shape.pool not in pools:
         near = nearest(shape.pool, list(pools))
         fix = Fix(says=f"write {near}", at=(*path, "pool"), value=near) if near else None
@@ -55,23 +61,55 @@ def _plan_shape(shape: Shape, pools: Pools, path: Path) -> tuple[ShapePlan | Non
     candidates = [p for p in considered if p is not None]
     if len(candidates) < len(considered):
         return None, None  # a candidate is refused itself; this shape cannot be judged yet
-    reasons: list[str] = []
-    for pool in candidates:
-        offer, why = _offer(shape, pool)
-        if offer:
-            per_node = shape.gpus_per_node or 1
-            from_zero = pool.start_nodes < shape.nodes
-            return ShapePlan(
-                shape.name, pool.name, offer.resource, per_node, shape.nodes, from_zero
-            ), None
-        reasons.append(f"{pool.name}: {why}")
+    starts, reasons = _starts(shape, candidates)
+    if starts:
+        pool, offer = starts
+        return _record(shape, pool, offer), None
     return None, refuse(
         "shape.cannot_start",
         path,
         "no pool can start it: " + "; ".join(reasons),
         given=_wanted(shape),
         allowed="what the nodes of a pool hold",
-        fix=_nearest_shape(shape, candidates, path),
+        fix=_nearest_shape(shape, candidates, path) or _one_node(shape, candidates, positions),
+    )
+
+
+def _starts(
+    shape: Shape, pools: list[PoolPlan]
+) -> tuple[tuple[PoolPlan, Advertised] | None, list[str]]:
+    """The first pool that can start it, or for what a pod needs the smallest piece of any; else why not."""
+    found: list[tuple[tuple[float, float], PoolPlan, Advertised]] = []
+    reasons: list[str] = []
+    for pool in pools:
+        offer, why = _offer(shape, pool)
+        if offer is None:
+            reasons.append(f"{pool.name}: {why}")
+            continue
+        piece = pick(shape.per_pod, pool) if shape.per_pod and shape.per_pod.needs else None
+        found.append((piece.size if piece else (0, 0), pool, offer))
+    best = min(found, key=lambda x: x[0], default=None)  # the first of equals
+    return (best[1:] if best else None), reasons
+
+
+def _record(shape: Shape, pool: PoolPlan, offer: Advertised) -> ShapePlan:
+    """Where it starts, and how many of its pods a node holds."""
+    pod, per_node = shape.per_pod, shape.gpus_per_node or 1
+    fits, bound = offer.per_node // per_node, ""
+    if pod is not None:
+        cpus, memory = pool.room.cpu // pod.cpu, pool.room.memory_gib // pod.memory_gib
+        if min(cpus, memory) < fits:
+            fits, bound = (cpus, "CPU") if cpus <= memory else (memory, "memory")
+    return ShapePlan(
+        shape.name,
+        pool.name,
+        offer.resource,
+        per_node,
+        shape.nodes,
+        pool.start_nodes < shape.nodes,
+        pods_per_node=fits,
+        bound_by=bound,
+        needs=show_needs(pod) if pod and pod.needs else "",
     )
 
 
@@ -80,7 +118,13 @@ def _wanted(shape: Shape) -> str:
     if shape.gpus_per_node:
         return f"{times}{shape.gpus_per_node} GPUs"
     pod = shape.per_pod
-    what = "" if pod is None else pod.slice or f"{pod.shares} shares"
+    what = (
+        show_needs(pod)
+        if pod and pod.needs
+        else ""
+        if pod is None
+        else pod.slice or f"{pod.shares} shares"
+    )
     return f"{times}{what}"
 
 
@@ -88,20 +132,30 @@ def _offer(shape: Shape, pool: PoolPlan) -> tuple[Advertised | None, str]:
     """The resource the shape takes in this pool, or why it cannot."""
     if shape.nodes > pool.nodes.high:
         return None, f"at most {pool.nodes.high} nodes, {shape.nodes} wanted"
-    if shape.per_pod is None:
-        whole = pool.unit("")
-        wanted = shape.gpus_per_node or 0
-        if whole is None:
-            return None, f"no whole GPUs ({pool.sharing})"
-        return (
-            (whole, "")
-            if wanted <= whole.per_node
-            else (None, f"{whole.per_node} GPUs a node, {wanted} wanted")
-        )
-    return _fraction(shape.per_pod, pool)
+    offer, why = _fraction(shape.per_pod, pool) if shape.per_pod else _whole(shape, pool)
+    if offer and offer.resource in pool.scale.hidden and not pool.start_nodes:
+        return None, f"{_BLIND} {offer.resource} from a node that runs, and none does"
+    return offer, why
+
+
+_BLIND = "its autoscaler learns of"
+
+
+def _whole(shape: Shape, pool: PoolPlan) -> tuple[Advertised | None, str]:
+    whole, wanted = pool.unit(""), shape.gpus_per_node or 0
+    if whole is None:
+        return None, f"no whole GPUs ({pool.sharing})"
+    if wanted > whole.per_node:
+        return None, f"{whole.per_node} GPUs a node, {wanted} wanted"
+    return whole, ""
 
 
 def _fraction(pod: PerPod, pool: PoolPlan) -> tuple[Advertised | None, str]:
+    if pod.needs:
+        piece = pick(pod, pool)
+        if piece is None:
+            return None, _lacks(pod, pool)
+        return _with_room(pod, pool, piece.offer)
     unit = pod.slice or SHARED_UNIT
     offer = pool.unit(unit)
     if pod.slice == SHARED_UNIT:
@@ -114,14 +168,34 @@ def _fraction(pod: PerPod, pool: PoolPlan) -> tuple[Advertised | None, str]:
             None,
             f"{pod.shares} shares wanted, but a pod gets one: more would be turns on the same GPU",
         )
-    machine = pool.machine
-    if pod.cpu > machine.vcpus or pod.memory_gib > machine.memory_gib:
-        return None, f"{_size(machine)} a node, {pod.cpu} CPUs and {pod.memory_gib} GiB wanted"
-    return offer, ""
+    return _with_room(pod, pool, offer)
 
 
-def _size(machine: Machine) -> str:
-    return f"{machine.vcpus} CPUs and {machine.memory_gib} GiB"
+def _lacks(pod: PerPod, pool: PoolPlan) -> str:
+    known = pieces(pool)
+    if pod.latency is Latency.STRICT and all(p.takes_turns for p in known):
+        return f"pods take turns on its GPUs ({pool.sharing})"
+    return f"{show_needs(pod)} wanted, it has at most {known[-1]}"
+
+
+def _with_room(pod: PerPod, pool: PoolPlan, offer: Advertised) -> tuple[Advertised | None, str]:
+    room = pool.room
+    if pod.cpu <= room.cpu and pod.memory_gib <= room.memory_gib:
+        return offer, ""
+    return None, (
+        f"{room.cpu} CPUs and {room.memory_gib} GiB of a node are for pods,"
+        f" {pod.cpu} CPUs and {pod.memory_gib} GiB wanted"
+    )
+
+
+def _one_node(shape: Shape, pools: list[PoolPlan], positions: Mapping[str, int]) -> Fix | None:
+    """One node that always runs, where only that keeps the shape from starting."""
+    for pool in pools:
+        if _BLIND in _offer(shape, pool)[1]:
+            nodes, index = Range(1, pool.nodes.high), positions[pool.name]
+            at: Path = ("pools", index, "nodes")
+            return Fix(says=f"write pools[{index}].nodes: {nodes}", at=at, value=str(nodes))
+    return None
 
 
 def _nearest_shape(shape: Shape, pools: list[PoolPlan], path: Path) -> Fix | None:
@@ -133,7 +207,7 @@ def _nearest_shape(shape: Shape, pools: list[PoolPlan], path: Path) -> Fix | Non
     return None
 
 
-_Change = dict[tuple[str, ...], int | str]
+_Change = dict[tuple[str, ...], int | float | str]
 """New values by where they stand in the shape."""
 
 
@@ -151,11 +225,28 @@ def _changes(shape: Shape, pool: PoolPlan) -> list[_Change]:
         near = nearest(pod.slice, [a.unit for a in pool.advertised])
         if near is not None:
             change["per_pod", "slice"] = near
-    if pod and pod.cpu > pool.machine.vcpus:
-        change["per_pod", "cpu"] = pool.machine.vcpus
-    if pod and pod.memory_gib > pool.machine.memory_gib:
-        change["per_pod", "memory_gib"] = pool.machine.memory_gib
+    if pod and pod.cpu > pool.room.cpu:
+        change["per_pod", "cpu"] = pool.room.cpu
+    if pod and pod.memory_gib > pool.room.memory_gib:
+        change["per_pod", "memory_gib"] = pool.room.memory_gib
+    if pod and pod.needs and pick(pod, pool) is None:
+        change |= _less(pod, pool)
     return [change] if change else []
+
+
+def _less(pod: PerPod, pool: PoolPlan) -> _Change:
+    """What the largest piece of a pool has, where the pod needs more."""
+    known, change = pieces(pool), _Change()
+    if pod.latency is Latency.STRICT and all(p.takes_turns for p in known):
+        change["per_pod", "latency"] = Latency.RELAXED
+    else:
+        known = [p for p in known if not (pod.latency is Latency.STRICT and p.takes_turns)]
+    largest = known[-1]
+    if (pod.gpu_memory_gib or 0) > largest.memory_gib >= 1:
+        change["per_pod", "gpu_memory_gib"] = int(largest.memory_gib)
+    if (pod.compute_percent or 0) > largest.compute_percent >= 1:
+        change["per_pod", "compute_percent"] = float(int(largest.compute_percent))
+    return change
 
 
 def _changed(shape: Shape, change: _Change) -> Shape:
@@ -169,7 +260,8 @@ def _changed(shape: Shape, change: _Change) -> Shape:
 def _as_fix(shape: Shape, change: _Change, path: Path) -> Fix:
     says = ", ".join(f"{where[-1]}: {value}" for where, value in change.items())
     if len(change) == 1:
-        where, value = next(iter(change.items()))
+        where, changed = next(iter(change.items()))
+        value = changed.value if isinstance(changed, Latency) else changed
         return Fix(says=f"write {says}", at=(*path, *where), value=value)
-    whole = _changed(shape, change).model_dump(mode="json", exclude_none=True)
+    whole = _changed(shape, change).model_dump(mode="json", exclude_unset=True)
     return Fix(says=f"write {says}", at=path, value=whole)

@@ -96,12 +96,18 @@ class PoolSpec(TypedDict):
 
 
 class PerPodSpec(TypedDict):
-    """What each pod of a fractional shape asks for."""
+    """What each pod of a fractional shape asks for: a slice, a share, or what it needs of a GPU."""
 
     slice: NotRequired[str]
     """A MIG profile, for example 3g.20gb."""
     shares: NotRequired[int]
     """Shares of a time-sliced or MPS GPU."""
+    gpu_memory_gib: NotRequired[Any]
+    """GPU memory it needs, in GiB: the plan picks the smallest slice or share that has it."""
+    compute_percent: NotRequired[float]
+    """Percent of one GPU's compute it needs, alone or beside gpu_memory_gib."""
+    latency: NotRequired[str]
+    """relaxed or strict, with gpu_memory_gib or compute_percent. Default relaxed."""
     cpu: NotRequired[int]
     """CPU threads per pod."""
     memory_gib: NotRequired[Any]

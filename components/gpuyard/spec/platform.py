@@ -37,29 +37,66 @@ class Cloud(StrEnum):
     SIMULATED = "simulated"
 
 
+class Latency(StrEnum):
+    """Whether a pod may wait for its turn on a GPU.
+
+    `relaxed` pods may take turns; `strict` ones need compute of their own whenever they want it.
+    """
+
+    RELAXED = "relaxed"
+    STRICT = "strict"
+
+
 class PerPod(SpecModel):
-    """What each pod of a fractional shape asks for."""
+    """What each pod of a fractional shape asks for: a slice, a share, or what it needs of a GPU."""
 
     slice: Text | None = None
     """A MIG profile, for example 3g.20gb."""
     shares: Positive | None = None
     """Shares of a time-sliced or MPS GPU."""
+    gpu_memory_gib: MemoryGib | None = None
+    """GPU memory it needs, in GiB: the plan picks the smallest slice or share that has it."""
+    compute_percent: Annotated[float, Field(strict=True, gt=0, le=100)] | None = None
+    """Percent of one GPU's compute it needs, alone or beside gpu_memory_gib."""
+    latency: Latency = Latency.RELAXED
+    """relaxed or strict, with gpu_memory_gib or compute_percent. Default relaxed."""
     cpu: Positive = 1
     """CPU threads per pod."""
     memory_gib: MemoryGib = 1
     """Main memory per pod in GiB."""
 
+    @property
+    def needs(self) -> bool:
+        """True when it says what it needs of a GPU, and the plan picks the slice or share."""
+        return self.gpu_memory_gib is not None or self.compute_percent is not None
+
     @model_validator(mode="after")
-    def _slice_or_share(self) -> "PerPod":
-        if (self.slice is None) == (self.shares is None):
-            raise wrong(
-                "per_pod_form",
-                "a pod asks for one slice, or for shares",
-                allowed="slice: PROFILE, or shares: N",
-                fix="remove `shares`" if self.slice else "",
-                change=(("shares",), None) if self.slice else None,
+    def _one_way(self) -> "PerPod":
+        ways = [("slice", self.slice is not None), ("shares", self.shares is not None)]
+        named = [name for name, given in ways if given]
+        asked = [
+            ("gpu_memory_gib", self.gpu_memory_gib is not None),
+            ("compute_percent", self.compute_percent is not None),
+            ("latency", self.latency is Latency.STRICT),
+        ]
+        needs = [name for name, given in asked if given]
+        if named and needs:
+            extra, problem = needs, f"a pod that names its {named[0]} needs nothing picked for it"
+        elif len(named) == 1 or (self.needs and not named):
+            return self
+        else:
+            extra, problem = (
+                named[1:],
+                "a pod asks for one slice, for shares, or says what it needs",
             )
-        return self
+        one = extra[0] if len(extra) == 1 else ""
+        raise wrong(
+            "per_pod_form",
+            problem,
+            allowed="slice: PROFILE, or shares: N, or gpu_memory_gib and compute_percent",
+            fix=f"remove `{one}`" if one else "",
+            change=((one,), None) if one else None,
+        )
 
 
 class Shape(SpecModel):
