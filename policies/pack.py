@@ -61,7 +61,7 @@ def messages(rule: Rule, resource: Resource, *, violations: bool) -> list[str]:
     """
     found: list[str] = []
     try:
-        for violation in rule.check(resource):
+        for violation in rule.check(resource, rule.parameters) if rule.check else ():
             where, what = show_path(violation.path), violation.problem
             found.append(f"{rule.id} {where}: {what}; {violation.fix}")
     except NotEvaluatedError:

@@ -11,7 +11,7 @@ BY_ID = {rule.id: rule for rule in RULES}
 
 
 def found(rule_id, kind, properties):
-    return list(BY_ID[rule_id].check(Resource(kind, "r", properties)))
+    return list(BY_ID[rule_id].check(Resource(kind, "r", properties), {}))
 
 
 def quota(hard):

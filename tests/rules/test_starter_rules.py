@@ -34,7 +34,7 @@ def group(**resource: Any) -> list[dict[str, Any]]:
 def paths(rule_id: str, resource: Resource) -> list[tuple[str | int, ...]]:
     rule = next(r for r in RULES if r.id == rule_id)
     assert rule.looks_at(resource)
-    return [v.path for v in rule.check(resource)]
+    return [v.path for v in rule.check(resource, {})]
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_every_stack_of_ours_keeps_every_rule(path):
     assert reading.spec
     for obj in platform_objects(planned(reading.spec)):
         resource = Resource(f"{obj['apiVersion']}/{obj['kind']}", obj["metadata"]["name"], obj)
-        assert [list(r.check(resource)) for r in RULES if r.looks_at(resource)] in ([], [[]])
+        assert [list(r.check(resource, {})) for r in RULES if r.looks_at(resource)] in ([], [[]])

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Resource, Rule, Violation, mapping
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, mapping
 
 _VENDOR = "nvidia.com/"
 
 
-def _check(resource: Resource) -> Iterator[Violation]:
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     hard = mapping(mapping(resource.properties.get("spec")).get("hard"))
     for key in hard:
         if key.startswith((_VENDOR, f"limits.{_VENDOR}")):
@@ -25,6 +25,7 @@ RULE = Rule(
     title="A GPU quota is keyed by requests.",
     severity=Severity.REFUSE,
     why="A namespace with an inert quota takes every GPU of the cluster, and nothing says so.",
+    fix="Key GPU quotas by requests., as requests.nvidia.com/gpu.",
     sources=("kubernetes pkg/quota/v1/evaluator/core/pods.go",),
     kinds=("ResourceQuota",),
     check=_check,

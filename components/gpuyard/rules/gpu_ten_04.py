@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Resource, Rule, Violation, items, known, mapping
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, items, known, mapping
 
 _SERVED = "kueue.x-k8s.io/v1beta2"
 
 
-def _check(resource: Resource) -> Iterator[Violation]:
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     spec = mapping(resource.properties.get("spec"))
     if not resource.kind.startswith(f"{_SERVED}/"):
         yield Violation(
@@ -56,6 +56,7 @@ RULE = Rule(
     title="A cluster queue selects its namespaces and limits its borrowing",
     severity=Severity.REFUSE,
     why="A null selector admits nobody, an empty one everybody, and borrowing without limit is not a plan.",
+    fix="Select namespaces by a label of the team, and give every flavor a borrowingLimit.",
     sources=("kubernetes-sigs/kueue v0.19.2 apis/kueue/v1beta2/clusterqueue_types.go",),
     kinds=("kueue.x-k8s.io/ClusterQueue",),
     check=_check,

@@ -1,7 +1,7 @@
 """What a rule is, what it looks at, and what it can say."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpuyard.findings import Path, Severity
@@ -21,23 +21,75 @@ class NotEvaluatedError(Exception):
     """A rule met a value that is not known yet: it has said nothing, which is not the same as passing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Resource:
-    """One resource, whatever it came from: Kubernetes objects have their own kind and properties."""
+    """One thing that rules look at, whatever it came from. Two of them are never the same one."""
 
     kind: str
-    """`apiVersion/Kind` of a Kubernetes object: `v1/ResourceQuota`."""
+    """A Kubernetes object is its `apiVersion/Kind`, such as v1/ResourceQuota.
+
+    A cloud resource is `aws:eks/NodeGroup` or `gcp:container/NodePool`, its fields named as Pulumi has them.
+    The values of a chart are `values:gpu-operator`, a configuration inside another `config:mig-parted`.
+    """
     name: str
     properties: Mapping[str, Any]
+    protected: bool | None = None
+    """Whether the engine refuses to delete it; None where nobody can say, as in a manifest."""
+
+    @property
+    def group_kind(self) -> str:
+        """The kind without its version."""
+        return group_kind(self.kind)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of a Kubernetes object, "" when it says none."""
+        found = mapping(self.properties.get("metadata")).get("namespace")
+        return found if isinstance(found, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing that is wrong in a resource: where, what, and what to do."""
+    """One thing that is wrong: where in the resource, what, and what to do."""
 
     path: Path
     problem: str
     fix: str
+    resource: Resource | None = None
+    """Which resource, when the rule looked at several; None for the one it was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Everything that is looked at together, for rules about resources that must agree."""
+
+    resources: tuple[Resource, ...]
+    by_kind: Mapping[str, tuple[Resource, ...]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        found: dict[str, list[Resource]] = {}
+        for resource in self.resources:
+            found.setdefault(resource.group_kind, []).append(resource)
+        object.__setattr__(self, "by_kind", {kind: tuple(all_) for kind, all_ in found.items()})
+
+    def of(self, *kinds: str) -> tuple[Resource, ...]:
+        """The resources of these kinds, whatever the version."""
+        return tuple(r for kind in kinds for r in self.by_kind.get(kind, ()))
+
+
+Parameters = Mapping[str, Any]
+"""What can be set for a rule, by name: its own defaults unless a user says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Where a framework that auditors know asks for the same."""
+
+    framework: str
+    section: str
+
+    def __str__(self) -> str:
+        return f"{self.framework} {self.section}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,22 +100,34 @@ class Rule:
     title: str
     severity: Severity
     why: str
+    fix: str
+    """What to do, in a sentence; each violation says it with the names of the case."""
     sources: tuple[str, ...]
+    references: tuple[Reference, ...] = ()
     kinds: tuple[str, ...]
     """Group and kind it looks at, whatever the version: `kueue.x-k8s.io/ClusterQueue`."""
-    check: Callable[[Resource], Iterator[Violation]]
+    parameters: Parameters = field(default_factory=dict)
+    check: Callable[[Resource, Parameters], Iterator[Violation]] | None = None
+    """Looks at one resource of its kinds."""
+    check_stack: Callable[[Stack, Parameters], Iterator[Violation]] | None = None
+    """Looks at all resources; called when at least one is of its kinds."""
+    remediate: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    """The properties as they should be, where that neither replaces anything nor locks anybody out."""
 
     def looks_at(self, resource: Resource) -> bool:
         """True for resources of its kinds, in any API version."""
-        return group_kind(resource.kind) in self.kinds
+        return resource.group_kind in self.kinds
+
+
+_VERSIONED = len(("group", "version", "kind"))
 
 
 def group_kind(kind: str) -> str:
-    """`kueue.x-k8s.io/v1beta2/ClusterQueue` and `v1/ResourceQuota` without their versions."""
+    """A Kubernetes kind without its version, `kueue.x-k8s.io/ClusterQueue`; others as they are."""
+    if ":" in kind:
+        return kind
     parts = kind.split("/")
-    return (
-        f"{parts[0]}/{parts[2]}" if len(parts) == len(("group", "version", "kind")) else parts[-1]
-    )
+    return f"{parts[0]}/{parts[2]}" if len(parts) == _VERSIONED else parts[-1]
 
 
 def known(value: Any) -> Any:
@@ -78,6 +142,49 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(known(value), Mapping) else {}
 
 
+def block(value: Any) -> Mapping[str, Any]:
+    """A block of a cloud resource; where it may stand once, Terraform writes a list of one."""
+    alone = isinstance(known(value), list | tuple) and len(value) == 1
+    return mapping(value[0] if alone else value)
+
+
 def items(value: Any) -> list[Any]:
     """A list, empty when there is none or something else stands there."""
     return list(value) if isinstance(known(value), list | tuple) else []
+
+
+def text(value: Any) -> str:
+    """Text, "" when there is none or something else stands there."""
+    return value if isinstance(known(value), str) else ""
+
+
+def is_true(value: Any) -> bool:
+    """True for true; the clouds' SDKs write some truths as text."""
+    value = known(value)
+    return value is True or (isinstance(value, str) and value.lower() == "true")
+
+
+def number(value: Any) -> float | None:
+    """A number, also one written as text, as Kubernetes quantities of whole things often are."""
+    value = known(value)
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return None
+    return None
+
+
+def at(value: Any, *steps: str | int) -> Any:
+    """What stands at these steps below a value, None when nothing does; unknown anywhere ends the rule."""
+    for step in steps:
+        if isinstance(step, int):
+            inside = items(value)
+            value = inside[step] if step < len(inside) else None
+        else:
+            value = block(value).get(step)
+    return known(value)

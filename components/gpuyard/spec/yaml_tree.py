@@ -46,15 +46,20 @@ class Document:
 
     value: Any
     lines: dict[Path, int]
+    columns: dict[Path, int] = field(default_factory=dict[Path, int])
+    """Where in its line; only of documents that were read together."""
     duplicates: list[tuple[Path, int]] = field(default_factory=list[tuple[Path, int]])
     """Keys that stand twice in one mapping; the first is kept."""
 
     def line_of(self, path: Path) -> int | None:
         """The line of a path, or of the nearest thing that contains it."""
-        for end in range(len(path), -1, -1):
-            if (line := self.lines.get(path[:end])) is not None:
-                return line
-        return None
+        near = self.nearest(path)
+        return None if near is None else self.lines[near]
+
+    def nearest(self, path: Path) -> Path | None:
+        """The path, or the nearest thing that contains it, of which it is known where it stands."""
+        ends = range(len(path), -1, -1)
+        return next((path[:end] for end in ends if path[:end] in self.lines), None)
 
 
 def parse_yaml(data: bytes, name: str) -> Document:
@@ -62,16 +67,17 @@ def parse_yaml(data: bytes, name: str) -> Document:
     return _parse(data, name, _Builder(name))[-1]
 
 
-def parse_documents(data: bytes, name: str) -> list[Document]:
-    """Read every YAML document of a text, under the limits that hold for one; empty ones are left out."""
-    return [d for d in _parse(data, name, _Builder(name, many=True)) if d.value is not None]
+def parse_documents(data: bytes, name: str, times: int = 1) -> list[Document]:
+    """Read every YAML document of a text, within the limits of one, or so many times them; no empty ones."""
+    builder = _Builder(name, many=True, times=times)
+    return [d for d in _parse(data, name, builder) if d.value is not None]
 
 
 def _parse(data: bytes, name: str, builder: "_Builder") -> list[Document]:
-    if len(data) > MAX_BYTES:
+    if len(data) > MAX_BYTES * builder.times:
         what = "at most" if builder.many else "a stack file has at most"
         raise UsageError(
-            f"{name}: {len(data):,} bytes; {what} {MAX_BYTES:,}. Is it the right file?"
+            f"{name}: {len(data):,} bytes; {what} {MAX_BYTES * builder.times:,}. Is it the right file?"
         )
     try:
         text = data.decode("utf-8-sig")
@@ -109,10 +115,12 @@ class _Open:
 class _Builder:
     """Builds values from events with an explicit stack."""
 
-    def __init__(self, name: str, *, many: bool = False) -> None:
+    def __init__(self, name: str, *, many: bool = False, times: int = 1) -> None:
         self.name = name
         self.many = many
+        self.times = times
         self.lines: dict[Path, int] = {}
+        self.columns: dict[Path, int] = {}
         self.duplicates: list[tuple[Path, int]] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.stack: list[_Open] = []
@@ -127,7 +135,7 @@ class _Builder:
         return [*self.done, self._document()]
 
     def _document(self) -> Document:
-        return Document(self.root, self.lines, self.duplicates)
+        return Document(self.root, self.lines, self.columns, self.duplicates)
 
     def _next_document(self, event: Event) -> None:
         """Begin anew, but for the count: the limit holds for the whole text."""
@@ -138,6 +146,7 @@ class _Builder:
             self._refuse(event, "a second document; a stack file has one")
         self.done.append(self._document())
         self.root, self.lines, self.duplicates, self.anchors = None, {}, [], {}
+        self.columns = {}
 
     def _take(self, event: Event) -> None:
         match event:
@@ -177,8 +186,9 @@ class _Builder:
 
     def _place(self, value: Any, event: NodeEvent, size: int) -> Path:
         self.count += size
-        if self.count > MAX_VALUES:
-            self._refuse(event, f"more than {MAX_VALUES:,} values once anchors are expanded")
+        if self.count > MAX_VALUES * self.times:
+            most = MAX_VALUES * self.times
+            self._refuse(event, f"more than {most:,} values once anchors are expanded")
         anchor = getattr(event, "anchor", None)
         if isinstance(event, ScalarEvent) and anchor:
             self.anchors[anchor] = (value, 1)
@@ -208,7 +218,11 @@ class _Builder:
         return (*parent.path, parent.key)
 
     def _mark(self, path: Path, event: NodeEvent) -> Path:
-        self.lines.setdefault(path, _line(event))
+        mark = event.start_mark
+        if path not in self.lines:
+            self.lines[path] = mark.line + 1 if mark else 1
+            if self.many and mark:
+                self.columns[path] = mark.column + 1
         return path
 
     def _refuse(self, event: Event, why: str) -> None:

@@ -1,0 +1,41 @@
+"""Kubernetes objects in YAML or JSON: one a document, many in a list, lists in lists."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.lint.items import Item, Place
+from gpuyard.rules.rule import Resource
+
+
+def is_object(value: Any) -> bool:
+    """True for what has an apiVersion and a kind: a Kubernetes object."""
+    return (
+        isinstance(value, Mapping)
+        and isinstance(value.get("apiVersion"), str)
+        and isinstance(value.get("kind"), str)
+    )
+
+
+def objects(value: Any, place: Place) -> Iterator[Item]:
+    """The object at a place, or the objects of the list there; how deep lists go, the YAML reader bounds."""
+    if not is_object(value):
+        return
+    listed = value.get("items")
+    if value["kind"].endswith("List") and isinstance(listed, list):
+        for index, each in enumerate(listed):
+            yield from objects(each, _below(place, ("items", index)))
+        return
+    yield Item(resource(value), place)
+
+
+def resource(value: Mapping[str, Any]) -> Resource:
+    """A Kubernetes object as rules see it."""
+    metadata = value.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    shown = name if isinstance(name, str) else "(no name)"
+    return Resource(f"{value['apiVersion']}/{value['kind']}", shown, value)
+
+
+def _below(place: Place, path: Path) -> Place:
+    return Place(place.file, place.document, (*place.prefix, *path), place.first_line)

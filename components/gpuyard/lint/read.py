@@ -1,0 +1,64 @@
+"""From the bytes of one file to what rules can look at. Pure: who opens files is the command line."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gpuyard.errors import UsageError
+from gpuyard.lint.items import Item, Place, Reading, Unread
+from gpuyard.lint.kubernetes import is_object, objects
+from gpuyard.spec.yaml_tree import Document, parse_documents
+
+TIMES = 32
+"""Files are read up to so many times the size of a stack file: 32 MiB."""
+_TEMPLATE = re.compile(rb"\{\{-?\s*[^}]*\}\}|\{%-?\s")
+
+Reader = Callable[[Any, Place], Iterator[Item]]
+"""Finds resources of one sort in a document; yields nothing when the document is of another sort."""
+
+READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
+    ("a Kubernetes object", is_object, objects),
+)
+"""What a document can be, in the order in which it is tried: a name, a test, the reader."""
+
+
+def read(data: bytes, file: str) -> Reading:
+    """Everything in one file."""
+    try:
+        documents = parse_documents(data, file, TIMES)
+    except UsageError as e:
+        return Reading((), (_unreadable(data, file, str(e)),), (file,))
+    if not documents:
+        return Reading((), (Unread(file, "empty: no document in it"),), (file,))
+    items: list[Item] = []
+    unread: list[Unread] = []
+    for document in documents:
+        found = _items(document, file)
+        if found is None:
+            unread.append(_unknown(document, file))
+        else:
+            items += found
+    return Reading(tuple(items), tuple(unread), (file,))
+
+
+def _items(document: Document, file: str) -> list[Item] | None:
+    """What is in a document; None when it is nothing that is known here."""
+    place = Place(file, document)
+    for _, fits, reader in READERS:
+        if fits(document.value):
+            return list(reader(document.value, place))
+    return None
+
+
+def _unreadable(data: bytes, file: str, problem: str) -> Unread:
+    if match := _TEMPLATE.search(data):
+        line = data.count(b"\n", 0, match.start()) + 1
+        reason = "a template, not YAML yet: render it first (helm template, kustomize build)"
+        return Unread(file, reason, line, template=True)
+    found = re.search(r"line (\d+)", problem)
+    return Unread(file, problem.removeprefix(f"{file}: "), int(found[1]) if found else 1)
+
+
+def _unknown(document: Document, file: str) -> Unread:
+    kinds = ", ".join(name for name, _, _ in READERS)
+    return Unread(file, f"nothing that is known here ({kinds})", document.lines.get((), 1))

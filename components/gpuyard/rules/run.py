@@ -1,0 +1,139 @@
+"""Holds resources against rules: what is wrong, what could not be seen, and what a user has let pass."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from typing import Any
+
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import NotEvaluatedError, Parameters, Resource, Rule, Stack, Violation
+
+
+class Verdict(StrEnum):
+    """What a rule says of a resource. Not evaluated is not passed."""
+
+    VIOLATED = "violated"
+    NOT_EVALUATED = "not-evaluated"
+    FAILED = "failed"
+    EXCEPTED = "excepted"
+
+
+@dataclass(frozen=True, slots=True)
+class Exemption:
+    """A place where a rule need not hold for a while."""
+
+    rule: str
+    resource: str
+    reason: str
+    expires: date
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How strictly a user wants rules held."""
+
+    off: frozenset[str] = frozenset()
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+    parameters: Mapping[str, Parameters] = field(default_factory=dict)
+    exemptions: tuple[Exemption, ...] = ()
+    today: date | None = None
+    """The day exemptions are judged by; without one, none has expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One thing a rule has to say."""
+
+    rule: Rule
+    resource: Resource | None
+    """None where the rule was about the whole stack."""
+    verdict: Verdict
+    severity: Severity
+    path: Path
+    problem: str
+    fix: str = ""
+    note: str = ""
+    """The reason of an exemption, or that it has expired."""
+
+
+def evaluate(
+    resources: Iterable[Resource], rules: Sequence[Rule], settings: Settings = Settings()
+) -> list[Outcome]:
+    """Everything that the rules have to say, resource by resource, then of all together."""
+    stack = Stack(tuple(resources))
+    active = [rule for rule in rules if rule.id not in settings.off]
+    single: dict[str, list[Rule]] = {}
+    for rule in active:
+        for kind in rule.kinds if rule.check else ():
+            single.setdefault(kind, []).append(rule)
+    found = [
+        outcome
+        for resource in stack.resources
+        for rule in single.get(resource.group_kind, ())
+        for outcome in check_resource(rule, resource, settings)
+    ]
+    for rule in active:
+        if rule.check_stack and any(kind in stack.by_kind for kind in rule.kinds):
+            found += check_stack(rule, stack, settings)
+    return found
+
+
+def check_resource(rule: Rule, resource: Resource, settings: Settings) -> list[Outcome]:
+    """What one rule has to say of one resource."""
+    if rule.check is None:
+        return []
+    return _said(rule, resource, settings, rule.check, resource)
+
+
+def check_stack(rule: Rule, stack: Stack, settings: Settings) -> list[Outcome]:
+    """What one rule has to say of all resources together."""
+    if rule.check_stack is None:
+        return []
+    return _said(rule, None, settings, rule.check_stack, stack)
+
+
+def _said(
+    rule: Rule,
+    resource: Resource | None,
+    settings: Settings,
+    check: Callable[[Any, Parameters], Iterator[Violation]],
+    subject: Resource | Stack,
+) -> list[Outcome]:
+    """A rule that fails is an outcome of its own: an exception would hide what all others have to say."""
+    severity = settings.severities.get(rule.id, rule.severity)
+    parameters = {**rule.parameters, **settings.parameters.get(rule.id, {})}
+    found: list[Outcome] = []
+    try:
+        # one by one: what was said before a failure counts
+        found.extend(
+            _violated(rule, said.resource or resource, severity, said, settings)
+            for said in check(subject, parameters)
+        )
+    except NotEvaluatedError:
+        problem = "it needs a value that is not known yet"
+        found.append(Outcome(rule, resource, Verdict.NOT_EVALUATED, severity, (), problem))
+    except Exception as e:  # noqa: BLE001  whatever a rule did wrong, the user is told which one
+        problem = f"the rule failed: {type(e).__name__}: {e}; please report it"
+        found.append(Outcome(rule, resource, Verdict.FAILED, severity, (), problem))
+    return found
+
+
+def _violated(
+    rule: Rule, resource: Resource | None, severity: Severity, said: Violation, settings: Settings
+) -> Outcome:
+    verdict, note = Verdict.VIOLATED, ""
+    if (exemption := _exempt(rule, resource, settings)) is not None:
+        expired = settings.today is not None and exemption.expires <= settings.today
+        verdict = Verdict.VIOLATED if expired else Verdict.EXCEPTED
+        until = f"expired on {exemption.expires}" if expired else f"until {exemption.expires}"
+        note = f"exception {until}: {exemption.reason}"
+    return Outcome(rule, resource, verdict, severity, said.path, said.problem, said.fix, note)
+
+
+def _exempt(rule: Rule, resource: Resource | None, settings: Settings) -> Exemption | None:
+    name = resource.name if resource else ""
+    for exemption in settings.exemptions:
+        if exemption.rule == rule.id and exemption.resource == name:
+            return exemption
+    return None

@@ -1,0 +1,102 @@
+"""Files become resources with places; what is not understood is said with a reason and a line."""
+
+import json
+
+import pytest
+
+from gpuyard.lint.items import Reading, Unread
+from gpuyard.lint.read import read
+
+QUOTA = b"""\
+# a comment
+apiVersion: v1
+kind: ResourceQuota
+metadata:
+  name: gpus
+spec:
+  hard:
+    limits.nvidia.com/gpu: 8
+"""
+
+
+def names(reading):
+    return [(item.resource.kind, item.resource.name) for item in reading.items]
+
+
+def test_an_object_is_read_with_its_place():
+    (item,) = read(QUOTA, "q.yaml").items
+    assert (item.resource.kind, item.resource.name) == ("v1/ResourceQuota", "gpus")
+    assert item.place.position(("spec", "hard", "limits.nvidia.com/gpu")) == (8, 5)
+    assert item.place.position(("spec", "nothing", 5)) == (6, 1)
+    assert item.place.position(()) == (2, 1)
+
+
+def test_documents_and_lists_hold_many():
+    data = (
+        b"---\n"
+        + QUOTA
+        + b"---\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n"
+    )
+    reading = read(data, "many.yaml")
+    assert names(reading) == [("v1/ResourceQuota", "gpus"), ("v1/Pod", "(no name)")]
+    assert reading.items[1].place.position(("kind",)) == (15, 3)
+    assert reading.unread == ()
+
+
+def test_json_is_read_as_well():
+    data = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}, indent=1)
+    (item,) = read(data.encode(), "p.json").items
+    assert item.place.position(("metadata", "name")) == (5, 3)
+
+
+def test_a_list_may_hold_lists_and_never_itself():
+    data = b"&a\napiVersion: v1\nkind: List\nitems: [*a]\n"
+    assert "no anchor" in read(data, "x").unread[0].reason
+    deep = (
+        b"{apiVersion: v1, kind: List, items: [" * 25 + b"{apiVersion: v1, kind: Pod}" + b"]}" * 25
+    )
+    assert names(read(deep, "x")) == [("v1/Pod", "(no name)")]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "line"),
+    [
+        (b"", "empty", 1),
+        (b"---\n---\n", "empty", 1),
+        (b"a: 1\n", "nothing that is known here", 1),
+        (b"\n\n- 1\n", "nothing that is known here", 3),
+        (b"a: 1\nb: [\n", "not YAML", 3),
+        (b"\xff\xfe\x00", "not text", 1),
+        (b"a: *b\n", "no anchor &b", 1),
+        (b"[" * 100, "nested more than 60 deep", 1),
+        (b"\x00\x01", "not YAML", 1),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_a_line(data, reason, line):
+    (unread,) = read(data, "f").unread
+    assert reason in unread.reason
+    assert (unread.file, unread.line, unread.template) == ("f", line, False)
+
+
+def test_a_template_is_said_to_be_one():
+    data = b'apiVersion: v1\nkind: Pod\nmetadata:\n  {{- include "x" . | nindent 2 }}\n'
+    assert read(data, "t.yaml").unread == (
+        Unread(
+            "t.yaml",
+            "a template, not YAML yet: render it first (helm template, kustomize build)",
+            4,
+            template=True,
+        ),
+    )
+
+
+def test_anchors_that_grow_without_end_are_refused():
+    lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
+    lines += [f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
+    (unread,) = read("\n".join(lines).encode(), "bomb").unread
+    assert "values once anchors are expanded" in unread.reason
+
+
+def test_readings_add_up():
+    both = read(QUOTA, "a") + read(b"", "b")
+    assert (len(both.items), len(both.unread), both.files) == (1, 1, ("a", "b"))

@@ -1,0 +1,147 @@
+"""How rules are held against resources: verdicts, levels, exceptions, and rules that fail."""
+
+import datetime as dt
+
+import pytest
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import UNKNOWN, Resource, Rule, Stack, Violation, known
+from gpuyard.rules.run import (
+    Exemption,
+    Settings,
+    Verdict,
+    check_resource,
+    check_stack,
+    evaluate,
+)
+
+
+def one(resource, parameters):
+    if known(resource.properties.get("size")) == parameters.get("bad", 3):
+        yield Violation(("size",), "three is wrong", "write 2")
+
+
+def all_(stack, parameters):
+    for resource in stack.of("Widget"):
+        if resource.properties.get("lonely"):
+            yield Violation(("lonely",), "it is alone", "add another", resource)
+    if len(stack.of("Widget", "Gadget")) > parameters["most"]:
+        yield Violation((), "too many", "remove some")
+
+
+def rule(id_="GPU-X-01", **rest):
+    return Rule(
+        **{
+            "id": id_,
+            "title": "t",
+            "severity": Severity.WARN,
+            "why": "w",
+            "fix": "f",
+            "sources": ("s",),
+            "kinds": ("Widget",),
+            **rest,
+        }
+    )
+
+
+ONE = rule(check=one)
+ALL = rule("GPU-X-02", check_stack=all_, parameters={"most": 2})
+
+
+def widget(name="a", **properties):
+    return Resource("v1/Widget", name, properties)
+
+
+def said(*resources, rules=(ONE, ALL), **settings):
+    outcomes = evaluate(resources, rules, Settings(**settings))
+    return [(o.rule.id, o.resource.name if o.resource else None, o.verdict) for o in outcomes]
+
+
+def test_a_sound_resource_says_nothing():
+    assert said(widget(size=2)) == []
+
+
+def test_a_violation_names_rule_resource_place_and_fix():
+    (outcome,) = evaluate([widget(size=3)], [ONE])
+    assert (outcome.rule, outcome.resource.name, outcome.path) == (ONE, "a", ("size",))
+    assert (outcome.problem, outcome.fix) == ("three is wrong", "write 2")
+    assert outcome.severity is Severity.WARN
+
+
+def test_a_rule_of_the_stack_says_which_resource_or_none():
+    found = said(widget("a", lonely=True), widget("b"), Resource("x.io/v1/Gadget", "c", {}))
+    assert found == [("GPU-X-02", "a", Verdict.VIOLATED)]
+    assert said(*[widget(str(i)) for i in range(3)]) == [("GPU-X-02", None, Verdict.VIOLATED)]
+
+
+def test_a_rule_is_not_asked_about_other_kinds():
+    assert said(Resource("v1/Gadget", "a", {"size": 3})) == []
+    assert said(Resource("x.io/v1/Widget", "a", {"size": 3})) == []
+
+
+def test_what_is_not_known_is_not_evaluated_and_not_passed():
+    assert said(widget(size=UNKNOWN)) == [("GPU-X-01", "a", Verdict.NOT_EVALUATED)]
+
+
+def test_a_rule_that_fails_says_so_and_hides_nothing():
+    def breaks(resource, _):
+        yield Violation(("size",), "first", "fix")
+        raise KeyError("oops")
+
+    broken = rule(check=breaks)
+    assert said(widget(size=3), rules=[broken, ONE]) == [
+        ("GPU-X-01", "a", Verdict.VIOLATED),
+        ("GPU-X-01", "a", Verdict.FAILED),
+        ("GPU-X-01", "a", Verdict.VIOLATED),
+    ]
+    outcome = evaluate([widget(size=3)], [broken])[-1]
+    assert outcome.problem == "the rule failed: KeyError: 'oops'; please report it"
+
+
+def test_a_rule_can_be_off_or_of_another_severity_or_with_another_parameter():
+    assert said(widget(size=3), off=frozenset({"GPU-X-01"})) == []
+    (outcome,) = evaluate(
+        [widget(size=3)], [ONE], Settings(severities={"GPU-X-01": Severity.REFUSE})
+    )
+    assert outcome.severity is Severity.REFUSE
+    assert said(widget(size=3), parameters={"GPU-X-01": {"bad": 4}}) == []
+    assert said(widget(), parameters={"GPU-X-02": {"most": 0}}) == [
+        ("GPU-X-02", None, Verdict.VIOLATED)
+    ]
+
+
+EXEMPT = Exemption("GPU-X-01", "a", "moves in spring", dt.date(2027, 3, 31))
+
+
+@pytest.mark.parametrize(
+    ("today", "verdict", "note"),
+    [
+        (None, Verdict.EXCEPTED, "exception until 2027-03-31: moves in spring"),
+        (dt.date(2027, 3, 30), Verdict.EXCEPTED, "exception until 2027-03-31: moves in spring"),
+        (
+            dt.date(2027, 3, 31),
+            Verdict.VIOLATED,
+            "exception expired on 2027-03-31: moves in spring",
+        ),
+    ],
+)
+def test_an_exception_holds_until_its_day(today, verdict, note):
+    settings = Settings(exemptions=(EXEMPT,), today=today)
+    (outcome,) = evaluate([widget(size=3)], [ONE], settings)
+    assert (outcome.verdict, outcome.note) == (verdict, note)
+
+
+def test_an_exception_is_for_one_resource_and_one_rule():
+    others = said(widget("b", size=3), widget("a", lonely=True), exemptions=(EXEMPT,))
+    assert {verdict for _, _, verdict in others} == {Verdict.VIOLATED}
+
+
+def test_a_rule_looks_at_one_thing_only_where_it_says_how():
+    assert check_resource(ALL, widget(), Settings()) == []
+    assert check_stack(ONE, Stack((widget(),)), Settings()) == []
+
+
+def test_an_outcome_about_nothing_in_particular_cannot_be_excepted():
+    exempt = Exemption("GPU-X-02", "", "all of it", dt.date(2027, 1, 1))
+    found = said(*[widget(str(i)) for i in range(3)], exemptions=(exempt,))
+    assert found == [("GPU-X-02", None, Verdict.EXCEPTED)]
