@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpuyard.lint.items import Reading, Unread
+from gpuyard.lint.items import Unread
 from gpuyard.lint.read import read
 
 QUOTA = b"""\
@@ -56,6 +56,7 @@ def test_a_list_may_hold_lists_and_never_itself():
         b"{apiVersion: v1, kind: List, items: [" * 25 + b"{apiVersion: v1, kind: Pod}" + b"]}" * 25
     )
     assert names(read(deep, "x")) == [("v1/Pod", "(no name)")]
+    assert names(read(b"{apiVersion: v1, kind: PodList, items: [5, {kind: Pod}]}", "x")) == []
 
 
 @pytest.mark.parametrize(

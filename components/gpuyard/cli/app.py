@@ -40,6 +40,16 @@ class CostFormat(StrEnum):
     MARKDOWN = "markdown"
 
 
+class LintFormat(StrEnum):
+    """How what the rules say is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+
+
 def _complete_stacks(incomplete: str) -> list[str]:
     from gpuyard.cli.stacks import stack_names, stacks_folder
 
@@ -75,7 +85,8 @@ def build_app(args: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for command in (check, plan, cost, offers, mig, classify, render, get, schema, version):
+    commands = (check, plan, cost, offers, mig, classify, lint, render, get, schema, version)
+    for command in commands:
         app.command()(command)
     asked = args[0] if args else "--help"
     if asked in {"pack", "-h", "--help"}:
@@ -255,6 +266,34 @@ def classify(
     from gpuyard.cli.classify import classify_file
 
     return classify_file(job, as_document=format is Format.JSON)
+
+
+def lint(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH…",
+            help="Files, folders, patterns, or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    fail_on: Annotated[
+        Severity, typer.Option(help="The least severity that ends with exit code 3.")
+    ] = Severity.REFUSE,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What is known already and does not count."),
+    ] = None,
+    write_baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Take down what is open now, for --baseline."),
+    ] = None,
+    format: Annotated[LintFormat, typer.Option(help="How to write the result.")] = LintFormat.TEXT,  # noqa: A002
+) -> int:
+    """Hold files against the GPU rules. Kubernetes YAML, Pulumi previews and states, Terraform plans."""
+    from gpuyard.cli.lint import lint as lint_files
+
+    return lint_files(paths, fail_on, baseline, new_baseline=write_baseline, format=format.value)
 
 
 def render(

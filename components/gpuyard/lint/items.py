@@ -1,6 +1,8 @@
 """What was read from files: resources with the place each stands at, and what could not be read."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.rules.rule import Resource
@@ -18,13 +20,44 @@ class Place:
     first_line: int = 0
     """Lines of the file before the document's first, for a document inside another's text."""
 
+    pulumi_name: Callable[[str], str] | None = None
+    """What Pulumi, and with it every rule, calls a field of this document; None where names are the same."""
+
     def position(self, path: Path) -> tuple[int, int]:
         """Line and column of something in the resource, or of the nearest thing around it."""
-        near = self.document.nearest((*self.prefix, *path))
-        if near is None:
-            return self.first_line + 1, 1
-        line = self.first_line + self.document.lines[near]
+        near = self.document.nearest((*self.prefix, *self._written(path))) or ()
+        line = self.first_line + self.document.lines.get(near, 1)
         return line, self.document.columns.get(near, 1)
+
+    def _written(self, path: Path) -> Path:
+        """The path as the document has it: its own names of fields, and lists of one around blocks."""
+        if self.pulumi_name is None:
+            return path
+        value: Any = self.document.value
+        for step in self.prefix:
+            value = value[step]
+        written: list[str | int] = []
+        for step in path:
+            if isinstance(value, list) and len(value) == 1 and isinstance(step, str):
+                written.append(0)
+                value = value[0]
+            name = self._name_in(value, step)
+            written.append(name)
+            value = _below(value, name)
+        return tuple(written)
+
+    def _name_in(self, value: Any, step: str | int) -> str | int:
+        if isinstance(step, int) or not isinstance(value, Mapping) or self.pulumi_name is None:
+            return step
+        return next((name for name in value if self.pulumi_name(name) == step), step)
+
+
+def _below(value: Any, step: str | int) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(step)
+    if isinstance(value, list) and isinstance(step, int) and step < len(value):
+        return value[step]
+    return None
 
 
 @dataclass(frozen=True, slots=True)

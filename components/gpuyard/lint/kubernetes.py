@@ -1,9 +1,9 @@
 """Kubernetes objects in YAML or JSON: one a document, many in a list, lists in lists."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from gpuyard.findings import Path
 from gpuyard.lint.items import Item, Place
 from gpuyard.rules.rule import Resource
 
@@ -24,7 +24,7 @@ def objects(value: Any, place: Place) -> Iterator[Item]:
     listed = value.get("items")
     if value["kind"].endswith("List") and isinstance(listed, list):
         for index, each in enumerate(listed):
-            yield from objects(each, _below(place, ("items", index)))
+            yield from objects(each, replace(place, prefix=(*place.prefix, "items", index)))
         return
     yield Item(resource(value), place)
 
@@ -35,7 +35,3 @@ def resource(value: Mapping[str, Any]) -> Resource:
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     shown = name if isinstance(name, str) else "(no name)"
     return Resource(f"{value['apiVersion']}/{value['kind']}", shown, value)
-
-
-def _below(place: Place, path: Path) -> Place:
-    return Place(place.file, place.document, (*place.prefix, *path), place.first_line)

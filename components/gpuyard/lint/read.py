@@ -7,6 +7,8 @@ from typing import Any
 from gpuyard.errors import UsageError
 from gpuyard.lint.items import Item, Place, Reading, Unread
 from gpuyard.lint.kubernetes import is_object, objects
+from gpuyard.lint.pulumi import is_preview, is_state, preview_resources, state_resources
+from gpuyard.lint.terraform import is_plan, plan_resources
 from gpuyard.spec.yaml_tree import Document, parse_documents
 
 TIMES = 32
@@ -18,6 +20,9 @@ Reader = Callable[[Any, Place], Iterator[Item]]
 
 READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a Kubernetes object", is_object, objects),
+    ("a Pulumi preview", is_preview, preview_resources),
+    ("a Pulumi state", is_state, state_resources),
+    ("a Terraform plan", is_plan, plan_resources),
 )
 """What a document can be, in the order in which it is tried: a name, a test, the reader."""
 

@@ -41,6 +41,10 @@ class Settings:
     """The day exemptions are judged by; without one, none has expired."""
 
 
+AS_THEY_ARE = Settings()
+"""Every rule at its own severity, nothing excepted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One thing a rule has to say."""
@@ -58,7 +62,7 @@ class Outcome:
 
 
 def evaluate(
-    resources: Iterable[Resource], rules: Sequence[Rule], settings: Settings = Settings()
+    resources: Iterable[Resource], rules: Sequence[Rule], settings: Settings = AS_THEY_ARE
 ) -> list[Outcome]:
     """Everything that the rules have to say, resource by resource, then of all together."""
     stack = Stack(tuple(resources))

@@ -1,0 +1,220 @@
+"""`gpuyard lint`: the rules over anybody's files."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gpuyard.cli.documents import as_json
+from gpuyard.cli.findings_view import document, show_verdict
+from gpuyard.cli.plain import many
+from gpuyard.cli.screen import STYLES, Console, asides, results, write
+from gpuyard.cli.stacks import read_regular
+from gpuyard.cli.today import today
+from gpuyard.errors import UsageError
+from gpuyard.findings import Severity
+from gpuyard.lint.baseline import read_baseline, write_baseline
+from gpuyard.lint.ignores import Ignores, ignores_in
+from gpuyard.lint.items import Reading, Unread
+from gpuyard.lint.read import TIMES, read
+from gpuyard.lint.report import Hit, Report, State, report
+from gpuyard.rules import RULES
+from gpuyard.rules.run import Settings
+from gpuyard.spec.yaml_tree import MAX_BYTES
+
+FOUND = 3
+UNREADABLE = 2
+STDIN = "-"
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+"""What is read of a folder; a file that is named itself is read whatever it is called."""
+_LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
+MAX_SHOWN = 500
+
+
+def lint(
+    paths: Sequence[str],
+    fail_on: Severity,
+    baseline: Path | None,
+    *,
+    new_baseline: Path | None,
+    format: str,  # noqa: A002  the option's name
+) -> int:
+    """Hold files against every rule; 3 when something as grave is open, 2 when a named file was not read."""
+    known = _baseline(baseline)
+    reading, ignores = read_all(paths)
+    made = report(reading, RULES, Settings(today=today()), ignores, known)
+    if new_baseline is not None:
+        new_baseline.write_text(write_baseline(made.hits), encoding="utf-8")
+    _FORMATS[format](made, fail_on)
+    # A template is no fault of the file, and a name that was given itself must be readable.
+    if any(not unread.template and unread.file in paths for unread in made.unread):
+        return UNREADABLE
+    return FOUND if made.fails(fail_on) else 0
+
+
+def _baseline(path: Path | None) -> frozenset[str]:
+    if path is None:
+        return frozenset()
+    return read_baseline(read_regular(path, MAX_BYTES * TIMES, "a baseline"), str(path))
+
+
+def read_all(paths: Sequence[str]) -> tuple[Reading, Ignores]:
+    """Everything in the files and folders, each file once, in the order given and by name."""
+    reading, ignores = Reading(), Ignores()
+    for name in dict.fromkeys(_files(paths)):
+        try:
+            data = _bytes(name)
+        except UsageError as e:
+            if name in paths:
+                raise
+            reading += Reading((), (Unread(name, str(e)),), (name,))
+            continue
+        shown = "<stdin>" if name == STDIN else name
+        reading += read(data, shown)
+        ignores += ignores_in(data, shown)
+    return reading, ignores
+
+
+def _bytes(name: str) -> bytes:
+    if name == STDIN:
+        if sys.stdin is None:
+            raise UsageError("standard input is closed. Give the path of a file.")
+        return sys.stdin.buffer.read(MAX_BYTES * TIMES + 1)
+    return read_regular(Path(name), MAX_BYTES * TIMES, "a file, a folder, a pattern, or -")
+
+
+def _files(paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        if path == STDIN or not path or "\0" in path:
+            yield path
+        elif Path(path).is_dir():
+            yield from _below(path)
+        elif any(sign in path for sign in "*?[") and not Path(path).exists():
+            yield from _matching(path)
+        else:
+            yield path
+
+
+def _below(folder: str) -> Iterator[str]:
+    for at, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - _LEFT_OUT)
+        for name in sorted(names):
+            if Path(name).suffix in SUFFIXES:
+                yield str(Path(at) / name)
+
+
+def _matching(pattern: str) -> Iterator[str]:
+    import glob
+
+    found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207  patterns may be absolute
+    if not found:
+        raise UsageError(f"{pattern}: no file matches. Give a file, a folder, a pattern, or -.")
+    yield from (each for each in found if Path(each).is_file())
+
+
+def _text(made: Report, fail_on: Severity) -> None:
+    console = results()
+    shown = [hit for hit in made.hits if hit.state in {State.OPEN, State.NOT_EVALUATED}]
+    for number, hit in enumerate(shown[:MAX_SHOWN]):
+        if number:
+            console.say()
+        _show(hit, console)
+    if len(shown) > MAX_SHOWN:
+        console.say()
+        console.tell(f"… and {len(shown) - MAX_SHOWN:,} more; --format json lists every one.")
+    for unread in made.unread:
+        asides().tell(f"{unread.file}:{unread.line}: {unread.reason}", first="not read  ")
+    for bare in made.without_reason:
+        why = f"ignores nothing: say why, as `# gpuyard: ignore {bare.rules} because …`"
+        asides().tell(f"{bare.file}:{bare.line}: {why}", first="! ")
+    if shown:
+        console.say()
+    show_verdict("failed" if made.fails(fail_on) else "fine", _summary(made), console)
+
+
+def _show(hit: Hit, console: Console) -> None:
+    word = "unknown" if hit.state is State.NOT_EVALUATED else hit.severity.value
+    where = f"{hit.where}: " if hit.where else ""
+    console.tell(f"{where}{hit.problem}", first=word.ljust(8), style=STYLES[hit.severity])
+    for name, text in (("fix", hit.fix), ("note", hit.note), ("in", hit.resource)):
+        if text:
+            console.tell(text, first=name.ljust(9), style="dim", indent=8)
+    console.say(("at".ljust(9), "dim"), f"{hit.file}:{hit.line}:{hit.column}", indent=8)
+    console.say(("rule".ljust(9), "dim"), f"{hit.rule.id}  {hit.rule.title}", indent=8)
+
+
+def _summary(made: Report) -> str:
+    seen = f"{many(made.resources, 'resource')} in {many(len(made.files), 'file')}"
+    counts = {state.value.replace("-", " "): made.count(state) for state in State}
+    parts = [f"{count} {name}" for name, count in counts.items() if count or name == "open"]
+    if made.unread:
+        parts.append(f"{many(len(made.unread), 'file or part', 'files or parts')} not read")
+    return f"{seen} held against {many(len(made.rules), 'rule')}: {', '.join(parts)}"
+
+
+def _json(made: Report, fail_on: Severity) -> None:
+    write(
+        as_json(
+            document(
+                "lint",
+                fail_on=fail_on.value,
+                failed=made.fails(fail_on),
+                files=list(made.files),
+                resources=made.resources,
+                rules=[rule.id for rule in made.rules],
+                counts={state.value: made.count(state) for state in State},
+                hits=[_hit_document(hit) for hit in made.hits],
+                unread=[
+                    {
+                        "file": each.file,
+                        "line": each.line,
+                        "reason": each.reason,
+                        "template": each.template,
+                    }
+                    for each in made.unread
+                ],
+            )
+        )
+    )
+
+
+def _hit_document(hit: Hit) -> dict[str, Any]:
+    return {
+        "rule": hit.rule.id,
+        "title": hit.rule.title,
+        "severity": hit.severity.value,
+        "state": hit.state.value,
+        "file": hit.file,
+        "line": hit.line,
+        "column": hit.column,
+        "resource": hit.resource,
+        "where": hit.where,
+        "problem": hit.problem,
+        "fix": hit.fix,
+        "note": hit.note,
+        "fingerprint": hit.fingerprint,
+    }
+
+
+def _sarif(made: Report, _: Severity) -> None:
+    from importlib.metadata import version
+
+    from gpuyard.lint.sarif import sarif
+
+    write(as_json(sarif(made, version("gpuyard"))))
+
+
+def _junit(made: Report, _: Severity) -> None:
+    from gpuyard.lint.junit import junit
+
+    write(junit(made))
+
+
+def _github(made: Report, _: Severity) -> None:
+    from gpuyard.lint.github import github
+
+    write(github(made))
+
+
+_FORMATS = {"text": _text, "json": _json, "sarif": _sarif, "junit": _junit, "github": _github}

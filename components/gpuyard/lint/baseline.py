@@ -1,0 +1,40 @@
+"""What was wrong on the day the linter came: taken down in a file, so that only what is new fails."""
+
+import json
+from collections.abc import Sequence
+
+from gpuyard.errors import UsageError
+from gpuyard.lint.report import Hit, State
+
+VERSION = 1
+
+
+def read_baseline(data: bytes, file: str) -> frozenset[str]:
+    """The fingerprints of a baseline file."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as e:
+        raise UsageError(f"{file}: not a baseline: {e}. Write it with --write-baseline.") from None
+    known = value.get("findings") if isinstance(value, dict) else None
+    if not isinstance(known, list) or value.get("version") != VERSION:
+        raise UsageError(
+            f"{file}: not a baseline of version {VERSION}. Write it anew with --write-baseline."
+        )
+    prints = [each.get("fingerprint") for each in known if isinstance(each, dict)]
+    return frozenset(each for each in prints if isinstance(each, str))
+
+
+def write_baseline(hits: Sequence[Hit]) -> str:
+    """The text of a baseline with everything that is open, or was in the last one."""
+    kept = [hit for hit in hits if hit.state in {State.OPEN, State.BASELINE}]
+    findings = [
+        {
+            "fingerprint": hit.fingerprint,
+            "rule": hit.rule.id,
+            "file": hit.file,
+            "resource": hit.resource,
+            "problem": hit.problem,
+        }
+        for hit in kept
+    ]
+    return json.dumps({"version": VERSION, "findings": findings}, indent=2) + "\n"

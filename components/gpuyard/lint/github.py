@@ -1,0 +1,31 @@
+"""The report as annotations of a pull request (GitHub workflow commands)."""
+
+from collections.abc import Iterator
+
+from gpuyard.findings import Severity
+from gpuyard.lint.report import Report
+
+_WORDS = {Severity.REFUSE: "error", Severity.WARN: "warning", Severity.NOTE: "notice"}
+
+
+def github(report: Report) -> str:
+    """A line for each open finding and each file that could not be read."""
+    return "".join(f"{line}\n" for line in _lines(report))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    for hit in report.open:
+        place = f"file={_property(hit.file)},line={hit.line},col={hit.column}"
+        title = _property(f"{hit.rule.id} {hit.rule.title}")
+        yield f"::{_WORDS[hit.severity]} {place},title={title}::{_data(f'{hit.problem}; {hit.fix}')}"
+    for unread in report.unread:
+        place = f"file={_property(unread.file)},line={unread.line}"
+        yield f"::notice {place},title=not read::{_data(unread.reason)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,66 @@
+"""The report as JUnit XML: a test a rule and file, for every CI that shows tests."""
+
+import re
+from collections import defaultdict
+from xml.sax.saxutils import escape, quoteattr
+
+from gpuyard.lint.report import Hit, Report, State
+
+_CONTROL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(report: Report) -> str:
+    """A suite a file; a rule that has nothing to say of any file is a passed test of the first suite."""
+    by_file: dict[str, list[Hit]] = defaultdict(list)
+    for hit in report.hits:
+        by_file[hit.file].append(hit)
+    suites = [_suite(file, by_file.get(file, []), report) for file in report.files]
+    failures = len(report.open)
+    head = f'<testsuites name="gpuyard lint" failures="{failures}">'
+    body = "\n".join(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{body}\n</testsuites>\n'
+
+
+def _suite(file: str, hits: list[Hit], report: Report) -> str:
+    spoken = {hit.rule.id for hit in hits}
+    cases = [_case(hit) for hit in hits]
+    cases += [
+        f"    <testcase classname={_attr(file)} name={_attr(f'{rule.id} {rule.title}')}/>"
+        for rule in report.rules
+        if rule.id not in spoken
+    ]
+    for unread in report.unread:
+        if unread.file == file:
+            error = f"<error message={_attr(unread.reason)}/>"
+            name = f"readable, line {unread.line}"
+            cases.append(
+                f"    <testcase classname={_attr(file)} name={_attr(name)}>{error}</testcase>"
+            )
+    failures = sum(hit.state is State.OPEN for hit in hits)
+    skipped = sum(hit.state is not State.OPEN for hit in hits)
+    errors = sum(unread.file == file for unread in report.unread)
+    counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
+    inside = "\n".join(cases)
+    return f"  <testsuite name={_attr(file)} {counts}>\n{inside}\n  </testsuite>"
+
+
+def _case(hit: Hit) -> str:
+    name = f"{hit.rule.id} {hit.resource} {hit.where}".rstrip()
+    if hit.state is State.OPEN:
+        text = f"{hit.file}:{hit.line}:{hit.column}: {hit.problem}\n{hit.fix}"
+        kind = _attr(hit.severity.value)
+        inner = (
+            f"<failure type={kind} message={_attr(hit.problem)}>{escape(_clean(text))}</failure>"
+        )
+    else:
+        inner = f"<skipped message={_attr(hit.note or hit.problem)}/>"
+    return f"    <testcase classname={_attr(hit.file)} name={_attr(name)}>{inner}</testcase>"
+
+
+def _attr(text: str) -> str:
+    return quoteattr(_clean(text))
+
+
+def _clean(text: str) -> str:
+    """XML has no way to write these at all."""
+    return _CONTROL.sub("?", text)

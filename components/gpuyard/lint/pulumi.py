@@ -1,0 +1,96 @@
+"""Resources of Pulumi: from a preview or an exported state as JSON, or from what an engine shows a policy."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpuyard.lint.items import Item, Place
+from gpuyard.lint.kubernetes import resource as kubernetes_resource
+from gpuyard.rules.rule import UNKNOWN, Resource
+
+UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+"""What the engine writes for a value that a preview does not know (sdk/go/common/resource/plugin/rpc.go)."""
+SECRET_KEY = "4dabf18193072939515e22adb298388d"  # noqa: S105  a marker, not a secret
+"""The key by which a mapping says that it stands for a secret (sdk/go/common/resource/sig/sig.go)."""
+_GONE = frozenset({"delete", "delete-replaced", "discard", "discard-replaced", "read-discard"})
+
+
+def is_preview(value: Any) -> bool:
+    """True for the output of `pulumi preview --json`."""
+    return isinstance(value, Mapping) and isinstance(value.get("steps"), list)
+
+
+def is_state(value: Any) -> bool:
+    """True for the output of `pulumi stack export`."""
+    deployment = value.get("deployment") if isinstance(value, Mapping) else None
+    return isinstance(deployment, Mapping) and isinstance(value.get("version"), int)
+
+
+def preview_resources(value: Any, place: Place) -> Iterator[Item]:
+    """Every resource as it will be; what is deleted is not looked at."""
+    for index, step in enumerate(value["steps"]):
+        if isinstance(step, Mapping) and step.get("op") not in _GONE:
+            yield from _of_state(step.get("newState"), place, ("steps", index, "newState"))
+
+
+def state_resources(value: Any, place: Place) -> Iterator[Item]:
+    """Every resource of a state."""
+    found = value["deployment"].get("resources")
+    for index, state in enumerate(found if isinstance(found, list) else ()):
+        if not (isinstance(state, Mapping) and state.get("delete")):
+            yield from _of_state(state, place, ("deployment", "resources", index))
+
+
+def _of_state(state: Any, place: Place, path: tuple[str | int, ...]) -> Iterator[Item]:
+    if not isinstance(state, Mapping) or not isinstance(state.get("type"), str):
+        return
+    name = str(state.get("urn", "")).rpartition("::")[2] or "(no name)"
+    inputs = state.get("inputs")
+    found = pulumi_resource(
+        state["type"],
+        name,
+        known_parts(inputs) if isinstance(inputs, Mapping) else {},
+        protected=state.get("protect") is True,
+    )
+    if found is not None:
+        yield Item(found, replace(place, prefix=(*path, "inputs")))
+
+
+def pulumi_resource(
+    token: str, name: str, properties: Mapping[str, Any], *, protected: bool | None = None
+) -> Resource | None:
+    """A resource by its Pulumi token, None for components, providers and the stack itself."""
+    package, module, kind = [*token.split(":"), "", ""][:3]
+    if package == "kubernetes":
+        return _kubernetes(module, kind, name, properties, protected=protected)
+    service = module.partition("/")[0]
+    if package == "pulumi" or not kind or not service:
+        return None
+    return Resource(f"{package}:{service}/{kind}", name, properties, protected)
+
+
+def _kubernetes(
+    module: str, kind: str, name: str, properties: Mapping[str, Any], *, protected: bool | None
+) -> Resource | None:
+    if module.startswith("helm.sh/"):
+        return Resource(f"helm:{kind}", name, properties, protected)
+    if not kind or module == "yaml":
+        return None
+    written = properties.get("apiVersion")
+    shown = written if isinstance(written, str) else module.removeprefix("core/")
+    found = kubernetes_resource({**properties, "apiVersion": shown, "kind": kind})
+    named = name if found.name == "(no name)" else found.name
+    return Resource(f"{shown}/{kind}", named, properties, protected)
+
+
+def known_parts(value: Any) -> Any:
+    """The value with what is unknown, or secret, replaced by a mark that rules do not pass over."""
+    if value == UNKNOWN_TEXT:
+        return UNKNOWN
+    if isinstance(value, Mapping):
+        if SECRET_KEY in value:
+            return UNKNOWN
+        return {key: known_parts(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [known_parts(each) for each in value]
+    return value

@@ -1,0 +1,137 @@
+"""What the rules say of some files, with file, line and column: the one result that every format writes."""
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from gpuyard.findings import Severity, show_path
+from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, NoReason
+from gpuyard.lint.items import Item, Reading, Unread
+from gpuyard.rules.rule import Resource, Rule
+from gpuyard.rules.run import AS_THEY_ARE, Outcome, Settings, Verdict, evaluate
+
+
+class State(StrEnum):
+    """What becomes of something a rule has to say."""
+
+    OPEN = "open"
+    """It counts."""
+    NOT_EVALUATED = "not-evaluated"
+    EXCEPTED = "excepted"
+    IGNORED = "ignored"
+    BASELINE = "baseline"
+    """It was there before, and somebody has taken it down."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One thing that a rule has to say about one place."""
+
+    rule: Rule
+    state: State
+    severity: Severity
+    file: str
+    line: int
+    column: int
+    resource: str
+    """Kind and name, "" when it is about all files together."""
+    where: str
+    problem: str
+    fix: str = ""
+    note: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same thing in the same resource, wherever in its file that has moved to."""
+        parts = (self.rule.id, self.file, self.resource, self.where, self.problem)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything there is to say, in the order of files and lines."""
+
+    hits: tuple[Hit, ...]
+    unread: tuple[Unread, ...]
+    files: tuple[str, ...]
+    resources: int
+    rules: tuple[Rule, ...]
+    without_reason: tuple[NoReason, ...] = ()
+    """Comments that would ignore a rule and do not say why: they ignore nothing."""
+
+    @property
+    def open(self) -> tuple[Hit, ...]:
+        """What counts."""
+        return tuple(hit for hit in self.hits if hit.state is State.OPEN)
+
+    def count(self, state: State) -> int:
+        """How many are in a state."""
+        return sum(hit.state is state for hit in self.hits)
+
+    def fails(self, fail_on: Severity) -> bool:
+        """True when something open is at least so grave."""
+        return any(hit.severity.rank >= fail_on.rank for hit in self.open)
+
+
+def report(
+    reading: Reading,
+    rules: Sequence[Rule],
+    settings: Settings = AS_THEY_ARE,
+    ignores: Ignores = NOTHING_IGNORED,
+    baseline: Collection[str] = (),
+) -> Report:
+    """Hold what was read against the rules."""
+    items = {id(item.resource): item for item in reading.items}
+    outcomes = evaluate([item.resource for item in reading.items], rules, settings)
+    hits = [_hit(outcome, items.get(id(outcome.resource)), reading) for outcome in outcomes]
+    hits = [_settled(hit, ignores, baseline) for hit in hits]
+    position = {file: index for index, file in enumerate(reading.files)}
+    hits.sort(key=lambda hit: (position.get(hit.file, -1), hit.line, hit.column, hit.rule.id))
+    return Report(
+        hits=tuple(hits),
+        unread=reading.unread,
+        files=reading.files,
+        resources=len(reading.items),
+        rules=tuple(rule for rule in rules if rule.id not in settings.off),
+        without_reason=ignores.without_reason,
+    )
+
+
+def _hit(outcome: Outcome, item: Item | None, reading: Reading) -> Hit:
+    states = {
+        Verdict.NOT_EVALUATED: State.NOT_EVALUATED,
+        Verdict.EXCEPTED: State.EXCEPTED,
+    }
+    file = item.place.file if item else (reading.files[0] if reading.files else "")
+    line, column = item.place.position(outcome.path) if item else (1, 1)
+    return Hit(
+        rule=outcome.rule,
+        state=states.get(outcome.verdict, State.OPEN),
+        severity=outcome.severity,
+        file=file,
+        line=line,
+        column=column,
+        resource=_named(outcome.resource),
+        where=show_path(outcome.path) if outcome.path else "",
+        problem=outcome.problem,
+        fix=outcome.fix,
+        note=outcome.note,
+    )
+
+
+def _named(resource: Resource | None) -> str:
+    if resource is None:
+        return ""
+    inside = f"{resource.namespace}/" if resource.namespace else ""
+    return f"{resource.kind.rpartition('/')[2]} {inside}{resource.name}"
+
+
+def _settled(hit: Hit, ignores: Ignores, baseline: Collection[str]) -> Hit:
+    if hit.state is not State.OPEN:
+        return hit
+    if (reason := ignores.reason(hit.file, hit.line, hit.rule.id)) is not None:
+        return replace(hit, state=State.IGNORED, note=f"ignored: {reason}")
+    if hit.fingerprint in baseline:
+        return replace(hit, state=State.BASELINE, note="in the baseline")
+    return hit

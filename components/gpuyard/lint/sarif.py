@@ -1,0 +1,94 @@
+"""The report as SARIF 2.1.0, for code-scanning views (docs.oasis-open.org/sarif/sarif/v2.1.0)."""
+
+from typing import Any
+
+from gpuyard.findings import Severity
+from gpuyard.lint.items import Unread
+from gpuyard.lint.report import Hit, Report, State
+from gpuyard.rules.rule import Rule
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {Severity.REFUSE: "error", Severity.WARN: "warning", Severity.NOTE: "note"}
+
+
+def sarif(report: Report, version: str) -> dict[str, Any]:
+    """One run with every rule, what it says, and the files that could not be read."""
+    index = {rule.id: number for number, rule in enumerate(report.rules)}
+    driver = {
+        "name": "gpuyard",
+        "version": version,
+        "rules": [_rule(rule) for rule in report.rules],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(hit, index[hit.rule.id]) for hit in report.hits],
+        "invocations": [
+            {
+                "executionSuccessful": True,
+                "toolExecutionNotifications": [_notification(each) for each in report.unread],
+            }
+        ],
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "name": rule.id.replace("-", ""),
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.why},
+        "help": {"text": rule.fix},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "properties": {"tags": ["gpu", *map(str, rule.references)]},
+    }
+
+
+def _result(hit: Hit, index: int) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": hit.rule.id,
+        "ruleIndex": index,
+        "level": _LEVELS[hit.severity],
+        "message": {"text": _message(hit)},
+        "locations": [_location(hit.file, hit.line, hit.column, hit.resource)],
+        "partialFingerprints": {"gpuyard/v1": hit.fingerprint},
+    }
+    if hit.state is State.NOT_EVALUATED:
+        result |= {"kind": "open", "level": "none"}
+    elif hit.state is not State.OPEN:
+        kind = "inSource" if hit.state is State.IGNORED else "external"
+        result["suppressions"] = [{"kind": kind, "justification": hit.note}]
+    return result
+
+
+def _message(hit: Hit) -> str:
+    where = f"{hit.where}: " if hit.where else ""
+    fix = f"; {hit.fix}" if hit.fix else ""
+    return f"{where}{hit.problem}{fix}"
+
+
+def _location(file: str, line: int, column: int, resource: str = "") -> dict[str, Any]:
+    location: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": {"uri": _uri(file)},
+            "region": {"startLine": line, "startColumn": column},
+        }
+    }
+    if resource:
+        location["logicalLocations"] = [{"fullyQualifiedName": resource, "kind": "resource"}]
+    return location
+
+
+def _uri(file: str) -> str:
+    from urllib.parse import quote
+
+    return quote(file.replace("\\", "/"))
+
+
+def _notification(unread: Unread) -> dict[str, Any]:
+    return {
+        "level": "note" if unread.template else "warning",
+        "message": {"text": unread.reason},
+        "locations": [_location(unread.file, unread.line, 1)],
+    }

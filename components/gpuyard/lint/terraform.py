@@ -1,0 +1,143 @@
+"""Resources of Terraform and OpenTofu, from a plan as JSON; fields are named as Pulumi has them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.lint.items import Item, Place
+from gpuyard.lint.kubernetes import is_object
+from gpuyard.lint.kubernetes import resource as kubernetes_resource
+from gpuyard.rules.rule import UNKNOWN, Resource
+
+KINDS: Mapping[str, str] = {
+    "aws_eks_cluster": "aws:eks/Cluster",
+    "aws_eks_node_group": "aws:eks/NodeGroup",
+    "aws_eks_access_entry": "aws:eks/AccessEntry",
+    "aws_eks_addon": "aws:eks/Addon",
+    "aws_launch_template": "aws:ec2/LaunchTemplate",
+    "aws_instance": "aws:ec2/Instance",
+    "aws_security_group": "aws:ec2/SecurityGroup",
+    "aws_security_group_rule": "aws:ec2/SecurityGroupRule",
+    "aws_vpc_security_group_ingress_rule": "aws:vpc/SecurityGroupIngressRule",
+    "aws_placement_group": "aws:ec2/PlacementGroup",
+    "aws_autoscaling_group": "aws:autoscaling/Group",
+    "aws_iam_role": "aws:iam/Role",
+    "aws_iam_role_policy": "aws:iam/RolePolicy",
+    "aws_iam_role_policy_attachment": "aws:iam/RolePolicyAttachment",
+    "aws_s3_bucket": "aws:s3/Bucket",
+    "google_container_cluster": "gcp:container/Cluster",
+    "google_container_node_pool": "gcp:container/NodePool",
+    "google_compute_firewall": "gcp:compute/Firewall",
+    "google_compute_instance": "gcp:compute/Instance",
+    "google_storage_bucket": "gcp:storage/Bucket",
+    "helm_release": "helm:Release",
+}
+"""By Terraform's type; others are not looked at by any rule."""
+_PLURAL: Mapping[str, str] = {
+    "taint": "taints",
+    "guest_accelerator": "guestAccelerators",
+    "block_device_mappings": "blockDeviceMappings",
+    "cidr_blocks": "cidrBlocks",
+    "allow": "allows",
+    "deny": "denies",
+    "maintenance_exclusion": "maintenanceExclusions",
+    "tag": "tags",
+}
+"""Blocks that may stand many times have a plural name in Pulumi."""
+_OPAQUE = frozenset(
+    {"labels", "tags", "node_labels", "resource_labels", "metadata", "manifest", "default_tags"}
+)
+"""What stands below is named by users: names are kept as they are."""
+_MANIFESTS = frozenset({"kubernetes_manifest", "kubectl_manifest"})
+
+
+def is_plan(value: Any) -> bool:
+    """True for a plan or a state as Terraform shows it in JSON."""
+    return isinstance(value, Mapping) and (
+        isinstance(value.get("planned_values"), Mapping)
+        or ("terraform_version" in value and isinstance(value.get("values"), Mapping))
+    )
+
+
+def plan_resources(value: Any, place: Place) -> Iterator[Item]:
+    """Every resource as it will be, of all modules."""
+    planned = "planned_values" if "planned_values" in value else "values"
+    unknown = _after_unknown(value)
+    yield from _module(value[planned].get("root_module"), place, (planned, "root_module"), unknown)
+
+
+def _after_unknown(value: Mapping[str, Any]) -> dict[str, Any]:
+    """By address, what only applying will tell."""
+    found = {}
+    for change in _list(value.get("resource_changes")):
+        if isinstance(change, Mapping) and isinstance(change.get("change"), Mapping):
+            found[str(change.get("address"))] = change["change"].get("after_unknown")
+    return found
+
+
+def _module(module: Any, place: Place, path: Path, unknown: Mapping[str, Any]) -> Iterator[Item]:
+    if not isinstance(module, Mapping):
+        return
+    for index, each in enumerate(_list(module.get("resources"))):
+        here = replace(place, prefix=(*path, "resources", index, "values"), pulumi_name=pulumi_name)
+        found = _resource(each, unknown) if isinstance(each, Mapping) else None
+        if found is not None:
+            yield Item(found, here)
+    for index, child in enumerate(_list(module.get("child_modules"))):
+        yield from _module(child, place, (*path, "child_modules", index), unknown)
+
+
+def _resource(each: Mapping[str, Any], unknown: Mapping[str, Any]) -> Resource | None:
+    kind, address = each.get("type"), str(each.get("address", each.get("name", "")))
+    values = each.get("values")
+    if each.get("mode", "managed") != "managed" or not isinstance(values, Mapping):
+        return None
+    if kind in _MANIFESTS:
+        manifest = values.get("manifest")
+        return (
+            kubernetes_resource(manifest)
+            if isinstance(manifest, Mapping) and is_object(manifest)
+            else None
+        )
+    shown = KINDS.get(str(kind))
+    if shown is None:
+        return None
+    named: dict[str, Any] = _named(_with_unknown(values, unknown.get(address)))
+    return Resource(shown, address, named, _protected(shown, named))
+
+
+def _protected(kind: str, named: Mapping[str, Any]) -> bool | None:
+    """What the provider itself refuses to delete; whether Terraform would is not in a plan."""
+    return True if named.get("deletionProtection") is True and kind.endswith("/Cluster") else None
+
+
+def _with_unknown(value: Any, unknown: Any) -> Any:
+    if unknown is True:
+        return UNKNOWN
+    if isinstance(value, Mapping) and isinstance(unknown, Mapping):
+        keys = {**value, **{key: None for key, is_so in unknown.items() if is_so}}
+        return {key: _with_unknown(value.get(key), unknown.get(key)) for key in keys}
+    if isinstance(value, list) and isinstance(unknown, list) and len(value) == len(unknown):
+        return [_with_unknown(each, mark) for each, mark in zip(value, unknown, strict=True)]
+    return value
+
+
+def _named(value: Any) -> Any:
+    """Fields as Pulumi names them: camel case, plural where a block may stand many times."""
+    if isinstance(value, Mapping):
+        return {
+            pulumi_name(key): each if key in _OPAQUE else _named(each)
+            for key, each in value.items()
+        }
+    return [_named(each) for each in value] if isinstance(value, list) else value
+
+
+def pulumi_name(key: str) -> str:
+    """What Pulumi calls a field of Terraform's."""
+    return _PLURAL.get(key) or re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), key)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

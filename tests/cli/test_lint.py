@@ -1,0 +1,126 @@
+"""`gpuyard lint` on files, folders, patterns and standard input."""
+
+import io
+import json
+import sys
+
+import pytest
+
+QUOTA = """\
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: gpus}
+spec: {hard: {limits.nvidia.com/gpu: 8}}
+"""
+SOUND = QUOTA.replace("limits.", "requests.")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in {
+        "a/bad.yaml": QUOTA,
+        "a/good.yml": SOUND,
+        "a/note.txt": QUOTA,
+        "a/.git/x.yaml": QUOTA,
+        "b/chart.yaml": "a: {{ .Values.x }}\n",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def stdin(monkeypatch, text):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+
+def test_a_finding_is_shown_with_its_place_and_fix(gpuyard, folder):
+    ended = gpuyard("lint", "a/bad.yaml")
+    assert ended.code == 3
+    assert "at       a/bad.yaml:4:15" in ended.out
+    assert "fix      write requests.nvidia.com/gpu" in ended.out
+    assert "GPU-TEN-02" in ended.out
+    assert "failed  1 resource in 1 file held against" in ended.out
+
+
+def test_a_folder_is_read_without_what_is_no_manifest(gpuyard, folder):
+    document = json.loads(gpuyard("lint", "a", "--format", "json").out)
+    assert document["files"] == ["a/bad.yaml", "a/good.yml"]
+    assert [hit["file"] for hit in document["hits"]] == ["a/bad.yaml"]
+    assert document["failed"] is True
+
+
+def test_a_file_named_itself_is_read_whatever_it_is_called(gpuyard, folder):
+    assert gpuyard("lint", "a/note.txt").code == 3
+
+
+def test_a_pattern_gives_files(gpuyard, folder):
+    assert gpuyard("lint", "**/good.*").code == 0
+    ended = gpuyard("lint", "**/nothing.*")
+    assert ended.code == 2
+    assert "no file matches" in ended.err
+
+
+def test_standard_input_is_a_file(gpuyard, folder, monkeypatch):
+    stdin(monkeypatch, QUOTA)
+    ended = gpuyard("lint", "-")
+    assert ended.code == 3
+    assert "<stdin>:4:15" in ended.out
+
+
+def test_a_closed_standard_input_is_said(gpuyard, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert gpuyard("lint", "-").code == 2
+
+
+def test_a_template_is_said_and_is_no_failure(gpuyard, folder):
+    ended = gpuyard("lint", "b")
+    assert ended.code == 0
+    assert "b/chart.yaml:1: a template, not YAML yet" in " ".join(ended.err.split())
+    assert "1 file or part not read" in " ".join(ended.out.split())
+
+
+def test_a_file_that_was_named_must_be_readable(gpuyard, folder):
+    (folder / "junk.yaml").write_bytes(b"\xff\xfe")
+    assert gpuyard("lint", "junk.yaml").code == 2
+    assert gpuyard("lint", ".").code == 3
+    assert gpuyard("lint", "absent.yaml").code == 2
+    assert gpuyard("lint", "").code == 2
+
+
+def test_in_a_folder_a_file_that_cannot_be_opened_is_said(gpuyard, folder):
+    (folder / "b" / "dangling.yaml").symlink_to("nowhere")
+    ended = gpuyard("lint", "b")
+    assert ended.code == 0
+    assert "dangling.yaml" in ended.err
+
+
+def test_what_is_in_the_baseline_passes(gpuyard, folder):
+    assert gpuyard("lint", "a", "--write-baseline", "base.json").code == 3
+    ended = gpuyard("lint", "a", "--baseline", "base.json")
+    assert ended.code == 0
+    assert "0 open, 1 baseline" in " ".join(ended.out.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "starts"),
+    [("json", "{"), ("sarif", "{"), ("junit", "<?xml"), ("github", "::error file=a/bad.yaml,")],
+)
+def test_every_format_is_written(gpuyard, folder, name, starts):
+    ended = gpuyard("lint", "a", "--format", name)
+    assert ended.out.startswith(starts)
+    assert ended.code == 3
+
+
+def test_a_comment_without_a_reason_is_said(gpuyard, folder):
+    (folder / "c.yaml").write_text(QUOTA + "# gpuyard: ignore GPU-TEN-02\n")
+    ended = gpuyard("lint", "c.yaml")
+    assert ended.code == 3
+    assert "c.yaml:5: ignores nothing: say why" in " ".join(ended.err.split())
+
+
+def test_a_very_long_list_is_cut_and_the_rest_counted(gpuyard, folder):
+    (folder / "many.yaml").write_text("\n---\n".join([QUOTA] * 510))
+    ended = gpuyard("lint", "many.yaml")
+    assert "… and 10 more; --format json lists every one." in ended.out

@@ -1,0 +1,192 @@
+"""One thing told by Pulumi and by Terraform is one resource to a rule, and is found where each wrote it."""
+
+import json
+
+import pytest
+
+from gpuyard.lint.pulumi import SECRET_KEY, UNKNOWN_TEXT, pulumi_resource
+from gpuyard.lint.read import read
+from gpuyard.lint.terraform import KINDS, pulumi_name
+from gpuyard.rules.rule import UNKNOWN, at
+
+URN = "urn:pulumi:dev::x::aws:eks/nodeGroup:NodeGroup::gpus"
+INPUTS = {
+    "amiType": "AL2_x86_64_GPU",
+    "scalingConfig": {"maxSize": 4},
+    "taints": [{"key": "nvidia.com/gpu", "effect": "NO_SCHEDULE"}],
+    "labels": {"my_label": "x"},
+}
+VALUES = {
+    "ami_type": "AL2_x86_64_GPU",
+    "scaling_config": [{"max_size": 4}],
+    "taint": [{"key": "nvidia.com/gpu", "effect": "NO_SCHEDULE"}],
+    "labels": {"my_label": "x"},
+}
+
+
+def preview(*states, op="create"):
+    return {"steps": [{"op": op, "newState": state} for state in states]}
+
+
+def state(type_="aws:eks/nodeGroup:NodeGroup", inputs=INPUTS, **rest):
+    return {"type": type_, "urn": URN, "inputs": inputs, **rest}
+
+
+def plan(*resources, changes=(), **module):
+    root = {"resources": list(resources), **module}
+    return {"planned_values": {"root_module": root}, "resource_changes": list(changes)}
+
+
+def managed(type_="aws_eks_node_group", values=VALUES, **rest):
+    return {"type": type_, "address": f"{type_}.gpus", "values": values, **rest}
+
+
+def items(document):
+    reading = read(json.dumps(document, indent=1).encode(), "f.json")
+    assert reading.unread == ()
+    return reading.items
+
+
+def test_a_node_group_is_the_same_from_both():
+    (one,) = items(preview(state()))
+    (other,) = items(plan(managed()))
+    assert one.resource.kind == other.resource.kind == "aws:eks/NodeGroup"
+    for path in (
+        ("amiType",),
+        ("scalingConfig", "maxSize"),
+        ("taints", 0, "effect"),
+        ("labels", "my_label"),
+    ):
+        assert (
+            at(one.resource.properties, *path) == at(other.resource.properties, *path) is not None
+        )
+
+
+def line(document, item, *path):
+    number, column = item.place.position(path)
+    return json.dumps(document, indent=1).splitlines()[number - 1][column - 1 :]
+
+
+@pytest.mark.parametrize(
+    ("path", "pulumi", "terraform"),
+    [
+        (("amiType",), '"amiType": ', '"ami_type": '),
+        (("scalingConfig", "maxSize"), '"maxSize": ', '"max_size": '),
+        (("taints", 0, "effect"), '"effect": ', '"effect": '),
+        (("scalingConfig", "minSize"), '"scalingConfig": ', "{"),
+        (("diskSize",), '"inputs": ', '"values": '),
+    ],
+)
+def test_a_field_is_found_where_each_wrote_it(path, pulumi, terraform):
+    for document, wanted in ((preview(state()), pulumi), (plan(managed()), terraform)):
+        (item,) = items(document)
+        assert line(document, item, *path).startswith(wanted)
+
+
+def test_a_state_is_read_like_a_preview():
+    export = {"version": 3, "deployment": {"resources": [state(protect=True), state(delete=True)]}}
+    (item,) = items(export)
+    assert (item.resource.name, item.resource.protected) == ("gpus", True)
+    assert items({"version": 3, "deployment": {}}) == ()
+
+
+def test_what_goes_away_is_not_looked_at():
+    assert items(preview(state(), op="delete")) == ()
+    assert items({"steps": [{"op": "same"}, 5]}) == ()
+    assert items(preview(state("pulumi:pulumi:Stack"))) == ()
+
+
+def test_what_a_preview_does_not_know_is_unknown_not_absent():
+    inputs = {"a": UNKNOWN_TEXT, "b": [{SECRET_KEY: "x", "ciphertext": "y"}], "c": {"d": 1}}
+    (item,) = items(preview(state(inputs=inputs)))
+    assert item.resource.properties == {"a": UNKNOWN, "b": [UNKNOWN], "c": {"d": 1}}
+
+
+def test_what_a_plan_does_not_know_is_unknown_not_absent():
+    change = {
+        "address": "aws_eks_node_group.gpus",
+        "change": {
+            "after_unknown": {"arn": True, "scaling_config": [{"desired_size": True}], "x": False}
+        },
+    }
+    (item,) = items(plan(managed(), changes=[change, 5, {}]))
+    assert item.resource.properties["arn"] is UNKNOWN
+    assert item.resource.properties["scalingConfig"] == [{"maxSize": 4, "desiredSize": UNKNOWN}]
+
+
+def test_modules_in_modules_are_looked_into():
+    inner = {"resources": [managed()], "child_modules": [{"resources": [managed()]}, 5]}
+    assert len(items(plan(child_modules=[inner]))) == 2
+
+
+def test_a_state_of_terraform_is_read_as_well():
+    shown = {"terraform_version": "1.11.4", "values": {"root_module": {"resources": [managed()]}}}
+    assert len(items(shown)) == 1
+    assert items({"planned_values": {}}) == ()
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        managed(mode="data"),
+        managed("aws_sqs_queue"),
+        managed(values=None),
+        managed("kubernetes_manifest", {"manifest": 5}),
+        managed("kubernetes_manifest", {"manifest": {"a": "b"}}),
+        5,
+    ],
+)
+def test_what_no_rule_is_about_is_left_out(resource):
+    assert items(plan(resource)) == ()
+
+
+def test_a_manifest_inside_a_plan_is_an_object():
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}
+    (item,) = items(plan(managed("kubernetes_manifest", {"manifest": manifest})))
+    assert (item.resource.kind, item.resource.name) == ("v1/Pod", "x")
+
+
+def test_protection_is_known_only_where_the_provider_says_it():
+    values = {"deletion_protection": True}
+    (cluster,) = items(plan(managed("google_container_cluster", values)))
+    (pool,) = items(plan(managed("google_container_node_pool", values)))
+    assert (cluster.resource.protected, pool.resource.protected) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("token", "kind"),
+    [
+        ("aws:eks/nodeGroup:NodeGroup", "aws:eks/NodeGroup"),
+        ("gcp:container/nodePool:NodePool", "gcp:container/NodePool"),
+        ("kubernetes:apps/v1:Deployment", "apps/v1/Deployment"),
+        ("kubernetes:core/v1:Pod", "v1/Pod"),
+        ("kubernetes:helm.sh/v3:Release", "helm:Release"),
+        ("pulumi:pulumi:Stack", None),
+        ("pulumi:providers:aws", None),
+        ("gpuyard:index:Platform", "gpuyard:index/Platform"),
+        ("kubernetes:yaml:ConfigFile", None),
+        ("nothing", None),
+        ("a::b", None),
+        ("kubernetes::", None),
+    ],
+)
+def test_a_token_says_the_kind(token, kind):
+    found = pulumi_resource(token, "x", {})
+    assert (found.kind if found else None) == kind
+
+
+def test_an_object_has_the_version_and_the_name_it_was_given():
+    given = {"apiVersion": "kueue.x-k8s.io/v1beta1", "metadata": {"name": "real"}}
+    found = pulumi_resource("kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue", "shown", given)
+    assert (found.kind, found.name) == ("kueue.x-k8s.io/v1beta1/ClusterQueue", "real")
+    assert pulumi_resource("kubernetes:core/v1:Pod", "shown", {}).name == "shown"
+
+
+def test_what_has_no_type_or_inputs_is_left_out_or_empty():
+    assert items(preview({"urn": URN}, None)) == ()
+    assert items(preview(state(inputs=None)))[0].resource.properties == {}
+
+
+def test_every_kind_is_a_pulumi_token_without_its_file():
+    assert all(kind.count(":") == 1 for kind in KINDS.values())
+    assert pulumi_name("enabled_cluster_log_types") == "enabledClusterLogTypes"

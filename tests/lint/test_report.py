@@ -1,0 +1,226 @@
+"""What becomes of what rules say: places, comments, a baseline, and every format of the same report."""
+
+import datetime as dt
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from gpuyard.errors import UsageError
+from gpuyard.findings import Severity
+from gpuyard.lint.baseline import read_baseline, write_baseline
+from gpuyard.lint.github import github
+from gpuyard.lint.ignores import ignores_in
+from gpuyard.lint.items import Reading
+from gpuyard.lint.junit import junit
+from gpuyard.lint.read import read
+from gpuyard.lint.report import State, report
+from gpuyard.lint.sarif import sarif
+from gpuyard.rules import RULES
+from gpuyard.rules.rule import UNKNOWN, Reference, Resource, Rule, Violation, known
+from gpuyard.rules.run import Exemption, Settings
+
+
+def check(resource, _):
+    if known(resource.properties.get("size")) == 3:
+        yield Violation(("size",), "three, is <wrong>\n100%", "write 2")
+
+
+def together(stack, _):
+    if len(stack.resources) > 1:
+        yield Violation((), "too many", "remove one")
+
+
+ONE = Rule(
+    id="GPU-X-01",
+    title="Never three",
+    severity=Severity.WARN,
+    why="w",
+    fix="f",
+    sources=("s",),
+    references=(Reference("CIS EKS 1.8.0", "5.4.1"),),
+    kinds=("Widget",),
+    check=check,
+)
+ALL = Rule(
+    id="GPU-X-02",
+    title="Few",
+    severity=Severity.REFUSE,
+    why="w",
+    fix="f",
+    sources=("s",),
+    kinds=("Widget",),
+    check_stack=together,
+)
+
+
+def widget(name="a", size="3", comment="", file_comment=""):
+    lines = [
+        file_comment or "# nothing",
+        "apiVersion: v1",
+        "kind: Widget",
+        f"metadata: {{name: {name}, namespace: team}}",
+        f"size: {size} {comment}",
+    ]
+    return "\n".join(lines).encode()
+
+
+def made(*datas, rules=(ONE,), baseline=(), **settings):
+    reading, ignores = Reading(), ignores_in(b"", "")
+    for index, data in enumerate(datas):
+        reading += read(data, f"f{index}.yaml")
+        ignores += ignores_in(data, f"f{index}.yaml")
+    return report(reading, rules, Settings(**settings), ignores, baseline)
+
+
+def test_a_hit_says_file_line_column_and_resource():
+    (hit,) = made(widget()).hits
+    assert (hit.file, hit.line, hit.column, hit.where) == ("f0.yaml", 5, 1, "size")
+    assert (hit.resource, hit.state, hit.severity) == ("Widget team/a", State.OPEN, Severity.WARN)
+
+
+def test_what_is_about_all_files_stands_in_the_first():
+    found = made(widget(size=1), widget("b", size=1), rules=(ALL,)).hits
+    assert [(hit.file, hit.line, hit.resource) for hit in found] == [("f0.yaml", 1, "")]
+
+
+def test_hits_come_in_the_order_of_files_and_lines():
+    both = widget() + b"\n---\n" + widget("b")
+    files = [(hit.file, hit.line) for hit in made(widget(), both).hits]
+    assert files == [("f0.yaml", 5), ("f1.yaml", 5), ("f1.yaml", 11)]
+
+
+@pytest.mark.parametrize(
+    ("comment", "where", "state", "note"),
+    [
+        (
+            "# gpuyard: ignore GPU-X-01 because it is old",
+            "line",
+            State.IGNORED,
+            "ignored: it is old",
+        ),
+        ("# gpuyard: ignore GPU-X-02, GPU-X-01 because x", "line", State.IGNORED, "ignored: x"),
+        ("# gpuyard: ignore-file GPU-X-01 because all", "file", State.IGNORED, "ignored: all"),
+        ("# gpuyard: ignore GPU-X-01 because far away", "file", State.OPEN, ""),
+        ("# gpuyard: ignore GPU-X-02 because other", "line", State.OPEN, ""),
+        ("# gpuyard: ignore GPU-X-01", "line", State.OPEN, ""),
+        ("# gpuyard: ignore GPU-X-01 because", "line", State.OPEN, ""),
+        ("x# gpuyard: ignore GPU-X-01 because no comment", "line", None, None),
+    ],
+)
+def test_a_comment_with_a_reason_lets_one_place_pass(comment, where, state, note):
+    data = widget(comment=comment) if where == "line" else widget(file_comment=comment)
+    hits = made(data).hits
+    assert [(hit.state, hit.note) for hit in hits] == ([(state, note)] if state else [])
+
+
+def test_a_comment_may_stand_above():
+    data = widget().replace(b"size:", b"# gpuyard: ignore GPU-X-01 because y\nsize:")
+    assert [hit.state for hit in made(data).hits] == [State.IGNORED]
+
+
+def test_a_comment_without_a_reason_is_said():
+    (bare,) = made(widget(comment="# gpuyard: ignore GPU-X-01")).without_reason
+    assert (bare.file, bare.line, bare.rules) == ("f0.yaml", 5, "GPU-X-01")
+
+
+def test_what_is_in_the_baseline_does_not_count_and_stays_in_it():
+    before = made(widget())
+    known_ = read_baseline(write_baseline(before.hits).encode(), "b")
+    after = made(b"\n\n" + widget(), baseline=known_)
+    assert [hit.state for hit in after.hits] == [State.BASELINE]
+    assert not after.fails(Severity.NOTE)
+    assert read_baseline(write_baseline(after.hits).encode(), "b") == known_
+    assert made(widget("b"), baseline=known_).fails(Severity.WARN)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[]", b"{}", b'{"version": 2, "findings": []}', b"[" * 9999]
+)
+def test_another_file_is_no_baseline(data):
+    with pytest.raises(UsageError, match=r"^b: not a baseline"):
+        read_baseline(data, "b")
+
+
+def test_junk_in_a_baseline_is_nothing_known():
+    data = json.dumps({"version": 1, "findings": [5, {}, {"fingerprint": 5}, {"fingerprint": "a"}]})
+    assert read_baseline(data.encode(), "b") == frozenset({"a"})
+
+
+def test_an_exception_is_told_apart_from_a_pass():
+    exempt = Exemption("GPU-X-01", "a", "moves", dt.date(2027, 1, 1))
+    (hit,) = made(widget(), exemptions=(exempt,)).hits
+    assert (hit.state, hit.note) == (State.EXCEPTED, "exception until 2027-01-01: moves")
+
+
+def test_the_report_fails_from_a_severity_on():
+    assert made(widget()).fails(Severity.WARN)
+    assert not made(widget()).fails(Severity.REFUSE)
+    assert made(widget()).count(State.OPEN) == 1
+
+
+def everything():
+    data = (
+        widget() + b"\n---\n" + widget("b", comment="# gpuyard: ignore GPU-X-01 because ] ]> <x>")
+    )
+    reading = read(data, "a b.yaml") + read(b"{{ x }}: [", "t.yaml") + read(b"\x00", "z.yaml")
+    unknown = read(widget("c"), "u.json").items[0]
+    unseen = Resource("v1/Widget", "c", {"size": UNKNOWN})
+    reading += Reading((type(unknown)(unseen, unknown.place),), (), ("u.json",))
+    return report(reading, (ONE, ALL), Settings(), ignores_in(data, "a b.yaml"))
+
+
+def test_sarif_says_all_of_it():
+    document = sarif(everything(), "1.2.3")
+    json.dumps(document)
+    (run,) = document["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["GPU-X-01", "GPU-X-02"]
+    levels = {(r["ruleId"], r["level"], r.get("kind")) for r in run["results"]}
+    assert levels == {
+        ("GPU-X-01", "warning", None),
+        ("GPU-X-01", "none", "open"),
+        ("GPU-X-02", "error", None),
+    }
+    suppressed = [r["suppressions"][0]["kind"] for r in run["results"] if "suppressions" in r]
+    assert suppressed == ["inSource"]
+    said = run["invocations"][0]["toolExecutionNotifications"]
+    assert [each["level"] for each in said] == ["note", "warning"]
+    uris = {
+        r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in run["results"]
+    }
+    assert uris == {"a%20b.yaml", "u.json"}
+
+
+def test_a_rule_of_a_baseline_is_suppressed_from_outside():
+    known_ = read_baseline(write_baseline(made(widget()).hits).encode(), "b")
+    (result,) = sarif(made(widget(), baseline=known_), "1")["runs"][0]["results"]
+    assert result["suppressions"] == [{"kind": "external", "justification": "in the baseline"}]
+
+
+def test_junit_counts_what_it_says():
+    root = ET.fromstring(junit(everything()))  # noqa: S314  made a line above
+    assert root.tag == "testsuites"
+    assert root.get("failures") == "2"
+    by_file = {suite.get("name"): suite for suite in root}
+    assert set(by_file) == {"a b.yaml", "t.yaml", "z.yaml", "u.json"}
+    first = by_file["a b.yaml"]
+    assert (first.get("failures"), first.get("skipped")) == ("2", "1")
+    assert len(first) == int(first.get("tests"))
+    assert by_file["z.yaml"].get("errors") == "1"
+    failure = first.find("testcase/failure[@type='warn']")
+    assert failure.get("message") == "three, is <wrong>\n100%"
+
+
+def test_github_gets_a_line_for_each():
+    lines = github(everything()).splitlines()
+    assert lines[1] == (
+        "::warning file=a b.yaml,line=5,col=1,title=GPU-X-01 Never three"
+        "::three, is <wrong>%0A100%25; write 2"
+    )
+    assert lines[0].startswith("::error file=a b.yaml,line=1,")
+    assert lines[2].startswith("::notice file=t.yaml,line=1,title=not read::a template")
+    assert len(lines) == 4
+
+
+def test_the_rules_there_are_have_ids_of_their_own():
+    assert len({rule.id for rule in RULES}) == len(RULES)
