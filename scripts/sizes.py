@@ -23,6 +23,9 @@ TESTS_PER_SOURCE = 1.3
 
 EQUIPMENT = ("testbed/", "tests/testbed/", "tests/engine/")
 """The test bed is equipment of the tests, with tests of its own: it counts on neither side."""
+CASES = ("tests/plan/proofs/", "tests/plan/jobs/", "tests/rules/cases/")
+"""Tests written as data: each entry is a case that a test runs. The words of a case file are not counted."""
+_CASE_KEYS = ("bad:", "good:", "near_miss:")
 MADE = ("components/gpuyard/resources/arguments.py",)
 """Written by a program of ours."""
 
@@ -94,6 +97,16 @@ _NO_CODE = frozenset(
 )
 
 
+def case_lines(path: Path) -> int:
+    """Lines of cases: a list of them, or those under the keys that hold cases; words and blanks left out."""
+    counted, inside = 0, True
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line and not line[0].isspace() and not line.startswith(("-", "#")):
+            inside = line.startswith(_CASE_KEYS)
+        counted += inside and bool(line.strip()) and not line.lstrip().startswith("#")
+    return counted
+
+
 def measured_lines(root: Path = ROOT) -> tuple[int, int]:
     """Lines of code of the tests, and of the product they test."""
     files = tracked(root)
@@ -102,7 +115,9 @@ def measured_lines(root: Path = ROOT) -> tuple[int, int]:
         sum(code_lines(path) for path in below(files, *where, root=root) if path not in apart)
         for where in (TESTS, SOURCE)
     )
-    return tests, source
+    cases = [p for p in files if p.suffix == ".yaml" and p.is_relative_to(root / "tests")]
+    cases = [p for p in cases if p.relative_to(root).as_posix().startswith(CASES)]
+    return tests + sum(case_lines(path) for path in cases), source
 
 
 def functions(path: Path) -> Iterator[Function]:

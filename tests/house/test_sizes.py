@@ -64,6 +64,16 @@ def test_the_test_bed_counts_on_neither_side(tmp_path):
     assert sizes.measured_lines(root) == (2, 1)
 
 
+def test_cases_written_as_data_are_tests_and_their_words_are_not(tmp_path):
+    root = repository(tmp_path)
+    write(root / "components/a.py", "x = 1\n")
+    proof = "title: t\nwhy: |\n  words\n  words\nbad:\n  # a comment\n  - {a: 1}\n\n  - {a: 2}\ngood: [1]\n"
+    write(root / "tests/plan/proofs/a.yaml", proof)
+    write(root / "tests/plan/jobs/b.yaml", "# words\n- case: a\n  job: b\n")
+    write(root / "tests/render/golden/c.yaml", "- a\n" * 50)
+    assert sizes.measured_lines(root) == (4 + 2, 1)
+
+
 def test_tracked_files_are_the_known_and_the_new_without_the_ignored_and_the_deleted(tmp_path):
     root = repository(tmp_path)
     write(root / ".gitignore", "ignored.py\n")
