@@ -75,6 +75,8 @@ def line(document, item, *path):
         (("taints", 0, "effect"), '"effect": ', '"effect": '),
         (("scalingConfig", "minSize"), '"scalingConfig": ', "{"),
         (("diskSize",), '"inputs": ', '"values": '),
+        (("taints", 7, "effect"), '"taints": ', '"taint": '),
+        (("amiType", "x", 0), '"amiType": ', '"ami_type": '),
     ],
 )
 def test_a_field_is_found_where_each_wrote_it(path, pulumi, terraform):

@@ -102,7 +102,7 @@ def test_an_unknown_value_ends_the_rule_without_a_verdict(spec):
 def test_rules_look_at_their_kind_in_any_version():
     assert group_kind("kueue.x-k8s.io/v1beta1/ClusterQueue") == "kueue.x-k8s.io/ClusterQueue"
     assert group_kind("v1/ResourceQuota") == "ResourceQuota"
-    assert not any(r.looks_at(Resource("v1/Pod", "p", {})) for r in RULES)
+    assert not any(r.looks_at(Resource("v1/Widget", "p", {})) for r in RULES)
 
 
 def test_unknown_says_what_it_is_and_odd_values_are_empty():

@@ -35,7 +35,7 @@ KINDS: Mapping[str, str] = {
     "helm_release": "helm:Release",
 }
 """By Terraform's type; others are not looked at by any rule."""
-_PLURAL: Mapping[str, str] = {
+PLURAL: Mapping[str, str] = {
     "taint": "taints",
     "guest_accelerator": "guestAccelerators",
     "block_device_mappings": "blockDeviceMappings",
@@ -136,7 +136,7 @@ def _named(value: Any) -> Any:
 
 def pulumi_name(key: str) -> str:
     """What Pulumi calls a field of Terraform's."""
-    return _PLURAL.get(key) or re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), key)
+    return PLURAL.get(key) or re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), key)
 
 
 def _list(value: Any) -> list[Any]:

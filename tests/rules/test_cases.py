@@ -1,0 +1,238 @@
+"""Every rule on its cases, through every front end: the same verdict, the same id, whatever the file.
+
+A case file `cases/<id>.yaml` has `bad` (two at least), `good` (two) and `near_miss` (one). A case has
+`resources`: Kubernetes objects, or cloud resources as {type, name, properties, protect}; `parameters` of
+the rule; and, where it is violated, `at`: the path or paths, and `says`: words of the messages. A near miss
+without `at` passes.
+"""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gpuyard.findings import show_path
+from gpuyard.lint.kubernetes import resource as kubernetes_resource
+from gpuyard.lint.pulumi import pulumi_resource
+from gpuyard.lint.read import read
+from gpuyard.lint.terraform import KINDS, PLURAL
+from gpuyard.rules import RULES
+from gpuyard.rules.rule import UNKNOWN, Resource
+from gpuyard.rules.run import Settings, Verdict, evaluate
+
+CASES = Path(__file__).parent / "cases"
+BY_ID = {rule.id: rule for rule in RULES}
+LEAST = {"bad": 2, "good": 2, "near_miss": 1}
+SINGULAR = {many: one for one, many in PLURAL.items()}
+OLD = {"GPU-TEN-02", "GPU-TEN-04"}
+"""Their cases stand in test_starter_rules.py and test_near_misses.py."""
+
+
+@cache
+def cases(rule_id):
+    return yaml.safe_load((CASES / f"{rule_id}.yaml").read_text(encoding="utf-8"))
+
+
+def every_case():
+    for path in sorted(CASES.glob("*.yaml")):
+        for kind, found in cases(path.stem).items():
+            for index, case in enumerate(found):
+                name = re.sub(r"\W+", "-", str(case.get("name", index)))
+                yield pytest.param(path.stem, case, id=f"{path.stem}-{kind}-{name}")
+
+
+def test_every_rule_has_its_cases_and_nothing_is_left_over():
+    assert {path.stem for path in CASES.glob("*.yaml")} == set(BY_ID) - OLD
+
+
+@pytest.mark.parametrize("rule_id", sorted(set(BY_ID) - OLD))
+def test_there_are_enough_cases(rule_id):
+    found = cases(rule_id)
+    assert {kind: len(found[kind]) >= least for kind, least in LEAST.items()} == dict.fromkeys(
+        LEAST, True
+    )
+    assert all("at" in case for case in found["bad"])
+    assert not any("at" in case for case in found["good"])
+
+
+def is_kubernetes(raw):
+    return "apiVersion" in raw
+
+
+def direct(raw):
+    if is_kubernetes(raw):
+        return kubernetes_resource(raw)
+    return pulumi_resource(
+        raw["type"], raw["name"], raw["properties"], protected=raw.get("protect")
+    )
+
+
+def said(case, rule_id, resources):
+    """Places and messages; anything but a violation is an error of the case."""
+    settings = Settings(parameters={rule_id: case.get("parameters", {})})
+    outcomes = evaluate(resources, [BY_ID[rule_id]], settings)
+    assert {o.verdict for o in outcomes} <= {Verdict.VIOLATED}, [o.problem for o in outcomes]
+    where = sorted(show_path(o.path) for o in outcomes)
+    return where, " ".join(f"{o.problem} {o.fix}" for o in outcomes)
+
+
+def expected(case):
+    at = case.get("at", [])
+    return sorted([at] if isinstance(at, str) else at)
+
+
+@pytest.mark.parametrize(("rule_id", "case"), list(every_case()))
+def test_a_case_is_judged_as_it_says(rule_id, case):
+    where, words = said(case, rule_id, [direct(raw) for raw in case["resources"]])
+    assert where == expected(case)
+    assert [w for w in case.get("says", []) if w not in words] == [], words
+
+
+def through(data, name):
+    reading = read(data.encode(), name)
+    assert reading.unread == ()
+    return reading.items
+
+
+def token(raw):
+    if not is_kubernetes(raw):
+        return raw["type"]
+    api = raw["apiVersion"] if "/" in raw["apiVersion"] else f"core/{raw['apiVersion']}"
+    return f"kubernetes:{api}:{raw['kind']}"
+
+
+def state(raw):
+    inputs = raw if is_kubernetes(raw) else raw["properties"]
+    name = raw["metadata"]["name"] if is_kubernetes(raw) else raw["name"]
+    urn = f"urn:pulumi:dev::x::{token(raw)}::{name}"
+    return {"type": token(raw), "urn": urn, "inputs": inputs, "protect": raw.get("protect", False)}
+
+
+@pytest.mark.parametrize(("rule_id", "case"), list(every_case()))
+def test_a_preview_and_a_state_give_the_same(rule_id, case):
+    states = [state(raw) for raw in case["resources"]]
+    preview = json.dumps({"steps": [{"op": "create", "newState": each} for each in states]})
+    export = json.dumps({"version": 3, "deployment": {"resources": states}})
+    for data in (preview, export):
+        items = through(data, "pulumi.json")
+        where, _ = said(case, rule_id, [item.resource for item in items])
+        assert where == expected(case)
+
+
+@pytest.mark.parametrize(("rule_id", "case"), list(every_case()))
+def test_yaml_gives_the_same_and_a_place_in_the_file(rule_id, case):
+    objects = [raw for raw in case["resources"] if is_kubernetes(raw)]
+    if len(objects) < len(case["resources"]):
+        return  # a cloud resource is no manifest
+    items = through(yaml.safe_dump_all(objects), "k.yaml")
+    where, _ = said(case, rule_id, [item.resource for item in items])
+    assert where == expected(case)
+
+
+def terraform(value, key=None):
+    if isinstance(value, dict) and key not in {
+        "labels",
+        "tags",
+        "nodeLabels",
+        "resourceLabels",
+        "metadata",
+    }:
+        return {snake(name): terraform(each, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [terraform(each) for each in value]
+    return value
+
+
+def snake(name):
+    return SINGULAR.get(name) or re.sub(r"([A-Z])", lambda m: f"_{m[1].lower()}", name)
+
+
+def blocks(value):
+    """Blocks that may stand once are lists of one in a plan."""
+    if isinstance(value, dict):
+        return {
+            key: [blocks(each)]
+            if isinstance(each, dict) and key not in {"labels", "tags"}
+            else blocks(each)
+            for key, each in value.items()
+        }
+    return [blocks(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(("rule_id", "case"), list(every_case()))
+def test_the_terraform_twin_gives_the_same(rule_id, case):
+    by_kind = {kind: name for name, kind in KINDS.items()}
+    found = []
+    for raw in case["resources"]:
+        kind = None if is_kubernetes(raw) else by_kind.get(direct(raw).kind)
+        if kind is None or "protect" in raw:
+            return  # Terraform has no such thing, or says it elsewhere
+        values = blocks(terraform(raw["properties"]))
+        found.append({"type": kind, "address": f"{kind}.{raw['name']}", "values": values})
+    plan = json.dumps({"planned_values": {"root_module": {"resources": found}}}, indent=1)
+    items = through(plan, "plan.json")
+    where, _ = said(case, rule_id, [item.resource for item in items])
+    assert where == expected(case)
+
+
+def unknown_parts(value, depth=0):
+    """The value with one part after another unknown."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if depth:
+                yield {**value, key: UNKNOWN}
+            for inner in unknown_parts(each, depth + 1):
+                yield {**value, key: inner}
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            for inner in unknown_parts(each, depth + 1):
+                yield [*value[:index], inner, *value[index + 1 :]]
+
+
+@pytest.mark.parametrize("rule_id", sorted(set(BY_ID) - OLD))
+def test_nothing_unknown_or_strange_makes_a_rule_fail(rule_id):
+    for kind in LEAST:
+        for case in cases(rule_id)[kind]:
+            resources = [direct(raw) for raw in case["resources"]]
+            for index, each in enumerate(resources):
+                for changed in [
+                    *unknown_parts(each.properties),
+                    {},
+                    {"spec": []},
+                    {"spec": {"template": 5}},
+                ]:
+                    odd = Resource(each.kind, each.name, changed)
+                    outcomes = evaluate(
+                        [*resources[:index], odd, *resources[index + 1 :]], [BY_ID[rule_id]]
+                    )
+                    assert [o.problem for o in outcomes if o.verdict is Verdict.FAILED] == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_rule_says_all_that_a_reader_needs(rule):
+    assert re.fullmatch(r"GPU-[A-Z0-9]+-\d\d", rule.id)
+    for words in (rule.title, rule.why, rule.fix):
+        assert words[0].isupper()
+    assert not rule.title.endswith(".") or "requests." in rule.title
+    assert rule.why.endswith(".")
+    assert rule.sources
+    assert rule.kinds
+    assert rule.check or rule.check_stack
+
+
+def test_a_remedy_takes_the_violation_away():
+    for rule in [rule for rule in RULES if rule.remediate]:
+        for case in cases(rule.id)["bad"]:
+            resources = [direct(raw) for raw in case["resources"]]
+            mended = [
+                Resource(r.kind, r.name, rule.remediate(r.properties), r.protected)
+                if rule.looks_at(r)
+                else r
+                for r in resources
+            ]
+            settings = Settings(parameters={rule.id: case.get("parameters", {})})
+            left = evaluate(mended, [rule], settings)
+            assert len(left) < len(evaluate(resources, [rule], settings)), rule.id
