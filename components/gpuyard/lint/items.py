@@ -20,14 +20,25 @@ class Place:
     first_line: int = 0
     """Lines of the file before the document's first, for a document inside another's text."""
 
+    fixed: tuple[int, int] | None = None
+    """Where everything in it is said to stand, for a document inside text on one line."""
     pulumi_name: Callable[[str], str] | None = None
     """What Pulumi, and with it every rule, calls a field of this document; None where names are the same."""
 
     def position(self, path: Path) -> tuple[int, int]:
         """Line and column of something in the resource, or of the nearest thing around it."""
+        if self.fixed is not None:
+            return self.fixed
         near = self.document.nearest((*self.prefix, *self._written(path))) or ()
         line = self.first_line + self.document.lines.get(near, 1)
         return line, self.document.columns.get(near, 1)
+
+    def inside(self, path: Path, document: Document) -> "Place":
+        """The place of a document that is the text at a path below this one."""
+        line, column = self.position(path)
+        if self.fixed is None and (*self.prefix, *path) in self.document.blocks:
+            return Place(self.file, document, (), line)  # a block begins on the line after its key
+        return Place(self.file, document, (), 0, (line, column))
 
     def _written(self, path: Path) -> Path:
         """The path as the document has it: its own names of fields, and lists of one around blocks."""

@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpuyard.errors import UsageError
+from gpuyard.lint.charts import is_values, values_or_subcharts
+from gpuyard.lint.embedded import embedded, has_configuration
+from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import Item, Place, Reading, Unread
 from gpuyard.lint.kubernetes import is_object, objects
 from gpuyard.lint.pulumi import is_preview, is_state, preview_resources, state_resources
@@ -23,6 +26,8 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a Pulumi preview", is_preview, preview_resources),
     ("a Pulumi state", is_state, state_resources),
     ("a Terraform plan", is_plan, plan_resources),
+    ("values of a chart", is_values, values_or_subcharts),
+    ("a configuration", has_configuration, embedded),
 )
 """What a document can be, in the order in which it is tried: a name, a test, the reader."""
 
@@ -51,7 +56,7 @@ def _items(document: Document, file: str) -> list[Item] | None:
     place = Place(file, document)
     for _, fits, reader in READERS:
         if fits(document.value):
-            return list(reader(document.value, place))
+            return [each for item in reader(document.value, place) for each in with_inside(item)]
     return None
 
 

@@ -40,6 +40,9 @@ _WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL
 }
 
 
+_BLOCKS = frozenset("|>")
+
+
 @dataclass(slots=True)
 class Document:
     """The value of a YAML text and where each part of it stands (first line is 1)."""
@@ -48,6 +51,8 @@ class Document:
     lines: dict[Path, int]
     columns: dict[Path, int] = field(default_factory=dict[Path, int])
     """Where in its line; only of documents that were read together."""
+    blocks: set[Path] = field(default_factory=set[Path])
+    """Texts written as a block, their lines being lines of the file; the same."""
     duplicates: list[tuple[Path, int]] = field(default_factory=list[tuple[Path, int]])
     """Keys that stand twice in one mapping; the first is kept."""
 
@@ -121,6 +126,7 @@ class _Builder:
         self.times = times
         self.lines: dict[Path, int] = {}
         self.columns: dict[Path, int] = {}
+        self.blocks: set[Path] = set()
         self.duplicates: list[tuple[Path, int]] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.stack: list[_Open] = []
@@ -135,7 +141,7 @@ class _Builder:
         return [*self.done, self._document()]
 
     def _document(self) -> Document:
-        return Document(self.root, self.lines, self.columns, self.duplicates)
+        return Document(self.root, self.lines, self.columns, self.blocks, self.duplicates)
 
     def _next_document(self, event: Event) -> None:
         """Begin anew, but for the count: the limit holds for the whole text."""
@@ -146,7 +152,7 @@ class _Builder:
             self._refuse(event, "a second document; a stack file has one")
         self.done.append(self._document())
         self.root, self.lines, self.duplicates, self.anchors = None, {}, [], {}
-        self.columns = {}
+        self.columns, self.blocks = {}, set()
 
     def _take(self, event: Event) -> None:
         match event:
@@ -213,9 +219,15 @@ class _Builder:
                 self.duplicates.append((path, _line(event)))
             return path if parent.dropped else self._mark(path, event)
         parent.has_key = False
+        path = (*parent.path, parent.key)
         if not parent.dropped:
             parent.value[parent.key] = value
-        return (*parent.path, parent.key)
+            self._remember_block(path, event)
+        return path
+
+    def _remember_block(self, path: Path, event: NodeEvent) -> None:
+        if self.many and getattr(event, "style", None) in _BLOCKS:
+            self.blocks.add(path)
 
     def _mark(self, path: Path, event: NodeEvent) -> Path:
         mark = event.start_mark

@@ -1,0 +1,98 @@
+"""Values of charts that a GPU platform is made of, told apart by what they say."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpuyard.lint.embedded import embedded
+from gpuyard.lint.items import Item, Place
+from gpuyard.rules.rule import Resource
+
+_KEYS: Mapping[str, frozenset[str]] = {
+    "gpu-operator": frozenset(
+        {
+            *("driver", "toolkit", "devicePlugin", "dcgm", "dcgmExporter", "gfd", "mig"),
+            *("migManager", "nodeStatusExporter", "nfd", "validator", "cdi", "draDriver"),
+            *("vgpuManager", "sandboxWorkloads", "gdrcopy", "gds", "daemonsets", "psa"),
+        }
+    ),
+    "nvidia-device-plugin": frozenset(
+        {
+            *("config", "migStrategy", "failOnInitError", "compatWithCPUManager", "gfd", "mps"),
+            *("deviceListStrategy", "deviceIDStrategy", "nvidiaDriverRoot", "gdrcopyEnabled"),
+        }
+    ),
+    "dcgm-exporter": frozenset(
+        {
+            *("serviceMonitor", "customMetrics", "kubeletPath", "extraConfigMapVolumes"),
+            *("arguments", "basicAuth", "tlsServerConfig", "podReplacement"),
+        }
+    ),
+    "kueue": frozenset(
+        {"managerConfig", "controllerManager", "enableKueueViz", "kueueViz", "enablePrometheus"}
+    ),
+    "karpenter": frozenset({"settings", "controller", "serviceMonitor", "logLevel", "replicas"}),
+    "cluster-autoscaler": frozenset(
+        {
+            *("autoDiscovery", "autoscalingGroups", "expanderPriorities", "cloudProvider"),
+            *("awsRegion", "extraArgs"),
+        }
+    ),
+}
+_LEAST = 2
+"""So many keys of a chart's own have to be there; one alone, such as `driver`, may be anybody's."""
+_SURE: Mapping[str, frozenset[str]] = {
+    "gpu-operator": frozenset({"devicePlugin", "dcgmExporter", "migManager"}),
+    "kueue": frozenset({"managerConfig"}),
+    "cluster-autoscaler": frozenset({"expanderPriorities", "autoDiscovery"}),
+}
+"""Keys that no other chart has: one is enough."""
+
+
+def chart_of(value: Any) -> str | None:
+    """The chart these values are for, None when they are for none of ours."""
+    if not isinstance(value, Mapping) or "apiVersion" in value:
+        return None
+    keys = set(value)
+    found = {
+        chart: len(keys & own) + (_LEAST if keys & _SURE.get(chart, frozenset()) else 0)
+        for chart, own in _KEYS.items()
+    }
+    # karpenter has no key of its own but `settings`: with a cluster's name in it
+    settings = value.get("settings")
+    if not (isinstance(settings, Mapping) and {"clusterName", "interruptionQueue"} & set(settings)):
+        found.pop("karpenter")
+    best = max(found, key=lambda chart: found[chart], default=None)
+    return best if best is not None and found[best] >= _LEAST else None
+
+
+def values(value: Any, place: Place, chart: str | None = None) -> Iterator[Item]:
+    """The values themselves, and every configuration inside them."""
+    named = chart or chart_of(value)
+    if named is not None:
+        yield Item(Resource(f"values:{named}", named, value), place)
+    yield from embedded(value, place)
+
+
+def subcharts(value: Any, place: Place) -> Iterator[Item]:
+    """Values of charts that stand under their names in the values of a parent: an umbrella chart."""
+    for key, each in value.items():
+        if isinstance(each, Mapping) and (key in _KEYS or key == "gpu-operator"):
+            yield from values(each, replace(place, prefix=(*place.prefix, key)), key)
+
+
+def is_values(value: Any) -> bool:
+    """True for values of a chart of ours, alone or under its name."""
+    if not isinstance(value, Mapping) or "apiVersion" in value:
+        return False
+    return chart_of(value) is not None or any(
+        isinstance(each, Mapping) and key in _KEYS for key, each in value.items()
+    )
+
+
+def values_or_subcharts(value: Any, place: Place) -> Iterator[Item]:
+    """What a values file holds."""
+    if chart_of(value) is not None:
+        yield from values(value, place)
+    else:
+        yield from subcharts(value, place)

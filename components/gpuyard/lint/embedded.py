@@ -1,0 +1,130 @@
+"""Configuration inside something else: MIG layouts in a ConfigMap, sharing in chart values, rules in a CR.
+
+It is found by what it says, not by the key it stands under: every guide nests it in another way. Text that
+holds YAML is read as YAML, and places are counted in the lines of the file around it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpuyard.errors import UsageError
+from gpuyard.findings import Path
+from gpuyard.lint.items import Item, Place
+from gpuyard.lint.kubernetes import is_object
+from gpuyard.lint.kubernetes import resource as kubernetes_resource
+from gpuyard.rules.rule import Resource
+from gpuyard.spec.yaml_tree import Document, parse_documents
+
+
+def _has(key: str, kind: type) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda value: isinstance(value.get(key), kind)
+
+
+def _device_plugin(value: Mapping[str, Any]) -> bool:
+    own = {"sharing", "flags", "resources"}
+    return value.get("version") == "v1" and bool(own & set(value)) and "mig-configs" not in value
+
+
+def _listed(value: Mapping[str, Any], key: str, *each: str) -> bool:
+    """True when a list stands there and all its entries have one of these keys."""
+    found = value.get(key)
+    return (
+        isinstance(found, list)
+        and bool(found)
+        and all(isinstance(one, Mapping) and any(name in one for name in each) for one in found)
+    )
+
+
+KINDS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
+    ("mig-parted", _has("mig-configs", dict)),
+    ("device-plugin", _device_plugin),
+    ("prometheus-rules", lambda value: _listed(value, "groups", "rules")),
+    ("prometheus-adapter", lambda value: _listed(value, "rules", "seriesQuery", "metricsQuery")),
+)
+"""What a mapping is, by what it says; the first that fits."""
+_MARKS = ("mig-configs:", "sharing:", "flags:", "groups:", "seriesQuery:", "apiVersion:")
+"""Text without any of these holds no configuration of ours."""
+_COUNTERS = "DCGM_"
+PRIORITIES = "cluster-autoscaler-priority-expander"
+"""The ConfigMap that the priority expander reads, under any release."""
+
+
+def has_configuration(value: Any) -> bool:
+    """True for a file that is a configuration, with nothing around it."""
+    return isinstance(value, Mapping) and any(fits(value) for _, fits in KINDS)
+
+
+def embedded(value: Any, place: Place) -> Iterator[Item]:
+    """Every configuration below a value, the value itself included."""
+    yield from _walk(value, place, ())
+
+
+def _walk(value: Any, place: Place, path: Path) -> Iterator[Item]:
+    if isinstance(value, Mapping):
+        kind = next((name for name, fits in KINDS if fits(value)), None)
+        if kind is not None:
+            name = str(path[-1]) if path else place.file
+            yield Item(Resource(f"config:{kind}", name, value), _below(place, path))
+            return
+        for key, each in value.items():
+            yield from _walk(each, place, (*path, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _walk(each, place, (*path, index))
+    elif isinstance(value, str) and "\n" in value:
+        yield from _text(value, place, path)
+
+
+def _text(text: str, place: Place, path: Path) -> Iterator[Item]:
+    if any(mark in text for mark in _MARKS):
+        yield from _yaml(text, place, path)
+    elif _COUNTERS in text:
+        yield from _counters(text, place, path)
+
+
+def _yaml(text: str, place: Place, path: Path) -> Iterator[Item]:
+    name = str(path[-1]) if path else place.file
+    for document, inside in text_documents(text, place, path):
+        if is_object(document.value):
+            yield Item(kubernetes_resource(document.value), inside)
+            continue
+        for item in embedded(document.value, inside):
+            named = replace(item.resource, name=name) if not item.place.prefix else item.resource
+            yield Item(named, item.place)
+
+
+def text_documents(text: str, place: Place, path: Path) -> Iterator[tuple[Document, Place]]:
+    """The YAML documents of a text; text that is not YAML after all is somebody's prose or script."""
+    try:
+        documents = parse_documents(text.encode(), place.file)
+    except (UsageError, UnicodeEncodeError):
+        return
+    for document in documents:
+        yield document, place.inside(path, document)
+
+
+def _counters(text: str, place: Place, path: Path) -> Iterator[Item]:
+    """The list of metrics that an exporter is told to serve: one a line, the rest is words."""
+    fields = [line.split(",")[0].strip() for line in text.splitlines()]
+    names = [name for name in fields if name.startswith(_COUNTERS)]
+    if names:
+        properties = {"fields": names}
+        yield Item(Resource("config:dcgm-counters", str(path[-1]), properties), _below(place, path))
+
+
+def _below(place: Place, path: Path) -> Place:
+    return replace(place, prefix=(*place.prefix, *path))
+
+
+def priorities(value: Mapping[str, Any], place: Place) -> Iterator[Item]:
+    """What the priority expander is told, where the ConfigMap is the one it reads."""
+    metadata = value.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    data = value.get("data")
+    text = data.get("priorities") if isinstance(data, Mapping) else None
+    if name != PRIORITIES or not isinstance(text, str):
+        return
+    for document, inside in text_documents(text, place, ("data", "priorities")):
+        if isinstance(document.value, Mapping):
+            yield Item(Resource("config:priority-expander", PRIORITIES, document.value), inside)

@@ -1,0 +1,224 @@
+"""Configuration inside something else is found by what it says, with lines of the file around it."""
+
+import json
+
+import pytest
+
+from gpuyard.lint.charts import chart_of
+from gpuyard.lint.read import read
+from levels import upstream
+
+MIG = "version: v1\nmig-configs:\n  mixed:\n  - {devices: all, mig-devices: {1g.5gb: 4}}\n"
+PLUGIN = "version: v1\nsharing: {timeSlicing: {replicas: 4}}\n"
+RULES = "groups:\n- name: a\n  rules: [{alert: x, expr: y}]\n"
+ADAPTER = "rules:\n- seriesQuery: x\n- metricsQuery: y\n"
+COUNTERS = "# words\nDCGM_FI_DEV_GPU_UTIL, gauge, use\n\nDCGM_FI_DEV_FB_USED, gauge, memory\n"
+
+
+def indent(text, by):
+    return "".join(f"{' ' * by}{line}" for line in text.splitlines(keepends=True))
+
+
+def config_map(text, name="c", key="config.yaml"):
+    head = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata:\n  {key}: |\n"
+    return (head + indent(text, 4)).encode()
+
+
+def kinds(data):
+    reading = read(data if isinstance(data, bytes) else data.encode(), "f.yaml")
+    return [(item.resource.kind, item.resource.name) for item in reading.items]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (MIG, "config:mig-parted"),
+        (PLUGIN, "config:device-plugin"),
+        (RULES, "config:prometheus-rules"),
+        (ADAPTER, "config:prometheus-adapter"),
+        (COUNTERS, "config:dcgm-counters"),
+    ],
+)
+def test_it_is_found_in_a_config_map(text, kind):
+    assert kinds(config_map(text)) == [("v1/ConfigMap", "c"), (kind, "config.yaml")]
+
+
+@pytest.mark.parametrize(("text", "kind"), [(MIG, "mig-parted"), (RULES, "prometheus-rules")])
+def test_it_may_be_a_file_of_its_own(text, kind):
+    assert kinds(text) == [(f"config:{kind}", "f.yaml")]
+
+
+def test_lines_are_those_of_the_file_around():
+    item = read(config_map(MIG), "f").items[1]
+    assert item.place.position(("mig-configs", "mixed", 0, "mig-devices")) == (9, 20)
+    assert item.place.position(("mig-configs", "mixed", 0, "mig-devices", "1g.5gb"))[0] == 9
+
+
+def test_text_on_one_line_stands_on_that_line():
+    data = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": MIG}}, indent=1)
+    item = read(data.encode(), "f").items[1]
+    line, column = item.place.position(("mig-configs", "mixed", 0, "devices"))
+    assert data.splitlines()[line - 1][column - 1 :].startswith('"a": "version')
+    deep = json.dumps(
+        {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": config_map(MIG).decode()}}, indent=1
+    )
+    assert [i.place.position(("data",)) for i in read(deep.encode(), "f").items[1:]] == [(5, 3)]
+
+
+def test_an_object_in_a_text_is_an_object():
+    text = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+    assert kinds(config_map(text))[1] == (
+        "config.kueue.x-k8s.io/v1beta2/Configuration",
+        "(no name)",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "flags: are words here\nand: [not yaml\n",
+        "just\nwords\n",
+        "sharing: {a: b}\nx: y\n",
+        "# DCGM_ in a comment\nonly\n",
+        "groups: []\na: b\n",
+        "rules: [5]\nseriesQuery: x\n",
+    ],
+)
+def test_other_text_is_nobodys_configuration(text):
+    assert kinds(config_map(text)) == [("v1/ConfigMap", "c")]
+
+
+def test_the_priority_expander_is_told_by_one_config_map_only():
+    name = "cluster-autoscaler-priority-expander"
+    text = "10:\n- .*\n50:\n- on-demand.*\n"
+    found = read(config_map(text, name, "priorities"), "f").items
+    assert found[1].resource.kind == "config:priority-expander"
+    assert found[1].place.position(("50",)) == (8, 1)
+    assert len(kinds(config_map(text, "other", "priorities"))) == 1
+    assert len(kinds(config_map(text, name, "others"))) == 1
+    assert len(kinds(config_map("a: [\n", name, "priorities"))) == 1
+    assert len(kinds(config_map("- a\n", name, "priorities"))) == 1
+
+
+def test_rules_in_a_custom_resource_are_rules():
+    data = (
+        "apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata: {name: r}\nspec:\n"
+    )
+    reading = read((data + indent(RULES, 2)).encode(), "f")
+    assert [i.resource.kind for i in reading.items][1] == "config:prometheus-rules"
+    assert reading.items[1].place.position(("groups", 0, "rules", 0, "expr")) == (7, 24)
+
+
+OPERATOR = {"devicePlugin": {"config": {"data": {"a": PLUGIN}}}, "toolkit": {"enabled": False}}
+
+
+@pytest.mark.parametrize(
+    ("raw", "where"),
+    [
+        (
+            {
+                "apiVersion": "helm.toolkit.fluxcd.io/v2",
+                "kind": "HelmRelease",
+                "spec": {"chart": {"spec": {"chart": "gpu-operator"}}, "values": OPERATOR},
+            },
+            "helm.toolkit.fluxcd.io/v2/HelmRelease",
+        ),
+        (
+            {
+                "apiVersion": "argoproj.io/v1alpha1",
+                "kind": "Application",
+                "spec": {"source": {"chart": "gpu-operator", "helm": {"valuesObject": OPERATOR}}},
+            },
+            "argoproj.io/v1alpha1/Application",
+        ),
+        (
+            {
+                "apiVersion": "argoproj.io/v1alpha1",
+                "kind": "Application",
+                "spec": {
+                    "source": {"chart": "gpu-operator", "helm": {"values": json.dumps(OPERATOR)}}
+                },
+            },
+            "argoproj.io/v1alpha1/Application",
+        ),
+    ],
+)
+def test_a_release_of_a_git_tool_has_values(raw, where):
+    assert [kind for kind, _ in kinds(json.dumps(raw))] == [
+        where,
+        "values:gpu-operator",
+        "config:device-plugin",
+    ]
+
+
+def test_a_release_of_pulumi_and_of_terraform_has_values():
+    state = {
+        "type": "kubernetes:helm.sh/v3:Release",
+        "urn": "a::b",
+        "inputs": {"chart": "nvidia/gpu-operator", "values": OPERATOR},
+    }
+    release = {"type": "helm_release", "address": "helm_release.x"}
+    values = {"chart": "gpu-operator", "values": [json.dumps(OPERATOR), "[]", "a: [", "5"]}
+    plan = {"planned_values": {"root_module": {"resources": [{**release, "values": values}]}}}
+    for document in ({"steps": [{"op": "create", "newState": state}]}, plan):
+        assert kinds(json.dumps(document)) == [
+            ("helm:Release", "b" if "steps" in document else "helm_release.x"),
+            ("values:gpu-operator", "gpu-operator"),
+            ("config:device-plugin", "a"),
+        ]
+
+
+def test_a_release_without_a_chart_or_values_has_none():
+    for spec in ({}, {"values": 5}, {"chart": 5}, {"values": {"a": "b"}}):
+        raw = {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "spec": spec}
+        assert len(kinds(json.dumps(raw))) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "chart"),
+    [
+        (OPERATOR, "gpu-operator"),
+        ({"migManager": {}}, "gpu-operator"),
+        ({"driver": {}}, None),
+        ({"driver": {}, "toolkit": {}}, "gpu-operator"),
+        ({"managerConfig": {}}, "kueue"),
+        ({"settings": {"clusterName": "a"}, "controller": {}}, "karpenter"),
+        ({"settings": {"theme": "dark"}, "controller": {}}, None),
+        ({"expanderPriorities": {}}, "cluster-autoscaler"),
+        ({"config": {"map": {}}, "migStrategy": "mixed"}, "nvidia-device-plugin"),
+        ({"customMetrics": "", "serviceMonitor": {}}, "dcgm-exporter"),
+        ({"apiVersion": "v1", "migManager": {}}, None),
+        ({"replicas": 1}, None),
+        ([], None),
+    ],
+)
+def test_values_say_which_chart_they_are_for(value, chart):
+    assert chart_of(value) == chart
+
+
+def test_an_umbrella_chart_has_values_under_names():
+    data = {"gpu-operator": OPERATOR, "kueue": {"replicas": 1}, "other": {"a": 1}}
+    assert kinds(json.dumps(data)) == [
+        ("values:gpu-operator", "gpu-operator"),
+        ("config:device-plugin", "a"),
+        ("values:kueue", "kueue"),
+    ]
+
+
+@pytest.mark.parametrize("chart", ["gpu-operator", "kueue", "karpenter", "cluster-autoscaler"])
+def test_the_real_values_of_a_chart_are_told_by_what_they_say(chart):
+    data = (upstream("values") / f"{chart}.yaml").read_bytes()
+    assert kinds(data)[0] == (f"values:{chart}", chart)
+
+
+@pytest.mark.parametrize("chart", ["keda", "kube-prometheus-stack", "opencost", "volcano"])
+def test_the_values_of_other_charts_are_said_not_to_be_known(chart):
+    reading = read((upstream("values") / f"{chart}.yaml").read_bytes(), chart)
+    assert reading.items == ()
+    assert "nothing that is known here" in reading.unread[0].reason
+
+
+def test_the_layouts_that_come_with_the_operator_are_read():
+    data = (upstream("data") / "0400_configmap.yaml").read_bytes()
+    (_, config) = read(data, "f").items
+    assert "all-1g.5gb" in config.resource.properties["mig-configs"]
