@@ -1,6 +1,6 @@
-"""From what the engine shows a policy to plain resources, and from violations to reports."""
+"""From what the engine shows a policy to plain resources, and from what the rules say to reports."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pulumi_policy import (
@@ -9,84 +9,123 @@ from pulumi_policy import (
     ReportViolation,
     ResourceValidationArgs,
     ResourceValidationPolicy,
+    StackValidationArgs,
+    StackValidationPolicy,
 )
 from pulumi_policy.proxy import UnknownValueError
 
-from gpuyard.findings import show_path
+from gpuyard.findings import Severity, show_path
+from gpuyard.lint.inside import with_inside
+from gpuyard.lint.items import Item, Place
+from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, Resource, Rule
+from gpuyard.rules.rule import UNKNOWN, Resource, Rule, Stack
+from gpuyard.rules.run import AS_THEY_ARE, Outcome, Verdict, check_resource, check_stack
+from gpuyard.spec.yaml_tree import Document
+
+Keep = Callable[[Outcome], bool]
+_NOWHERE = Place("", Document(None, {}))
+"""A resource of the engine stands in no file."""
 
 
-def policies() -> list[Policy]:
-    """One policy for rules that stop a deployment, one for what they could not see."""
-    return [
-        ResourceValidationPolicy(
-            name="gpuyard",
-            description=_list(RULES),
-            enforcement_level=EnforcementLevel.MANDATORY,
-            validate=_validator(RULES, violations=True),
-        ),
-        ResourceValidationPolicy(
-            name="gpuyard-not-evaluated",
-            description="Rules that met values which a preview does not know: not evaluated is not passed",
-            enforcement_level=EnforcementLevel.ADVISORY,
-            validate=_validator(RULES, violations=False),
-        ),
-    ]
+def stops(outcome: Outcome) -> bool:
+    """What ends a preview: a grave violation, or a rule that failed and so has judged nothing."""
+    grave = outcome.severity is Severity.REFUSE
+    return outcome.verdict is Verdict.FAILED or (grave and outcome.verdict is Verdict.VIOLATED)
 
 
-def _list(rules: Sequence[Rule]) -> str:
-    return "; ".join(f"{rule.id} {rule.title}" for rule in rules)
+def advises(outcome: Outcome) -> bool:
+    """Everything else that is to be read, what could not be evaluated among it."""
+    return not stops(outcome) and outcome.verdict is not Verdict.EXCEPTED
+
+
+def policies(rules: Sequence[Rule] = RULES) -> list[Policy]:
+    """Four, with every rule inside: of one resource and of all together, to stop and to advise."""
+    made: list[Policy] = []
+    for suffix, level, keep in (
+        ("", EnforcementLevel.MANDATORY, stops),
+        ("-advice", EnforcementLevel.ADVISORY, advises),
+    ):
+        made.append(
+            ResourceValidationPolicy(
+                name=f"gpuyard{suffix}",
+                description=_list(rule for rule in rules if rule.check),
+                enforcement_level=level,
+                validate=_validator(rules, keep),
+            )
+        )
+        made.append(
+            StackValidationPolicy(
+                name=f"gpuyard-stack{suffix}",
+                description=_list(rule for rule in rules if rule.check_stack),
+                enforcement_level=level,
+                validate=_stack_validator(rules, keep),
+            )
+        )
+    return made
+
+
+def _list(rules: Iterable[Rule]) -> str:
+    return "; ".join(f"{rule.id} {rule.title}" for rule in rules) or "no rule yet"
 
 
 def _validator(
-    rules: Sequence[Rule], *, violations: bool
+    rules: Sequence[Rule], keep: Keep
 ) -> Callable[[ResourceValidationArgs, ReportViolation], None]:
+    by_kind: dict[str, list[Rule]] = {}
+    for rule in rules:
+        for kind in rule.kinds:
+            by_kind.setdefault(kind, []).append(rule)
+
     def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
-        resource = kubernetes_resource(args.resource_type, args.name, args.props)
-        if resource is None:
-            return
-        for rule in rules:
-            if rule.looks_at(resource):
-                for text in messages(rule, resource, violations=violations):
-                    report(text, None)
+        for resource in resources(args):
+            for rule in by_kind.get(resource.group_kind, ()):
+                for outcome in check_resource(rule, resource, AS_THEY_ARE):
+                    if keep(outcome):
+                        report(message(outcome), None)
 
     return validate
 
 
-def messages(rule: Rule, resource: Resource, *, violations: bool) -> list[str]:
-    """What to report: the rule's violations, or (for the other policy) that it was not evaluated.
+def _stack_validator(
+    rules: Sequence[Rule], keep: Keep
+) -> Callable[[StackValidationArgs, ReportViolation], None]:
+    together = [rule for rule in rules if rule.check_stack]
 
-    A rule that fails is a violation of its own: an exception would end the whole preview without a word.
-    """
-    found: list[str] = []
-    try:
-        for violation in rule.check(resource, rule.parameters) if rule.check else ():
-            where, what = show_path(violation.path), violation.problem
-            found.append(f"{rule.id} {where}: {what}; {violation.fix}")
-    except NotEvaluatedError:
-        return (
-            found
-            if violations
-            else [f"{rule.id} not evaluated: it needs a value that is not known yet"]
-        )
-    except Exception as e:  # noqa: BLE001  whatever a rule did wrong, the user is told which one
-        return (
-            [f"{rule.id} failed: {type(e).__name__}: {e}; please report it"] if violations else []
-        )
-    return found if violations else []
+    def validate(args: StackValidationArgs, report: ReportViolation) -> None:
+        shown = [(resource, each.urn) for each in args.resources for resource in resources(each)]
+        urns = {id(resource): urn for resource, urn in shown}
+        stack = Stack(tuple(resource for resource, _ in shown))
+        for rule in together:
+            if not stack.of(*rule.kinds):
+                continue
+            for outcome in check_stack(rule, stack, AS_THEY_ARE):
+                if keep(outcome):
+                    report(message(outcome), urns.get(id(outcome.resource)))
+
+    return validate
 
 
-def kubernetes_resource(token: str, name: str, props: Any) -> Resource | None:
-    """A Kubernetes object by its Pulumi token `kubernetes:<apiVersion>:<Kind>`; None for anything else."""
-    package, _, rest = token.partition(":")
-    api, _, kind = rest.rpartition(":")
-    if package != "kubernetes" or not api:
-        return None
-    properties = plain(props)
-    api_version = properties.get("apiVersion") if isinstance(properties, dict) else None
-    shown = api_version if isinstance(api_version, str) else api.removeprefix("core/")
-    return Resource(f"{shown}/{kind}", name, properties)
+def message(outcome: Outcome) -> str:
+    """One line: the rule, where, what, and what to do."""
+    where = f" {show_path(outcome.path)}" if outcome.path else ""
+    if outcome.verdict is Verdict.NOT_EVALUATED:
+        return f"{outcome.rule.id} not evaluated: {outcome.problem}"
+    fix = f"; {outcome.fix}" if outcome.fix else ""
+    return f"{outcome.rule.id}{where}: {outcome.problem}{fix}"
+
+
+def resources(args: Any) -> list[Resource]:
+    """What the engine shows as rules see it: the resource, and the configuration inside it."""
+    found = pulumi_resource(
+        args.resource_type, args.name, plain(args.props), protected=_protected(args)
+    )
+    return [] if found is None else [each.resource for each in with_inside(Item(found, _NOWHERE))]
+
+
+def _protected(args: Any) -> bool | None:
+    options = getattr(args, "opts", None)
+    return None if options is None else bool(getattr(options, "protect", False))
 
 
 def plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource, Rule, Violation
 
 PACK = Path(__file__).parents[2] / "policies" / "pack.py"
+STOPS, STACK_STOPS, ADVISES, STACK_ADVISES = range(4)
 CLUSTER_QUEUE = "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue"
 
 
@@ -65,7 +67,7 @@ def test_a_sound_queue_passes_both_policies(pack):
             "spec": {"namespaceSelector": {"matchLabels": {"a": "b"}}},
         }
     )
-    assert run(pack, 0, props) == run(pack, 1, props) == []
+    assert run(pack, 0, props) == run(pack, ADVISES, props) == []
 
 
 def test_not_evaluated_is_said_and_never_counts_as_passed(pack):
@@ -75,33 +77,87 @@ def test_not_evaluated_is_said_and_never_counts_as_passed(pack):
         {"apiVersion": "kueue.x-k8s.io/v1beta2", "spec": {"namespaceSelector": WIRE_UNKNOWN}}
     )
     assert run(pack, 0, props) == []
-    assert run(pack, 1, props) == [
+    assert run(pack, ADVISES, props) == [
         "GPU-TEN-04 not evaluated: it needs a value that is not known yet"
     ]
 
 
+def run_rule(pack: Any, rule: Rule, index: int) -> list[str]:
+    reports: list[str] = []
+    args = SimpleNamespace(resource_type="kubernetes:core/v1:Pod", name="p", props=shown({}))
+    pack.policies([rule])[index].validate(args, lambda text, _urn: reports.append(text))
+    return reports
+
+
 def test_a_violation_before_an_unknown_is_still_reported(pack):
-    def check(_: Resource) -> Iterator[Violation]:
+    def check(_: Resource, __: Any) -> Iterator[Violation]:
         yield Violation(("spec",), "first", "mend it")
         from gpuyard.rules.rule import known
 
         known(UNKNOWN)
 
-    assert pack.messages(_rule(check), Resource("v1/Pod", "p", {}), violations=True) == [
-        "X-1 spec: first; mend it"
+    assert run_rule(pack, _rule(check), STOPS) == ["X-1 spec: first; mend it"]
+    assert run_rule(pack, _rule(check), ADVISES) == [
+        "X-1 not evaluated: it needs a value that is not known yet"
     ]
 
 
 def test_a_rule_that_fails_is_named_instead_of_ending_the_preview(pack):
-    def check(_: Resource) -> Iterator[Violation]:
+    def check(_: Resource, __: Any) -> Iterator[Violation]:
         raise ZeroDivisionError("by zero")
         yield
 
-    resource = Resource("v1/Pod", "p", {})
-    assert pack.messages(_rule(check), resource, violations=True) == [
-        "X-1 failed: ZeroDivisionError: by zero; please report it"
-    ]
-    assert pack.messages(_rule(check), resource, violations=False) == []
+    said = "X-1: the rule failed: ZeroDivisionError: by zero; please report it"
+    assert run_rule(pack, _rule(check), STOPS) == [said]
+    assert run_rule(pack, _rule(check), ADVISES) == []
+
+
+def test_advice_does_not_stop(pack):
+    def check(_: Resource, __: Any) -> Iterator[Violation]:
+        yield Violation((), "could be better", "")
+
+    mild = replace(_rule(check), severity=Severity.WARN)
+    assert run_rule(pack, mild, STOPS) == []
+    assert run_rule(pack, mild, ADVISES) == ["X-1: could be better"]
+
+
+def test_configuration_inside_a_resource_is_looked_at(pack):
+    def check(resource: Resource, _: Any) -> Iterator[Violation]:
+        yield Violation((), resource.name, "")
+
+    rule = replace(_rule(check), kinds=("config:mig-parted",))
+    data = {"a.yaml": "version: v1\nmig-configs: {}\n"}
+    args = SimpleNamespace(
+        resource_type="kubernetes:core/v1:ConfigMap", name="c", props={"data": data}
+    )
+    reports: list[str] = []
+    pack.policies([rule])[STOPS].validate(args, lambda text, _urn: reports.append(text))
+    assert reports == ["X-1: a.yaml"]
+
+
+def stack_of(*kinds: str) -> SimpleNamespace:
+    protect = SimpleNamespace(protect=True)
+    return SimpleNamespace(
+        resources=[
+            SimpleNamespace(resource_type=kind, name=f"n{i}", props={}, urn=f"urn{i}", opts=protect)
+            for i, kind in enumerate(kinds)
+        ]
+    )
+
+
+def test_a_rule_of_the_whole_stack_names_the_resource_it_is_about(pack):
+    def check(stack: Any, _: Any) -> Iterator[Violation]:
+        last = stack.of("Pod")[-1]
+        yield Violation((), f"{len(stack.resources)} and {last.protected}", "", last)
+
+    rule = replace(_rule(None), check=None, check_stack=check)
+    reports: list[tuple[str, Any]] = []
+    pod = "kubernetes:core/v1:Pod"
+    for index in (STACK_STOPS, STACK_ADVISES):
+        validate = pack.policies([rule])[index].validate
+        validate(stack_of(pod, "pulumi:pulumi:Stack", pod), lambda *said: reports.append(said))
+        validate(stack_of("kubernetes:core/v1:Secret"), lambda *said: reports.append(said))
+    assert reports == [("X-1: 2 and True", "urn2")]
 
 
 def test_lists_numbers_and_unknown_entries_become_plain(pack):
@@ -114,7 +170,8 @@ def test_lists_numbers_and_unknown_entries_become_plain(pack):
 
 
 def test_the_pack_lists_every_rule(pack):
-    assert all(rule.id in pack.policies()[0].description for rule in RULES)
+    words = " ".join(policy.description for policy in pack.policies())
+    assert all(rule.id in words for rule in RULES)
 
 
 def _rule(check: Any) -> Rule:
@@ -123,6 +180,7 @@ def _rule(check: Any) -> Rule:
         title="t",
         severity=Severity.REFUSE,
         why="w",
+        fix="f",
         sources=("s",),
         kinds=("Pod",),
         check=check,
