@@ -1,0 +1,107 @@
+"""Thousands of golden stacks gone wrong: each is answered, with where and why, in bounded time."""
+
+import io
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import mutations
+from gpuyard.cli.check import show_judged
+from gpuyard.cli.cost_view import show_cost
+from gpuyard.cli.documents import as_json
+from gpuyard.cli.findings_view import document
+from gpuyard.cli.plain import clean
+from gpuyard.cli.plan_view import show_plan
+from gpuyard.cli.screen import Console
+from gpuyard.cli.stacks import judge
+from gpuyard.errors import UsageError
+from gpuyard.findings import Severity
+
+COUNT = int(os.environ.get("GPUYARD_MUTATIONS", "5000" if os.environ.get("CI") else "1000"))
+PART = 500
+SECONDS = 2
+"""The most CPU that the answer to one of these files may take."""
+
+
+def reached(tree, path):
+    """How many steps of a path lead somewhere."""
+    for number, step in enumerate(path):
+        try:
+            tree = tree[step]
+        except (KeyError, IndexError, TypeError):
+            return number
+    return len(path)
+
+
+def is_sentence(text, path):
+    """Names the file, then says something that is safe to show."""
+    return text.startswith(f"{path}: ") and len(text) > len(str(path)) + 10 and clean(text) == text
+
+
+def answer(path: Path) -> int:
+    """Check a file as the command does; the exit code, once everything it says has been looked at."""
+    try:
+        judged = judge(str(path))
+    except UsageError as e:
+        return e.exit_code if is_sentence(str(e), path) else -1
+    root = judged.reading.document.value
+    refuses = [f for f in judged.findings if f.severity is Severity.REFUSE]
+    assert (judged.plan is None) == bool(refuses)
+    for finding in judged.findings:
+        assert finding.problem.strip(), finding
+        assert finding.id.count(".") == 1, finding
+        assert "\n" not in finding.problem + finding.given + finding.allowed
+        if finding.id not in {"spec.no_platform", "spec.duplicate_key"}:
+            assert finding.path or finding.id.startswith("spec."), finding
+            # what is missing or could be said has no place yet; everything above it has
+            assert reached(root, ("config", "gpuyard:platform", *finding.path)) > len(
+                finding.path
+            ), finding
+            assert judged.line_of(finding), finding
+    screen = io.StringIO()
+    show_judged(judged, Console(screen), Severity.REFUSE)
+    if judged.plan is not None:
+        show_plan(judged.plan, judged.findings, Console(screen))
+        show_cost(judged.plan, Console(screen))
+    text = screen.getvalue()
+    assert all(line.isprintable() for line in text.split("\n"))
+    for finding in refuses[:20]:
+        assert finding.id in text
+    said = json.loads(as_json(document("check", judged)), parse_constant=pytest.fail)
+    assert len(said["findings"]) == len(judged.findings)
+    return 3 if refuses else 0
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("first", range(0, COUNT, PART))
+def test_a_mutated_stack_is_answered(tmp_path, first):
+    path = tmp_path / "stack.yaml"
+    codes = []
+    for number in range(first, min(first + PART, COUNT)):
+        path.write_bytes(mutations.mutated(number))
+        started = time.process_time()
+        try:
+            codes.append(answer(path))
+        except Exception as e:
+            e.add_note(f"mutation {number}: python tests/mutations.py {number}")
+            raise
+        assert time.process_time() - started < SECONDS, number
+    # the mutations reach every layer: files that are not YAML, findings, and platforms that are still sound
+    assert set(codes) == {0, 2, 3}
+
+
+def test_the_command_says_the_same(gpuyard, tmp_path):
+    for number in range(50):
+        path = tmp_path / "stack.yaml"
+        path.write_bytes(mutations.mutated(number))
+        ended = gpuyard("check", path)
+        assert ended.code == answer(path), number
+        assert "Traceback" not in ended.out + ended.err
+
+
+def test_a_number_gives_the_same_file_always():
+    assert mutations.mutated(4711) == mutations.mutated(4711)
+    assert len({mutations.mutated(number) for number in range(200)}) > 190
