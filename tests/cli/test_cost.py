@@ -22,11 +22,14 @@ def test_the_bill_is_shown_by_pool_team_and_unit(gpuyard, write):
     found = rows(gpuyard("cost", write(BEFORE)).out)
     for row in (
         "floor 242.12 176,746",
-        "train p5.48xlarge 4 55.04 220.16 220.16",
-        "vision 40,179 -",
-        "train whole GPU 8 1 6.88",
-        "serve 3g.20gb 8 3/7 1.18",
-        "train: list price in us-east-1 on 2026-11-21",
+        "expected 242.12 176,746",
+        "train p5.48xlarge 4 4 220.16 220.16 220.16",
+        "vision 40,179 40,179 -",
+        "nobody's 136,567 136,567",
+        "together 176,746 176,746",
+        "train whole GPU 8 1 6.88 9.17",
+        "serve 3g.20gb 8 3/7 1.18 1.57",
+        "p5.48xlarge on-demand 55.04 list price in us-east-1 on 2026-11-21",
     ):
         assert row in found
 
@@ -35,9 +38,12 @@ def test_an_unknown_price_has_a_date_and_is_in_no_sum(gpuyard, write):
     ended = gpuyard("cost", write(UNKNOWN))
     assert ended.code == 0
     text = " ".join(ended.out.split())
-    assert "! train (p5e.48xlarge): unknown since 2026-11-21, not in the sums" in text
-    assert "train p5e.48xlarge 4 unknown since 2026-11-21 unknown unknown" in text
-    assert "worst 5.00" in text
+    assert "! train (p5e.48xlarge): price unknown since 2026-11-21, not in the sums" in text
+    assert "train p5e.48xlarge 4 4 unknown unknown unknown" in text
+    assert "p5e.48xlarge on-demand unknown price unknown since 2026-11-21" in text
+    assert "worst 5.00 + unknown 3,654 + unknown" in text
+    assert "vision unknown unknown -" in text
+    assert "nobody's 3,654 + unknown 3,654 + unknown" in text
     document = json.loads(gpuyard("cost", write(UNKNOWN), "--format", "json").out)["cost"]
     assert document["unknown"] == ["train"]
     line = next(p for p in document["pools"] if p["pool"] == "train")
@@ -67,9 +73,9 @@ def test_a_change_is_shown_from_the_other_stack_to_this_one(gpuyard, write):
     found = rows(ended.out)
     for row in (
         "worst 242.12 114.68 -127.44",
-        "train 220.16 110.08 -110.08",
-        "serve 21.96 - -21.96",
-        "dev - 4.60 +4.60",
+        "train 4 → 2 × p5.48xlarge floor 220.16 110.08 -110.08",
+        "serve removed: 1 × p4d.24xlarge floor 21.96 - -21.96",
+        "dev new: 1 × g6.12xlarge floor - 4.60 +4.60",
         "vision 40,179 80,358 +40,179",
         "new - 0.00 =",
     ):
@@ -83,23 +89,31 @@ def test_nothing_changes_against_itself(gpuyard, write):
 
 def test_the_change_of_an_unknown_price_is_unknown(gpuyard, write):
     ended = gpuyard("cost", write(UNKNOWN, "u.yaml"), "--against", write(BEFORE))
-    assert "train 220.16 unknown unknown" in rows(ended.out)
-    assert "train (p5e.48xlarge): unknown since 2026-11-21, not in the sums." in rows(ended.out)
+    found = rows(ended.out)
+    assert sum(row.endswith("220.16 unknown unknown") for row in found) == 3
+    assert "worst 242.12 5.00 + unknown unknown" in found
+    assert "train (p5e.48xlarge): price unknown since 2026-11-21, not in the sums." in found
 
 
 def test_markdown_is_a_table_for_a_pull_request(gpuyard, write):
     before, after = write(BEFORE, "before.yaml"), write(AFTER, "after.yaml")
     text = gpuyard("cost", after, "--against", before, "--format", "markdown").out
     assert text.startswith(f"### Cost: `{before}` → `{after}`\n")
-    assert "\n| | before | after | change |\n|---|---:|---:|---:|\n" in text
-    assert "| train | 220.16 | 110.08 | -110.08 |" in text
-    assert "| train | p5.48xlarge | 4 |" in gpuyard("cost", before, "--format", "markdown").out
+    assert "\n| $/hour | before | after | change |\n|---|---:|---:|---:|\n" in text
+    assert (
+        "| train | 4 → 2 × p5.48xlarge | 220.16 → 110.08 | 220.16 → 110.08"
+        " | 220.16 → 110.08 | -110.08 |" in text
+    )
+    assert "| dev | new: 1 × g6.12xlarge | - → 4.60 | - → 4.60 | - → 4.60 | +4.60 |" in text
+    one = gpuyard("cost", before, "--format", "markdown").out
+    assert "| train | p5.48xlarge | 4 | 4 | 220.16 | 220.16 | 220.16 |" in one
+    assert "| vision | 40,179 | 40,179 |" in one
 
 
 def test_a_change_as_a_document(gpuyard, write):
     before, after = write(BEFORE, "before.yaml"), write(AFTER, "after.yaml")
     document = json.loads(gpuyard("cost", after, "--against", before, "--format", "json").out)
-    assert document["changes"]["usd_per_hour"][1] == {
+    assert document["changes"]["usd_per_hour"][2] == {
         "name": "worst", "before": 242.1176, "after": 114.6816, "difference": -127.436,
     }  # fmt: skip
     assert document["against"] == str(before)

@@ -5,11 +5,12 @@ import json
 import pytest
 
 from builders import cut_pool, plan_of, platform, pool, shared_pool, team
-from gpuyard.cli.costs import Change, pool_changes, team_changes, total_changes
+from gpuyard.cli.cost_changes import Change, pool_changes, team_changes, total_changes
 from gpuyard.cli.plain import signed_usd, usd
 
 UNPRICED = "p5e.48xlarge"
-UNPRICED_TOO = "p6e-gb200.36xlarge"
+UNPRICED_TOO = "g6.12xlarge"
+"""On spot."""
 
 
 def aws(*pools, teams=()):
@@ -20,46 +21,61 @@ def changes(before, after, of=pool_changes):
     return {c.name: c for c in of(plan_of(before), plan_of(after))}
 
 
+def worst(before, after):
+    """Of every pool the change of its worst hour."""
+    return {name: c.cases[-1] for name, c in changes(before, after).items()}
+
+
 def rows(text):
     return [" ".join(line.split()) for line in text.splitlines()]
 
 
 def test_an_added_pool_costs_all_it_costs_and_a_removed_one_saves_it():
     one, two = aws(pool()), aws(pool(), shared_pool())
-    added, removed = changes(one, two)["dev"], changes(two, one)["dev"]
+    added, removed = worst(one, two)["dev"], worst(two, one)["dev"]
     assert (added.was, added.before, added.now) == ("", None, "1 × g6.12xlarge")
     assert added.difference == pytest.approx(4.6016)
     assert (removed.now, removed.after) == ("", None)
     assert removed.difference == pytest.approx(-4.6016)
 
 
+def test_a_pool_that_says_what_it_was_called_is_the_same_pool():
+    before, after = aws(pool("train")), aws(pool("learn", formerly=["train"], nodes=3))
+    found = changes(before, after)
+    assert list(found) == ["system", "train → learn"]
+    assert found["train → learn"].nodes == "4 → 3 × p5.48xlarge"
+    assert [c.difference for c in found["train → learn"].cases] == pytest.approx([-55.04] * 3)
+
+
 def test_a_renamed_pool_is_one_that_goes_and_one_that_comes():
-    found = changes(aws(pool("train")), aws(pool("learn")))
+    found = worst(aws(pool("train")), aws(pool("learn")))
     assert list(found) == ["system", "train", "learn"], "what was there stands first"
     assert found["train"].difference == -found["learn"].difference == pytest.approx(-220.16)
 
 
 def test_a_pool_that_only_may_grow_is_dearer_at_worst_and_not_at_least():
     before, after = aws(pool(nodes="1..2")), aws(pool(nodes="1..4"))
-    assert changes(before, after)["train"].difference == pytest.approx(2 * 55.04)
+    assert worst(before, after)["train"].difference == pytest.approx(2 * 55.04)
     totals = changes(before, after, total_changes)
     assert totals["floor"].difference == 0
     assert totals["worst"].difference == pytest.approx(2 * 55.04)
 
 
 def test_a_pool_of_no_nodes_is_there_and_costs_nothing():
-    found = changes(aws(pool(nodes="0..1")), aws(pool(nodes="0..1")))["train"]
+    same = changes(aws(pool(nodes="0..1")), aws(pool(nodes="0..1")))["train"]
+    assert (same.is_one, same.nodes) == (False, "0..1 × p5.48xlarge")
+    found = same.cases[0]
     assert (found.was, found.difference) == ("0..1 × p5.48xlarge", 0)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "shown"),
     [
-        (pool(), pool(machine=UNPRICED), "train 220.16 unknown unknown"),
-        (pool(machine=UNPRICED), pool(), "train unknown 220.16 unknown"),
-        (pool(machine=UNPRICED), pool(machine=UNPRICED, nodes=5), "train unknown unknown unknown"),
-        (pool(machine=UNPRICED), pool("other"), "train unknown - unknown"),
-        (pool("other"), pool(machine=UNPRICED), "train - unknown unknown"),
+        (pool(), pool(machine=UNPRICED), "220.16 unknown unknown"),
+        (pool(machine=UNPRICED), pool(), "unknown 220.16 unknown"),
+        (pool(machine=UNPRICED), pool(machine=UNPRICED, nodes=5), "unknown unknown unknown"),
+        (pool(machine=UNPRICED), pool("other"), "unknown - unknown"),
+        (pool("other"), pool(machine=UNPRICED), "- unknown unknown"),
     ],
 )
 def test_a_change_with_one_unknown_side_is_unknown_and_never_counted_as_nothing(
@@ -68,22 +84,28 @@ def test_a_change_with_one_unknown_side_is_unknown_and_never_counted_as_nothing(
     old, new = write(aws(before), "old.yaml"), write(aws(after), "new.yaml")
     ended = gpuyard("cost", new, "--against", old)
     assert ended.code == 0
-    assert shown in rows(ended.out)
+    shown_rows = [row for row in rows(ended.out) if row.endswith(f" {shown}")]
+    assert len(shown_rows) == 3, "in each of the three cases"
     document = json.loads(gpuyard("cost", new, "--against", old, "--format", "json").out)
-    listed = document["changes"]["pools_worst_usd_per_hour"]
-    assert next(c for c in listed if c["name"] == "train")["difference"] is None
+    listed = document["changes"]["pools_usd_per_hour"]
+    train = next(c for c in listed if c["name"] == "train")
+    assert {train[case]["difference"] for case in ("floor", "expected", "worst")} == {None}
+    totals = {c["name"]: c for c in document["changes"]["usd_per_hour"]}
+    assert totals["worst"]["difference"] is None, "a part of it is unknown"
 
 
 def test_every_unknown_price_is_named_also_two_of_one_pool(gpuyard, write):
     old = write(aws(pool(machine=UNPRICED)), "old.yaml")
-    block = [{"block": "cr-1", "nodes": 4}]
-    new = write(aws(pool(machine=UNPRICED_TOO, capacity=block)), "new.yaml")
+    new = write(aws(pool(machine=UNPRICED_TOO, capacity=["spot"])), "new.yaml")
     ended = gpuyard("cost", new, "--against", old, "--format", "markdown")
     assert ended.code == 0, ended.err
-    caveats = [line for line in ended.out.splitlines() if line.endswith("not in the sums.")]
-    assert [line.partition(":")[0] for line in caveats] == [
-        f"train ({UNPRICED})",
-        f"train ({UNPRICED_TOO})",
+    caveats = [line for line in ended.out.splitlines() if "not in the sum" in line]
+    assert caveats == [
+        f"- train ({UNPRICED}): price unknown since 2026-11-21, not in the sums.",
+        (
+            f"- train ({UNPRICED_TOO}): spot price unknown since 2026-11-21 (at most the price on demand),"
+            " not in the sums of floor and expected."
+        ),
     ]
 
 
@@ -102,6 +124,7 @@ def test_teams_come_go_and_stay():
         "kept": 0,
         "gone": pytest.approx(-node_month),
         "came": pytest.approx(2 * node_month),
+        "nobody's": pytest.approx(-node_month),
     }
 
 

@@ -9,12 +9,25 @@ from builders import platform, pool, team
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
+STACKS = "tests/golden_stacks"
+CONTRACT = "tests/cli/golden/contract.yaml"
 COMMANDS = {
     "check": ("check", "local"),
     "plan": ("plan", "local"),
     "plan-verbose": ("plan", "local", "--verbose"),
     "cost": ("cost", "local"),
     "cost-markdown": ("cost", "local", "--format", "markdown"),
+    "cost-research-markdown": ("cost", f"{STACKS}/research.yaml", "--format", "markdown"),
+    "cost-contract": ("cost", CONTRACT),
+    "cost-changes": ("cost", CONTRACT, "--against", f"{STACKS}/research.yaml"),
+    "cost-changes-markdown": (
+        "cost",
+        CONTRACT,
+        "--against",
+        f"{STACKS}/research.yaml",
+        "--format",
+        "markdown",
+    ),
     "mig-profiles": ("mig", "A100-40"),
     "mig-legal": ("mig", "A100-40", "1g.5gb:2,2g.10gb:1,3g.20gb:1"),
     "mig-illegal": ("mig", "A100-40", "1g.10gb:4,1g.5gb:3"),

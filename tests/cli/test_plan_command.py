@@ -42,7 +42,7 @@ def lines(gpuyard, write):
         "serve 1 p4d.24xlarge 8 × A100-40 MIG",
         "dev 1 g6.12xlarge 4 × L4 time-slicing × 4",
         "8 nvidia.com/mig-3g.20gb 3/7 of a GPU",
-        "vision 8 train 4 dev/shared 41,897 -",
+        "vision 8 train 4 dev/shared 28,643 -",
         "vision vision lab-vision shared 1",
         "big train 2 nodes × 8 GPUs 2 nodes must start",
         "small dev 1 share can start at once",

@@ -20,6 +20,8 @@ from gpuyard.catalogue.machines import MACHINES
 
 P5 = MACHINES["p5.48xlarge"]
 LIST, SPOT_LOW, SPOT_HIGH = P5.on_demand.high, P5.spot.low, P5.spot.high
+BLOCK = 41.528
+"""The catalogue's price of a capacity block."""
 OWN = {"gpu": "H100", "gpus": 8, "cpu": 192, "memory_gib": 2048}
 
 
@@ -42,12 +44,16 @@ def held(nodes):
         ({"nodes": "2..4", "capacity": ["spot"]}, 2 * SPOT_LOW, 4 * SPOT_HIGH),
         ({"nodes": "2..4", "capacity": ["spot", "on-demand"]}, 2 * SPOT_LOW, 4 * LIST),
         ({"nodes": "2..4", "capacity": ["on-demand", "spot"]}, 2 * LIST, 4 * LIST),
-        ({"nodes": "0..4", "capacity": [held(3), "spot"]}, 3 * LIST, 4 * LIST),
-        ({"nodes": "3..4", "capacity": [held(2), "spot"]}, 2 * LIST + SPOT_LOW, 4 * LIST),
+        ({"nodes": "0..4", "capacity": [held(3), "spot"]}, 3 * LIST, 3 * LIST + SPOT_HIGH),
+        (
+            {"nodes": "3..4", "capacity": [held(2), "spot"]},
+            2 * LIST + SPOT_LOW,
+            2 * LIST + 2 * SPOT_HIGH,
+        ),
         (
             {"nodes": "4..4", "capacity": [held(2), {"block": "cb", "nodes": 1}, "spot"]},
-            3 * LIST + SPOT_LOW,
-            4 * LIST,
+            2 * LIST + BLOCK + SPOT_LOW,
+            2 * LIST + BLOCK + SPOT_HIGH,
         ),
         ({"nodes": "4..4", "capacity": [held(2), "on-demand"]}, 4 * LIST, 4 * LIST),
         ({"nodes": "0..4", "capacity": [{"spot": True, "nodes": 2}, "on-demand"]}, 0, 4 * LIST),
@@ -56,7 +62,11 @@ def held(nodes):
             4.6016,
             6.6752,
         ),
-        ({"nodes": 2, "machine": "g5g.xlarge", "capacity": ["spot"]}, 2 * 0.42, 2 * 0.42),
+        (
+            {"nodes": 2, "machine": "g5g.xlarge", "capacity": ["on-demand", "spot"]},
+            2 * 0.42,
+            2 * 0.42,
+        ),
     ],
 )
 def test_reservations_are_paid_in_any_case_and_the_rest_at_its_rung(rest, floor, worst):

@@ -143,9 +143,8 @@ def test_the_floor_is_never_above_the_worst_case_and_sums_hold_what_is_known():
         for line in found.bill.lines:
             if line.floor_usd is not None and line.worst_usd is not None:
                 assert 0 <= line.floor_usd <= line.worst_usd + 1e-9
-            assert (line.floor_usd is None or line.worst_usd is None) == (
-                line.pool in found.bill.unknown
-            )
+            cases = (line.floor_usd, line.expected_usd, line.worst_usd)
+            assert (None in cases) == (line.pool in found.bill.unknown)
         known = [x.worst_usd for x in found.bill.lines if x.worst_usd is not None]
         assert found.bill.worst_usd == pytest.approx(sum(known))
         if found.spec.budget and not found.bill.unknown:

@@ -125,6 +125,7 @@ def test_a_platform_says_what_became_of_the_spec(pulumi_mocks):
         "guarantee": {"dev nvidia.com/gpu.shared": 4},
     }
     assert sorted(outputs["bill"]) == [
+        "expectedUsdPerHour",
         "floorUsdPerHour",
         "simulated",
         "unknown",

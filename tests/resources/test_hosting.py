@@ -230,6 +230,7 @@ def test_a_constructed_platform_answers_with_its_outputs(plugin):
     state = plain(response.state)
     assert state["bill"] == {
         "floorUsdPerHour": pytest.approx(246.7192),
+        "expectedUsdPerHour": pytest.approx(246.7192),
         "worstUsdPerHour": pytest.approx(246.7192),
         "unknown": [],
         "simulated": True,

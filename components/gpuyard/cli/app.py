@@ -163,7 +163,7 @@ def cost(
     ] = None,
     format: CostFormatOption = CostFormat.TEXT,  # noqa: A002
 ) -> int:
-    """Show the bill. Floor and worst, by pool, team and unit; or what changes from another stack."""
+    """Show the bill. Floor, expected, worst; by pool, team and unit; or what changes from another stack."""
     from gpuyard.cli.derive import cost_changes, cost_of
 
     if against is None:

@@ -74,6 +74,8 @@ def _summary(plan: PlatformPlan) -> str:
         many(len(plan.shapes), "shape"),
     ]
     unknown = (
-        f" and {many(len(plan.bill.unknown), 'pool')} of unknown price" if plan.bill.unknown else ""
+        f" and {many(len(plan.bill.worst.unknown), 'part')} of unknown price"
+        if plan.bill.worst.unknown
+        else ""
     )
     return f"{', '.join(parts)} proved; at worst {usd(plan.bill.worst_usd)} $/hour{unknown}"

@@ -47,8 +47,9 @@ def cost_of(stack: str, form: str) -> int:
 
 def cost_changes(before: str, after: str, form: str) -> int:
     """What becomes dearer or cheaper between two stacks."""
-    from gpuyard.cli.cost_view import changes_markdown, show_changes
-    from gpuyard.cli.costs import change_document, cost_document
+    from gpuyard.cli.cost_changes import change_document
+    from gpuyard.cli.cost_changes_view import changes_markdown, show_changes
+    from gpuyard.cli.costs import cost_document
 
     old, new = judge(before), judge(after)
     refused = [judged for judged in (old, new) if judged.plan is None]

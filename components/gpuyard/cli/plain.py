@@ -1,5 +1,10 @@
 """Text from files and arguments, made safe to show."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpuyard.plan.records import Total
+
 _MONEY_IS_WHOLE_FROM = 1000
 
 
@@ -24,6 +29,13 @@ def usd(amount: float | None) -> str:
     if amount is None:
         return "unknown"
     return f"{amount:,.0f}" if abs(amount) >= _MONEY_IS_WHOLE_FROM else f"{amount:,.2f}"
+
+
+def money(total: "Total") -> str:
+    """A sum, with what of it nobody knows: `220.16 + unknown`."""
+    if not total.unknown:
+        return usd(total.usd)
+    return f"{usd(total.usd)} + unknown" if total.usd else "unknown"
 
 
 def signed_usd(amount: float | None) -> str:

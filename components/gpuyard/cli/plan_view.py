@@ -25,7 +25,7 @@ def show_plan(
     _shapes(plan, console)
     console.title(
         "Bill",
-        "list prices"
+        ("your prices" if plan.spec.prices else "list prices")
         + (" of the same machines; simulated nodes cost nothing" if plan.bill.simulated else ""),
     )
     show_totals(plan, console)

@@ -1,180 +1,242 @@
-"""What the platform costs an hour: at least, at worst, and for each team.
+"""What the platform costs an hour: at least, as expected and at worst, by pool and by commitment.
 
-List prices of the catalogue. Reserved nodes are paid whether they run or not, so they are in the floor.
-The worst case takes the dearest machine of a pool at its list price for every node it may have; spot never
-costs more than that. A price that nobody has published is unknown and stays out of every sum, by name.
+At least: every pool at its minimum, and whatever is paid when idle too: reserved nodes and commitments.
+As expected: a stated share of every pool's maximum is in use all week, never fewer nodes than the minimum.
+At worst: every pool at its maximum, from its dearest rungs. Sums are added in the order of the stack file,
+in full precision; only what is shown is rounded. An unknown price stays out of every sum, by name.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
-from gpuyard.catalogue.machines import Capacity, Machine, Price, find_machine
-from gpuyard.findings import Finding, Fix
-from gpuyard.plan.records import Bill, BillLine, PoolPlan, Quota
-from gpuyard.plan.refusals import refuse, warn
-from gpuyard.spec.platform import HOURS_PER_MONTH, Cloud, PlatformSpec
-from gpuyard.spec.pools import Pool
+from gpuyard.catalogue.machines import Capacity, Machine, find_machine
+from gpuyard.plan.commitments import Committed, Taken, cover, plan_commitments
+from gpuyard.plan.filling import Nodes, Step, dearest_first, held, in_order, most_covered
+from gpuyard.plan.names import SYSTEM_POOL
+from gpuyard.plan.prices import node_price
+from gpuyard.plan.records import Bill, BillLine, CommitmentLine, NodePrice, PoolPlan, Quota, Total
+from gpuyard.plan.shares import plan_shares
+from gpuyard.plan.warm import warm_node_hours_per_week
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import Pool, System
+from gpuyard.spec.sections import Prices
 from gpuyard.spec.values import Range
 
+DEFAULT_UTILISATION = Range(65, 85)
+"""Percent in use where the stack file sets no target: what well-run GPU fleets aim at."""
 
-def plan_bill(spec: PlatformSpec, pools: list[PoolPlan], system: Machine | None) -> Bill:
-    """The bill of all pools and the system nodes."""
-    by_name = {p.name: p for p in spec.pools}
-    lines = [_pool_line(by_name[p.name], p) for p in pools]
-    if spec.system and system:
-        lines.insert(0, _system_line(system, spec.system.nodes))
+
+HOURS_PER_WEEK = 168
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """The nodes of one line in the three cases."""
+
+    pool: str
+    machine: Machine
+    nodes: Range
+    steps: tuple[Step, ...]
+    one_machine: bool
+    running: float
+    used: float
+    floor: Nodes
+    expected: Nodes
+    worst: Nodes
+    note: str = ""
+
+    def covered(self, nodes: Nodes) -> float:
+        """How many of the nodes a commitment may pay for."""
+        return sum(n for n, s in zip(nodes, self.steps, strict=True) if s.covered)
+
+    def surely_covered(self) -> float:
+        """The same at worst: nodes that could be neither another machine nor bought in another way."""
+        if not self.one_machine:
+            return 0.0
+        if all(s.covered for s in self.steps if not s.held):
+            return self.covered(self.worst)
+        return float(sum(s.cap or 0 for s in self.steps if s.held and s.covered))
+
+
+def plan_bill(
+    spec: PlatformSpec,
+    pools: list[PoolPlan],
+    system: Machine | None,
+    quotas: Mapping[int, Sequence[Quota]],
+) -> Bill:
+    """The bill of all pools and the system nodes, and each team's share of it."""
+    percent = utilisation_percent(spec)
+    parts = _parts(spec, pools, system, percent / 100)
+    committed = cover(
+        spec.prices,
+        floor=[(p.machine.name, p.covered(p.floor)) for p in parts],
+        expected=[(p.machine.name, p.covered(p.expected)) for p in parts],
+        worst=[(p.machine.name, p.surely_covered()) for p in parts],
+    )
+    lines = tuple(_line(part, index, committed) for index, part in enumerate(parts))
+    commitments = plan_commitments(
+        spec.prices,
+        committed,
+        [(p.pool, p.machine, most_covered(p.steps, p.nodes.high), p.nodes.high) for p in parts],
+    )
+    idle = {
+        name: _total((_committed(c), getattr(c, f"idle_{name}_usd")) for c in commitments)
+        for name in ("floor", "expected", "worst")
+    }
+    totals = {name: _added(_total_of(lines, f"{name}_usd"), idle[name]) for name in idle}
     return Bill(
-        lines=tuple(lines),
-        floor_usd=sum(line.floor_usd for line in lines if line.floor_usd is not None),
-        worst_usd=sum(line.worst_usd for line in lines if line.worst_usd is not None),
-        unknown=tuple(
-            line.pool for line in lines if line.worst_usd is None or line.floor_usd is None
-        ),
+        lines=lines,
+        commitments=commitments,
+        shares=plan_shares(spec, pools, quotas, lines, idle),
+        floor=totals["floor"],
+        expected=totals["expected"],
+        worst=totals["worst"],
+        utilisation_percent=percent,
         simulated=spec.cloud is Cloud.SIMULATED,
     )
 
 
-def _system_line(machine: Machine, nodes: Range) -> BillLine:
-    price = machine.on_demand.high if machine.on_demand else None
-    return BillLine(
-        pool="system",
-        machine=machine.name,
-        nodes=nodes,
-        usd_per_node=price,
-        floor_usd=_times(price, nodes.low),
-        worst_usd=_times(price, nodes.high),
-        basis=_basis(machine),
-        checked_on=machine.source.checked_on,
+def _committed(line: CommitmentLine) -> str:
+    return f"commitment to {line.machine}"
+
+
+def utilisation_percent(spec: PlatformSpec) -> float:
+    """The middle of the target, or of what we take when none is set."""
+    target = spec.targets.utilisation_percent if spec.targets else None
+    aim = target or DEFAULT_UTILISATION
+    return (aim.low + aim.high) / 2
+
+
+def _total_of(lines: Iterable[BillLine], name: str) -> Total:
+    value = attrgetter(name)
+    return _total((line.pool, value(line)) for line in lines)
+
+
+def _total(parts: Iterable[tuple[str, float | None]]) -> Total:
+    known, unknown = 0.0, []
+    for name, usd in parts:
+        if usd is None:
+            unknown.append(name)
+        else:
+            known += usd
+    return Total(known, tuple(dict.fromkeys(unknown)))
+
+
+def _added(one: Total, two: Total) -> Total:
+    return Total(one.usd + two.usd, (*one.unknown, *two.unknown))
+
+
+def _parts(
+    spec: PlatformSpec, pools: list[PoolPlan], system: Machine | None, used: float
+) -> list[_Part]:
+    by_name = {p.name: p for p in spec.pools}
+    parts = [_pool_part(spec.prices, by_name[p.name], p, used) for p in pools]
+    if spec.system and system:
+        parts.insert(0, _system_part(spec.prices, system, spec.system))
+    return parts
+
+
+def _system_part(prices: Prices | None, machine: Machine, system: System) -> _Part:
+    """Controllers do not follow the use of GPUs: the minimum is expected to do."""
+    steps = (Step(node_price(prices, machine, Capacity.ON_DEMAND), None, held=False),)
+    low = in_order(steps, system.nodes.low)
+    return _Part(
+        pool=SYSTEM_POOL,
+        machine=machine,
+        nodes=system.nodes,
+        steps=steps,
+        one_machine=True,
+        running=system.nodes.low,
+        used=0,
+        floor=low,
+        expected=low,
+        worst=in_order(steps, system.nodes.high),
     )
 
 
-def _pool_line(spec: Pool, pool: PoolPlan) -> BillLine:
+def _pool_part(prices: Prices | None, spec: Pool, pool: PoolPlan, used: float) -> _Part:
     machines = [m for name in pool.machines if (m := find_machine(name))] or [pool.machine]
-    worst = _worst_node(spec, machines)
-    held = sum(r.nodes or 0 for r in spec.capacity if r.reservation)
-    list_price = _highest(m.on_demand for m in machines[:1])
-    first = _first_node(spec, machines[0])
-    beyond = max(0, pool.start_nodes - held)
-    floor = _sum(_times(list_price, held), _times(first, beyond))
-    return BillLine(
+    steps = _steps(prices, spec, machines)
+    in_use = used * pool.nodes.high
+    running = max(float(pool.start_nodes), in_use)
+    running += warm_node_hours_per_week(spec, above=running) / HOURS_PER_WEEK
+    kept = held(steps)
+    return _Part(
         pool=pool.name,
-        machine=pool.machine.name,
+        machine=pool.machine,
         nodes=pool.nodes,
-        usd_per_node=worst,
-        floor_usd=floor,
-        worst_usd=_times(worst, pool.nodes.high),
-        basis=_basis(pool.machine),
-        checked_on=pool.machine.source.checked_on,
-        note=f"{held} reserved nodes are paid even when idle" if held else "",
+        steps=steps,
+        one_machine=len(machines) == 1,
+        running=running,
+        used=in_use,
+        floor=in_order(steps, pool.start_nodes),
+        expected=in_order(steps, running),
+        worst=dearest_first(steps, pool.nodes.high),
+        note=f"{kept} reserved nodes are paid even when idle" if kept else "",
     )
 
 
-def _worst_node(spec: Pool, machines: list[Machine]) -> float | None:
-    """The dearest way any rung can buy any of the machines."""
-    only_spot = all(r.mode is Capacity.SPOT for r in spec.capacity)
-    return _highest((m.spot or m.on_demand) if only_spot else m.on_demand for m in machines)
+def _steps(prices: Prices | None, spec: Pool, machines: list[Machine]) -> tuple[Step, ...]:
+    """The ladder; one that ends before the maximum is refused elsewhere."""
+    return tuple(
+        Step(_rung_price(prices, machines, r.mode), r.nodes, held=r.reservation is not None)
+        for r in spec.capacity
+    )
 
 
-def _first_node(spec: Pool, machine: Machine) -> float | None:
-    """What a node beyond the reservations costs at best: the first rung that is not a reservation."""
-    mode = next((r.mode for r in spec.capacity if not r.reservation), Capacity.ON_DEMAND)
-    price = (machine.spot or machine.on_demand) if mode is Capacity.SPOT else machine.on_demand
-    return price.low if price else None
+def _rung_price(prices: Prices | None, machines: list[Machine], mode: Capacity) -> NodePrice:
+    """Of like machines the first is bought when it can be; the dearest at worst."""
+    first, *others = [node_price(prices, m, mode) for m in machines]
+    if not others:
+        return first
+    return replace(first, high=_highest([first, *others]))
 
 
-def _highest(prices: Iterable[Price | None]) -> float | None:
-    known = list(prices)
-    return None if None in known else max(p.high for p in known if p)
+def _highest(prices: Iterable[NodePrice]) -> float | None:
+    highs = [p.high for p in prices]
+    known = [usd for usd in highs if usd is not None]
+    return None if len(known) < len(highs) else max(known)
 
 
-def _times(price: float | None, nodes: int) -> float | None:
+def _line(part: _Part, index: int, committed: Committed) -> BillLine:
+    prices = tuple(s.price for s in part.steps)
+    return BillLine(
+        pool=part.pool,
+        machine=part.machine.name,
+        nodes=part.nodes,
+        running_nodes=part.running,
+        used_nodes=part.used,
+        usd_per_node=_highest(prices),
+        floor_usd=_cost(part.steps, part.floor, committed.floor[index], "low"),
+        expected_usd=_cost(part.steps, part.expected, committed.expected[index], "mean"),
+        worst_usd=_cost(part.steps, part.worst, committed.worst[index], "high"),
+        basis=prices[0].basis,
+        checked_on=prices[0].checked_on,
+        prices=prices,
+        open_floor=part.covered(part.floor) - committed.floor[index].nodes,
+        open_expected=part.covered(part.expected) - committed.expected[index].nodes,
+        note=part.note,
+    )
+
+
+def _cost(steps: Sequence[Step], nodes: Nodes, taken: Taken, end: str) -> float | None:
+    """Committed nodes at the commitment's price, the others at theirs; reserved nodes are covered first."""
+    price = attrgetter(end)
+    left, usd = taken.nodes, taken.usd
+    for step, count in sorted(zip(steps, nodes, strict=True), key=lambda each: not each[0].held):
+        paid = min(left, count) if step.covered else 0.0
+        left -= paid
+        usd = _sum(usd, _times(price(step.price), count - paid))
+    return usd
+
+
+def _times(price: float | None, nodes: float) -> float | None:
     """No nodes cost nothing, whatever the price."""
     if nodes == 0:
         return 0.0
     return None if price is None else price * nodes
 
 
-def _sum(*parts: float | None) -> float | None:
-    return None if None in parts else sum(p for p in parts if p is not None)
-
-
-def _basis(machine: Machine) -> str:
-    if machine.on_demand is None:
-        return f"price unknown since {machine.source.checked_on}"
-    seen = "" if machine.on_demand.source.verified else ", not verified"
-    return f"list price in {machine.region} on {machine.on_demand.source.checked_on}{seen}"
-
-
-def guarantee_usd_per_month(
-    quotas: tuple[Quota, ...], pools: dict[str, PoolPlan], bill: Bill
-) -> float | None:
-    """A team's guarantees at full use: each resource at its share of the node, at list price."""
-    prices = {line.pool: line.usd_per_node for line in bill.lines}
-    total = 0.0
-    for quota in quotas:
-        pool, price = pools[quota.pool], prices[quota.pool]
-        if price is None:
-            return None
-        share = next(a.gpu_share for a in pool.advertised if a.resource == quota.resource)
-        node = pool.gpus_per_node * pool.machine.gpu_fraction
-        total += quota.nominal * float(share / node) * price
-    return total * HOURS_PER_MONTH
-
-
-def check_budgets(
-    spec: PlatformSpec, bill: Bill, monthly: dict[int, float | None]
-) -> list[Finding]:
-    """Limits that the stack file sets itself: on the worst hour, and on every team's guarantees."""
-    findings: list[Finding] = []
-    if spec.budget:
-        findings += _check_worst(spec.budget.worst_usd_per_hour, bill)
-    for index, team in enumerate(spec.teams):
-        limit, cost = team.budget_usd_per_month, monthly.get(index)
-        path = ("teams", index, "budget_usd_per_month")
-        if limit is None:
-            continue
-        if cost is None:
-            findings.append(
-                warn(
-                    "budget.unproved",
-                    path,
-                    f"a price that the guarantees of {team.name} need is unknown",
-                )
-            )
-        elif cost > limit:
-            findings.append(
-                refuse(
-                    "budget.team",
-                    path,
-                    f"the guarantees of {team.name} cost {cost:,.0f} $/month at full use",
-                    given=f"{limit:,.0f} $/month",
-                    allowed=f"at least {_up(cost):,} $/month, or smaller guarantees",
-                    fix=Fix(says=f"write {_up(cost)}", at=path, value=_up(cost)),
-                )
-            )
-    return findings
-
-
-def _check_worst(limit: float, bill: Bill) -> list[Finding]:
-    path = ("budget", "worst_usd_per_hour")
-    if bill.worst_usd > limit:
-        dearest = max(bill.lines, key=lambda line: line.worst_usd or 0.0)
-        return [
-            refuse(
-                "budget.worst",
-                path,
-                f"with every node running the platform costs {bill.worst_usd:,.2f} $/hour;"
-                f" the most of it is {dearest.pool}: {dearest.nodes.high} × {dearest.machine}",
-                given=f"{limit:,.2f} $/hour",
-                allowed=f"at least {bill.worst_usd:,.2f} $/hour, or fewer nodes",
-                fix=Fix(says=f"write {_up(bill.worst_usd)}", at=path, value=_up(bill.worst_usd)),
-            )
-        ]
-    if bill.unknown:
-        names = ", ".join(bill.unknown)
-        return [warn("budget.unproved", path, f"prices are unknown and not in the sum: {names}")]
-    return []
-
-
-def _up(amount: float) -> int:
-    """The next whole dollar."""
-    return int(-(-amount // 1))
+def _sum(one: float | None, two: float | None) -> float | None:
+    return None if one is None or two is None else one + two

@@ -23,9 +23,10 @@ _PLATFORM: Mapping[str, str] = {
     "consent": "no plan drains nodes or cuts them anew",
     "software": "versions are the pinned ones",
     "priorities": "no priority classes are made",
-    "prices": "list prices are used",
-    "targets": "nothing measures targets",
     "cluster": "objects go to the cluster of your kubeconfig",
+}
+_PLATFORM_PLANNED: Mapping[str, str] = {
+    "targets": "the expected bill reckons with `utilisation_percent`, but nothing measures targets",
 }
 _POOL_PLANNED: Mapping[str, str] = {
     "warm": "nothing keeps the nodes running",
@@ -50,16 +51,11 @@ _TEAM: Mapping[str, str] = {
 def check_deferred(spec: PlatformSpec) -> list[Finding]:
     """What the stack file asks for and this release makes nothing of."""
     findings = [note("section.deferred", *said) for said in _said(spec, _PLATFORM, ())]
+    findings += _planned(spec, _PLATFORM_PLANNED, ())
     for index, pool in enumerate(spec.pools):
         path: Path = ("pools", index)
         findings += [note("section.deferred", *said) for said in _said(pool, _POOL, path)]
-        findings += [
-            note(
-                "section.deferred", (*path, word), f"`{word}` is planned, not carried out: {lacks}"
-            )
-            for word, lacks in _POOL_PLANNED.items()
-            if word in pool.model_fields_set
-        ]
+        findings += _planned(pool, _POOL_PLANNED, path)
         findings += [_refused(*said) for said in _said(pool, _POOL_REFUSED, path)]
         if pool.sharing.dra:
             findings.append(
@@ -69,6 +65,14 @@ def check_deferred(spec: PlatformSpec) -> list[Finding]:
         said = _said(team, _TEAM, ("teams", index))
         findings += [note("section.deferred", *each) for each in said]
     return findings
+
+
+def _planned(model: SpecModel, words: Mapping[str, str], path: Path) -> list[Finding]:
+    return [
+        note("section.deferred", (*path, word), f"`{word}` is planned, not carried out: {lacks}")
+        for word, lacks in words.items()
+        if word in model.model_fields_set
+    ]
 
 
 def _said(model: SpecModel, words: Mapping[str, str], path: Path) -> Iterator[tuple[Path, str]]:

@@ -5,12 +5,15 @@ from datetime import date
 from gpuyard.catalogue.software import KUBERNETES_MINORS
 from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, refused, show
-from gpuyard.plan.bill import check_budgets, plan_bill
+from gpuyard.plan.bill import plan_bill
+from gpuyard.plan.budgets import check_budgets
+from gpuyard.plan.commitments import check_commitments
 from gpuyard.plan.deferred import check_deferred
 from gpuyard.plan.late import Late
 from gpuyard.plan.machines import choose_system_machine
 from gpuyard.plan.numa import check_numa
 from gpuyard.plan.pools import Pools, plan_pools
+from gpuyard.plan.prices import check_prices
 from gpuyard.plan.queueing import plan_queueing
 from gpuyard.plan.quotas import plan_quotas
 from gpuyard.plan.records import PlatformPlan, PoolPlan
@@ -41,7 +44,10 @@ def plan(
     quotas, spare, problems = plan_quotas(spec, pools)
     findings += problems
     sound = _sound(pools)
-    bill = plan_bill(spec, list(sound.values()), system)
+    bill = plan_bill(spec, list(sound.values()), system, quotas)
+    if None not in pools.values():  # what a refused pool would have used is not known
+        findings += check_prices(spec, list(sound.values()))
+        findings += check_commitments(list(sound.values()), bill)
     teams, problems = plan_teams(spec, sound, quotas, bill)
     findings += problems
     findings += check_budgets(

@@ -3,12 +3,12 @@
 from collections import defaultdict
 
 from gpuyard.findings import Finding, Fix
-from gpuyard.plan.bill import guarantee_usd_per_month
 from gpuyard.plan.names import LOCAL_QUEUE
 from gpuyard.plan.queueing import check_flavors, resource_groups
-from gpuyard.plan.records import Bill, PoolPlan, Quota, TeamPlan
+from gpuyard.plan.records import Bill, PoolPlan, Quota, Share, TeamPlan
 from gpuyard.plan.refusals import refuse, warn
 from gpuyard.plan.renames import rename_fix
+from gpuyard.plan.shares import monthly
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
 
@@ -33,7 +33,7 @@ def plan_teams(
     findings: list[Finding] = _names(spec)
     users = _users(spec, quotas)
     for index, team in enumerate(spec.teams):
-        plan = _plan_team(spec, team, quotas[index], pools, bill)
+        plan = _plan_team(spec, team, quotas[index], pools, bill.shares[index])
         teams.append(plan)
         findings += check_flavors(plan.resource_groups, team.name, index)
         findings += _isolated(team, index, quotas[index], pools, users)
@@ -54,7 +54,7 @@ def _plan_team(
     team: Team,
     quotas: tuple[Quota, ...],
     pools: dict[str, PoolPlan],
-    bill: Bill,
+    share: Share,
 ) -> TeamPlan:
     # quotas stand in the order of the pools, and so do their groups
     used = dict.fromkeys(q.pool for q in quotas)
@@ -69,7 +69,8 @@ def _plan_team(
         quotas=quotas,
         resource_groups=resource_groups(pools[name] for name in used),
         hard=_hard(quotas),
-        guarantee_usd_per_month=guarantee_usd_per_month(quotas, pools, bill),
+        guarantee_usd_per_month=monthly(share.worst),
+        expected_usd_per_month=monthly(share.expected),
         budget_usd_per_month=team.budget_usd_per_month,
     )
 

@@ -38,7 +38,7 @@ def warm_hours_per_week(pool: HasWarm) -> float:
     return sum(hours for hours, _ in _stretches(pool.warm))
 
 
-def warm_node_hours_per_week(pool: HasWarm, above: int = 0) -> float:
+def warm_node_hours_per_week(pool: HasWarm, above: float = 0) -> float:
     """Node-hours of an average week that the windows ask for, beyond the `above` nodes that run anyway.
 
     Where windows overlap, the one with more nodes counts: they ask for the same nodes.

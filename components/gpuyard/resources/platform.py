@@ -57,14 +57,16 @@ class TeamSummary(TypedDict):
 
 
 class BillSummary(TypedDict):
-    """What the platform costs, at list price."""
+    """What the platform costs, at your prices where the stack file has some, else at list price."""
 
     floor_usd_per_hour: float
     """With every pool at its minimum."""
+    expected_usd_per_hour: float
+    """With the stack file's target in use all week; `gpuyard cost` says what it assumes."""
     worst_usd_per_hour: float
     """With every pool at its maximum."""
     unknown: list[str]
-    """Pools whose price is unknown; the sums leave them out."""
+    """Pools and commitments whose price is unknown; sums leave them out."""
     simulated: bool
     """True when nothing is billed: the sums are what the same machines cost on their cloud."""
 
@@ -131,6 +133,7 @@ class Platform(Component):
     def _report(self, plan: PlatformPlan, findings: tuple[Finding, ...]) -> None:
         bill: BillSummary = {
             "floor_usd_per_hour": round(plan.bill.floor_usd, 4),
+            "expected_usd_per_hour": round(plan.bill.expected_usd, 4),
             "worst_usd_per_hour": round(plan.bill.worst_usd, 4),
             "unknown": list(plan.bill.unknown),
             "simulated": plan.bill.simulated,
