@@ -174,7 +174,9 @@ def test_sarif_says_all_of_it():
     document = sarif(everything(), "1.2.3")
     json.dumps(document)
     (run,) = document["runs"]
-    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["GPU-X-01", "GPU-X-02"]
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == ["GPU-X-01", "GPU-X-02"]
+    assert rules[0]["properties"]["tags"] == ["gpu", "CIS EKS 1.8.0 5.4.1"]
     levels = {(r["ruleId"], r["level"], r.get("kind")) for r in run["results"]}
     assert levels == {
         ("GPU-X-01", "warning", None),

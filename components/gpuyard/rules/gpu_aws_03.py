@@ -1,0 +1,39 @@
+"""GPU-AWS-03: the cluster keeps the logs that an investigation needs."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, items, known
+
+_NEEDED = ("audit", "authenticator")
+_FIELD = "enabledClusterLogTypes"
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    on = {known(each) for each in items(resource.properties.get(_FIELD))}
+    if missing := [each for each in _NEEDED if each not in on]:
+        yield Violation(
+            (_FIELD,),
+            f"nobody will know who did what: {' and '.join(missing)} logs are off",
+            f"add {', '.join(missing)} to {_FIELD}",
+        )
+
+
+def _remediate(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    on = [*items(properties.get(_FIELD))]
+    return {**properties, _FIELD: sorted({*on, *_NEEDED})}
+
+
+RULE = Rule(
+    id="GPU-AWS-03",
+    title="EKS audit and authenticator logs are on",
+    severity=Severity.WARN,
+    why="Without them nobody can tell who took the GPUs, or the secrets.",
+    fix="Turn on the audit and authenticator logs of the control plane.",
+    sources=("EKS user guide, control plane logging: off by default",),
+    references=(Reference("CIS EKS 1.8.0", "2.1.1"),),
+    kinds=("aws:eks/Cluster",),
+    check=_check,
+    remediate=_remediate,
+)

@@ -1,0 +1,38 @@
+"""GPU-AWS-05: nodes of Karpenter hold to the same as those of launch templates."""
+
+from collections.abc import Iterator
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, number, text
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    path = ("spec", "metadataOptions")
+    tokens = text(at(resource.properties, *path, "httpTokens"))
+    hops = number(at(resource.properties, *path, "httpPutResponseHopLimit"))
+    # Karpenter's own defaults are required and 1; only what is written can be worse.
+    if tokens not in {"", "required"}:
+        yield Violation(
+            (*path, "httpTokens"),
+            f"httpTokens: {tokens} answers any request to the metadata service",
+            "set it to required, or leave it out: that is Karpenter's default",
+        )
+    if hops is not None and hops > 1:
+        yield Violation(
+            (*path, "httpPutResponseHopLimit"),
+            f"a hop limit of {hops:.0f} lets pods fetch the credentials of their node",
+            "set it to 1, or leave it out: that is Karpenter's default",
+        )
+
+
+RULE = Rule(
+    id="GPU-AWS-05",
+    title="Karpenter node classes require IMDSv2 and stop it at the node",
+    severity=Severity.REFUSE,
+    why="The node's role can pull every image and often read every bucket; a pod must not have it.",
+    fix="Leave metadataOptions to Karpenter, or write required and 1.",
+    sources=("aws/karpenter-provider-aws v1.14.1 pkg/apis/v1/ec2nodeclass.go, defaults",),
+    references=(Reference("EKS Best Practices", "IAM"),),
+    kinds=("karpenter.k8s.aws/EC2NodeClass",),
+    check=_check,
+)

@@ -1,0 +1,36 @@
+"""GPU-AWS-06: who may enter the cluster is said by access entries."""
+
+from collections.abc import Iterator
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, is_true, text
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    mode = text(at(resource.properties, "accessConfig", "authenticationMode"))
+    if mode != "API":
+        yield Violation(
+            ("accessConfig", "authenticationMode"),
+            "the aws-auth ConfigMap decides who enters: one bad edit locks everybody out, or lets them in",
+            "set authenticationMode: API, and write access entries",
+        )
+    creator = at(resource.properties, "accessConfig", "bootstrapClusterCreatorAdminPermissions")
+    if creator is None or is_true(creator):
+        yield Violation(
+            ("accessConfig", "bootstrapClusterCreatorAdminPermissions"),
+            "whoever created the cluster is its administrator for good, and no list says so",
+            "set it to false, and give an access entry to the role that administers",
+        )
+
+
+RULE = Rule(
+    id="GPU-AWS-06",
+    title="EKS access is by access entries",
+    severity=Severity.WARN,
+    why="The CI role that made the cluster should not stay its hidden administrator.",
+    fix="Use authenticationMode: API with access entries, without the creator's standing rights.",
+    sources=("EKS user guide, access entries and authentication modes",),
+    references=(Reference("CIS EKS 1.8.0", "4.1.7"),),
+    kinds=("aws:eks/Cluster",),
+    check=_check,
+)

@@ -1,0 +1,109 @@
+"""GPU node pools of any maker as one thing, so that a rule about pools is written once."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from gpuyard.catalogue.machines import MACHINES, find_machine
+from gpuyard.findings import Path
+from gpuyard.rules.rule import Resource, at, block, items, mapping, text
+
+NODE_GROUP = "aws:eks/NodeGroup"
+NODE_POOL = "gcp:container/NodePool"
+KARPENTER = "karpenter.sh/NodePool"
+POOL_KINDS = (NODE_GROUP, NODE_POOL, KARPENTER)
+GPU = "nvidia.com/gpu"
+_GPU_LABEL = "karpenter.k8s.aws/instance-gpu-"
+_TYPE_LABEL = "node.kubernetes.io/instance-type"
+_FAMILY_LABELS = ("karpenter.k8s.aws/instance-family", "karpenter.k8s.aws/instance-category")
+
+
+@dataclass(frozen=True, slots=True)
+class GpuPool:
+    """A pool of GPU nodes, whoever makes them."""
+
+    resource: Resource
+    machines: tuple[str, ...]
+    """Machine types it may be of, as far as it says."""
+    taints: tuple[Mapping[str, Any], ...]
+    taints_at: Path
+    spot: bool
+    on_demand: bool
+
+
+def gpu_pool(resource: Resource) -> GpuPool | None:
+    """The pool, None when its nodes have no GPUs as far as it says."""
+    found = _MAKERS[resource.group_kind](resource.properties)
+    return GpuPool(resource, *found) if found else None
+
+
+_Found = tuple[tuple[str, ...], tuple[Mapping[str, Any], ...], Path, bool, bool]
+
+
+def _node_group(properties: Mapping[str, Any]) -> _Found | None:
+    machines = tuple(text(each) for each in items(properties.get("instanceTypes")))
+    image = text(properties.get("amiType"))
+    if not (any(map(is_gpu_machine, machines)) or "NVIDIA" in image or image.endswith("_GPU")):
+        return None
+    mode = text(properties.get("capacityType"))
+    taints = tuple(mapping(each) for each in items(properties.get("taints")))
+    return machines, taints, ("taints",), mode == "SPOT", mode in {"", "ON_DEMAND"}
+
+
+def _node_pool(properties: Mapping[str, Any]) -> _Found | None:
+    config = block(properties.get("nodeConfig"))
+    machine = text(config.get("machineType"))
+    if not (is_gpu_machine(machine) or items(config.get("guestAccelerators"))):
+        return None
+    spot = at(config, "spot") is True or at(config, "preemptible") is True
+    taints = tuple(mapping(each) for each in items(config.get("taints")))
+    return (machine,), taints, ("nodeConfig", "taints"), spot, not spot
+
+
+def _karpenter(properties: Mapping[str, Any]) -> _Found | None:
+    spec = at(properties, "spec", "template", "spec")
+    wanted = [mapping(each) for each in items(block(spec).get("requirements"))]
+    machines: tuple[str, ...] = ()
+    has_gpus = False
+    modes: set[str] = set()
+    for each in wanted:
+        key, values = text(each.get("key")), [text(v) for v in items(each.get("values"))]
+        if text(each.get("operator")) in {"NotIn", "DoesNotExist"}:
+            continue
+        if key == _TYPE_LABEL:
+            machines += tuple(values)
+        has_gpus |= key.startswith(_GPU_LABEL)
+        has_gpus |= key in _FAMILY_LABELS and any(value in _gpu_families() for value in values)
+        if key == "karpenter.sh/capacity-type":
+            modes |= set(values)
+    if not (has_gpus or any(map(is_gpu_machine, machines))):
+        return None
+    taints = tuple(mapping(each) for each in items(block(spec).get("taints")))
+    path: Path = ("spec", "template", "spec", "taints")
+    return machines, taints, path, "spot" in modes, not modes or "on-demand" in modes
+
+
+_MAKERS = {NODE_GROUP: _node_group, NODE_POOL: _node_pool, KARPENTER: _karpenter}
+
+
+def is_gpu_machine(name: str) -> bool:
+    """True for a machine type that the catalogue knows to have GPUs."""
+    machine = find_machine(name)
+    return machine is not None and machine.is_gpu_machine
+
+
+@cache
+def _gpu_families() -> frozenset[str]:
+    """Families and categories of EC2 that have GPUs: p5, g6e, and their letters p and g."""
+    families = {
+        name.partition(".")[0] for name, m in MACHINES.items() if m.cloud == "aws" and m.gpu
+    }
+    return frozenset(families | {"p", "g"})
+
+
+def gpu_pools(resources: Iterator[Resource] | tuple[Resource, ...]) -> Iterator[GpuPool]:
+    """Every GPU pool among resources of POOL_KINDS."""
+    for resource in resources:
+        if (found := gpu_pool(resource)) is not None:
+            yield found
