@@ -7,7 +7,15 @@ from gpuyard.cli.findings_view import show_finding
 from gpuyard.cli.plain import many, usd
 from gpuyard.cli.screen import Cell, Column, Console, table
 from gpuyard.findings import Finding
-from gpuyard.plan.records import Advertised, PlatformPlan, PoolPlan, Quota, ShapePlan, TeamPlan
+from gpuyard.plan.records import (
+    Advertised,
+    NodeSoftware,
+    PlatformPlan,
+    PoolPlan,
+    Quota,
+    ShapePlan,
+    TeamPlan,
+)
 
 
 def show_plan(
@@ -18,6 +26,7 @@ def show_plan(
     _pools(plan, console)
     _capacity(plan, console)
     _nodes(plan, console)
+    _software(plan, console)
     if verbose:
         _labels(plan, console)
     _teams(plan, console)
@@ -122,6 +131,47 @@ def _nodes(plan: PlatformPlan, console: Console) -> None:
 
 def _one(offer: Advertised) -> str:
     return "a GPU" if offer.gpu_share == 1 else f"{offer.gpu_share} of a GPU"
+
+
+_PARTS = {
+    "driver": "driver",
+    "toolkit": "toolkit",
+    "devicePlugin": "plugin",
+    "migManager": "MIG manager",
+}
+"""Parts of a node's GPU software, as short as a line needs them."""
+
+
+def _software(plan: PlatformPlan, console: Console) -> None:
+    """One line for pools that boot alike; nothing on simulated nodes, which boot from nothing."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for pool in plan.pools:
+        if found := pool.node_software:
+            line = (found.image, _driver(found), _brought(found))
+            alike.setdefault(line, []).append(pool.name)
+    if not alike:
+        return
+    console.title("Node software")
+    columns = [
+        Column("pool", name=True),
+        Column("image"),
+        Column("driver"),
+        Column("GPU Operator brings", wraps=True),
+    ]
+    rows = [(", ".join(pools), *line) for line, pools in alike.items()]
+    console.show(table(columns, rows))
+
+
+def _driver(found: NodeSoftware) -> str:
+    by = found.owners["driver"]
+    if found.driver is None:
+        return f"from {by}"
+    return f"{found.driver} ({'operator' if by == 'GPU Operator' else by})"
+
+
+def _brought(found: NodeSoftware) -> str:
+    parts = [word for part, word in _PARTS.items() if found.owners[part] == "GPU Operator"]
+    return "all" if len(parts) == len(_PARTS) else ", ".join(parts) or "nothing"
 
 
 def _labels(plan: PlatformPlan, console: Console) -> None:

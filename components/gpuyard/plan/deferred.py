@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.refusals import note, refuse
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.platform import Cloud, PlatformSpec
 
 _PLATFORM: Mapping[str, str] = {
     "storage": "no storage is made",
@@ -31,11 +31,11 @@ _PLATFORM_PLANNED: Mapping[str, str] = {
 _POOL_PLANNED: Mapping[str, str] = {
     "warm": "nothing keeps the nodes running",
     "fabric": "NCCL is not set up for it",
+    "image": "no node is made that could boot from it",
     "numa": "no kubelet is configured",
 }
 """Proved and part of the plan; only what would act on it is missing."""
 _POOL: Mapping[str, str] = {
-    "image": "no node is made that could boot from it",
     "disk_gib": "no node is made that could have the disk",
 }
 _POOL_REFUSED: Mapping[str, str] = {
@@ -52,10 +52,14 @@ def check_deferred(spec: PlatformSpec) -> list[Finding]:
     """What the stack file asks for and this release makes nothing of."""
     findings = [note("section.deferred", *said) for said in _said(spec, _PLATFORM, ())]
     findings += _planned(spec, _PLATFORM_PLANNED, ())
+    planned, nothing = dict(_POOL_PLANNED), dict(_POOL)
+    if spec.cloud is Cloud.SIMULATED:
+        del planned["image"]
+        nothing["image"] = "simulated nodes boot from nothing"
     for index, pool in enumerate(spec.pools):
         path: Path = ("pools", index)
-        findings += [note("section.deferred", *said) for said in _said(pool, _POOL, path)]
-        findings += _planned(pool, _POOL_PLANNED, path)
+        findings += [note("section.deferred", *said) for said in _said(pool, nothing, path)]
+        findings += _planned(pool, planned, path)
         findings += [_refused(*said) for said in _said(pool, _POOL_REFUSED, path)]
         if pool.sharing.dra:
             findings.append(

@@ -11,6 +11,7 @@ from gpuyard.plan.commitments import check_commitments
 from gpuyard.plan.deferred import check_deferred
 from gpuyard.plan.late import Late
 from gpuyard.plan.machines import choose_system_machine
+from gpuyard.plan.node_software import operator_parts
 from gpuyard.plan.numa import check_numa
 from gpuyard.plan.pools import Pools, plan_pools
 from gpuyard.plan.prices import check_prices
@@ -68,6 +69,7 @@ def plan(
         shapes=tuple(shapes),
         bill=bill,
         validation=_validation(spec),
+        operator=operator_parts(sound.values()),
     ), findings
 
 

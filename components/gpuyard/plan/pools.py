@@ -15,9 +15,10 @@ from gpuyard.plan.names import (
     RESERVED_LABEL_DOMAINS,
     SYSTEM_POOL,
 )
+from gpuyard.plan.node_software import check_pods, choose_image, settle, software_of
 from gpuyard.plan.numa import plan_numa
 from gpuyard.plan.own_nodes import check_own_nodes, check_selectors, node_selector
-from gpuyard.plan.records import PoolPlan, Taint
+from gpuyard.plan.records import NodeSoftware, PoolPlan, Taint
 from gpuyard.plan.refusals import refuse
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.room import plan_room
@@ -49,7 +50,8 @@ def plan_pools(spec: PlatformSpec) -> tuple[Pools, list[Finding]]:
         pools[pool.name] = plan
         findings += problems
     findings += [*check_zones(spec), *check_reservations(spec), *check_selectors(spec)]
-    return pools, findings
+    settled, problems = settle(spec, pools)
+    return settled, findings + problems
 
 
 def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Finding:
@@ -86,15 +88,23 @@ def _plan_pool(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[PoolPlan | N
     findings += check_ladder(spec, pool, machines, path)
     gpus, problems = share_gpus(pool.sharing, machines[0], (*path, "sharing"))
     findings += problems
-    if gpus is not None:
-        findings += check_scaling(spec, pool, machines[0], gpus.advertised, path)
-    if gpus is None or refused(findings):
+    if gpus is None:
         return None, findings
-    return _record(spec, pool, machines, gpus), findings
+    findings += check_scaling(spec, pool, machines[0], gpus.advertised, path)
+    image, problems = choose_image(spec, pool, machines[0], gpus.method, path)
+    findings += problems
+    if refused(findings):
+        return None, findings
+    plan = _record(spec, pool, machines, gpus, software_of(image, machines[0]))
+    return plan, findings + check_pods(spec, plan, path)
 
 
 def _record(
-    spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], gpus: SharedGpus
+    spec: PlatformSpec,
+    pool: Pool,
+    machines: tuple[Machine, ...],
+    gpus: SharedGpus,
+    software: NodeSoftware | None,
 ) -> PoolPlan:
     scaling = scaling_of(spec.cloud, pool)
     stable = pool.stable_name
@@ -128,6 +138,7 @@ def _record(
         numa=plan_numa(pool, machines[0]),
         topology_levels=plan_topology(spec.cloud, machines[0], pool.zones),
         fabric=pool.fabric,
+        node_software=software,
     )
 
 

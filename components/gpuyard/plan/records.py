@@ -57,6 +57,34 @@ class Advertised:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSoftware:
+    """What a pool's nodes boot from, and who brings the GPU software that is not in it."""
+
+    image: str
+    """The image's catalogue name."""
+    variant: str
+    """What the cloud calls it for this architecture; empty for nodes of one's own."""
+    driver: str | None
+    """None when somebody else chooses it: GKE, or whoever installed the host."""
+    owners: Mapping[str, str]
+    """By part of the operator (driver, toolkit, devicePlugin, migManager): who brings it."""
+    labels: Mapping[str, str]
+    """Node labels that go with it: they keep parts of the operator off, or GKE's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorParts:
+    """What the GPU Operator is told for all nodes of the cluster."""
+
+    enabled: Mapping[str, bool]
+    """By part: driver, toolkit, devicePlugin, migManager."""
+    driver: str | None
+    """The driver it brings; None when it brings none."""
+    settings: Mapping[str, str]
+    """Further values of its chart, by path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolPlan:
     """Everything derived from one pool."""
 
@@ -98,6 +126,8 @@ class PoolPlan:
     """Labels that say how near nodes are, the widest first, the node itself last."""
     fabric: FabricSpec | None
     """The network between nodes of your own."""
+    node_software: NodeSoftware | None = None
+    """None on simulated nodes, which boot from nothing."""
 
     @property
     def cpu_per_gpu(self) -> int:
@@ -395,6 +425,8 @@ class PlatformPlan:
     bill: Bill
     validation: str
     """What becomes of the hardware check."""
+    operator: OperatorParts | None = None
+    """What the GPU Operator is told; None on simulated nodes."""
 
     def pool(self, name: str) -> PoolPlan:
         """The pool of that name; KeyError names those there are."""
