@@ -46,3 +46,8 @@ def test_silence_about_who_gets_which_gpu_would_be_wrong_so_it_refuses():
     assert {f.id for f in found.values()} == {"section.not_served"}
     for finding in found.values():
         check_fix(raw, finding)
+
+
+def test_an_image_is_planned_where_nodes_boot():
+    (finding,) = said(platform([pool(image="al2023-nvidia")], cloud="aws"))
+    assert finding.problem.startswith("`image` is planned, not carried out: no node is made")

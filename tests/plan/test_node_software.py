@@ -4,10 +4,12 @@ What is refused has its proofs under proofs/image.* and proofs/driver.*.
 """
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders import cut_pool, findings, ids, plan_of, platform, pool, shared_pool, spec_of
 from gpuyard.catalogue.gpus import GPUS
-from gpuyard.catalogue.images import IMAGES, Part, images_of
+from gpuyard.catalogue.images import DEPLOY_LABEL, IMAGES, Part, images_of
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan.node_software import DRIVERS, choose_image, is_version, unfit_driver
 from gpuyard.plan.sharing import share_gpus
@@ -174,3 +176,109 @@ def test_every_machine_has_an_image_on_its_cloud_and_on_ones_own(name, sharing):
 def test_the_first_image_that_fits_is_taken(made, image):
     (found,) = software(platform([made], cloud="aws")).values()
     assert found[0] == image
+
+
+# ── whatever pools stand beside each other ──────────────────────────────────────────────────────────
+
+AWS_POOLS = [
+    {"machine": "p5.48xlarge"},
+    {"machine": "p5.48xlarge", "image": "bottlerocket-nvidia"},
+    {"machine": "g7.12xlarge"},
+    {"machine": "g6f.large"},
+    {"machine": "g5g.xlarge", "image": "AL2023_ARM_64_NVIDIA"},
+    {"machine": "g6.12xlarge", "image": "ubuntu-eks", "sharing": {"time_slicing": 4}},
+    {"machine": "p4d.24xlarge", "sharing": {"mig": {"3g.20gb": 2}}},
+]
+GCP_POOLS = [
+    {"machine": "a2-highgpu-8g"},
+    {"machine": "a2-highgpu-8g", "sharing": {"mig": {"3g.20gb": 2}}},
+    {"machine": "g2-standard-48", "image": "cos-gke"},
+    {"machine": "g2-standard-48", "image": "COS_CONTAINERD", "sharing": {"mps": 4}},
+]
+OWN_POOLS = [
+    {"machine": "p5.48xlarge"},
+    {"machine": "p5.48xlarge", "image": "own-driver"},
+    {"machine": "p3dn.24xlarge", "image": "own-driver-toolkit"},
+    {"machine": {"gpu": "A40", "gpus": 4, "cpu": 64, "memory_gib": 512}},
+]
+
+
+@st.composite
+def some_pools(draw):
+    """A cloud, and pools on it that are sound each for itself and together."""
+    cloud, kinds = draw(
+        st.sampled_from([("aws", AWS_POOLS), ("gcp", GCP_POOLS), ("none", OWN_POOLS)])
+    )
+    chosen = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=5))
+    return platform([pool(f"p{n}", **made) for n, made in enumerate(chosen)], cloud=cloud)
+
+
+@given(some_pools())
+def test_each_part_runs_on_a_node_once_from_whoever_the_image_says(raw):
+    plan = plan_of(raw)
+    for found in plan.pools:
+        software = found.node_software
+        everything_off = software.labels.get("nvidia.com/gpu.deploy.operands") == "false"
+        for part in Part:
+            runs = (
+                plan.operator.enabled[part.value]
+                and software.labels.get(DEPLOY_LABEL[part]) != "false"
+                and not everything_off
+            )
+            assert runs == (software.owners[part.value] == "GPU Operator"), (found.name, part)
+
+
+@given(some_pools())
+def test_a_part_is_on_for_the_cluster_only_where_a_pool_needs_it(raw):
+    plan = plan_of(raw)
+    needed = {
+        part
+        for found in plan.pools
+        for part, owner in found.node_software.owners.items()
+        if owner == "GPU Operator"
+    }
+    assert {part for part, on in plan.operator.enabled.items() if on} == needed
+    assert (plan.operator.driver is None) == ("driver" not in needed)
+
+
+@given(some_pools())
+def test_every_gpu_gets_a_driver_that_knows_it(raw):
+    for found in plan_of(raw).pools:
+        driver = found.node_software.driver
+        assert driver is None or unfit_driver(found.machine.gpu, driver) is None
+
+
+@given(some_pools(), st.randoms(use_true_random=False))
+def test_the_order_of_pools_decides_nothing(raw, random):
+    shuffled = {**raw, "pools": random.sample(raw["pools"], len(raw["pools"]))}
+    assert software(shuffled) == software(raw)
+    assert plan_of(shuffled).operator == plan_of(raw).operator
+
+
+@given(some_pools())
+def test_labels_of_ones_own_stay_beside_them(raw):
+    named = {**raw, "pools": [{**p, "labels": {"team": "a"}} for p in raw["pools"]]}
+    for before, after in zip(plan_of(raw).pools, plan_of(named).pools, strict=True):
+        assert after.labels == dict(sorted({**before.labels, "team": "a"}.items()))
+        assert after.node_software == before.node_software
+
+
+@pytest.mark.parametrize("image", [pytest.param(i, id=n) for n, i in IMAGES.items()])
+def test_a_plan_says_of_an_image_what_the_catalogue_says(image):
+    machine = {"aws": "g6.12xlarge", "gcp": "g2-standard-48", "none": "g6.12xlarge"}[image.cloud]
+    (found,) = plan_of(platform([pool(machine=machine, image=image.name)], cloud=image.cloud)).pools
+    said = found.node_software
+    assert said.owners == {part.value: owner.value for part, owner in image.owners.items()}
+    assert said.variant == image.variants.get("amd64", "")
+    assert said.labels == image.node_labels
+    if image.driver:
+        assert said.driver == image.driver
+
+
+def test_an_autoscaler_is_told_the_labels_that_a_new_node_will_have():
+    raw = platform(
+        [pool(nodes="0..4", scaling="autoscaler"), pool("new", machine="g7.12xlarge")], cloud="aws"
+    )
+    tags = plan_of(raw).pools[0].scale.tags
+    name = "k8s.io/cluster-autoscaler/node-template/label/nvidia.com/gpu.deploy.driver"
+    assert tags[name] == "false"

@@ -109,10 +109,11 @@ def direct_fabric(machine: Machine) -> Fabric | None:
 @cache
 def _ec2() -> Mapping[str, tuple[int, int | None, int | None]]:
     """By type: cards, interfaces of card 0, addresses of an interface. Parsed when somebody asks first."""
-    lines = (line.split() for line in EC2_NETWORK.strip().splitlines() if line[0] != "#")
-    return {
-        name: (int(cards), _known(primary), _known(ipv4)) for name, cards, primary, ipv4 in lines
-    }
+    found: dict[str, tuple[int, int | None, int | None]] = {}
+    for line in EC2_NETWORK.strip().splitlines()[1:]:
+        cards, primary, ipv4, *types = line.split()
+        found |= dict.fromkeys(types, (int(cards), _known(primary), _known(ipv4)))
+    return found
 
 
 def _known(cell: str) -> int | None:

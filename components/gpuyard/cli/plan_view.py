@@ -156,9 +156,9 @@ def _software(plan: PlatformPlan, console: Console) -> None:
         Column("pool", name=True),
         Column("image"),
         Column("driver"),
-        Column("GPU Operator brings", wraps=True),
+        Column("GPU Operator brings"),
     ]
-    rows = [(", ".join(pools), *line) for line, pools in alike.items()]
+    rows = [(tuple(pools), *line) for line, pools in alike.items()]
     console.show(table(columns, rows))
 
 

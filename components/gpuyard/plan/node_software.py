@@ -26,9 +26,9 @@ from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.records import NodeSoftware, OperatorParts, PoolPlan
 from gpuyard.plan.refusals import refuse, warn
 from gpuyard.plan.scaling import plan_scaling
+from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
-from gpuyard.spec.problems import nearest
 
 _WHERE = {"aws": "EKS", "gcp": "GKE", "none": "nodes of your own"}
 
