@@ -60,7 +60,7 @@ def large_platform(pools: int, teams: int) -> dict[str, Any]:
                 "name": f"team-{i}",
                 "groups": [f"group-{i}"],
                 "guarantee": {key(7 * i + 3 * j): 2 for j in range(3)},
-                "borrow": {key(7 * i): 1},
+                "borrow": {key(7 * i): 16},
             }
             for i in range(teams)
         ],

@@ -19,7 +19,8 @@ def check_fix(raw: Any, finding: Finding) -> None:
     """Applying the fix removes the finding, and nothing is refused that was not before.
 
     A pool that is refused hides what is wrong with its users and with itself, and an unknown pool hides what
-    the shape lacks there: that may come to light. So may a budget that counts the nodes of either.
+    the shape lacks there: that may come to light. So may a budget that counts the nodes of either, and a
+    quota that is missing for a shape that could not start at all.
     """
     if finding.fix is None or finding.fix.at is None:
         return
@@ -27,6 +28,8 @@ def check_fix(raw: Any, finding: Finding) -> None:
     after = {(f.id, f.path): f for f in refusals(applied(raw, finding.fix))}
     assert (finding.id, finding.path) not in after, str(finding)
     new = [f for key, f in after.items() if key not in before]
+    if finding.id == "shape.cannot_start":
+        new = [f for f in new if (f.id, f.path) != ("shape.no_quota", finding.path)]
     if finding.path[0] == "pools":
         new = [f for f in new if f.path[0] == "pools" and f.path[1] != finding.path[1]]
     if finding.id == "shape.unknown_pool":

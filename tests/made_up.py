@@ -121,6 +121,10 @@ class _Maker:
             raw["budget_usd_per_month"] = self.rng.randint(1, 200_000)
         if self.once_in(8):
             raw["formerly"] = [self.pick(["x", "y", "q", "default"])]
+        if self.once_in(3):
+            raw["weight"] = self.pick([1, 2, 0.5])
+        if self.once_in(4):
+            raw["priority"] = self.pick(["high", "low", "hig"])
         return raw
 
     def shape(self, name: str) -> Raw:
@@ -128,7 +132,7 @@ class _Maker:
         if self.once_in(3):
             raw["pool"] = self.pick(["a", "b", "aa"])
         if self.once_in(2):
-            return raw | {"gpus_per_node": self.rng.randint(1, 10)}
+            return raw | {"gpus_per_node": self.rng.randint(1, 2 if self.tame else 10)}
         what = self.pick(
             [
                 {"slice": "3g.20gb"},
@@ -141,6 +145,19 @@ class _Maker:
         )
         return raw | {"per_pod": {**what, "cpu": self.pick([1, 8, 100, 300])}}
 
+    def dedicate(self, raw: Raw) -> None:
+        """Give some pools to teams: on a tame platform to all that have something of it."""
+        for pool in raw["pools"]:
+            if not self.once_in(3):
+                continue
+            users = [
+                team["name"]
+                for team in raw["teams"]
+                for kind in ("guarantee", "borrow", "lend")
+                if any(key.partition("/")[0] == pool["name"] for key in team.get(kind, {}))
+            ]
+            pool["owners"] = users if self.tame else [self.pick("xyz"), self.pick(["x", "zz"])]
+
     def platform(self) -> Raw:
         cloud = "none" if self.tame else self.pick(["none", "simulated", "aws", "gcp"])
         raw: Raw = {
@@ -152,10 +169,18 @@ class _Maker:
         if self.tame and (found := plan(spec_of(raw))[0]):
             self.keys = [f"{p.name}/{a.unit}" for p in found.pools for a in p.advertised]
         raw["teams"] = [self.team(name) for name in "xyz"[: self.rng.randint(0, 3)]]
+        self.dedicate(raw)
         raw["shapes"] = [self.shape(name) for name in "st"[: self.pick([0, 0, 1, 2])]]
         if not self.once_in(6):
             system = "e2-standard-4" if cloud == "gcp" else "m7i.xlarge"
             raw["system"] = {"machine": system, "nodes": 2}
+        if self.once_in(2):
+            raw["priorities"] = {"high": self.rng.randint(0, 2), "low": self.rng.randint(-1, 1)}
+        if self.once_in(4):
+            raw["queueing"] = {
+                "preemption": self.pick(["reclaim", "never"]),
+                "fair_sharing": self.once_in(2),
+            }
         if self.once_in(5):
             raw["budget"] = {"worst_usd_per_hour": self.rng.randint(1, 900)}
         return raw

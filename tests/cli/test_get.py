@@ -8,7 +8,7 @@ from builders import cut_pool, platform, pool, shape, team
 
 STACK = platform(
     [pool(nodes="0..4", machine="p5.48xlarge"), cut_pool()],
-    [team(guarantee={"train": 8}, groups=["a", "b"])],
+    [team(guarantee={"train": 16}, groups=["a", "b"])],
     cloud="aws",
     shapes=[shape("big", nodes=2, gpus_per_node=8)],
 )

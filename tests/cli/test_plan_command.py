@@ -16,7 +16,10 @@ WHOLE = platform(
         cut_pool(),
         shared_pool(),
     ],
-    [team(guarantee={"train": 8, "serve/3g.20gb": 2}, borrow={"dev/shared": 4})],
+    [
+        team(guarantee={"train": 8, "serve/3g.20gb": 2}, borrow={"train": 8, "dev/shared": 4}),
+        *(team(name, guarantee={"dev/shared": 2}) for name in ("b", "c", "d")),
+    ],
     cloud="aws",
     shapes=[
         shape("big", nodes=2, gpus_per_node=8),
@@ -42,11 +45,11 @@ def lines(gpuyard, write):
         "serve 1 p4d.24xlarge 8 × A100-40 MIG",
         "dev 1 g6.12xlarge 4 × L4 time-slicing × 4",
         "8 nvidia.com/mig-3g.20gb 3/7 of a GPU",
-        "vision 8 train 4 dev/shared 28,643 -",
+        "vision 8 train 8 train 28,643 -",
         "vision vision lab-vision shared 1",
-        "big train 2 nodes × 8 GPUs 2 nodes must start",
-        "small dev 1 share can start at once",
-        "embed serve 1 × 3g.20gb can start at once",
+        "big train 2 nodes × 8 GPUs 2 nodes must start vision",
+        "small dev 1 share can start at once vision, b, c and 1",
+        "embed serve 1 × 3g.20gb can start at once vision",
         "not asked for",
     ],
 )
@@ -121,4 +124,28 @@ def test_the_plan_can_be_shown_with_its_notes_for_other_commands():
     show_plan(plan_of(platform()), [said], Console(file=out, width=80))
     assert out.getvalue().endswith(
         "Notes\nnote    pools: good to know\n        id       a.b  docs/findings/a.b.md\n"
+    )
+
+
+def test_what_is_dedicated_and_what_goes_first_is_said_where_there_is_any(gpuyard, write):
+    raw = platform(
+        [pool(), pool("vip", owners=["vision"]), pool("full", owners=["vision"], nodes=1)],
+        [
+            team(guarantee={"vip": 8, "full": 8}, borrow={"vip": 24}, priority="production"),
+            team("speech", guarantee={"train": 8}),
+        ],
+        priorities={"research": 100, "production": 1000},
+    )
+    lines = [" ".join(line.split()) for line in gpuyard("plan", write(raw)).out.splitlines()]
+    assert "pool nodes machine GPUs a node sharing dedicated to" in lines
+    assert "train 4 p5.48xlarge 8 × H100 whole GPUs -" in lines
+    assert "vip 4 p5.48xlarge 8 × H100 whole GPUs vision" in lines
+    text = " ".join(lines)
+    assert (
+        "priority production 1000 (default of vision), research 100; a job without one has 0"
+        in text
+    )
+    assert (
+        "nobody's 24 train, 24 vip; teams may borrow it within their limits, of vip only vision"
+        in text
     )

@@ -39,9 +39,9 @@ def test_a_word_that_was_not_written_is_not_spoken_of():
 
 
 def test_silence_about_who_gets_which_gpu_would_be_wrong_so_it_refuses():
-    raw = platform([pool(owners=["vision"], sharing="dra")])
+    raw = platform([pool(sharing="dra")])
     found = {f.where: f for f in said(raw)}
-    assert set(found) == {"pools[0].owners", "pools[0].sharing"}
+    assert set(found) == {"pools[0].sharing"}
     assert {f.severity for f in found.values()} == {Severity.REFUSE}
     assert {f.id for f in found.values()} == {"section.not_served"}
     for finding in found.values():

@@ -167,3 +167,52 @@ def test_a_pool_that_is_shared_is_as_close_as_every_team_on_it_allows():
                     sharing = found.pool(quota.pool).sharing
                     assert team.isolation != "node"
                     assert team.isolation == "shared" or sharing in {"none", "mig"}
+
+
+def test_what_is_dedicated_is_used_by_its_owners_only_and_stands_in_their_queues_only():
+    dedicated = 0
+    for number in made_up.KNOWN:
+        found, _ = made_up.known(number)
+        for pool in found.pools if found else ():
+            if not pool.owners:
+                continue
+            dedicated += 1
+            for team in found.teams:
+                flavors = {f for g in team.resource_groups for f in g.flavors}
+                claims = [q for q in team.quotas if q.pool == pool.name]
+                assert team.name in pool.owners or (not claims and pool.stable_name not in flavors)
+    assert dedicated > 5
+
+
+def test_a_shape_starts_where_a_team_has_quota_for_all_of_it():
+    placed = 0
+    for number in made_up.KNOWN:
+        found, _ = made_up.known(number)
+        for shape in found.shapes if found and found.teams else ():
+            placed += 1
+            need = shape.per_node * shape.nodes
+            assert shape.teams
+            assert set(shape.guaranteed) <= set(shape.teams)
+            for team in found.teams:
+                quota = team.quota(shape.pool, shape.resource)
+                assert (team.name in shape.teams) == (
+                    quota is not None and quota.nominal + quota.borrow >= need
+                )
+                assert (team.name in shape.guaranteed) == (
+                    quota is not None and quota.nominal >= need
+                )
+    assert placed > 2
+
+
+def test_every_quota_is_of_a_resource_that_nodes_of_its_pool_advertise():
+    for number in made_up.KNOWN:
+        found, _ = made_up.known(number)
+        if found is None:
+            continue
+        quotas = [q for t in found.teams for q in t.quotas] + list(found.queueing.unassigned)
+        for quota in quotas:
+            pool = found.pool(quota.pool)
+            assert quota.resource in {a.resource for a in pool.advertised}
+            name, _, unit = pool.key(quota.resource).partition("/")
+            assert pool.unit(unit).resource == quota.resource
+            assert name == pool.name

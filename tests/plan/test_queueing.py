@@ -1,12 +1,34 @@
 """Flavors, groups and cohorts: Kueue's own rules, for made-up platforms small and large."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from builders import CUT, cut_pool, ids, only, parts, plan_of, platform, pool, shared_pool, team
-from gpuyard.plan.queueing import MAX_FLAVORS, MAX_GROUPS, _Groups, _too_big, resource_groups
+from apply_fix import check_fix
+from builders import (
+    CUT,
+    cut_pool,
+    ids,
+    only,
+    parts,
+    plan_of,
+    platform,
+    pool,
+    shared_pool,
+    spec_of,
+    team,
+)
+from gpuyard.plan.queueing import (
+    MAX_FLAVORS,
+    MAX_GROUPS,
+    _Groups,
+    _too_big,
+    check_flavors,
+    resource_groups,
+)
 from gpuyard.plan.records import ResourceGroup
+from proofs import applied
 
 GPU, SHARED = "nvidia.com/gpu", "nvidia.com/gpu.shared"
 MIG1, MIG2, MIG3 = "nvidia.com/mig-1g.5gb", "nvidia.com/mig-2g.10gb", "nvidia.com/mig-3g.20gb"
@@ -169,13 +191,48 @@ def test_a_team_with_too_many_pools_in_all_is_refused():
 
 
 def test_more_resources_together_than_a_group_can_cover_are_refused():
-    from gpuyard.plan.queueing import check_flavors
+    raw = platform([pool("a")], [team(guarantee={"a": 1})])
+    planned, spec = plan_of(raw), spec_of(raw)
+    resources = tuple(f"nvidia.com/mig-{i}g.1gb" for i in range(65))
 
-    group = ResourceGroup(tuple(f"nvidia.com/mig-{i}g.1gb" for i in range(65)), ("a",))
-    (finding,) = check_flavors((group,), "vision", 3)
+    def check(count):
+        groups = (ResourceGroup(resources[:count], ("a",)),)
+        one = replace(planned.teams[0], resource_groups=groups)
+        return check_flavors(spec.teams[0], 3, one, {"a": planned.pools[0]})
+
+    (finding,) = check(65)
     assert finding.path == ("teams", 3, "guarantee")
     assert finding.problem.endswith(": 65 resources counted together, at most 64")
-    assert check_flavors((ResourceGroup(group.resources[:64], ("a",)),), "vision", 3) == []
+    assert finding.fix.says == "give the team fewer pools"
+    assert check(64) == []
+
+
+def test_pools_a_team_only_borrows_from_are_given_up_first_the_last_ones():
+    pools = [pool(f"p{i}", nodes=1) for i in range(MAX_FLAVORS + 2)]
+    borrow = {p["name"]: 1 for p in pools[10:]}
+    raw = platform(pools, [team(guarantee={p["name"]: 1 for p in pools[:10]}, borrow=borrow)])
+    finding = only(raw)
+    assert finding.fix.says == "do not borrow from p64, p65"
+    check_fix(raw, finding)
+    assert plan_of(applied(raw, finding.fix)).teams[0].resource_groups[0].flavors[-1] == "p63"
+
+
+def test_pools_that_are_alike_are_named_when_borrowing_less_is_not_enough():
+    pools = [pool(f"p{i}", nodes=1, zones=[f"z{i % 2}"]) for i in range(MAX_FLAVORS + 3)]
+    finding = only(platform(pools, [team(guarantee={p["name"]: 1 for p in pools})]))
+    assert finding.fix.says == "make one pool of p0, p2, p4 and 31 more: they are alike"
+    unlike = [pool(f"p{i}", nodes=1, zones=[f"z{i}"]) for i in range(MAX_FLAVORS + 1)]
+    finding = only(platform(unlike, [team(guarantee={p["name"]: 1 for p in unlike})]))
+    assert finding.fix.says == "give the team fewer pools"
+    pair = [*unlike[:-1], pool("q", nodes=1, zones=["z0"])]
+    finding = only(platform(pair, [team(guarantee={p["name"]: 1 for p in pair})]))
+    assert finding.fix.says == "make one pool of p0, q: they are alike"
+
+
+def test_priorities_stand_in_the_plan_the_highest_first():
+    raw = platform(priorities={"b": 5, "c": -1, "a": 5, "top": 1000})
+    found = plan_of(raw).queueing.priorities
+    assert [(p.name, p.value) for p in found] == [("top", 1000), ("a", 5), ("b", 5), ("c", -1)]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ import pytest
 
 from apply_fix import check_fix
 from builders import (
-    CUT,
-    cut_pool,
     findings,
     ids,
     only,
@@ -168,80 +166,26 @@ def test_a_team_whose_pool_is_refused_is_not_told_that_it_has_nothing():
     ]
 
 
-SHARINGS = {
-    "none": "none",
-    "mig": CUT,
-    "time-slicing": {"time_slicing": 4},
-    "mps": {"mps": 4},
-    "mig+time-slicing": {**CUT, "time_slicing": 2},
-}
-CLOSE = {"none": "whole GPUs of one node"}
-KEYS = {
-    "none": "p",
-    "mig": "p/3g.20gb",
-    "time-slicing": "p/shared",
-    "mps": "p/shared",
-    "mig+time-slicing": "p/3g.20gb.shared",
-}
-
-
-@pytest.mark.parametrize("isolation", ["shared", "slice", "node"])
-@pytest.mark.parametrize("sharing", SHARINGS)
-def test_a_pool_mixes_teams_only_as_closely_as_each_allows(sharing, isolation):
-    refused = isolation == "node" or (isolation == "slice" and sharing not in {"none", "mig"})
-    raw = platform(
-        [cut_pool("p", sharing=SHARINGS[sharing])],
-        [
-            team("a", isolation=isolation, guarantee={KEYS[sharing]: 1}),
-            team("c", guarantee={KEYS[sharing]: 1}),
-            team("b", borrow={KEYS[sharing]: 1}),
-        ],
-    )
-    found = findings(raw)
-    if not refused:
-        assert found == []
-        return
-    assert [parts(f) for f in found] == [
-        (
-            "tenancy.isolation",
-            ("teams", 0, "isolation"),
-            (
-                f"a asks for isolation `{isolation}`, but in pool p ({CLOSE.get(sharing, sharing)})"
-                " its pods can stand beside those of b, c"
-            ),
-            isolation,
-            "a pool that no other team uses, or isolation: "
-            + ("slice" if sharing in {"none", "mig"} else "shared"),
-        )
-    ]
-    assert found[0].fix.says == "give a a pool of its own instead of p"
-
-
 @pytest.mark.parametrize(
-    "others",
-    [[], [team("b", guarantee={"p": 0}, borrow={"q": 1})], [team("b", guarantee={"q": 1})]],
+    ("queueing", "raw", "why"),
+    [
+        ({}, {"weight": 2}, "it divides what is borrowed, and vision may borrow nothing"),
+        (
+            {},
+            {"weight": 0.5, "borrow": {"train": 0}},
+            "it divides what is borrowed, and vision may borrow nothing",
+        ),
+        (
+            {"fair_sharing": False},
+            {"weight": 2, "borrow": {"train": 1}},
+            "fair_sharing is off, so whoever comes first borrows first",
+        ),
+        ({"fair_sharing": False}, {"weight": 1, "borrow": {"train": 1}}, None),
+        ({}, {"weight": 2, "borrow": {"train": 1}}, None),
+    ],
 )
-def test_a_pool_of_its_own_is_isolation_enough(others):
-    raw = platform(
-        [pool("p"), pool("q")], [team("a", isolation="node", guarantee={"p": 1}), *others]
-    )
-    assert findings(raw) == []
-
-
-def test_a_pool_a_team_has_nothing_of_does_not_disturb_it():
-    raw = platform(
-        [pool("p"), pool("q")],
-        [team("a", isolation="node", guarantee={"p": 0, "q": 1}), team("b", guarantee={"p": 1})],
-    )
-    assert findings(raw) == []
-
-
-def test_each_pool_that_is_too_close_is_named_once():
-    raw = platform(
-        [pool("p"), pool("q")],
-        [
-            team("a", isolation="node", guarantee={"p": 1}, borrow={"p": 1, "q": 1}),
-            team("b", guarantee={"p": 1, "q": 1}),
-        ],
-    )
-    assert [f.problem.split("pool ")[1][0] for f in findings(raw)] == ["p", "q"]
+def test_a_weight_that_weighs_nothing_is_warned_of(queueing, raw, why):
+    found = findings(platform(teams=[guaranteed("vision", **raw)], queueing=queueing))
+    expected = [] if why is None else [f"the weight does nothing: {why}"]
+    assert [f.problem for f in found] == expected
+    assert [f.id for f in found] == ["weight.unused"] * len(expected)

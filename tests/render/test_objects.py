@@ -350,3 +350,19 @@ def test_text_has_the_head_of_an_object_first_and_blocks_for_several_lines():
     )
     assert in_reading_order([{"b": 1, "name": 2}]) == [{"name": 2, "b": 1}]
     assert yaml_documents([{"a": 1}, {"b": "ü"}]) == "a: 1\n---\nb: ü\n"
+
+
+def test_a_priority_is_a_class_of_kueues_with_its_value_at_the_top():
+    plan = plan_of(platform(priorities={"research": 100, "production": 1000}))
+    labels = {"app.kubernetes.io/managed-by": "gpuyard", "gpuyard.dev/platform": "lab"}
+    classes = [o for o in queueing_objects(plan) if o["kind"] == "WorkloadPriorityClass"]
+    assert classes == [
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "WorkloadPriorityClass",
+            "metadata": {"name": name, "labels": labels},
+            "value": value,
+            "description": "of platform lab",
+        }
+        for name, value in (("production", 1000), ("research", 100))
+    ]

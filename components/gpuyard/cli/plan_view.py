@@ -17,6 +17,9 @@ from gpuyard.plan.records import (
     TeamPlan,
 )
 
+_FEW = 3
+"""Names that a cell holds."""
+
 
 def show_plan(
     plan: PlatformPlan, findings: Sequence[Finding], console: Console, *, verbose: bool = False
@@ -55,7 +58,7 @@ def _pools(plan: PlatformPlan, console: Console) -> None:
         Column("GPUs a node"),
         Column("sharing"),
     ]
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
             pool.name,
             _count(pool),
@@ -65,6 +68,10 @@ def _pools(plan: PlatformPlan, console: Console) -> None:
         )
         for pool in plan.pools
     ]
+    if any(pool.owners for pool in plan.pools):
+        columns.append(Column("dedicated to", wraps=True))
+        whose = [pool.owners or "-" for pool in plan.pools]
+        rows = [(*row, each) for row, each in zip(rows, whose, strict=True)]
     console.show(table(columns, rows))
 
 
@@ -244,12 +251,41 @@ def _queues(plan: PlatformPlan, console: Console) -> None:
             Column("weight", "right"),
         ]
         console.show(table(columns, rows))
+    _priorities(plan, console)
     spare = _amounts(plan, [(q, q.nominal) for q in queueing.unassigned])
     console.tell(
-        f"{', '.join(spare)}; teams may borrow it within their limits"
+        f"{', '.join(spare)}; teams may borrow it within their limits{_of_owners(plan)}"
         if queueing.unassigned
         else "nothing: every GPU is guaranteed to a team",
         first="nobody's  ",
+        style="dim",
+        indent=2,
+    )
+
+
+def _of_owners(plan: PlatformPlan) -> str:
+    spare = {q.pool for q in plan.queueing.unassigned}
+    owned = [
+        f", of {p.name} only {' and '.join(p.owners)}"
+        for p in plan.pools
+        if p.owners and p.name in spare
+    ]
+    return "".join(owned)
+
+
+def _priorities(plan: PlatformPlan, console: Console) -> None:
+    """Each with the teams that have it by default."""
+    if not plan.queueing.priorities:
+        return
+    said = []
+    for priority in plan.queueing.priorities:
+        whose = ", ".join(t.name for t in plan.teams if t.priority == priority.name)
+        said.append(
+            f"{priority.name} {priority.value}" + (f" (default of {whose})" if whose else "")
+        )
+    console.tell(
+        f"{', '.join(said)}; a job without one has 0",
+        first="priority  ",
         style="dim",
         indent=2,
     )
@@ -265,7 +301,17 @@ def _shapes(plan: PlatformPlan, console: Console) -> None:
         Column("takes", wraps=True),
         Column("start", wraps=True),
     ]
-    console.show(table(columns, [_shape(plan, shape) for shape in plan.shapes]))
+    rows: list[tuple[Cell, ...]] = [_shape(plan, shape) for shape in plan.shapes]
+    if plan.teams:
+        columns.append(Column("teams with quota", wraps=True))
+        rows = [(*row, _some(s.teams)) for row, s in zip(rows, plan.shapes, strict=True)]
+    console.show(table(columns, rows))
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first few of them, and how many more."""
+    rest = len(names) - _FEW
+    return ", ".join(names[:_FEW]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _shape(plan: PlatformPlan, shape: ShapePlan) -> tuple[Cell, ...]:

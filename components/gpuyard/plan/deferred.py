@@ -22,7 +22,6 @@ _PLATFORM: Mapping[str, str] = {
     "apply": "`pulumi up` applies objects; `gpuyard render` writes them as plain manifests",
     "consent": "no plan drains nodes or cuts them anew",
     "software": "versions are the pinned ones",
-    "priorities": "no priority classes are made",
     "cluster": "objects go to the cluster of your kubeconfig",
 }
 _PLATFORM_PLANNED: Mapping[str, str] = {
@@ -38,11 +37,8 @@ _POOL_PLANNED: Mapping[str, str] = {
 _POOL: Mapping[str, str] = {
     "disk_gib": "no node is made that could have the disk",
 }
-_POOL_REFUSED: Mapping[str, str] = {
-    "owners": "a pool is open to every team",
-}
 _TEAM: Mapping[str, str] = {
-    "priority": "no priority classes are made",
+    "priority": "a job has it only when its label says so",
     "images_from": "no admission policy is made",
     "egress_cidrs": "no network policy is made",
 }
@@ -60,7 +56,6 @@ def check_deferred(spec: PlatformSpec) -> list[Finding]:
         path: Path = ("pools", index)
         findings += [note("section.deferred", *said) for said in _said(pool, nothing, path)]
         findings += _planned(pool, planned, path)
-        findings += [_refused(*said) for said in _said(pool, _POOL_REFUSED, path)]
         if pool.sharing.dra:
             findings.append(
                 _refused((*path, "sharing"), _text("dra", "the device plugin hands out GPUs"))

@@ -13,10 +13,13 @@ from gpuyard.plan.late import Late
 from gpuyard.plan.machines import choose_system_machine
 from gpuyard.plan.node_software import operator_parts
 from gpuyard.plan.numa import check_numa
+from gpuyard.plan.owners import check_left_over, check_owner_names
 from gpuyard.plan.pools import Pools, plan_pools
 from gpuyard.plan.prices import check_prices
+from gpuyard.plan.priorities import check_priorities
 from gpuyard.plan.queueing import plan_queueing
 from gpuyard.plan.quotas import plan_quotas
+from gpuyard.plan.reach import place_shapes
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.refusals import note, refuse
 from gpuyard.plan.shapes import plan_shapes
@@ -41,15 +44,19 @@ def plan(
     pools, problems = plan_pools(spec)
     findings += problems
     shapes, problems = plan_shapes(spec, pools)
-    findings += [*problems, *check_fabric(spec, pools, shapes), *check_numa(spec, pools, shapes)]
-    quotas, spare, problems = plan_quotas(spec, pools)
+    findings += problems + check_owner_names(spec) + check_priorities(spec)
+    quotas, problems = plan_quotas(spec, pools)
+    findings += problems
+    shapes, problems = place_shapes(spec, pools, shapes, quotas)
+    findings += [*check_fabric(spec, pools, shapes), *check_numa(spec, pools, shapes)]
     findings += problems
     sound = _sound(pools)
-    bill = plan_bill(spec, list(sound.values()), system, quotas)
+    findings += check_left_over(spec, sound, quotas.by_team, quotas.spare)
+    bill = plan_bill(spec, list(sound.values()), system, quotas.by_team)
     if None not in pools.values():  # what a refused pool would have used is not known
         findings += check_prices(spec, list(sound.values()))
         findings += check_commitments(list(sound.values()), bill)
-    teams, problems = plan_teams(spec, sound, quotas, bill)
+    teams, problems = plan_teams(spec, sound, quotas.by_team, bill)
     findings += problems
     findings += check_budgets(
         spec, bill, {i: t.guarantee_usd_per_month for i, t in enumerate(teams)}
@@ -65,7 +72,7 @@ def plan(
         system=next((line for line in bill.lines if line.pool == "system"), None),
         pools=tuple(sound.values()),
         teams=tuple(teams),
-        queueing=plan_queueing(spec, list(sound.values()), spare),
+        queueing=plan_queueing(spec, list(sound.values()), quotas.spare),
         shapes=tuple(shapes),
         bill=bill,
         validation=_validation(spec),

@@ -110,7 +110,8 @@ def _record(
     stable = pool.stable_name
     mig_config = stable if gpus.layouts else None
     ladder = plan_ladder(spec, pool, machines[0])
-    labels, taints = _labels(spec, pool, mig_config), _taints(stable, gpus.method)
+    labels = _labels(spec, pool, mig_config)
+    taints = _taints(stable, gpus.method, fenced=bool(pool.owners))
     return PoolPlan(
         name=pool.name,
         stable_name=stable,
@@ -139,6 +140,7 @@ def _record(
         topology_levels=plan_topology(spec.cloud, machines[0], pool.zones),
         fabric=pool.fabric,
         node_software=software,
+        owners=tuple(dict.fromkeys(pool.owners)),
     )
 
 
@@ -151,14 +153,14 @@ def _labels(spec: PlatformSpec, pool: Pool, mig_config: str | None) -> dict[str,
     return dict(sorted((pool.labels | ours).items()))
 
 
-def _taints(stable_name: str, method: str) -> tuple[Taint, ...]:
-    """GPU nodes take GPU pods only; shared ones only pods that were sent there.
+def _taints(stable_name: str, method: str, *, fenced: bool) -> tuple[Taint, ...]:
+    """GPU nodes take GPU pods only; shared ones, and those of a team, only pods that were sent there.
 
     The second taint is a fence: an autoscaler that knows a node both by its whole GPUs and by its slices
     would otherwise start one node for a pod of each kind.
     """
     gpu = Taint(GPU, GPU_TAINT_VALUE)
-    return (gpu,) if method == "none" else (gpu, Taint(POOL_LABEL, stable_name))
+    return (gpu, Taint(POOL_LABEL, stable_name)) if fenced or method != "none" else (gpu,)
 
 
 def _check_labels(pool: Pool, path: Path) -> list[Finding]:

@@ -5,10 +5,11 @@ the group's resources, a flavor stands in one group, and a group has at most 64 
 the connected parts of "pool advertises resource", and nothing else is possible.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpuyard.findings import Finding
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.priorities import plan_priorities
 from gpuyard.plan.quotas import Amounts
 from gpuyard.plan.records import (
     CohortPlan,
@@ -17,9 +18,11 @@ from gpuyard.plan.records import (
     QueueingPlan,
     Quota,
     ResourceGroup,
+    TeamPlan,
 )
 from gpuyard.plan.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.teams import Team
 
 MAX_FLAVORS = 64
 MAX_RESOURCES = 64
@@ -28,6 +31,8 @@ MAX_GROUPS = 16
 """Resource groups in one queue or cohort (the same)."""
 MAX_FLAVORS_IN_ALL = 256
 """Flavors of all groups of a queue together (Kueue v0.19 ClusterQueue webhook)."""
+_SHOWN = 3
+"""Pools that a fix names one by one."""
 
 
 def plan_flavor(pool: PoolPlan) -> FlavorPlan:
@@ -142,6 +147,7 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], spare: Amounts) -> 
         flavors=tuple(plan_flavor(p) for p in pools),
         preemption=spec.queueing.preemption.value,
         fair_sharing=spec.queueing.fair_sharing,
+        priorities=plan_priorities(spec),
     )
 
 
@@ -160,16 +166,59 @@ def _too_big(groups: tuple[ResourceGroup, ...]) -> str:
     return ""
 
 
-def check_flavors(groups: tuple[ResourceGroup, ...], team: str, index: int) -> list[Finding]:
+def check_flavors(
+    team: Team, index: int, plan: TeamPlan, pools: Mapping[str, PoolPlan]
+) -> list[Finding]:
     """Kueue refuses a queue beyond its limits: say so before it does."""
+    groups = plan.resource_groups
     if not (why := _too_big(groups)):
         return []
+    path: Path = ("teams", index)
+    fix = _fewer_borrowed(team, plan, pools, (*path, "borrow")) or _merged(plan, pools)
     return [
         refuse(
             "queue.flavors",
-            ("teams", index, "guarantee"),
-            f"the Kueue queue of team {team} would be too big: {why}",
+            (*path, "guarantee"),
+            f"the Kueue queue of team {team.name} would be too big: {why}",
             given=f"{sum(len(group.flavors) for group in groups)} pools",
             allowed="fewer pools for one team; pools that are alike can be one pool",
+            fix=fix,
         )
     ]
+
+
+def _fewer_borrowed(
+    team: Team, plan: TeamPlan, pools: Mapping[str, PoolPlan], path: Path
+) -> Fix | None:
+    """Without the last pools it only borrows from, as many as it takes; None when that is not enough."""
+    used = list(dict.fromkeys(q.pool for q in plan.quotas))
+    guaranteed = {q.pool for q in plan.quotas if q.nominal}
+    dropped: list[str] = []
+    for name in reversed([name for name in used if name not in guaranteed]):
+        dropped.append(name)
+        if not _too_big(resource_groups(pools[n] for n in used if n not in dropped)):
+            kept = {k: n for k, n in team.borrow.items() if k.partition("/")[0] not in dropped}
+            says = f"do not borrow from {', '.join(reversed(dropped))}"
+            return Fix(says=says, at=path, value=kept)
+    return None
+
+
+def _merged(plan: TeamPlan, pools: Mapping[str, PoolPlan]) -> Fix:
+    """Name the largest group of its pools that differ in nothing but name and size."""
+    alike: dict[object, list[str]] = {}
+    for name in dict.fromkeys(q.pool for q in plan.quotas):
+        pool = pools[name]
+        kind = (
+            pool.machines,
+            pool.zones,
+            pool.capacity,
+            pool.scaling,
+            pool.advertised,
+            pool.owners,
+        )
+        alike.setdefault(kind, []).append(name)
+    most = max(alike.values(), key=len)
+    if len(most) == 1:
+        return Fix(says="give the team fewer pools")
+    shown = ", ".join(most[:_SHOWN]) + (f" and {len(most) - _SHOWN} more" if most[_SHOWN:] else "")
+    return Fix(says=f"make one pool of {shown}: they are alike")

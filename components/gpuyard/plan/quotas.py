@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.owners import known_owners, not_theirs
 from gpuyard.plan.pools import Pools
 from gpuyard.plan.records import PoolPlan, Quota
 from gpuyard.plan.refusals import note, refuse
@@ -38,11 +39,30 @@ class Claim:
     """Resources of one of them; a bare key on a cut pool claims each of the slices of a GPU."""
 
 
-def plan_quotas(
-    spec: PlatformSpec, pools: Pools
-) -> tuple[dict[int, tuple[Quota, ...]], Amounts, list[Finding]]:
-    """Quotas by team index, what remains unassigned, and every finding about them."""
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """Who has what, and what is left."""
+
+    by_team: Mapping[int, tuple[Quota, ...]]
+    """By team index."""
+    spare: Amounts
+    """What no team is guaranteed."""
+    lent: Amounts
+    """What all teams lend together."""
+    understood: bool
+    """False when a claim is written so that nobody can tell what is meant."""
+
+    def room_to_borrow(self, quota: Quota) -> int:
+        """What the team of this quota could borrow beyond what it may, with everybody else idle."""
+        key = (quota.pool, quota.resource)
+        own = quota.nominal if quota.lend is None else quota.lend
+        return self.spare[key] + self.lent.get(key, 0) - own - quota.borrow
+
+
+def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[Quotas, list[Finding]]:
+    """What every team is guaranteed, may borrow and lends, and every finding about it."""
     claims, findings = _claims(spec, pools)
+    understood = all(f.fix is None or f.fix.at is not None for f in findings)
     nominal, problems = _grant(
         claims["guarantee"], lambda claim, r: capacity(claim.pool, r), _too_much, per_team=False
     )
@@ -74,7 +94,7 @@ def plan_quotas(
         i: _quotas(team, pools, positions, nominal[i], borrow[i], lend[i])
         for i, team in enumerate(spec.teams)
     }
-    return quotas, spare, findings
+    return Quotas(quotas, spare, all_lent, understood), findings
 
 
 def _total(amounts: Iterable[Amounts]) -> Amounts:
@@ -89,6 +109,7 @@ def _total(amounts: Iterable[Amounts]) -> Amounts:
 def _claims(spec: PlatformSpec, pools: Pools) -> tuple[dict[str, list[Claim]], list[Finding]]:
     claims: dict[str, list[Claim]] = {"guarantee": [], "borrow": [], "lend": []}
     findings: list[Finding] = []
+    owners = known_owners(spec)
     for index, team in enumerate(spec.teams):
         for kind, shares in (
             ("guarantee", team.guarantee),
@@ -96,7 +117,12 @@ def _claims(spec: PlatformSpec, pools: Pools) -> tuple[dict[str, list[Claim]], l
             ("lend", team.lend or {}),
         ):
             for text, count in shares.items():
-                claim, problem = _claim(text, count, pools, index, ("teams", index, kind, text))
+                path: Path = ("teams", index, kind, text)
+                claim, problem = _claim(text, count, pools, index, path)
+                if claim and (
+                    refusal := not_theirs(owners, claim.pool.name, team.name, text, path)
+                ):
+                    claim, problem = None, refusal
                 if problem:
                     findings.append(problem)
                 elif claim:

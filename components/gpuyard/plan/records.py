@@ -128,6 +128,8 @@ class PoolPlan:
     """The network between nodes of your own."""
     node_software: NodeSoftware | None = None
     """None on simulated nodes, which boot from nothing."""
+    owners: tuple[str, ...] = ()
+    """Teams the pool is dedicated to; empty: everybody's."""
 
     @property
     def cpu_per_gpu(self) -> int:
@@ -147,6 +149,11 @@ class PoolPlan:
     def unit(self, name: str) -> Advertised | None:
         """The advertised resource a stack file calls by this unit, None when nodes have no such."""
         return next((a for a in self.advertised if a.unit == name), None)
+
+    def key(self, resource: str) -> str:
+        """What a stack file calls one of a resource: `train`, `serve/3g.20gb`."""
+        unit = next(a.unit for a in self.advertised if a.resource == resource)
+        return f"{self.name}/{unit}" if unit else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,10 +196,20 @@ class TeamPlan:
     expected_usd_per_month: float | None
     """Its part of the expected bill."""
     budget_usd_per_month: float | None
+    priority: str | None = None
+    """What its jobs have when they name none."""
 
     def quota(self, pool: str, resource: str) -> Quota | None:
         """The team's quota of a resource in a pool."""
         return next((q for q in self.quotas if q.pool == pool and q.resource == resource), None)
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityPlan:
+    """A priority that jobs can name: a larger value goes first."""
+
+    name: str
+    value: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +240,12 @@ class QueueingPlan:
     flavors: tuple[FlavorPlan, ...]
     preemption: str
     fair_sharing: bool
+    priorities: tuple[PriorityPlan, ...] = ()
+    """The highest first."""
 
     @property
     def unassigned(self) -> tuple[Quota, ...]:
-        """Capacity that no team is guaranteed; every team may borrow it within its limits."""
+        """What no team is guaranteed; whose queue has the pool may borrow it within its limits."""
         return tuple(q for c in self.cohorts for q in c.quotas)
 
 
@@ -246,6 +265,10 @@ class ShapePlan:
     """CPU or memory, when one of them is used up before the GPUs are."""
     needs: str = ""
     """What the resource was picked for, in words; empty when the shape names it."""
+    teams: tuple[str, ...] = ()
+    """Who has quota enough for it in that pool; nobody where there are no teams."""
+    guaranteed: tuple[str, ...] = ()
+    """Of these, whose guarantee alone holds it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

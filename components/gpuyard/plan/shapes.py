@@ -1,6 +1,6 @@
 """Workloads that must be able to start: which pool can, and from how many nodes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.fractions import pick, pieces, show_needs
@@ -64,7 +64,7 @@ def _plan_shape(
     starts, reasons = _starts(shape, candidates)
     if starts:
         pool, offer = starts
-        return _record(shape, pool, offer), None
+        return record(shape, pool, offer), None
     return None, refuse(
         "shape.cannot_start",
         path,
@@ -82,17 +82,31 @@ def _starts(
     found: list[tuple[tuple[float, float], PoolPlan, Advertised]] = []
     reasons: list[str] = []
     for pool in pools:
-        offer, why = _offer(shape, pool)
+        offer, why = offer_in(shape, pool)
         if offer is None:
             reasons.append(f"{pool.name}: {why}")
             continue
-        piece = pick(shape.per_pod, pool) if shape.per_pod and shape.per_pod.needs else None
-        found.append((piece.size if piece else (0, 0), pool, offer))
+        found.append((_piece_size(shape, pool), pool, offer))
     best = min(found, key=lambda x: x[0], default=None)  # the first of equals
     return (best[1:] if best else None), reasons
 
 
-def _record(shape: Shape, pool: PoolPlan, offer: Advertised) -> ShapePlan:
+def _piece_size(shape: Shape, pool: PoolPlan) -> tuple[float, float]:
+    piece = pick(shape.per_pod, pool) if shape.per_pod and shape.per_pod.needs else None
+    return piece.size if piece else (0, 0)
+
+
+def choices(shape: Shape, pools: Iterable[PoolPlan]) -> Iterator[tuple[PoolPlan, Advertised]]:
+    """Every pool that can start it, with what it takes there, the best first."""
+    if shape.per_pod and shape.per_pod.needs:
+        pools = sorted(pools, key=lambda pool: _piece_size(shape, pool))
+    for pool in pools:
+        offer, _ = offer_in(shape, pool)
+        if offer is not None:
+            yield pool, offer
+
+
+def record(shape: Shape, pool: PoolPlan, offer: Advertised) -> ShapePlan:
     """Where it starts, and how many of its pods a node holds."""
     pod, per_node = shape.per_pod, shape.gpus_per_node or 1
     fits, bound = offer.per_node // per_node, ""
@@ -128,7 +142,7 @@ def _wanted(shape: Shape) -> str:
     return f"{times}{what}"
 
 
-def _offer(shape: Shape, pool: PoolPlan) -> tuple[Advertised | None, str]:
+def offer_in(shape: Shape, pool: PoolPlan) -> tuple[Advertised | None, str]:
     """The resource the shape takes in this pool, or why it cannot."""
     if shape.nodes > pool.nodes.high:
         return None, f"at most {pool.nodes.high} nodes, {shape.nodes} wanted"
@@ -191,7 +205,7 @@ def _with_room(pod: PerPod, pool: PoolPlan, offer: Advertised) -> tuple[Advertis
 def _one_node(shape: Shape, pools: list[PoolPlan], positions: Mapping[str, int]) -> Fix | None:
     """One node that always runs, where only that keeps the shape from starting."""
     for pool in pools:
-        if _BLIND in _offer(shape, pool)[1]:
+        if _BLIND in offer_in(shape, pool)[1]:
             nodes, index = Range(1, pool.nodes.high), positions[pool.name]
             at: Path = ("pools", index, "nodes")
             return Fix(says=f"write pools[{index}].nodes: {nodes}", at=at, value=str(nodes))
@@ -202,7 +216,7 @@ def _nearest_shape(shape: Shape, pools: list[PoolPlan], path: Path) -> Fix | Non
     """The smallest change after which a pool can start it: one word of it, else two."""
     changes = [c for pool in pools for c in _changes(shape, pool)]
     for change in sorted(changes, key=len):
-        if any(_offer(_changed(shape, change), pool)[0] for pool in pools):
+        if any(offer_in(_changed(shape, change), pool)[0] for pool in pools):
             return _as_fix(shape, change, path)
     return None
 

@@ -1,16 +1,18 @@
 """Teams: namespace, queue and quota of each, and how far apart they are kept."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.names import LOCAL_QUEUE
 from gpuyard.plan.queueing import check_flavors, resource_groups
 from gpuyard.plan.records import Bill, PoolPlan, Quota, Share, TeamPlan
 from gpuyard.plan.refusals import refuse, warn
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.shares import monthly
+from gpuyard.plan.tenancy import check_isolation
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.teams import Isolation, Team
+from gpuyard.spec.teams import Team
 
 RESERVED_NAMESPACES = frozenset(
     {
@@ -26,17 +28,19 @@ RESERVED_NAMESPACES = frozenset(
 
 
 def plan_teams(
-    spec: PlatformSpec, pools: dict[str, PoolPlan], quotas: dict[int, tuple[Quota, ...]], bill: Bill
+    spec: PlatformSpec,
+    pools: dict[str, PoolPlan],
+    quotas: Mapping[int, tuple[Quota, ...]],
+    bill: Bill,
 ) -> tuple[list[TeamPlan], list[Finding]]:
     """Every team, and what refuses them."""
     teams: list[TeamPlan] = []
     findings: list[Finding] = _names(spec)
-    users = _users(spec, quotas)
     for index, team in enumerate(spec.teams):
         plan = _plan_team(spec, team, quotas[index], pools, bill.shares[index])
         teams.append(plan)
-        findings += check_flavors(plan.resource_groups, team.name, index)
-        findings += _isolated(team, index, quotas[index], pools, users)
+        findings += check_flavors(team, index, plan, pools)
+        findings += _weight(spec, team, index)
         if not any((*team.guarantee.values(), *team.borrow.values())):
             findings.append(
                 warn(
@@ -46,7 +50,31 @@ def plan_teams(
                     fix=Fix(says="add guarantee or borrow"),
                 )
             )
-    return teams, findings
+    return teams, findings + check_isolation(spec, pools, quotas)
+
+
+def _weight(spec: PlatformSpec, team: Team, index: int) -> list[Finding]:
+    """Warn of a weight that weighs nothing."""
+    if team.weight == 1:
+        return []
+    path: Path = ("teams", index, "weight")
+    if not spec.queueing.fair_sharing:
+        why = "fair_sharing is off, so whoever comes first borrows first"
+        fix = Fix(says="write fair_sharing: true", at=("queueing", "fair_sharing"), value=True)
+    elif not any(team.borrow.values()):
+        why = f"it divides what is borrowed, and {team.name} may borrow nothing"
+        fix = Fix(says="remove it, or add borrow", at=path)
+    else:
+        return []
+    return [
+        warn(
+            "weight.unused",
+            path,
+            f"the weight does nothing: {why}",
+            given=str(team.weight),
+            fix=fix,
+        )
+    ]
 
 
 def _plan_team(
@@ -72,6 +100,7 @@ def _plan_team(
         guarantee_usd_per_month=monthly(share.worst),
         expected_usd_per_month=monthly(share.expected),
         budget_usd_per_month=team.budget_usd_per_month,
+        priority=team.priority,
     )
 
 
@@ -110,52 +139,3 @@ def _name_taken(spec: PlatformSpec, index: int, kind: str, problem: str) -> Find
         allowed="a name of its own for each team",
         fix=rename_fix(team.name, team.formerly, taken, path, wish),
     )
-
-
-def _users(spec: PlatformSpec, quotas: dict[int, tuple[Quota, ...]]) -> dict[str, dict[int, str]]:
-    """The teams, by index, that can have something of a pool."""
-    users: dict[str, dict[int, str]] = defaultdict(dict)
-    for index, team in enumerate(spec.teams):
-        for quota in quotas[index]:
-            if quota.nominal or quota.borrow:
-                users[quota.pool][index] = team.name
-    return users
-
-
-_TOO_CLOSE = {
-    Isolation.SHARED: (),
-    Isolation.SLICE: ("time-slicing", "mps", "mig+time-slicing"),
-    Isolation.NODE: ("none", "mig", "time-slicing", "mps", "mig+time-slicing"),
-}
-
-
-def _isolated(
-    team: Team,
-    index: int,
-    quotas: tuple[Quota, ...],
-    pools: dict[str, PoolPlan],
-    users: dict[str, dict[int, str]],
-) -> list[Finding]:
-    """Refuse a pool that mixes this team with others more closely than it allows."""
-    findings: list[Finding] = []
-    for name in dict.fromkeys(q.pool for q in quotas if q.nominal or q.borrow):
-        if pools[name].sharing not in _TOO_CLOSE[team.isolation]:
-            continue
-        if others := sorted(other for i, other in users[name].items() if i != index):
-            how = "whole GPUs of one node" if pools[name].sharing == "none" else pools[name].sharing
-            findings.append(
-                refuse(
-                    "tenancy.isolation",
-                    ("teams", index, "isolation"),
-                    f"{team.name} asks for isolation `{team.isolation.value}`, but in pool {name} ({how})"
-                    f" its pods can stand beside those of {', '.join(others)}",
-                    given=team.isolation.value,
-                    allowed=f"a pool that no other team uses, or isolation: {_loosest(pools[name].sharing)}",
-                    fix=Fix(says=f"give {team.name} a pool of its own instead of {name}"),
-                )
-            )
-    return findings
-
-
-def _loosest(sharing: str) -> str:
-    return "slice" if sharing in {"none", "mig"} else "shared"

@@ -8,6 +8,7 @@ from gpuyard.plan.records import (
     CohortPlan,
     FlavorPlan,
     PlatformPlan,
+    PriorityPlan,
     Quota,
     ResourceGroup,
     TeamPlan,
@@ -26,10 +27,23 @@ def queueing_objects(plan: PlatformPlan) -> list[Object]:
     )  # elsewhere Kueue's chart brings its configuration
     return [
         *([kueue_configuration_object(plan)] if simulated else []),
+        *(_priority(plan, priority) for priority in plan.queueing.priorities),
         *(_flavor(plan, flavor) for flavor in plan.queueing.flavors),
         *(_cohort(plan, cohort) for cohort in plan.queueing.cohorts),
         *(_cluster_queue(plan, team) for team in plan.teams),
     ]
+
+
+def _priority(plan: PlatformPlan, priority: PriorityPlan) -> Object:
+    """The value stands at the top: this kind has no spec."""
+    return made(
+        plan,
+        KUEUE_API,
+        "WorkloadPriorityClass",
+        priority.name,
+        value=priority.value,
+        description=f"of platform {plan.name}",
+    )
 
 
 def _flavor(plan: PlatformPlan, flavor: FlavorPlan) -> Object:
