@@ -37,6 +37,7 @@ COMMANDS = {
     "offers-nothing": ("offers", "--gpu", "H200", "--cloud", "gcp", "--capacity", "on-demand"),
     "classify": ("classify", "tests/cli/golden/jobs.yaml"),
     "pack-slices": ("pack", "slices", "A100-40", "1g.5gb=20", "3g.20gb=4", "11gib=3"),
+    "pack-machines": ("pack", "machines", "local"),
     "help": ("--help",),
 }
 

@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.app import Format, FormatOption
+from gpuyard.catalogue.machines import Capacity
+from gpuyard.cli.app import Format, FormatOption, Stack
 
 app = typer.Typer(
-    help="Say how little hardware holds a demand. Slices on GPUs; exact, and proved.",
+    help="Say how little hardware holds a demand. Slices on GPUs, shapes on machines; with proof.",
     no_args_is_help=True,
 )
 _GPU_HELP = "A GPU by any usual name: A100-40GB, H100."
@@ -38,3 +39,17 @@ def slices(
     from gpuyard.cli.pack_slices import pack
 
     return pack(gpu, demand, gpus, as_document=format is Format.JSON)
+
+
+@app.command()
+def machines(
+    stack: Stack,
+    capacity: Annotated[
+        Capacity, typer.Option(help="How machines are bought, and so what they cost.")
+    ] = Capacity.ON_DEMAND,
+    format: FormatOption = Format.TEXT,  # noqa: A002
+) -> int:
+    """Choose machines for a stack. The cheapest that hold all its shapes at once, beside those it names."""
+    from gpuyard.cli.pack_machines import pack
+
+    return pack(stack, capacity, as_document=format is Format.JSON)
