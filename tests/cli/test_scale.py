@@ -1,13 +1,19 @@
 """A check stays quick however large the platform is: in CPU, so that a busy machine changes little."""
 
 import importlib.util
+import json
+import string
 import sys
+import time
 
 import pytest
 
 import sizes
-from builders import spec_of
+from builders import platform, pool, shape, spec_of, team
 from gpuyard.plan import plan
+
+SLIPS = str.maketrans("", "", string.ascii_letters + "-")
+"""Takes the letters from the name of a pool, and leaves its number."""
 
 
 @pytest.fixture(scope="module")
@@ -41,3 +47,23 @@ def test_four_times_the_pools_or_ten_times_the_teams_cost_no_more_than_their_num
     large = bench.work_seconds(bench.LARGE, bench.TEAMS, 3)
     assert large < bench.GROWTH * small
     assert bench.work_seconds(bench.LARGE, 10 * bench.TEAMS, 2) < bench.GROWTH * large
+
+
+@pytest.mark.timeout(120)
+def test_a_thousand_slips_among_a_thousand_pools_are_named_in_bounded_time_and_space(
+    gpuyard, write
+):
+    pools = [pool(f"pool-{i}") for i in range(1000)]
+    teams = [team(f"t{i}", guarantee={f"pol-{i}": 1, f"poolx-{i}": 1}) for i in range(1000)]
+    shapes = [shape(f"s{i}", pool=f"pool{i}", gpus_per_node=1) for i in range(1000)]
+    path = write(
+        json.dumps({"config": {"gpuyard:platform": platform(pools, teams, shapes=shapes)}})
+    )
+    started = time.process_time()
+    ended = gpuyard("check", path, "--format", "json")
+    assert time.process_time() - started < 10
+    found = json.loads(ended.out)["findings"]
+    assert len(found) == 3000
+    assert max(len(f["allowed"]) for f in found) < 300
+    wanted = {f["given"].translate(SLIPS): f["fix"]["says"].split()[-1] for f in found}
+    assert {k: v for k, v in wanted.items() if v != f"pool-{k}"} == {}

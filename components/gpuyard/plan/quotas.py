@@ -13,7 +13,7 @@ from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.owners import known_owners, not_theirs
 from gpuyard.plan.pools import Pools
 from gpuyard.plan.records import PoolPlan, Quota
-from gpuyard.plan.refusals import note, refuse
+from gpuyard.plan.refusals import listed, note, refuse
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
@@ -166,7 +166,7 @@ def _unknown_pool(name: str, unit: str, pools: Pools, path: Path) -> Finding:
         path,
         "no pool of that name",
         given=name,
-        allowed=", ".join(pools),
+        allowed=listed(pools),
         fix=Fix(says=f"write {key}") if near else Fix(says="remove it, or add the pool", at=path),
     )
 

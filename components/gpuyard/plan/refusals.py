@@ -1,6 +1,18 @@
 """Short ways to write findings."""
 
+from collections.abc import Iterable
+
 from gpuyard.findings import Finding, Fix, Path, Severity
+
+_SHOWN = 12
+"""Names in one finding: a thousand of them, in a thousand findings, help nobody."""
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a, b, c`; of very many the first, and how many more there are."""
+    every = list(names)
+    more = len(every) - _SHOWN
+    return ", ".join(every if more <= 1 else [*every[:_SHOWN], f"… ({len(every):,} in all)"])
 
 
 def refuse(

@@ -7,7 +7,7 @@ from gpuyard.plan.fractions import pick, pieces, show_needs
 from gpuyard.plan.names import SHARED_UNIT
 from gpuyard.plan.pools import Pools
 from gpuyard.plan.records import Advertised, PoolPlan, ShapePlan
-from gpuyard.plan.refusals import refuse
+from gpuyard.plan.refusals import listed, refuse
 from gpuyard.plan.renames import rename_fix
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import Latency, PerPod, PlatformSpec, Shape
@@ -54,7 +54,7 @@ def _plan_shape(
             (*path, "pool"),
             "no pool of that name",
             given=shape.pool,
-            allowed=", ".join(pools),
+            allowed=listed(pools),
             fix=fix,
         )
     considered = [p for name, p in pools.items() if shape.pool in {None, name}]
@@ -68,7 +68,7 @@ def _plan_shape(
     return None, refuse(
         "shape.cannot_start",
         path,
-        "no pool can start it: " + "; ".join(reasons),
+        "no pool can start it: " + _why(reasons),
         given=_wanted(shape),
         allowed="what the nodes of a pool hold",
         fix=_nearest_shape(shape, candidates, path) or _one_node(shape, candidates, positions),
@@ -77,18 +77,25 @@ def _plan_shape(
 
 def _starts(
     shape: Shape, pools: list[PoolPlan]
-) -> tuple[tuple[PoolPlan, Advertised] | None, list[str]]:
+) -> tuple[tuple[PoolPlan, Advertised] | None, dict[str, list[str]]]:
     """The first pool that can start it, or for what a pod needs the smallest piece of any; else why not."""
     found: list[tuple[tuple[float, float], PoolPlan, Advertised]] = []
-    reasons: list[str] = []
+    reasons: dict[str, list[str]] = {}
     for pool in pools:
         offer, why = offer_in(shape, pool)
         if offer is None:
-            reasons.append(f"{pool.name}: {why}")
+            reasons.setdefault(why, []).append(pool.name)
             continue
+        if not (shape.per_pod and shape.per_pod.needs):
+            return (pool, offer), reasons  # the first will do
         found.append((_piece_size(shape, pool), pool, offer))
     best = min(found, key=lambda x: x[0], default=None)  # the first of equals
     return (best[1:] if best else None), reasons
+
+
+def _why(reasons: Mapping[str, list[str]]) -> str:
+    """Each reason once, after the pools that have it."""
+    return "; ".join(f"{listed(names)}: {why}" for why, names in reasons.items())
 
 
 def _piece_size(shape: Shape, pool: PoolPlan) -> tuple[float, float]:

@@ -1,0 +1,57 @@
+"""The word that was meant: one by one among few, by its neighbours among very many."""
+
+import random
+
+import pytest
+
+from gpuyard.spec.nearest import _MANY, nearest
+
+MANY = [f"pool-{i}" for i in range(1000)]
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "meant"),
+    [
+        ("garantee", ["guarantee", "borrow"], "guarantee"),
+        ("SERVE", ["serve"], "serve"),
+        ("serve", ["Serve"], "Serve"),
+        ("h100nvl", ["h100", "h1"], "h100"),
+        ("h1xyzw", ["h1"], None),
+        ("xyz", ["serve"], None),
+        ("", ["serve"], None),
+        ("serve", [], None),
+        ("a" * 10_000, ["a" * 100], "a" * 100),
+    ],
+)
+def test_among_few_every_word_is_compared(word, known, meant):
+    assert nearest(word, iter(known)) == meant
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("pol-777", "pool-777"),
+        ("pool777", "pool-777"),
+        ("ppool-777", "pool-777"),
+        ("POOL-777", "pool-777"),
+        ("opol-777", "pool-777"),
+        ("train", None),
+        ("", None),
+        ("pool-777-b200", "pool-777"),
+    ],
+)
+def test_among_many_a_slip_leaves_the_beginning_or_the_end(word, meant):
+    assert nearest(word, MANY) == meant
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_single_slip_finds_a_word_that_is_as_near_as_any_other(seed):
+    rng = random.Random(seed)  # noqa: S311  no secret is made of it
+    letters = "abcdefgh-0123456789"
+    known = sorted({"".join(rng.choices(letters, k=rng.randint(8, 14))) for _ in range(3 * _MANY)})
+    for meant in rng.sample(known, 30):
+        at = rng.randrange(len(meant))
+        gone, doubled = meant[:at] + meant[at + 1 :], meant[:at] + meant[at] + meant[at:]
+        other = meant[:at] + rng.choice(letters) + meant[at + 1 :]
+        for word in (gone, doubled, other):
+            assert nearest(word, known) == meant
