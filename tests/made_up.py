@@ -72,6 +72,7 @@ class _Maker:
                 {"mig": _GOOD_CUT},
                 {"mig": groups},
                 {"mig": self.counts(), "time_slicing": turns},
+                "dra",
             ]
         )
 

@@ -53,7 +53,7 @@ def test_a_driver_inside_has_a_version_and_one_that_others_bring_has_none(image)
 
 @pytest.mark.parametrize("image", ROWS)
 def test_an_image_that_cannot_share_in_every_way_says_why(image):
-    every = {"none", "time-slicing", "mps", "mig", "mig+time-slicing"}
+    every = {"none", "time-slicing", "mps", "mig", "mig+time-slicing", "dra"}
     assert image.sharing <= every
     assert bool(image.why_not) == (image.sharing != every)
     if image.sharing != every:

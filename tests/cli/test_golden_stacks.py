@@ -8,8 +8,6 @@ import sizes
 
 FOLDER = sizes.ROOT / "tests" / "golden_stacks"
 STACKS = sorted(path.stem for path in FOLDER.glob("*.yaml"))
-NOT_SERVED = {"gb200-dra"}
-"""Refused until claims are served: then it leaves this set."""
 
 
 @pytest.fixture(autouse=True)
@@ -31,11 +29,6 @@ def test_the_screen_of_a_stack_is_as_it_was_read(gpuyard, golden, name):
 def test_a_stack_is_proved_and_nothing_is_wrong_with_it(gpuyard, name):
     ended = gpuyard("check", f"./{name}.yaml", "--format", "json")
     said = json.loads(ended.out)
-    if name in NOT_SERVED:
-        assert {f["id"] for f in said["findings"] if f["severity"] == "refuse"} == {
-            "section.not_served"
-        }
-        return
     assert (ended.code, said["counts"]["refuse"], said["counts"]["warn"]) == (0, 0, 0)
 
 

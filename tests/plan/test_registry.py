@@ -42,7 +42,6 @@ WAITING = {
     "quota.unit",
     "quota.unknown_pool",
     "section.deferred",
-    "section.not_served",
     "shape.cannot_start",
     "shape.duplicate",
     "shape.unknown_pool",

@@ -73,7 +73,9 @@ class NodeImage:
     """The driver inside; None when none is, or somebody else chooses it."""
     grid: bool = False
     """Holds the driver for parts of a GPU (GRID) too, and takes it by itself."""
-    sharing: frozenset[str] = frozenset({"none", "time-slicing", "mps", "mig", "mig+time-slicing"})
+    sharing: frozenset[str] = frozenset(
+        {"none", "time-slicing", "mps", "mig", "mig+time-slicing", "dra"}
+    )
     """Ways of sharing under which a node advertises what our plans say."""
     why_not: str = ""
     """Why the other ways do not work."""

@@ -7,6 +7,7 @@ from gpuyard.cli.findings_view import show_finding
 from gpuyard.cli.plain import many, usd
 from gpuyard.cli.screen import Cell, Column, Console, table
 from gpuyard.findings import Finding
+from gpuyard.plan.names import GPU_CLAIM
 from gpuyard.plan.records import (
     Advertised,
     NodeSoftware,
@@ -99,6 +100,7 @@ def _sharing(pool: PoolPlan) -> str:
         "none": "whole GPUs",
         "mig": "MIG",
         "mps": "MPS",
+        "dra": "claims (DRA)",
         "mig+time-slicing": "MIG, time-slicing",
     }
     how = words.get(pool.sharing, pool.sharing)
@@ -137,6 +139,8 @@ def _nodes(plan: PlatformPlan, console: Console) -> None:
 
 
 def _one(offer: Advertised) -> str:
+    if offer.resource == GPU_CLAIM:
+        return "a GPU that a pod claims"
     return "a GPU" if offer.gpu_share == 1 else f"{offer.gpu_share} of a GPU"
 
 

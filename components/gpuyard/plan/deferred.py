@@ -1,12 +1,9 @@
-"""Words of the vocabulary that a plan makes nothing of yet: each is said, none is ignored.
-
-A word whose absence would change who gets which GPU refuses the plan; the others are noted.
-"""
+"""Words of the vocabulary that a plan makes nothing of yet, or only plans: each is said, none is ignored."""
 
 from collections.abc import Iterator, Mapping
 
-from gpuyard.findings import Finding, Fix, Path
-from gpuyard.plan.refusals import note, refuse
+from gpuyard.findings import Finding, Path
+from gpuyard.plan.refusals import note
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
@@ -57,9 +54,8 @@ def check_deferred(spec: PlatformSpec) -> list[Finding]:
         findings += [note("section.deferred", *said) for said in _said(pool, nothing, path)]
         findings += _planned(pool, planned, path)
         if pool.sharing.dra:
-            findings.append(
-                _refused((*path, "sharing"), _text("dra", "the device plugin hands out GPUs"))
-            )
+            lacks = "`sharing: dra` is planned, not carried out: the DRA driver is not installed"
+            findings.append(note("section.deferred", (*path, "sharing"), lacks))
     for index, team in enumerate(spec.teams):
         said = _said(team, _TEAM, ("teams", index))
         findings += [note("section.deferred", *each) for each in said]
@@ -82,9 +78,3 @@ def _said(model: SpecModel, words: Mapping[str, str], path: Path) -> Iterator[tu
 
 def _text(word: str, becomes: str) -> str:
     return f"`{word}` is understood, but nothing is made of it yet: {becomes}"
-
-
-def _refused(path: Path, problem: str) -> Finding:
-    return refuse(
-        "section.not_served", path, problem, fix=Fix(says=f"remove `{path[-1]}`", at=path)
-    )

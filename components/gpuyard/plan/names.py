@@ -18,6 +18,8 @@ RESERVED_LABEL_DOMAINS = (OUR_DOMAIN, "kubernetes.io", "k8s.io", "nvidia.com", "
 
 GPU = "nvidia.com/gpu"
 GPU_SHARED = "nvidia.com/gpu.shared"
+GPU_CLAIM = "gpuyard.dev/gpu-claim"
+"""What queues count GPUs by that pods claim: nodes advertise no such resource, Kueue maps claims to it."""
 MIG_PREFIX = "nvidia.com/mig-"
 GPU_TAINT_VALUE = "present"
 """The value GKE puts on its own GPU nodes; the device plugin and the operator tolerate the key."""

@@ -9,6 +9,7 @@ from gpuyard.plan.bill import plan_bill
 from gpuyard.plan.budgets import check_budgets
 from gpuyard.plan.commitments import check_commitments
 from gpuyard.plan.deferred import check_deferred
+from gpuyard.plan.dra import check_compute_domains
 from gpuyard.plan.late import Late
 from gpuyard.plan.machines import choose_system_machine
 from gpuyard.plan.node_software import operator_parts
@@ -48,7 +49,11 @@ def plan(
     quotas, problems = plan_quotas(spec, pools)
     findings += problems
     shapes, problems = place_shapes(spec, pools, shapes, quotas)
-    findings += [*check_fabric(spec, pools, shapes), *check_numa(spec, pools, shapes)]
+    findings += [
+        *check_fabric(spec, pools, shapes),
+        *check_numa(spec, pools, shapes),
+        *check_compute_domains(spec, pools, shapes),
+    ]
     findings += problems
     sound = _sound(pools)
     findings += check_left_over(spec, sound, quotas.by_team, quotas.spare)

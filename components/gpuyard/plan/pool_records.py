@@ -70,6 +70,20 @@ class ScaleKnowledge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DraPlan:
+    """GPUs that pods claim."""
+
+    driver: str
+    """Version of the DRA driver."""
+    device_classes: tuple[str, ...]
+    """Classes that claims may name."""
+    quota_resource: str
+    """What queues count the first of them by."""
+    compute_domains: bool
+    """Whether NVLink goes through several of these nodes, for pods that claim a channel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRoom:
     """What of a node is left for pods, after the system's share."""
 

@@ -2,6 +2,7 @@
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.findings import Finding, Fix, Path, refused
+from gpuyard.plan.dra import check_dra, dra_labels, plan_dra
 from gpuyard.plan.ladder import plan_ladder, show_ladder
 from gpuyard.plan.ladder_proofs import check_ladder, check_reservations
 from gpuyard.plan.machines import choose_machines
@@ -79,6 +80,7 @@ def _plan_pool(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[PoolPlan | N
         *_check_labels(pool, path),
         *_check_range(pool, path),
         *check_own_nodes(spec, pool, path),
+        *check_dra(spec, pool, path),
         *check_warm(pool, path, fixed=fixed),
     ]
     machines, problems = choose_machines(spec, pool, path)
@@ -139,6 +141,7 @@ def _record(
         numa=plan_numa(pool, machines[0]),
         topology_levels=plan_topology(spec.cloud, machines[0], pool.zones),
         fabric=pool.fabric,
+        dra=plan_dra(pool, machines[0]),
         node_software=software,
         owners=tuple(dict.fromkeys(pool.owners)),
     )
@@ -150,6 +153,7 @@ def _labels(spec: PlatformSpec, pool: Pool, mig_config: str | None) -> dict[str,
         ours |= {PLATFORM_LABEL: spec.name, POOL_LABEL: pool.stable_name}
     if mig_config:
         ours[MIG_CONFIG_LABEL] = mig_config
+    ours |= dra_labels(pool)
     return dict(sorted((pool.labels | ours).items()))
 
 
@@ -160,7 +164,8 @@ def _taints(stable_name: str, method: str, *, fenced: bool) -> tuple[Taint, ...]
     would otherwise start one node for a pod of each kind.
     """
     gpu = Taint(GPU, GPU_TAINT_VALUE)
-    return (gpu, Taint(POOL_LABEL, stable_name)) if fenced or method != "none" else (gpu,)
+    counted_whole = method in {"none", "dra"}
+    return (gpu,) if counted_whole and not fenced else (gpu, Taint(POOL_LABEL, stable_name))
 
 
 def _check_labels(pool: Pool, path: Path) -> list[Finding]:

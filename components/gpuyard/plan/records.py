@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.plan.late import Late
-from gpuyard.plan.pool_records import LadderRung, NodeRoom, ScaleKnowledge
+from gpuyard.plan.pool_records import DraPlan, LadderRung, NodeRoom, ScaleKnowledge
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import FabricSpec, WarmWindow
 from gpuyard.spec.values import Range
@@ -104,7 +104,7 @@ class PoolPlan:
     warm: tuple[WarmWindow, ...]
     """Hours in which nodes are kept; `gpuyard.plan.warm` sums them."""
     sharing: str
-    """none, mig, time-slicing, mps or mig+time-slicing."""
+    """none, mig, time-slicing, mps, mig+time-slicing or dra."""
     mig_strategy: str
     """none or mixed; per pool, through the device plugin's configuration."""
     replicas: int
@@ -126,6 +126,8 @@ class PoolPlan:
     """Labels that say how near nodes are, the widest first, the node itself last."""
     fabric: FabricSpec | None
     """The network between nodes of your own."""
+    dra: DraPlan | None
+    """How GPUs are claimed; None where they are counted."""
     node_software: NodeSoftware | None = None
     """None on simulated nodes, which boot from nothing."""
     owners: tuple[str, ...] = ()

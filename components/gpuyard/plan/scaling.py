@@ -1,8 +1,9 @@
 """Who adds nodes, and what they can know of a node that does not run yet."""
 
 from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.software import PINS
 from gpuyard.findings import Finding, Fix, Path
-from gpuyard.plan.names import GPU
+from gpuyard.plan.names import GPU, GPU_CLAIM
 from gpuyard.plan.pool_records import ScaleKnowledge
 from gpuyard.plan.records import Advertised, Taint
 from gpuyard.plan.refusals import refuse, warn
@@ -49,6 +50,7 @@ def plan_scaling(
             by, overlay = "overlay" if ours else "cloud", ours
         elif cloud is Cloud.AWS:
             by, tags = "tags", _tags(labels, taints, advertised)
+            hidden = (GPU_CLAIM,) if GPU_CLAIM in ours else ()
         elif cloud is Cloud.GCP:
             by, hidden = "cloud", tuple(a.resource for a in advertised) if ours else ()
     return ScaleKnowledge(by=by, overlay=overlay, tags=tags, hidden=hidden)
@@ -60,7 +62,11 @@ def _tags(
     return {
         **{f"{TAG_PREFIX}/label/{key}": value for key, value in labels.items()},
         **{f"{TAG_PREFIX}/taint/{t.key}": f"{t.value}:{t.effect}" for t in taints},
-        **{f"{TAG_PREFIX}/resources/{a.resource}": str(a.per_node) for a in advertised},
+        **{
+            f"{TAG_PREFIX}/resources/{a.resource}": str(a.per_node)
+            for a in advertised
+            if a.resource != GPU_CLAIM  # no node advertises it; queues alone count it
+        },
     }
 
 
@@ -85,6 +91,12 @@ def check_scaling(
                 " asks for a GPU"
             )
             return [_autoscaler(why, f"karpenter with {machine.name}", path)]
+        if pool.sharing.dra:
+            why = (
+                f"Karpenter {PINS['karpenter'].version} passes over pods with claims, unless told to try"
+                " what is not finished"
+            )
+            return [_autoscaler(why, "karpenter with dra", path)]
         if whole and len(advertised) > 1:
             left = next(a.per_node for a in advertised if a.resource == GPU)
             why = (
@@ -92,7 +104,9 @@ def check_scaling(
                 " and no overlay can lower that: pods would wait for GPUs that are not there"
             )
             return [_autoscaler(why, "karpenter with some GPUs cut", path)]
-    if scaling is Scaling.AUTOSCALER and spec.cloud is Cloud.GCP:
+    if scaling is Scaling.AUTOSCALER and (
+        spec.cloud is Cloud.GCP or (spec.cloud is Cloud.AWS and pool.sharing.dra)
+    ):
         return _check_blind(pool, advertised, path)
     return []
 
@@ -117,7 +131,7 @@ def _check_blind(pool: Pool, advertised: tuple[Advertised, ...], path: Path) -> 
         warn(
             "scaling.blind",
             (*path, "nodes"),
-            f"GKE's autoscaler learns of {', '.join(hidden)} from a node that runs: from zero it starts none",
+            f"the autoscaler learns of {', '.join(hidden)} from a node that runs: from zero it starts none",
             given=str(pool.nodes),
             allowed=f"{nodes}: one node that always runs",
             fix=Fix(says=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),

@@ -7,6 +7,7 @@ from fractions import Fraction
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
 from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.dra import claimed
 from gpuyard.plan.mig import nearest_layout, place, why_not
 from gpuyard.plan.names import GPU, GPU_SHARED, SHARED_UNIT, shared
 from gpuyard.plan.records import Advertised, GpuLayout
@@ -34,6 +35,8 @@ def share_gpus(
     """Decide what a node advertises, or say why this GPU cannot be shared like that."""
     if machine.gpu_fraction != 1 and sharing != Sharing():
         return None, [_fraction(machine, path)]
+    if sharing.dra:
+        return SharedGpus("dra", (), (claimed(machine),), 1), []
     if sharing.mig:
         return _share_slices(sharing, machine, path)
     if sharing.mps and (too_many := _mps_limit(sharing.mps, machine, path)):

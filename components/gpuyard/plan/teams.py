@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.dra import quota_key
 from gpuyard.plan.names import LOCAL_QUEUE
 from gpuyard.plan.queueing import check_flavors, resource_groups
 from gpuyard.plan.records import Bill, PoolPlan, Quota, Share, TeamPlan
@@ -108,7 +109,7 @@ def _hard(quotas: tuple[Quota, ...]) -> dict[str, int]:
     """The most the namespace can ever hold; for extended resources only `requests.` binds."""
     total: dict[str, int] = defaultdict(int)
     for quota in quotas:
-        total[f"requests.{quota.resource}"] += quota.nominal + quota.borrow
+        total[quota_key(quota.resource)] += quota.nominal + quota.borrow
     return dict(sorted(total.items()))
 
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from gpuyard.plan.names import KUEUE_CONFIG_KEY, KUEUE_CONFIGMAP, KUEUE_NAMESPACE
+from gpuyard.plan.dra import GPU_CLASS
+from gpuyard.plan.names import GPU_CLAIM, KUEUE_CONFIG_KEY, KUEUE_CONFIGMAP, KUEUE_NAMESPACE
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, made
 from gpuyard.render.text import yaml_text
@@ -30,6 +31,10 @@ def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
             "blockAdmission": False,
         },
     }
+    if any(pool.dra for pool in plan.pools):
+        configuration["resources"]["deviceClassMappings"] = [
+            {"name": GPU_CLAIM, "deviceClassNames": [GPU_CLASS]}
+        ]
     if plan.queueing.fair_sharing:
         strategies = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
         configuration["fairSharing"] = {"preemptionStrategies": strategies}
