@@ -42,6 +42,10 @@ def section(gpuyard, path, *more):
             ],
         ),
         (
+            platform([pool(), cut_pool()], cloud="aws"),
+            ["every pool al2023-nvidia 580.159.03 (image) plugin, MIG manager"],
+        ),
+        (
             GCP,
             [
                 "train cos from Google's DaemonSet toolkit, plugin, MIG manager",

@@ -169,7 +169,8 @@ def _software(plan: PlatformPlan, console: Console) -> None:
         Column("driver"),
         Column("GPU Operator brings"),
     ]
-    rows = [(tuple(pools), *line) for line, pools in alike.items()]
+    every = len(alike) == 1 and len(plan.pools) > 1
+    rows = [("every pool" if every else tuple(pools), *line) for line, pools in alike.items()]
     console.show(table(columns, rows))
 
 
