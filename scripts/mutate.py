@@ -32,6 +32,15 @@ LIBRARY = ROOT / "components" / "gpuyard"
 SECONDS_PER_MUTANT = 60
 SHOWN = 70
 
+BILL = (
+    "tests/plan/test_filling.py",
+    "tests/plan/test_prices.py",
+    "tests/plan/test_bill.py",
+    "tests/plan/test_budgets.py",
+    "tests/plan/test_shares.py",
+    "tests/plan/test_commitments.py",
+    "tests/plan/test_expected.py",
+)
 TESTS: dict[str, tuple[str, ...]] = {
     "plan/mig.py": ("tests/plan/test_mig.py",),
     "plan/sharing.py": ("tests/plan/test_pools.py", "tests/plan/test_pool_refusals.py"),
@@ -48,7 +57,13 @@ TESTS: dict[str, tuple[str, ...]] = {
     "plan/quotas.py": ("tests/plan/test_quotas.py", "tests/plan/test_pool_refusals.py"),
     "plan/queueing.py": ("tests/plan/test_queueing.py",),
     "plan/teams.py": ("tests/plan/test_teams.py",),
-    "plan/bill.py": ("tests/plan/test_bill.py", "tests/plan/test_platform.py"),
+    "plan/bill.py": BILL,
+    "plan/budgets.py": BILL,
+    "plan/commitments.py": BILL,
+    "plan/filling.py": BILL,
+    "plan/prices.py": BILL,
+    "plan/savings.py": BILL,
+    "plan/shares.py": BILL,
     "plan/shapes.py": ("tests/plan/test_shapes.py", "tests/plan/test_pool_refusals.py"),
     "plan/renames.py": ("tests/plan/test_pool_refusals.py", "tests/plan/test_teams.py"),
 }
@@ -202,10 +217,15 @@ def _run(module: str, text: str) -> None:
 
         name = "gpuyard." + module.removesuffix(".py").replace("/", ".")
         sys.meta_path.insert(0, _Served(name, text))
-        options = ["-x", "-q", "--assert=plain", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        options += [
-            word for plugin in ("cacheprovider", "xdist", "cov") for word in ("-p", f"no:{plugin}")
+        options = [
+            "-x",
+            "-q",
+            "-n0",
+            "--assert=plain",
+            "-W",
+            "ignore::pytest.PytestAssertRewriteWarning",
         ]
+        options += [word for plugin in ("cacheprovider", "cov") for word in ("-p", f"no:{plugin}")]
         code = int(pytest.main([*options, *(str(ROOT / test) for test in TESTS[module])]))
     finally:
         os._exit(code)

