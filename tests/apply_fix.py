@@ -19,8 +19,8 @@ def check_fix(raw: Any, finding: Finding) -> None:
     """Applying the fix removes the finding, and nothing is refused that was not before.
 
     A pool that is refused hides what is wrong with its users and with itself, and an unknown pool hides what
-    the shape lacks there: that may come to light. So may a budget that counts the nodes of either, and a
-    quota that is missing for a shape that could not start at all.
+    the shape lacks there, or that it holds less than the team wants: that may come to light. So may a budget
+    that counts the nodes of either, and a quota that is missing for a shape that could not start at all.
     """
     if finding.fix is None or finding.fix.at is None:
         return
@@ -34,6 +34,8 @@ def check_fix(raw: Any, finding: Finding) -> None:
         new = [f for f in new if f.path[0] == "pools" and f.path[1] != finding.path[1]]
     if finding.id == "shape.unknown_pool":
         new = [f for f in new if f.path != finding.path[:2]]
+    if finding.id in {"quota.unknown_pool", "quota.unit"}:
+        new = [f for f in new if f.path[0] != "teams"]
     if finding.path[0] == "system":
         new = [f for f in new if f.id != "budget.worst"]
     assert new == [], (str(finding), [str(f) for f in new])

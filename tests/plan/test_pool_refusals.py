@@ -113,7 +113,7 @@ REFUSED = [
             "a2-highgpu-1g, a2-highgpu-2g, a2-highgpu-4g, a2-highgpu-8g, a2-megagpu-16g, a2-ultragpu-1g,"
             f" … ({GCP} in the catalogue)"
         ),
-        None,
+        "write a3-edgegpu-8g",
     ),
     (
         "pool.no_gpu",
@@ -122,7 +122,7 @@ REFUSED = [
         "this machine has no GPU",
         "m7i.xlarge",
         "a GPU machine; machines without belong to `system`",
-        None,
+        "write g4dn.xlarge",
     ),
     (
         "pool.machines_unlike",
@@ -158,7 +158,7 @@ REFUSED = [
         "aws sells machine types; a described machine is for clusters of your own",
         "",
         "a machine type",
-        "write g6.xlarge",
+        "write g6.2xlarge",
     ),
     (
         "pool.machine_described",
@@ -176,7 +176,7 @@ REFUSED = [
         "aws sells machine types; a described machine is for clusters of your own",
         "",
         "a machine type",
-        None,
+        "write g6.12xlarge",
     ),
     (
         "pool.label_reserved",
@@ -309,7 +309,7 @@ REFUSED = [
         "no such GPU in one node: 8, 9",
         "6-9",
         "0-7, each GPU in one layout",
-        None,
+        "write 6-7",
     ),
     (
         "mig.gpus",
@@ -318,7 +318,7 @@ REFUSED = [
         "this GPU has a layout already: 3",
         "3,5",
         "0-7, each GPU in one layout",
-        None,
+        "write 5",
     ),
     (
         "mig.gpus",
@@ -327,7 +327,7 @@ REFUSED = [
         "this GPU has a layout already: 0",
         "0-7",
         "0-7, each GPU in one layout",
-        None,
+        "write 1-7",
     ),
     (
         "mig.placement",

@@ -118,7 +118,7 @@ REFUSED = [
         "tran",
         "train",
         "write train",
-        None,
+        {"train": 1},
     ),
     (
         "quota.unknown_pool",
@@ -128,7 +128,7 @@ REFUSED = [
         "tran",
         "train",
         "write train/3g.20gb",
-        None,
+        {"train/3g.20gb": 1},
     ),
     (
         "quota.unknown_pool",
@@ -147,8 +147,8 @@ REFUSED = [
         "nodes of train advertise no `3g.40gb`",
         "train/3g.40gb",
         "train",
-        "count in train",
-        None,
+        "write train",
+        {"train": 1},
     ),
     (
         "quota.unit",
@@ -158,7 +158,7 @@ REFUSED = [
         "serve/3g.40gb",
         "serve/1g.5gb, serve/2g.10gb, serve/3g.20gb",
         "write serve/3g.20gb",
-        None,
+        {"serve/3g.20gb": 1},
     ),
     (
         "quota.unit",
@@ -167,8 +167,8 @@ REFUSED = [
         "the GPUs of serve are cut differently, so a number of whole GPUs says nothing",
         "serve",
         "serve/3g.20gb, serve/7g.40gb",
-        "count in serve/3g.20gb",
-        None,
+        "write serve/3g.20gb",
+        {"serve/3g.20gb": 1},
     ),
     (
         "quota.unit",
@@ -177,8 +177,8 @@ REFUSED = [
         "nodes of dev advertise no `gpu`",
         "dev/gpu",
         "dev/shared",
-        "count in dev/shared",
-        None,
+        "write dev/shared",
+        {"dev/shared": 1},
     ),
     (
         "quota.over_capacity",

@@ -80,7 +80,7 @@ REFUSED = [
         "no pool of that name",
         "zz",
         "train",
-        None,
+        ("remove it: any pool that can hold it", (*S0, "pool"), None),
     ),
     (
         {"nodes": 5, "gpus_per_node": 8},

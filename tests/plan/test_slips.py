@@ -89,7 +89,7 @@ def is_malformed(finding):
     return finding.id.startswith("spec.")
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(NUMBERS)
 def test_a_fix_of_a_slip_takes_it_away_and_adds_no_other(number):
     raw = as_written(slip_of(number))
@@ -100,13 +100,15 @@ def test_a_fix_of_a_slip_takes_it_away_and_adds_no_other(number):
             continue
         after = judged(applied(raw, finding.fix))
         assert (finding.id, finding.path) not in {(f.id, f.path) for f in after}, str(finding)
-        # Below a field that got its name at last, or in an item of a list that did, more may come to light.
+        # Below a field that got its name at last, or in an item of a list that did, more may come to light; so
+        # may what is wrong with a whole that was not looked at while a part of it was malformed.
         new = [f for f in after if is_malformed(f) and (f.id, f.path) not in known]
+        new = [f for f in new if finding.path[: len(f.path)] != f.path]
         below = finding.fix.at[: len(finding.fix.at) if finding.fix.value is not None else -1]
         assert [f for f in new if f.path[: len(below)] != below] == [], str(finding)
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(NUMBERS)
 def test_every_fix_that_can_be_applied_leads_to_fewer_slips_until_none_has_one(number):
     raw = as_written(slip_of(number))
@@ -119,7 +121,7 @@ def test_every_fix_that_can_be_applied_leads_to_fewer_slips_until_none_has_one(n
 
 
 def test_slips_make_most_kinds_of_findings_and_most_have_a_fix():
-    found = [f for number in range(400) for f in judged(as_written(slip_of(number)))]
+    found = [f for number in range(120) for f in judged(as_written(slip_of(number)))]
     slips = [f for f in found if is_malformed(f)]
     assert len({f.id for f in slips}) > 8
     assert sum(how_fixed(f) == "applied" for f in slips) > len(slips) / 2

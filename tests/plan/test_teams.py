@@ -2,8 +2,9 @@
 
 import pytest
 
-from apply_fix import check_fix
+from apply_fix import applied, check_fix
 from builders import (
+    cut_pool,
     findings,
     ids,
     only,
@@ -149,7 +150,8 @@ def test_a_namespace_holds_at_most_guarantee_and_borrowing_together():
     "shares", [{}, {"guarantee": {"train": 0}}, {"borrow": {"train": 0}}, {"lend": {}}]
 )
 def test_a_team_that_can_never_start_anything_is_warned_of(shares):
-    finding = only(platform(teams=[team(**shares)]))
+    raw = platform(teams=[team(**shares)])
+    finding = only(raw)
     assert parts(finding) == (
         "team.nothing",
         ("teams", 0),
@@ -157,7 +159,36 @@ def test_a_team_that_can_never_start_anything_is_warned_of(shares):
         "",
         "",
     )
-    assert finding.fix.says == "add guarantee or borrow"
+    assert (finding.fix.says, finding.fix.at) == (
+        "let it borrow {train: 1}",
+        ("teams", 0, "borrow"),
+    )
+    assert findings(applied(raw, finding.fix)) == []
+
+
+@pytest.mark.parametrize(
+    ("pools", "other", "own", "borrow"),
+    [
+        ([shared_pool()], {"guarantee": {"dev/shared": 1}}, {}, {"dev/shared": 1}),
+        ([cut_pool(), pool()], {"guarantee": {"serve/1g.5gb": 16}}, {}, {"serve/2g.10gb": 1}),
+        ([pool()], {"guarantee": {"train": 32}}, {}, None),
+        ([pool()], {"guarantee": {"train": 1}, "isolation": "node"}, {}, None),
+        ([pool()], {"guarantee": {"train": 1}}, {"isolation": "node"}, None),
+        ([pool(), pool("b")], {"guarantee": {"train": 1}}, {"isolation": "node"}, {"b": 1}),
+        ([shared_pool()], {"guarantee": {"dev": 1}}, {"isolation": "slice"}, None),
+        ([pool(owners=["a"])], {"guarantee": {"train": 32}}, {}, None),
+    ],
+)
+def test_what_a_team_may_borrow_is_free_and_in_company_that_everybody_accepts(
+    pools, other, own, borrow
+):
+    raw = platform(pools, [team("a", **other), team("b", **own)])
+    finding = next(f for f in findings(raw) if f.id == "team.nothing")
+    assert finding.fix.value == borrow
+    if borrow:
+        assert "team.nothing" not in {f.id for f in findings(applied(raw, finding.fix))}
+    else:
+        assert (finding.fix.says, finding.fix.at) == ("add a guarantee, or let it borrow", None)
 
 
 def test_a_team_whose_pool_is_refused_is_not_told_that_it_has_nothing():

@@ -78,7 +78,7 @@ TABLE = [
         "a rung names exactly one way to buy nodes",
         "{'nodes': 2}",
         RUNGS + ", or {reserved: ID, nodes: N}",
-        "add spot: true",
+        "write spot: true",
     ),
     (
         "spec.rung_form",

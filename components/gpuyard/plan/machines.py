@@ -1,12 +1,11 @@
 """Which machine a pool is made of, looked up or described, and whether it can be had like that."""
 
-from fractions import Fraction
-
 from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
-from gpuyard.catalogue.machines import MACHINES, Machine, find_machine, machine_names
+from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine, machine_names
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path
-from gpuyard.plan.refusals import refuse
+from gpuyard.plan.alternatives import of_size, take, with_gpus
+from gpuyard.plan.refusals import refuse, warn
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool, System
@@ -18,19 +17,22 @@ def choose_machines(
     spec: PlatformSpec, pool: Pool, path: Path
 ) -> tuple[tuple[Machine, ...], list[Finding]]:
     """The machines of a pool, preferred first; none when a finding refuses."""
+    modes = [rung.mode for rung in pool.capacity]
     if isinstance(pool.machine, MachineShape):
-        return _described(pool.machine, spec.cloud, (*path, "machine"))
+        return _described(pool.machine, spec.cloud, modes, (*path, "machine"))
     found: list[Machine] = []
     findings: list[Finding] = []
     listed = not isinstance(pool.machine, str)
     for index, name in enumerate(pool.machines):
         where = (*path, "machine", index) if listed else (*path, "machine")
-        machine, problems = _sold_here(name, spec.cloud, where, with_gpu=True)
+        machine, problems = _sold_here(name, spec.cloud, modes, where, with_gpu=True)
         findings += problems
         if machine is None:
             continue
         if not machine.is_gpu_machine:
-            findings.append(_no_gpu(machine, where))
+            alone = len(pool.machines) == 1
+            instead = of_size(machine, spec.cloud, modes, with_gpu=True) if alone else None
+            findings.append(_no_gpu(machine, instead, where))
             continue
         found.append(machine)
     findings += _unlike(found, (*path, "machine"))
@@ -40,12 +42,29 @@ def choose_machines(
 def choose_system_machine(
     spec: PlatformSpec, system: System
 ) -> tuple[Machine | None, list[Finding]]:
-    """The machine of the system nodes."""
-    return _sold_here(system.machine, spec.cloud, ("system", "machine"), with_gpu=False)
+    """The machine of the system nodes; one with GPUs would work, and cost many times what it need."""
+    path, modes = ("system", "machine"), [Capacity.ON_DEMAND]
+    machine, findings = _sold_here(system.machine, spec.cloud, modes, path, with_gpu=False)
+    if machine is not None and machine.is_gpu_machine:
+        instead = of_size(machine, spec.cloud, modes, with_gpu=False)
+        findings.append(_idle_gpus(machine, instead, path))
+    return machine, findings
+
+
+def _idle_gpus(machine: Machine, instead: Machine | None, path: Path) -> Finding:
+    gpus = f"{machine.gpus} × {machine.gpu.name}" if machine.gpu else ""
+    return warn(
+        "system.gpu_machine",
+        path,
+        f"system nodes run controllers and no jobs: {gpus} a node would be paid and never used",
+        given=machine.name,
+        allowed="a machine without GPUs",
+        fix=take(instead, path),
+    )
 
 
 def _described(
-    shape: MachineShape, cloud: Cloud, path: Path
+    shape: MachineShape, cloud: Cloud, modes: list[Capacity], path: Path
 ) -> tuple[tuple[Machine, ...], list[Finding]]:
     gpu = find_gpu(shape.gpu)
     if gpu is None:
@@ -67,7 +86,7 @@ def _described(
                 path,
                 f"{cloud.value} sells machine types; a described machine is for clusters of your own",
                 allowed="a machine type",
-                fix=_type_with(gpu.name, shape.gpus, cloud, path),
+                fix=take(with_gpus(gpu, shape.gpus, shape.cpu, cloud, modes), path),
             )
         ]
     machine = Machine(
@@ -82,20 +101,8 @@ def _described(
     return (machine,), []
 
 
-def _type_with(gpu: str, gpus: int, cloud: Cloud, path: Path) -> Fix | None:
-    """A machine type of this cloud with the described GPUs, when it sells one."""
-    for machine in MACHINES.values():
-        if (
-            machine.cloud == cloud.value
-            and machine.gpu
-            and (machine.gpu.name, machine.gpus, machine.gpu_fraction) == (gpu, gpus, Fraction(1))
-        ):
-            return Fix(says=f"write {machine.name}", at=path, value=machine.name)
-    return None
-
-
 def _sold_here(
-    name: str, cloud: Cloud, path: Path, *, with_gpu: bool
+    name: str, cloud: Cloud, modes: list[Capacity], path: Path, *, with_gpu: bool
 ) -> tuple[Machine | None, list[Finding]]:
     """A catalogued machine that this cloud sells; only machines of the wanted kind are suggested."""
     seller = cloud.value if cloud in {Cloud.AWS, Cloud.GCP} else None
@@ -117,18 +124,33 @@ def _sold_here(
             problem,
             given=name,
             allowed=f"{shown}, … ({len(names)} in the catalogue)",
-            fix=Fix(says=f"write {near}", at=path, value=near) if near else None,
+            fix=Fix(says=f"write {near}", at=path, value=near)
+            if near
+            else take(_alike(machine, cloud, modes, with_gpu=with_gpu), path),
         )
     ]
 
 
-def _no_gpu(machine: Machine, path: Path) -> Finding:
+def _alike(
+    machine: Machine | None, cloud: Cloud, modes: list[Capacity], *, with_gpu: bool
+) -> Machine | None:
+    """What this cloud sells that is most like a machine of another cloud."""
+    if machine is None:
+        return None
+    if machine.gpu is not None and with_gpu:
+        return with_gpus(machine.gpu, machine.gpus, machine.vcpus, cloud, modes)
+    return of_size(machine, cloud, modes, with_gpu=with_gpu)
+
+
+def _no_gpu(machine: Machine, instead: Machine | None, path: Path) -> Finding:
+    """In a list it is one too many; alone, a machine of its size with GPUs was meant."""
     return refuse(
         "pool.no_gpu",
         path,
         "this machine has no GPU",
         given=machine.name,
         allowed="a GPU machine; machines without belong to `system`",
+        fix=take(instead, path) or Fix(says="remove it", at=path),
     )
 
 

@@ -61,7 +61,7 @@ def plan(
     if None not in pools.values():  # what a refused pool would have used is not known
         findings += check_prices(spec, list(sound.values()))
         findings += check_commitments(list(sound.values()), bill)
-    teams, problems = plan_teams(spec, sound, quotas.by_team, bill)
+    teams, problems = plan_teams(spec, sound, quotas.by_team, quotas.spare, bill)
     findings += problems
     findings += check_budgets(
         spec, bill, {i: t.guarantee_usd_per_month for i, t in enumerate(teams)}

@@ -3,6 +3,7 @@
 from gpuyard.catalogue.machines import Machine
 from gpuyard.findings import Finding, Fix, Path, refused
 from gpuyard.plan.dra import check_dra, dra_labels, plan_dra
+from gpuyard.plan.labels import check_labels
 from gpuyard.plan.ladder import plan_ladder, show_ladder
 from gpuyard.plan.ladder_proofs import check_ladder, check_reservations
 from gpuyard.plan.machines import choose_machines
@@ -13,7 +14,6 @@ from gpuyard.plan.names import (
     PLATFORM_LABEL,
     PLUGIN_CONFIG_LABEL,
     POOL_LABEL,
-    RESERVED_LABEL_DOMAINS,
     SYSTEM_POOL,
 )
 from gpuyard.plan.node_software import check_pods, choose_image, settle, software_of
@@ -70,14 +70,14 @@ def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Finding:
         f"the name is taken: {reason}",
         given=" formerly ".join(dict.fromkeys([pool.name, pool.stable_name])),
         allowed="a name of its own for each pool",
-        fix=rename_fix(pool.name, pool.formerly, taken, path),
+        fix=rename_fix(pool, taken, path),
     )
 
 
 def _plan_pool(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[PoolPlan | None, list[Finding]]:
     fixed = scaling_of(spec.cloud, pool) is Scaling.FIXED
     findings = [
-        *_check_labels(pool, path),
+        *check_labels(pool, path),
         *_check_range(pool, path),
         *check_own_nodes(spec, pool, path),
         *check_dra(spec, pool, path),
@@ -166,25 +166,6 @@ def _taints(stable_name: str, method: str, *, fenced: bool) -> tuple[Taint, ...]
     gpu = Taint(GPU, GPU_TAINT_VALUE)
     counted_whole = method in {"none", "dra"}
     return (gpu,) if counted_whole and not fenced else (gpu, Taint(POOL_LABEL, stable_name))
-
-
-def _check_labels(pool: Pool, path: Path) -> list[Finding]:
-    findings = []
-    for key in pool.labels:
-        domain = key.partition("/")[0] if "/" in key else ""
-        if any(domain == d or domain.endswith(f".{d}") for d in RESERVED_LABEL_DOMAINS):
-            where = (*path, "labels", key)
-            findings.append(
-                refuse(
-                    "pool.label_reserved",
-                    where,
-                    f"labels of {domain} are set by Kubernetes, NVIDIA or this platform",
-                    given=key,
-                    allowed="labels of a domain of yours, or without one",
-                    fix=Fix(says="remove it", at=where),
-                )
-            )
-    return findings
 
 
 def _check_range(pool: Pool, path: Path) -> list[Finding]:

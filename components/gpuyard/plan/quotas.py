@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil
+from typing import TypedDict
 
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.owners import known_owners, not_theirs
@@ -116,9 +117,9 @@ def _claims(spec: PlatformSpec, pools: Pools) -> tuple[dict[str, list[Claim]], l
             ("borrow", team.borrow),
             ("lend", team.lend or {}),
         ):
-            for text, count in shares.items():
+            for text in shares:
                 path: Path = ("teams", index, kind, text)
-                claim, problem = _claim(text, count, pools, index, path)
+                claim, problem = _claim(shares, text, pools, index, path)
                 if claim and (
                     refusal := not_theirs(owners, claim.pool.name, team.name, text, path)
                 ):
@@ -131,17 +132,18 @@ def _claims(spec: PlatformSpec, pools: Pools) -> tuple[dict[str, list[Claim]], l
 
 
 def _claim(
-    text: str, count: int, pools: Pools, team: int, path: Path
+    shares: Mapping[str, int], text: str, pools: Pools, team: int, path: Path
 ) -> tuple[Claim | None, Finding | None]:
+    count = shares[text]
     name, _, unit = text.partition("/")
     if name not in pools:
-        return None, _unknown_pool(name, unit, pools, path)
+        return None, _unknown_pool(name, unit, shares, pools, path)
     pool = pools[name]
     if pool is None:
         return None, None  # the pool itself is refused; one finding is enough
     per_unit = _per_unit(pool, unit)
     if per_unit is None:
-        return None, _unknown_unit(text, unit, pool, path)
+        return None, _unknown_unit(text, unit, shares, pool, path)
     return Claim(team, path, pool, count, per_unit), None
 
 
@@ -158,20 +160,34 @@ def _per_unit(pool: PoolPlan, unit: str) -> dict[str, int] | None:
     return {a.resource: a.per_node // pool.gpus_per_node for a in pool.advertised}
 
 
-def _unknown_pool(name: str, unit: str, pools: Pools, path: Path) -> Finding:
+def _unknown_pool(
+    name: str, unit: str, shares: Mapping[str, int], pools: Pools, path: Path
+) -> Finding:
     near = nearest(name, list(pools))
-    key = f"{near}/{unit}" if unit else near
     return refuse(
         "quota.unknown_pool",
         path,
         "no pool of that name",
         given=name,
         allowed=listed(pools),
-        fix=Fix(says=f"write {key}") if near else Fix(says="remove it, or add the pool", at=path),
+        fix=_move(shares, f"{near}/{unit}" if unit else near, path)
+        if near
+        else Fix(says="remove it, or add the pool", at=path),
     )
 
 
-def _unknown_unit(text: str, unit: str, pool: PoolPlan, path: Path) -> Finding:
+def _move(shares: Mapping[str, int], key: str, path: Path) -> Fix:
+    """The amount under another key, in its place; taken away where that key has an amount already."""
+    old = path[-1]
+    if key in shares:
+        return Fix(says=f"remove it: {key} stands there already", at=path)
+    moved = {key if text == old else text: count for text, count in shares.items()}
+    return Fix(says=f"write {key}", at=path[:-1], value=moved)
+
+
+def _unknown_unit(
+    text: str, unit: str, shares: Mapping[str, int], pool: PoolPlan, path: Path
+) -> Finding:
     keys = [f"{pool.name}/{a.unit}" if a.unit else pool.name for a in pool.advertised]
     near = nearest(unit, [a.unit for a in pool.advertised]) if unit else None
     problem = (
@@ -185,7 +201,7 @@ def _unknown_unit(text: str, unit: str, pool: PoolPlan, path: Path) -> Finding:
         problem,
         given=text,
         allowed=", ".join(keys),
-        fix=Fix(says=f"write {pool.name}/{near}" if near else f"count in {keys[0]}"),
+        fix=_move(shares, f"{pool.name}/{near}" if near else keys[0], path),
     )
 
 
@@ -246,26 +262,33 @@ def _too_much(claim: Claim, resource: str, limit: int, taken: int, fits: int) ->
 
 def _no_more(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
     before = f" and lends {taken} of them already" if taken else ""
-    return refuse(
-        "lend.over_guarantee",
-        claim.path,
-        f"the team is guaranteed {limit} {resource} of {claim.pool.name}{before}; it cannot lend more",
-        given=f"{claim.count * claim.per_unit[resource]} {resource}",
-        allowed=f"0 to {limit - taken}",
-        fix=Fix(says=f"lend {fits}", at=claim.path, value=fits),
-    )
+    problem = f"the team is guaranteed {limit} {resource} of {claim.pool.name}{before}; it cannot lend more"
+    most = f"{limit - taken}"
+    return refuse("lend.over_guarantee", claim.path, problem, **_up_to(claim, resource, most, fits))
 
 
 def _out_of_reach(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
     """A borrowing limit that could never be reached, even with everybody else idle."""
     before = f", and the team borrows {taken} of them already" if taken else ""
-    return refuse(
-        "borrow.never",
-        claim.path,
-        f"of {claim.pool.name} other teams lend and nobody has {limit} {resource} at most{before}",
+    problem = (
+        f"of {claim.pool.name} other teams lend and nobody has {limit} {resource} at most{before}"
+    )
+    most = f"{limit - taken}"
+    return refuse("borrow.never", claim.path, problem, **_up_to(claim, resource, most, fits))
+
+
+class _Rest(TypedDict):
+    given: str
+    allowed: str
+    fix: Fix
+
+
+def _up_to(claim: Claim, resource: str, most: str, fits: int) -> _Rest:
+    """What was asked for, how much there is, and the most that fits."""
+    return _Rest(
         given=f"{claim.count * claim.per_unit[resource]} {resource}",
-        allowed=f"0 to {limit - taken}",
-        fix=Fix(says=f"borrow {fits}", at=claim.path, value=fits),
+        allowed=f"0 to {most}",
+        fix=Fix(says=f"{claim.path[2]} {fits}", at=claim.path, value=fits),
     )
 
 

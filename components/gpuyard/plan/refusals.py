@@ -1,6 +1,7 @@
 """Short ways to write findings."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from gpuyard.findings import Finding, Fix, Path, Severity
 
@@ -15,7 +16,8 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(every if more <= 1 else [*every[:_SHOWN], f"… ({len(every):,} in all)"])
 
 
-def refuse(
+def _found(
+    severity: Severity,
     kind: str,
     path: Path,
     problem: str,
@@ -24,10 +26,9 @@ def refuse(
     allowed: str = "",
     fix: Fix | None = None,
 ) -> Finding:
-    """A finding that stops the plan."""
     return Finding(
         id=kind,
-        severity=Severity.REFUSE,
+        severity=severity,
         path=path,
         problem=problem,
         given=given,
@@ -36,27 +37,9 @@ def refuse(
     )
 
 
-def note(kind: str, path: Path, problem: str, *, given: str = "") -> Finding:
-    """A finding that is good to know."""
-    return Finding(id=kind, severity=Severity.NOTE, path=path, problem=problem, given=given)
-
-
-def warn(
-    kind: str,
-    path: Path,
-    problem: str,
-    *,
-    given: str = "",
-    allowed: str = "",
-    fix: Fix | None = None,
-) -> Finding:
-    """A finding that does not stop the plan, but somebody should act on."""
-    return Finding(
-        id=kind,
-        severity=Severity.WARN,
-        path=path,
-        problem=problem,
-        given=given,
-        allowed=allowed,
-        fix=fix,
-    )
+refuse = partial(_found, Severity.REFUSE)
+"""A finding that stops the plan."""
+warn = partial(_found, Severity.WARN)
+"""A finding that does not stop the plan, but somebody should act on."""
+note = partial(_found, Severity.NOTE)
+"""A finding that is good to know."""

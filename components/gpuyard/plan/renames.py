@@ -1,25 +1,30 @@
 """What to call a pool or a team whose name is taken."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from itertools import count
 
 from gpuyard.findings import Fix, Path
+from gpuyard.spec.platform import Shape
+from gpuyard.spec.pools import Pool
+from gpuyard.spec.teams import Team
 from gpuyard.spec.values import NAME_LENGTH
 
 
 def rename_fix(
-    name: str, formerly: Sequence[str], taken: Collection[str], path: Path, wish: str = ""
+    named: Pool | Team | Shape, taken: Collection[str], path: Path, wish: str = ""
 ) -> Fix:
     """The change after which neither the name nor the name its objects keep is somebody else's.
 
     `taken` are the names that others have or had; `wish` is tried before a numbered name.
     """
+    name, formerly = named.name, () if isinstance(named, Shape) else named.formerly
     free = wish if wish and wish not in taken else free_name(name, taken)
     if not formerly or formerly[0] not in taken:
         return Fix(says=f"write {free}", at=(*path, "name"), value=free)
     if name not in taken:
         return Fix(says="remove `formerly`", at=(*path, "formerly"))
-    return Fix(says=f"write {free} and remove `formerly`")
+    whole = named.model_dump(mode="json", exclude_unset=True, exclude={"formerly"})
+    return Fix(says=f"write {free} and remove `formerly`", at=path, value=whole | {"name": free})
 
 
 def free_name(name: str, taken: Collection[str]) -> str:

@@ -31,7 +31,7 @@ def plan_shapes(spec: PlatformSpec, pools: Pools) -> tuple[list[ShapePlan], list
                     "another shape has the name",
                     given=shape.name,
                     allowed="a name of its own for each shape",
-                    fix=rename_fix(shape.name, (), taken, path),
+                    fix=rename_fix(shape, taken, path),
                 )
             )
         names.add(shape.name)
@@ -48,7 +48,8 @@ def _plan_shape(
 ) -> tuple[ShapePlan | None, Finding | None]:
     if shape.pool is not None and shape.pool not in pools:
         near = nearest(shape.pool, list(pools))
-        fix = Fix(says=f"write {near}", at=(*path, "pool"), value=near) if near else None
+        says = f"write {near}" if near else "remove it: any pool that can hold it"
+        fix = Fix(says=says, at=(*path, "pool"), value=near)
         return None, refuse(
             "shape.unknown_pool",
             (*path, "pool"),

@@ -142,12 +142,17 @@ def _wrong_gpus(
     if not absent and not twice:
         return None
     problem = "no such GPU in one node" if absent else "this GPU has a layout already"
+    left = tuple(i for i in gpus if i < machine.gpus and i not in taken)
+    shown = show_gpu_indexes(left) if left else ""
     return refuse(
         "mig.gpus",
         (*path, "gpus") if group.gpus is not None else path,
         f"{problem}: {', '.join(str(i) for i in absent or twice)}",
         given=show_gpu_indexes(gpus),
         allowed=f"0-{machine.gpus - 1}, each GPU in one layout",
+        fix=Fix(says=f"write {shown}", at=(*path, "gpus"), value=shown)
+        if left
+        else Fix(says="remove this layout", at=path),
     )
 
 

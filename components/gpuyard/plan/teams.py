@@ -7,13 +7,14 @@ from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.dra import quota_key
 from gpuyard.plan.names import LOCAL_QUEUE
 from gpuyard.plan.queueing import check_flavors, resource_groups
+from gpuyard.plan.quotas import Amounts
 from gpuyard.plan.records import Bill, PoolPlan, Quota, Share, TeamPlan
 from gpuyard.plan.refusals import refuse, warn
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.shares import monthly
 from gpuyard.plan.tenancy import check_isolation
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.teams import Team
+from gpuyard.spec.teams import Isolation, Team
 
 RESERVED_NAMESPACES = frozenset(
     {
@@ -32,6 +33,7 @@ def plan_teams(
     spec: PlatformSpec,
     pools: dict[str, PoolPlan],
     quotas: Mapping[int, tuple[Quota, ...]],
+    spare: Amounts,
     bill: Bill,
 ) -> tuple[list[TeamPlan], list[Finding]]:
     """Every team, and what refuses them."""
@@ -48,10 +50,34 @@ def plan_teams(
                     "team.nothing",
                     ("teams", index),
                     f"team {team.name} has no guarantee and may not borrow: none of its jobs will ever start",
-                    fix=Fix(says="add guarantee or borrow"),
+                    fix=_something(spec, index, pools, quotas, spare),
                 )
             )
     return teams, findings + check_isolation(spec, pools, quotas)
+
+
+def _something(
+    spec: PlatformSpec,
+    index: int,
+    pools: dict[str, PoolPlan],
+    quotas: Mapping[int, tuple[Quota, ...]],
+    spare: Amounts,
+) -> Fix:
+    """Borrow one of the first resource that nobody is guaranteed, where nobody minds the company."""
+    owned = {pool.name for pool in spec.pools if pool.owners}
+    users: dict[str, list[Isolation]] = defaultdict(list)
+    for team, held in zip(spec.teams, quotas.values(), strict=True):
+        for name in {q.pool for q in held if q.nominal or q.borrow}:
+            users[name].append(team.isolation)
+    for (name, resource), left in spare.items():
+        near = {*users[name], spec.teams[index].isolation}
+        if left < 1 or name in owned or (users[name] and near != {Isolation.SHARED}):
+            continue
+        unit = next(a.unit for a in pools[name].advertised if a.resource == resource)
+        key = f"{name}/{unit}" if unit else name
+        path = ("teams", index, "borrow")
+        return Fix(says=f"let it borrow {{{key}: 1}}", at=path, value={key: 1})
+    return Fix(says="add a guarantee, or let it borrow")
 
 
 def _weight(spec: PlatformSpec, team: Team, index: int) -> list[Finding]:
@@ -138,5 +164,5 @@ def _name_taken(spec: PlatformSpec, index: int, kind: str, problem: str) -> Find
         problem,
         given=" formerly ".join(dict.fromkeys([team.name, team.stable_name])),
         allowed="a name of its own for each team",
-        fix=rename_fix(team.name, team.formerly, taken, path, wish),
+        fix=rename_fix(team, taken, path, wish),
     )

@@ -8,6 +8,7 @@ from gpuyard.catalogue.fabric import GPUDIRECT, direct_fabric
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.labels import GRAMMAR, is_name
 from gpuyard.plan.names import CLIQUE_LABEL, HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.plan.records import PoolPlan, ShapePlan
 from gpuyard.plan.refusals import refuse, warn
@@ -50,16 +51,18 @@ def is_rack(machine: Machine) -> bool:
 def check_zones(spec: PlatformSpec) -> list[Finding]:
     """Zones that look like the cloud's, all of one region: a cluster has one."""
     form = ZONES.get(spec.cloud.value)
-    if form is None:
-        return []
     findings: list[Finding] = []
     region, where = "", ""
     for number, pool in enumerate(spec.pools):
         for index, zone in enumerate(pool.zones):
             path: Path = ("pools", number, "zones", index)
+            if form is None:
+                findings += [] if is_name(zone) else [_no_label(zone, path)]
+                continue
             read = form.pattern.fullmatch(zone)
             if read is None:
-                findings.append(_no_zone(spec.cloud, zone, form.example, path))
+                near = zone.lower() if form.pattern.fullmatch(zone.lower()) else None
+                findings.append(_no_zone(spec.cloud, zone, form.example, near, path))
             elif region and read["region"] != region:
                 findings.append(_other_region(zone, region, where, path))
             elif not region:
@@ -67,13 +70,27 @@ def check_zones(spec: PlatformSpec) -> list[Finding]:
     return findings
 
 
-def _no_zone(cloud: Cloud, zone: str, example: str, path: Path) -> Finding:
+def _no_zone(cloud: Cloud, zone: str, example: str, near: str | None, path: Path) -> Finding:
+    says = f"write {near}" if near else "remove it, or write the zone that you mean"
     return refuse(
         "pool.zone",
         path,
         f"not the name of a zone on {cloud.value}",
         given=zone,
         allowed=f"such as {example}",
+        fix=Fix(says=says, at=path, value=near),
+    )
+
+
+def _no_label(zone: str, path: Path) -> Finding:
+    """On nodes of one's own a zone is whatever their label says, and a label takes no more than this."""
+    return refuse(
+        "pool.zone",
+        path,
+        "no node can carry this zone in its label",
+        given=zone,
+        allowed=GRAMMAR,
+        fix=Fix(says="remove it, or write the zone that you mean", at=path),
     )
 
 

@@ -7,9 +7,10 @@ from pydantic import Discriminator, Field, Tag, model_serializer, model_validato
 
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.spec.base import SpecModel
+from gpuyard.spec.nearest import nearest
 from gpuyard.spec.sections import FabricSpec, Numa, WarmWindow
 from gpuyard.spec.sharing import Sharing
-from gpuyard.spec.values import MemoryGib, Name, NodeRange, Positive, Text, wrong
+from gpuyard.spec.values import Change, MemoryGib, Name, NodeRange, Positive, Text, wrong
 
 MAX_POOLS = 1000
 MAX_OWNERS = 1000
@@ -41,13 +42,13 @@ class Rung(SpecModel):
         if isinstance(value, dict) and "mode" not in value:
             found = [mode for mode in Capacity if mode.value in value]
             if len(found) != 1:
-                more = ", ".join(mode.value for mode in found[1:])
+                fix, change = _one_way(value, found)
                 raise wrong(
                     "rung_form",
                     "a rung names exactly one way to buy nodes",
                     allowed=", ".join(c.value for c in Capacity) + ", or {reserved: ID, nodes: N}",
-                    fix=f"make a rung of its own of {more}" if more else "add spot: true",
-                    change=None if more else (("spot",), True),
+                    fix=fix,
+                    change=change,
                 )
             rest = {k: v for k, v in value.items() if k != found[0].value}
             given = value[found[0].value]
@@ -97,6 +98,17 @@ class MachineShape(SpecModel):
     """CPU threads in one machine."""
     memory_gib: MemoryGib
     """Main memory in GiB; 80GB is read as 80 GiB."""
+
+
+def _one_way(value: dict[str, Any], found: list[Capacity]) -> tuple[str, Change | None]:
+    """A misspelt way gets its name, a rung without one buys spot nodes; of two, nobody knows which."""
+    if found:
+        return f"make a rung of its own of {', '.join(mode.value for mode in found[1:])}", None
+    for key in value:
+        if near := nearest(str(key), [mode.value for mode in Capacity]):
+            return f"write {near}", ((), {near if k == key else k: v for k, v in value.items()})
+    kept = {k: v for k, v in value.items() if k == "nodes"}
+    return "write spot: true", ((), {"spot": True, **kept})
 
 
 def _machine_kind(value: Any) -> str:

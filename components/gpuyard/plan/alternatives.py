@@ -1,0 +1,51 @@
+"""The machine to take instead of one that cannot be: of the same cloud, and as like it as there is one."""
+
+from collections.abc import Iterable, Iterator
+
+from gpuyard.catalogue.gpus import Gpu
+from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
+from gpuyard.findings import Fix, Path
+from gpuyard.spec.platform import Cloud
+
+
+def of_size(
+    machine: Machine, cloud: Cloud, modes: Iterable[Capacity], *, with_gpu: bool
+) -> Machine | None:
+    """The machine with GPUs, or without, whose CPUs and memory are most like these."""
+    found = [m for m in _on_sale(cloud, modes) if m.is_gpu_machine is with_gpu]
+    if with_gpu:
+        found = [m for m in found if m.gpu_fraction == 1 and m.arch == machine.arch]
+    return min(found, key=lambda m: _apart(m, machine.vcpus, machine.memory_gib), default=None)
+
+
+def with_gpus(
+    gpu: Gpu, gpus: int, vcpus: int, cloud: Cloud, modes: Iterable[Capacity]
+) -> Machine | None:
+    """The machine with as many of these whole GPUs, or the next more."""
+    found = [
+        m
+        for m in _on_sale(cloud, modes)
+        if m.gpu is not None and m.gpu.name == gpu.name and m.gpu_fraction == 1 and m.gpus >= gpus
+    ]
+    return min(found, key=lambda m: (m.gpus, *_apart(m, vcpus, m.memory_gib)), default=None)
+
+
+def take(machine: Machine | None, path: Path) -> Fix | None:
+    """The fix that names a machine."""
+    if machine is None:
+        return None
+    return Fix(says=f"write {machine.name}", at=path, value=machine.name)
+
+
+def _on_sale(cloud: Cloud, modes: Iterable[Capacity]) -> Iterator[Machine]:
+    """Machines of this cloud that are sold in each of these ways; of all clouds on nodes of one's own."""
+    seller = cloud.value if cloud in {Cloud.AWS, Cloud.GCP} else None
+    wanted = set(modes)
+    for machine in MACHINES.values():
+        if seller is None or (machine.cloud == seller and wanted <= machine.sold):
+            yield machine
+
+
+def _apart(machine: Machine, vcpus: int, memory_gib: int) -> tuple[int, int, str]:
+    """How far a machine is from a size; the name decides between two that are as far."""
+    return abs(machine.vcpus - vcpus), abs(machine.memory_gib - memory_gib), machine.name
