@@ -100,8 +100,8 @@ def test_a_fix_of_a_slip_takes_it_away_and_adds_no_other(number):
             continue
         after = judged(applied(raw, finding.fix))
         assert (finding.id, finding.path) not in {(f.id, f.path) for f in after}, str(finding)
-        # Below a field that got its name at last, or in an item of a list that did, more may come to light; so
-        # may what is wrong with a whole that was not looked at while a part of it was malformed.
+        # Below a field that got its name at last, or an item of a list that did, more may come to light; so
+        # may what is wrong with a whole that nobody looked at while a part of it was malformed.
         new = [f for f in after if is_malformed(f) and (f.id, f.path) not in known]
         new = [f for f in new if finding.path[: len(f.path)] != f.path]
         below = finding.fix.at[: len(finding.fix.at) if finding.fix.value is not None else -1]
