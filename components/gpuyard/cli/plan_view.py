@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from gpuyard.cli.cost_view import show_totals
 from gpuyard.cli.findings_view import show_finding
 from gpuyard.cli.plain import many, usd
+from gpuyard.cli.pool_view import show_pool
 from gpuyard.cli.screen import Cell, Column, Console, table
 from gpuyard.findings import Finding
 from gpuyard.plan.names import GPU_CLAIM
@@ -187,15 +188,9 @@ def _brought(found: NodeSoftware) -> str:
 
 
 def _labels(plan: PlatformPlan, console: Console) -> None:
-    console.title("Labels and taints")
+    console.title("Nodes of each pool")
     for pool in plan.pools:
-        console.say(f"  {pool.name}")
-        for key, value in pool.labels.items():
-            console.say(f"    label  {key}={value}")
-        for taint in pool.taints:
-            console.say(f"    taint  {taint}")
-        for zone in pool.zones:
-            console.say(f"    zone   {zone}")
+        show_pool(pool, console)
 
 
 def _teams(plan: PlatformPlan, console: Console) -> None:
