@@ -1,0 +1,52 @@
+"""GPU-GCP-01: the API of the cluster is not open to the world, and nodes have no public address."""
+
+from collections.abc import Iterator
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import (
+    Parameters,
+    Reference,
+    Resource,
+    Rule,
+    Violation,
+    at,
+    block,
+    is_true,
+    items,
+    text,
+)
+
+_WORLD = frozenset({"0.0.0.0/0", "::/0"})
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    private = block(at(resource.properties, "privateClusterConfig"))
+    if not is_true(private.get("enablePrivateNodes")):
+        yield Violation(
+            ("privateClusterConfig", "enablePrivateNodes"),
+            "every GPU node has an address on the internet",
+            "set enablePrivateNodes: true, with Cloud NAT for pulling images",
+        )
+    if is_true(private.get("enablePrivateEndpoint")):
+        return
+    networks = at(resource.properties, "masterAuthorizedNetworksConfig", "cidrBlocks")
+    allowed = [text(block(each).get("cidrBlock")) for each in items(networks)]
+    if not allowed or _WORLD & set(allowed):
+        yield Violation(
+            ("masterAuthorizedNetworksConfig",),
+            "the whole internet reaches the API of this cluster",
+            "set enablePrivateEndpoint: true, or authorise your networks only",
+        )
+
+
+RULE = Rule(
+    id="GPU-GCP-01",
+    title="A GKE cluster has private nodes and an endpoint for named networks",
+    severity=Severity.REFUSE,
+    why="Whoever holds a leaked token of a GPU cluster can use it from anywhere.",
+    fix="Turn private nodes on; make the endpoint private, or authorise named networks.",
+    sources=("GKE documentation, network isolation",),
+    references=(Reference("CIS GKE 1.9.0", "5.6.3-5.6.5"),),
+    kinds=("gcp:container/Cluster",),
+    check=_check,
+)
