@@ -1,9 +1,9 @@
 """Every rule on its cases, through every front end: the same verdict, the same id, whatever the file.
 
 A case file `cases/<id>.yaml` has `bad` (two at least), `good` (two) and `near_miss` (one). A case has
-`resources`: Kubernetes objects, or cloud resources as {type, name, properties, protect}; `parameters` of
-the rule; and, where it is violated, `at`: the path or paths, and `says`: words of the messages. A near miss
-without `at` passes.
+`resources`: Kubernetes objects, cloud resources as {type, name, properties, protect}, or values of a chart as
+{chart, values}; `parameters` of the rule; where it is violated, `at`: the path or paths; and `says`: words of
+the messages. A near miss without `at` passes.
 """
 
 import json
@@ -15,6 +15,9 @@ import pytest
 import yaml
 
 from gpuyard.findings import show_path
+from gpuyard.lint.embedded import embedded
+from gpuyard.lint.inside import with_inside
+from gpuyard.lint.items import Item, Place
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.lint.read import read
@@ -22,6 +25,7 @@ from gpuyard.lint.terraform import KINDS, PLURAL
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource
 from gpuyard.rules.run import Settings, Verdict, evaluate
+from gpuyard.spec.yaml_tree import Document
 
 CASES = Path(__file__).parent / "cases"
 BY_ID = {rule.id: rule for rule in RULES}
@@ -62,12 +66,30 @@ def is_kubernetes(raw):
     return "apiVersion" in raw
 
 
-def direct(raw):
+def is_values(raw):
+    return "values" in raw and "chart" in raw
+
+
+def one(raw):
     if is_kubernetes(raw):
         return kubernetes_resource(raw)
+    if is_values(raw):
+        return Resource(f"values:{raw['chart']}", raw["chart"], raw["values"])
     return pulumi_resource(
         raw["type"], raw["name"], raw["properties"], protected=raw.get("protect")
     )
+
+
+NOWHERE = Place("", Document(None, {}))
+
+
+def direct(raws):
+    """The resources, and the configuration inside them."""
+    items = [Item(one(raw), NOWHERE) for raw in raws]
+    inner = [each for item in items for each in with_inside(item)]
+    values = [item.resource for item in items if item.resource.kind.startswith("values:")]
+    inner += [each for resource in values for each in embedded(resource.properties, NOWHERE)]
+    return [each.resource for each in inner]
 
 
 def said(case, rule_id, resources):
@@ -86,7 +108,7 @@ def expected(case):
 
 @pytest.mark.parametrize(("rule_id", "case"), list(every_case()))
 def test_a_case_is_judged_as_it_says(rule_id, case):
-    where, words = said(case, rule_id, [direct(raw) for raw in case["resources"]])
+    where, words = said(case, rule_id, direct(case["resources"]))
     assert where == expected(case)
     assert [w for w in case.get("says", []) if w not in words] == [], words
 
@@ -98,6 +120,8 @@ def through(data, name):
 
 
 def token(raw):
+    if is_values(raw):
+        return "kubernetes:helm.sh/v3:Release"
     if not is_kubernetes(raw):
         return raw["type"]
     api = raw["apiVersion"] if "/" in raw["apiVersion"] else f"core/{raw['apiVersion']}"
@@ -105,8 +129,12 @@ def token(raw):
 
 
 def state(raw):
-    inputs = raw if is_kubernetes(raw) else raw["properties"]
-    name = raw["metadata"]["name"] if is_kubernetes(raw) else raw["name"]
+    if is_values(raw):
+        name, inputs = "r", {"chart": raw["chart"], "version": "v26.7.0", "values": raw["values"]}
+    elif is_kubernetes(raw):
+        name, inputs = raw["metadata"]["name"], raw
+    else:
+        name, inputs = raw["name"], raw["properties"]
     urn = f"urn:pulumi:dev::x::{token(raw)}::{name}"
     return {"type": token(raw), "urn": urn, "inputs": inputs, "protect": raw.get("protect", False)}
 
@@ -124,10 +152,10 @@ def test_a_preview_and_a_state_give_the_same(rule_id, case):
 
 @pytest.mark.parametrize(("rule_id", "case"), list(every_case()))
 def test_yaml_gives_the_same_and_a_place_in_the_file(rule_id, case):
-    objects = [raw for raw in case["resources"] if is_kubernetes(raw)]
-    if len(objects) < len(case["resources"]):
+    if any("type" in raw and "properties" in raw for raw in case["resources"]):
         return  # a cloud resource is no manifest
-    items = through(yaml.safe_dump_all(objects), "k.yaml")
+    written = [raw["values"] if is_values(raw) else raw for raw in case["resources"]]
+    items = through(yaml.safe_dump_all(written), "k.yaml")
     where, _ = said(case, rule_id, [item.resource for item in items])
     assert where == expected(case)
 
@@ -167,8 +195,12 @@ def test_the_terraform_twin_gives_the_same(rule_id, case):
     by_kind = {kind: name for name, kind in KINDS.items()}
     found = []
     for raw in case["resources"]:
-        kind = None if is_kubernetes(raw) else by_kind.get(direct(raw).kind)
-        if kind is None or "protect" in raw:
+        if is_values(raw):
+            values = {"chart": raw["chart"], "values": [yaml.safe_dump(raw["values"])]}
+            found.append({"type": "helm_release", "address": "helm_release.r", "values": values})
+            continue
+        kind = None if is_kubernetes(raw) else by_kind.get(one(raw).kind)
+        if kind is None or "protect" in raw or kind == "helm_release":
             return  # Terraform has no such thing, or says it elsewhere
         values = blocks(terraform(raw["properties"]))
         found.append({"type": kind, "address": f"{kind}.{raw['name']}", "values": values})
@@ -196,7 +228,7 @@ def unknown_parts(value, depth=0):
 def test_nothing_unknown_or_strange_makes_a_rule_fail(rule_id):
     for kind in LEAST:
         for case in cases(rule_id)[kind]:
-            resources = [direct(raw) for raw in case["resources"]]
+            resources = direct(case["resources"])
             for index, each in enumerate(resources):
                 for changed in [
                     *unknown_parts(each.properties),
@@ -226,7 +258,7 @@ def test_a_rule_says_all_that_a_reader_needs(rule):
 def test_a_remedy_takes_the_violation_away():
     for rule in [rule for rule in RULES if rule.remediate]:
         for case in cases(rule.id)["bad"]:
-            resources = [direct(raw) for raw in case["resources"]]
+            resources = direct(case["resources"])
             mended = [
                 Resource(r.kind, r.name, rule.remediate(r.properties), r.protected)
                 if rule.looks_at(r)

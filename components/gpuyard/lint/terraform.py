@@ -43,7 +43,6 @@ PLURAL: Mapping[str, str] = {
     "allow": "allows",
     "deny": "denies",
     "maintenance_exclusion": "maintenanceExclusions",
-    "tag": "tags",
 }
 """Blocks that may stand many times have a plural name in Pulumi."""
 _OPAQUE = frozenset(
