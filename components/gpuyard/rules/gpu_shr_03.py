@@ -20,7 +20,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.tenants import QUOTA, gpu_keys
-from gpuyard.spec.problems import nearest
+from gpuyard.spec.nearest import nearest
 
 MIG_PARTED = "config:mig-parted"
 QUEUE = "kueue.x-k8s.io/ClusterQueue"

@@ -26,8 +26,8 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     policies = stack.of(POLICY)
     for policy in policies:
         yield from _inward(policy)
-    for namespace in sorted({policy.namespace for policy in policies}):
-        yield from _names([policy for policy in policies if policy.namespace == namespace])
+    for name in sorted({policy.namespace for policy in policies}):
+        yield from _names([policy for policy in policies if policy.namespace == name])
     covered = {policy.namespace for policy in policies if _denies(policy)}
     for namespace in stack.of("Namespace"):
         if namespace.name in gpu_tenants(stack) - covered:
