@@ -38,6 +38,11 @@ COMMANDS = {
     "classify": ("classify", "tests/cli/golden/jobs.yaml"),
     "pack-slices": ("pack", "slices", "A100-40", "1g.5gb=20", "3g.20gb=4", "11gib=3"),
     "pack-machines": ("pack", "machines", "local"),
+    "explain": ("explain", "local", "tests/cli/golden/explained.yaml"),
+    "explain-busy": (
+        *("explain", "local", "tests/cli/golden/explained.yaml"),
+        *("--running", "tests/cli/golden/running.yaml"),
+    ),
     "help": ("--help",),
 }
 
@@ -46,7 +51,8 @@ COMMANDS = {
 def test_the_output_is_as_it_was_agreed(gpuyard, golden, monkeypatch, name):
     monkeypatch.chdir(ROOT)
     ended = gpuyard(*COMMANDS[name])
-    assert ended.code == (3 if name == "mig-illegal" else 0), ended.err
+    found = name in {"mig-illegal", "explain", "explain-busy"}
+    assert ended.code == (3 if found else 0), ended.err
     golden(HERE / "golden" / f"{name}.txt", ended.out)
 
 

@@ -85,7 +85,20 @@ def build_app(args: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    commands = (check, plan, cost, offers, mig, classify, lint, render, get, schema, version)
+    commands = (
+        check,
+        plan,
+        cost,
+        offers,
+        mig,
+        classify,
+        explain,
+        lint,
+        render,
+        get,
+        schema,
+        version,
+    )
     for command in commands:
         app.command()(command)
     asked = args[0] if args else "--help"
@@ -266,6 +279,47 @@ def classify(
     from gpuyard.cli.classify import classify_file
 
     return classify_file(job, as_document=format is Format.JSON)
+
+
+def explain(
+    stack: Stack,
+    job: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB",
+            help="A file with Kubernetes workloads, or - for standard input.",
+            show_default=False,
+        ),
+    ],
+    team: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEAM",
+            help="Whose jobs they are, when they name no namespace.",
+            show_default=False,
+        ),
+    ] = None,
+    running: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="What runs already; without it, nothing does. Manifests, lines of your own, or"
+            " `kubectl get pods,workloads,nodes -A -o json`.",
+            show_default=False,
+        ),
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Not served yet.")] = False,
+    format: FormatOption = Format.TEXT,  # noqa: A002
+) -> int:
+    """Say whether a job would start. Where, on what condition, at whose expense; or why never."""
+    from gpuyard.cli.explain import explain_file
+
+    if live:
+        raise UsageError(
+            "--live is not served yet: nothing of today asks a cluster. Give its answer in a file:"
+            " kubectl get pods,workloads,nodes -A -o json >now.json, then --running now.json."
+        )
+    return explain_file(stack, job, team=team, running=running, as_document=format is Format.JSON)
 
 
 def lint(

@@ -1,32 +1,26 @@
 """`gpuyard classify`: what kind of work a job is, what suits it, and why."""
 
-import sys
-from pathlib import Path
 from typing import Any
 
 from gpuyard.cli.documents import as_json, tree
 from gpuyard.cli.findings_view import document
+from gpuyard.cli.job_files import no_workload, objects_in, read_documents
 from gpuyard.cli.plain import many
 from gpuyard.cli.screen import Column, Console, asides, results, table, write
-from gpuyard.cli.stacks import read_regular
 from gpuyard.errors import UsageError
 from gpuyard.findings import show_path
 from gpuyard.plan.classify import Classified, classify
-from gpuyard.plan.jobs import WORKLOADS, objects_of, read_job
-from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents
-
-STDIN = "-"
-_SHOWN_KINDS = 6
+from gpuyard.plan.jobs import read_job
+from gpuyard.spec.yaml_tree import Document
 
 
 def classify_file(name: str, *, as_document: bool) -> int:
     """Classify every workload of a file, or of standard input."""
-    shown = "standard input" if name == STDIN else name
-    documents = parse_documents(_read(name), shown)
-    values = [value for d in documents for value in objects_of(d.value)]
+    shown, documents = read_documents(name)
+    values = objects_in(documents)
     jobs = [job for value in values if (job := read_job(value)) is not None]
     if not jobs:
-        raise UsageError(_nothing(shown, values))
+        raise UsageError(no_workload(shown, values))
     found = [classify(job) for job in jobs]
     skipped = len(values) - len(jobs)
     twice = _duplicates(documents)
@@ -43,30 +37,6 @@ def classify_file(name: str, *, as_document: bool) -> int:
     if skipped:
         asides().tell(f"{many(skipped, 'other object')} in {shown} left out: no workload")
     return 0
-
-
-def _read(name: str) -> bytes:
-    if name != STDIN:
-        if not name or "\0" in name:
-            raise UsageError(
-                "an empty or impossible name is no file. Give a path, or - for standard input."
-            )
-        return read_regular(Path(name), MAX_BYTES, "a file with Kubernetes workloads, or -")
-    if sys.stdin is None:
-        raise UsageError("standard input is closed. Give the path of a file.")
-    return sys.stdin.buffer.read(MAX_BYTES + 1)
-
-
-def _nothing(shown: str, values: list[Any]) -> str:
-    kinds = dict.fromkeys(
-        v["kind"] for v in values if isinstance(v, dict) and isinstance(v.get("kind"), str)
-    )
-    if not kinds:
-        return (
-            f"{shown}: no Kubernetes object is in it: nothing has a kind. Give a manifest of a job."
-        )
-    named = ", ".join(list(kinds)[:_SHOWN_KINDS])
-    return f"{shown}: no workload is in it, only {named}. These are read: {', '.join(WORKLOADS)}."
 
 
 def _duplicates(documents: list[Document]) -> list[str]:

@@ -18,7 +18,7 @@ def plan_stack(stack: str, *, verbose: bool, as_document: bool) -> int:
         write(as_json(document("plan", judged, plan=plan)))
         return REFUSED if plan is None else 0
     if judged.plan is None:
-        return _refuse(judged)
+        return refuse_stack(judged)
     from gpuyard.cli.plan_view import show_plan
 
     show_plan(judged.plan, (), results(), verbose=verbose)
@@ -37,7 +37,7 @@ def cost_of(stack: str, form: str) -> int:
         write(as_json(document("cost", judged, cost=cost)))
         return REFUSED if cost is None else 0
     if judged.plan is None:
-        return _refuse(judged)
+        return refuse_stack(judged)
     if form == "markdown":
         write(cost_markdown(judged.plan))
     else:
@@ -71,7 +71,7 @@ def cost_changes(before: str, after: str, form: str) -> int:
         )
         return REFUSED if refused else 0
     if old.plan is None or new.plan is None:
-        return max(_refuse(judged) for judged in refused)
+        return max(refuse_stack(judged) for judged in refused)
     names = (old.file, new.file)
     if form == "markdown":
         write(changes_markdown(old.plan, new.plan, names))
@@ -92,7 +92,7 @@ def render_stack(stack: str, out: Path, values: Path | None, *, as_document: boo
         if as_document:
             write(as_json(document("render", judged, files=[], removed=[])))
             return REFUSED
-        return _refuse(judged)
+        return refuse_stack(judged)
     written = write_folder(out, render_files(judged.plan, known))
     if as_document:
         write(
@@ -129,7 +129,7 @@ def get_value(stack: str, path: str, *, as_document: bool) -> int:
         if as_document:
             write(as_json(document("get", judged, path=path, value=None)))
             return REFUSED
-        return _refuse(judged)
+        return refuse_stack(judged)
     value = find(plan_document(judged.plan), path)
     write(
         as_json(document("get", judged, path=path, value=value))
@@ -139,7 +139,7 @@ def get_value(stack: str, path: str, *, as_document: bool) -> int:
     return 0
 
 
-def _refuse(judged: Judged) -> int:
+def refuse_stack(judged: Judged) -> int:
     """There is no plan: say why, beside a result that is not there."""
     console = asides()
     show_findings(judged, console)

@@ -44,6 +44,10 @@ class PodRead:
     """Resource claims (DRA) that the pod makes; what a claim is for stands elsewhere."""
     restart_policy: str = ""
     priority_class: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of the pods alone."""
+    spec: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
+    """As it was written, for who asks for more than stands here."""
     problems: tuple[str, ...] = ()
 
 
@@ -56,6 +60,8 @@ class JobRead:
     namespace: str = ""
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     """Of the workload and of its pods; the workload's win."""
+    own_labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of the workload alone: the only ones that Kueue reads there."""
     pods: tuple[PodRead, ...] = ()
     parallelism: int = 1
     completions: int | None = None
@@ -96,6 +102,7 @@ def read_job(value: Any) -> JobRead | None:
         name=_name(_mapping(value, "metadata")),
         namespace=_text(_mapping(value, "metadata"), "namespace"),
         labels=_labels(kind, value, spec),
+        own_labels=_own_labels(kind, value, spec),
         pods=pods,
         schedule=_text(spec, "schedule"),
         runtime=_text(_mapping(spec, "runtimeRef"), "name"),
@@ -138,7 +145,7 @@ def _templates(kind: str, spec: Mapping[Any, Any]) -> Iterator[_Template]:
     elif kind == "CronJob":
         job = _mapping(spec, "jobTemplate", "spec")
         template = _mapping(job, "template")
-        yield template, "spec.jobTemplate.spec.template.spec", _count(job, "parallelism", 1)
+        yield template, "spec.jobTemplate.spec.template.spec", _at_once(job)
     elif kind in _REPLICAS:
         yield from _roles(_mapping(spec, _REPLICAS[kind]), f"spec.{_REPLICAS[kind]}")
     elif kind == "JobSet":
@@ -150,7 +157,7 @@ def _templates(kind: str, spec: Mapping[Any, Any]) -> Iterator[_Template]:
     elif kind == "InferenceService":
         yield _predictor(spec), "spec.predictor", 1
     else:
-        count = _count(spec, "parallelism" if kind == "Job" else "replicas", 1)
+        count = _at_once(spec) if kind == "Job" else _count(spec, "replicas", 1)
         yield _mapping(spec, "template"), "spec.template.spec", count
 
 
@@ -164,7 +171,7 @@ def _roles(roles: Mapping[Any, Any], path: str) -> Iterator[_Template]:
 def _replicated_jobs(spec: Mapping[Any, Any]) -> Iterator[_Template]:
     for index, job in enumerate(_list(spec, "replicatedJobs")):
         inner = _mapping(job, "template", "spec")
-        count = _count(job, "replicas", 1) * _count(inner, "parallelism", 1)
+        count = _count(job, "replicas", 1) * _at_once(inner)
         path = f"spec.replicatedJobs[{index}].template.spec.template.spec"
         yield _mapping(inner, "template"), path, count
 
@@ -215,8 +222,19 @@ def _labels(kind: str, value: Any, spec: Mapping[Any, Any]) -> dict[str, str]:
     job = _mapping(spec, "jobTemplate", "metadata", "labels")
     labels: dict[str, str] = {}
     for found in (*(_mapping(t, "metadata", "labels") for t in reversed(inner)), job, outer):
-        labels |= {k: v for k, v in found.items() if isinstance(k, str) and isinstance(v, str)}
+        labels |= _pairs(found)
     return labels
+
+
+def _own_labels(kind: str, value: Any, spec: Mapping[Any, Any]) -> dict[str, str]:
+    """A CronJob's jobs are the workloads: theirs are the labels that count."""
+    if kind == "CronJob":
+        return _pairs(_mapping(spec, "jobTemplate", "metadata", "labels"))
+    return _pairs(_mapping(value, "metadata", "labels"))
+
+
+def _pairs(found: Mapping[Any, Any]) -> dict[str, str]:
+    return {k: v for k, v in found.items() if isinstance(k, str) and isinstance(v, str)}
 
 
 def _pod(template: Mapping[Any, Any], path: str, count: int) -> PodRead:
@@ -233,6 +251,8 @@ def _pod(template: Mapping[Any, Any], path: str, count: int) -> PodRead:
         claims=len(_list(spec, "resourceClaims")),
         restart_policy=_text(spec, "restartPolicy"),
         priority_class=_text(spec, "priorityClassName"),
+        labels=_pairs(_mapping(template, "metadata", "labels")),
+        spec=spec,
         problems=problems,
     )
 
@@ -267,6 +287,12 @@ def _text(value: Any, key: str) -> str:
 
 def _texts(value: Any, key: str) -> tuple[str, ...]:
     return tuple(item for item in _list(value, key) if isinstance(item, str))
+
+
+def _at_once(job: Any) -> int:
+    """Pods of a Job that run at the same time: no more than it has to complete."""
+    parallel = _count(job, "parallelism", 1)
+    return min(parallel, _count(job, "completions", parallel))
 
 
 def _count(value: Any, key: str, default: int) -> int:

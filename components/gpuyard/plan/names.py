@@ -55,6 +55,7 @@ LOCAL_QUEUE = "default"
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+POD_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
 
 
 SHARED_UNIT = "shared"

@@ -3,18 +3,11 @@
 from typing import Any
 
 from gpuyard.plan.dra import GPU_CLASS
+from gpuyard.plan.kueue import FRAMEWORKS, GANG_TIMEOUT, WITHOUT_QUOTA
 from gpuyard.plan.names import GPU_CLAIM, KUEUE_CONFIG_KEY, KUEUE_CONFIGMAP, KUEUE_NAMESPACE
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, made
 from gpuyard.render.text import yaml_text
-
-WITHOUT_QUOTA = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-")
-"""Beginnings of resource names that queues do not count, see docs/decisions/0008."""
-FRAMEWORKS = ("batch/job", "pod", "jobset.x-k8s.io/jobset")
-"""Kinds of jobs that queue; Kueue passes over those whose definition is not installed."""
-GANG_TIMEOUT = "5m"
-"""How long an admitted gang may wait for its last pod. On fake nodes pods are ready at once when they have a
-node, so only a gang that finds none runs into this; Kueue's half an hour would hide it."""
 
 
 def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:

@@ -1,0 +1,68 @@
+"""Files with Kubernetes objects, and what is in them."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from gpuyard.cli.stacks import read_regular
+from gpuyard.errors import UsageError
+from gpuyard.plan.jobs import WORKLOADS, objects_of
+from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents
+
+STDIN = "-"
+MAX_DUMP_BYTES = 64 * 1024 * 1024
+"""Of what a cluster said about itself, in JSON: some ten thousand pods."""
+_SHOWN_KINDS = 6
+
+
+def read_documents(name: str) -> tuple[str, list[Document]]:
+    """What to call the file, and its documents."""
+    shown = "standard input" if name == STDIN else name
+    return shown, parse_documents(_read(name, MAX_BYTES), shown)
+
+
+def read_dump(name: str) -> tuple[str, list[Any]]:
+    """What to call the file, and its objects: YAML, or JSON of any size that a cluster gives."""
+    shown = "standard input" if name == STDIN else name
+    data = _read(name, MAX_DUMP_BYTES)
+    if len(data) <= MAX_BYTES or data.lstrip()[:1] not in {b"{", b"["}:
+        return shown, objects_in(parse_documents(data, shown))
+    if len(data) > MAX_DUMP_BYTES:
+        raise UsageError(
+            f"{shown} has more than {MAX_DUMP_BYTES // 1024**2} MiB. Ask for fewer objects."
+        )
+    try:
+        return shown, objects_of(json.loads(data))
+    except (ValueError, RecursionError) as problem:
+        raise UsageError(f"{shown} is not JSON: {problem}") from problem
+
+
+def objects_in(documents: list[Document]) -> list[Any]:
+    """The objects of all documents, Lists taken apart."""
+    return [value for d in documents for value in objects_of(d.value)]
+
+
+def _read(name: str, limit: int) -> bytes:
+    if name != STDIN:
+        if not name or "\0" in name:
+            raise UsageError(
+                "an empty or impossible name is no file. Give a path, or - for standard input."
+            )
+        return read_regular(Path(name), limit, "a file with Kubernetes workloads, or -")
+    if sys.stdin is None:
+        raise UsageError("standard input is closed. Give the path of a file.")
+    return sys.stdin.buffer.read(limit + 1)
+
+
+def no_workload(shown: str, values: list[Any]) -> str:
+    """What a file without workloads has instead."""
+    kinds = dict.fromkeys(
+        v["kind"] for v in values if isinstance(v, dict) and isinstance(v.get("kind"), str)
+    )
+    if not kinds:
+        return (
+            f"{shown}: no Kubernetes object is in it: nothing has a kind. Give a manifest of a job."
+        )
+    named = ", ".join(list(kinds)[:_SHOWN_KINDS])
+    return f"{shown}: no workload is in it, only {named}. These are read: {', '.join(WORKLOADS)}."

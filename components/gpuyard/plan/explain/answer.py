@@ -1,0 +1,129 @@
+"""The answer about one job: the decision, and what would change it."""
+
+from collections import Counter
+
+from gpuyard.plan import names
+from gpuyard.plan.explain import words
+from gpuyard.plan.explain.changes import homes, nearest_changes, pins
+from gpuyard.plan.explain.decide import commit, decide
+from gpuyard.plan.explain.needs import Request, request_of
+from gpuyard.plan.explain.outcome import Outcome
+from gpuyard.plan.explain.records import Change, Explanation, Verdict
+from gpuyard.plan.explain.running import EMPTY, Desk, State
+from gpuyard.plan.jobs import JobRead
+from gpuyard.plan.records import PlatformPlan, TeamPlan
+
+BUILT_IN_PRIORITIES = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+"""Priority classes that every cluster has
+(https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/)."""
+
+
+def explain(
+    plan: PlatformPlan, job: JobRead, state: State = EMPTY, team: str | None = None
+) -> Explanation:
+    """Would this job start now; by default nobody else is there."""
+    request = request_of(job)
+    home = team_of(plan, request.namespace, team)
+    desk = Desk(plan, state)
+    priority, cautions = _priority(plan, request, home)
+    outcome = decide(desk, home, request, priority)
+
+    def starts(changed: Request) -> bool:
+        return decide(desk, home, changed, priority).verdict is Verdict.STARTS
+
+    def could_start(changed: Request) -> bool:
+        return decide(Desk(plan, EMPTY), home, changed, priority).verdict is Verdict.STARTS
+
+    def starts_for(other: TeamPlan) -> bool:
+        return decide(desk, other, request, priority).verdict is Verdict.STARTS
+
+    changes: tuple[Change, ...] = ()
+    if outcome.verdict is Verdict.NEVER:
+        changes = nearest_changes(plan, home, request, starts)
+        if home is None:
+            changes = changes or homes(plan, starts_for)
+        if not changes and not desk.is_empty:
+            changes = nearest_changes(plan, home, request, could_start)
+    elif outcome.verdict is Verdict.WAITS and home is not None:
+        changes = pins(plan, home, request, starts)
+    return _record(desk, request, home, outcome, (changes, cautions))
+
+
+def team_of(plan: PlatformPlan, namespace: str, team: str | None) -> TeamPlan | None:
+    """The team whose namespace it is; without a namespace, the team that is named."""
+    if namespace:
+        return next((t for t in plan.teams if t.namespace == namespace), None)
+    return plan.team(team) if team is not None else None
+
+
+def arrive(desk: Desk, job: JobRead, team: TeamPlan) -> bool:
+    """Let a team's job start on this desk, as the next to come; says whether it did."""
+    request = request_of(job)
+    priority, _ = _priority(desk.plan, request, team)
+    outcome = decide(desk, team, request, priority)
+    if outcome.verdict is not Verdict.STARTS or outcome.preempts:
+        return False
+    commit(desk, team.name, request.name, outcome, priority)
+    return True
+
+
+def _priority(
+    plan: PlatformPlan, request: Request, team: TeamPlan | None
+) -> tuple[int, tuple[str, ...]]:
+    """What the job's priority is worth to Kueue, and what is not known of it."""
+    if request.priority_label:
+        known = {p.name: p.value for p in plan.queueing.priorities}
+        name = request.priority_label
+    else:
+        known, name = BUILT_IN_PRIORITIES, request.priority_class
+    if name in known:
+        return known[name], ()
+    if name:
+        return 0, (words.unknown_priority(name),)
+    if team is not None and team.priority is not None:
+        return 0, (words.priority_by_label_only(team),)
+    return 0, ()
+
+
+def _record(
+    desk: Desk,
+    request: Request,
+    team: TeamPlan | None,
+    outcome: Outcome,
+    said: tuple[tuple[Change, ...], tuple[str, ...]],
+) -> Explanation:
+    asks: Counter[str] = Counter()
+    for pods in request.pod_sets:
+        asks.update({r: n * pods.count for r, n in pods.requests.items()})
+    changes, cautions = said
+    stack_change = ""
+    if outcome.verdict is Verdict.NEVER and team is not None and outcome.assignment is not None:
+        stack_change = words.stack_change(desk.plan, desk, team, outcome.assignment)
+    waiting = (words.others_wait(desk.state.waiting),) if desk.state.waiting else ()
+    queued = team is not None and request.queue_label in {"", team.local_queue}
+    return Explanation(
+        kind=request.kind,
+        name=request.name,
+        team=team.name if team else None,
+        namespace=request.namespace or (team.namespace if team else ""),
+        queue=names.LOCAL_QUEUE if queued else None,
+        verdict=outcome.verdict,
+        says=outcome.says,
+        admitted=outcome.admitted,
+        pools=outcome.pools,
+        asks={r: n for r, n in sorted(asks.items()) if n},
+        pods=sum(p.count for p in request.pod_sets),
+        pods_started=outcome.pods_started,
+        nodes=outcome.nodes,
+        nodes_to_start=outcome.nodes_to_start,
+        conditions=outcome.conditions,
+        meanwhile=outcome.meanwhile,
+        preempts=outcome.preempts,
+        reasons=outcome.reasons,
+        cautions=(*request.cautions, *outcome.cautions, *cautions, *waiting),
+        changes=changes,
+        stack_change=stack_change,
+    )

@@ -1,0 +1,230 @@
+"""The decision: queue, quota, nodes, in the order in which a cluster takes them."""
+
+from dataclasses import dataclass, field, replace
+
+from gpuyard.plan.explain import words
+from gpuyard.plan.explain.flavors import Mode, assign, counted
+from gpuyard.plan.explain.needs import PodSet, Request
+from gpuyard.plan.explain.nodes import lacking, node_of
+from gpuyard.plan.explain.outcome import Outcome, never
+from gpuyard.plan.explain.placing import on_nodes
+from gpuyard.plan.explain.records import Considered, Preempted, Verdict
+from gpuyard.plan.explain.running import EMPTY, Desk, Running
+from gpuyard.plan.explain.selectors import accepts, labels_of, untolerated
+from gpuyard.plan.records import PlatformPlan, TeamPlan
+
+MAX_REPLICAS = 1000
+"""Pods that queue one by one are tried one by one, so many at most."""
+
+
+def decide(desk: Desk, team: TeamPlan | None, request: Request, priority: int) -> Outcome:
+    """What happens when this job is submitted now. The desk stays as it was."""
+    if request.refused:
+        return never(words.refused(request.refused))
+    if team is None:
+        return _unqueued(desk, request)
+    if request.queue_label not in {"", team.local_queue}:
+        return never(words.no_queue(request.queue_label, team))
+    if request.together:
+        outcome = _workload(desk, team, request.pod_sets, priority)
+        return _as_bare_pod(desk, team, request, outcome)
+    return _one_by_one(desk, team, request, priority)
+
+
+def _as_bare_pod(desk: Desk, team: TeamPlan, request: Request, outcome: Outcome) -> Outcome:
+    """A pod without a job cannot wait outside: its namespace's ResourceQuota counts it from the start."""
+    if request.kind != "Pod" or outcome.verdict is Verdict.NEVER:
+        return outcome
+    used = desk.quotas.used[team.name]
+    for resource, amount in counted(request.pod_sets[0].requests).items():
+        hard = team.hard.get(f"requests.{resource}", amount)
+        has = sum(n for (_, r), n in used.items() if r == resource)
+        if has + amount > hard:
+            says = words.over_resource_quota(team, resource, (amount, has, hard))
+            conditions = outcome.conditions or (
+                words.own_pods_first(team, resource, has + amount - hard),
+            )
+            return replace(
+                outcome,
+                verdict=Verdict.WAITS,
+                admitted=False,
+                says=says,
+                conditions=conditions,
+                meanwhile=words.not_even_queued(),
+                pods_started=0,
+                nodes=0,
+                nodes_to_start={},
+                preempts=(),
+            )
+    return outcome
+
+
+def _workload(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority: int) -> Outcome:
+    """One workload of Kueue: all its pods or none."""
+    found = assign(desk, team, pod_sets, priority)
+    if found.unknown:
+        return never(
+            words.unknown_resource(desk.plan, team, found.unknown),
+            reasons=words.without(desk.plan, team, found.unknown),
+            assignment=found,
+        )
+    pools = tuple(dict.fromkeys(p for chosen in found.pools.values() for p in chosen))
+    if any(len(chosen) > 1 for chosen in found.pools.values()):
+        return never(words.two_pools(pools), pools=pools, reasons=found.reasons, assignment=found)
+    if found.mode is Mode.NEVER:
+        return never(words.no_pool(found), reasons=found.reasons, assignment=found)
+    if found.mode is not Mode.FIT and not found.targets:
+        return Outcome(
+            verdict=Verdict.WAITS,
+            says=words.waits_for_quota(found),
+            pools=pools,
+            conditions=words.shortage(desk, team, found),
+            meanwhile=words.queued(),
+            reasons=found.reasons,
+            assignment=found,
+        )
+    gone = tuple(job for job, _ in found.targets)
+    preempts = tuple(Preempted(j.name, str(j.team), why) for j, why in found.targets)
+    after = desk.without(gone) if gone else desk
+    homes = {i: (chosen[0] if chosen else None) for i, chosen in found.pools.items()}
+    outcome = on_nodes(after, pod_sets, homes)
+    reasons = tuple(replace(r, taken=r.pool in pools) for r in found.reasons)
+    return replace(
+        outcome,
+        admitted=True,
+        preempts=preempts,
+        gone=gone,
+        reasons=reasons,
+        pools=pools,
+        assignment=found,
+    )
+
+
+def _unqueued(desk: Desk, request: Request) -> Outcome:
+    """A namespace that no team has: Kueue leaves its jobs alone, and only taints keep them away."""
+    homes: dict[int, str | None] = {}
+    reasons: list[Considered] = []
+    for index, pods in enumerate(request.pod_sets):
+        wanted = counted(pods.requests)
+        homes[index] = None
+        for pool in desk.plan.pools if wanted else ():
+            why = _keeps_off(desk.plan, pool.name, pods)
+            reasons.append(Considered(pool.name, not why, why or "it bears the taints"))
+            if not why:
+                homes[index] = pool.name
+                break
+        if wanted and homes[index] is None:
+            says = words.outsider(request.namespace, reasons[0].pool, reasons[0].why)
+            return never(says, reasons=tuple(dict.fromkeys(reasons)))
+    outcome = on_nodes(desk, request.pod_sets, homes)
+    pools = tuple(dict.fromkeys(p for p in homes.values() if p))
+    return replace(
+        outcome,
+        pools=pools,
+        reasons=tuple(dict.fromkeys(reasons)),
+        cautions=(*outcome.cautions, words.past_the_queues(request.namespace)),
+    )
+
+
+def _keeps_off(plan: PlatformPlan, name: str, pods: PodSet) -> str:
+    pool = plan.pool(name)
+    if short := lacking(node_of(plan, pool), pods.requests):
+        return words.lacks(plan, name, pods, short)
+    if taint := untolerated(pool.taints, pods.tolerations):
+        return f"its nodes have the taint {taint}, which the pods do not tolerate"
+    met, about = accepts(labels_of(plan, pool), pods.selector, pods.terms)
+    return f"its nodes do not have {about}" if met is False else ""
+
+
+def _one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> Outcome:
+    """Each pod is a workload of its own: so many start, the first that does not tells why."""
+    here = Desk(desk.plan, desk.state)
+    trial = _Trial()
+    tried = 0
+    for pods in request.pod_sets:
+        for _ in range(min(pods.count, MAX_REPLICAS - tried)):
+            tried += 1
+            found = _workload(here, team, (replace(pods, count=1),), priority)
+            trial.note(found)
+            if not found.admitted:
+                break  # and so would be every pod like it
+            here = here.without(found.gone) if found.gone else here
+            started = found.verdict is Verdict.STARTS
+            # a pod that finds no node holds its quota nevertheless
+            commit(
+                here,
+                team.name,
+                request.name,
+                found if started else replace(found, rooms=here.rooms),
+                priority,
+            )
+    in_all = sum(p.count for p in request.pod_sets)
+    if tried == MAX_REPLICAS < in_all:
+        trial.cautions.append(words.many_replicas(MAX_REPLICAS))
+    if trial.first is None:
+        return _replicas(desk, here, trial)
+    first, started_pods = trial.first, trial.started
+    at_most = started_pods if desk.is_empty else _at_most(desk, team, request, priority)
+    if started_pods and at_most < in_all:
+        first = replace(first, verdict=Verdict.NEVER, conditions=(), meanwhile="")
+    says = words.some_replicas(first.says, started_pods, in_all)
+    return replace(first, says=says, pods_started=started_pods, preempts=tuple(trial.preempts))
+
+
+@dataclass(slots=True)
+class _Trial:
+    """What came of pods that queue one by one."""
+
+    started: int = 0
+    first: Outcome | None = None
+    """Of the first that did not start."""
+    preempts: list[Preempted] = field(default_factory=list[Preempted])
+    cautions: list[str] = field(default_factory=list[str])
+
+    def note(self, found: Outcome) -> None:
+        """Count one more."""
+        self.cautions += found.cautions
+        if found.verdict is Verdict.STARTS:
+            self.started += 1
+        elif self.first is None:
+            self.first = found
+        if found.admitted:
+            self.preempts += found.preempts
+
+
+def _at_most(desk: Desk, team: TeamPlan, request: Request, priority: int) -> int:
+    """How many of the pods start when nobody else is there."""
+    return _one_by_one(Desk(desk.plan, EMPTY), team, request, priority).pods_started
+
+
+def _replicas(desk: Desk, here: Desk, trial: _Trial) -> Outcome:
+    """All pods run: their nodes and pools together."""
+    nodes = {p: sum(n.count for n in room if n.mine) for p, room in here.rooms.items()}
+    more = {p: here.running_nodes(p) - desk.running_nodes(p) for p in here.rooms}
+    to_start = {p: n for p, n in more.items() if n > 0}
+    pools = tuple(p for p, n in nodes.items() if n)
+    return Outcome(
+        verdict=Verdict.STARTS,
+        admitted=True,
+        says=words.starts(pools, sum(nodes.values()), to_start, trial.started),
+        pools=pools,
+        pods_started=trial.started,
+        nodes=sum(nodes.values()),
+        nodes_to_start=to_start,
+        conditions=words.nodes_first(desk, to_start),
+        preempts=tuple(trial.preempts),
+        cautions=tuple(dict.fromkeys(trial.cautions)),
+        rooms=here.rooms,
+        reasons=tuple(Considered(p, taken=True, why=words.nodes_taken(nodes[p])) for p in pools),
+    )
+
+
+def commit(desk: Desk, team: str, name: str, outcome: Outcome, priority: int) -> None:
+    """Let a job that starts run on this desk, whose pre-empted jobs are gone already."""
+    uses = outcome.assignment.uses if outcome.assignment else {}
+    since = 1 + max((j.since for j in desk.jobs), default=0)
+    desk.jobs.append(
+        Running(name=name, team=team, uses=uses, pods=outcome.homes, priority=priority, since=since)
+    )
+    desk.quotas.take(team, uses)
+    desk.rooms = dict(outcome.rooms)

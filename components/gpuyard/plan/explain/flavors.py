@@ -1,0 +1,168 @@
+"""Which pool a queue gives to pods: flavors in their order, the first with enough free quota.
+
+As Kueue v0.19 decides it (flavorassigner.go) with the queues as rendered: `flavorFungibility` stays at its
+default, so borrowing ends the search and pre-empting goes on to the next flavor.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from gpuyard.plan.explain.needs import PodSet
+from gpuyard.plan.explain.preemption import Targets, Wish, targets
+from gpuyard.plan.explain.quantities import show_amount
+from gpuyard.plan.explain.quota import Key
+from gpuyard.plan.explain.records import Considered
+from gpuyard.plan.explain.running import Desk
+from gpuyard.plan.explain.selectors import flavor_accepts
+from gpuyard.plan.kueue import WITHOUT_QUOTA
+from gpuyard.plan.records import ResourceGroup, TeamPlan
+
+
+class Mode(IntEnum):
+    """How a flavor serves a request, from worst to best."""
+
+    NEVER = 0
+    """More than the queue could have with everybody else idle; or not its kind of node."""
+    BLOCKED = 1
+    """Kueue's NoFit: others have it, and pre-empting is not allowed."""
+    NOBODY = 2
+    """Pre-empting is allowed, but nobody may be pre-empted."""
+    PREEMPT = 3
+    RECLAIM = 4
+    FIT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What the queue does with a job."""
+
+    mode: Mode
+    pools: Mapping[int, tuple[str, ...]]
+    """By pod set: the pools of its resources; two of them can never be met."""
+    uses: Mapping[Key, int]
+    reasons: tuple[Considered, ...]
+    targets: Targets
+    unknown: str = ""
+    """A resource that no pool of this queue gives out."""
+    short: tuple[tuple[Key, int], ...] = ()
+    """What is asked for of the best pool where it is not free."""
+
+
+def counted(requests: Mapping[str, int]) -> dict[str, int]:
+    """Requests that queues count; CPU, memory and the like they do not."""
+    return {r: n for r, n in requests.items() if n and not r.startswith(WITHOUT_QUOTA)}
+
+
+@dataclass(slots=True)
+class _Search:
+    desk: Desk
+    team: TeamPlan
+    priority: int
+    used: dict[Key, int]
+    """By the pod sets before."""
+    reasons: list[Considered]
+
+    def group(self, group: ResourceGroup, pods: PodSet) -> tuple[Mode, str, dict[Key, int]]:
+        """The best flavor of a group for these pods."""
+        wanted = {
+            r: n * pods.count for r, n in counted(pods.requests).items() if r in group.resources
+        }
+        best: tuple[Mode, bool, str, dict[Key, int]] = (Mode.NEVER, False, "", {})
+        for flavor in group.flavors:
+            pool = next(p.name for p in self.desk.plan.pools if p.stable_name == flavor)
+            mode, near, why = self._try(pool, pods, wanted)
+            self.reasons.append(Considered(pool, mode is Mode.FIT, why))
+            if mode is Mode.FIT or (mode, near) > best[:2]:
+                best = (mode, near, pool, {(pool, r): n for r, n in wanted.items()})
+            if mode is Mode.FIT:
+                break
+        return best[0], best[2], best[3]
+
+    def _try(self, pool: str, pods: PodSet, wanted: Mapping[str, int]) -> tuple[Mode, bool, str]:
+        flavor = next(
+            f
+            for f in self.desk.plan.queueing.flavors
+            if f.name == self.desk.plan.pool(pool).stable_name
+        )
+        if not flavor_accepts(flavor.node_labels, pods.selector, pods.terms):
+            return Mode.NEVER, False, "its node selector or affinity names other nodes"
+        results = [self._quota(pool, r, n) for r, n in wanted.items()]
+        return min(results, key=lambda result: result[:2])
+
+    def _quota(self, pool: str, resource: str, amount: int) -> tuple[Mode, bool, str]:
+        """How the queue can get so much of one resource; whether within its guarantee; in words."""
+        quotas, team, key = self.desk.quotas, self.team.name, (pool, resource)
+        total = amount + self.used[key]
+        most, now = quotas.most(team, key), quotas.available(team, key)
+        shown = show_amount(resource, total)
+        if total > most:
+            there = any(a.resource == resource for a in self.desk.plan.pool(pool).advertised)
+            return Mode.NEVER, there, self._too_much(key, total)
+        if total <= now:
+            own = not quotas.borrows(team, key, total)
+            how = "within its guarantee" if own else "partly borrowed"
+            return Mode.FIT, own, f"{shown} of {now:,} free, {how}"
+        waits = f"{shown} wanted, {max(now, 0):,} free now, {most:,} at most"
+        entitled = not quotas.borrows(team, key, total)
+        reclaims = self.desk.plan.queueing.preemption == "reclaim"
+        if not reclaims:
+            return Mode.BLOCKED, entitled, f"{waits}; nobody is pre-empted here"
+        fair = self.desk.plan.queueing.fair_sharing
+        if not (quotas.nominal(team, key) >= total or entitled or fair):
+            return Mode.BLOCKED, False, f"{waits}; it would borrow, which pre-empts nobody"
+        wish = Wish(team, {key: total}, self.priority, frozenset({key}))
+        found = targets(quotas, self.desk.jobs, wish, fair=fair)
+        if not found:
+            return Mode.NOBODY, entitled, f"{waits}; nobody there has to give way to it"
+        own_jobs = any(job.team == team for job, _ in found)
+        return Mode.PREEMPT if own_jobs else Mode.RECLAIM, entitled, f"{waits}; others give way"
+
+    def _too_much(self, key: Key, total: int) -> str:
+        quotas, team, (pool, resource) = self.desk.quotas, self.team.name, key
+        advertised = [a.resource for a in self.desk.plan.pool(pool).advertised]
+        if resource not in advertised:
+            return f"its nodes have no {resource}, only {', '.join(advertised)}"
+        nominal, limit = quotas.nominal(team, key), quotas.limit(team, key)
+        most = quotas.most(team, key)
+        text = f"{show_amount(resource, total)} wanted, team {team} can have {most:,} at most"
+        return f"{text} (guaranteed {nominal:,}, may borrow {limit:,})"
+
+
+def assign(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority: int) -> Assignment:
+    """Find a pool for every pod set, as the queue would at this moment."""
+    search = _Search(desk, team, priority, defaultdict(int), [])
+    modes: list[Mode] = []
+    pools: dict[int, tuple[str, ...]] = {}
+    short: list[tuple[Key, int]] = []
+    for index, pods in enumerate(pod_sets):
+        wanted = counted(pods.requests) if pods.count else {}
+        unknown = [
+            r for r in wanted if not any(r in group.resources for group in team.resource_groups)
+        ]
+        if unknown:
+            return Assignment(Mode.NEVER, {}, {}, tuple(search.reasons), [], unknown[0])
+        found: list[str] = []
+        for group in team.resource_groups:
+            if not any(r in group.resources for r in wanted):
+                continue
+            mode, pool, uses = search.group(group, pods)
+            modes.append(mode)
+            found += [pool] if pool else []
+            for key, amount in uses.items():
+                search.used[key] += amount
+                if search.used[key] > desk.quotas.available(team.name, key):
+                    short.append((key, search.used[key]))
+        pools[index] = tuple(found)
+    uses = {key: n for key, n in search.used.items() if n}
+    mode = min(modes, default=Mode.FIT)
+    chosen: Targets = []
+    if mode in {Mode.NOBODY, Mode.PREEMPT, Mode.RECLAIM}:
+        wish = Wish(team.name, uses, priority, frozenset(key for key, _ in short))
+        chosen = targets(desk.quotas, desk.jobs, wish, fair=desk.plan.queueing.fair_sharing)
+    return Assignment(mode, pools, uses, _once(search.reasons), chosen, "", tuple(short))
+
+
+def _once(reasons: list[Considered]) -> tuple[Considered, ...]:
+    return tuple(dict.fromkeys(reasons))

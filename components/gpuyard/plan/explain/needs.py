@@ -1,0 +1,286 @@
+"""What a job needs, as the API server, Kueue and the scheduler each count it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from gpuyard.plan import names
+from gpuyard.plan.explain.quantities import quantity, whole_units
+from gpuyard.plan.explain.selectors import Requirement, Term, Toleration
+from gpuyard.plan.jobs import JobRead, PodRead
+
+GANGS = frozenset({"Pod", "Job", "CronJob", "JobSet", "TrainJob"})
+"""Kinds that one workload of Kueue stands for; of any other kind each pod queues by itself."""
+_NATIVE = ("cpu", "memory", "ephemeral-storage", "hugepages-")
+_DISK = "ephemeral-storage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSet:
+    """Pods that are alike."""
+
+    path: str
+    count: int
+    requests: Mapping[str, int]
+    """Of one pod: CPU in thousandths, memory in bytes, devices by number."""
+    selector: Mapping[str, str] = field(default_factory=dict[str, str])
+    terms: tuple[Term, ...] = ()
+    """Required node affinity: one of them must match; none: every node does."""
+    tolerations: tuple[Toleration, ...] = ()
+    apart: bool = False
+    """No two of them on one node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Something the API server does not accept, and what it should be."""
+
+    says: str
+    at: str
+    value: str | int
+    resource: str
+    amount: int
+    pod_set: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A job, reduced to what decides whether it starts."""
+
+    kind: str
+    name: str
+    namespace: str
+    queue_label: str
+    priority_label: str
+    """A priority of the queues."""
+    priority_class: str
+    """A priority of the pods, which counts where no label is."""
+    pod_sets: tuple[PodSet, ...]
+    refused: tuple[Refused, ...]
+    cautions: tuple[str, ...]
+
+    @property
+    def together(self) -> bool:
+        """All pods start or none."""
+        return self.kind in GANGS
+
+
+def request_of(job: JobRead) -> Request:
+    """Read what a job needs."""
+    refused: list[Refused] = []
+    cautions: list[str] = []
+    pod_sets = []
+    for index, pod in enumerate(job.pods):
+        before = len(refused)
+        pod_sets.append(_pod_set(pod, refused, cautions))
+        refused[before:] = [replace(r, pod_set=index) for r in refused[before:]]
+    gang = job.kind in GANGS
+    labels = job.own_labels if gang else (job.pods[0].labels if job.pods else {})
+    classes = [p.priority_class for p in job.pods if p.priority_class]
+    if job.kind == "TrainJob":
+        cautions.append(
+            f"its runtime {job.runtime or '(not named)'} is not known here:"
+            " containers, selectors and CPU that it adds are not counted"
+        )
+    elif not gang and sum(p.count for p in pod_sets) > 1:
+        cautions.append(
+            f"Kueue queues each pod of a {job.kind} by itself: some may run without all"
+        )
+    if names.POD_GROUP_LABEL in job.own_labels:
+        cautions.append("it belongs to a pod group; the other pods of the group are not counted")
+    return Request(
+        kind=job.kind,
+        name=job.name,
+        namespace=job.namespace,
+        queue_label=labels.get(names.QUEUE_LABEL, ""),
+        priority_label=labels.get(names.PRIORITY_LABEL, ""),
+        priority_class=classes[0] if classes else "",
+        pod_sets=tuple(pod_sets),
+        refused=tuple(refused),
+        cautions=tuple(dict.fromkeys(cautions)),
+    )
+
+
+def _pod_set(pod: PodRead, refused: list[Refused], cautions: list[str]) -> PodSet:
+    spec = pod.spec
+    if pod.claims:
+        cautions.append("its resource claims (DRA) are not judged")
+    if items_of(spec, "topologySpreadConstraints"):
+        cautions.append("its topology spread constraints are not judged")
+    affinity = mapping_of(spec, "affinity")
+    apart = _apart(affinity, pod, cautions)
+    return PodSet(
+        path=pod.path,
+        count=pod.count,
+        requests=_requests(pod, refused, cautions),
+        selector={
+            k: v
+            for k, v in mapping_of(spec, "nodeSelector").items()
+            if isinstance(k, str) and isinstance(v, str)
+        },
+        terms=_terms(affinity),
+        tolerations=tuple(_toleration(t) for t in items_of(spec, "tolerations")),
+        apart=apart,
+    )
+
+
+def _apart(affinity: Mapping[Any, Any], pod: PodRead, cautions: list[str]) -> bool:
+    """Whether the pods keep their own kind off their nodes; other rules between pods are not judged."""
+    apart = False
+    for term in items_of(
+        mapping_of(affinity, "podAntiAffinity"), "requiredDuringSchedulingIgnoredDuringExecution"
+    ):
+        wanted = mapping_of(term, "labelSelector", "matchLabels")
+        ours = bool(wanted) and all(pod.labels.get(k) == v for k, v in wanted.items())
+        if ours and term.get("topologyKey") == names.HOSTNAME_LABEL:
+            apart = True
+        else:
+            cautions.append("a rule that keeps it away from other pods is not judged")
+    if items_of(
+        mapping_of(affinity, "podAffinity"), "requiredDuringSchedulingIgnoredDuringExecution"
+    ):
+        cautions.append("a rule that keeps it near other pods is not judged")
+    return apart
+
+
+def _terms(affinity: Mapping[Any, Any]) -> tuple[Term, ...]:
+    required = mapping_of(
+        affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    return tuple(
+        tuple(
+            Requirement(
+                str(e.get("key", "")),
+                str(e.get("operator", "")),
+                tuple(str(v) for v in _list(e, "values")),
+            )
+            for key in ("matchExpressions", "matchFields")
+            for e in items_of(term, key)
+        )
+        for term in items_of(required, "nodeSelectorTerms")
+    )
+
+
+def _toleration(value: Mapping[Any, Any]) -> Toleration:
+    return Toleration(
+        *(
+            found if isinstance(found := value.get(key), str) else ""
+            for key in ("key", "operator", "value", "effect")
+        )
+    )
+
+
+def _requests(pod: PodRead, refused: list[Refused], cautions: list[str]) -> dict[str, int]:
+    """Sidecars and containers add up; init containers run one after another beside earlier sidecars."""
+    sidecars: Counter[str] = Counter()
+    peak: Counter[str] = Counter()
+    for where, container in _containers(pod, "initContainers"):
+        asks = _asks(container, where, refused)
+        if container.get("restartPolicy") == "Always":
+            sidecars += asks
+            peak |= sidecars
+        else:
+            peak |= sidecars + asks
+    together = sidecars
+    for where, container in _containers(pod, "containers"):
+        together = together + _asks(container, where, refused)
+    total = peak | together
+    for name, value in mapping_of(pod.spec, "overhead").items():
+        if isinstance(name, str) and (amount := quantity(value)) and amount > 0:
+            total[name] += whole_units(name, amount)
+    if total.pop(_DISK, 0):
+        cautions.append(
+            "its ephemeral storage is not judged: how large a node's disk is stands elsewhere"
+        )
+    return {name: total[name] for name in sorted(total)}
+
+
+def _containers(pod: PodRead, key: str) -> list[tuple[str, Mapping[Any, Any]]]:
+    return [
+        (f"{pod.path}.{key}[{i}].resources", c)
+        for i, c in enumerate(_list(pod.spec, key))
+        if isinstance(c, Mapping)
+    ]
+
+
+def _asks(container: Mapping[Any, Any], where: str, refused: list[Refused]) -> Counter[str]:
+    resources = mapping_of(container, "resources")
+    limits, requests = mapping_of(resources, "limits"), mapping_of(resources, "requests")
+    asks: Counter[str] = Counter()
+    for name in dict.fromkeys([*limits, *requests]):
+        if not isinstance(name, str):
+            continue
+        given = requests.get(name, limits.get(name))
+        amount = quantity(given)
+        if amount is None or amount < 0:
+            part = "requests" if name in requests else "limits"
+            refused.append(
+                Refused(f"{name}: {given!r} is no quantity", f"{where}.{part}.{name}", 1, name, 1)
+            )
+            continue
+        if not name.startswith(_NATIVE):
+            problem = _not_acceptable(name, limits, requests, where)
+            if problem is not None:
+                refused.append(problem)
+                continue
+        asks[name] += whole_units(name, amount)
+    return asks
+
+
+def _not_acceptable(
+    name: str, limits: Mapping[Any, Any], requests: Mapping[Any, Any], where: str
+) -> Refused | None:
+    """Why the API server would not take this resource of a container, None when it would."""
+    limit, asked = quantity(limits.get(name)), quantity(requests.get(name))
+    at = f"{where}.limits.{name}"
+    amount = max(1, whole_units(name, (asked if limit is None else limit) or Fraction(1)))
+    if "/" not in name:
+        says = f"`{name}` is no resource of Kubernetes: devices have a domain, as in {names.GPU}"
+        return Refused(says, at, f"nvidia.com/{name}", f"nvidia.com/{name}", amount)
+    if limit is None:
+        return Refused(
+            f"{name}: a request without a limit, which Kubernetes refuses", at, amount, name, amount
+        )
+    if name in requests and asked != limit:
+        return Refused(
+            f"{name}: request {requests[name]} and limit {limits[name]} differ,"
+            " which Kubernetes refuses for devices",
+            f"{where}.requests.{name}",
+            amount,
+            name,
+            amount,
+        )
+    if limit.denominator != 1:
+        return Refused(
+            f"{name}: {limits[name]} is no whole number, which Kubernetes refuses for devices",
+            at,
+            amount,
+            name,
+            amount,
+        )
+    return None
+
+
+def mapping_of(value: Any, *keys: str) -> Mapping[Any, Any]:
+    """What stands at the keys when it is a mapping, else an empty one."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any, key: str) -> Sequence[Any]:
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, list) else []
+
+
+def items_of(value: Any, key: str) -> list[Mapping[Any, Any]]:
+    """The mappings of the list at the key."""
+    return [item for item in _list(value, key) if isinstance(item, Mapping)]
+
+
+def text_of(value: Any, key: str) -> str:
+    """The text at the key, "" for anything else."""
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,124 @@
+"""Room on nodes: what is free, and whether pods find a place.
+
+Nodes that are alike are one entry with a number, so that a pool of thousands costs as little as one of two.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gpuyard.plan.explain.quantities import CPU, GIB, MEMORY, PODS
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.spec.platform import Cloud
+
+MAX_PODS = 110
+"""The kubelet's default."""
+_MILLI = 1000
+Amounts = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """Nodes with the same room left."""
+
+    free: Amounts
+    count: int
+    running: bool
+    mine: bool = False
+    """Whether they took pods of the job that is being placed."""
+
+    def slots(self, each: Amounts) -> int:
+        """How many such pods one of these nodes takes."""
+        return min(self.free.get(name, 0) // n for name, n in each.items() if n)
+
+    def less(self, each: Amounts, pods: int, count: int) -> "Nodes":
+        """`count` of them after each took `pods` pods; a node that takes one runs from then on."""
+        left = {name: n - pods * each.get(name, 0) for name, n in self.free.items()}
+        return replace(self, free=left, count=count)
+
+
+Room = tuple[Nodes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What became of pods that looked for a place."""
+
+    room: Room
+    left: int
+    """Pods that found none."""
+    nodes: int
+    """Nodes that took at least one, and none of the job before."""
+    started: int
+    """Of these, nodes that did not run before."""
+
+
+def node_of(plan: PlatformPlan, pool: PoolPlan) -> dict[str, int]:
+    """What one node of a pool holds for pods; fake nodes keep nothing for themselves."""
+    fake = plan.cloud == Cloud.SIMULATED.value
+    return {
+        CPU: (pool.machine.vcpus if fake else pool.room.cpu) * _MILLI,
+        MEMORY: (pool.machine.memory_gib if fake else pool.room.memory_gib) * GIB,
+        PODS: MAX_PODS,
+        **{a.resource: a.per_node for a in pool.advertised},
+    }
+
+
+def with_itself(requests: Amounts) -> dict[str, int]:
+    """What a pod takes of a node: its requests, and one of the pods a node may have."""
+    return {**requests, PODS: 1}
+
+
+def place(
+    room: Room, requests: Amounts, count: int, *, apart: bool = False, spread: bool = False
+) -> Placed:
+    """Put pods on nodes: running ones first, the fullest first; or spread, the emptiest first."""
+    each = with_itself(requests)
+    order = sorted(room, key=lambda n: (not n.running, _fullness(n, each) * (-1 if spread else 1)))
+    after: list[Nodes] = []
+    left = count
+    nodes = started = 0
+    for group in order:
+        slots = min(group.slots(each), 1) if apart else group.slots(each)
+        taken = min(left, max(slots, 0) * group.count)
+        if taken == 0:
+            after.append(group)
+            continue
+        split = _evenly(taken, group.count) if spread else _tightly(taken, slots)
+        used = sum(n for _, n in split)
+        after += [replace(group.less(each, pods, n), running=True, mine=True) for pods, n in split]
+        if used < group.count:
+            after.append(replace(group, count=group.count - used))
+        left -= taken
+        nodes += 0 if group.mine else used
+        started += 0 if group.running else used
+    return Placed(tuple(after), left, nodes, started)
+
+
+def _fullness(nodes: Nodes, each: Amounts) -> int:
+    return sum(
+        n for name, n in nodes.free.items() if name in each and name not in {CPU, MEMORY, PODS}
+    )
+
+
+def _tightly(pods: int, slots: int) -> list[tuple[int, int]]:
+    full, rest = divmod(pods, slots)
+    return [(p, n) for p, n in ((slots, full), (rest, 1)) if p and n]
+
+
+def _evenly(pods: int, nodes: int) -> list[tuple[int, int]]:
+    least, more = divmod(pods, nodes)
+    return [(p, n) for p, n in ((least + 1, more), (least, nodes - more)) if p and n]
+
+
+def lacking(node: Amounts, requests: Amounts) -> list[str]:
+    """Resources of which one pod wants more than such a node has."""
+    return [name for name, n in with_itself(requests).items() if n > node.get(name, 0)]
+
+
+def largest_free(room: Room, resource: str) -> Sequence[tuple[int, int]]:
+    """How much is free in one piece, and on how many nodes; nothing left out but full ones."""
+    sizes: dict[int, int] = {}
+    for nodes in room:
+        if (free := nodes.free.get(resource, 0)) > 0 and nodes.count:
+            sizes[free] = sizes.get(free, 0) + nodes.count
+    return sorted(sizes.items(), reverse=True)

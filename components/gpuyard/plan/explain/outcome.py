@@ -1,0 +1,44 @@
+"""What becomes of a job, as the steps of the decision hand it on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpuyard.plan.explain.flavors import Assignment
+from gpuyard.plan.explain.nodes import Room
+from gpuyard.plan.explain.records import Considered, Preempted, Verdict
+from gpuyard.plan.explain.running import Pods, Running
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What becomes of a job; every sentence about it is in `words`."""
+
+    verdict: Verdict
+    says: str
+    admitted: bool = False
+    pools: tuple[str, ...] = ()
+    pods_started: int = 0
+    nodes: int = 0
+    nodes_to_start: Mapping[str, int] = field(default_factory=dict[str, int])
+    conditions: tuple[str, ...] = ()
+    meanwhile: str = ""
+    preempts: tuple[Preempted, ...] = ()
+    gone: tuple[Running, ...] = ()
+    reasons: tuple[Considered, ...] = ()
+    cautions: tuple[str, ...] = ()
+    assignment: Assignment | None = None
+    rooms: Mapping[str, Room] = field(default_factory=dict[str, Room])
+    homes: tuple[Pods, ...] = ()
+    """Where its pods stand, for what comes after it."""
+
+
+def never(
+    says: str,
+    reasons: tuple[Considered, ...] = (),
+    assignment: Assignment | None = None,
+    pools: tuple[str, ...] = (),
+) -> Outcome:
+    """It cannot start, whoever else runs."""
+    return Outcome(
+        verdict=Verdict.NEVER, says=says, reasons=reasons, assignment=assignment, pools=pools
+    )

@@ -1,0 +1,57 @@
+"""Quantities as Kubernetes writes them: `500m`, `1.5`, `16Gi`, `2e3`."""
+
+import re
+from fractions import Fraction
+
+CPU = "cpu"
+MEMORY = "memory"
+PODS = "pods"
+_MILLI = 1000
+GIB = 1024**3
+
+_DECIMAL = {s: Fraction(1000) ** n for n, s in enumerate(("n", "u", "m", "", "k", "M", "G"), -3)}
+_DECIMAL |= {s: Fraction(1000) ** n for n, s in enumerate(("T", "P", "E"), 4)}
+_BINARY = {s: Fraction(1024) ** n for n, s in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)}
+_FACTORS = _DECIMAL | _BINARY
+_PATTERN = re.compile(
+    r"([+-]?)(\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE]([+-]?\d{1,2})|([numkMGTPE]|[KMGTPE]i)?)",
+    re.ASCII,
+)
+
+
+def quantity(value: object) -> Fraction | None:
+    """The number a quantity stands for, None when Kubernetes would not read it."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    match = _PATTERN.fullmatch(str(value))
+    if match is None:
+        return None
+    sign, number, exponent, suffix = match.groups()
+    found = Fraction(number) * (
+        Fraction(10) ** int(exponent) if exponent else _FACTORS[suffix or ""]
+    )
+    return -found if sign == "-" else found
+
+
+def whole_units(resource: str, amount: Fraction) -> int:
+    """CPU in thousandths, everything else in ones; rounded up, as the scheduler does."""
+    scaled = amount * _MILLI if resource == CPU else amount
+    return -(-scaled.numerator // scaled.denominator)
+
+
+def show_amount(resource: str, amount: int) -> str:
+    """`8 nvidia.com/gpu`, `1.5 CPUs`, `64 GiB`."""
+    if resource == CPU:
+        return f"{amount / _MILLI:g} CPUs"
+    if resource == MEMORY:
+        return f"{amount / GIB:.4g} GiB"
+    return f"{amount:,} {resource}"
+
+
+def written(resource: str, amount: int) -> str | int:
+    """The same as a manifest writes it."""
+    if resource == CPU:
+        return f"{amount}m" if amount % _MILLI else str(amount // _MILLI)
+    if resource == MEMORY:
+        return f"{amount // GIB}Gi"
+    return amount

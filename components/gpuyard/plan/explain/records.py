@@ -1,0 +1,83 @@
+"""What an explanation says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """Whether a job starts; the order of the members is from good to bad."""
+
+    STARTS = "starts"
+    WAITS = "waits"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """One pool, whether the job goes there, and why."""
+
+    pool: str
+    taken: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preempted:
+    """A running job that is evicted, and by which right."""
+
+    name: str
+    team: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the job; value None means: remove what stands there."""
+
+    says: str
+    at: str
+    value: object = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The answer about one job."""
+
+    kind: str
+    name: str
+    team: str | None
+    namespace: str
+    queue: str | None
+    """The LocalQueue it waits in; None: no queue sees it."""
+    verdict: Verdict
+    says: str
+    """The reason in one sentence."""
+    admitted: bool
+    """Whether its queue lets it go; a job that never runs may still be let go, and wait on nodes."""
+    pools: tuple[str, ...]
+    """Where its pods go, or where they would."""
+    asks: Mapping[str, int]
+    """What all its pods ask for together, of what nodes advertise or queues count."""
+    pods: int
+    pods_started: int
+    nodes: int
+    """Nodes its pods stand on."""
+    nodes_to_start: Mapping[str, int]
+    """By pool: nodes that do not run yet."""
+    conditions: tuple[str, ...]
+    """What must happen first; no clock knows when."""
+    meanwhile: str
+    """What the cluster does until then."""
+    preempts: tuple[Preempted, ...]
+    reasons: tuple[Considered, ...]
+    cautions: tuple[str, ...]
+    changes: tuple[Change, ...]
+    """The nearest way to make it start, tried out; none when nothing small helps."""
+    stack_change: str
+    """What would have to change in the stack file instead, "" when that is not the way."""
+
+    @property
+    def from_zero(self) -> bool:
+        """True when nodes must start first."""
+        return bool(self.nodes_to_start)

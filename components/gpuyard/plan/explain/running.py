@@ -1,0 +1,95 @@
+"""What runs on a platform already: jobs with their quota, and pods on their nodes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from gpuyard.plan.explain.nodes import Amounts, Nodes, Room, node_of, place, with_itself
+from gpuyard.plan.explain.quota import Key, Quotas
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pods:
+    """Pods of one job that are alike and stand in one pool; on one node where that is known."""
+
+    pool: str
+    requests: Amounts
+    count: int = 1
+    node: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A job that has its quota; without a team, pods that no queue knows of."""
+
+    name: str
+    team: str | None
+    uses: Mapping[Key, int]
+    pods: tuple[Pods, ...] = ()
+    priority: int = 0
+    since: int = 0
+    """Its place among all by when it was admitted; the newest have the highest."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The platform as it is; by default nobody is there."""
+
+    jobs: tuple[Running, ...] = ()
+    nodes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Pools by the names of nodes that are known to run."""
+    waiting: int = 0
+    """Jobs that wait in queues already; they are not counted, but may go first."""
+
+
+EMPTY = State()
+
+
+class Desk:
+    """A state on which things can be tried: quotas, rooms of the pools, jobs."""
+
+    def __init__(self, plan: PlatformPlan, state: State) -> None:
+        self.plan = plan
+        self.state = state
+        self.jobs = list(state.jobs)
+        self.quotas = Quotas(plan)
+        for job in self.jobs:
+            if job.team is not None:
+                self.quotas.take(job.team, job.uses)
+        self.rooms: dict[str, Room] = {p.name: self._room(p) for p in plan.pools}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing runs."""
+        return not self.jobs
+
+    def without(self, jobs: tuple[Running, ...]) -> "Desk":
+        """The same when these jobs are gone; nodes that are known to run go on running."""
+        gone = {id(job) for job in jobs}
+        left = tuple(job for job in self.jobs if id(job) not in gone)
+        return Desk(self.plan, State(left, self.state.nodes, self.state.waiting))
+
+    def running_nodes(self, pool: str) -> int:
+        """How many nodes of a pool run."""
+        return sum(n.count for n in self.rooms[pool] if n.running)
+
+    def _room(self, pool: PoolPlan) -> Room:
+        """Known nodes first, each with what stands on it; the rest of the pool is alike."""
+        whole = node_of(self.plan, pool)
+        pods = [p for job in self.jobs for p in job.pods if p.pool == pool.name]
+        free: dict[str, dict[str, int]] = {
+            name: dict(whole) for name, where in self.state.nodes.items() if where == pool.name
+        }
+        for group in pods:
+            if group.node is not None:
+                left = free.setdefault(group.node, dict(whole))
+                for resource, amount in with_itself(group.requests).items():
+                    left[resource] = left.get(resource, 0) - amount * group.count
+        known = tuple(Nodes(left, 1, running=True) for left in free.values())
+        others = max(0, pool.start_nodes - len(known))
+        later = max(0, pool.nodes.high - len(known) - others)
+        room = (*known, Nodes(whole, others, running=True), Nodes(whole, later, running=False))
+        for group in pods:
+            if group.node is None:
+                room = place(room, group.requests, group.count).room
+        return tuple(replace(nodes, mine=False) for nodes in room)

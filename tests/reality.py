@@ -1,0 +1,494 @@
+"""What a real Kueue and a real scheduler do with a job, seen beside what `explain` said of it.
+
+A number gives a small platform and its jobs. The platform's rendered objects are applied, the nodes come from
+the fakes of the node agents, and the state that `explain` is given is read back from the cluster.
+"""
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+from builders import Raw, plan_of
+from gpuyard.plan.explain import Explanation, Verdict, explain
+from gpuyard.plan.explain.live import read_running
+from gpuyard.plan.jobs import read_job
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.platform import platform_objects
+from gpuyard.simulate.api import Api, ApiError
+
+Value = dict[str, Any]
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+PLURALS = {
+    "Namespace": "/api/v1/namespaces",
+    "Node": "/api/v1/nodes",
+    "ConfigMap": "configmaps",
+    "ResourceQuota": "resourcequotas",
+    "RoleBinding": "rolebindings",
+    "ClusterPolicy": "/apis/nvidia.com/v1/clusterpolicies",
+    "ResourceFlavor": f"{KUEUE}/resourceflavors",
+    "Cohort": f"{KUEUE}/cohorts",
+    "ClusterQueue": f"{KUEUE}/clusterqueues",
+    "LocalQueue": "localqueues",
+    "Job": "jobs",
+    "Pod": "pods",
+    "Deployment": "deployments",
+}
+CUTS = [{"1g.5gb": 7}, {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}, {"3g.20gb": 2}]
+ALIKE = 3
+"""Seconds after which a pod without a verdict shares that of its siblings: Kueue sets alike
+workloads aside together and writes the reason into one of them."""
+MADE_ELSEWHERE = {"kueue-manager-config"}
+"""Kueue's own configuration: the same for all platforms of one run."""
+
+
+# ── platforms and jobs ────────────────────────────────────────────────────────────────────────────
+def small_platform(number: int, *, fair: bool) -> Raw:
+    """Two to four pools of different sharing, two or three teams; names are this platform's own."""
+    rng = random.Random(number)  # noqa: S311  no secret is made of it
+    kinds = rng.choices(["whole", "whole", "cut", "shared"], k=rng.randint(2, 4))
+    pools = []
+    for index, kind in enumerate(kinds):
+        pool: Raw = {"name": f"p{number}-{'abcd'[index]}", "nodes": rng.randint(1, 3)}
+        if kind == "whole":
+            pool["machine"] = rng.choice(["p5.48xlarge", "g6.12xlarge"])
+        elif kind == "cut":
+            pool |= {"machine": "p4d.24xlarge", "nodes": 1, "sharing": {"mig": rng.choice(CUTS)}}
+        else:
+            pool |= {"machine": "g6.12xlarge", "nodes": 1, "sharing": {"time_slicing": 2}}
+        pools.append(pool)
+    raw: Raw = {
+        "name": f"lab{number}",
+        "cloud": "simulated",
+        "kubernetes": "1.36",
+        "pools": pools,
+        "queueing": {
+            "engine": "kueue",
+            "preemption": rng.choice(["reclaim", "reclaim", "never"]),
+            "fair_sharing": fair,
+        },
+    }
+    raw["teams"] = teams_of(raw, number, rng)
+    return raw
+
+
+def teams_of(raw: Raw, number: int, rng: random.Random) -> list[Raw]:
+    """Guarantees within the capacity, borrowing within reach, sometimes a limit to lending."""
+    made = plan_of(raw | {"teams": []})
+    left = {
+        (f"{p.name}/{a.unit}" if a.unit else p.name): a.per_node * p.nodes.high
+        for p in made.pools
+        for a in p.advertised
+    }
+    whole = dict(left)
+    teams: list[Raw] = []
+    for letter in "xyz"[: rng.randint(2, 3)]:
+        team: Raw = {"name": f"t{number}-{letter}", "guarantee": {}}
+        for key, amount in left.items():
+            team["guarantee"][key] = share = rng.randint(0, amount)
+            left[key] = amount - share
+        if rng.random() < 0.3:
+            team["lend"] = {k: rng.randint(0, n) for k, n in team["guarantee"].items() if n}
+        if fairness := rng.choice([None, 2, 0.5]):
+            team["weight"] = fairness
+        teams.append(team)
+    for team in teams:
+        others = {
+            key: left[key]
+            + sum(t.get("lend", t["guarantee"]).get(key, 0) for t in teams if t is not team)
+            for key in whole
+        }
+        team["borrow"] = {
+            k: rng.choice([n, n, rng.randint(0, n)])
+            for k, n in others.items()
+            if n and rng.random() < 0.8
+        }
+    return teams
+
+
+def jobs_for(plan: PlatformPlan, number: int, count: int) -> Iterator[Value]:
+    """Jobs that mostly fit, and some that cannot: too large, misspelled, wrongly pinned, one by one."""
+    rng = random.Random(f"jobs {number}")  # noqa: S311
+    for index in range(count):
+        team = rng.choice(plan.teams)
+        pool = rng.choice(plan.pools)
+        offer = rng.choice(pool.advertised)
+        can_have = [q for q in team.quotas if q.nominal + q.borrow]
+        most = offer.per_node
+        if can_have and rng.random() < 0.9:
+            wanted_by_all = [q for q in can_have if q.pool == plan.pools[0].name]
+            quota = rng.choice(wanted_by_all if wanted_by_all and rng.random() < 0.6 else can_have)
+            pool, most = plan.pool(quota.pool), quota.nominal + quota.borrow
+            offer = next(a for a in pool.advertised if a.resource == quota.resource)
+        per_pod = rng.randint(1, min(offer.per_node, most))
+        at_most = max(1, most // per_pod)
+        pods = rng.choice([at_most, at_most, rng.randint(1, at_most), 1, 2, at_most + 1])
+        resource = offer.resource
+        odd = rng.random()
+        if odd < 0.06:
+            per_pod = offer.per_node + 1
+        elif odd < 0.1:
+            resource = rng.choice(["nvidia.com/gpus", "nvidia.com/mig-1g.5g", "gpu"])
+        limits: dict[str, object] = {resource: rng.choice([per_pod, str(per_pod)])}
+        cpu = rng.choice([1, 1, 1, 4, 40])
+        requests = {"cpu": str(cpu), "memory": f"{rng.choice([1, 1, 16])}Gi", **limits}
+        if odd > 0.95:
+            del requests[resource]
+        if 0.1 < odd < 0.13:
+            requests[resource] = per_pod + 1
+        spec: Value = {
+            "restartPolicy": "Never",
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "example.invalid/work",
+                    "resources": {"requests": requests, "limits": limits},
+                }
+            ],
+        }
+        dress(spec, plan, rng)
+        meta: Value = {"name": f"j{index}", "namespace": team.namespace}
+        if rng.random() < 0.05:
+            meta["labels"] = {"kueue.x-k8s.io/queue-name": "nowhere"}
+        yield workload(rng.choice(["Job"] * 8 + ["Pod", "Deployment"]), meta, spec, pods, rng)
+
+
+def dress(spec: Value, plan: PlatformPlan, rng: random.Random) -> None:
+    """Selectors, affinity, sidecars and init containers, now and then."""
+    pool = rng.choice(plan.pools)
+    luck = rng.random()
+    if luck < 0.12:
+        spec["nodeSelector"] = {"gpuyard.dev/pool": pool.stable_name}
+    elif luck < 0.18:
+        spec["nodeSelector"] = {"node.kubernetes.io/instance-type": pool.machine.name}
+    elif luck < 0.24:
+        wanted = {"key": "gpuyard.dev/pool", "operator": "NotIn", "values": [pool.stable_name]}
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}
+        spec["affinity"] = {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+        }
+    elif luck < 0.28:
+        wanted = {"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}
+        spec["affinity"] = {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+        }
+    if rng.random() < 0.1:
+        first = {"name": "first", "image": "example.invalid/first"}
+        first["resources"] = {"requests": {"cpu": rng.choice(["1", "60"])}}
+        if rng.random() < 0.5:
+            first["restartPolicy"] = "Always"
+        spec["initContainers"] = [first]
+    if rng.random() < 0.1:
+        apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {}}}
+        apart["labelSelector"]["matchLabels"] = {"apart": "yes"}
+        spec.setdefault("affinity", {})["podAntiAffinity"] = {
+            "requiredDuringSchedulingIgnoredDuringExecution": [apart]
+        }
+
+
+def workload(kind: str, meta: Value, spec: Value, pods: int, rng: random.Random) -> Value:
+    """One object of this kind around a pod."""
+    labels = {"job": meta["name"]}
+    affinity = spec.get("affinity", {}).get("podAntiAffinity")
+    if affinity:
+        rule = affinity["requiredDuringSchedulingIgnoredDuringExecution"][0]
+        rule["labelSelector"]["matchLabels"] = labels
+    if kind == "Pod":
+        meta["labels"] = {**labels, **meta.get("labels", {})}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    if kind == "Deployment":
+        spec["restartPolicy"] = "Always"
+        template["metadata"] = {"labels": {**labels, **meta.get("labels", {})}}
+        body: Value = {"replicas": pods, "selector": {"matchLabels": labels}, "template": template}
+        return {"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": body}
+    body = {"parallelism": pods, "completions": rng.choice([pods, pods, 1]), "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": body}
+
+
+# ── the cluster ───────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What became of a job in the cluster."""
+
+    what: str
+    """refused, waits (no quota), stuck (admitted, pods without a node), runs."""
+    pools: tuple[str, ...] = ()
+    running: int = 0
+    evicted: tuple[str, ...] = ()
+    says: str = ""
+
+
+def path_of(value: Value, name: str | None = None) -> str:
+    plural = PLURALS[value["kind"]]
+    if not plural.startswith("/"):
+        version = value["apiVersion"]
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        plural = f"{root}/namespaces/{value['metadata']['namespace']}/{plural}"
+    return f"{plural}/{name or value['metadata']['name']}"
+
+
+def apply(api: Api, value: Value) -> None:
+    query = "?fieldManager=test&force=true"
+    api.call("PATCH", path_of(value) + query, value, "application/apply-patch+yaml")
+
+
+def wait(look: Any, what: str, seconds: float = 40) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds:.0f} s for {what}")
+        time.sleep(0.1)
+    return found
+
+
+class Lab:
+    """One platform on the cluster, from its objects to its end."""
+
+    def __init__(self, api: Api, plan: PlatformPlan) -> None:
+        self.api = api
+        self.plan = plan
+        self.objects = [
+            o for o in platform_objects(plan) if o["metadata"]["name"] not in MADE_ELSEWHERE
+        ]
+
+    def __enter__(self) -> Self:
+        self.api.apply(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}}
+        )
+        for value in self.objects:
+            apply(self.api, value)
+        wait(self._nodes_ready, "nodes with their devices")
+        wait(self._queues_active, "active queues")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for value in reversed(self.objects):
+            if value["kind"] not in {"Namespace", "ClusterPolicy"}:
+                self._delete(path_of(value))
+        for team in self.plan.teams:
+            self._delete(f"/api/v1/namespaces/{team.namespace}")
+
+    def _delete(self, path: str) -> None:
+        try:
+            self.api.call("DELETE", path, {"propagationPolicy": "Background"})
+        except ApiError as problem:
+            if problem.status != 404:
+                raise
+
+    def _nodes_ready(self) -> bool:
+        for pool in self.plan.pools:
+            query = f"?labelSelector=gpuyard.dev/pool%3D{pool.stable_name}"
+            nodes = self.api.call("GET", f"/api/v1/nodes{query}")["items"]
+            wanted = {a.resource: str(a.per_node) for a in pool.advertised}
+            for node in nodes:
+                has = node.get("status", {}).get("allocatable", {})
+                ready = [
+                    c["status"]
+                    for c in node.get("status", {}).get("conditions", [])
+                    if c["type"] == "Ready"
+                ]
+                devices = {k: v for k, v in has.items() if k.startswith("nvidia.com/")}
+                if devices != wanted or ready != ["True"] or "cpu" not in has:
+                    return False
+            if len(nodes) != pool.nodes.high:
+                return False
+        return True
+
+    def _queues_active(self) -> bool:
+        for team in self.plan.teams:
+            queue = self.api.get(f"{KUEUE}/clusterqueues/{team.cluster_queue}") or {}
+            if condition(queue, "Active").get("status") != "True":
+                return False
+            local = f"{KUEUE}/namespaces/{team.namespace}/localqueues/{team.local_queue}"
+            if condition(self.api.get(local) or {}, "Active").get("status") != "True":
+                return False
+        return True
+
+    def listed(self, path: str) -> list[Value]:
+        return list(self.api.call("GET", path)["items"])
+
+    def dump(self) -> list[Value]:
+        """As `kubectl get pods,workloads,nodes -o json` gives it."""
+        ours = {t.namespace for t in self.plan.teams}
+        found = [
+            {**item, "kind": kind}
+            for kind, path in (
+                ("Node", "/api/v1/nodes"),
+                ("Pod", "/api/v1/pods"),
+                ("Workload", f"{KUEUE}/workloads"),
+            )
+            for item in self.listed(path)
+        ]
+        return [f for f in found if f["kind"] == "Node" or f["metadata"]["namespace"] in ours]
+
+    def explained(self, job: Value) -> Explanation:
+        state, problems = read_running(self.plan, self.dump())
+        assert not problems, problems
+        read = read_job(job)
+        assert read is not None
+        return explain(self.plan, read, state)
+
+    def submitted(self, job: Value) -> Seen:
+        """Create it, and watch until nothing more happens."""
+        before = {self._title(w) for w in self._admitted()}
+        try:
+            self.api.call("POST", path_of(job).rpartition("/")[0], job)
+        except ApiError as problem:
+            return Seen("refused", says=str(problem))
+        began = time.monotonic()
+        name = job["metadata"]["name"]
+        seen = wait(
+            lambda: self._settled(job, patient=time.monotonic() - began < ALIKE),
+            f"{name} to settle",
+        )
+        evicted = before - {self._title(w) for w in self._admitted()}
+        return Seen(seen.what, seen.pools, seen.running, tuple(sorted(evicted)), seen.says)
+
+    def remove(self, namespace: str, name: str) -> None:
+        """A job and its pods, whatever kind it was."""
+        ways = (
+            f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}",
+            f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}",
+            f"/api/v1/namespaces/{namespace}/pods/{name}",
+        )
+        for path in ways:
+            if self.api.get(path) is not None:
+                self.api.call("DELETE", path, {"propagationPolicy": "Foreground"})
+                wait(lambda p=path: self.api.get(p) is None, f"{name} to be gone")
+
+        def gone() -> bool:
+            left = [*self._pods(namespace, name), *self._workloads(namespace, name)]
+            return not left
+
+        wait(gone, f"the pods of {name} to be gone")
+
+    def _admitted(self) -> list[Value]:
+        ours = {t.namespace for t in self.plan.teams}
+        return [
+            w
+            for w in self.listed(f"{KUEUE}/workloads")
+            if w["metadata"]["namespace"] in ours and w.get("status", {}).get("admission")
+        ]
+
+    def _title(self, found: Value) -> str:
+        """`team namespace/job`; a pod of a Deployment counts as its Deployment."""
+        owner = found["metadata"].get("ownerReferences", [{"name": "?"}])[0]
+        name = owner["name"] if owner.get("kind") == "Job" else owner["name"].split("-")[0]
+        return f"{found['metadata']['namespace']}/{name}"
+
+    def _pods(self, namespace: str, name: str) -> list[Value]:
+        query = f"?labelSelector=job%3D{name}"
+        return self.listed(f"/api/v1/namespaces/{namespace}/pods{query}")
+
+    def _workloads(self, namespace: str, name: str) -> list[Value]:
+        return [
+            w
+            for w in self.listed(f"{KUEUE}/namespaces/{namespace}/workloads")
+            if self._title(w) == f"{namespace}/{name}"
+        ]
+
+    def _settled(self, job: Value, *, patient: bool) -> Seen | None:
+        namespace, name = job["metadata"]["namespace"], job["metadata"]["name"]
+        spec = job["spec"]
+        gang = job["kind"] != "Deployment"
+        pods_wanted = spec.get("replicas", spec.get("parallelism", 1))
+        pods_wanted = min(pods_wanted, spec.get("completions", pods_wanted))
+        workloads = self._workloads(namespace, name)
+        unmade = 0 if gang else self._unmade(namespace, name)
+        if len(workloads) < (1 if gang else pods_wanted - unmade):
+            return None
+        verdicts = [self._of_workload(w) for w in workloads]
+        if not patient and any(verdicts):
+            verdicts = ["as its sibling" if v is None else v for v in verdicts]
+        if any(v is None for v in verdicts):
+            return None
+        waiting = [str(v) for v in verdicts if v] + ["not made: ResourceQuota"] * unmade
+        pods = self._pods(namespace, name)
+        expected = (0 if waiting else pods_wanted) if gang else pods_wanted - len(waiting)
+        placed = [p for p in pods if p["status"].get("phase") == "Running"]
+        stuck = [p for p in pods if "Unschedulable" in str(p["status"].get("conditions"))]
+        if len(placed) + len(stuck) != expected:
+            return None
+        pools = {p["spec"].get("nodeSelector", {}).get("gpuyard.dev/pool", "?") for p in placed}
+        shown = tuple(sorted(pools))
+        if waiting:
+            return Seen("waits", shown, len(placed), says=waiting[0])
+        what = "stuck" if stuck else "runs"
+        says = str(stuck[0]["status"].get("conditions")) if stuck else ""
+        return Seen(what, shown, len(placed), says=says)
+
+    def _unmade(self, namespace: str, name: str) -> int:
+        """Pods of a Deployment that its namespace's ResourceQuota keeps from being made."""
+        path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
+        found = self.api.get(path) or {}
+        if condition(found, "ReplicaFailure").get("status") != "True":
+            return 0
+        return int(found["spec"]["replicas"]) - len(self._pods(namespace, name))
+
+    def _of_workload(self, found: Value) -> str | None:
+        """Why it waits; "" when admitted; None while Kueue has not decided."""
+        if condition(found, "Admitted").get("status") == "True":
+            return ""
+        reserved = condition(found, "QuotaReserved")
+        said = str(reserved.get("message", ""))
+        if reserved.get("status") == "False" and said and "Pending the preemption" not in said:
+            return said
+        return None
+
+
+def condition(value: Value, kind: str) -> Value:
+    found = value.get("status", {}).get("conditions", [])
+    return next((c for c in found if c["type"] == kind), {})
+
+
+# ── the comparison ────────────────────────────────────────────────────────────────────────────────
+def disagreement(said: Explanation, seen: Seen, plan: PlatformPlan) -> str:
+    """What the two do not agree on, "" when they do."""
+    stable = {p.name: p.stable_name for p in plan.pools}
+    if said.cautions and any("differ in size" in c for c in said.cautions):
+        return ""
+    expected = _expected(said, seen)
+    if seen.what not in expected:
+        return f"said {said.verdict} ({said.says}), seen {seen.what} ({seen.says[:400]})"
+    if said.kind == "Deployment" and said.pods_started != seen.running:
+        return f"said {said.pods_started} pods, seen {seen.running} ({seen.says[:300]})"
+    if seen.what != "runs":
+        return ""
+    pools = tuple(sorted(stable[p] for p in said.pools))
+    namespaces = {t.name: t.namespace for t in plan.teams}
+    gone = {f"{namespaces[p.team]}/{p.name.split('-')[0]}" for p in said.preempts}
+    told, was = (pools, tuple(sorted(gone))), (seen.pools, seen.evicted)
+    return "" if told == was else f"said {told}, seen {was}"
+
+
+def _expected(said: Explanation, seen: Seen) -> set[str]:
+    if said.meanwhile.startswith("Kubernetes refuses"):
+        return {"refused"}
+    if said.kind == "Deployment" and said.verdict is not Verdict.STARTS and seen.what != "refused":
+        return {"waits", "stuck"}  # pod by pod: some may wait for quota and some for a node
+    return {
+        (Verdict.STARTS, True): {"runs"},
+        (Verdict.WAITS, True): {"stuck"},
+        (Verdict.WAITS, False): {"waits"},
+        (Verdict.NEVER, True): {"stuck"},
+        (Verdict.NEVER, False): {"waits", "refused"},
+    }[said.verdict, said.admitted]
+
+
+def compare(
+    api: Api, number: int, jobs: int, *, fair: bool
+) -> Iterator[tuple[Value, Explanation, Seen, str]]:
+    """Submit the jobs of a platform one after another; each with what was said, seen, and not agreed on."""
+    plan = plan_of(small_platform(number, fair=fair))
+    with Lab(api, plan) as lab:
+        for job in jobs_for(plan, number, jobs):
+            said = lab.explained(job)
+            seen = lab.submitted(job)
+            yield job, said, seen, disagreement(said, seen, plan)
+            for title in seen.evicted:
+                lab.remove(*title.split("/"))
+            if seen.what != "runs":
+                lab.remove(job["metadata"]["namespace"], job["metadata"]["name"])
