@@ -76,6 +76,12 @@ def test_pools_are_covered_in_the_order_of_the_file_and_commitments_in_theirs():
         (["on-demand", "spot"], 0, 60, 4 * LIST),
         ([{"reserved": "r", "nodes": 2}, "spot"], 60, 60, 60 + 2 * SPOT.high),
         ([{"reserved": "r", "nodes": 1}, "on-demand"], 30, 60, 60 + 2 * LIST),
+        (
+            [{"reserved": "r", "nodes": 1}, {"spot": True, "nodes": 3}],
+            30,
+            30 + (SPOT.low + SPOT.high) / 2,
+            30 + 3 * SPOT.high,
+        ),
         ([{"block": "b", "nodes": 2}, "on-demand"], 2 * 41.528, 2 * 41.528, 2 * 41.528 + 60),
     ],
 )
@@ -171,6 +177,17 @@ def test_a_refused_pool_hides_what_commitments_would_have_been_used_for():
 def test_one_commitment_may_be_both_unused_and_of_unknown_price():
     raw = platform([pool(nodes=1)], prices={"commitments": [commit(2, None)]})
     assert ids(raw) == ["prices.unused_commitment", "prices.commitment_unpriced"]
+
+
+@pytest.mark.parametrize(
+    ("ladder", "allowed"),
+    [(["on-demand"], "at most 1"), (["spot"], "none; spot nodes do not count")],
+)
+def test_an_unused_commitment_says_how_much_of_it_could_be_used(ladder, allowed):
+    (finding,) = findings(
+        platform([pool(nodes=1, capacity=ladder)], prices={"commitments": [commit(2)]})
+    )
+    assert (finding.given, finding.allowed) == ("2", allowed)
 
 
 def test_an_unknown_machine_is_said_once():
