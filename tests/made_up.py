@@ -3,6 +3,7 @@
 A number gives a platform, so that a failure names it and hundreds cost little; hypothesis picks more numbers.
 """
 
+import copy
 import random
 from functools import lru_cache
 
@@ -36,7 +37,9 @@ def known(number: int) -> tuple[PlatformPlan | None, list[Finding]]:
 
 def platform(number: int) -> Raw:
     """The made-up platform of this number."""
-    return _Maker(random.Random(number)).platform()  # noqa: S311  no secret is made of it
+    raw = _Maker(random.Random(number)).platform()  # noqa: S311  no secret is made of it
+    _Rest(random.Random(-1 - number), raw).add()  # noqa: S311
+    return raw
 
 
 class _Maker:
@@ -185,3 +188,65 @@ class _Maker:
         if self.once_in(5):
             raw["budget"] = {"worst_usd_per_hour": self.rng.randint(1, 900)}
         return raw
+
+
+_IN_POOLS: dict[str, list[object]] = {
+    "zones": [["us-east-1a"], ["us-east-1a", "us-east-1b"], ["us-central1-b"], ["x"]],
+    "warm": [
+        [{"cron": "0 7 * * 1-5", "hours": 9.5, "nodes": 1}],
+        [{"cron": "*/30 * * * *", "hours": 1, "nodes": 3, "time_zone": "Europe/Paris"}],
+        [{"cron": "0 25 * * *", "hours": 1, "nodes": 1}, {"cron": "x", "hours": 168, "nodes": 9}],
+    ],
+    "select": [{"row": "a"}, {"row": "b", "a.example/hall": "2"}, {"nvidia.com/gpu.product": "x"}],
+    "fabric": [
+        {"kind": "infiniband", "hcas": ["mlx5_0", "mlx5_1"], "gbps": 400.0},
+        {"kind": "roce", "plugin": "rdma-device-plugin"},
+        {"kind": "ethernet", "hcas": ["mlx5_0", "mlx5_0"]},
+    ],
+    "image": ["al2023-nvidia", "bottlerocket-nvidia", "cos", "ubuntu", "al2023"],
+    "numa": ["none", "best-effort", "restricted", "single-numa-node"],
+    "disk_gib": [1, 200, "1TiB", 60_000],
+    "machine": [
+        {"gpu": "H100-80", "gpus": 8, "cpu": 224, "memory_gib": 2048},
+        {"gpu": "L4", "gpus": 1, "cpu": 4, "memory_gib": 16},
+        {"gpu": "H1000", "gpus": 16, "cpu": 1, "memory_gib": 1},
+        ["g6.12xlarge", "g6.24xlarge"],
+    ],
+}
+_IN_PLATFORMS: dict[str, list[object]] = {
+    "prices": [
+        {"discount_percent": 20},
+        {"machines": {"p5.48xlarge": {"on_demand": 30.0, "spot": 40.0}, "p9": 1.0}},
+        {"commitments": [{"machine": "p4d.24xlarge", "nodes": 2, "years": 3}]},
+        {"commitments": [{"machine": "g6.12xlarge", "nodes": 9, "usd_per_hour": 1.5}]},
+    ],
+    "targets": [
+        {"utilisation_percent": "65..85"},
+        {"idle_percent": 20, "wait_p95_minutes": {"high": 10, "nobody": 5}},
+    ],
+    "cluster": [{"existing": "prod"}, {"protect": False}],
+    "storage": [{"checkpoints": {}}, {"datasets": {"kind": "efs"}}],
+    "tags": [{"owner": "ml"}],
+    "admission": [{"egress_cidrs": ["10.0.0.0/8"]}],
+    "apply": ["render", "cluster"],
+}
+
+
+class _Rest:
+    """The rarer words; most platforms have none or one. Drawn apart, so that the others stay as they are."""
+
+    def __init__(self, rng: random.Random, raw: Raw) -> None:
+        self.rng, self.raw = rng, raw
+
+    def add(self) -> None:
+        for _ in range(self.rng.choice([0, 0, 1, 1, 2, 5])):
+            self.one()
+
+    def one(self) -> None:
+        if self.rng.randrange(3) == 0:
+            word = self.rng.choice(list(_IN_PLATFORMS))
+            self.raw[word] = copy.deepcopy(self.rng.choice(_IN_PLATFORMS[word]))
+            return
+        word = self.rng.choice(list(_IN_POOLS))
+        pool = self.rng.choice(self.raw["pools"])
+        pool[word] = copy.deepcopy(self.rng.choice(_IN_POOLS[word]))
