@@ -51,7 +51,7 @@ def test_a_violation_names_rule_path_and_fix(pack):
 
 
 def test_resources_of_other_packages_are_not_looked_at(pack):
-    assert run(pack, 0, shown({}), kind="aws:eks/cluster:Cluster") == []
+    assert run(pack, 0, shown({}), kind="aws:sqs/queue:Queue") == []
     assert run(pack, 0, shown({}), kind="gpuyard:index:Platform") == []
 
 

@@ -22,7 +22,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             status = operator_status(found.version)
         except ValueError:
             continue  # no version: another rule is about those
-        if status in _SAYS:
+        if status is not None and status in _SAYS:
             yield Violation(
                 found.path,
                 f"GPU Operator {found.version} {_SAYS[status]}",
