@@ -64,6 +64,13 @@ def test_the_test_bed_counts_on_neither_side(tmp_path):
     assert sizes.measured_lines(root) == (2, 1)
 
 
+def test_rows_of_a_table_of_facts_are_no_code(tmp_path):
+    table = 'ROWS = """\na 1\nb 2\n"""\nx = 1\n'
+    facts = write(tmp_path / "components/gpuyard/catalogue/a.py", table)
+    code = write(tmp_path / "components/gpuyard/plan/a.py", table)
+    assert (sizes.code_lines(facts), sizes.code_lines(code)) == (3, 5)
+
+
 def test_cases_written_as_data_are_tests_and_their_words_are_not(tmp_path):
     root = repository(tmp_path)
     write(root / "components/a.py", "x = 1\n")
