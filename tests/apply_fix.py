@@ -35,7 +35,7 @@ def check_fix(raw: Any, finding: Finding) -> None:
     if finding.id == "shape.unknown_pool":
         new = [f for f in new if f.path != finding.path[:2]]
     if finding.id in {"quota.unknown_pool", "quota.unit"}:
-        new = [f for f in new if f.path[0] != "teams"]
+        new = [f for f in new if f.path[0] != "teams" and f.id != "shape.no_quota"]
     if finding.id == "team.duplicate":  # under another name it owns no pools any more
         new = [f for f in new if f.path[:2] != finding.path[:2]]
     if finding.path[0] == "system":

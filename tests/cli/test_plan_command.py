@@ -149,3 +149,10 @@ def test_what_is_dedicated_and_what_goes_first_is_said_where_there_is_any(gpuyar
         "nobody's 24 train, 24 vip; teams may borrow it within their limits, of vip only vision"
         in text
     )
+
+
+def test_versions_that_the_file_picks_are_said(gpuyard, write):
+    out = gpuyard("plan", write(platform(software={"kueue": "0.19.1", "driver": "595.91.07"}))).out
+    assert "Versions  picked by the stack file; all others are pinned" in out
+    assert "kueue 0.19.1, driver 595.91.07" in out
+    assert "Versions" not in gpuyard("plan", write(platform())).out

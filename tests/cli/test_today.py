@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime
 import pytest
 
 from builders import platform
-from gpuyard.cli.today import today
 from gpuyard.errors import UsageError
+from gpuyard.today import today
 
 
 def test_without_a_day_it_is_today(monkeypatch):

@@ -16,6 +16,7 @@ from gpuyard.findings import Finding, Fix, Severity, in_order, refused, show, sh
 from gpuyard.plan import plan, planned
 from gpuyard.plan.digest import spec_digest
 from gpuyard.plan.late import Late, bind, late_names
+from gpuyard.render.platform import platform_objects
 
 UNCHECKED = "this release has no hardware check, so no pool counts as checked"
 
@@ -94,6 +95,18 @@ def test_a_check_that_does_not_run_is_never_called_passed(asked, says):
 def test_only_a_simulated_cluster_has_its_name_before_it_exists():
     assert plan_of(platform()).cluster_name == Late("cluster.name")
     assert plan_of(platform(cloud="simulated")).cluster_name == "lab"
+    assert plan_of(platform(cluster={"protect": False})).cluster_name == Late("cluster.name")
+    assert plan_of(platform(cluster={"existing": "blue"})).cluster_name == "blue"
+
+
+@pytest.mark.parametrize(("cloud", "gpu"), [("aws", "p5.48xlarge"), ("gcp", "a2-highgpu-8g")])
+def test_a_cluster_that_exists_has_nodes_for_the_controllers(cloud, gpu):
+    raw = platform([pool(machine=gpu)], cloud=cloud, system=None, cluster={"existing": "blue"})
+    found = plan_of(raw)
+    assert (found.cluster_name, found.system) == ("blue", None)
+    assert late_names(platform_objects(found)) == set()
+    without = platform([pool(machine=gpu)], cloud=cloud, system=None, cluster={"protect": True})
+    assert "system.missing" in ids(without)
 
 
 def test_everything_wrong_is_said_at_once():

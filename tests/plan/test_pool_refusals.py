@@ -445,3 +445,13 @@ def test_a_pool_that_is_refused_is_not_blamed_through_others():
         ],
     )
     assert ids(raw) == ["pool.machine_unknown", "pool.duplicate"]
+
+
+@pytest.mark.parametrize("machine", ["m7i.xlarge", ["m7i.xlarge"]])
+def test_the_only_machine_is_not_removed_where_none_of_its_size_is_sold_so(machine):
+    finding = next(
+        f
+        for f in findings(platform([pool(machine=machine, capacity=["flex-start"])], cloud="aws"))
+        if f.id == "pool.no_gpu"
+    )
+    assert (finding.fix.says, finding.fix.at) == ("name a machine with GPUs", None)

@@ -110,7 +110,9 @@ def test_a_branch_that_gets_fixes_or_is_newer_is_not(version):
 def test_a_plan_has_the_findings_of_its_pins(monkeypatch):
     from gpuyard.plan import platform as whole
 
-    monkeypatch.setattr(whole, "check_pins", lambda: check_pins([pin("gpu-operator", "26.3.1")]))
+    monkeypatch.setattr(
+        whole, "check_software", lambda _: check_pins([pin("gpu-operator", "26.3.1")])
+    )
     found, said = plan(spec_of(platform()))
     assert found is None
     assert [f.id for f in said] == ["software.vulnerable"]

@@ -4,8 +4,10 @@ import pulumi
 import pytest
 
 from builders import plan_of, platform, pool, spec_of, team
+from gpuyard.findings import Finding, Severity
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.resources import Platform, Queueing, Team
+from gpuyard.resources.reading import due
 from lab import COMPONENTS, LAB, component, token, waits_for
 from levels import upstream
 
@@ -217,6 +219,39 @@ def test_the_state_leaves_defaults_out_and_keeps_what_differs(pulumi_mocks):
     state = graph.one(token("Platform")).inputs["platform"]
     assert state["queueing"] == {"fairSharing": False}
     assert state["shapes"] == [{"name": "job", "pool": "train", "gpusPerNode": 8}]
+
+
+@pytest.mark.parametrize(
+    ("day", "says"),
+    [
+        ("2026-11-21", []),
+        ("2027-04-29", ["ends on 2027-06-28, in 60 days"]),
+        ("2027-06-28", ["ended on 2027-06-28"]),
+    ],
+)
+def test_a_date_warns_at_most(monkeypatch, day, says):
+    monkeypatch.setenv("GPUYARD_TODAY", day)
+    found = due(spec_of(platform()))
+    assert [f.severity for f in found] == [Severity.WARN] * len(says)
+    assert all(words in f.problem for f, words in zip(found, says, strict=True))
+
+
+def test_a_note_of_the_calendar_stays_one(monkeypatch):
+    monkeypatch.setenv("GPUYARD_TODAY", "2026-11-21")
+    raw = platform([pool(machine="a2-highgpu-8g")], cloud="gcp", kubernetes="1.34")
+    assert [f.severity for f in due(spec_of(raw))] == [Severity.NOTE]
+
+
+def test_the_calendar_is_logged_and_changes_nothing_that_is_registered(pulumi_mocks, monkeypatch):
+    before = facts(pulumi_mocks.run(whole))
+    ended = Finding(
+        id="kubernetes.support", severity=Severity.REFUSE, path=("kubernetes",), problem="ended"
+    )
+    monkeypatch.setattr("gpuyard.resources.reading.check_kubernetes", lambda *_: [ended])
+    graph = pulumi_mocks.run(whole)
+    assert [log.message for log in graph.logs if "ended" in log.message] == ["kubernetes: ended"]
+    assert {log.severity for log in graph.logs} == {"warning"}
+    assert facts(graph) == before
 
 
 def test_warnings_are_logged_and_notes_are_an_output(pulumi_mocks):

@@ -11,7 +11,6 @@ from gpuyard.cli.findings_view import document, show_verdict
 from gpuyard.cli.plain import many
 from gpuyard.cli.screen import STYLES, Console, asides, results, write
 from gpuyard.cli.stacks import read_regular
-from gpuyard.cli.today import today
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
 from gpuyard.lint.baseline import read_baseline, write_baseline
@@ -22,6 +21,7 @@ from gpuyard.lint.report import Hit, Report, State, report
 from gpuyard.rules import RULES
 from gpuyard.rules.run import Settings
 from gpuyard.spec.yaml_tree import MAX_BYTES
+from gpuyard.today import today
 
 FOUND = 3
 UNREADABLE = 2

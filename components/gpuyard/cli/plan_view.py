@@ -161,6 +161,7 @@ def _software(plan: PlatformPlan, console: Console) -> None:
         if found := pool.node_software:
             line = (found.image, _driver(found), _brought(found))
             alike.setdefault(line, []).append(pool.name)
+    _picked(plan, console)
     if not alike:
         return
     console.title("Node software")
@@ -173,6 +174,15 @@ def _software(plan: PlatformPlan, console: Console) -> None:
     every = len(alike) == 1 and len(plan.pools) > 1
     rows = [("every pool" if every else tuple(pools), *line) for line, pools in alike.items()]
     console.show(table(columns, rows))
+
+
+def _picked(plan: PlatformPlan, console: Console) -> None:
+    """Versions that the stack file picks; the pinned ones are in the JSON."""
+    if plan.spec.software:
+        console.title("Versions", "picked by the stack file; all others are pinned")
+        console.tell(
+            ", ".join(f"{name} {plan.software[name]}" for name in plan.spec.software), indent=2
+        )
 
 
 def _driver(found: NodeSoftware) -> str:

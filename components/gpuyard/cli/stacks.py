@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from gpuyard.cli.today import today
 from gpuyard.errors import UsageError
 from gpuyard.findings import Finding, Severity, in_order, worst
 from gpuyard.plan.platform import plan
@@ -15,6 +14,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.read import Reading, read_stack_file
 from gpuyard.spec.yaml_tree import MAX_BYTES
+from gpuyard.today import today
 
 _PREFIX, _SUFFIX = "Pulumi.", ".yaml"
 _PROJECT_MARKS = ("Pulumi.yaml", ".git")

@@ -18,10 +18,10 @@ _PLATFORM: Mapping[str, str] = {
     "policies": "every rule keeps its own level",
     "apply": "`pulumi up` applies objects; `gpuyard render` writes them as plain manifests",
     "consent": "no plan drains nodes or cuts them anew",
-    "software": "versions are the pinned ones",
-    "cluster": "objects go to the cluster of your kubeconfig",
 }
 _PLATFORM_PLANNED: Mapping[str, str] = {
+    "software": "nothing installs charts of these versions",
+    "cluster": "nothing is created or protected, objects go to the cluster of your kubeconfig",
     "targets": "the expected bill reckons with `utilisation_percent`, but nothing measures targets",
 }
 _POOL_PLANNED: Mapping[str, str] = {

@@ -32,7 +32,7 @@ def choose_machines(
         if not machine.is_gpu_machine:
             alone = len(pool.machines) == 1
             instead = of_size(machine, spec.cloud, modes, with_gpu=True) if alone else None
-            findings.append(_no_gpu(machine, instead, where))
+            findings.append(_no_gpu(machine, instead, where, alone=alone))
             continue
         found.append(machine)
     findings += _unlike(found, (*path, "machine"))
@@ -142,7 +142,7 @@ def _alike(
     return of_size(machine, cloud, modes, with_gpu=with_gpu)
 
 
-def _no_gpu(machine: Machine, instead: Machine | None, path: Path) -> Finding:
+def _no_gpu(machine: Machine, instead: Machine | None, path: Path, *, alone: bool) -> Finding:
     """In a list it is one too many; alone, a machine of its size with GPUs was meant."""
     return refuse(
         "pool.no_gpu",
@@ -150,7 +150,8 @@ def _no_gpu(machine: Machine, instead: Machine | None, path: Path) -> Finding:
         "this machine has no GPU",
         given=machine.name,
         allowed="a GPU machine; machines without belong to `system`",
-        fix=take(instead, path) or Fix(says="remove it", at=path),
+        fix=take(instead, path)
+        or (Fix(says="name a machine with GPUs") if alone else Fix(says="remove it", at=path)),
     )
 
 

@@ -24,9 +24,10 @@ from gpuyard.plan.reach import place_shapes
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.refusals import note, refuse
 from gpuyard.plan.shapes import plan_shapes
+from gpuyard.plan.software import check_software, effective_pins, versions
 from gpuyard.plan.teams import plan_teams
 from gpuyard.plan.topology import check_fabric
-from gpuyard.plan.versions import check_kubernetes, check_pins
+from gpuyard.plan.versions import check_kubernetes
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 
@@ -37,7 +38,7 @@ def plan(
 
     Given the day, it also says which support ends soon or has ended; without one it knows no calendar.
     """
-    findings = _check_platform(spec) + check_pins() + check_deferred(spec)
+    findings = _check_platform(spec) + check_software(spec) + check_deferred(spec)
     if today is not None:
         findings += check_kubernetes(spec.cloud, spec.kubernetes, today)
     system, problems = choose_system_machine(spec, spec.system) if spec.system else (None, [])
@@ -73,7 +74,7 @@ def plan(
         cloud=spec.cloud.value,
         kubernetes=spec.kubernetes,
         spec=spec,
-        cluster_name=spec.name if spec.cloud is Cloud.SIMULATED else Late("cluster.name"),
+        cluster_name=_cluster_name(spec),
         system=next((line for line in bill.lines if line.pool == "system"), None),
         pools=tuple(sound.values()),
         teams=tuple(teams),
@@ -81,6 +82,7 @@ def plan(
         shapes=tuple(shapes),
         bill=bill,
         validation=_validation(spec),
+        software=versions(effective_pins(spec)),
         operator=operator_parts(sound.values()),
     ), findings
 
@@ -91,6 +93,17 @@ def planned(spec: PlatformSpec, today: date | None = None) -> PlatformPlan:
     if found is None:
         raise PlanRefused(f"the platform {spec.name} is refused:\n{show(findings)}")
     return found
+
+
+def _cluster_name(spec: PlatformSpec) -> str | Late:
+    """Known before a deployment when the cluster is simulated, or exists already."""
+    if spec.cloud is Cloud.SIMULATED:
+        return spec.name
+    return _existing(spec) or Late("cluster.name")
+
+
+def _existing(spec: PlatformSpec) -> str | None:
+    return spec.cluster.existing if spec.cluster else None
 
 
 def _sound(pools: Pools) -> dict[str, PoolPlan]:
@@ -111,7 +124,18 @@ def _check_platform(spec: PlatformSpec) -> list[Finding]:
                 fix=Fix(says=f'write "{newest}"', at=("kubernetes",), value=newest),
             )
         )
-    if spec.system is None and spec.cloud in {Cloud.AWS, Cloud.GCP}:
+    if spec.cloud is Cloud.SIMULATED and _existing(spec):
+        findings.append(
+            refuse(
+                "cluster.simulated",
+                ("cluster", "existing"),
+                "a simulated cluster is made with the platform, and named for it",
+                given=str(_existing(spec)),
+                allowed="cloud: none for a cluster that exists",
+                fix=Fix(says="remove it", at=("cluster", "existing")),
+            )
+        )
+    if spec.system is None and spec.cloud in {Cloud.AWS, Cloud.GCP} and not _existing(spec):
         machine = "m7i.xlarge" if spec.cloud is Cloud.AWS else "e2-standard-4"
         findings.append(
             refuse(

@@ -51,7 +51,7 @@ class Quotas:
     lent: Amounts
     """What all teams lend together."""
     understood: bool
-    """False when a claim is written so that nobody can tell what is meant."""
+    """False when a claim means something that is not counted here: a misspelt pool or unit."""
 
     def room_to_borrow(self, quota: Quota) -> int:
         """What the team of this quota could borrow beyond what it may, with everybody else idle."""
@@ -63,7 +63,7 @@ class Quotas:
 def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[Quotas, list[Finding]]:
     """What every team is guaranteed, may borrow and lends, and every finding about it."""
     claims, findings = _claims(spec, pools)
-    understood = all(f.fix is None or f.fix.at is not None for f in findings)
+    understood = all(f.fix and f.fix.at and f.fix.value is None for f in findings)
     nominal, problems = _grant(
         claims["guarantee"], lambda claim, r: capacity(claim.pool, r), _too_much, per_team=False
     )

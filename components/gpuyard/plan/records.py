@@ -452,6 +452,8 @@ class PlatformPlan:
     """What becomes of the hardware check."""
     operator: OperatorParts | None = None
     """What the GPU Operator is told; None on simulated nodes."""
+    software: Mapping[str, str] = field(default_factory=dict)
+    """The version of every component: the pinned one, or what the stack file picks."""
 
     def pool(self, name: str) -> PoolPlan:
         """The pool of that name; KeyError names those there are."""

@@ -16,7 +16,7 @@ from gpuyard.render.platform import record_objects
 from gpuyard.resources.component import Component
 from gpuyard.resources.pools import GpuNodePool, refuse_other_clouds
 from gpuyard.resources.queueing import Queueing
-from gpuyard.resources.reading import PlatformLike, prove, read_args
+from gpuyard.resources.reading import PlatformLike, due, prove, read_args
 from gpuyard.resources.state import camel_case, state_of
 from gpuyard.resources.teams import Team
 
@@ -107,7 +107,7 @@ class Platform(Component):
             late["cluster.name"] = given["cluster_name"]
             plan = replace(plan, cluster_name=Late("cluster.name"))
         super().__init__("gpuyard:index:Platform", name, state, opts)
-        self._warn(proof.findings)
+        self._warn((*proof.findings, *due(plan.spec)))
         self._make(name, plan, late)
         self._report(plan, proof.findings)
 

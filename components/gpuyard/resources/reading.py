@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -11,12 +11,14 @@ from pulumi.output import Unknown
 from gpuyard.findings import Finding, Fix, Path, Severity, refused
 from gpuyard.plan.platform import plan
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.versions import check_kubernetes
 from gpuyard.resources import arguments
 from gpuyard.resources.refusal import PlatformRefused
 from gpuyard.spec import platform as vocabulary
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.problems import show_given
 from gpuyard.spec.read import read_platform
+from gpuyard.today import today
 
 if TYPE_CHECKING:
     PlatformLike = (
@@ -56,6 +58,18 @@ def prove(platform: object) -> Proof:
         name = f" {sound.name}" if sound is not None else ""
         raise PlatformRefused(f"the platform{name}", findings)
     return Proof(found, tuple(findings))
+
+
+def due(spec: vocabulary.PlatformSpec) -> list[Finding]:
+    """What the calendar says today, as warnings at most.
+
+    A deployment registers the same on every day: nobody whose cluster has to be mended now is stopped by a
+    date. `gpuyard check` refuses what support has ended for.
+    """
+    return [
+        replace(finding, severity=min(finding.severity, Severity.WARN, key=lambda s: s.rank))
+        for finding in check_kubernetes(spec.cloud, spec.kubernetes, today())
+    ]
 
 
 def read_args(
