@@ -1,0 +1,40 @@
+"""Values that the GPU Operator's chart reads: the first level, and the second of what guides get wrong."""
+
+from collections.abc import Mapping
+from datetime import date
+
+from gpuyard.catalogue.sources import Source
+
+OPERATOR_CHART = Source(
+    "NVIDIA/gpu-operator v26.7.0 deployments/gpu-operator: values.yaml, what its templates read, ClusterPolicy",
+    date(2026, 11, 21),
+)
+OF_HELM = frozenset({"global", "nameOverride", "fullnameOverride"})
+"""What any chart may be given."""
+TOP_LEVEL = OF_HELM | frozenset(
+    {
+        *("platform", "nfd", "psa", "cdi", "sandboxWorkloads", "hostPaths", "daemonsets"),
+        *("validator", "operator", "mig", "driver", "toolkit", "devicePlugin", "dcgm"),
+        *("dcgmExporter", "gfd", "migManager", "nodeStatusExporter", "gds", "gdrcopy"),
+        *("vgpuManager", "vgpuDeviceManager", "vfioManager", "kataManager", "ccManager"),
+        *("sandboxDevicePlugin", "kataSandboxDevicePlugin", "clusterPolicy", "gpuCluster"),
+        *("draDriver", "extraObjects", "node-feature-discovery"),
+    }
+)
+"""Keys of the first level."""
+_OPERAND = frozenset(
+    {
+        *("enabled", "repository", "image", "version", "imagePullPolicy", "imagePullSecrets"),
+        *("env", "args", "resources", "hostNetwork"),
+    }
+)
+"""What each part that runs on nodes has."""
+SECTIONS: Mapping[str, frozenset[str]] = {
+    "mig": frozenset({"strategy"}),
+    "cdi": frozenset({"enabled", "default", "nriPluginEnabled"}),
+    "devicePlugin": _OPERAND | {"config", "mps"},
+    "toolkit": _OPERAND | {"installDir"},
+    "migManager": _OPERAND | {"config", "gpuClientsConfig"},
+    "gfd": _OPERAND,
+}
+"""Keys below those of the first level that guides fill with fields of their own."""

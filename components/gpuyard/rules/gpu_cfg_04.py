@@ -1,0 +1,95 @@
+"""GPU-CFG-04: the priority expander tries the pools in the order that was meant."""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Violation,
+    at,
+    items,
+    mapping,
+    number,
+    text,
+)
+
+EXPANDER = "config:priority-expander"
+VALUES = "values:cluster-autoscaler"
+_BOUGHT = (
+    (
+        "reserved",
+        re.compile(r"reserv|odcr|capacity-?block|(^|[^a-z])(cb|cr)([^a-z]|$)", re.IGNORECASE),
+    ),
+    ("on-demand", re.compile(r"on-?_?demand", re.IGNORECASE)),
+    ("spot", re.compile(r"spot|preempt", re.IGNORECASE)),
+)
+"""How capacity is bought, by what a pattern says, dearest last to be thrown away: the order to try."""
+_ALL = re.compile(r"\^?\.[*+]\$?")
+
+
+def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
+    in_values = resource.group_kind == VALUES
+    path: Path = ("expanderPriorities",) if in_values else ()
+    found = list(_patterns(mapping(at(resource.properties, *path))))
+    if not found:
+        return
+    best: dict[str, tuple[float, Any, str]] = {}
+    for priority, key, pattern in sorted(found, key=lambda each: each[0]):
+        for name, expression in _BOUGHT:
+            if expression.search(pattern):
+                best[name] = (priority, key, pattern)
+                break
+    yield from _order(best, path, spot_first=parameters["spot_first"])
+    if not any(_ALL.fullmatch(pattern) for _, _, pattern in found):
+        lowest = min(found, key=lambda each: each[0])[1]
+        yield Violation(
+            (*path, lowest),
+            "no pattern is for the rest: a group that none names is not scaled while another matches",
+            "add the lowest priority with `.*`",
+        )
+
+
+def _patterns(found: Mapping[Any, Any]) -> Iterator[tuple[float, Any, str]]:
+    for key, patterns in found.items():
+        priority = number(key)
+        for pattern in items(patterns) if priority is not None else ():
+            yield priority or 0.0, key, text(pattern)
+
+
+def _order(
+    best: Mapping[str, tuple[float, Any, str]], path: Path, *, spot_first: bool
+) -> Iterator[Violation]:
+    names = [name for name, _ in _BOUGHT if name in best]
+    for first, second in pairwise(names):
+        if spot_first and (first, second) == ("on-demand", "spot"):
+            continue
+        (low, _, wanted), (high, key, pattern) = best[first], best[second]
+        if high > low:
+            yield Violation(
+                (*path, key),
+                f"the highest number is tried first: {pattern} ({high:g}) before {wanted} ({low:g}),"
+                f" {second} before {first}",
+                f"give {first} the higher number; if {second} first is meant, set spot_first"
+                if first == "on-demand"
+                else f"give {first} the higher number: it is paid for already",
+            )
+
+
+RULE = Rule(
+    id="GPU-CFG-04",
+    title="The priority expander has the highest number for what is tried first, and a rest",
+    severity=Severity.WARN,
+    why="Read as ranks, 1 the best, the numbers send every job to the pool that was meant as the last.",
+    fix="Give the pool to try first the highest number, and everything else `.*` with the lowest.",
+    sources=(
+        "kubernetes/autoscaler cluster-autoscaler/expander/priority: readme.md and priority.go",
+    ),
+    kinds=(EXPANDER, VALUES),
+    parameters={"spot_first": False},
+    check=_check,
+)
