@@ -47,9 +47,9 @@ def lines(gpuyard, write):
         "8 nvidia.com/mig-3g.20gb 3/7 of a GPU",
         "vision 8 train 8 train 28,643 -",
         "vision vision lab-vision shared 1",
-        "big train 2 nodes × 8 GPUs 2 nodes must start vision",
-        "small dev 1 share can start at once vision, b, c and 1",
-        "embed serve 1 × 3g.20gb can start at once vision",
+        "big train 2 nodes × 8 GPUs 2 nodes first vision",
+        "small dev 1 share at once vision, b, c and 1 more",
+        "embed serve 1 × 3g.20gb at once vision",
         "not asked for",
     ],
 )
@@ -137,9 +137,9 @@ def test_what_is_dedicated_and_what_goes_first_is_said_where_there_is_any(gpuyar
         priorities={"research": 100, "production": 1000},
     )
     lines = [" ".join(line.split()) for line in gpuyard("plan", write(raw)).out.splitlines()]
-    assert "pool nodes machine GPUs a node sharing dedicated to" in lines
-    assert "train 4 p5.48xlarge 8 × H100 whole GPUs -" in lines
-    assert "vip 4 p5.48xlarge 8 × H100 whole GPUs vision" in lines
+    assert "pool labels dedicated to" in lines
+    assert "train gpuyard.dev/pool=train -" in lines
+    assert "vip gpuyard.dev/pool=vip vision" in lines
     text = " ".join(lines)
     assert (
         "priority production 1000 (default of vision), research 100; a job without one has 0"

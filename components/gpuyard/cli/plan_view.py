@@ -70,10 +70,6 @@ def _pools(plan: PlatformPlan, console: Console) -> None:
         )
         for pool in plan.pools
     ]
-    if any(pool.owners for pool in plan.pools):
-        columns.append(Column("dedicated to", wraps=True))
-        whose = [pool.owners or "-" for pool in plan.pools]
-        rows = [(*row, each) for row, each in zip(rows, whose, strict=True)]
     console.show(table(columns, rows))
 
 
@@ -88,7 +84,12 @@ def _capacity(plan: PlatformPlan, console: Console) -> None:
         console.title("Capacity", "a node is bought in the first way that has one")
         head = "bought"
         rows = [(pool.name, ", then ".join(pool.capacity)) for pool in plan.pools]
-    console.show(table([Column("pool", name=True), Column(head, wraps=True)], rows))
+    columns = [Column("pool", name=True), Column(head, wraps=True)]
+    if any(pool.owners for pool in plan.pools):
+        columns.append(Column("dedicated to", wraps=True))
+        whose = [", ".join(pool.owners) or "-" for pool in plan.pools]
+        rows = [(*row, each) for row, each in zip(rows, whose, strict=True)]
+    console.show(table(columns, rows))
 
 
 def _count(pool: PoolPlan) -> tuple[str, ...]:
@@ -337,5 +338,5 @@ def _shape(plan: PlatformPlan, shape: ShapePlan) -> tuple[Cell, ...]:
         most = next(a.per_node for a in pool.advertised if a.resource == shape.resource)
         lines.append(f"{shape.pods_per_node} of {most} a node: {shape.bound_by} is full")
     missing = shape.nodes - pool.start_nodes
-    first = f"{many(missing, 'node')} must start" if shape.from_zero else "can start at once"
+    first = f"{many(missing, 'node')} first" if shape.from_zero else "at once"
     return (shape.name, shape.pool, tuple(lines), first)
