@@ -2,6 +2,7 @@
 
 import pytest
 
+from apply_fix import check_fix
 from builders import CUT, cut_pool, findings, plan_of, platform, pool, shape, shared_pool
 from gpuyard.catalogue.machines import MACHINES, find_machine
 from gpuyard.plan.room import EFA_HUGE_PAGES_GIB, plan_room
@@ -203,3 +204,30 @@ def test_selected_nodes_are_a_number_not_a_range():
 def test_a_fabric_is_part_of_the_plan():
     found = first(pool(fabric={"kind": "infiniband", "hcas": ["mlx5_0"], "gbps": 3200.0}))
     assert found.fabric.hcas == ("mlx5_0",)
+
+
+# ── fixes that leave nothing of their kind behind ──────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("cloud", "zones", "says"),
+    [
+        ("aws", ["us-east-1a", "us-west-2a", "us-west-2b"], "keep us-east-1a"),
+        ("gcp", ["us-east-1a", "us-east-1a"], "remove `zones`, or write those that you mean"),
+        ("none", ["rack 1", "rack-2", "rack 3"], "keep rack-2"),
+    ],
+)
+def test_zones_that_are_none_go_together(cloud, zones, says):
+    machine = "a2-highgpu-8g" if cloud == "gcp" else "p5.48xlarge"
+    raw = platform([pool(machine=machine, zones=zones)], cloud=cloud)
+    found = [f for f in findings(raw) if f.id == "pool.zone"]
+    assert len(found) == 2
+    for finding in found:
+        assert finding.fix.says == says
+        check_fix(raw, finding)
+
+
+def test_a_machine_without_a_gpu_that_has_no_like_is_not_taken_away():
+    raw = platform([pool(machine="m7i.xlarge", capacity=["flex-start"])], cloud="aws")
+    (finding,) = [f for f in findings(raw) if f.id == "pool.no_gpu"]
+    assert (finding.fix.says, finding.fix.at) == ("name a machine with GPUs", None)

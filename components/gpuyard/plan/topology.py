@@ -1,6 +1,7 @@
 """Where nodes stand to each other: labels from wide to narrow, zones, and what a fabric asks of them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 
 from gpuyard.catalogue.buying import ZONES
@@ -54,6 +55,7 @@ def check_zones(spec: PlatformSpec) -> list[Finding]:
     findings: list[Finding] = []
     region, where = "", ""
     for number, pool in enumerate(spec.pools):
+        first = len(findings)
         for index, zone in enumerate(pool.zones):
             path: Path = ("pools", number, "zones", index)
             if form is None:
@@ -67,7 +69,20 @@ def check_zones(spec: PlatformSpec) -> list[Finding]:
                 findings.append(_other_region(zone, region, where, path))
             elif not region:
                 region, where = read["region"], f"{zone} of {pool.name}"
+        findings[first:] = _kept(pool, findings[first:], ("pools", number, "zones"))
     return findings
+
+
+def _kept(pool: Pool, found: list[Finding], path: Path) -> list[Finding]:
+    """Where a zone is to go, all that are no zones go with it: a fix leaves nothing of its kind behind."""
+    wrong = {f.path[-1] for f in found}
+    keep = [zone for index, zone in enumerate(pool.zones) if index not in wrong]
+    fix = (
+        Fix(says=f"keep {', '.join(keep)}", at=path, value=keep)
+        if keep
+        else Fix(says="remove `zones`, or write those that you mean", at=path)
+    )
+    return [replace(f, fix=fix) if f.fix and f.fix.value is None else f for f in found]
 
 
 def _no_zone(cloud: Cloud, zone: str, example: str, near: str | None, path: Path) -> Finding:
