@@ -29,12 +29,13 @@ def pack(stack: str, capacity: Capacity, *, as_document: bool) -> int:
     clouds = clouds_of(judged.plan)
     if not clouds:
         raise UsageError(f"{judged.file} has no shapes: nothing says what must be able to start.")
-    if len(clouds) > 1 or clouds[0] not in SOLD:
+    cloud, *others = clouds
+    if others or cloud not in SOLD:
         raise UsageError(
             f"the machines of {judged.file} are of {', '.join(clouds)}; prices are known of one"
             f" cloud at a time: {' or '.join(SOLD)}."
         )
-    found = pack_stack(judged.plan, clouds[0], capacity)
+    found = pack_stack(judged.plan, cloud, capacity)
     if as_document:
         more = {"cloud": found.cloud, "capacity": capacity.value}
         write(

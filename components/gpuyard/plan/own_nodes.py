@@ -26,7 +26,7 @@ def check_own_nodes(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]
                 fix=Fix(says="remove `select`", at=(*path, "select")),
             )
         )
-    elif pool.select and pool.scaling in {Scaling.KARPENTER, Scaling.AUTOSCALER}:
+    elif pool.select and pool.scaling is not None and pool.scaling is not Scaling.FIXED:
         findings.append(
             refuse(
                 "pool.select_scaling",

@@ -31,6 +31,7 @@ class HasWarm(Protocol):
     @property
     def warm(self) -> tuple[WarmWindow, ...]:
         """Its windows."""
+        ...
 
 
 def warm_hours_per_week(pool: HasWarm) -> float:

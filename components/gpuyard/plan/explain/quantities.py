@@ -9,8 +9,8 @@ PODS = "pods"
 _MILLI = 1000
 GIB = 1024**3
 
-_DECIMAL = {s: Fraction(1000) ** n for n, s in enumerate(("n", "u", "m", "", "k", "M", "G"), -3)}
-_DECIMAL |= {s: Fraction(1000) ** n for n, s in enumerate(("T", "P", "E"), 4)}
+_LETTERS = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
+_DECIMAL = {s: Fraction(1000) ** n for n, s in enumerate(_LETTERS, -3)}
 _BINARY = {s: Fraction(1024) ** n for n, s in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)}
 _FACTORS = _DECIMAL | _BINARY
 _PATTERN = re.compile(
