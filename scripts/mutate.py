@@ -54,7 +54,11 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/plan/test_pools.py",
         "tests/plan/test_platform.py",
     ),
-    "plan/quotas.py": ("tests/plan/test_quotas.py", "tests/plan/test_pool_refusals.py"),
+    "plan/quotas.py": (
+        "tests/plan/test_quotas.py",
+        "tests/plan/test_pool_refusals.py",
+        "tests/plan/test_reach.py",
+    ),
     "plan/queueing.py": ("tests/plan/test_queueing.py",),
     "plan/teams.py": ("tests/plan/test_teams.py",),
     "plan/bill.py": BILL,
@@ -84,7 +88,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "plan/topology.py": ("tests/plan/test_pool_facts.py", "tests/plan/test_proofs.py"),
     "plan/warm.py": ("tests/plan/test_warm.py",),
     "plan/cron.py": ("tests/plan/test_warm.py",),
-    "spec/nearest.py": ("tests/spec/test_nearest.py",),
     "plan/refusals.py": ("tests/plan/test_refusals.py",),
 }
 """The modules whose answers cost money or capacity, and the tests that speak for each."""

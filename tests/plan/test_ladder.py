@@ -154,3 +154,10 @@ def test_any_number_of_nodes_is_given_by_rungs_that_hold_them_and_by_no_fewer():
 def test_a_rung_alone_is_always_reached():
     assert Pool.model_validate(pool()).capacity[0].nodes is None
     assert findings(platform([pool(nodes=0, capacity=["spot"])])) == []
+
+
+def test_what_is_suggested_instead_needs_no_reservation():
+    raw = platform([pool(machine="a3-ultragpu-8g", zones=["us-central1-b"])], cloud="gcp")
+    (finding,) = [f for f in findings(raw) if f.id == "capacity.not_sold"]
+    assert finding.allowed.startswith("reserved")
+    assert finding.fix.value == ["flex-start"]

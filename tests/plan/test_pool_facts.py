@@ -1,5 +1,7 @@
 """What else a plan knows of a pool: what autoscalers can learn, room on a node, NUMA, topology, selectors."""
 
+from dataclasses import replace
+
 import pytest
 
 from apply_fix import check_fix
@@ -231,3 +233,13 @@ def test_a_machine_without_a_gpu_that_has_no_like_is_not_taken_away():
     raw = platform([pool(machine="m7i.xlarge", capacity=["flex-start"])], cloud="aws")
     (finding,) = [f for f in findings(raw) if f.id == "pool.no_gpu"]
     assert (finding.fix.says, finding.fix.at) == ("name a machine with GPUs", None)
+
+
+def test_what_a_kubelet_keeps_of_a_large_machine_is_known_to_a_tenth_of_a_gib():
+    assert plan_room(find_machine("p5.48xlarge")).reserved_memory_gib == 14.0
+    assert plan_room(find_machine("g6.xlarge")).reserved_memory_gib == 2.5
+
+
+def test_a_machine_too_small_for_its_own_agents_has_no_room_and_no_debts():
+    small = replace(find_machine("g6.xlarge"), vcpus=0, memory_gib=1)
+    assert (plan_room(small).cpu, plan_room(small).memory_gib) == (0, 0)

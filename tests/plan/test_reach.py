@@ -186,3 +186,13 @@ def test_a_shape_that_is_refused_itself_is_not_judged_by_quotas():
         shapes=[shape("big", nodes=9, gpus_per_node=8), shape("x", gpus_per_node=1)],
     )
     assert ids(raw) == ["shape.cannot_start"]
+
+
+def test_a_team_may_borrow_the_very_last_gpu_that_a_gang_lacks():
+    raw = platform(
+        [pool(nodes=2)],
+        [team(guarantee={"train": 8})],
+        shapes=[shape(nodes=2, gpus_per_node=8)],
+    )
+    (finding,) = [f for f in findings(raw) if f.id == "shape.no_quota"]
+    assert finding.fix.value == {"train": 8}
