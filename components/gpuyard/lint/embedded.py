@@ -41,9 +41,13 @@ KINDS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("device-plugin", _device_plugin),
     ("prometheus-rules", lambda value: _listed(value, "groups", "rules")),
     ("prometheus-adapter", lambda value: _listed(value, "rules", "seriesQuery", "metricsQuery")),
+    ("grafana-dashboard", lambda value: _listed(value, "panels", "targets", "panels", "gridPos")),
 )
 """What a mapping is, by what it says; the first that fits."""
-_MARKS = ("mig-configs:", "sharing:", "flags:", "groups:", "seriesQuery:", "apiVersion:")
+_MARKS = (
+    *("mig-configs:", "sharing:", "flags:", "groups:", "seriesQuery:", "apiVersion:"),
+    '"panels"',
+)
 """Text without any of these holds no configuration of ours."""
 _COUNTERS = "DCGM_"
 PRIORITIES = "cluster-autoscaler-priority-expander"

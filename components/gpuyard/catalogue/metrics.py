@@ -1,0 +1,122 @@
+"""Metrics of a GPU platform: what the exporter serves by default, what Kueue serves, and what guides call them."""
+
+from collections.abc import Mapping
+from datetime import date
+
+from gpuyard.catalogue.sources import Source
+
+DCGM_COUNTERS = Source(
+    "NVIDIA/dcgm-exporter etc/default-counters.csv and etc/1.x-compatibility-metrics.csv (4.6.0-4.8.3)",
+    date(2026, 11, 21),
+)
+KUEUE_METRICS = Source("kubernetes-sigs/kueue v0.19.2 pkg/metrics/metrics.go", date(2026, 11, 21))
+DEV, PROF = "DCGM_FI_DEV_", "DCGM_FI_PROF_"
+DCGM_DEFAULT: Mapping[str, str] = {
+    **{
+        f"{DEV}{name}": "gauge"
+        for name in (
+            *("SM_CLOCK", "MEM_CLOCK", "MEMORY_TEMP", "GPU_TEMP", "POWER_USAGE", "GPU_UTIL"),
+            *("MEM_COPY_UTIL", "ENC_UTIL", "DEC_UTIL", "XID_ERRORS", "FB_FREE", "FB_USED"),
+            *("FB_RESERVED", "VGPU_LICENSE_STATUS", "ROW_REMAP_FAILURE"),
+        )
+    },
+    **{
+        f"{DEV}{name}": "counter"
+        for name in (
+            *("TOTAL_ENERGY_CONSUMPTION", "PCIE_REPLAY_COUNTER", "NVLINK_BANDWIDTH_TOTAL"),
+            *("UNCORRECTABLE_REMAPPED_ROWS", "CORRECTABLE_REMAPPED_ROWS"),
+        )
+    },
+    **{
+        f"{PROF}{name}": "gauge"
+        for name in (
+            *("GR_ENGINE_ACTIVE", "PIPE_TENSOR_ACTIVE", "DRAM_ACTIVE"),
+            *("PCIE_TX_BYTES", "PCIE_RX_BYTES"),
+        )
+    },
+}
+"""What the exporter serves when nobody gives it a list, with the type it says."""
+NOT_UNDER_MIG = frozenset(f"{DEV}{name}_UTIL" for name in ("GPU", "MEM_COPY", "ENC", "DEC"))
+"""Of a GPU cut by MIG there are no such figures (NVIDIA/dcgm-exporter issues 216 and 430)."""
+MEANT: Mapping[str, str] = {
+    "dcgm_gpu_utilization": f"{DEV}GPU_UTIL",
+    "dcgm_mem_copy_utilization": f"{DEV}MEM_COPY_UTIL",
+    "dcgm_enc_utilization": f"{DEV}ENC_UTIL",
+    "dcgm_dec_utilization": f"{DEV}DEC_UTIL",
+    "dcgm_memory_clock": f"{DEV}MEM_CLOCK",
+    "dcgm_dram_active": f"{PROF}DRAM_ACTIVE",
+    "dcgm_fi_prof_pcie_tx_bytes": f"{PROF}PCIE_TX_BYTES",
+    "dcgm_fi_prof_pcie_rx_bytes": f"{PROF}PCIE_RX_BYTES",
+}
+"""Names of guides and of the exporter's first version that are not the field's in small letters."""
+KUEUE: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            *("pending_workloads", "admitted_active_workloads", "reserving_active_workloads"),
+            *("unadmitted_workloads", "finished_workloads", "cluster_queue_status"),
+            *("cluster_queue_weighted_share", "cluster_queue_info", "cluster_queue_nominal_quota"),
+            *("cluster_queue_borrowing_limit", "cluster_queue_lending_limit"),
+            *("cluster_queue_resource_reservation", "cluster_queue_resource_usage"),
+            *("cluster_queue_resource_pending", "cohort_info", "cohort_subtree_quota"),
+            *("cohort_subtree_admitted_active_workloads", "cohort_subtree_resource_reservations"),
+            *("cohort_weighted_share", "admission_cycle_preemption_skips", "build_info"),
+            *("local_queue_pending_workloads", "local_queue_admitted_active_workloads"),
+            *("local_queue_reserving_active_workloads", "local_queue_unadmitted_workloads"),
+            *("local_queue_finished_workloads", "local_queue_status"),
+            *("local_queue_resource_reservation", "local_queue_resource_usage"),
+            "local_queue_admission_fair_sharing_usage",
+        ),
+        "gauge",
+    ),
+    **dict.fromkeys(
+        (
+            *("admission_attempts_total", "admitted_workloads_total", "evicted_workloads_total"),
+            *("evicted_workloads_once_total", "finished_workloads_total"),
+            *("preempted_workloads_total", "quota_reserved_workloads_total"),
+            *("replaced_workload_slices_total", "cohort_subtree_admitted_workloads_total"),
+            *("local_queue_admitted_workloads_total", "local_queue_evicted_workloads_total"),
+            *("local_queue_finished_workloads_total", "local_queue_quota_reserved_workloads_total"),
+        ),
+        "counter",
+    ),
+    **dict.fromkeys(
+        (
+            *("admission_attempt_duration_seconds", "pod_scheduling_gate_removal_seconds"),
+            *("pods_ready_to_evicted_time_seconds", "workload_creation_latency_seconds"),
+            "workload_eviction_latency_seconds",
+            *(
+                f"{whose}{waited}_wait_time_seconds"
+                for whose in ("", "local_queue_")
+                for waited in (
+                    *("admission", "admission_checks", "quota_reserved", "ready"),
+                    "admitted_until_ready",
+                )
+            ),
+        ),
+        "histogram",
+    ),
+}
+"""Kueue's metrics without their prefix, with the type each is of."""
+KUEUE_PREFIX = "kueue_"
+_OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
+
+
+def kueue_type(metric: str) -> str | None:
+    """Of which type a metric of Kueue's is; the series of a histogram are counters, None is nobody's."""
+    name = metric.removeprefix(KUEUE_PREFIX)
+    for suffix in _OF_HISTOGRAMS:
+        if name.endswith(suffix) and KUEUE.get(name.removesuffix(suffix)) == "histogram":
+            return "counter"
+    return KUEUE.get(name)
+
+
+def meant_by(metric: str) -> str | None:
+    """The exporter's field that a guide's name stands for: `dcgm_gpu_temp` is DCGM_FI_DEV_GPU_TEMP."""
+    low = metric.lower()
+    if low in MEANT:
+        return MEANT[low]
+    bare = low.removeprefix("dcgm_").removeprefix("fi_").removeprefix("dev_").removeprefix("prof_")
+    for prefix in (DEV, PROF):
+        if (name := f"{prefix}{bare.upper()}") in DCGM_DEFAULT:
+            return name
+    return None

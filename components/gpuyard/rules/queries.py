@@ -1,0 +1,92 @@
+"""Where PromQL stands: alerts, dashboards, adapters and what scales by it."""
+
+from collections.abc import Iterator
+
+from gpuyard.findings import Path
+from gpuyard.rules.rule import Resource, Stack, at, is_true, items, mapping, text
+
+RULE_FILES = "config:prometheus-rules"
+ADAPTER = "config:prometheus-adapter"
+DASHBOARD = "config:grafana-dashboard"
+COUNTERS = "config:dcgm-counters"
+SCALERS = ("keda.sh/ScaledObject", "keda.sh/ScaledJob")
+QUERY_KINDS = (RULE_FILES, ADAPTER, DASHBOARD, *SCALERS)
+MONITOR = "monitoring.coreos.com/ServiceMonitor"
+_EXPORTERS = ("values:gpu-operator", "nvidia.com/ClusterPolicy", "values:dcgm-exporter")
+_MONITOR_AT: tuple[Path, ...] = (
+    ("dcgmExporter", "serviceMonitor"),
+    ("spec", "dcgmExporter", "serviceMonitor"),
+    ("serviceMonitor",),
+)
+
+
+def queries(resource: Resource) -> Iterator[tuple[Path, str]]:
+    """Every expression in a resource of QUERY_KINDS, and where it stands."""
+    for path, value in _WHERE[resource.group_kind](resource):
+        if query := text(value):
+            yield path, query
+
+
+_Found = Iterator[tuple[Path, object]]
+
+
+def _of_rules(resource: Resource) -> _Found:
+    for g, group in enumerate(items(resource.properties.get("groups"))):
+        for r, rule in enumerate(items(mapping(group).get("rules"))):
+            yield ("groups", g, "rules", r, "expr"), mapping(rule).get("expr")
+
+
+def _of_adapter(resource: Resource) -> _Found:
+    for key in ("rules", "externalRules"):
+        for index, rule in enumerate(items(resource.properties.get(key))):
+            for field in ("seriesQuery", "metricsQuery"):
+                yield (key, index, field), mapping(rule).get(field)
+
+
+def _of_dashboard(resource: Resource) -> _Found:
+    yield from _of_panels(resource.properties, ())
+
+
+def _of_panels(within: object, path: Path) -> _Found:
+    for p, panel in enumerate(items(mapping(within).get("panels"))):
+        here: Path = (*path, "panels", p)
+        for t, target in enumerate(items(mapping(panel).get("targets"))):
+            yield (*here, "targets", t, "expr"), mapping(target).get("expr")
+        yield from _of_panels(panel, here)  # a row has panels of its own
+
+
+def _of_scaler(resource: Resource) -> _Found:
+    for index, trigger in enumerate(items(at(resource.properties, "spec", "triggers"))):
+        if text(mapping(trigger).get("type")) == "prometheus":
+            path: Path = ("spec", "triggers", index, "metadata", "query")
+            yield path, mapping(mapping(trigger).get("metadata")).get("query")
+
+
+_WHERE = {
+    RULE_FILES: _of_rules,
+    ADAPTER: _of_adapter,
+    DASHBOARD: _of_dashboard,
+    **dict.fromkeys(SCALERS, _of_scaler),
+}
+
+
+def recorded(stack: Stack) -> frozenset[str]:
+    """Names that rules of this stack record: they are served by Prometheus itself."""
+    return frozenset(
+        text(mapping(rule).get("record"))
+        for resource in stack.of(RULE_FILES)
+        for group in items(resource.properties.get("groups"))
+        for rule in items(mapping(group).get("rules"))
+    )
+
+
+def keeps_labels(stack: Stack) -> bool:
+    """True where a monitor of the exporter leaves its labels as they are: honorLabels."""
+    for resource in stack.of(*_EXPORTERS):
+        if any(is_true(at(resource.properties, *path, "honorLabels")) for path in _MONITOR_AT):
+            return True
+    return any(
+        is_true(mapping(endpoint).get("honorLabels"))
+        for monitor in stack.of(MONITOR)
+        for endpoint in items(at(monitor.properties, "spec", "endpoints"))
+    )
