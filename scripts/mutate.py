@@ -77,7 +77,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "plan/fractions.py": ("tests/plan/test_fractions.py",),
     "plan/ladder.py": ("tests/plan/test_ladder.py",),
     "plan/ladder_proofs.py": ("tests/plan/test_ladder.py", "tests/plan/test_proofs.py"),
-    "plan/numa.py": ("tests/plan/test_pool_facts.py",),
+    "plan/numa.py": ("tests/plan/test_pool_facts.py", "tests/plan/test_proofs.py"),
     "plan/own_nodes.py": ("tests/plan/test_pool_facts.py", "tests/plan/test_proofs.py"),
     "plan/owners.py": ("tests/plan/test_owners.py", "tests/plan/test_proofs.py"),
     "plan/priorities.py": ("tests/plan/test_priorities.py",),

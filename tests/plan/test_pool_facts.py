@@ -243,3 +243,24 @@ def test_what_a_kubelet_keeps_of_a_large_machine_is_known_to_a_tenth_of_a_gib():
 def test_a_machine_too_small_for_its_own_agents_has_no_room_and_no_debts():
     small = replace(find_machine("g6.xlarge"), vcpus=0, memory_gib=1)
     assert (plan_room(small).cpu, plan_room(small).memory_gib) == (0, 0)
+
+
+def test_karpenter_may_count_a_machine_that_is_cut_as_a_whole():
+    cut = cut_pool(nodes="0..2", scaling="karpenter")
+    assert "scaling.miscounts" not in [f.id for f in findings(platform([cut], cloud="aws"))]
+
+
+def test_how_many_gpus_are_left_whole_is_said_where_karpenter_miscounts():
+    mixed = [{"gpus": "0-3", "1g.5gb": 7}, {"gpus": "4-5", "3g.20gb": 2}]
+    cut = cut_pool(nodes="0..2", scaling="karpenter", sharing={"mig": mixed})
+    (finding,) = [f for f in findings(platform([cut], cloud="aws")) if f.id == "scaling.miscounts"]
+    assert finding.problem.startswith(
+        "Karpenter counts 8 whole GPUs in p4d.24xlarge, 2 are left whole,"
+    )
+
+
+def test_a_wide_shape_of_another_pool_is_no_matter_of_this_one():
+    narrow = pool("a", machine="g6.12xlarge", numa="single-numa-node")
+    wide = shape(pool="b", gpus_per_node=8)
+    said = findings(platform([narrow, pool("b")], cloud="aws", shapes=[wide]))
+    assert [f.id for f in said if f.path[:2] == ("pools", 0) and f.id.startswith("numa")] == []

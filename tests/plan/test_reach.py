@@ -196,3 +196,16 @@ def test_a_team_may_borrow_the_very_last_gpu_that_a_gang_lacks():
     )
     (finding,) = [f for f in findings(raw) if f.id == "shape.no_quota"]
     assert finding.fix.value == {"train": 8}
+
+
+def test_what_a_team_borrows_already_leaves_less_to_borrow():
+    raw = platform(
+        [pool(nodes=4)],
+        [
+            team("a", guarantee={"train": 8}, borrow={"train": 8}),
+            team("b", guarantee={"train": 16}, lend={}),
+        ],
+        shapes=[shape(nodes=3, gpus_per_node=8)],
+    )
+    (finding,) = [f for f in findings(raw) if f.id == "shape.no_quota"]
+    assert (finding.fix.at, finding.fix.value) == (("shapes", 0, "nodes"), 2)
