@@ -31,8 +31,6 @@ CASES = Path(__file__).parent / "cases"
 BY_ID = {rule.id: rule for rule in RULES}
 LEAST = {"bad": 2, "good": 2, "near_miss": 1}
 SINGULAR = {many: one for one, many in PLURAL.items()}
-OLD = {"GPU-TEN-02", "GPU-TEN-04"}
-"""Their cases stand in test_starter_rules.py and test_near_misses.py."""
 
 
 @cache
@@ -49,10 +47,10 @@ def every_case():
 
 
 def test_every_rule_has_its_cases_and_nothing_is_left_over():
-    assert {path.stem for path in CASES.glob("*.yaml")} == set(BY_ID) - OLD
+    assert {path.stem for path in CASES.glob("*.yaml")} == set(BY_ID)
 
 
-@pytest.mark.parametrize("rule_id", sorted(set(BY_ID) - OLD))
+@pytest.mark.parametrize("rule_id", sorted(BY_ID))
 def test_there_are_enough_cases(rule_id):
     found = cases(rule_id)
     assert {kind: len(found[kind]) >= least for kind, least in LEAST.items()} == dict.fromkeys(
@@ -224,7 +222,7 @@ def unknown_parts(value, depth=0):
                 yield [*value[:index], inner, *value[index + 1 :]]
 
 
-@pytest.mark.parametrize("rule_id", sorted(set(BY_ID) - OLD))
+@pytest.mark.parametrize("rule_id", sorted(BY_ID))
 def test_nothing_unknown_or_strange_makes_a_rule_fail(rule_id):
     for kind in LEAST:
         for case in cases(rule_id)[kind]:
