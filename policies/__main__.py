@@ -4,8 +4,9 @@ The engine re-reads a resource for every policy of a pack, so there are few poli
 one for each level at which rules are enforced.
 """
 
-from pack import policies
 from pulumi_policy import PolicyPack
+
+from pack import policies
 
 if __name__ == "__main__":
     PolicyPack("gpuyard", policies=policies())

@@ -1,31 +1,55 @@
-"""From what the engine shows a policy to plain resources, and from what the rules say to reports."""
+"""From what the engine shows a policy to plain resources, and from what the rules say to reports.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+The engine's server reads a resource again for every policy of a pack, so there are few policies with all
+rules inside: of one resource and of all together, to stop and to advise, and one that mends.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from pulumi_policy import (
     EnforcementLevel,
     Policy,
+    PolicyConfigSchema,
     ReportViolation,
     ResourceValidationArgs,
     ResourceValidationPolicy,
     StackValidationArgs,
     StackValidationPolicy,
 )
-from pulumi_policy.proxy import UnknownValueError
 
 from gpuyard.findings import Severity, show_path
-from gpuyard.lint.inside import with_inside
-from gpuyard.lint.items import Item, Place
-from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, Resource, Rule, Stack
-from gpuyard.rules.run import AS_THEY_ARE, Outcome, Verdict, check_resource, check_stack
-from gpuyard.spec.yaml_tree import Document
+from gpuyard.rules.rule import Rule, Stack
+from gpuyard.rules.run import Outcome, Settings, Verdict, check_resource, check_stack
+from pack_remedies import mended
+from pack_resources import resources
+from pack_settings import Held
 
 Keep = Callable[[Outcome], bool]
-_NOWHERE = Place("", Document(None, {}))
-"""A resource of the engine stands in no file."""
+
+SCHEMA = PolicyConfigSchema(
+    properties={
+        "levels": {
+            "type": "object",
+            "additionalProperties": {"enum": ["off", "advisory", "mandatory"]},
+        },
+        "parameters": {"type": "object", "additionalProperties": {"type": "object"}},
+        "exceptions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    name: {"type": "string", "minLength": 1}
+                    for name in ("rule", "resource", "reason", "expires")
+                },
+                "required": ["rule", "resource", "reason", "expires"],
+                "additionalProperties": False,
+            },
+        },
+    },
+)
+"""The form of the settings, for the engine; gpuyard.lint.settings reads them, and knows what they mean."""
 
 
 def stops(outcome: Outcome) -> bool:
@@ -40,70 +64,138 @@ def advises(outcome: Outcome) -> bool:
 
 
 def policies(rules: Sequence[Rule] = RULES) -> list[Policy]:
-    """Four, with every rule inside: of one resource and of all together, to stop and to advise."""
-    made: list[Policy] = []
-    for suffix, level, keep in (
-        ("", EnforcementLevel.MANDATORY, stops),
-        ("-advice", EnforcementLevel.ADVISORY, advises),
-    ):
-        made.append(
-            ResourceValidationPolicy(
-                name=f"gpuyard{suffix}",
-                description=_list(rule for rule in rules if rule.check),
-                enforcement_level=level,
-                validate=_validator(rules, keep),
-            )
+    """Five, with every rule inside. The order matters: the first is asked first, and holds the settings.
+
+    Descriptions are short because the engine repeats them with every report; RULES.md lists the rules.
+    """
+    held = Held(rules)
+    of_one = _OfOne(rules, held)
+    return [
+        ResourceValidationPolicy(
+            name="gpuyard",
+            description="GPU rules on one resource",
+            enforcement_level=EnforcementLevel.MANDATORY,
+            config_schema=SCHEMA,
+            validate=of_one.stop,
+        ),
+        StackValidationPolicy(
+            name="gpuyard-stack",
+            description="GPU rules on all resources together",
+            enforcement_level=EnforcementLevel.MANDATORY,
+            config_schema=SCHEMA,
+            validate=_of_all(rules, held, stops, held.slips),
+        ),
+        ResourceValidationPolicy(
+            name="gpuyard-advice",
+            description="GPU advice on one resource",
+            enforcement_level=EnforcementLevel.ADVISORY,
+            config_schema=SCHEMA,
+            validate=of_one.advise,
+        ),
+        StackValidationPolicy(
+            name="gpuyard-stack-advice",
+            description="GPU advice on all resources together",
+            enforcement_level=EnforcementLevel.ADVISORY,
+            config_schema=SCHEMA,
+            validate=_of_all(rules, held, advises, lambda: [*held.over(), *of_one.unknown()]),
+        ),
+        ResourceValidationPolicy(
+            name="gpuyard-remedies",
+            description="GPU rules that mend a resource",
+            enforcement_level=EnforcementLevel.DISABLED,
+            config_schema=SCHEMA,
+            remediate=lambda args: _mend(args, rules, held),
+        ),
+    ]
+
+
+def _mend(args: ResourceValidationArgs, rules: Sequence[Rule], held: Held) -> Any:
+    """Remedies come before everything else: nothing is mended until it is known what is excepted.
+
+    The first resource of every stack is the stack itself, and with it the first policy has been asked.
+    """
+    return None if held.shared is None else mended(args, rules, held.of(args))
+
+
+class _OfOne:
+    """Judges a resource once for both policies of one resource, which are asked one after the other."""
+
+    def __init__(self, rules: Sequence[Rule], held: Held) -> None:
+        self._held = held
+        self._by_kind: dict[str, list[Rule]] = {}
+        self._unknown = 0
+        self._last: tuple[object, Settings, list[Outcome]] | None = None
+        for rule in rules:
+            for kind in rule.kinds if rule.check else ():
+                self._by_kind.setdefault(kind, []).append(rule)
+
+    def stop(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
+        """What ends a preview; settings that cannot be read are said once, with the stack."""
+        settings = self._held.first(args)
+        found = list(self._judge(args, settings))
+        # the engine asks on several threads: what was judged is kept whole, and taken by the one it is of
+        self._last = (_mark(args), settings, found)
+        _report(found, stops, report)
+
+    def advise(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
+        """The rest."""
+        settings, last = self._held.of(args), self._last
+        if last is not None and last[0] == _mark(args) and last[1] is settings:
+            self._last, found = None, last[2]
+        else:
+            found = list(self._judge(args, settings))
+        self._unknown += sum(each.verdict is Verdict.NOT_EVALUATED for each in found)
+        _report(found, advises, report)
+
+    def unknown(self) -> list[str]:
+        """How much could not be judged since it was last asked: that is not the same as passing."""
+        count, self._unknown = self._unknown, 0
+        what = "a judgement needs" if count == 1 else f"{count} judgements need"
+        line = (
+            f"{what} values that are not known yet, and {'was' if count == 1 else 'were'} not made"
         )
-        made.append(
-            StackValidationPolicy(
-                name=f"gpuyard-stack{suffix}",
-                description=_list(rule for rule in rules if rule.check_stack),
-                enforcement_level=level,
-                validate=_stack_validator(rules, keep),
-            )
-        )
-    return made
+        return [f"{line}: hold the state against the rules after the update"] if count else []
 
-
-def _list(rules: Iterable[Rule]) -> str:
-    return "; ".join(f"{rule.id} {rule.title}" for rule in rules) or "no rule yet"
-
-
-def _validator(
-    rules: Sequence[Rule], keep: Keep
-) -> Callable[[ResourceValidationArgs, ReportViolation], None]:
-    by_kind: dict[str, list[Rule]] = {}
-    for rule in rules:
-        for kind in rule.kinds:
-            by_kind.setdefault(kind, []).append(rule)
-
-    def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
+    def _judge(self, args: ResourceValidationArgs, settings: Settings) -> Iterator[Outcome]:
         for resource in resources(args):
-            for rule in by_kind.get(resource.group_kind, ()):
-                for outcome in check_resource(rule, resource, AS_THEY_ARE):
-                    if keep(outcome):
-                        report(message(outcome), None)
-
-    return validate
+            for rule in self._by_kind.get(resource.group_kind, ()):
+                if rule.id not in settings.off:
+                    yield from check_resource(rule, resource, settings)
 
 
-def _stack_validator(
-    rules: Sequence[Rule], keep: Keep
+def _mark(args: ResourceValidationArgs) -> tuple[object, int]:
+    """Of which call this is: one thread asks all policies about a resource before the next."""
+    from threading import get_ident
+
+    return getattr(args, "urn", None) or args.name, get_ident()
+
+
+def _of_all(
+    rules: Sequence[Rule], held: Held, keep: Keep, besides: Callable[[], list[str]]
 ) -> Callable[[StackValidationArgs, ReportViolation], None]:
     together = [rule for rule in rules if rule.check_stack]
 
     def validate(args: StackValidationArgs, report: ReportViolation) -> None:
+        settings = held.of(args)
+        for line in besides():
+            report(line, None)
         shown = [(resource, each.urn) for each in args.resources for resource in resources(each)]
         urns = {id(resource): urn for resource, urn in shown}
         stack = Stack(tuple(resource for resource, _ in shown))
         for rule in together:
-            if not stack.of(*rule.kinds):
+            if rule.id in settings.off or not stack.of(*rule.kinds):
                 continue
-            for outcome in check_stack(rule, stack, AS_THEY_ARE):
+            for outcome in check_stack(rule, stack, settings):
                 if keep(outcome):
                     report(message(outcome), urns.get(id(outcome.resource)))
 
     return validate
+
+
+def _report(outcomes: Iterable[Outcome], keep: Keep, report: ReportViolation) -> None:
+    for outcome in outcomes:
+        if keep(outcome):
+            report(message(outcome), None)
 
 
 def message(outcome: Outcome) -> str:
@@ -111,40 +203,5 @@ def message(outcome: Outcome) -> str:
     where = f" {show_path(outcome.path)}" if outcome.path else ""
     if outcome.verdict is Verdict.NOT_EVALUATED:
         return f"{outcome.rule.id} not evaluated: {outcome.problem}"
-    fix = f"; {outcome.fix}" if outcome.fix else ""
-    return f"{outcome.rule.id}{where}: {outcome.problem}{fix}"
-
-
-def resources(args: Any) -> list[Resource]:
-    """What the engine shows as rules see it: the resource, and the configuration inside it."""
-    found = pulumi_resource(
-        args.resource_type, args.name, plain(args.props), protected=_protected(args)
-    )
-    return [] if found is None else [each.resource for each in with_inside(Item(found, _NOWHERE))]
-
-
-def _protected(args: Any) -> bool | None:
-    options = getattr(args, "opts", None)
-    return None if options is None else bool(getattr(options, "protect", False))
-
-
-def plain(value: Any) -> Any:
-    """The engine's proxies as plain values; a sentinel where a preview does not know one.
-
-    Proxies are mappings and sequences but neither dict nor list, raise when an unknown is read, and give
-    every number as a float.
-    """
-    if isinstance(value, Mapping):
-        return {key: _entry(value, key) for key in value}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [_entry(value, index) for index in range(len(value))]
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value
-
-
-def _entry(container: Any, key: Any) -> Any:
-    try:
-        return plain(container[key])
-    except UnknownValueError:
-        return UNKNOWN
+    parts = [part for part in (outcome.problem, outcome.fix, outcome.note) if part]
+    return f"{outcome.rule.id}{where}: {'; '.join(parts)}"

@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+from gpuyard.cli.lint_rules import shown_default
+from gpuyard.rules import RULES as ALL
+
 QUOTA = """\
 apiVersion: v1
 kind: ResourceQuota
@@ -124,3 +127,103 @@ def test_a_very_long_list_is_cut_and_the_rest_counted(gpuyard, folder):
     (folder / "many.yaml").write_text("\n---\n".join([QUOTA] * 510))
     ended = gpuyard("lint", "many.yaml")
     assert "… and 10 more; --format json lists every one." in ended.out
+
+
+RULES = """\
+levels: {GPU-TEN-02: advisory}
+exceptions:
+  - {rule: GPU-TEN-02, resource: gpus, reason: the team moves out, expires: EXPIRES}
+"""
+
+
+@pytest.mark.parametrize(
+    ("expires", "code", "counted"),
+    [("2027-01-01", 0, "0 open, 1 excepted"), ("2026-11-21", 3, "1 open")],
+)
+def test_settings_let_a_resource_pass_until_they_expire(gpuyard, folder, expires, code, counted):
+    (folder / "rules.yaml").write_text(RULES.replace("EXPIRES", expires))
+    ended = gpuyard("lint", "a", "--config", "rules.yaml", "--fail-on", "warn")
+    assert ended.code == code
+    assert counted in " ".join(ended.out.split())
+    over = (
+        f"! the exception of GPU-TEN-02 for gpus expired on {expires}: the rule holds there again"
+    )
+    assert (over in " ".join(ended.err.split())) is (code == 3)
+
+
+def test_a_rule_may_be_advice_or_off(gpuyard, folder):
+    (folder / "rules.yaml").write_text("levels: {GPU-TEN-02: advisory}\n")
+    ended = gpuyard("lint", "a", "--config", "rules.yaml")
+    assert ended.code == 0
+    assert ended.out.startswith("warn    spec.hard.limits.nvidia.com/gpu: ")
+    (folder / "rules.yaml").write_text("levels: {GPU-TEN-02: off}\n")
+    assert "0 open" in gpuyard("lint", "a", "--config", "rules.yaml").out
+
+
+def test_settings_with_slips_are_refused_before_anything_is_read(gpuyard, folder):
+    (folder / "rules.yaml").write_text("levels:\n  GPU-TEN-2: off\n")
+    ended = gpuyard("lint", "a", "--config", "rules.yaml")
+    assert (ended.code, ended.out) == (2, "")
+    assert (
+        "rules.yaml:2: levels.GPU-TEN-2: no rule 'GPU-TEN-2'; did you mean GPU-TEN-02?" in ended.err
+    )
+    assert gpuyard("lint", "a", "--config", "absent.yaml").code == 2
+
+
+def test_every_rule_is_listed_with_its_severity_and_title(gpuyard):
+    ended = gpuyard("lint", "--rules")
+    assert ended.code == 0
+    assert "refuse  GPU-TEN-02  A GPU quota is keyed by requests" in ended.out
+    listed = json.loads(gpuyard("lint", "--rules", "--format", "json").out)["rules"]
+    assert [rule["id"] for rule in listed] == [rule.id for rule in ALL]
+    assert listed[0]["docs"] == f"docs/rules/{ALL[0].id}.md"
+
+
+def test_a_rule_is_explained_with_everything_it_has(gpuyard):
+    ended = gpuyard("lint", "--explain", "gpu-pod-03")
+    words = " ".join(ended.out.split())
+    assert ended.code == 0
+    for part in (
+        "warn GPU-POD-03 A GPU workload tolerates by name",
+        "A wildcard toleration defeats",
+        "fix Name the taints",
+        "looks at Pod, ",
+        "parameter images_from: []",
+        "asked by CIS EKS 1.8.0 5.1.4",
+        "source Kubernetes documentation",
+        "page docs/rules/GPU-POD-03.md",
+    ):
+        assert part in words
+    (rule,) = json.loads(gpuyard("lint", "--explain", "GPU-POD-03", "--format", "json").out)[
+        "rules"
+    ]
+    assert rule["parameters"]["images_from"] == []
+    assert {"framework": "CIS EKS 1.8.0", "section": "5.1.4"} in rule["references"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--explain", "GPU-POD-33"], "no rule 'GPU-POD-33'. Did you mean GPU-POD-03?"),
+        (["--explain", "?"], "no rule '?'. `gpuyard lint --rules` lists every rule."),
+        (["--rules", "a.yaml"], "--rules looks at no files. Leave a.yaml out, or --rules."),
+        (["--rules", "--format", "sarif"], "--rules is written as text or json, not as sarif."),
+        ([], "nothing to lint. Give files, folders, patterns, or - for standard input."),
+    ],
+)
+def test_what_makes_no_sense_together_is_refused(gpuyard, arguments, said):
+    ended = gpuyard("lint", *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in " ".join(ended.err.split())
+
+
+def test_a_default_is_shown_as_it_would_be_written():
+    values = {None: "not set", True: "true", False: "false", 3: "3", "a": "a", ("a", "b"): "[a, b]"}
+    assert {value: shown_default(value) for value in values} == values
+
+
+def test_a_finding_names_its_page(gpuyard, folder):
+    ended = gpuyard("lint", "a/bad.yaml")
+    assert "rule     GPU-TEN-02  docs/rules/GPU-TEN-02.md" in ended.out
+    (hit,) = json.loads(gpuyard("lint", "a/bad.yaml", "--format", "json").out)["hits"]
+    assert hit["docs"] == "docs/rules/GPU-TEN-02.md"

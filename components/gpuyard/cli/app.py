@@ -322,18 +322,22 @@ def explain(
     return explain_file(stack, job, team=team, running=running, as_document=format is Format.JSON)
 
 
-def lint(
+def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
     paths: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="PATH…",
             help="Files, folders, patterns, or - for standard input.",
             show_default=False,
         ),
-    ],
+    ] = None,
     fail_on: Annotated[
         Severity, typer.Option(help="The least severity that ends with exit code 3.")
     ] = Severity.REFUSE,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Levels, parameters and exceptions of rules, as YAML."),
+    ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="What is known already and does not count."),
@@ -342,12 +346,29 @@ def lint(
         Path | None,
         typer.Option(metavar="FILE", help="Take down what is open now, for --baseline."),
     ] = None,
+    rules: Annotated[bool, typer.Option("--rules", help="List every rule instead.")] = False,
+    explain: Annotated[
+        str | None, typer.Option(metavar="ID", help="Show all about one rule instead.")
+    ] = None,
     format: Annotated[LintFormat, typer.Option(help="How to write the result.")] = LintFormat.TEXT,  # noqa: A002
 ) -> int:
     """Hold files against the GPU rules. Kubernetes YAML, Pulumi previews and states, Terraform plans."""
+    if rules or explain is not None:
+        from gpuyard.cli.lint_rules import show_rules
+
+        return show_rules(explain, paths or [], format.value)
     from gpuyard.cli.lint import lint as lint_files
 
-    return lint_files(paths, fail_on, baseline, new_baseline=write_baseline, format=format.value)
+    if not paths:
+        raise UsageError("nothing to lint. Give files, folders, patterns, or - for standard input.")
+    return lint_files(
+        paths,
+        fail_on,
+        baseline,
+        config=config,
+        new_baseline=write_baseline,
+        format=format.value,
+    )
 
 
 def render(

@@ -17,7 +17,7 @@ from gpuyard.lint.baseline import read_baseline, write_baseline
 from gpuyard.lint.ignores import Ignores, ignores_in
 from gpuyard.lint.items import Reading, Unread
 from gpuyard.lint.read import TIMES, read
-from gpuyard.lint.report import Hit, Report, State, report
+from gpuyard.lint.report import Hit, Report, State, docs_of, report
 from gpuyard.rules import RULES
 from gpuyard.rules.run import Settings
 from gpuyard.spec.yaml_tree import MAX_BYTES
@@ -37,20 +37,39 @@ def lint(
     fail_on: Severity,
     baseline: Path | None,
     *,
+    config: Path | None = None,
     new_baseline: Path | None,
     format: str,  # noqa: A002  the option's name
 ) -> int:
     """Hold files against every rule; 3 when something as grave is open, 2 when a named file was not read."""
-    known = _baseline(baseline)
+    settings, known = _settings(config), _baseline(baseline)
     reading, ignores = read_all(paths)
-    made = report(reading, RULES, Settings(today=today()), ignores, known)
+    made = report(reading, RULES, settings, ignores, known)
     if new_baseline is not None:
         new_baseline.write_text(write_baseline(made.hits), encoding="utf-8")
     _FORMATS[format](made, fail_on)
+    _say_expired(settings)
     # A template is no fault of the file, and a name that was given itself must be readable.
     if any(not unread.template and unread.file in paths for unread in made.unread):
         return UNREADABLE
     return FOUND if made.fails(fail_on) else 0
+
+
+def _settings(path: Path | None) -> Settings:
+    if path is None:
+        return Settings(today=today())
+    from gpuyard.lint.settings import read_settings
+
+    data = read_regular(path, MAX_BYTES, "the settings of rules")
+    return read_settings(data, str(path), RULES, today())
+
+
+def _say_expired(settings: Settings) -> None:
+    if settings.exemptions:
+        from gpuyard.lint.settings import expired
+
+        for line in expired(settings):
+            asides().tell(f"{line}: the rule holds there again", first="! ")
 
 
 def _baseline(path: Path | None) -> frozenset[str]:
@@ -119,7 +138,7 @@ def _text(made: Report, fail_on: Severity) -> None:
     for number, hit in enumerate(shown[:MAX_SHOWN]):
         if number:
             console.say()
-        _show(hit, console)
+        show_hit(hit, console)
     if len(shown) > MAX_SHOWN:
         console.say()
         console.tell(f"… and {len(shown) - MAX_SHOWN:,} more; --format json lists every one.")
@@ -133,7 +152,8 @@ def _text(made: Report, fail_on: Severity) -> None:
     show_verdict("failed" if made.fails(fail_on) else "fine", _summary(made), console)
 
 
-def _show(hit: Hit, console: Console) -> None:
+def show_hit(hit: Hit, console: Console) -> None:
+    """Severity, place in the resource and problem; then fix, note, resource, file and page."""
     word = "unknown" if hit.state is State.NOT_EVALUATED else hit.severity.value
     where = f"{hit.where}: " if hit.where else ""
     console.tell(f"{where}{hit.problem}", first=word.ljust(8), style=STYLES[hit.severity])
@@ -141,7 +161,8 @@ def _show(hit: Hit, console: Console) -> None:
         if text:
             console.tell(text, first=name.ljust(9), style="dim", indent=8)
     console.say(("at".ljust(9), "dim"), f"{hit.file}:{hit.line}:{hit.column}", indent=8)
-    console.say(("rule".ljust(9), "dim"), f"{hit.rule.id}  {hit.rule.title}", indent=8)
+    page = (f"  {docs_of(hit.rule)}", "dim")
+    console.say(("rule".ljust(9), "dim"), hit.rule.id, page, indent=8)
 
 
 def _summary(made: Report) -> str:
@@ -183,6 +204,7 @@ def _hit_document(hit: Hit) -> dict[str, Any]:
     return {
         "rule": hit.rule.id,
         "title": hit.rule.title,
+        "docs": docs_of(hit.rule),
         "severity": hit.severity.value,
         "state": hit.state.value,
         "file": hit.file,

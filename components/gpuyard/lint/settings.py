@@ -1,0 +1,181 @@
+"""How strictly the rules are held: one document for `gpuyard lint --config` and for the policy pack.
+
+    levels:      by rule id: off, advisory or mandatory
+    parameters:  by rule id: what it lets be set
+    exceptions:  {rule, resource, reason, expires}: places where a rule need not hold for a while
+
+It is the `policies:` of a stack file with `parameters` beside. The configuration of the pack has it under
+`gpuyard:`, and is read as well, so that one file can serve both.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from gpuyard.errors import UsageError
+from gpuyard.findings import Path, Severity, show_path
+from gpuyard.rules.rule import Rule
+from gpuyard.rules.run import Exemption, Settings
+from gpuyard.spec.nearest import nearest
+from gpuyard.spec.problems import findings_of, show_given
+from gpuyard.spec.sections import Level, Policies
+from gpuyard.spec.values import Text
+from gpuyard.spec.yaml_tree import Document, parse_yaml
+
+PACK = "gpuyard"
+"""The name under which the configuration of the pack has these settings."""
+_LEVEL_OF_PACK = "enforcementLevel"
+"""The engine's own key beside them; it is none of ours."""
+
+
+class RuleSettings(Policies):
+    """The document."""
+
+    parameters: dict[Text, dict[str, Any]] = Field(default_factory=dict)
+    """By rule id, what it lets be set: {GPU-CAP-02: {most_gpus: 512}}. Default: each rule's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """Something that the document cannot say, and what to write instead."""
+
+    path: Path
+    problem: str
+    fix: str
+
+    def __str__(self) -> str:
+        fix = f"; {self.fix}" if self.fix else ""
+        return f"{show_path(self.path) if self.path else 'the settings'}: {self.problem}{fix}"
+
+
+def read_settings(data: bytes, file: str, rules: Sequence[Rule], today: date) -> Settings:
+    """The settings in a file; UsageError with every slip and its line."""
+    document = parse_yaml(data, file)
+    value, prefix = _inner(document.value)
+    settings, slips = settings_of(value, rules, today)
+    every = [*_twice(document, prefix), *slips]
+    lines = [(document.line_of((*prefix, *slip.path)) or 1, slip) for slip in every]
+    if lines:
+        lines.sort(key=lambda each: each[0])
+        raise UsageError("\n".join(f"{file}:{line}: {slip}" for line, slip in lines))
+    return settings
+
+
+def _inner(value: Any) -> tuple[Any, Path]:
+    """What stands under the pack's name, when the file is a configuration of the pack."""
+    if not (isinstance(value, Mapping) and isinstance(value.get(PACK), Mapping)):
+        return value, ()
+    return {k: v for k, v in value[PACK].items() if k != _LEVEL_OF_PACK}, (PACK,)
+
+
+def _twice(document: Document, prefix: Path) -> Iterator[Slip]:
+    for path, _ in document.duplicates:
+        yield Slip(path[len(prefix) :], "stands twice", "keep one of them")
+
+
+def settings_of(
+    value: Any, rules: Sequence[Rule], today: date
+) -> tuple[Settings, tuple[Slip, ...]]:
+    """The settings, and what is wrong with them; with anything wrong, every rule as it is."""
+    try:
+        read = RuleSettings.model_validate({} if value is None else value)
+    except ValidationError as e:
+        found = findings_of(e, RuleSettings, value)
+        return Settings(today=today), tuple(
+            Slip(f.path, _worded(f.problem, f.given, f.allowed), f.fix.says if f.fix else "")
+            for f in found
+        )
+    by_id = {rule.id: rule for rule in rules}
+    slips = (*_unknown_rules(read, by_id), *_wrong_parameters(read, by_id))
+    return (Settings(today=today) if slips else _settings(read, by_id, today)), slips
+
+
+def _worded(problem: str, given: str, allowed: str) -> str:
+    parts = [problem, f"given {given}" if given else "", f"allowed: {allowed}" if allowed else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def _unknown_rules(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[Slip]:
+    named: list[tuple[Path, str]] = [(("levels", rule), rule) for rule in read.levels]
+    named += [(("parameters", rule), rule) for rule in read.parameters]
+    named += [(("exceptions", n, "rule"), each.rule) for n, each in enumerate(read.exceptions)]
+    for path, rule in named:
+        if rule not in by_id:
+            near = nearest(rule, by_id)
+            fix = f"did you mean {near}?" if near else "`gpuyard lint --rules` lists every rule"
+            yield Slip(path, f"no rule {show_given(rule)}", fix)
+
+
+def _wrong_parameters(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[Slip]:
+    for rule, given in read.parameters.items():
+        known = by_id[rule].parameters if rule in by_id else given
+        for name, value in given.items():
+            path = ("parameters", rule, name)
+            if name not in known:
+                near = nearest(name, known)
+                fix = f"did you mean {near}?" if near else f"it has: {', '.join(known) or 'none'}"
+                yield Slip(path, f"{rule} has no such parameter", fix)
+            elif wanted := _misfit(value, known[name]):
+                yield Slip(path, f"{show_given(value)} is no {wanted}", f"write a {wanted}")
+
+
+def _misfit(value: Any, default: Any) -> str:
+    """What stands there instead of a value like the default's; "" when it is like it."""
+    match default:
+        case bool():
+            return "" if isinstance(value, bool) else "true or false"
+        case int() | float():
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            return "" if is_number else "number"
+        case str():
+            return "" if isinstance(value, str) else "text"
+        case list() | tuple() | frozenset():
+            texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
+            return "" if texts else "list of texts"
+        case _:
+            return ""
+
+
+def _settings(read: RuleSettings, by_id: Mapping[str, Rule], today: date) -> Settings:
+    return Settings(
+        off=frozenset(rule for rule, level in read.levels.items() if level is Level.OFF),
+        severities={
+            rule: _severity(level, by_id[rule])
+            for rule, level in read.levels.items()
+            if level is not Level.OFF
+        },
+        parameters={
+            rule: {
+                name: _like(value, by_id[rule].parameters[name]) for name, value in given.items()
+            }
+            for rule, given in read.parameters.items()
+        },
+        exemptions=tuple(
+            Exemption(each.rule, each.resource, each.reason, each.expires)
+            for each in read.exceptions
+        ),
+        today=today,
+    )
+
+
+def _like(value: Any, default: Any) -> Any:
+    return type(default)(value) if isinstance(default, tuple | frozenset) else value
+
+
+def _severity(level: Level, rule: Rule) -> Severity:
+    """Mandatory stops; advice is as grave as the rule itself, but never stops."""
+    if level is Level.MANDATORY:
+        return Severity.REFUSE
+    return Severity.WARN if rule.severity is Severity.REFUSE else rule.severity
+
+
+def expired(settings: Settings) -> list[str]:
+    """A line for each exception that is over: its rule holds again."""
+    return [
+        f"the exception of {each.rule} for {each.resource} expired on {each.expires}"
+        for each in settings.exemptions
+        if settings.today is not None and each.expires <= settings.today
+    ]

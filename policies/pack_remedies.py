@@ -1,0 +1,48 @@
+"""Resources as the rules would have them, where that neither replaces anything nor locks anybody out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpuyard.rules.rule import UNKNOWN, Rule
+from gpuyard.rules.run import Settings, Verdict, check_resource
+from pack_resources import plain, resource
+
+_RAW = "__target"
+"""The key under which the engine's proxies give what they stand for; its own serializer reads it."""
+
+
+def mended(args: Any, rules: Sequence[Rule], settings: Settings) -> Mapping[str, Any] | None:
+    """The properties with everything mended that is violated; None when nothing is.
+
+    A rule that is off, or excepted for this resource, mends nothing; nor does one that needs a value which is
+    not known yet.
+    """
+    before = after = plain(args.props)
+    for rule in rules:
+        if rule.remediate is None or rule.id in settings.off:
+            continue
+        found = resource(args, after)
+        if found is None or not rule.looks_at(found):
+            continue
+        outcomes = check_resource(rule, found, settings)
+        if outcomes and all(each.verdict is Verdict.VIOLATED for each in outcomes):
+            after = rule.remediate(after)
+    return None if after is before else _merged(args.props, before, after)
+
+
+def _merged(raw: Any, before: Any, after: Any) -> Any:
+    """What was changed, and everything else as the engine gave it: secrets stay secret, unknowns unknown."""
+    if after is before or after is UNKNOWN:
+        return raw
+    if isinstance(after, Mapping):
+        old = before if isinstance(before, Mapping) else {}
+        given = _raw(raw) if old else {}
+        return {key: _merged(given.get(key), old.get(key), value) for key, value in after.items()}
+    return after
+
+
+def _raw(value: Any) -> Mapping[str, Any]:
+    try:
+        return value[_RAW]  # type: ignore[no-any-return]  # a proxy of the engine
+    except KeyError:
+        return value  # type: ignore[no-any-return]

@@ -1,0 +1,55 @@
+"""What the engine shows a policy, as rules see it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pulumi_policy.proxy import UnknownValueError
+
+from gpuyard.lint.inside import with_inside
+from gpuyard.lint.items import Item, Place
+from gpuyard.lint.pulumi import UNKNOWN_TEXT, pulumi_resource
+from gpuyard.rules.rule import UNKNOWN, Resource
+from gpuyard.spec.yaml_tree import Document
+
+_NOWHERE = Place("", Document(None, {}))
+"""A resource of the engine stands in no file."""
+
+
+def resources(args: Any) -> list[Resource]:
+    """What the engine shows as rules see it: the resource, and the configuration inside it."""
+    found = resource(args, plain(args.props))
+    return [] if found is None else [each.resource for each in with_inside(Item(found, _NOWHERE))]
+
+
+def resource(args: Any, properties: Mapping[str, Any]) -> Resource | None:
+    """The resource alone, with these properties; None for what no rule looks at."""
+    return pulumi_resource(args.resource_type, args.name, properties, protected=_protected(args))
+
+
+def _protected(args: Any) -> bool | None:
+    options = getattr(args, "opts", None)
+    return None if options is None else bool(getattr(options, "protect", False))
+
+
+def plain(value: Any) -> Any:
+    """The engine's proxies as plain values; a sentinel where a preview does not know one.
+
+    Proxies are mappings and sequences but neither dict nor list, raise when an unknown is read, and give
+    every number as a float. Where a remedy is asked for, nothing raises and the engine's own mark is seen.
+    """
+    if isinstance(value, str):
+        return UNKNOWN if value == UNKNOWN_TEXT else value
+    if isinstance(value, Mapping):
+        return {key: _entry(value, key) for key in value}
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [_entry(value, index) for index in range(len(value))]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _entry(container: Any, key: Any) -> Any:
+    try:
+        return plain(container[key])
+    except UnknownValueError:
+        return UNKNOWN
