@@ -22,16 +22,17 @@ import pytest
 import yaml
 
 import sizes
-from finding_pages import FOLDER
+from finding_pages import FOLDER as FINDINGS
 from markdown_pages import Block, blocks, pages
+from rule_pages import FOLDER as RULES
 
 PICTURES = {"mermaid", "text"}
-# Named by their folder: pages of the project, not of its tests. Pages about findings are made from what the
-# program prints, and tests/docs/test_finding_pages.py makes each of them again.
+# Named by their folder: pages of the project, not of its tests. Pages about findings and rules are made from
+# what the program prints, and test_finding_pages.py and test_rule_pages.py make each of them again.
 PAGES = [
     page
     for page in pages()
-    if "tests" not in page.relative_to(sizes.ROOT).parts and page.parent != FOLDER
+    if "tests" not in page.relative_to(sizes.ROOT).parts and page.parent not in {FINDINGS, RULES}
 ]
 REFUSED = 3
 

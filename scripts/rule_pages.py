@@ -1,0 +1,212 @@
+"""A page for every rule, docs/rules/ID.md, their index, policies/RULES.md: from the rules and their cases.
+
+`make golden` writes them; tests/docs/test_rule_pages.py fails when a page is not what would be written.
+"""
+
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpuyard.cli.lint import show_hit
+from gpuyard.cli.lint_rules import shown_default
+from gpuyard.cli.screen import Console
+from gpuyard.findings import Severity
+from gpuyard.lint.items import Reading
+from gpuyard.lint.read import read
+from gpuyard.lint.report import report
+from gpuyard.rules import RULES
+from gpuyard.rules.rule import Rule
+from gpuyard.rules.run import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "rules"
+TABLE = ROOT / "policies" / "RULES.md"
+CASES = ROOT / "tests" / "rules" / "cases"
+LONG = 60
+"""Longer files are shown in part."""
+
+MEANS = {
+    Severity.REFUSE: "Refuses: as it stands it does nothing, is unsafe, or fails.",
+    Severity.WARN: "Warns: it is risky, and somebody should act.",
+    Severity.NOTE: "Notes: good to know.",
+}
+AREAS = {
+    "AWS": "Amazon EKS and EC2",
+    "CAP": "Capacity and cost",
+    "GCP": "Google GKE",
+    "NET": "Networks of nodes",
+    "POD": "Pods and jobs",
+    "SHR": "Sharing a GPU",
+    "STA": "State and secrets",
+    "STK": "The GPU software stack",
+    "TEN": "Teams, quotas and queues",
+}
+INDEX_HEAD = """\
+# Rules
+
+Everything that [`gpuyard lint`](../guides/lint.md) and [the policy pack](../../policies/RULES.md) hold files
+and stacks against. `refuse` fails a lint run and stops a preview; `warn` and `note` do not. An id keeps its
+meaning.
+"""
+TABLE_HEAD = """\
+# Rules of the policy pack
+
+`pulumi preview --policy-pack policies` holds every resource against these rules, on any stack, without
+Pulumi Cloud. They are the rules of [`gpuyard lint`](../docs/guides/lint.md), and take the same settings.
+Rules that refuse stop the preview, all others advise; what a preview cannot know yet is said and counted, it
+is not passed.
+
+| policy | does |
+|---|---|
+| `gpuyard` | stops on a resource that breaks a rule; has the settings of the whole pack |
+| `gpuyard-stack` | stops on resources that do not agree |
+| `gpuyard-advice`, `gpuyard-stack-advice` | say the rest: expired exceptions, and what could not be judged |
+| `gpuyard-remedies` | off, unless its `enforcementLevel` is `remediate`: mends what the rules marked so can |
+
+| rule | severity | says | mends | asked for by |
+|---|---|---|---|---|
+"""
+
+
+def pages() -> dict[Path, str]:
+    """Every page by its path, the index and the table of the pack among them."""
+    made = {FOLDER / f"{rule.id}.md": page(rule) for rule in RULES}
+    return {**made, FOLDER / "index.md": index(), TABLE: table()}
+
+
+def area(rule: Rule) -> str:
+    """What a rule is about, as a heading."""
+    name = rule.id.split("-")[1]
+    return AREAS.get(name, name)
+
+
+def index() -> str:
+    """All rules by what they are about, one line each."""
+    count = Counter(rule.severity for rule in RULES)
+    parts = [INDEX_HEAD, ", ".join(f"{count[s]} {s.value}" for s in Severity if count[s]) + ".\n"]
+    for heading in sorted({area(rule) for rule in RULES}):
+        rows = [
+            f"| [{rule.id}]({rule.id}.md) | {rule.severity.value} | {_cell(rule.title)} |"
+            for rule in RULES
+            if area(rule) == heading
+        ]
+        parts.append(
+            "\n".join(
+                [f"## {heading}", "", "| rule | severity | says |", "|---|---|---|", *rows, ""]
+            )
+        )
+    return "\n".join(parts)
+
+
+def table() -> str:
+    """What the pack holds."""
+    rows = [
+        f"| [{rule.id}](../docs/rules/{rule.id}.md) | {rule.severity.value} | {_cell(rule.title)} |"
+        f" {'yes' if rule.remediate else ''} | {_cell('; '.join(map(str, rule.references)))} |"
+        for rule in RULES
+    ]
+    return TABLE_HEAD + "\n".join(rows) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def page(rule: Rule) -> str:
+    """The page of one rule."""
+    cases = yaml.safe_load((CASES / f"{rule.id}.yaml").read_text(encoding="utf-8"))
+    parts = [
+        f"# {rule.id}",
+        f"**{rule.title.rstrip('.')}.** {MEANS[rule.severity]}",
+        rule.why,
+        "## What to do",
+        rule.fix + (" The policy pack can mend it: `gpuyard-remedies`." if rule.remediate else ""),
+        "## For example",
+        *_example(rule, cases["bad"][0]),
+        f"Nothing is said about this one ({cases['good'][0]['name']}):",
+        _block(*_file(cases["good"][0])[1:]),
+    ]
+    if rule.parameters:
+        parts += ["## Parameters", _parameters(rule)]
+    if rule.references:
+        parts += ["## Asked for by", _list(map(str, rule.references))]
+    parts += ["## Sources", _list(rule.sources)]
+    parts += ["## Looks at", ", ".join(f"`{kind}`" for kind in rule.kinds) + "."]
+    parts.append(
+        f"[All rules](index.md). This page is made from `tests/rules/cases/{rule.id}.yaml`."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _list(texts: Any) -> str:
+    return "\n".join(f"- {text}" for text in texts)
+
+
+def _parameters(rule: Rule) -> str:
+    rows = [f"| `{name}` | `{shown_default(value)}` |" for name, value in rule.parameters.items()]
+    return "\n".join(["| name | default |", "|---|---|", *rows])
+
+
+def _example(rule: Rule, case: dict[str, Any]) -> list[str]:
+    """A file that breaks the rule, and what is said about it."""
+    name, language, text = _file(case)
+    shown = [f"{case['name'][0].upper()}{case['name'][1:]}:", _block(language, text)]
+    if given := case.get("parameters"):
+        settings = {"parameters": {rule.id: given}}
+        shown += ["With these settings:", _block("yaml", yaml.safe_dump(settings, sort_keys=False))]
+    option = " --config rules.yaml" if given else ""
+    said = f"$ gpuyard lint {name}{option}\n{_said(rule, read(text.encode(), name), given or {})}"
+    return [*shown, _block("text", said)]
+
+
+def _said(rule: Rule, reading: Reading, parameters: dict[str, Any]) -> str:
+    screen = io.StringIO()
+    console = Console(screen)
+    settings = Settings(parameters={rule.id: parameters})
+    for number, hit in enumerate(report(reading, [rule], settings).hits):
+        if number:
+            console.say()
+        show_hit(hit, console)
+    return screen.getvalue()
+
+
+def _file(case: dict[str, Any]) -> tuple[str, str, str]:
+    """A file with the resources of a case: its name, its language, its text."""
+    raws = case["resources"]
+    if any("properties" in raw for raw in raws):
+        states = [_state(raw) for raw in raws]
+        text = json.dumps({"version": 3, "deployment": {"resources": states}}, indent=2)
+        return "state.json", "json", text + "\n"
+    if all("chart" in raw for raw in raws):
+        return "values.yaml", "yaml", _yaml([raw["values"] for raw in raws])
+    return "objects.yaml", "yaml", _yaml([raw.get("values", raw) for raw in raws])
+
+
+def _yaml(documents: list[Any]) -> str:
+    return "---\n".join(yaml.safe_dump(each, sort_keys=False, width=100) for each in documents)
+
+
+def _state(raw: dict[str, Any]) -> dict[str, Any]:
+    """A resource as `pulumi stack export` has it, with what the rules read of it."""
+    if "apiVersion" in raw:
+        group = raw["apiVersion"] if "/" in raw["apiVersion"] else f"core/{raw['apiVersion']}"
+        token, name, inputs = f"kubernetes:{group}:{raw['kind']}", raw["metadata"]["name"], raw
+    elif "chart" in raw:
+        token, name = "kubernetes:helm.sh/v3:Release", raw["chart"]
+        inputs = {"chart": raw["chart"], "values": raw["values"]}
+    else:
+        token, name, inputs = raw["type"], raw["name"], raw["properties"]
+    made: dict[str, Any] = {"urn": f"urn:pulumi:dev::x::{token}::{name}", "type": token}
+    return {**made, **({"protect": True} if raw.get("protect") else {}), "inputs": inputs}
+
+
+def _block(language: str, text: str) -> str:
+    lines = text.strip("\n").splitlines()
+    if len(lines) > LONG:
+        half = LONG // 2
+        lines = [*lines[:half], f"# … {len(lines) - LONG} lines more …", *lines[-half:]]
+    return "\n".join([f"```{language}", *lines, "```"])

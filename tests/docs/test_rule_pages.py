@@ -1,0 +1,55 @@
+"""The pages about rules are what the rules, their cases and the program say."""
+
+import pytest
+import yaml
+
+import rule_pages
+from gpuyard.lint.read import read
+from gpuyard.lint.report import report
+from gpuyard.rules import RULES
+from markdown_pages import blocks
+
+PAGES = rule_pages.pages()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_the_page_is_what_its_rule_and_the_program_say(golden, path):
+    golden(path, PAGES[path])
+
+
+def test_every_rule_has_a_page_and_nothing_is_left_over():
+    there = {path.stem for path in rule_pages.FOLDER.glob("*.md")} - {"index"}
+    assert there == {rule.id for rule in RULES}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_the_first_example_is_caught_and_the_last_is_not(rule):
+    cases = yaml.safe_load((rule_pages.CASES / f"{rule.id}.yaml").read_text(encoding="utf-8"))
+    caught = {}
+    for kind in ("bad", "good"):
+        name, _, text = rule_pages._file(cases[kind][0])
+        settings = rule_pages.Settings(parameters={rule.id: cases[kind][0].get("parameters", {})})
+        caught[kind] = report(read(text.encode(), name), [rule], settings).hits
+    assert caught["bad"]
+    assert caught["good"] == ()
+    assert (
+        f"rule     {rule.id}  docs/rules/{rule.id}.md" in PAGES[rule_pages.FOLDER / f"{rule.id}.md"]
+    )
+
+
+def test_the_index_and_the_table_of_the_pack_have_every_rule_with_its_severity():
+    index, table = PAGES[rule_pages.FOLDER / "index.md"], PAGES[rule_pages.TABLE]
+    for rule in RULES:
+        assert f"\n| [{rule.id}]({rule.id}.md) | {rule.severity.value} | " in index
+        (row,) = [line for line in table.splitlines() if line.startswith(f"| [{rule.id}]")]
+        assert (" | yes | " in row) is (rule.remediate is not None)
+
+
+def test_a_long_file_is_shown_in_part(tmp_path):
+    shown = rule_pages._block("text", "\n".join(f"line {n}" for n in range(100)))
+    page = tmp_path / "page.md"
+    page.write_text(shown, encoding="utf-8")
+    (block,) = blocks(page)
+    lines = block.text.splitlines()
+    assert (lines[0], lines[-1], len(lines)) == ("line 0", "line 99", rule_pages.LONG + 1)
+    assert "# … 40 lines more …" in lines
