@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuyard.cli.today import today
 from gpuyard.lint.settings import expired, settings_of
 from gpuyard.rules.rule import Rule
 from gpuyard.rules.run import Settings
+from gpuyard.today import today
 from pack_resources import plain
 
 

@@ -37,7 +37,9 @@ MEANS = {
 AREAS = {
     "AWS": "Amazon EKS and EC2",
     "CAP": "Capacity and cost",
+    "CFG": "Configuration of components",
     "GCP": "Google GKE",
+    "MET": "Metrics and alerts",
     "NET": "Networks of nodes",
     "POD": "Pods and jobs",
     "SHR": "Sharing a GPU",
