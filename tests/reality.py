@@ -333,7 +333,7 @@ class Lab:
 
     def submitted(self, job: Value) -> Seen:
         """Create it, and watch until nothing more happens."""
-        before = {self._title(w) for w in self._admitted()}
+        before = self._reservations()
         try:
             self.api.call("POST", path_of(job).rpartition("/")[0], job)
         except ApiError as problem:
@@ -344,7 +344,7 @@ class Lab:
             lambda: self._settled(job, patient=time.monotonic() - began < ALIKE),
             f"{name} to settle",
         )
-        evicted = before - {self._title(w) for w in self._admitted()}
+        evicted = {title for title, _ in before - self._reservations()}
         return Seen(seen.what, seen.pools, seen.running, tuple(sorted(evicted)), seen.says)
 
     def remove(self, namespace: str, name: str) -> None:
@@ -372,6 +372,13 @@ class Lab:
             for w in self.listed(f"{KUEUE}/workloads")
             if w["metadata"]["namespace"] in ours and w.get("status", {}).get("admission")
         ]
+
+    def _reservations(self) -> set[tuple[str, str]]:
+        """Who has quota, and since when: who was evicted may have it anew already, in another pool."""
+        return {
+            (self._title(w), str(condition(w, "QuotaReserved").get("lastTransitionTime")))
+            for w in self._admitted()
+        }
 
     def _title(self, found: Value) -> str:
         """`team namespace/job`; a pod of a Deployment counts as its Deployment."""
@@ -410,8 +417,8 @@ class Lab:
         expected = (0 if waiting else pods_wanted) if gang else pods_wanted - len(waiting)
         placed = [p for p in pods if p["status"].get("phase") == "Running"]
         stuck = [p for p in pods if "Unschedulable" in str(p["status"].get("conditions"))]
-        if len(placed) + len(stuck) != expected:
-            return None
+        if len(placed) + len(stuck) != expected or (stuck and patient):
+            return None  # the room of those who were evicted may only just become free
         pools = {p["spec"].get("nodeSelector", {}).get("gpuyard.dev/pool", "?") for p in placed}
         shown = tuple(sorted(pools))
         if waiting:

@@ -240,3 +240,23 @@ def test_a_pod_that_can_never_start_is_no_matter_of_room():
 def test_owned_and_described_platforms_are_explained_too():
     plan = plan_of(platform([pool(), cut_pool(), shared_pool()], [team(borrow={"dev/shared": 4})]))
     assert said(plan, job(resource=SHARE, gpus=2)).verdict is STARTS
+
+
+# ── claims ────────────────────────────────────────────────────────────────────────────────────────
+CLAIMS = [{"name": "gpu", "resourceClaimTemplateName": "one"}] * 2
+
+
+def test_claims_need_a_pool_that_hands_out_by_claim():
+    found = said(local(), job(gpus=None, resourceClaims=CLAIMS))
+    assert found.verdict is NEVER
+    assert (
+        found.says == "it claims devices (DRA), and no pool hands out GPUs by claim (sharing: dra)"
+    )
+    plan = plan_of(platform([pool(sharing="dra")], [team(guarantee={"train": 8})]))
+    found = said(plan, job(pods=2, gpus=None, resourceClaims=CLAIMS))
+    assert (found.verdict, found.nodes) == (STARTS, 1)
+    assert found.asks == {"gpuyard.dev/gpu-claim": 4}
+    assert said(plan, job(pods=5, gpus=None, resourceClaims=CLAIMS)).verdict is NEVER
+    busy = state_of(running("vision", 7, resource="gpuyard.dev/gpu-claim"))
+    bare = said(plan, job(gpus=None, resourceClaims=CLAIMS, kind="Pod"), busy)
+    assert bare.meanwhile.startswith("Kubernetes refuses the pod")

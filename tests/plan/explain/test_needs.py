@@ -157,7 +157,10 @@ def test_pods_that_keep_apart_from_their_own_kind_need_a_node_each():
             {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
             "a rule that keeps it near other pods is not judged",
         ),
-        ({"resourceClaims": [{}]}, "its resource claims (DRA) are not judged"),
+        (
+            {"resourceClaims": [{}]},
+            "each of its resource claims (DRA) is taken for one GPU; what they say is not read",
+        ),
         ({"topologySpreadConstraints": [{}]}, "its topology spread constraints are not judged"),
         (
             {"labels": {"kueue.x-k8s.io/pod-group-name": "g"}},

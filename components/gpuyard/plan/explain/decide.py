@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+from gpuyard.plan.dra import quota_key
 from gpuyard.plan.explain import words
 from gpuyard.plan.explain.flavors import Mode, assign, counted
 from gpuyard.plan.explain.needs import PodSet, Request
@@ -37,7 +38,7 @@ def _as_bare_pod(desk: Desk, team: TeamPlan, request: Request, outcome: Outcome)
         return outcome
     used = desk.quotas.used[team.name]
     for resource, amount in counted(request.pod_sets[0].requests).items():
-        hard = team.hard.get(f"requests.{resource}", amount)
+        hard = team.hard.get(quota_key(resource), amount)
         has = sum(n for (_, r), n in used.items() if r == resource)
         if has + amount > hard:
             says = words.over_resource_quota(team, resource, (amount, has, hard))

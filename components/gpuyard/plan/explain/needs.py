@@ -106,7 +106,9 @@ def request_of(job: JobRead) -> Request:
 def _pod_set(pod: PodRead, refused: list[Refused], cautions: list[str]) -> PodSet:
     spec = pod.spec
     if pod.claims:
-        cautions.append("its resource claims (DRA) are not judged")
+        cautions.append(
+            "each of its resource claims (DRA) is taken for one GPU; what they say is not read"
+        )
     if items_of(spec, "topologySpreadConstraints"):
         cautions.append("its topology spread constraints are not judged")
     affinity = mapping_of(spec, "affinity")
@@ -194,6 +196,8 @@ def _requests(pod: PodRead, refused: list[Refused], cautions: list[str]) -> dict
         cautions.append(
             "its ephemeral storage is not judged: how large a node's disk is stands elsewhere"
         )
+    if pod.claims:
+        total[names.GPU_CLAIM] = pod.claims
     return {name: total[name] for name in sorted(total)}
 
 

@@ -44,6 +44,8 @@ def unknown_resource(plan: PlatformPlan, team: TeamPlan, resource: str) -> str:
     owners = [p.name for p in plan.pools if any(a.resource == resource for a in p.advertised)]
     if owners:
         return f"{resource} comes from {listed(owners)}, of which team {team.name} has no quota"
+    if resource == names.GPU_CLAIM:
+        return "it claims devices (DRA), and no pool hands out GPUs by claim (sharing: dra)"
     return f"no pool advertises {resource}: a queue admits nothing that it does not count"
 
 
