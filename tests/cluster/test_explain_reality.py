@@ -18,8 +18,8 @@ from gpuyard.simulate.api import Api, connect
 
 pytestmark = [pytest.mark.cluster]
 
-JOBS = 6
-FEW = (3, 6, 27)
+JOBS = 7
+FEW = (340, 255)
 """Platforms on which jobs run, wait, find no node, are refused, and evict others."""
 
 
@@ -54,5 +54,5 @@ def test_what_is_said_is_what_happens(configured: Api):
             if why:
                 wrong.append(f"platform {number}, {job['kind']} {job['metadata']['name']}: {why}")
     assert wrong == []
-    assert all(seen[what] for what in ("runs", "waits", "stuck", "refused")), seen
+    assert all(seen[what] for what in ("runs", "waits", "stuck", "refused", "evicts")), seen
     print(dict(seen))  # noqa: T201  the figures of a longer run
