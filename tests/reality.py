@@ -344,7 +344,7 @@ class Lab:
             lambda: self._settled(job, patient=time.monotonic() - began < ALIKE),
             f"{name} to settle",
         )
-        evicted = {title for title, _ in before - self._reservations()}
+        evicted = {title for title, *_ in before - self._reservations()}
         return Seen(seen.what, seen.pools, seen.running, tuple(sorted(evicted)), seen.says)
 
     def remove(self, namespace: str, name: str) -> None:
@@ -373,10 +373,14 @@ class Lab:
             if w["metadata"]["namespace"] in ours and w.get("status", {}).get("admission")
         ]
 
-    def _reservations(self) -> set[tuple[str, str]]:
+    def _reservations(self) -> set[tuple[str, str, str]]:
         """Who has quota, and since when: who was evicted may have it anew already, in another pool."""
         return {
-            (self._title(w), str(condition(w, "QuotaReserved").get("lastTransitionTime")))
+            (
+                self._title(w),
+                str(w["metadata"]["name"]),
+                str(condition(w, "QuotaReserved").get("lastTransitionTime")),
+            )
             for w in self._admitted()
         }
 

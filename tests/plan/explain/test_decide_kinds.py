@@ -184,6 +184,17 @@ def test_a_replica_that_finds_no_node_holds_its_quota():
     assert (found.verdict, found.pods_started, found.admitted) == (NEVER, 1, True)
 
 
+def test_replicas_that_keep_apart_need_a_node_each():
+    apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"x": "y"}}}
+    rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    plan = one_team([pool(nodes=2)], {"train": 16})
+    value = job(pods=3, gpus=1, kind="Deployment", affinity=rule, pod_labels={"x": "y"})
+    found = said(plan, value)
+    assert (found.verdict, found.pods_started, found.admitted) == (NEVER, 2, True)
+    value["spec"]["replicas"] = 2
+    assert said(plan, value).nodes == 2
+
+
 def test_very_many_replicas_are_tried_in_part():
     plan = one_team(
         [pool("dev", machine="g6.12xlarge", nodes=1000, sharing={"time_slicing": 4})],

@@ -274,7 +274,7 @@ def test_what_cannot_be_read_of_a_workload_counts_nothing():
 # ── what the state means ──────────────────────────────────────────────────────────────────────────
 def test_pods_without_a_node_are_packed():
     desk = Desk(local(), read({"team": "vision", "pool": "train", "pods": 3, "gpus": 4}))
-    free = sorted((n.free[GPU], n.count, n.mine) for n in desk.rooms["train"])
+    free = sorted((n.free[GPU], n.count, bool(n.hosts)) for n in desk.rooms["train"])
     assert free == [(0, 1, False), (4, 1, False), (8, 0, False), (8, 2, False)]
 
 

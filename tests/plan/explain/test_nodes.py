@@ -16,7 +16,7 @@ def nodes(gpus, count=1, *, running=True):
 
 
 def free(room):
-    return sorted((n.free[GPU], n.count, n.running, n.mine) for n in room)
+    return sorted((n.free[GPU], n.count, n.running, bool(n.hosts)) for n in room)
 
 
 def test_a_node_is_what_its_machine_and_its_pool_say():
@@ -58,6 +58,13 @@ def test_what_finds_no_place_is_counted():
 def test_pods_apart_take_a_node_each():
     found = place((nodes(8, 3),), {GPU: 1}, 4, apart=True)
     assert (found.left, found.nodes) == (1, 3)
+
+
+def test_pods_apart_keep_off_nodes_of_their_own_set_alone():
+    first = place((nodes(8, 2),), {GPU: 1}, 1, who="workers", apart=True)
+    assert place(first.room, {GPU: 1}, 2, who="workers", apart=True).left == 1
+    assert place(first.room, {GPU: 1}, 2, who="leader", apart=True).left == 0
+    assert place(first.room, {GPU: 1}, 2, who="workers").left == 0
 
 
 def test_spread_pods_lie_evenly_on_the_emptiest_nodes():

@@ -200,7 +200,7 @@ def _at_most(desk: Desk, team: TeamPlan, request: Request, priority: int) -> int
 
 def _replicas(desk: Desk, here: Desk, trial: _Trial) -> Outcome:
     """All pods run: their nodes and pools together."""
-    nodes = {p: sum(n.count for n in room if n.mine) for p, room in here.rooms.items()}
+    nodes = {p: sum(n.count for n in room if n.hosts) for p, room in here.rooms.items()}
     more = {p: here.running_nodes(p) - desk.running_nodes(p) for p in here.rooms}
     to_start = {p: n for p, n in more.items() if n > 0}
     pools = tuple(p for p, n in nodes.items() if n)

@@ -23,8 +23,8 @@ class Nodes:
     free: Amounts
     count: int
     running: bool
-    mine: bool = False
-    """Whether they took pods of the job that is being placed."""
+    hosts: frozenset[str] = frozenset()
+    """The pod sets of the job that is being placed, of which they took pods."""
 
     def slots(self, each: Amounts) -> int:
         """How many such pods one of these nodes takes."""
@@ -69,27 +69,40 @@ def with_itself(requests: Amounts) -> dict[str, int]:
 
 
 def place(
-    room: Room, requests: Amounts, count: int, *, apart: bool = False, spread: bool = False
+    room: Room,
+    requests: Amounts,
+    count: int,
+    *,
+    who: str = "",
+    apart: bool = False,
+    spread: bool = False,
 ) -> Placed:
-    """Put pods on nodes: running ones first, the fullest first; or spread, the emptiest first."""
+    """Put pods on nodes: running ones first, the fullest first; or spread, the emptiest first.
+
+    Pods that keep apart take a node each, and none that has a pod of their own set (`who`) already.
+    """
     each = with_itself(requests)
     order = sorted(room, key=lambda n: (not n.running, _fullness(n, each) * (-1 if spread else 1)))
     after: list[Nodes] = []
     left = count
     nodes = started = 0
     for group in order:
-        slots = min(group.slots(each), 1) if apart else group.slots(each)
+        alone = 0 if who in group.hosts else 1
+        slots = min(group.slots(each), alone) if apart else group.slots(each)
         taken = min(left, max(slots, 0) * group.count)
         if taken == 0:
             after.append(group)
             continue
         split = _evenly(taken, group.count) if spread else _tightly(taken, slots)
         used = sum(n for _, n in split)
-        after += [replace(group.less(each, pods, n), running=True, mine=True) for pods, n in split]
+        hosts = group.hosts | {who}
+        after += [
+            replace(group.less(each, pods, n), running=True, hosts=hosts) for pods, n in split
+        ]
         if used < group.count:
             after.append(replace(group, count=group.count - used))
         left -= taken
-        nodes += 0 if group.mine else used
+        nodes += 0 if group.hosts else used
         started += 0 if group.running else used
     return Placed(tuple(after), left, nodes, started)
 

@@ -74,7 +74,7 @@ def _wrong_pool(plan: PlatformPlan, pool: str, pods: PodSet, placing: _Placing) 
 
 def _into_pool(plan: PlatformPlan, pool: str, pods: PodSet, placing: _Placing) -> bool:
     """Put pods on nodes of a pool; False when some find none."""
-    placed = place(placing.rooms[pool], pods.requests, pods.count, apart=pods.apart)
+    placed = place(placing.rooms[pool], pods.requests, pods.count, who=pods.path, apart=pods.apart)
     if placed.left:
         return False
     runs = any(n.running and n.count for n in placing.rooms[pool])
@@ -134,7 +134,9 @@ def _may_block_itself(
     rooms = dict(desk.rooms)
     for index in sorted((i for i in homes if homes[i]), key=lambda i: _size(pod_sets[i])):
         pods, pool = pod_sets[index], str(homes[index])
-        placed = place(rooms[pool], pods.requests, pods.count, apart=pods.apart, spread=True)
+        placed = place(
+            rooms[pool], pods.requests, pods.count, who=pods.path, apart=pods.apart, spread=True
+        )
         if placed.left:
             return True
         rooms[pool] = placed.room

@@ -92,4 +92,4 @@ class Desk:
         for group in pods:
             if group.node is None:
                 room = place(room, group.requests, group.count).room
-        return tuple(replace(nodes, mine=False) for nodes in room)
+        return tuple(replace(nodes, hosts=frozenset()) for nodes in room)
