@@ -13,9 +13,9 @@ _OLD_KINDS = {
     "karpenter.k8s.aws/AWSNodeTemplate": "EC2NodeClass",
 }
 _SERVED = "v1"
-_POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
-_REFERENCE = ("group", "kind", "name")
-_KUBELET_ELSEWHERE = ("topologyManagerPolicy", "cpuManagerPolicy", "memoryManagerPolicy")
+POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
+REFERENCE = ("group", "kind", "name")
+KUBELET_ELSEWHERE = ("topologyManagerPolicy", "cpuManagerPolicy", "memoryManagerPolicy")
 _TEMPLATE: Path = ("spec", "template", "spec")
 _RESERVED = "karpenter.sh/"
 _ALLOWED = frozenset(
@@ -41,7 +41,7 @@ def _served(kind: str) -> str:
 
 def _pool(properties: Any) -> Iterator[Violation]:
     reference = mapping(at(properties, *_TEMPLATE, "nodeClassRef"))
-    if missing := [key for key in _REFERENCE if not text(reference.get(key))]:
+    if missing := [key for key in REFERENCE if not text(reference.get(key))]:
         yield Violation(
             (*_TEMPLATE, "nodeClassRef"),
             f"a node class is named by group, kind and name; no {' and no '.join(missing)} here",
@@ -49,11 +49,11 @@ def _pool(properties: Any) -> Iterator[Violation]:
         )
     disruption = mapping(at(properties, "spec", "disruption"))
     policy = text(disruption.get("consolidationPolicy"))
-    if policy and policy not in _POLICIES:
+    if policy and policy not in POLICIES:
         yield Violation(
             ("spec", "disruption", "consolidationPolicy"),
-            f"{policy} is rejected: it is one of {', '.join(_POLICIES)}",
-            f"write {_POLICIES[1]}" if "nder" in policy else f"write {_POLICIES[0]}",
+            f"{policy} is rejected: it is one of {', '.join(POLICIES)}",
+            f"write {POLICIES[1]}" if "nder" in policy else f"write {POLICIES[0]}",
         )
     if "expireAfter" in disruption:
         yield Violation(
@@ -80,7 +80,7 @@ def _labels(properties: Any) -> Iterator[Violation]:
 
 def _class(properties: Any) -> Iterator[Violation]:
     for key in mapping(at(properties, "spec", "kubelet")):
-        if key in _KUBELET_ELSEWHERE:
+        if key in KUBELET_ELSEWHERE:
             yield Violation(
                 ("spec", "kubelet", key),
                 f"{key} is no field of an EC2NodeClass",

@@ -1,0 +1,52 @@
+"""GPU-QUE-03: queues of Volcano have the fields that Volcano has."""
+
+from collections.abc import Iterator
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, mapping, text
+from gpuyard.spec.nearest import nearest
+
+QUEUE = "scheduling.volcano.sh/Queue"
+FIELDS = frozenset(
+    {
+        *("affinity", "capability", "dequeueStrategy", "deserved", "extendClusters", "guarantee"),
+        *("parent", "priority", "reclaimable", "type", "weight"),
+    }
+)
+"""What the spec of a Queue has in v1.15."""
+_PREEMPTION = (
+    "add preempt and reclaim to the scheduler's actions; reclaimable says whether others may"
+)
+_STRATEGIES = ("fifo", "traverse")
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    spec = mapping(resource.properties.get("spec"))
+    for key in spec:
+        if key not in FIELDS:
+            near = nearest(key, sorted(FIELDS))
+            other = f"write {near}" if near else "remove it"
+            yield Violation(
+                ("spec", key),
+                f"a Queue has no {key}: it is dropped in silence",
+                _PREEMPTION if key.lower().startswith("preempt") else other,
+            )
+    strategy = text(spec.get("dequeueStrategy"))
+    if strategy and strategy not in _STRATEGIES:
+        yield Violation(
+            ("spec", "dequeueStrategy"),
+            f"{strategy} is rejected: it is {' or '.join(_STRATEGIES)}",
+            f"write {_STRATEGIES[1]}, the default",
+        )
+
+
+RULE = Rule(
+    id="GPU-QUE-03",
+    title="A Volcano queue has only fields that Volcano reads",
+    severity=Severity.REFUSE,
+    why="Preemption that was set in a queue was never set: the scheduler's actions decide it.",
+    fix="Use weight, deserved, guarantee, capability and reclaimable; preempt in the scheduler's actions.",
+    sources=("volcano-sh/volcano v1.15.1 CRD scheduling.volcano.sh_queues",),
+    kinds=(QUEUE,),
+    check=_check,
+)
