@@ -39,6 +39,13 @@ def test_karpenter_s_policies_are_these():
     assert "expireAfter" not in disruption
 
 
+def test_labels_of_karpenter_s_own_are_refused_but_one():
+    metadata = below(schema("pool", "v1"), "spec", "template", "metadata")
+    rules = [each["rule"] for each in metadata["labels"]["x-kubernetes-validations"]]
+    assert any('endsWith("karpenter.sh")' in rule for rule in rules)
+    assert 'self.all(x, x != "karpenter.sh/nodepool")' in rules
+
+
 def test_expiry_and_the_whole_reference_stand_in_the_template():
     template = below(schema("pool", "v1"), "spec", "template", "spec")
     assert "expireAfter" in template

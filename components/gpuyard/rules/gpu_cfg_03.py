@@ -17,10 +17,8 @@ POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
 REFERENCE = ("group", "kind", "name")
 KUBELET_ELSEWHERE = ("topologyManagerPolicy", "cpuManagerPolicy", "memoryManagerPolicy")
 _TEMPLATE: Path = ("spec", "template", "spec")
-_RESERVED = "karpenter.sh/"
-_ALLOWED = frozenset(
-    {"karpenter.sh/capacity-type", "karpenter.sh/nodepool", "karpenter.sh/do-not-sync-taints"}
-)
+_RESERVED = "karpenter.sh"
+_ALLOWED = "karpenter.sh/capacity-type"
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -66,7 +64,7 @@ def _pool(properties: Any) -> Iterator[Violation]:
 
 def _labels(properties: Any) -> Iterator[Violation]:
     for key in mapping(at(properties, "spec", "template", "metadata", "labels")):
-        if key.startswith(_RESERVED) and key not in _ALLOWED:
+        if key.partition("/")[0].endswith(_RESERVED) and key != _ALLOWED:
             yield Violation(
                 ("spec", "template", "metadata", "labels", key),
                 f"labels under {_RESERVED} are Karpenter's own: the NodePool is rejected",

@@ -46,7 +46,12 @@ def _adapter(resource: Resource) -> Iterator[Violation]:
                 if name not in _FIELDS:
                     problem = f"<<.{name}>> is nothing that a metricsQuery is given: the rule fails"
                     yield Violation(path, problem, "group by <<.GroupBy>>")
-            if query and _MATCHERS not in query and ".LabelValuesByName" not in query:
+            if (
+                key == "rules"
+                and query
+                and _MATCHERS not in query
+                and ".LabelValuesByName" not in query
+            ):
                 yield Violation(
                     path,
                     f"without {_MATCHERS} every pod is told the figure of all pods",

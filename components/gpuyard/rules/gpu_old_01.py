@@ -21,12 +21,8 @@ _V1BETA1: Mapping[str, str] = {
     },
 }
 """Kinds whose v1beta1 is deprecated, and what is served instead; a ClusterQueue has GPU-TEN-04."""
-_LEGACY = (
-    "kubeflow.org/PyTorchJob",
-    "kubeflow.org/TFJob",
-    "kubeflow.org/XGBoostJob",
-    "kubeflow.org/PaddleJob",
-)
+_LEGACY = ("kubeflow.org/PyTorchJob", "kubeflow.org/JAXJob", "kubeflow.org/XGBoostJob")
+"""Those for which the newer line has a runtime; TensorFlow and Paddle have none there."""
 _TRAINER = "trainer.kubeflow.org/v1alpha1"
 _QUEUES = ("kueue.x-k8s.io/ClusterQueue", "kueue.x-k8s.io/LocalQueue", "values:kueue")
 
