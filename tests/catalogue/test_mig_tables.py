@@ -7,11 +7,14 @@ import pytest
 import yaml
 
 from gpuyard.catalogue.gpus import GPUS
-from gpuyard.catalogue.mig import MIG_PRODUCTS
+from gpuyard.catalogue.mig import ALSO_CUT_AS, MIG_PRODUCTS
 from gpuyard.plan.mig import place
 from levels import upstream
 
-PRODUCTS = [pytest.param(product, id=name) for name, product in MIG_PRODUCTS.items()]
+PRODUCTS = [
+    *(pytest.param(product, id=name) for name, product in MIG_PRODUCTS.items()),
+    *(pytest.param(product, id=f"{name} too") for name, product in ALSO_CUT_AS.items()),
+]
 
 
 def named_gb(name: str) -> int:

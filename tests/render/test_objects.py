@@ -278,6 +278,7 @@ def test_a_team_gets_its_namespace_quota_access_and_queue():
     assert namespace["metadata"]["labels"] == {
         "app.kubernetes.io/managed-by": "gpuyard",
         "gpuyard.dev/platform": "lab",
+        "gpuyard.dev/isolation": "shared",
         "gpuyard.dev/team": "vision",
         "pod-security.kubernetes.io/enforce": "baseline",
     }

@@ -127,3 +127,7 @@ MIG_PRODUCTS: Mapping[str, MigProduct] = {
     )
 }
 """By the GPU's catalogue name. A GPU that is not here cannot be cut, or its geometry is not known."""
+ALSO_CUT_AS: Mapping[str, MigProduct] = {
+    "GB200": _eight_unit_product("GB200", (24, 47, 47, 95, 95, 189), MIG_INFERRED)
+}
+"""By the GPU's catalogue name: slices as some of its boards and drivers name them instead."""

@@ -1,6 +1,6 @@
 """A team's objects: namespace, access, quota and queue."""
 
-from gpuyard.plan.names import POD_SECURITY_LABEL, TEAM_LABEL
+from gpuyard.plan.names import ISOLATION_LABEL, POD_SECURITY_LABEL, TEAM_LABEL
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, made, namespace_object
 
@@ -12,7 +12,13 @@ def team_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
     """In the order in which they must exist: the namespace first, the queue after its cluster queue."""
     objects = [
         namespace_object(
-            plan, team.namespace, {TEAM_LABEL: team.namespace, POD_SECURITY_LABEL: POD_SECURITY}
+            plan,
+            team.namespace,
+            {
+                TEAM_LABEL: team.namespace,
+                ISOLATION_LABEL: team.isolation,
+                POD_SECURITY_LABEL: POD_SECURITY,
+            },
         ),
         made(
             plan,

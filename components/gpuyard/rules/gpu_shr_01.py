@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gpuyard.findings import Path, Severity
+from gpuyard.plan.names import ISOLATION_LABEL
 from gpuyard.rules.pools import NODE_POOL
 from gpuyard.rules.rule import (
     Parameters,
@@ -12,21 +13,24 @@ from gpuyard.rules.rule import (
     Violation,
     at,
     block,
+    is_true,
     items,
     mapping,
     text,
 )
-from gpuyard.rules.tenants import gpu_tenants
+from gpuyard.rules.tenants import QUOTA, gpu_keys, gpu_tenants
 
 PLUGIN = "config:device-plugin"
+_SHARED = ".shared"
 _METHODS = {"timeSlicing": "time-slicing", "mps": "MPS"}
 
 
 def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
-    tenants = sorted(gpu_tenants(stack) - set(parameters["trusted"]))
-    if len(tenants) < len(("one", "another")):
-        return
-    for resource, path, method in _shared(stack):
+    accept = _labelled(stack, parameters)
+    for resource, path, method, renamed in _shared(stack):
+        tenants = sorted(_users(stack, renamed=renamed) - set(parameters["trusted"]))
+        if len(tenants) < len(("one", "another")) or accept.issuperset(tenants):
+            continue
         yield Violation(
             path,
             f"by {method} the GPUs here serve pods of several teams at once ({', '.join(tenants)}):"
@@ -36,18 +40,39 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
         )
 
 
-def _shared(stack: Stack) -> Iterator[tuple[Resource, Path, str]]:
+def _labelled(stack: Stack, parameters: Parameters) -> set[str]:
+    """Namespaces that say themselves that they accept it."""
+    return {
+        namespace.name
+        for namespace in stack.of("Namespace")
+        if text(mapping(at(namespace.properties, "metadata", "labels")).get(parameters["label"]))
+        == parameters["value"]
+    }
+
+
+def _users(stack: Stack, *, renamed: bool) -> set[str]:
+    """Teams that can get a shared GPU: with a name of its own, and quotas of it, those that have one."""
+    if renamed:
+        quotas = [q for q in stack.of(QUOTA) if any(key.endswith(_SHARED) for key in gpu_keys(q))]
+        if quotas:
+            return {quota.namespace for quota in quotas}
+    return gpu_tenants(stack)
+
+
+def _shared(stack: Stack) -> Iterator[tuple[Resource, Path, str, bool]]:
+    """What is shared: where it says so, how, and whether pods ask for it by another name."""
     for config in stack.of(PLUGIN):
         for key, method in _METHODS.items():
             if mapping(at(config.properties, "sharing", key)):
-                yield config, ("sharing", key), method
+                renamed = is_true(at(config.properties, "sharing", key, "renameByDefault"))
+                yield config, ("sharing", key), method, renamed
     for pool in stack.of(NODE_POOL):
         accelerators = items(at(pool.properties, "nodeConfig", "guestAccelerators"))
         for index, accelerator in enumerate(accelerators):
             strategy = text(at(block(accelerator), "gpuSharingConfig", "gpuSharingStrategy"))
             if strategy in {"TIME_SHARING", "MPS"}:
                 path = ("nodeConfig", "guestAccelerators", index, "gpuSharingConfig")
-                yield pool, path, "MPS" if strategy == "MPS" else "time-slicing"
+                yield pool, path, "MPS" if strategy == "MPS" else "time-slicing", False
 
 
 RULE = Rule(
@@ -58,6 +83,6 @@ RULE = Rule(
     fix="Give each team shared GPUs of its own, or cut GPUs with MIG for teams that share a node.",
     sources=("NVIDIA GPU Operator documentation, gpu-sharing.rst: no memory or fault isolation",),
     kinds=(PLUGIN, NODE_POOL),
-    parameters={"trusted": ()},
+    parameters={"trusted": (), "label": ISOLATION_LABEL, "value": "shared"},
     check_stack=_check,
 )

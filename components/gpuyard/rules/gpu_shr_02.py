@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gpuyard.findings import Severity
+from gpuyard.plan.names import ISOLATION_LABEL
 from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, mapping, text
 from gpuyard.rules.tenants import QUOTA, gpu_keys
 
@@ -38,6 +39,6 @@ RULE = Rule(
     fix="Give such a team nodes of its own; slices are for teams that trust each other.",
     sources=("Behind Bars, USENIX Security 2026; NVBleed, arXiv 2503.17847",),
     kinds=(QUOTA,),
-    parameters={"label": "gpuyard.dev/isolation", "value": "node"},
+    parameters={"label": ISOLATION_LABEL, "value": "node"},
     check_stack=_check,
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.catalogue.gpus import find_gpu
-from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
+from gpuyard.catalogue.mig import ALSO_CUT_AS, MIG_PRODUCTS, MigProduct
 from gpuyard.findings import Path, Severity
 from gpuyard.plan.mig import place, why_not
 from gpuyard.rules.rule import (
@@ -26,7 +26,8 @@ MIG_PARTED = "config:mig-parted"
 QUEUE = "kueue.x-k8s.io/ClusterQueue"
 _STRATEGIES = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
 _PREFIX = "nvidia.com/mig-"
-_RESOURCES = {p.resource: p.name for product in MIG_PRODUCTS.values() for p in product.profiles}
+_PRODUCTS = (*MIG_PRODUCTS.values(), *ALSO_CUT_AS.values())
+_RESOURCES = {p.resource: p.name for product in _PRODUCTS for p in product.profiles}
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
@@ -77,7 +78,8 @@ def _products(wanted: Any) -> list[MigProduct]:
     """Those that a device filter names by PCI id; all where there is none, or an id nobody knows."""
     ids = [wanted] if isinstance(wanted, str) else [text(each) for each in items(wanted)]
     found = [gpu.mig for each in ids if (gpu := find_gpu(each)) is not None and gpu.mig is not None]
-    return found or list(MIG_PRODUCTS.values())
+    also = [ALSO_CUT_AS[p.gpu] for p in found if p.gpu in ALSO_CUT_AS]
+    return [*found, *also] or list(_PRODUCTS)
 
 
 def _named(stack: Stack) -> Iterator[tuple[Resource, Path, str]]:
