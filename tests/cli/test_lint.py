@@ -86,7 +86,9 @@ def test_a_template_is_said_and_is_no_failure(gpuyard, folder):
 
 def test_a_file_that_was_named_must_be_readable(gpuyard, folder):
     (folder / "junk.yaml").write_bytes(b"\xff\xfe")
-    assert gpuyard("lint", "junk.yaml").code == 2
+    ended = gpuyard("lint", "junk.yaml")
+    assert ended.code == 2
+    assert ended.out.startswith("unread  0 resources in 1 file held against")
     assert gpuyard("lint", ".").code == 3
     assert gpuyard("lint", "absent.yaml").code == 2
     assert gpuyard("lint", "").code == 2

@@ -101,3 +101,17 @@ def test_anchors_that_grow_without_end_are_refused():
 def test_readings_add_up():
     both = read(QUOTA, "a") + read(b"", "b")
     assert (len(both.items), len(both.unread), both.files) == (1, 1, ("a", "b"))
+
+
+def test_documents_are_counted_as_values_are(monkeypatch):
+    monkeypatch.setattr("gpuyard.spec.yaml_tree.MAX_DOCUMENTS", 3)
+    assert read(b"---\na: 1\n" * 3, "x.yaml").unread[0].reason.startswith("nothing that is known")
+    (unread,) = read(b"---\na: 1\n" * 4, "x.yaml").unread
+    assert unread.reason == "line 7: more than 3 documents"
+
+
+def test_values_have_a_limit_of_their_own_however_large_a_file_may_be(monkeypatch):
+    monkeypatch.setattr("gpuyard.spec.yaml_tree.MAX_VALUES", 2)
+    assert "nothing that is known" in read(b"[" + b"1," * 18 + b"]", "x.yaml").unread[0].reason
+    (unread,) = read(b"[" + b"1," * 21 + b"]", "x.yaml").unread
+    assert "more than 20 values once anchors are expanded" in unread.reason

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from gpuyard.today import today
 
 FOUND = 3
 UNREADABLE = 2
+_WORDS = {0: "fine", UNREADABLE: "unread", FOUND: "failed"}
+"""The first word of the last line, by exit code."""
 STDIN = "-"
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 """What is read of a folder; a file that is named itself is read whatever it is called."""
@@ -47,9 +49,14 @@ def lint(
     made = report(reading, RULES, settings, ignores, known)
     if new_baseline is not None:
         new_baseline.write_text(write_baseline(made.hits), encoding="utf-8")
-    _FORMATS[format](made, fail_on)
+    code = _code(made, paths, fail_on)
+    _FORMATS[format](made, fail_on, _WORDS[code])
     _say_expired(settings)
-    # A template is no fault of the file, and a name that was given itself must be readable.
+    return code
+
+
+def _code(made: Report, paths: Sequence[str], fail_on: Severity) -> int:
+    """A template is no fault of the file, and a name that was given itself must be readable."""
     if any(not unread.template and unread.file in paths for unread in made.unread):
         return UNREADABLE
     return FOUND if made.fails(fail_on) else 0
@@ -107,12 +114,20 @@ def _files(paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
         if path == STDIN or not path or "\0" in path:
             yield path
-        elif Path(path).is_dir():
+        elif _is(path, Path.is_dir):
             yield from _below(path)
-        elif any(sign in path for sign in "*?[") and not Path(path).exists():
+        elif any(sign in path for sign in "*?[") and not _is(path, Path.exists):
             yield from _matching(path)
         else:
             yield path
+
+
+def _is(path: str, what: Callable[[Path], bool]) -> bool:
+    """False as well where nobody can tell, as of a name that is too long; reading it says why."""
+    try:
+        return what(Path(path))
+    except OSError:
+        return False
 
 
 def _below(folder: str) -> Iterator[str]:
@@ -132,7 +147,7 @@ def _matching(pattern: str) -> Iterator[str]:
     yield from (each for each in found if Path(each).is_file())
 
 
-def _text(made: Report, fail_on: Severity) -> None:
+def _text(made: Report, _: Severity, word: str) -> None:
     console = results()
     shown = [hit for hit in made.hits if hit.state in {State.OPEN, State.NOT_EVALUATED}]
     for number, hit in enumerate(shown[:MAX_SHOWN]):
@@ -149,7 +164,7 @@ def _text(made: Report, fail_on: Severity) -> None:
         asides().tell(f"{bare.file}:{bare.line}: {why}", first="! ")
     if shown:
         console.say()
-    show_verdict("failed" if made.fails(fail_on) else "fine", _summary(made), console)
+    show_verdict(word, _summary(made), console)
 
 
 def show_hit(hit: Hit, console: Console) -> None:
@@ -174,7 +189,7 @@ def _summary(made: Report) -> str:
     return f"{seen} held against {many(len(made.rules), 'rule')}: {', '.join(parts)}"
 
 
-def _json(made: Report, fail_on: Severity) -> None:
+def _json(made: Report, fail_on: Severity, _: str) -> None:
     write(
         as_json(
             document(
@@ -219,7 +234,7 @@ def _hit_document(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _sarif(made: Report, _: Severity) -> None:
+def _sarif(made: Report, _: Severity, __: str) -> None:
     from importlib.metadata import version
 
     from gpuyard.lint.sarif import sarif
@@ -227,13 +242,13 @@ def _sarif(made: Report, _: Severity) -> None:
     write(as_json(sarif(made, version("gpuyard"))))
 
 
-def _junit(made: Report, _: Severity) -> None:
+def _junit(made: Report, _: Severity, __: str) -> None:
     from gpuyard.lint.junit import junit
 
     write(junit(made))
 
 
-def _github(made: Report, _: Severity) -> None:
+def _github(made: Report, _: Severity, __: str) -> None:
     from gpuyard.lint.github import github
 
     write(github(made))

@@ -29,6 +29,9 @@ MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 60
 MAX_VALUES = 300_000
 """Values after anchors are expanded; a file of 1 MiB has fewer than half as many without them."""
+MORE_VALUES = 10
+"""So many times as many at most, however large a text may be: a gigabyte of memory."""
+MAX_DOCUMENTS = 100_000
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?[0-9]{1,18}")
@@ -124,6 +127,7 @@ class _Builder:
         self.name = name
         self.many = many
         self.times = times
+        self.most = MAX_VALUES * min(times, MORE_VALUES)
         self.lines: dict[Path, int] = {}
         self.columns: dict[Path, int] = {}
         self.blocks: set[Path] = set()
@@ -150,15 +154,15 @@ class _Builder:
             return
         if not self.many:
             self._refuse(event, "a second document; a stack file has one")
+        if self.documents > MAX_DOCUMENTS:
+            self._refuse(event, f"more than {MAX_DOCUMENTS:,} documents")
         self.done.append(self._document())
         self.root, self.lines, self.duplicates, self.anchors = None, {}, [], {}
         self.columns, self.blocks = {}, set()
 
     def _take(self, event: Event) -> None:
         match event:
-            case DocumentStartEvent():
-                self._next_document(event)
-            case ScalarEvent():
+            case ScalarEvent():  # first, because most are
                 self._place(_scalar(event), event, size=1)
             case MappingStartEvent():
                 self._open({}, event)
@@ -166,6 +170,8 @@ class _Builder:
                 self._open([], event)
             case MappingEndEvent() | SequenceEndEvent():
                 self._close()
+            case DocumentStartEvent():
+                self._next_document(event)
             case AliasEvent():
                 self._alias(event)
             case _:
@@ -192,9 +198,8 @@ class _Builder:
 
     def _place(self, value: Any, event: NodeEvent, size: int) -> Path:
         self.count += size
-        if self.count > MAX_VALUES * self.times:
-            most = MAX_VALUES * self.times
-            self._refuse(event, f"more than {most:,} values once anchors are expanded")
+        if self.count > self.most:
+            self._refuse(event, f"more than {self.most:,} values once anchors are expanded")
         anchor = getattr(event, "anchor", None)
         if isinstance(event, ScalarEvent) and anchor:
             self.anchors[anchor] = (value, 1)
