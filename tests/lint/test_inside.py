@@ -12,6 +12,7 @@ MIG = "version: v1\nmig-configs:\n  mixed:\n  - {devices: all, mig-devices: {1g.
 PLUGIN = "version: v1\nsharing: {timeSlicing: {replicas: 4}}\n"
 RULES = "groups:\n- name: a\n  rules: [{alert: x, expr: y}]\n"
 ADAPTER = "rules:\n- seriesQuery: x\n- metricsQuery: y\n"
+DASHBOARD = '{"title": "GPUs", "panels": [\n {"gridPos": {}, "targets": [{"expr": "up"}]}]}\n'
 COUNTERS = "# words\nDCGM_FI_DEV_GPU_UTIL, gauge, use\n\nDCGM_FI_DEV_FB_USED, gauge, memory\n"
 
 
@@ -37,13 +38,24 @@ def kinds(data):
         (RULES, "config:prometheus-rules"),
         (ADAPTER, "config:prometheus-adapter"),
         (COUNTERS, "config:dcgm-counters"),
+        (DASHBOARD, "config:grafana-dashboard"),
     ],
 )
 def test_it_is_found_in_a_config_map(text, kind):
     assert kinds(config_map(text)) == [("v1/ConfigMap", "c"), (kind, "config.yaml")]
 
 
-@pytest.mark.parametrize(("text", "kind"), [(MIG, "mig-parted"), (RULES, "prometheus-rules")])
+@pytest.mark.parametrize(
+    "text", ['{"panels": [1,\n 2]}\n', '{"panels": [\n]}\n', '{"panels": {"a":\n "b"}}\n']
+)
+def test_panels_of_something_else_are_no_dashboard(text):
+    assert kinds(config_map(text)) == [("v1/ConfigMap", "c")]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [(MIG, "mig-parted"), (RULES, "prometheus-rules"), (DASHBOARD, "grafana-dashboard")],
+)
 def test_it_may_be_a_file_of_its_own(text, kind):
     assert kinds(text) == [(f"config:{kind}", "f.yaml")]
 
