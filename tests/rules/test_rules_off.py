@@ -1,0 +1,32 @@
+"""A rule that is gone is missed: its cases, the corpus or a damaged stack fail without it."""
+
+import corpus
+import pytest
+
+from gpuyard.rules import RULES
+from gpuyard.rules.run import Verdict, evaluate
+from rules.test_cases import cases, direct
+
+ALL = corpus.expectations()
+IN_CORPUS = {rule for each in ALL for _, rule in each.expected}
+
+
+def fires(rules, rule_id, case):
+    outcomes = evaluate(direct(case["resources"]), rules)
+    return any(o.rule.id == rule_id and o.verdict is Verdict.VIOLATED for o in outcomes)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_without_a_rule_its_bad_cases_pass(rule):
+    left = [each for each in RULES if each.id != rule.id]
+    bad = [case for case in cases(rule.id)["bad"] if "parameters" not in case]
+    assert any(fires([rule], rule.id, case) for case in bad)
+    assert not any(fires(left, rule.id, case) for case in bad)
+
+
+def test_the_corpus_has_a_mistake_for_nearly_every_rule():
+    assert {rule.id for rule in RULES} - IN_CORPUS == NOT_IN_CORPUS
+
+
+NOT_IN_CORPUS = {"GPU-CFG-05", "GPU-STK-02", "GPU-STK-04"}
+"""Kubelet settings, lines of the operator, and two installers: cases and damages alone hold these."""
