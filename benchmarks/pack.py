@@ -1,0 +1,92 @@
+"""What the policy pack costs for each resource, without the engine: its server is asked as the engine does.
+
+    benchmarks/pack.py [RESOURCES]
+
+CPU milliseconds a resource, the least of RUNS, for a mixture of resources and for GPU Deployments alone;
+`server` is what that server needs by itself, with policies that do nothing. Figures are in pack.md. Ends with
+1 when the limit is passed.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from google.protobuf import json_format, struct_pb2
+from pulumi.runtime.proto import analyzer_pb2 as proto
+from pulumi_policy import EnforcementLevel, Policy, ResourceValidationPolicy
+from pulumi_policy.policy import _PolicyAnalyzerServicer
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "policies"), str(ROOT / "benchmarks")]
+
+import lint  # noqa: E402  the benchmark beside this one
+import pack  # noqa: E402
+
+RUNS = 5
+LIMIT_MS = 1.5
+OTHERS = (
+    (
+        "aws:eks/nodeGroup:NodeGroup",
+        {"instanceTypes": ["p5.48xlarge"], "scalingConfig": {"maxSize": 4}},
+    ),
+    ("aws:s3/bucket:Bucket", {"bucket": "checkpoints", "tags": {"a": "b"}}),
+    ("kubernetes:core/v1:ResourceQuota", {"spec": {"hard": {"requests.nvidia.com/gpu": 8}}}),
+    ("kubernetes:core/v1:ConfigMap", {"data": {"a": "b\nc\n", "d": "version: v1\nflags: {}\n"}}),
+    ("kubernetes:core/v1:Namespace", {"metadata": {"name": "vision", "labels": {"a": "b"}}}),
+)
+
+
+def requests(count: int, *, mixed: bool) -> list[Any]:
+    """So many resources as the engine sends them."""
+    objects = list(yaml.safe_load_all(lint.deployments(count)))
+    kinds = [("kubernetes:apps/v1:Deployment", each) for each in objects]
+    if mixed:
+        kinds = [kind if n % 2 else OTHERS[n // 2 % len(OTHERS)] for n, kind in enumerate(kinds)]
+    return [
+        proto.AnalyzeRequest(
+            type=token,
+            name=f"r{n}",
+            urn=f"urn:pulumi:dev::x::{token}::r{n}",
+            properties=json_format.ParseDict(properties, struct_pb2.Struct()),
+        )
+        for n, (token, properties) in enumerate(kinds)
+    ]
+
+
+def nothing() -> list[Policy]:
+    """As many policies of one resource as the pack has on, with nothing inside."""
+    return [
+        ResourceValidationPolicy(name=name, description=name, validate=lambda _args, _report: None)
+        for name in ("a", "b")
+    ]
+
+
+def milliseconds(policies: list[Policy], asked: Sequence[Any]) -> float:
+    """CPU milliseconds for each request."""
+    server = _PolicyAnalyzerServicer("bench", "1", policies, EnforcementLevel.ADVISORY)
+    taken = []
+    for _ in range(RUNS):
+        started = time.process_time()
+        for request in asked:
+            server.Analyze(request, None)
+        taken.append(time.process_time() - started)
+    return min(taken) / len(asked) * 1000
+
+
+def main() -> int:
+    """Print a line for each mixture."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    worst = 0.0
+    for name, mixed in (("mixed", True), ("Deployments", False)):
+        asked = requests(count, mixed=mixed)
+        server, whole = milliseconds(nothing(), asked), milliseconds(pack.policies(), asked)
+        worst = max(worst, whole)
+        print(f"{name:12} {whole:.2f} ms a resource, {server:.2f} of it the server alone")
+    return int(worst > LIMIT_MS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

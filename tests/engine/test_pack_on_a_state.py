@@ -1,0 +1,114 @@
+"""The pack on the real engine, over an exported state: no program, no login, no cluster."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from testbed.plugins import environment
+
+from stacks import PASSPHRASE
+
+ROOT = Path(__file__).resolve().parents[2]
+QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "gpus"}}
+QUOTA |= {"spec": {"hard": {"limits.nvidia.com/gpu": 8}}}
+RESOURCES = {
+    "kubernetes:core/v1:ResourceQuota": QUOTA,
+    "aws:eks/cluster:Cluster": {"enabledClusterLogTypes": ["api"]},
+}
+
+
+def state() -> str:
+    made = [
+        {"urn": "urn:pulumi:dev::x::pulumi:pulumi:Stack::x-dev", "type": "pulumi:pulumi:Stack"},
+        *(
+            {
+                "urn": f"urn:pulumi:dev::x::{token}::gpus",
+                "type": token,
+                "custom": True,
+                "id": "i",
+                "inputs": inputs,
+                "outputs": inputs,
+            }
+            for token, inputs in RESOURCES.items()
+        ),
+    ]
+    manifest = {"time": "2026-11-21T00:00:00Z", "magic": "", "version": ""}
+    return json.dumps({"version": 3, "deployment": {"manifest": manifest, "resources": made}})
+
+
+@pytest.fixture
+def analyze(engine, tmp_path):
+    """Holds the state against a copy of the pack, which runs in the environment of the tests."""
+    pack = tmp_path / "pack"
+    pack.mkdir()
+    for path in (ROOT / "policies").glob("*.py"):
+        shutil.copy(path, pack)
+    project = (ROOT / "policies" / "PulumiPolicy.yaml").read_text(encoding="utf-8")
+    project = project.replace("virtualenv: venv", f"virtualenv: {sys.prefix}")
+    (pack / "PulumiPolicy.yaml").write_text(project, encoding="utf-8")
+    (tmp_path / "state.json").write_text(state(), encoding="utf-8")
+    env = environment.variables(engine, state=tmp_path / "s", passphrase=PASSPHRASE)
+
+    def run(**settings: object) -> tuple[int, str]:
+        (tmp_path / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+        given = ["--policy-pack-config", "config.json"] if settings else []
+        command = [
+            engine.path,
+            "policy",
+            "analyze",
+            "--file",
+            "state.json",
+            "--policy-pack",
+            "pack",
+        ]
+        ended = subprocess.run(
+            [*command, *given, "--non-interactive", "--color", "never"],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return ended.returncode, ended.stdout + ended.stderr
+
+    return run
+
+
+def test_a_state_is_held_against_every_rule(analyze):
+    code, said = analyze()
+    assert code != 0
+    assert "[mandatory]  gpuyard  (kubernetes:core/v1:ResourceQuota: gpus)" in said
+    assert "GPU-TEN-02 spec.hard.limits.nvidia.com/gpu: " in said
+    assert "gpuyard-remedies" not in said
+
+
+def test_settings_remedies_and_what_has_expired_come_through_the_engine(analyze):
+    over = {"rule": "GPU-AWS-03", "resource": "gpus", "reason": "r", "expires": "2026-01-01"}
+    off = dict.fromkeys(("GPU-AWS-01", "GPU-STA-01"), "off")
+    _, said = analyze(
+        **{
+            "gpuyard": {"levels": {**off, "GPU-TEN-02": "advisory"}, "exceptions": [over]},
+            "gpuyard-remedies": {"enforcementLevel": "remediate"},
+        }
+    )
+    assert "[advisory]  gpuyard-advice  (kubernetes:core/v1:ResourceQuota: gpus)" in said
+    assert "GPU-AWS-01" not in said
+    assert "gpuyard-remedies  (aws:eks:Cluster: gpus) [diff: ~enabledClusterLogTypes]" in said
+    assert "the exception of GPU-AWS-03 for gpus expired on 2026-01-01" in said
+
+
+def test_a_slip_in_the_settings_stops(analyze):
+    code, said = analyze(gpuyard={"levels": {"GPU-TEN-2": "off"}})
+    assert code != 0
+    assert "levels.GPU-TEN-2: no rule 'GPU-TEN-2'; did you mean GPU-TEN-02?" in said
+
+
+def test_what_is_not_of_the_form_is_refused_by_the_engine_itself(analyze):
+    code, said = analyze(gpuyard={"levels": {"GPU-TEN-02": "strict"}})
+    assert code != 0
+    assert "levels" in said
+    assert "Traceback" not in said
