@@ -5,8 +5,10 @@ import json
 import corpus
 import pytest
 
-from gpuyard.lint.report import State
+from gpuyard.lint.read import read
+from gpuyard.lint.report import State, report
 from gpuyard.rules import RULES
+from levels import upstream
 
 ALL = corpus.expectations()
 FEWEST = 60
@@ -47,6 +49,13 @@ def test_what_another_linter_found_is_about_these_files():
     assert set(corpus.SAME_CAUSE.values()) <= IDS
     missed = {(each.name, line) for each in ALL for line, _ in each.missed}
     assert set(corpus.MISSED_BY_US) <= missed
+
+
+def test_nothing_is_said_of_what_the_projects_publish_themselves():
+    files = [*upstream("values").glob("*.y*ml"), *upstream("data").rglob("*.y*ml")]
+    assert len(files) > len(("values", "data"))
+    for file in [*files, *upstream("crds").rglob("*.y*ml")]:
+        assert report(read(file.read_bytes(), file.name), RULES).hits == ()
 
 
 def test_the_page_says_what_was_found(golden):

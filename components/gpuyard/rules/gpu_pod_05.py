@@ -68,6 +68,20 @@ def _label(path: Path, key: str, values: list[str]) -> Iterator[Violation]:
             )
 
 
+def _placed(pod: Pod) -> bool:
+    return bool(mapping(pod.spec.get("nodeSelector")) or mapping(pod.spec.get("affinity")))
+
+
+def _waits(pod: Pod) -> bool:
+    """A device plugin that finds no GPU and has been told not to fail: NVIDIA's own manifest is so."""
+    return any(
+        text(mapping(each).get("name")) == "FAIL_ON_INIT_ERROR"
+        and text(mapping(each).get("value")) == "false"
+        for _, container in pod.containers()
+        for each in items(container.get("env"))
+    )
+
+
 def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
     """A device plugin or an exporter of one's own."""
     images = [text(container.get("image")) for _, container in pod.containers()]
@@ -78,7 +92,7 @@ def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
         yield Violation(
             ("spec", "selector"), problem, "repeat the template's labels as matchLabels"
         )
-    if not (mapping(pod.spec.get("nodeSelector")) or mapping(pod.spec.get("affinity"))):
+    if not (_placed(pod) or _waits(pod)):
         yield Violation(
             pod.at("nodeSelector"),
             "it runs on every node, those without GPUs too: a toleration keeps it off none",
