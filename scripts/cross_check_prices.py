@@ -70,7 +70,8 @@ def table(rows: Iterator[dict[str, object]]) -> str:
     """One line for each machine, in catalogue order."""
     found = {str(row["type"]): row for row in rows}
     out = io.StringIO()
-    writer = csv.DictWriter[str](out, list[str](COLUMNS), lineterminator="\n")
+    columns: list[str] = list(COLUMNS)
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(found[name] for name in MACHINES if name in found)
     return out.getvalue()

@@ -112,7 +112,8 @@ def priced(number):
     """A made-up platform with prices, targets and commitments of its own."""
     rng = random.Random(number)  # noqa: S311  no secret is made of it
     raw = made_up.platform(number)
-    machines = sorted({p["machine"] for p in raw["pools"]} & set(MACHINES))
+    named = {p["machine"] for p in raw["pools"] if isinstance(p["machine"], str)}
+    machines = sorted(named & set(MACHINES))
     prices = {"discount_percent": rng.choice([0, 10, 55])}
     prices["machines"] = {
         name: {way: round(rng.uniform(0.1, 60), 2) for way in WAYS if rng.random() < 0.4}

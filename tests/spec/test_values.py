@@ -15,6 +15,7 @@ from gpuyard.spec.values import (
     parse_gpu_indexes,
     parse_memory_gib,
     parse_name,
+    parse_percent_range,
     parse_range,
     show_gpu_indexes,
 )
@@ -412,3 +413,7 @@ def test_a_pool_prints_back_to_itself(nodes, sharing, capacity):
     spec = platform_spec(platform([pool(nodes=nodes, sharing=sharing, capacity=capacity)]))
     for mode in ("python", "json"):
         assert platform_spec(spec.model_dump(mode=mode)) == spec
+
+
+def test_a_range_that_is_one_already_stays_as_it_is():
+    assert parse_percent_range(Range(65, 85)) == Range(65, 85)
