@@ -11,7 +11,8 @@ from builders import cut_pool, findings, ids, plan_of, platform, pool, shared_po
 from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.images import DEPLOY_LABEL, IMAGES, Part, images_of
 from gpuyard.catalogue.machines import MACHINES
-from gpuyard.plan.node_software import DRIVERS, choose_image, is_version, unfit_driver
+from gpuyard.catalogue.versions import is_version
+from gpuyard.plan.node_software import DRIVERS, choose_image, unfit_driver
 from gpuyard.plan.sharing import share_gpus
 from gpuyard.spec.sharing import Sharing
 
@@ -131,8 +132,8 @@ def test_what_is_no_version_is_not_judged_here():
     raw = platform(software={"driver": "newest"})
     assert "software.version" in ids(raw)
     assert not {i for i in ids(raw) if i.startswith("driver.")}
-    assert not is_version("newest")
-    assert is_version("580")
+    assert not is_version("driver", "newest")
+    assert is_version("driver", "580")
 
 
 @pytest.mark.parametrize("gpu", [pytest.param(g, id=n) for n, g in GPUS.items()])

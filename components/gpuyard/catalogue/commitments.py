@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
+from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price, table_rows
 from gpuyard.catalogue.sources import Source
 
 _CHECKED = date(2026, 11, 21)
@@ -186,10 +186,6 @@ c3-standard-8       0.2540    0.1814
 """
 
 
-def _rows(table: str) -> Iterator[list[str]]:
-    return (line.split() for line in table.strip().splitlines() if not line.startswith("#"))
-
-
 @cache
 def _priced() -> Mapping[str, tuple[Commitment, ...]]:
     """Parsed when somebody asks first: most commands never do."""
@@ -202,12 +198,12 @@ def _priced() -> Mapping[str, tuple[Commitment, ...]]:
         upfront = kind == CAPACITY_BLOCK
         found.setdefault(machine, []).append(Commitment(kind, years, price, where, upfront))
 
-    for machine, usd in _rows(_EC2_RESERVED_1Y):
+    for machine, usd in table_rows(_EC2_RESERVED_1Y):
         add(machine, RESERVED_INSTANCE, 1, usd, "us-east-1", EC2_RESERVED_LIST)
-    for machine, usd, region in _rows(_EC2_BLOCKS):
+    for machine, usd, region in table_rows(_EC2_BLOCKS):
         source = ULTRASERVER if machine.startswith("p6e") else EC2_BLOCK_LIST
         add(machine, CAPACITY_BLOCK, None, usd, region, source)
-    for machine, one, three in _rows(_GCE_CUDS):
+    for machine, one, three in table_rows(_GCE_CUDS):
         add(machine, COMMITTED_USE, 1, one, "us-central1", GCE_COMMITTED_LIST)
         add(machine, COMMITTED_USE, 3, three, "us-central1", GCE_COMMITTED_LIST)
     return {machine: tuple(each) for machine, each in found.items()}

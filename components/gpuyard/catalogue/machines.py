@@ -79,7 +79,8 @@ def _price(cell: str, source: Source) -> Price | None:
     return Price(float(low), float(high or low), source)
 
 
-def _rows(table: str) -> Iterator[list[str]]:
+def table_rows(table: str) -> Iterator[list[str]]:
+    """The cells of a table in text, row by row; a line with a # is words."""
     return (line.split() for line in table.strip().splitlines() if not line.startswith("#"))
 
 
@@ -100,7 +101,7 @@ def _ec2_sold(name: str, *, listed: bool) -> frozenset[Capacity]:
 
 
 def _ec2_gpu_machines() -> Iterator[Machine]:
-    for name, gpu, count, vcpu, gib, gbps, efa, nvme, numa, usd, spot in _rows(
+    for name, gpu, count, vcpu, gib, gbps, efa, nvme, numa, usd, spot in table_rows(
         machine_tables.EC2_GPU
     ):
         gpus, fraction = _gpus(count)
@@ -143,7 +144,7 @@ def _gce_sold(name: str, *, on_demand: bool, spot: bool) -> frozenset[Capacity]:
 
 
 def _gce_gpu_machines() -> Iterator[Machine]:
-    for name, gpu, count, vcpu, gib, gbps, ssd, accelerator, usd, sold, spot in _rows(
+    for name, gpu, count, vcpu, gib, gbps, ssd, accelerator, usd, sold, spot in table_rows(
         machine_tables.GCE_GPU
     ):
         gpus, fraction = _gpus(count)
@@ -169,7 +170,7 @@ def _gce_gpu_machines() -> Iterator[Machine]:
 
 
 def _gce_t4_machines() -> Iterator[Machine]:
-    for name, gpus, vcpu, gib in _rows(machine_tables.GCE_T4):
+    for name, gpus, vcpu, gib in table_rows(machine_tables.GCE_T4):
         yield Machine(
             name=name,
             cloud="gcp",
@@ -185,7 +186,7 @@ def _gce_t4_machines() -> Iterator[Machine]:
 
 
 def _cpu_machines(table: str, cloud: str, region: str, source: Source) -> Iterator[Machine]:
-    for name, vcpu, gib, arch, usd, spot in _rows(table):
+    for name, vcpu, gib, arch, usd, spot in table_rows(table):
         yield Machine(
             name=name,
             cloud=cloud,

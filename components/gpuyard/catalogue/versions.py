@@ -34,3 +34,12 @@ def parse_version(component: str, text: str) -> Version:
     while len(numbers) > 1 and numbers[-1] == 0:
         numbers.pop()
     return Version(tuple(numbers), _BEFORE.match(read["rest"]) is None)
+
+
+def is_version(component: str, text: str) -> bool:
+    """True for what can be compared."""
+    try:
+        parse_version(component, text)
+    except ValueError:
+        return False
+    return True

@@ -1,16 +1,14 @@
 """Files with Kubernetes objects, and what is in them."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-from gpuyard.cli.stacks import read_regular
+from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
 from gpuyard.errors import UsageError
 from gpuyard.plan.jobs import WORKLOADS, objects_of
 from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents
 
-STDIN = "-"
 MAX_DUMP_BYTES = 64 * 1024 * 1024
 """Of what a cluster said about itself, in JSON: some ten thousand pods."""
 _SHOWN_KINDS = 6
@@ -50,9 +48,7 @@ def _read(name: str, limit: int) -> bytes:
                 "an empty or impossible name is no file. Give a path, or - for standard input."
             )
         return read_regular(Path(name), limit, "a file with Kubernetes workloads, or -")
-    if sys.stdin is None:
-        raise UsageError("standard input is closed. Give the path of a file.")
-    return sys.stdin.buffer.read(limit + 1)
+    return read_stdin(limit)
 
 
 def no_workload(shown: str, values: list[Any]) -> str:

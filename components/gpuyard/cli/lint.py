@@ -1,7 +1,6 @@
 """`gpuyard lint`: the rules over anybody's files."""
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from gpuyard.cli.documents import as_json
 from gpuyard.cli.findings_view import document, show_verdict
 from gpuyard.cli.plain import many
 from gpuyard.cli.screen import STYLES, Console, asides, results, write
-from gpuyard.cli.stacks import read_regular
+from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
 from gpuyard.lint.baseline import read_baseline, write_baseline
@@ -27,7 +26,6 @@ FOUND = 3
 UNREADABLE = 2
 _WORDS = {0: "fine", UNREADABLE: "unread", FOUND: "failed"}
 """The first word of the last line, by exit code."""
-STDIN = "-"
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 """What is read of a folder; a file that is named itself is read whatever it is called."""
 _LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
@@ -104,9 +102,7 @@ def read_all(paths: Sequence[str]) -> tuple[Reading, Ignores]:
 
 def _bytes(name: str) -> bytes:
     if name == STDIN:
-        if sys.stdin is None:
-            raise UsageError("standard input is closed. Give the path of a file.")
-        return sys.stdin.buffer.read(MAX_BYTES * TIMES + 1)
+        return read_stdin(MAX_BYTES * TIMES)
     return read_regular(Path(name), MAX_BYTES * TIMES, "a file, a folder, a pattern, or -")
 
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+import sys
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -16,6 +17,8 @@ from gpuyard.spec.read import Reading, read_stack_file
 from gpuyard.spec.yaml_tree import MAX_BYTES
 from gpuyard.today import today
 
+STDIN = "-"
+"""The name of a file that is standard input."""
 _PREFIX, _SUFFIX = "Pulumi.", ".yaml"
 _PROJECT_MARKS = ("Pulumi.yaml", ".git")
 _SHOWN_STACKS = 12
@@ -119,6 +122,13 @@ def _shown(path: Path) -> str:
         if path.is_absolute() and path.is_relative_to(here)
         else str(path)
     )
+
+
+def read_stdin(limit: int) -> bytes:
+    """Standard input, and one byte more than `limit` where it has more."""
+    if sys.stdin is None:
+        raise UsageError("standard input is closed. Give the path of a file.")
+    return sys.stdin.buffer.read(limit + 1)
 
 
 def read_regular(path: Path, limit: int, what: str = "a stack file") -> bytes:

@@ -77,7 +77,7 @@ def values(value: Any, place: Place, chart: str | None = None) -> Iterator[Item]
 def subcharts(value: Any, place: Place) -> Iterator[Item]:
     """Values of charts that stand under their names in the values of a parent: an umbrella chart."""
     for key, each in value.items():
-        if isinstance(each, Mapping) and (key in _KEYS or key == "gpu-operator"):
+        if isinstance(each, Mapping) and key in _KEYS:
             yield from values(each, replace(place, prefix=(*place.prefix, key)), key)
 
 

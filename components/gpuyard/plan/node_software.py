@@ -21,7 +21,7 @@ from gpuyard.catalogue.images import (
 )
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software import DRIVER, OPERATOR_PARTS
-from gpuyard.catalogue.versions import parse_version
+from gpuyard.catalogue.versions import is_version, parse_version
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.records import NodeSoftware, OperatorParts, PoolPlan
 from gpuyard.plan.refusals import refuse, warn
@@ -227,7 +227,7 @@ def _driver(
     if not gpus:
         return None, []
     pinned = spec.software.get("driver")
-    if pinned is not None and is_version(pinned):
+    if pinned is not None and is_version("driver", pinned):
         return pinned, _judge_pin(pinned, gpus, places)
     left = list(DRIVERS)
     for name, gpu in gpus.items():
@@ -236,15 +236,6 @@ def _driver(
             return None, [_disagree(spec, name, gpus, pools, places)]
         left = fit
     return left[0], []
-
-
-def is_version(text: str) -> bool:
-    """True for what can be compared; whatever else is pinned is judged by whoever reads the section."""
-    try:
-        parse_version("driver", text)
-    except ValueError:
-        return False
-    return True
 
 
 def _judge_pin(pinned: str, gpus: Mapping[str, Gpu], places: Mapping[str, int]) -> list[Finding]:

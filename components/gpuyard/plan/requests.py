@@ -7,7 +7,7 @@ https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#resource-
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gpuyard.plan import names
@@ -43,20 +43,29 @@ def ask_of_pod(
 ) -> tuple[dict[str, int], tuple[str, ...]]:
     """GPU resources that one pod needs, and what is wrong with how it asks for them."""
     problems: list[str] = []
+    total = pod_total(
+        ((container, Counter(_asks(container, problems))) for container in init),
+        (Counter(_asks(container, problems)) for container in main),
+    )
+    return {name: total[name] for name in sorted(total)}, tuple(problems)
+
+
+def pod_total(
+    init: Iterable[tuple[Mapping[Any, Any], Counter[str]]], main: Iterable[Counter[str]]
+) -> Counter[str]:
+    """What a pod needs at most at once, from what each of its containers asks for.
+
+    Sidecars and containers add up; init containers run one after another beside earlier sidecars.
+    """
     sidecars: Counter[str] = Counter()
     peak: Counter[str] = Counter()
-    for container in init:
-        asks = Counter(_asks(container, problems))
+    for container, asks in init:
         if container.get("restartPolicy") == "Always":
             sidecars += asks
             peak |= sidecars
         else:
             peak |= sidecars + asks
-    together = sidecars
-    for container in main:
-        together = together + Counter(_asks(container, problems))
-    total = peak | together
-    return {name: total[name] for name in sorted(total)}, tuple(problems)
+    return peak | sum(main, start=sidecars)
 
 
 def _asks(container: Mapping[Any, Any], problems: list[str]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from gpuyard.catalogue.software import KUBERNETES_MINORS, PINS, Pin
 from gpuyard.catalogue.sources import Source
+from gpuyard.catalogue.versions import is_version
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.refusals import note, refuse, warn
 from gpuyard.plan.versions import check_pins
@@ -39,17 +40,7 @@ def _picked(name: str, version: str) -> Pin:
 
 
 def _readable(spec: PlatformSpec) -> dict[str, str]:
-    return {n: v for n, v in spec.software.items() if n in PINS and _is_version(n, v)}
-
-
-def _is_version(name: str, text: str) -> bool:
-    from gpuyard.catalogue.versions import parse_version
-
-    try:
-        parse_version(name, text)
-    except ValueError:
-        return False
-    return True
+    return {n: v for n, v in spec.software.items() if n in PINS and is_version(n, v)}
 
 
 def check_software(spec: PlatformSpec) -> list[Finding]:
@@ -99,7 +90,7 @@ def _unreadable(spec: PlatformSpec, name: str, version: str) -> Finding | None:
             if better
             else Fix(says="remove it", at=path),
         )
-    if _is_version(name, version):
+    if is_version(name, version):
         return None
     pinned = default_pins(spec.kubernetes)[name].version
     return refuse(

@@ -17,7 +17,8 @@ from gpuyard.rules.rule import (
 )
 
 _DEVICES = ("/dev/nvidia", "/dev/dri")
-_ALL_DEVICES = frozenset({"/", "/dev", "/proc", "/sys"})
+_ALL_DEVICES = frozenset({"", "/dev", "/proc", "/sys"})
+"""Without a slash at the end; the first is the root."""
 _SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a file of ours
 _CONFIRMED = {
     "hostPID": "sees every process of the node",
@@ -64,9 +65,7 @@ def _volumes(pod: Pod) -> Iterator[Violation]:
     shm = set(_shm_volumes(pod))
     for index, volume in enumerate(items(pod.spec.get("volumes"))):
         path, where = _path(volume), pod.at("volumes", index)
-        if path.startswith(_DEVICES) or path.rstrip("/") in {
-            d.rstrip("/") for d in _ALL_DEVICES if path
-        }:
+        if path.startswith(_DEVICES) or (path and path.rstrip("/") in _ALL_DEVICES):
             yield Violation(
                 (*where, "hostPath", "path"),
                 f"the host's {path} hands out devices past the device plugin",

@@ -20,6 +20,14 @@ from gpuyard.rules.rule import (
 _OPEN = frozenset({"LoadBalancer", "NodePort"})
 _PORTS = frozenset({9400.0, 5555.0})
 """The exporter's metrics, and DCGM's own engine."""
+_TYPE = ("dcgmExporter", "service", "type")
+_EXPORTER_VALUES = "values:dcgm-exporter"
+_TYPES = {
+    OPERATOR_VALUES: (_TYPE,),
+    CLUSTER_POLICY: (("spec", *_TYPE),),
+    _EXPORTER_VALUES: (_TYPE, ("service", "type")),
+}
+"""Where values say how the exporter is served."""
 _WORDS = ("dcgm", "gpu-metrics", "nvidia-exporter")
 
 
@@ -29,11 +37,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         if kind in _OPEN and _serves_metrics(resource):
             yield _violation(("spec", "type"), kind)
         return
-    above: tuple[str, ...] = ("spec",) if resource.group_kind == CLUSTER_POLICY else ()
-    for path in ((*above, "dcgmExporter", "service", "type"), (*above, "service", "type")):
-        exporter = path[-3] if len(path) > len(above) + 2 else ""
-        if not exporter and resource.group_kind != "values:dcgm-exporter":
-            continue
+    for path in _TYPES[resource.group_kind]:
         kind = text(at(resource.properties, *path))
         if kind in _OPEN:
             yield _violation(path, kind)
@@ -66,7 +70,6 @@ RULE = Rule(
     why="The exporter has no password, and served profiles of its memory until CVE-2026-47483 was fixed.",
     fix="Make the Service a ClusterIP; let a NetworkPolicy admit Prometheus only.",
     sources=("NVIDIA bulletin on CVE-2026-47483",),
-    kinds=("Service", OPERATOR_VALUES, CLUSTER_POLICY, "values:dcgm-exporter"),
+    kinds=("Service", OPERATOR_VALUES, CLUSTER_POLICY, _EXPORTER_VALUES),
     check=_check,
-    remediate=None,
 )

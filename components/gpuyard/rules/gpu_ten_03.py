@@ -1,6 +1,6 @@
 """GPU-TEN-03: network policies that deny by default, and let names and the outside be reached as meant."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import (
@@ -28,15 +28,21 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         yield from _inward(policy)
     for name in sorted({policy.namespace for policy in policies}):
         yield from _names([policy for policy in policies if policy.namespace == name])
-    covered = {policy.namespace for policy in policies if _denies(policy)}
-    for namespace in stack.of("Namespace"):
-        if namespace.name in gpu_tenants(stack) - covered:
+    namespaces = stack.of("Namespace")
+    bare = _without_denial(stack, policies) if namespaces else set[str]()
+    for namespace in namespaces:
+        if namespace.name in bare:
             yield Violation(
                 ("metadata", "name"),
                 f"nothing denies traffic in {namespace.name} by default: every pod of the cluster reaches it",
                 "add a NetworkPolicy with podSelector: {} and both policyTypes",
                 namespace,
             )
+
+
+def _without_denial(stack: Stack, policies: Sequence[Resource]) -> set[str]:
+    """Namespaces with GPUs in which no policy denies anything."""
+    return gpu_tenants(stack) - {policy.namespace for policy in policies if _denies(policy)}
 
 
 def _inward(policy: Resource) -> Iterator[Violation]:

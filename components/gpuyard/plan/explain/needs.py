@@ -10,6 +10,7 @@ from gpuyard.plan import names
 from gpuyard.plan.explain.quantities import quantity, whole_units
 from gpuyard.plan.explain.selectors import Requirement, Term, Toleration
 from gpuyard.plan.jobs import JobRead, PodRead
+from gpuyard.plan.requests import pod_total
 
 GANGS = frozenset({"Pod", "Job", "CronJob", "JobSet", "TrainJob"})
 """Kinds that one workload of Kueue stands for; of any other kind each pod queues by itself."""
@@ -175,20 +176,14 @@ def _toleration(value: Mapping[Any, Any]) -> Toleration:
 
 
 def _requests(pod: PodRead, refused: list[Refused], cautions: list[str]) -> dict[str, int]:
-    """Sidecars and containers add up; init containers run one after another beside earlier sidecars."""
-    sidecars: Counter[str] = Counter()
-    peak: Counter[str] = Counter()
-    for where, container in _containers(pod, "initContainers"):
-        asks = _asks(container, where, refused)
-        if container.get("restartPolicy") == "Always":
-            sidecars += asks
-            peak |= sidecars
-        else:
-            peak |= sidecars + asks
-    together = sidecars
-    for where, container in _containers(pod, "containers"):
-        together = together + _asks(container, where, refused)
-    total = peak | together
+    """What the scheduler reserves for one pod, its overhead and its claims included."""
+    total = pod_total(
+        (
+            (container, _asks(container, where, refused))
+            for where, container in _containers(pod, "initContainers")
+        ),
+        (_asks(container, where, refused) for where, container in _containers(pod, "containers")),
+    )
     for name, value in mapping_of(pod.spec, "overhead").items():
         if isinstance(name, str) and (amount := quantity(value)) and amount > 0:
             total[name] += whole_units(name, amount)
