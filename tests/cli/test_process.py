@@ -155,7 +155,8 @@ def test_a_check_loads_no_engine_no_sdk_no_cluster_client():
 def test_a_check_in_a_pipe_loads_no_painter_and_builds_the_models_once():
     program = (
         "import sys\n"
-        "from gpuyard.spec.platform import PlatformSpec, QueueingSpec\n"
+        "from gpuyard.spec.platform import PlatformSpec\n"
+        "from gpuyard.spec.queueing import QueueingSpec\n"
         "from gpuyard.spec.pools import Pool, Rung, Sharing\n"
         "models = (PlatformSpec, QueueingSpec, Pool, Rung, Sharing)\n"
         "assert not any(model.__pydantic_complete__ for model in models)\n"

@@ -32,9 +32,28 @@ _POOL_PLANNED: Mapping[str, str] = {
 }
 """Proved and part of the plan; only what would act on it is missing."""
 _POOL: Mapping[str, str] = {
+    "topology": "pods go where there is room",
+    "provisioning": "jobs are admitted before their nodes are there",
+    "stop": "jobs go on starting in it",
     "disk_gib": "no node is made that could have the disk",
 }
+_QUEUEING: Mapping[str, str] = {
+    "install": "Kueue is not installed",
+    "start_within_minutes": "Kueue keeps its own limit",
+    "cohorts": "all teams share with all",
+    "usage_half_life_hours": "Kueue does not count who used how much",
+    "mig_quota": "each profile is counted",
+    "stop": "no queue is stopped",
+    "clusters": "no job is sent anywhere",
+}
 _TEAM: Mapping[str, str] = {
+    "cohort": "it shares with all teams",
+    "queues": "it has one queue",
+    "stop": "its queue is not stopped",
+    "viewers": "nobody is let in to look",
+    "pod_security": "the namespace has the level baseline",
+    "limits": "GPUs alone are limited",
+    "idle": "nothing is suspended",
     "priority": "a job has it only when its label says so",
     "images_from": "no admission policy is made",
     "egress_cidrs": "no network policy is made",
@@ -45,6 +64,8 @@ def check_deferred(spec: PlatformSpec) -> list[Finding]:
     """What the stack file asks for and this release makes nothing of."""
     findings = [note("section.deferred", *said) for said in _said(spec, _PLATFORM, ())]
     findings += _planned(spec, _PLATFORM_PLANNED, ())
+    said = _said(spec.queueing, _QUEUEING, ("queueing",))
+    findings += [note("section.deferred", *each) for each in said]
     planned, nothing = dict(_POOL_PLANNED), dict(_POOL)
     if spec.cloud is Cloud.SIMULATED:
         del planned["image"]

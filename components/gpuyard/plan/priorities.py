@@ -9,7 +9,8 @@ from gpuyard.findings import Finding, Fix
 from gpuyard.plan.records import PriorityPlan
 from gpuyard.plan.refusals import note, refuse, warn
 from gpuyard.spec.nearest import nearest
-from gpuyard.spec.platform import PlatformSpec, Preemption
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.queueing import Preemption
 from gpuyard.spec.teams import Team
 
 WITHOUT = 0

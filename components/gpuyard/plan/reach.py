@@ -13,7 +13,8 @@ from gpuyard.plan.quotas import Quotas
 from gpuyard.plan.records import Advertised, PoolPlan, Quota, ShapePlan
 from gpuyard.plan.refusals import note, refuse
 from gpuyard.plan.shapes import choices, record
-from gpuyard.spec.platform import PlatformSpec, Preemption, Shape
+from gpuyard.spec.platform import PlatformSpec, Shape
+from gpuyard.spec.queueing import Preemption
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,14 @@ class PoolSpec(TypedDict):
     """The kubelet's topology policy. Default restricted, where the machine's NUMA nodes are
     known.
     """
+    topology: NotRequired[bool]
+    """Place the pods of a job near each other, as the nodes' labels say. Default off."""
+    provisioning: NotRequired[str]
+    """check-capacity, atomic or queued: admit a job when its nodes are there for sure. Default:
+    none.
+    """
+    stop: NotRequired[str]
+    """hold: no new job starts in it, what runs goes on. Default: none."""
     disk_gib: NotRequired[Any]
     """Size of a node's own disk in GiB. Default 200: images of GPU frameworks are large."""
     formerly: NotRequired[list[str]]
@@ -129,6 +137,34 @@ class ShapeSpec(TypedDict):
     """For pods that take less than a GPU: what each asks for."""
 
 
+class LimitsSpec(TypedDict):
+    """What a team may have beside GPUs, all of its pods together."""
+
+    cpu: NotRequired[int]
+    """CPU threads. Default: those of the nodes that its GPUs fill."""
+    memory_gib: NotRequired[Any]
+    """Main memory in GiB. Default: that of the nodes that its GPUs fill."""
+    storage_gib: NotRequired[Any]
+    """All volumes that it claims, in GiB. Default: no limit."""
+    claims: NotRequired[int]
+    """Volumes that it claims. Default: no limit."""
+    pods: NotRequired[int]
+    """Pods. Default: no limit."""
+
+
+class IdleSpec(TypedDict):
+    """When a notebook or job that leaves its GPUs idle is warned, and then suspended."""
+
+    after_minutes: NotRequired[int]
+    """Minutes without work on any of its GPUs before it is warned. Default 60."""
+    grace_minutes: NotRequired[int]
+    """Minutes from the warning until it is suspended. Default 30."""
+    below_percent: NotRequired[float]
+    """Activity of a GPU, in percent, up to which it counts as idle. Default 5."""
+    dry_run: NotRequired[bool]
+    """Only say what would be suspended. Default off."""
+
+
 class TeamSpec(TypedDict):
     """A group of people with a namespace, a queue, a guarantee and a budget."""
 
@@ -140,14 +176,30 @@ class TeamSpec(TypedDict):
     """What it may take beyond its guarantee while others leave it idle. Default: nothing."""
     lend: NotRequired[dict[str, int]]
     """What others may take of its guarantee while it is idle. Default: all of it."""
+    cohort: NotRequired[str]
+    """The cohort, of `queueing.cohorts`, that it shares in first. Default: the platform's own."""
     weight: NotRequired[float]
     """Share of borrowed capacity relative to other teams, when they compete for it."""
     isolation: NotRequired[str]
     """The least that separates its pods from other teams': shared, slice or node."""
     priority: NotRequired[str]
     """The priority, of `priorities`, that its jobs have when they name none. Default: none."""
+    queues: NotRequired[dict[str, float]]
+    """Its queues and their weights, {default: 1, interactive: 2}. Default: one, called default."""
+    stop: NotRequired[str]
+    """hold or drain: a brake for its queues. Default: none."""
     groups: NotRequired[list[str]]
     """Identity groups whose members may work in the team's namespace."""
+    viewers: NotRequired[list[str]]
+    """Identity groups whose members may look into the team's namespace."""
+    pod_security: NotRequired[str]
+    """restricted, baseline or privileged. Default baseline: restricted refuses what RDMA needs."""
+    limits: NotRequired[LimitsSpec]
+    """What it may have beside GPUs. Default: CPU and memory of the nodes that its GPUs fill."""
+    idle: NotRequired[IdleSpec]
+    """Warn, then suspend what leaves its GPUs idle: {after_minutes: 60}. Default: nothing is
+    suspended.
+    """
     budget_usd_per_month: NotRequired[float]
     """Compared with the cost of its guarantees at full use. Default: no limit."""
     images_from: NotRequired[list[str]]
@@ -160,15 +212,63 @@ class TeamSpec(TypedDict):
     """
 
 
+class CohortSpec(TypedDict):
+    """Teams that share among themselves first: a department, or a site."""
+
+    name: str
+    """The cohort's name; teams name it in `cohort`."""
+    parent: NotRequired[str]
+    """The cohort it belongs to. Default: the platform's own, which is the root of all."""
+    weight: NotRequired[float]
+    """Share of borrowed capacity relative to its siblings. Default 1."""
+    borrow: NotRequired[dict[str, int]]
+    """What all its teams together may take from outside it, by pool. Default: what each of them
+    may.
+    """
+    lend: NotRequired[dict[str, int]]
+    """What others may take of what its teams are guaranteed, by pool. Default: all that the
+    teams lend.
+    """
+
+
+class WorkerClusterSpec(TypedDict):
+    """Another cluster that this one sends jobs to."""
+
+    name: str
+    """What this platform calls the cluster."""
+    secret: str
+    """The Secret beside Kueue, in kueue-system, whose key `kubeconfig` leads there."""
+
+
 class QueueingSpec(TypedDict):
     """How jobs wait for GPUs."""
 
     engine: NotRequired[str]
     """kueue."""
+    install: NotRequired[bool]
+    """Install Kueue. Default: yes, except on simulated platforms; say false where it runs
+    already.
+    """
     preemption: NotRequired[str]
     """reclaim or never. Default reclaim: a guarantee that cannot be had back is none."""
     fair_sharing: NotRequired[bool]
     """Divide borrowed capacity by the teams' weights. Default on."""
+    start_within_minutes: NotRequired[int]
+    """Minutes an admitted job has until all its pods run; then it gives way. Default 30,
+    simulated 5.
+    """
+    cohorts: NotRequired[list[CohortSpec]]
+    """Groups of teams that share among themselves first. Default: all teams share with all."""
+    usage_half_life_hours: NotRequired[int]
+    """Among a team's queues, who used less goes first; use counts half after so long. Default:
+    off.
+    """
+    mig_quota: NotRequired[str]
+    """profiles or slices. Default profiles: what nodes advertise is what is counted."""
+    stop: NotRequired[str]
+    """hold or drain, for every queue of the platform: a brake for emergencies. Default: none."""
+    clusters: NotRequired[list[WorkerClusterSpec]]
+    """Clusters that run the jobs; this one only queues and sends them. Default: jobs run here."""
 
 
 class ValidationSpec(TypedDict):
@@ -316,6 +416,10 @@ class AdmissionSpec(TypedDict):
     """Networks that pods may reach outside the cluster. Default: none but what the cluster
     itself needs.
     """
+    enforce: NotRequired[str]
+    """deny, warn or audit. Default deny."""
+    guaranteed: NotRequired[bool]
+    """Training pods must ask for as much CPU and memory as they are limited to. Default on."""
 
 
 class MirrorSpec(TypedDict):

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.pools import MAX_POOLS, Pool, System
+from gpuyard.spec.queueing import QueueingSpec
 from gpuyard.spec.sections import (
     Addon,
     Admission,
@@ -124,34 +125,6 @@ class Shape(SpecModel):
                 change=(("per_pod",), None) if self.per_pod else (("gpus_per_node",), 1),
             )
         return self
-
-
-class Engine(StrEnum):
-    """The queueing engine."""
-
-    KUEUE = "kueue"
-
-
-class Preemption(StrEnum):
-    """What a team may evict to get its guarantee back.
-
-    `reclaim` takes back lent capacity, and lets higher priority evict lower inside a team; `never`
-    waits until borrowers finish.
-    """
-
-    RECLAIM = "reclaim"
-    NEVER = "never"
-
-
-class QueueingSpec(SpecModel):
-    """How jobs wait for GPUs."""
-
-    engine: Engine = Engine.KUEUE
-    """kueue."""
-    preemption: Preemption = Preemption.RECLAIM
-    """reclaim or never. Default reclaim: a guarantee that cannot be had back is none."""
-    fair_sharing: Annotated[bool, Field(strict=True)] = True
-    """Divide borrowed capacity by the teams' weights. Default on."""
 
 
 class Profile(StrEnum):

@@ -8,7 +8,7 @@ from pydantic import Discriminator, Field, Tag, model_serializer, model_validato
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.nearest import nearest
-from gpuyard.spec.sections import FabricSpec, Numa, WarmWindow
+from gpuyard.spec.sections import FabricSpec, Numa, PoolStop, Provisioning, Switch, WarmWindow
 from gpuyard.spec.sharing import Sharing
 from gpuyard.spec.values import Change, MemoryGib, Name, NodeRange, Positive, Text, wrong
 
@@ -167,6 +167,12 @@ class Pool(SpecModel):
     """What nodes boot from, by its catalogue name. Default: the cloud's own image with NVIDIA's driver."""
     numa: Numa | None = None
     """The kubelet's topology policy. Default restricted, where the machine's NUMA nodes are known."""
+    topology: Switch = False
+    """Place the pods of a job near each other, as the nodes' labels say. Default off."""
+    provisioning: Provisioning | None = None
+    """check-capacity, atomic or queued: admit a job when its nodes are there for sure. Default: none."""
+    stop: PoolStop | None = None
+    """hold: no new job starts in it, what runs goes on. Default: none."""
     disk_gib: MemoryGib | None = None
     """Size of a node's own disk in GiB. Default 200: images of GPU frameworks are large."""
     formerly: tuple[Name, ...] = ()

@@ -154,6 +154,17 @@ class Addon(StrEnum):
     KSERVE = "kserve"
 
 
+class Enforce(StrEnum):
+    """What becomes of a pod that admission finds fault with.
+
+    `deny` refuses it, `warn` lets it pass and tells its owner, `audit` only writes it down.
+    """
+
+    DENY = "deny"
+    WARN = "warn"
+    AUDIT = "audit"
+
+
 class Admission(SpecModel):
     """What every team's pods are held to; a team may narrow it for itself."""
 
@@ -161,6 +172,10 @@ class Admission(SpecModel):
     """Registries or repositories that images may come from. Default: any."""
     egress_cidrs: Annotated[tuple[Cidr, ...], Field(max_length=100)] = ()
     """Networks that pods may reach outside the cluster. Default: none but what the cluster itself needs."""
+    enforce: Enforce = Enforce.DENY
+    """deny, warn or audit. Default deny."""
+    guaranteed: Switch = True
+    """Training pods must ask for as much CPU and memory as they are limited to. Default on."""
 
 
 class MachinePrice(SpecModel):
@@ -310,6 +325,24 @@ class FabricSpec(SpecModel):
     """Bandwidth of one node in gigabit a second, all adapters together."""
     plugin: RdmaPlugin = RdmaPlugin.NETWORK_OPERATOR
     """network-operator or rdma-device-plugin. Default network-operator."""
+
+
+class Provisioning(StrEnum):
+    """How the nodes of an autoscaled pool are asked for before a job is admitted.
+
+    `check-capacity` looks for room on nodes that run, `atomic` adds all nodes or none, `queued` is GKE's
+    queued provisioning of flex-start nodes.
+    """
+
+    CHECK = "check-capacity"
+    ATOMIC = "atomic"
+    QUEUED = "queued"
+
+
+class PoolStop(StrEnum):
+    """A brake for one pool: `hold` starts no new job in it."""
+
+    HOLD = "hold"
 
 
 class Numa(StrEnum):

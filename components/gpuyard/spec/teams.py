@@ -6,10 +6,11 @@ from typing import Annotated
 from pydantic import Field
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Cidr, Count, ImagePrefix, Name, Text, Usd
+from gpuyard.spec.values import Cidr, Count, ImagePrefix, MemoryGib, Name, Positive, Text, Usd
 
 MAX_TEAMS = 1000
 
+Weight = Annotated[float, Field(strict=True, gt=0, le=1000, allow_inf_nan=False)]
 Shares = Annotated[dict[Text, Count], Field(max_length=1000)]
 """Amounts by pool: `train` counts whole GPUs, `serve/3g.20gb` slices, `dev/shared` shares."""
 
@@ -26,6 +27,52 @@ class Isolation(StrEnum):
     NODE = "node"
 
 
+class Stop(StrEnum):
+    """A brake: `hold` admits nothing new, `drain` also evicts what runs."""
+
+    HOLD = "hold"
+    DRAIN = "drain"
+
+
+class PodSecurity(StrEnum):
+    """The Pod Security level of a namespace.
+
+    `restricted` refuses pods that may become root, `baseline` those that reach the node, `privileged` none.
+    """
+
+    RESTRICTED = "restricted"
+    BASELINE = "baseline"
+    PRIVILEGED = "privileged"
+
+
+class Limits(SpecModel):
+    """What a team may have beside GPUs, all of its pods together."""
+
+    cpu: Positive | None = None
+    """CPU threads. Default: those of the nodes that its GPUs fill."""
+    memory_gib: MemoryGib | None = None
+    """Main memory in GiB. Default: that of the nodes that its GPUs fill."""
+    storage_gib: MemoryGib | None = None
+    """All volumes that it claims, in GiB. Default: no limit."""
+    claims: Positive | None = None
+    """Volumes that it claims. Default: no limit."""
+    pods: Positive | None = None
+    """Pods. Default: no limit."""
+
+
+class Idle(SpecModel):
+    """When a notebook or job that leaves its GPUs idle is warned, and then suspended."""
+
+    after_minutes: Annotated[int, Field(strict=True, ge=5, le=10_080)] = 60
+    """Minutes without work on any of its GPUs before it is warned. Default 60."""
+    grace_minutes: Annotated[int, Field(strict=True, ge=1, le=10_080)] = 30
+    """Minutes from the warning until it is suspended. Default 30."""
+    below_percent: Annotated[float, Field(strict=True, ge=0, lt=100, allow_inf_nan=False)] = 5
+    """Activity of a GPU, in percent, up to which it counts as idle. Default 5."""
+    dry_run: Annotated[bool, Field(strict=True)] = False
+    """Only say what would be suspended. Default off."""
+
+
 class Team(SpecModel):
     """A group of people with a namespace, a queue, a guarantee and a budget."""
 
@@ -37,14 +84,30 @@ class Team(SpecModel):
     """What it may take beyond its guarantee while others leave it idle. Default: nothing."""
     lend: Shares | None = None
     """What others may take of its guarantee while it is idle. Default: all of it."""
-    weight: Annotated[float, Field(strict=True, gt=0, le=1000, allow_inf_nan=False)] = 1.0
+    cohort: Name | None = None
+    """The cohort, of `queueing.cohorts`, that it shares in first. Default: the platform's own."""
+    weight: Weight = 1.0
     """Share of borrowed capacity relative to other teams, when they compete for it."""
     isolation: Isolation = Isolation.SHARED
     """The least that separates its pods from other teams': shared, slice or node."""
     priority: Name | None = None
     """The priority, of `priorities`, that its jobs have when they name none. Default: none."""
+    queues: Annotated[dict[Name, Weight], Field(min_length=1, max_length=20)] = Field(
+        default_factory=lambda: {"default": 1.0}
+    )
+    """Its queues and their weights, {default: 1, interactive: 2}. Default: one, called default."""
+    stop: Stop | None = None
+    """hold or drain: a brake for its queues. Default: none."""
     groups: tuple[Text, ...] = ()
     """Identity groups whose members may work in the team's namespace."""
+    viewers: tuple[Text, ...] = ()
+    """Identity groups whose members may look into the team's namespace."""
+    pod_security: PodSecurity = PodSecurity.BASELINE
+    """restricted, baseline or privileged. Default baseline: restricted refuses what RDMA needs."""
+    limits: Limits = Limits.model_construct()
+    """What it may have beside GPUs. Default: CPU and memory of the nodes that its GPUs fill."""
+    idle: Idle | None = None
+    """Warn, then suspend what leaves its GPUs idle: {after_minutes: 60}. Default: nothing is suspended."""
     budget_usd_per_month: Usd | None = None
     """Compared with the cost of its guarantees at full use. Default: no limit."""
     images_from: Annotated[tuple[ImagePrefix, ...], Field(max_length=100)] = ()
