@@ -1,0 +1,187 @@
+"""Every object of every stack before a real API server with the real CRDs and Kueue's real webhooks.
+
+The server is asked with strict field validation and `dryRun`: it decides as it would, and keeps nothing. Then
+each kind that has a CRD is given three slips of its own, and both the server and the checks of
+`gpuyard.testing` must refuse them in the same place.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import near_misses
+import sizes
+from gpuyard.plan import plan
+from gpuyard.plan.late import bind
+from gpuyard.render.platform import platform_objects
+from gpuyard.simulate import cluster
+from gpuyard.simulate.api import Api, ApiError, connect
+from gpuyard.spec.read import read_stack_file
+from gpuyard.testing import CrdFolder
+from levels import upstream
+
+pytestmark = [pytest.mark.cluster]
+
+STACKS = {"local": sizes.ROOT / "stacks" / "Pulumi.local.yaml"} | {
+    path.stem: path for path in sorted((sizes.ROOT / "tests" / "golden_stacks").glob("*.yaml"))
+}
+NAMESPACES = "/api/v1/namespaces"
+STRICT = "dryRun=All&fieldValidation=Strict"
+Value = dict[str, Any]
+
+
+@lru_cache
+def objects_of(name: str) -> tuple[Value, ...]:
+    """The rendered objects of a stack; none when its proofs refuse it, which golden screens show."""
+    made, _ = plan(read_stack_file(STACKS[name].read_bytes(), name).spec)
+    if made is None:
+        return ()
+    return tuple(bind(obj, lambda _: "known-later") for obj in platform_objects(made))
+
+
+def samples() -> dict[tuple[str, str], Value]:
+    """Of each kind that has a CRD, the object with the most in it."""
+    found: dict[tuple[str, str], Value] = {}
+    for name in STACKS:
+        for obj in objects_of(name):
+            key = (obj["apiVersion"], obj["kind"])
+            if schema_of(*key) and len(str(obj)) > len(str(found.get(key, ""))):
+                found[key] = obj
+    return found
+
+
+@lru_cache
+def crds() -> CrdFolder:
+    return CrdFolder(upstream("crds"))
+
+
+@lru_cache
+def schema_of(api_version: str, kind: str) -> Any:
+    crd = crds().definition(api_version, kind)
+    if crd is None:
+        return None
+    version = next(v for v in crd["spec"]["versions"] if v["name"] == api_version.split("/")[1])
+    return version["schema"]["openAPIV3Schema"]
+
+
+class Server:
+    """The API server, asked for the place of a kind once."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self._places: dict[str, dict[str, tuple[str, bool]]] = {}
+
+    def collection(self, obj: Value) -> str:
+        version = obj["apiVersion"]
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        if root not in self._places:
+            listed = self.api.call("GET", root)["resources"]
+            self._places[root] = {
+                one["kind"]: (one["name"], one["namespaced"])
+                for one in listed
+                if "/" not in one["name"]
+            }
+        plural, namespaced = self._places[root][obj["kind"]]
+        inside = f"/namespaces/{obj['metadata']['namespace']}" if namespaced else ""
+        return f"{root}{inside}/{plural}"
+
+    def refusal(self, obj: Value) -> str | None:
+        """What the server says to an object that does not exist yet; None when it would take it."""
+        unlike = {"name": f"{obj['metadata']['name']}-near-miss"}
+        try:
+            self.api.call(
+                "POST",
+                f"{self.collection(obj)}?{STRICT}",
+                obj | {"metadata": obj["metadata"] | unlike},
+            )
+        except ApiError as problem:
+            return str(problem)
+        return None
+
+    def accept(self, obj: Value) -> None:
+        path = f"{self.collection(obj)}/{obj['metadata']['name']}"
+        query = f"?fieldManager=conformance&force=true&{STRICT}"
+        self.api.call("PATCH", path + query, obj, "application/apply-patch+yaml")
+
+
+@pytest.fixture
+def server(api: Api) -> Server:
+    return Server(api)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _namespaces(started: cluster.Outcome) -> Iterator[None]:
+    """What stands in a namespace can be tried out only when that is there."""
+    api = connect(Path(started.status.kubeconfig))
+    objects = [obj for name in STACKS for obj in objects_of(name)]
+    names = sorted({o["metadata"].get("namespace", "default") for o in objects})
+    made = [name for name in names if api.get(f"{NAMESPACES}/{name}") is None]
+    for name in made:
+        api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield
+    for name in made:
+        api.call("DELETE", f"{NAMESPACES}/{name}")
+    deadline = time.monotonic() + 60
+    while any(api.get(f"{NAMESPACES}/{name}") for name in made) and time.monotonic() < deadline:
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_the_server_takes_every_object_of_a_stack(name: str, server: Server):
+    objects = objects_of(name)
+    refused = {}
+    for obj in objects:
+        try:
+            server.accept(obj)
+        except ApiError as problem:
+            refused[obj["kind"], obj["metadata"]["name"]] = str(problem)
+    assert refused == {}
+    assert {"Namespace", "ClusterQueue", "ResourceFlavor"} <= {obj["kind"] for obj in objects}
+
+
+def test_both_refuse_three_slips_of_every_kind_in_the_same_place(server: Server):
+    found = samples()
+    assert {kind for _, kind in found} >= {"ClusterPolicy", "ClusterQueue", "Cohort", "LocalQueue"}
+    told: list[str] = []
+    for (version, kind), obj in found.items():
+        slips = near_misses.three(schema_of(version, kind), obj)
+        assert len(slips) == 3, f"{kind}: only {[s.path for s in slips]}"
+        for slip in slips:
+            says = server.refusal(slip.obj)
+            ours = crds().violations(slip.obj) or []
+            places = [path for path, _ in ours]
+            if not says or not same_place(slip.path, says):
+                told.append(f"{kind} {slip.kind} {slip.path}: the server says {says}")
+            if not any(near(slip.path, path) for path in places):
+                told.append(f"{kind} {slip.kind} {slip.path}: we say {ours}")
+    assert told == []
+
+
+def same_place(path: str, says: str) -> bool:
+    """Whether the server's message names the field, or the one that holds it."""
+    plain = re.sub(r"\[\d+\]", "", path)
+    words = plain.split(".")
+    named = {".".join(words[i:]) for i in range(len(words))} if len(words) > 1 else {plain}
+    holder = words[:-1]
+    named |= {".".join(holder[i:]) for i in range(len(holder) - 1)} if len(holder) > 1 else set()
+    message = re.sub(r"\[\d+\]", "", says)
+    return any(re.search(rf"[.\"' ]{re.escape(one)}\b", message) for one in named)
+
+
+def near(path: str, other: str) -> bool:
+    """Whether two paths are one, or one holds the other."""
+    return path == other or path.rpartition(".")[0] == other or other.rpartition(".")[0] == path
+
+
+def test_a_message_about_another_field_is_told_apart():
+    says = (
+        '422: ClusterQueue "x" is invalid: spec.preemption.reclaimWithinCohort: Unsupported value'
+    )
+    assert same_place("spec.preemption.reclaimWithinCohort", says)
+    assert not same_place("spec.flavorFungibility.whenCanBorrow", says)
+    assert not near("spec.cohortName", "spec.preemption.reclaimWithinCohort")
