@@ -34,22 +34,17 @@ _POOL_PLANNED: Mapping[str, str] = {
 _POOL: Mapping[str, str] = {
     "topology": "pods go where there is room",
     "provisioning": "jobs are admitted before their nodes are there",
-    "stop": "jobs go on starting in it",
     "disk_gib": "no node is made that could have the disk",
 }
 _QUEUEING: Mapping[str, str] = {
     "install": "Kueue is not installed",
     "start_within_minutes": "Kueue keeps its own limit",
-    "cohorts": "all teams share with all",
     "usage_half_life_hours": "Kueue does not count who used how much",
     "mig_quota": "each profile is counted",
-    "stop": "no queue is stopped",
     "clusters": "no job is sent anywhere",
 }
 _TEAM: Mapping[str, str] = {
-    "cohort": "it shares with all teams",
     "queues": "it has one queue",
-    "stop": "its queue is not stopped",
     "viewers": "nobody is let in to look",
     "pod_security": "the namespace has the level baseline",
     "limits": "GPUs alone are limited",

@@ -13,6 +13,9 @@ ISOLATION_LABEL = "gpuyard.dev/isolation"
 """On the namespace of a team: the least that must separate its pods from other teams'."""
 CLASS_LABEL = "gpuyard.dev/class"
 """On a workload: what kind of work it is, said by whoever wrote it."""
+STOP_TAINT = "gpuyard.dev/stop"
+"""On the flavor of a stopped pool, and on none of its nodes: queues pass over a flavor whose taint a pod does
+not tolerate."""
 SYSTEM_POOL = "system"
 
 OUR_DOMAIN = "gpuyard.dev"

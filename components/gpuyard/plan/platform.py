@@ -6,7 +6,9 @@ from gpuyard.catalogue.software import KUBERNETES_MINORS
 from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, refused, show
 from gpuyard.plan.bill import plan_bill
+from gpuyard.plan.brakes import check_stops
 from gpuyard.plan.budgets import check_budgets
+from gpuyard.plan.cohorts import check_cohorts
 from gpuyard.plan.commitments import check_commitments
 from gpuyard.plan.deferred import check_deferred
 from gpuyard.plan.dra import check_compute_domains
@@ -18,7 +20,7 @@ from gpuyard.plan.owners import check_left_over, check_owner_names
 from gpuyard.plan.pools import Pools, plan_pools
 from gpuyard.plan.prices import check_prices
 from gpuyard.plan.priorities import check_priorities
-from gpuyard.plan.queueing import plan_queueing
+from gpuyard.plan.queueing import check_cohort_sizes, plan_queueing
 from gpuyard.plan.quotas import plan_quotas
 from gpuyard.plan.reach import place_shapes
 from gpuyard.plan.records import PlatformPlan, PoolPlan
@@ -47,6 +49,7 @@ def plan(
     findings += problems
     shapes, problems = plan_shapes(spec, pools)
     findings += problems + check_owner_names(spec) + check_priorities(spec)
+    findings += check_cohorts(spec) + check_stops(spec)
     quotas, problems = plan_quotas(spec, pools)
     findings += problems
     shapes, problems = place_shapes(spec, pools, shapes, quotas)
@@ -67,6 +70,8 @@ def plan(
     findings += check_budgets(
         spec, bill, {i: t.guarantee_usd_per_month for i, t in enumerate(teams)}
     )
+    queueing = plan_queueing(spec, list(sound.values()), quotas)
+    findings += check_cohort_sizes(spec, queueing)
     if refused(findings):
         return None, findings
     return PlatformPlan(
@@ -78,7 +83,7 @@ def plan(
         system=next((line for line in bill.lines if line.pool == "system"), None),
         pools=tuple(sound.values()),
         teams=tuple(teams),
-        queueing=plan_queueing(spec, list(sound.values()), quotas.spare),
+        queueing=queueing,
         shapes=tuple(shapes),
         bill=bill,
         validation=_validation(spec),

@@ -144,6 +144,7 @@ def _record(
         dra=plan_dra(pool, machines[0]),
         node_software=software,
         owners=tuple(dict.fromkeys(pool.owners)),
+        stop=pool.stop.value if pool.stop else "",
     )
 
 

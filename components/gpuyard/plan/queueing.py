@@ -5,13 +5,17 @@ the group's resources, a flavor stands in one group, and a group has at most 64 
 the connected parts of "pool advertises resource", and nothing else is possible.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.cohorts import Node, cohort_object
+from gpuyard.plan.flow import Amounts
 from gpuyard.plan.priorities import plan_priorities
-from gpuyard.plan.quotas import Amounts
+from gpuyard.plan.quotas import Quotas
 from gpuyard.plan.records import (
+    CohortLimit,
     CohortPlan,
     FlavorPlan,
     PoolPlan,
@@ -37,7 +41,7 @@ _SHOWN = 3
 
 def plan_flavor(pool: PoolPlan) -> FlavorPlan:
     """The flavor of a pool: its labels pick the nodes, its taints are tolerated for admitted pods."""
-    return FlavorPlan(pool.stable_name, pool.node_selector, pool.taints)
+    return FlavorPlan(pool.stable_name, pool.node_selector, pool.taints, bool(pool.stop))
 
 
 def resource_groups(pools: Iterable[PoolPlan]) -> tuple[ResourceGroup, ...]:
@@ -109,8 +113,64 @@ def _resource_order(name: str) -> tuple[int, str]:
     return (len(name), name)
 
 
-def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], spare: Amounts) -> QueueingPlan:
+def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], quotas: Quotas) -> QueueingPlan:
     """The cohort tree with what no team is guaranteed, and a flavor for every pool."""
+    return QueueingPlan(
+        cohorts=(*_unassigned(spec, pools, quotas.spare), *plan_cohorts(spec, pools, quotas)),
+        flavors=tuple(plan_flavor(p) for p in pools),
+        preemption=spec.queueing.preemption.value,
+        fair_sharing=spec.queueing.fair_sharing,
+        priorities=plan_priorities(spec),
+        stop=spec.queueing.stop.value if spec.queueing.stop else "",
+    )
+
+
+def plan_cohorts(spec: PlatformSpec, pools: Sequence[PoolPlan], quotas: Quotas) -> list[CohortPlan]:
+    """The cohorts of the stack file, parents first.
+
+    A limit is one of a resource in a pool, so a cohort that has some lists all that its teams have a quota
+    of, as its own with the amount 0; for what its limits do not name they are 0.
+    """
+    flow, teams = quotas.flow, quotas.by_team
+    used: dict[Node, set[tuple[str, str]]] = defaultdict(set)
+    for team, home in enumerate(flow.tree.homes):
+        for node in flow.tree.above(home):
+            used[node].update((q.pool, q.resource) for q in teams[team])
+    found = []
+    for index in reversed(flow.tree.upward):
+        cohort, parent = spec.queueing.cohorts[index], flow.tree.parents[index]
+        borrow, lend = flow.borrow.get(index), flow.lend.get(index)
+        limited = borrow is not None or lend is not None
+        mine = [p for p in pools if any((p.name, a.resource) in used[index] for a in p.advertised)]
+        found.append(
+            CohortPlan(
+                name=cohort_object(spec.name, cohort.name),
+                parent=spec.name
+                if parent is None
+                else cohort_object(spec.name, spec.queueing.cohorts[parent].name),
+                title=cohort.name,
+                weight=cohort.weight,
+                resource_groups=resource_groups(mine) if limited else (),
+                quotas=(),
+                limits=tuple(
+                    CohortLimit(
+                        pool=p.name,
+                        resource=a.resource,
+                        borrow=None if borrow is None else borrow.get((p.name, a.resource), 0),
+                        lend=None if lend is None else lend.get((p.name, a.resource), 0),
+                    )
+                    for p in (mine if limited else ())
+                    for a in p.advertised
+                ),
+            )
+        )
+    return found
+
+
+def _unassigned(
+    spec: PlatformSpec, pools: Sequence[PoolPlan], spare: Amounts
+) -> tuple[CohortPlan, ...]:
+    """The root, and as many children as it takes to hold what nobody is guaranteed."""
     left = {key: amount for key, amount in spare.items() if amount > 0}
     spare_pools = {name for name, _ in left}
     with_spare = [p for p in pools if p.name in spare_pools]
@@ -122,7 +182,7 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], spare: Amounts) -> 
             groups = _Groups()
         chunks[-1].append(pool)
         groups.add(pool)
-    cohorts = tuple(
+    return tuple(
         CohortPlan(
             name=spec.name if index == 0 else f"{spec.name}-unassigned-{index}",
             parent=None if index == 0 else spec.name,
@@ -142,13 +202,23 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], spare: Amounts) -> 
         )
         for index, chunk in enumerate(chunks)
     )
-    return QueueingPlan(
-        cohorts=cohorts,
-        flavors=tuple(plan_flavor(p) for p in pools),
-        preemption=spec.queueing.preemption.value,
-        fair_sharing=spec.queueing.fair_sharing,
-        priorities=plan_priorities(spec),
-    )
+
+
+def check_cohort_sizes(spec: PlatformSpec, plan: QueueingPlan) -> list[Finding]:
+    """Kueue refuses a cohort beyond its limits: say so before it does."""
+    positions = {cohort.name: i for i, cohort in enumerate(spec.queueing.cohorts)}
+    return [
+        refuse(
+            "queue.flavors",
+            ("queueing", "cohorts", positions[cohort.title]),
+            f"Kueue's cohort {cohort.title} would be too big for limits: {why}",
+            given=f"{sum(len(group.flavors) for group in cohort.resource_groups)} pools",
+            allowed="fewer pools for its teams, or no borrow and lend of its own",
+            fix=Fix(says="remove its borrow and lend, or give its teams fewer pools"),
+        )
+        for cohort in plan.cohorts
+        if cohort.title and (why := _too_big(cohort.resource_groups))
+    ]
 
 
 def _too_big(groups: tuple[ResourceGroup, ...]) -> str:

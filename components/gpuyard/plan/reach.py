@@ -147,7 +147,7 @@ def _nearest(spec: PlatformSpec, index: int, best: _Chance | None, quotas: Quota
     if best is None:
         return None
     team, key = spec.teams[best.team], best.pool.key(best.quota.resource)
-    if best.missing <= quotas.room_to_borrow(best.quota):
+    if best.missing <= quotas.room_to_borrow(best.team, best.quota):
         more = team.borrow.get(key, 0) + best.missing
         return Fix(
             says=f"let {team.name} borrow {key}: {more}",

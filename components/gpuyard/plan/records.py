@@ -132,6 +132,8 @@ class PoolPlan:
     """None on simulated nodes, which boot from nothing."""
     owners: tuple[str, ...] = ()
     """Teams the pool is dedicated to; empty: everybody's."""
+    stop: str = ""
+    """hold: no new job starts in it."""
 
     @property
     def cpu_per_gpu(self) -> int:
@@ -200,6 +202,10 @@ class TeamPlan:
     budget_usd_per_month: float | None
     priority: str | None = None
     """What its jobs have when they name none."""
+    cohort: str = ""
+    """The object of the cohort its queue is in."""
+    stop: str = ""
+    """hold or drain, the stronger of the platform's and its own; empty: none."""
 
     def quota(self, pool: str, resource: str) -> Quota | None:
         """The team's quota of a resource in a pool."""
@@ -221,6 +227,21 @@ class FlavorPlan:
     name: str
     node_labels: Mapping[str, str]
     taints: tuple[Taint, ...]
+    """What its nodes have, and what queues tolerate for the pods they admit."""
+    stopped: bool = False
+    """True when no queue may hand it out now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CohortLimit:
+    """How much of one resource in one pool passes between a cohort and the one above."""
+
+    pool: str
+    resource: str
+    borrow: int | None
+    """From above; None: as much as there is."""
+    lend: int | None
+    """To above; None: all that its teams lend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +252,11 @@ class CohortPlan:
     parent: str | None
     resource_groups: tuple[ResourceGroup, ...]
     quotas: tuple[Quota, ...]
+    title: str = ""
+    """What the stack file calls it; empty for the platform's own."""
+    weight: float = 1.0
+    limits: tuple[CohortLimit, ...] = ()
+    """One for each resource that its teams have a quota of; none when it has no limit at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,12 +264,15 @@ class QueueingPlan:
     """What every queue has in common."""
 
     cohorts: tuple[CohortPlan, ...]
-    """The root first; children hold unassigned capacity of pools beyond what one cohort can list."""
+    """The root first; children hold unassigned capacity of pools beyond what one cohort can list. After
+    them those of the stack file, parents first."""
     flavors: tuple[FlavorPlan, ...]
     preemption: str
     fair_sharing: bool
     priorities: tuple[PriorityPlan, ...] = ()
     """The highest first."""
+    stop: str = ""
+    """hold or drain, for every queue; empty: none."""
 
     @property
     def unassigned(self) -> tuple[Quota, ...]:

@@ -4,10 +4,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.brakes import stop_of
+from gpuyard.plan.cohorts import home_of
 from gpuyard.plan.dra import quota_key
+from gpuyard.plan.flow import Amounts
 from gpuyard.plan.names import LOCAL_QUEUE
 from gpuyard.plan.queueing import check_flavors, resource_groups
-from gpuyard.plan.quotas import Amounts
 from gpuyard.plan.records import Bill, PoolPlan, Quota, Share, TeamPlan
 from gpuyard.plan.refusals import refuse, warn
 from gpuyard.plan.renames import rename_fix
@@ -128,6 +130,8 @@ def _plan_team(
         expected_usd_per_month=monthly(share.expected),
         budget_usd_per_month=team.budget_usd_per_month,
         priority=team.priority,
+        cohort=home_of(spec, team),
+        stop=stop_of(spec, team),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from gpuyard.plan.names import TEAM_LABEL
+from gpuyard.plan.names import STOP_TAINT, TEAM_LABEL
 from gpuyard.plan.records import (
     CohortPlan,
     FlavorPlan,
@@ -11,6 +11,7 @@ from gpuyard.plan.records import (
     PriorityPlan,
     Quota,
     ResourceGroup,
+    Taint,
     TeamPlan,
 )
 from gpuyard.render.kueue_configuration import kueue_configuration_object
@@ -18,6 +19,7 @@ from gpuyard.render.objects import Object, made, taint_object, toleration_object
 from gpuyard.spec.platform import Cloud
 
 KUEUE_API = "kueue.x-k8s.io/v1beta2"
+STOP_POLICIES = {"hold": "Hold", "drain": "HoldAndDrain"}
 
 
 def queueing_objects(plan: PlatformPlan) -> list[Object]:
@@ -47,9 +49,11 @@ def _priority(plan: PlatformPlan, priority: PriorityPlan) -> Object:
 
 
 def _flavor(plan: PlatformPlan, flavor: FlavorPlan) -> Object:
+    # a brake is a taint that the flavor does not tolerate for its pods, so queues pass over it
+    brake = (Taint(STOP_TAINT, "hold"),) if flavor.stopped else ()
     spec = {
         "nodeLabels": dict(flavor.node_labels),
-        "nodeTaints": [taint_object(t) for t in flavor.taints],
+        "nodeTaints": [taint_object(t) for t in (*flavor.taints, *brake)],
         "tolerations": [toleration_object(t) for t in flavor.taints],
     }
     return made(plan, KUEUE_API, "ResourceFlavor", flavor.name, spec=spec)
@@ -59,14 +63,18 @@ def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
     spec: dict[str, Any] = {}
     if cohort.parent:
         spec["parentName"] = cohort.parent
-    if cohort.resource_groups:
+    if cohort.title and plan.queueing.fair_sharing:
+        spec["fairSharing"] = {"weight": f"{cohort.weight:g}"}
+    if cohort.limits:
+        spec["resourceGroups"] = _limits(plan, cohort)
+    elif cohort.resource_groups:
         spec["resourceGroups"] = _groups(plan, cohort.resource_groups, cohort.quotas, limits=False)
     return made(plan, KUEUE_API, "Cohort", cohort.name, spec=spec)
 
 
 def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
     spec: dict[str, Any] = {
-        "cohortName": plan.queueing.cohorts[0].name,
+        "cohortName": team.cohort,
         "namespaceSelector": {"matchLabels": {TEAM_LABEL: team.namespace}},
         "queueingStrategy": "BestEffortFIFO",
         "preemption": _preemption(plan.queueing.preemption),
@@ -74,6 +82,8 @@ def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
     }
     if plan.queueing.fair_sharing:
         spec["fairSharing"] = {"weight": f"{team.weight:g}"}
+    if team.stop:
+        spec["stopPolicy"] = STOP_POLICIES[team.stop]
     return made(plan, KUEUE_API, "ClusterQueue", team.cluster_queue, spec=spec)
 
 
@@ -81,6 +91,31 @@ def _preemption(policy: str) -> dict[str, Any]:
     if policy == "reclaim":
         return {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
     return {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"}
+
+
+def _limits(plan: PlatformPlan, cohort: CohortPlan) -> list[Object]:
+    """A cohort's own quota is nothing; its limits count what its queues and the cohorts below it have."""
+    by_key = {(plan.pool(m.pool).stable_name, m.resource): m for m in cohort.limits}
+
+    def entry(flavor: str, resource: str) -> Object:
+        limit = by_key.get((flavor, resource))
+        found: Object = {"name": resource, "nominalQuota": "0"}
+        if limit and limit.borrow is not None:
+            found["borrowingLimit"] = str(limit.borrow)
+        if limit and limit.lend is not None:
+            found["lendingLimit"] = str(limit.lend)
+        return found
+
+    return [
+        {
+            "coveredResources": list(group.resources),
+            "flavors": [
+                {"name": flavor, "resources": [entry(flavor, r) for r in group.resources]}
+                for flavor in group.flavors
+            ],
+        }
+        for group in cohort.resource_groups
+    ]
 
 
 def _groups(
