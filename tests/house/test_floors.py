@@ -16,11 +16,12 @@ LINT = Path(sys.executable).with_name("lint-imports")
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     root = tmp_path_factory.mktemp("floors")
-    shutil.copytree(
-        sizes.ROOT / "components" / "gpuyard",
-        root / "components" / "gpuyard",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
+    for package in ("gpuyard", "gpuyard_idle"):
+        shutil.copytree(
+            sizes.ROOT / "components" / package,
+            root / "components" / package,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
     shutil.copy(sizes.ROOT / "pyproject.toml", root)
     return root
 
@@ -47,6 +48,8 @@ def contracts(root: Path) -> tuple[int, str]:
         ("spec/values.py", "import subprocess", "the pure floors "),
         ("resources/objects.py", "import rich", "only the command line "),
         ("resources/objects.py", "import pulumi_aws", "a cloud SDK "),
+        ("cli/app.py", "import gpuyard_idle", "a program that runs elsewhere "),
+        ("../gpuyard_idle/judge.py", "import gpuyard.plan", "a program that runs elsewhere "),
     ],
 )
 def test_a_forbidden_import_breaks_its_contract(copy, module, line, contract):

@@ -1,0 +1,87 @@
+"""The Kubernetes API server, as far as the program needs it: lists, patches and events."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from gpuyard_idle.things import Object
+from gpuyard_idle.web import Refused, Server
+
+PAGE = 500
+"""Objects in one answer."""
+KUEUE = "kueue.x-k8s.io/v1beta2"
+NOT_FOUND = 404
+EXISTS = 409
+"""For something created: it is there already. For a patch: it has changed since it was read."""
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod finds its own account."""
+
+
+class Cluster:
+    """One API server."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def namespace(self, name: str) -> Object | None:
+        """A namespace; None when there is none, or it is going away."""
+        try:
+            found: Object = self._server.ask("GET", f"/api/v1/namespaces/{name}")
+        except Refused as refused:
+            if refused.status == NOT_FOUND:
+                return None
+            raise
+        return None if "deletionTimestamp" in found["metadata"] else found
+
+    def all(
+        self, api_version: str, plural: str, namespace: str, *, label: str = "", bare: bool = False
+    ) -> Iterator[Object]:
+        """Every object of a kind, page by page; bare: without spec and status."""
+        path, more = place(api_version, namespace, plural), ""
+        kind = "application/json"
+        if bare:
+            kind = f"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{kind}"
+        while True:
+            query = {"limit": PAGE, "labelSelector": label, "continue": more}
+            asked = urlencode({key: value for key, value in query.items() if value})
+            found = self._server.ask("GET", f"{path}?{asked}", accept=kind)
+            yield from found["items"]
+            if not (more := found["metadata"].get("continue", "")):
+                return
+
+    def patch(
+        self, api_version: str, plural: str, namespace: str, name: str, change: Object
+    ) -> bool:
+        """A merge patch of one version of an object; False when there is another version now, or none."""
+        path = f"{place(api_version, namespace, plural)}/{quote(name)}"
+        try:
+            self._server.ask("PATCH", path, json.dumps(change), "application/merge-patch+json")
+        except Refused as refused:
+            if refused.status in {NOT_FOUND, EXISTS}:
+                return False
+            raise
+        return True
+
+    def event(self, event: dict[str, Any]) -> None:
+        """Say something about an object, once: what was said under the same name is not said again."""
+        path = place("v1", event["metadata"]["namespace"], "events")
+        try:
+            self._server.ask("POST", path, json.dumps(event), "application/json")
+        except Refused as refused:
+            if refused.status != EXISTS:
+                raise
+
+
+def place(api_version: str, namespace: str, plural: str) -> str:
+    """The path of a kind in a namespace."""
+    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    return f"{root}/namespaces/{namespace}/{plural}"
+
+
+def inside(host: str, port: str, account: Path = ACCOUNT) -> Server:
+    """The API server of the cluster that this pod runs in."""
+    token = (account / "token").read_text(encoding="utf-8").strip()
+    name = f"[{host}]" if ":" in host else host
+    return Server(f"https://{name}:{port}", token, str(account / "ca.crt"))

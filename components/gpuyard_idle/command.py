@@ -1,0 +1,69 @@
+"""The command line: where the settings are, and in tests which servers and what time it is."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gpuyard_idle.cluster import Cluster, inside
+from gpuyard_idle.run import Run
+from gpuyard_idle.settings import SettingsError, read_settings
+from gpuyard_idle.web import Server, Unreachable
+
+FINE, FAILED, UNUSABLE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """One look. 0 fine, 1 something went wrong and what it concerned was left alone, 2 it cannot begin."""
+    given = _parser().parse_args(arguments)
+    try:
+        settings = read_settings(given.settings.read_text(encoding="utf-8"))
+        server = _server(given.server, given.token_file, given.authority)
+        prometheus = Server(settings.prometheus)
+    except (OSError, SettingsError, Unreachable) as problem:
+        print(f"cannot begin: {problem}", file=sys.stderr)  # noqa: T201  a program's own voice
+        return UNUSABLE
+    with closing(server), closing(prometheus):
+        summary = Run(settings, Cluster(server), prometheus, given.now, _say).all()
+    for left in summary.problems:
+        _say(f"left alone: {left}")
+    _say(json.dumps(summary.line()))
+    return FAILED if summary.problems else FINE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="gpuyard_idle", description=__doc__)
+    parser.add_argument("--settings", type=Path, required=True, help="the settings, as JSON")
+    parser.add_argument("--server", help="API server; default: that of the cluster around this pod")
+    parser.add_argument("--token-file", type=Path, help="with --server: who asks")
+    parser.add_argument("--authority", help="with --server: its certificate authority, as a file")
+    parser.add_argument(
+        "--now",
+        type=_moment,
+        default=datetime.now(UTC),
+        help="the time, as 2026-11-21T12:00:00Z; default: the clock's",
+    )
+    return parser
+
+
+def _server(url: str | None, token_file: Path | None, authority: str | None) -> Server:
+    if url is None:
+        host = os.environ.get("KUBERNETES_SERVICE_HOST", "")
+        if not host:
+            raise Unreachable("not in a cluster: give --server")
+        return inside(host, os.environ.get("KUBERNETES_SERVICE_PORT", "443"))
+    token = token_file.read_text(encoding="utf-8").strip() if token_file else ""
+    return Server(url, token, authority)
+
+
+def _moment(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201  the log of the pod

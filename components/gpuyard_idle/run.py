@@ -1,0 +1,241 @@
+"""One look at every team: read all of a team, judge, and only then change anything.
+
+What goes wrong for one team leaves that team alone and is reported; the others go on. When Prometheus does
+not answer, nobody is judged.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from gpuyard_idle.act import Actor
+from gpuyard_idle.cluster import KUEUE, Cluster
+from gpuyard_idle.judge import (
+    State,
+    Step,
+    Verdict,
+    state_before,
+    state_measured,
+    step_for,
+    wanted_back,
+)
+from gpuyard_idle.measure import readings
+from gpuyard_idle.settings import Settings, Team
+from gpuyard_idle.things import (
+    SCALED,
+    Object,
+    Owner,
+    Pod,
+    Scaled,
+    Unit,
+    Workload,
+    deployment_of,
+    ended,
+    gather,
+    read_pod,
+    read_scaled,
+    read_workload,
+)
+from gpuyard_idle.web import Refused, Server, Unreachable
+
+
+class ForeignError(Exception):
+    """A namespace that is not this platform's, or not this team's."""
+
+
+@dataclass(slots=True)
+class Summary:
+    """What one run found and did."""
+
+    now: datetime
+    states: Counter[str] = field(default_factory=Counter)
+    steps: Counter[str] = field(default_factory=Counter)
+    gpus: int = 0
+    """Held by what was suspended."""
+    problems: list[str] = field(default_factory=list)
+
+    def line(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {
+            "now": self.now.isoformat(),
+            "states": dict(sorted(self.states.items())),
+            "steps": dict(sorted(self.steps.items())),
+            "suspended_gpus": self.gpus,
+            "problems": self.problems,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run over all teams."""
+
+    settings: Settings
+    cluster: Cluster
+    prometheus: Server
+    now: datetime
+    say: Callable[[str], None]
+
+    def all(self) -> Summary:
+        """Every team in turn."""
+        summary = Summary(self.now)
+        for team in self.settings.teams:
+            try:
+                self._team(team, summary)
+            except (Refused, Unreachable, ForeignError) as problem:
+                summary.problems.append(f"team {team.name}: {problem}")
+            except (KeyError, TypeError, ValueError) as problem:
+                what = f"an object that cannot be read: {problem!r}"
+                summary.problems.append(f"team {team.name}: {what}")
+        return summary
+
+    def _team(self, team: Team, summary: Summary) -> None:
+        space = self.cluster.namespace(team.namespace)
+        if space is None:
+            return
+        self._refuse_foreign(space, team)
+        view = View(self, team, space)
+        actor = Actor(self.cluster, self.settings, team, self.now)
+        for verdict in self._verdicts(team, view):
+            summary.states[verdict.state] += 1
+            step = str(verdict.step)
+            if team.dry_run:
+                step = self._rehearse(verdict, team, actor)
+            elif not actor.carry_out(verdict):
+                step = "changed"
+            if step == Step.NOTHING:
+                continue
+            summary.steps[step] += 1
+            summary.gpus += verdict.unit.gpus if step == Step.SUSPEND else 0
+            self.say(f"{team.name} {verdict.unit.owner}: {verdict.state}, {step}")
+
+    def _refuse_foreign(self, space: Object, team: Team) -> None:
+        """Only what says that it is this platform's, and this team's, is looked at."""
+        labels, names = space["metadata"].get("labels", {}), self.settings.names
+        if (labels.get(names.platform), labels.get(names.team)) != (
+            self.settings.platform,
+            team.namespace,
+        ):
+            raise ForeignError(
+                f"namespace {team.namespace} has no labels {names.platform}={self.settings.platform}"
+                f" and {names.team}={team.namespace}: nothing in it is touched"
+            )
+
+    def _verdicts(self, team: Team, view: "View") -> list[Verdict]:
+        """All of a team's units, judged before anything is done."""
+        found: list[Verdict] = [
+            Verdict(unit, State.KEPT, Step.RESUME) for unit in view.suspended() if view.keeps(unit)
+        ]
+        open_units: list[Unit] = []
+        for unit in view.units():
+            state = state_before(unit, team, self.now, kept=view.keeps(unit))
+            if state is None:
+                open_units.append(unit)
+            else:
+                found.append(Verdict(unit, state, step_for(unit, state, team, self.now)))
+        measured = self._measure(open_units, team, team.after_minutes)
+        for unit in open_units:
+            state = state_measured(unit, team, measured)
+            found.append(Verdict(unit, state, step_for(unit, state, team, self.now)))
+        return found
+
+    def _measure(self, units: list[Unit], team: Team, minutes: int) -> dict[str, Any]:
+        pods = [pod.name for unit in units for pod in unit.pods if pod.gpus]
+        return readings(self.prometheus, self.settings, team.namespace, pods, minutes, self.now)
+
+    def _rehearse(self, verdict: Verdict, team: Team, actor: Actor) -> str:
+        """A dry run remembers nothing, so it asks how long the idleness has lasted already."""
+        if verdict.state is not State.IDLE:
+            return Step.NOTHING
+        unit, long = verdict.unit, team.after_minutes + team.grace_minutes
+        old = all(
+            w.admitted and w.admitted <= self.now - timedelta(minutes=long) for w in unit.workloads
+        )
+        suspend = (
+            old
+            and not unit.stuck
+            and state_measured(unit, team, self._measure([unit], team, long)) is State.IDLE
+        )
+        actor.rehearse(unit, suspend=suspend)
+        return "would_suspend" if suspend else "would_warn"
+
+
+class View:
+    """What is in a team's namespace, read in a few requests however much it is."""
+
+    def __init__(self, run: Run, team: Team, space: Object) -> None:
+        self._run, self._team = run, team
+        self._settings = run.settings
+        self._kept = space["metadata"].get("labels", {}).get(self._settings.names.keep) == "true"
+        self._workloads = [
+            read_workload(each, self._settings) for each in self._all(KUEUE, "workloads")
+        ]
+        self._scaled: dict[str, Scaled] = {}
+        self._keepers: dict[str, set[str]] = {}
+
+    def units(self) -> list[Unit]:
+        """What runs. Pods are asked for only when something does."""
+        running = [w for w in self._workloads if w.runs]
+        if not running:
+            return []
+        pods = [
+            read_pod(each, self._settings)
+            for each in self._all("v1", "pods", label=self._settings.names.pod_set)
+            if not ended(each)
+        ]
+        return gather(running, pods, self._makers(pods), self._scalable(running, pods))
+
+    def suspended(self) -> Iterator[Unit]:
+        """What this program has suspended and nobody has resumed."""
+        for workload in self._workloads:
+            if wanted_back(workload) and workload.owners:
+                yield Unit(owner=workload.owners[0], workloads=[workload])
+        for kind in SCALED:
+            for scaled in self._scaled_of(kind, label=f"{self._settings.names.keep}=true"):
+                if scaled.before is not None and scaled.replicas == 0:
+                    yield Unit(owner=scaled.itself, scaled=scaled)
+
+    def keeps(self, unit: Unit) -> bool:
+        """Whether namespace, owner or the unit itself is labelled to be left alone."""
+        return self._kept or unit.kept or unit.owner.uid in self._kept_of(unit.owner)
+
+    def _kept_of(self, owner: Owner) -> set[str]:
+        """The uids of everything of one kind that carries the label."""
+        kind = owner.group_kind
+        if kind not in self._keepers:
+            self._keepers[kind] = set()
+            if plural := self._settings.kinds.get(kind):
+                label = f"{self._settings.names.keep}=true"
+                found = self._all(owner.api_version, plural, label=label, bare=True)
+                self._keepers[kind] = {each["metadata"]["uid"] for each in found}
+        return self._keepers[kind]
+
+    def _makers(self, pods: list[Pod]) -> dict[str, Owner | None]:
+        """What made each ReplicaSet that made a pod."""
+        if not any(p.controller and p.controller.group_kind == "apps/ReplicaSet" for p in pods):
+            return {}
+        return dict(map(deployment_of, self._all("apps/v1", "replicasets", bare=True)))
+
+    def _scalable(self, running: list[Workload], pods: list[Pod]) -> dict[str, Scaled]:
+        """Deployments and StatefulSets, when anything that runs is of one."""
+        kinds = {o.group_kind for w in running for o in w.owners}
+        kinds |= {p.controller.group_kind for p in pods if p.controller}
+        wanted = {"apps/Deployment": {"apps/Deployment", "apps/ReplicaSet"}}
+        found: dict[str, Scaled] = {}
+        for kind in SCALED:
+            if kinds & wanted.get(kind, {kind}):
+                found |= {each.itself.uid: each for each in self._scaled_of(kind)}
+        return found
+
+    def _scaled_of(self, group_kind: str, label: str = "") -> list[Scaled]:
+        kind = group_kind.rpartition("/")[2]
+        listed = self._all("apps/v1", self._settings.kinds[group_kind], label=label)
+        return [read_scaled(each, "apps/v1", kind, self._settings) for each in listed]
+
+    def _all(
+        self, api_version: str, plural: str, *, label: str = "", bare: bool = False
+    ) -> Iterator[Object]:
+        return self._run.cluster.all(
+            api_version, plural, self._team.namespace, label=label, bare=bare
+        )

@@ -1,0 +1,142 @@
+"""What people are told: the events that `kubectl describe` shows."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from gpuyard_idle.settings import Settings, Team
+from gpuyard_idle.things import Unit
+
+SOURCE = "gpuyard-idle"
+LONGEST = 1024
+"""Characters of an event's message that the API server takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """One event: why, in one word and in sentences."""
+
+    reason: str
+    message: str
+    serious: bool = True
+
+
+def gpus(unit: Unit) -> str:
+    """`its GPU`, `its 8 GPUs`."""
+    return "its GPU" if unit.gpus == 1 else f"its {unit.gpus} GPUs"
+
+
+def keep(settings: Settings, unit: Unit, namespace: str) -> str:
+    """The command that takes a unit out of all this."""
+    return f"kubectl label {unit.owner} -n {namespace} {settings.names.keep}=true"
+
+
+def warned(settings: Settings, team: Team, unit: Unit, now: datetime) -> Say:
+    """What is about to happen, when, and how to prevent it."""
+    when = clock(now + timedelta(minutes=team.grace_minutes))
+    then = (
+        f"It is not suspended, as {unit.stuck}: please end it."
+        if unit.stuck
+        else f"It will be suspended at {when} unless they work again."
+    )
+    return Say(
+        "GpusIdle",
+        f"{_idle(team, unit)} {then} To keep it: {keep(settings, unit, team.namespace)}",
+    )
+
+
+def suspended(settings: Settings, team: Team, unit: Unit) -> Say:
+    """What has happened, and how to go on."""
+    why = f"{_idle(team, unit)} The warning was {team.grace_minutes} minutes ago."
+    return Say("SuspendedIdle", f"Suspended. {why} {resume(settings, team, unit)}")
+
+
+def resume(settings: Settings, team: Team, unit: Unit) -> str:
+    """How to have it back."""
+    if unit.scaled:
+        return (
+            f"To go on: kubectl scale {unit.owner} -n {team.namespace}"
+            f" --replicas={unit.scaled.replicas}"
+        )
+    if unit.owner.group_kind == "Pod":
+        return "A pod cannot be resumed: make it again when you need it."
+    return (
+        f"To go on: {keep(settings, unit, team.namespace)} (it queues again within minutes), or"
+        f" kubectl patch workload {unit.workloads[0].name} -n {team.namespace} --type merge"
+        """ -p '{"spec":{"active":true}}'"""
+    )
+
+
+def would(team: Team, unit: Unit, *, suspend: bool) -> Say:
+    """What a dry run would have done."""
+    what = "suspended" if suspend else "warned"
+    return Say(
+        "GpusIdleDryRun", f"{_idle(team, unit)} Dry run: it would be {what} now.", serious=False
+    )
+
+
+def forgotten(state: str) -> Say:
+    """The warning is taken back."""
+    why = {
+        "busy": "Its GPUs work again",
+        "kept": "It is to be kept",
+        "unmeasured": "What its GPUs do is not known",
+    }.get(state, "It has started anew")
+    return Say(
+        "GpusIdleOver",
+        f"{why}: the warning of idle GPUs is taken back.",
+        serious=False,
+    )
+
+
+def resumed(settings: Settings) -> Say:
+    """It goes back to its queue."""
+    return Say(
+        "ResumedIdle", f"Resumed: it has the label {settings.names.keep}=true.", serious=False
+    )
+
+
+def event(namespace: str, owner: Any, say: Say, now: datetime, often: timedelta) -> dict[str, Any]:
+    """The event, with a name that is the same for the same words within a while: said once, not every run."""
+    number = int(now.timestamp() // often.total_seconds())
+    told = f"{owner.uid} {say.reason} {number}"
+    digest = hashlib.sha256(told.encode()).hexdigest()[:16]
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{owner.name[:200].rstrip('.-')}.{digest}", "namespace": namespace},
+        "involvedObject": {
+            "apiVersion": owner.api_version,
+            "kind": owner.kind,
+            "name": owner.name,
+            "namespace": namespace,
+            "uid": owner.uid,
+        },
+        "type": "Warning" if say.serious else "Normal",
+        "reason": say.reason,
+        "message": say.message[:LONGEST],
+        "source": {"component": SOURCE},
+        "firstTimestamp": stamp(now),
+        "lastTimestamp": stamp(now),
+        "count": 1,
+    }
+
+
+def stamp(time: datetime) -> str:
+    """A time as Kubernetes writes it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def clock(time: datetime) -> str:
+    """A time as people read it."""
+    return time.strftime("%H:%M UTC")
+
+
+def _idle(team: Team, unit: Unit) -> str:
+    return (
+        f"Of {gpus(unit)} none was above {team.below_percent:g} % in the last"
+        f" {team.after_minutes} minutes."
+        if unit.gpus != 1
+        else f"Its GPU was never above {team.below_percent:g} % in the last {team.after_minutes} minutes."
+    )
