@@ -27,6 +27,7 @@ PLURALS = {
     "ResourceQuota": "resourcequotas",
     "RoleBinding": "rolebindings",
     "ClusterPolicy": "/apis/nvidia.com/v1/clusterpolicies",
+    "WorkloadPriorityClass": f"{KUEUE}/workloadpriorityclasses",
     "ResourceFlavor": f"{KUEUE}/resourceflavors",
     "Cohort": f"{KUEUE}/cohorts",
     "ClusterQueue": f"{KUEUE}/clusterqueues",

@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import cluster, processes, state
 from gpuyard.simulate.api import Api, connect
 from gpuyard.simulate.parts import PARTS
+from queue_lab import kill
 
 pytestmark = [pytest.mark.cluster]
 
@@ -61,13 +61,7 @@ def test_a_killed_part_is_reported_and_mended(part: str, api: Api, started: clus
     kept = {"metadata": {"name": f"kept-{part}", "namespace": "default"}}
     api.apply({"apiVersion": "v1", "kind": "ConfigMap", **kept})
     before = pids(cluster.status(name))
-    os.kill(before[part] or 0, signal.SIGKILL)
-    folder = state.folder_of(name)
-    record = folder.recorded(part)
-    assert record is not None
-    while record.alive:
-        processes.reap()
-        time.sleep(0.01)
+    kill(name, part)
     broken = cluster.status(name)
     assert not broken.ready
     assert [p.state for p in broken.parts if p.name == part] == ["dead"]

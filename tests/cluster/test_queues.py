@@ -1,0 +1,194 @@
+"""What the queues of a plan do on a real Kueue: gangs, borrowing, lending, reclaim, priorities, fairness."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from builders import findings, shape
+from gpuyard.plan.explain import Verdict
+from gpuyard.simulate import cluster
+from gpuyard.simulate.api import Api
+from queue_lab import QueueLab, job, kill, kueue_as_rendered, one_pool, soon
+from reality import condition, disagreement
+
+pytestmark = [pytest.mark.cluster]
+
+
+@pytest.fixture(scope="module")
+def kueue(started: cluster.Outcome) -> Iterator[Api]:
+    """The cluster with Kueue set up as these platforms set it up."""
+    with kueue_as_rendered(started.status.name, one_pool("any", 1)) as api:
+        yield api
+
+
+def test_a_gang_starts_whole_or_not_at_all(kueue: Api):
+    raw = one_pool("gang", 8, a={"guarantee": 64})
+    with QueueLab(kueue, raw) as lab:
+        lab.submit("a", "blocker")
+        lab.expect("a", "blocker", "admitted")
+        lab.submit("a", "gang", pods=8)
+        lab.expect("a", "gang", "waits")
+        assert lab.pods("a", "gang") == [], "seven nodes are free, and no pod of eight starts"
+        lab.withdraw("a", "blocker")
+        lab.expect("a", "gang", "admitted")
+        soon(lambda: lab.running("a", "gang") == 8, "eight running pods")
+
+
+def test_borrowing_goes_to_the_limit_and_not_one_further(kueue: Api):
+    with QueueLab(kueue, one_pool("borrow", 4, a={"guarantee": 8, "borrow": 7})) as lab:
+        for index in range(16):
+            lab.submit("a", f"one-{index}", gpus=1)
+        lab.settle()
+        assert lab.used() == {"a": 15}, "32 GPUs are there, 8 guaranteed, 7 to borrow"
+
+
+def test_what_is_not_lent_is_there_at_once_and_what_is_lent_comes_back(kueue: Api):
+    raw = one_pool("lend", 3, a={"guarantee": 8, "borrow": 8}, b={"guarantee": 16, "lend": 8})
+    with QueueLab(kueue, raw) as lab:
+        for index in range(4):
+            lab.submit("a", f"a{index}", gpus=4)
+        lab.settle()
+        assert lab.used() == {"a": 16, "b": 0}
+        lab.submit("b", "kept")
+        lab.expect("b", "kept", "admitted")
+        assert lab.used() == {"a": 16, "b": 8}, "nobody had to go"
+        lab.submit("b", "back")
+        lab.expect("b", "back", "admitted")
+        lab.settle()
+        assert lab.used() == {"a": 8, "b": 16}
+        gone = {name: lab.evicted("a", name) for name in ("a0", "a1", "a2", "a3")}
+        assert sorted(gone.values()) == ["", "", "InCohortReclamation", "InCohortReclamation"]
+
+
+def test_a_priority_takes_from_its_own_team_and_never_means_never(kueue: Api):
+    names = {"low": 10, "high": 100}
+    raw = one_pool("order", 1, a={"guarantee": 8}, priorities=names)
+    with QueueLab(kueue, raw) as lab:
+        lab.submit("a", "low", priority="low")
+        lab.expect("a", "low", "admitted")
+        lab.submit("a", "high", priority="high")
+        lab.expect("a", "high", "admitted")
+        lab.expect("a", "low", "waits")
+        assert lab.evicted("a", "low") == "InClusterQueue"
+    never = one_pool(
+        "polite", 1, a={"guarantee": 8}, priorities=names, queueing={"preemption": "never"}
+    )
+    with QueueLab(kueue, never) as lab:
+        lab.submit("a", "low", priority="low")
+        lab.expect("a", "low", "admitted")
+        lab.submit("a", "high", priority="high")
+        lab.submit("a", "later", priority="low")
+        lab.settle()
+        assert lab.used() == {"a": 8}
+        assert lab.evicted("a", "low") == ""
+        lab.withdraw("a", "low")
+        lab.expect("a", "high", "admitted")
+        lab.expect("a", "later", "waits")
+
+
+@pytest.mark.parametrize(
+    ("name", "weights"), [("alike", (1.0, 1.0, 1.0)), ("apart", (1.0, 2.0, 3.0))]
+)
+def test_shares_of_what_is_borrowed_differ_by_one_largest_job_at_most(
+    kueue: Api, name: str, weights: tuple[float, ...]
+):
+    teams = {
+        letter: {"borrow": 48, "weight": weight}
+        for letter, weight in zip("abc", weights, strict=True)
+    }
+    sizes = (8, 3, 5)
+    with QueueLab(kueue, one_pool(name, 6, **teams)) as lab:
+        for index in range(12):
+            lab.submit("a", f"a{index}", gpus=sizes[index % 3])
+        lab.settle()
+        assert lab.used()["a"] > 48 - min(sizes), "the first has it all before the others come"
+        for index, letter in itertools.product(range(12), "bc"):
+            lab.submit(letter, f"{letter}{index}", gpus=sizes[index % 3])
+        lab.settle()
+        used = lab.used()
+        assert sum(used.values()) > 48 - min(sizes), "nothing is left that a waiting job could use"
+        for rich, poor in itertools.permutations(teams, 2):
+            gap = used[rich] / teams[rich]["weight"] - used[poor] / teams[poor]["weight"]
+            assert gap <= max(sizes) / teams[poor]["weight"], used
+
+
+def test_free_gpus_on_two_nodes_do_not_make_a_pod_of_eight(kueue: Api):
+    with QueueLab(kueue, one_pool("halves", 2, a={"guarantee": 16})) as lab:
+        apart = {"topologyKey": "kubernetes.io/hostname"}
+        apart["labelSelector"] = {"matchLabels": {"job": "halves"}}
+        rule = {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
+        affinity = {"affinity": {"podAntiAffinity": rule}}
+        lab.submit("a", "halves", pods=2, gpus=4, spec=affinity)
+        soon(lambda: lab.running("a", "halves") == 2, "4 + 4 GPUs in use")
+        wanted = job(lab.namespace("a"), "whole", gpus=8)
+        said = lab.explained(wanted)
+        assert (said.verdict, said.admitted) == (Verdict.WAITS, True), said
+        lab.noted(wanted)
+        assert disagreement(said, lab.submitted(wanted), lab.plan) == ""
+        assert lab.state("a", "whole") == "admitted"
+        assert lab.running("a", "whole") == 0
+
+
+def test_a_gang_without_nodes_gives_its_quota_back_when_its_time_is_up(
+    kueue: Api, started: cluster.Outcome
+):
+    raw = one_pool("late", 2, a={"guarantee": 16})
+    patience = {"timeout": "4s", "recoveryTimeout": "4s", "blockAdmission": False}
+    with (
+        kueue_as_rendered(started.status.name, raw, waitForPodsReady=patience) as api,
+        QueueLab(api, raw) as lab,
+    ):
+        node = {"nodeSelector": {"kubernetes.io/hostname": lab.node(0)}}
+        lab.submit("a", "half", gpus=4, spec=node)
+        lab.expect("a", "half", "admitted")
+        lab.submit("a", "gang", pods=2, gpus=6)
+        soon(lambda: lab.evicted("a", "gang") == "PodsReadyTimeout", "the gang to be evicted")
+        soon(lambda: not lab.pods("a", "gang"), "no pod of the gang to be left")
+        soon(lambda: lab.used() == {"a": 4}, "its quota to be free")
+
+
+def test_a_queue_that_can_never_admit_is_found_before_kueue_finds_it(kueue: Api):
+    wanted = [shape("big", nodes=4, gpus_per_node=8)]
+    teams: dict[str, Any] = {"a": {"guarantee": 8, "borrow": 16}, "b": {"guarantee": 0}}
+    found = {f.id: f.problem for f in findings(one_pool("never", 4, wanted, **teams))}
+    assert "none of its jobs will ever start" in found["team.nothing"]
+    assert "which no team can have" in found["shape.no_quota"]
+    with QueueLab(kueue, one_pool("never", 4, **teams)) as lab:
+        for letter, pods, says in (("a", 4, "maximum capacity"), ("b", 1, "unavailable")):
+            asked = job(lab.namespace(letter), "never", pods=pods)
+            assert lab.explained(asked).verdict is Verdict.NEVER
+            lab.submit(letter, "never", pods=pods)
+            lab.expect(letter, "never", "waits")
+            assert says in lab.says(letter, "never")
+        assert lab.used() == {"a": 0, "b": 0}
+
+
+def test_kueue_killed_midway_loses_nothing(kueue: Api, started: cluster.Outcome):
+    name = started.status.name
+    with QueueLab(kueue, one_pool("killed", 3, a={"guarantee": 24})) as lab:
+        lab.submit("a", "stays")
+        lab.expect("a", "stays", "admitted")
+        soon(lambda: lab.running("a", "stays"), "its pod")
+        for index in range(6):
+            lab.submit("a", f"short-{index}", seconds=2)
+        soon(lambda: lab.state("a", "short-0") == "finished", "the first to be over")
+        before = (lab.workload("a", "stays"), lab.pods("a", "stays"))
+        kill(name, "kueue")
+        assert cluster.up(name).says == f"cluster {name} was mended: started kueue"
+        for index in range(6):
+            lab.expect("a", f"short-{index}", "finished")
+            made = [p["status"]["phase"] for p in lab.pods("a", f"short-{index}")]
+            assert made == ["Succeeded"], "each ran once"
+        after = (lab.workload("a", "stays"), lab.pods("a", "stays"))
+        for was, now in zip(before, after, strict=True):
+            assert admission_and_uid(was) == admission_and_uid(now)
+
+
+def admission_and_uid(found: Any) -> object:
+    """What must not change while Kueue is away: who it is, since when it has its quota, where it runs."""
+    if isinstance(found, list):
+        return [(p["metadata"]["uid"], p["spec"]["nodeName"]) for p in found]
+    since = condition(found, "Admitted")["lastTransitionTime"]
+    return found["metadata"]["uid"], found["status"]["admission"], since
