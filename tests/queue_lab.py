@@ -21,6 +21,7 @@ import reality
 from builders import Raw, plan_of, platform, pool
 from gpuyard.plan.names import KUEUE_CONFIG_KEY, PRIORITY_LABEL
 from gpuyard.render.kueue_configuration import kueue_configuration_object
+from gpuyard.render.platform import platform_objects
 from gpuyard.simulate import cluster, kueue_manager, processes, state
 from gpuyard.simulate.api import Api, ApiError, Object, Unreachable, connect
 from reality import KUEUE, Lab, Value, condition
@@ -55,6 +56,13 @@ class QueueLab(Lab):
         super().__init__(api, plan_of(raw))
         self.jobs: dict[tuple[str, str], str] = {}
         """Everything submitted: its namespace and name, and what it looks like to Kueue."""
+
+    def becomes(self, raw: Mapping[str, Any]) -> None:
+        """Apply the same platform after a change of its stack file."""
+        self.plan = plan_of(raw)
+        for value in platform_objects(self.plan):
+            if value["kind"] in {"ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue"}:
+                reality.apply(self.api, value)
 
     def __exit__(self, *_: object) -> None:
         """Jobs go first: a queue that is in use stays until its last workload is gone."""
@@ -144,6 +152,12 @@ class QueueLab(Lab):
                     pods["resourceUsage"].get(resource, 0)
                 )
         return found
+
+    def stopped(self, team: str) -> bool:
+        """Whether Kueue says that the team's queue is stopped."""
+        name = self.plan.team(f"{self.plan.name}-{team}").cluster_queue
+        active = condition(self.api.get(f"{KUEUE}/clusterqueues/{name}") or {}, "Active")
+        return active.get("reason") == "Stopped"
 
     def settle(self, seconds: float = 120) -> dict[str, str]:
         """Wait until nothing changes any more; the state of every job by `team/name`."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from builders import findings, shape
+from builders import Raw, findings, shape
 from gpuyard.plan.explain import Verdict
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
@@ -163,6 +163,40 @@ def test_a_queue_that_can_never_admit_is_found_before_kueue_finds_it(kueue: Api)
             lab.expect(letter, "never", "waits")
             assert says in lab.says(letter, "never")
         assert lab.used() == {"a": 0, "b": 0}
+
+
+def test_hold_keeps_what_runs_and_drain_ends_it(kueue: Api):
+    def stopped(**stop: str) -> Raw:
+        """`queueing=`, `b=` or `pool=` says where the brake is pulled."""
+        raw = one_pool("brake", 3, a={"guarantee": 8}, b={"guarantee": 16, **_stop(stop, "b")})
+        raw["pools"][0] |= _stop(stop, "pool")
+        return raw | {"queueing": _stop(stop, "queueing")}
+
+    with QueueLab(kueue, stopped()) as lab:
+        lab.submit("b", "early")
+        lab.expect("b", "early", "admitted")
+        lab.becomes(stopped(b="hold"))
+        soon(lambda: lab.stopped("b"), "the queue to be stopped")
+        lab.submit("b", "late")
+        lab.submit("a", "free")
+        lab.expect("a", "free", "admitted")
+        assert lab.used() == {"a": 8, "b": 8}, "what runs goes on, others are not concerned"
+        assert lab.state("b", "late") != "admitted"
+        lab.becomes(stopped(b="drain"))
+        soon(lambda: lab.used() == {"a": 8, "b": 0}, "the team's queue to be empty")
+        lab.becomes(stopped(queueing="drain"))
+        soon(lambda: lab.used() == {"a": 0, "b": 0}, "every queue to be empty")
+        lab.becomes(stopped(pool="hold"))
+        soon(lambda: not lab.stopped("b"), "the queue to go again")
+        lab.expect("b", "late", "waits")
+        assert "untolerated taint" in lab.says("b", "late")
+        lab.becomes(stopped())
+        for letter, name in (("a", "free"), ("b", "early"), ("b", "late")):
+            lab.expect(letter, name, "admitted")
+
+
+def _stop(given: dict[str, str], where: str) -> Raw:
+    return {"stop": given[where]} if where in given else {}
 
 
 def test_kueue_killed_midway_loses_nothing(kueue: Api, started: cluster.Outcome):
