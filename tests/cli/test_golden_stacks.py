@@ -63,4 +63,5 @@ def test_there_are_stacks_of_every_kind_that_engineers_asked_for():
         "fleet",
         "infiniband",
         "research",
+        "slices",
     }

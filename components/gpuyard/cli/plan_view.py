@@ -8,7 +8,7 @@ from gpuyard.cli.plain import many, usd
 from gpuyard.cli.pool_view import show_pool
 from gpuyard.cli.screen import Cell, Column, Console, table
 from gpuyard.findings import Finding
-from gpuyard.plan.names import GPU_CLAIM
+from gpuyard.plan.names import GPU_CLAIM, MIG_PREFIX
 from gpuyard.plan.records import (
     Advertised,
     NodeSoftware,
@@ -235,15 +235,9 @@ def _team(plan: PlatformPlan, team: TeamPlan) -> tuple[Cell, ...]:
 
 def _amounts(plan: PlatformPlan, amounts: Sequence[tuple[Quota, int]]) -> tuple[str, ...]:
     """`8 train`, `1,200 serve/3g.20gb`: in the words of the stack file."""
-    return tuple(
-        f"{amount:,} {unit_name(plan.pool(q.pool), q.resource)}" for q, amount in amounts
-    ) or ("-",)
-
-
-def unit_name(pool: PoolPlan, resource: str) -> str:
-    """What the stack file calls a resource of a pool: `train`, `serve/3g.20gb`."""
-    unit = next((a.unit for a in pool.advertised if a.resource == resource), "")
-    return f"{pool.name}/{unit}" if unit else pool.name
+    return tuple(f"{amount:,} {plan.pool(q.pool).key(q.resource)}" for q, amount in amounts) or (
+        "-",
+    )
 
 
 def _queues(plan: PlatformPlan, console: Console) -> None:
@@ -263,6 +257,7 @@ def _queues(plan: PlatformPlan, console: Console) -> None:
         ]
         console.show(table(columns, rows))
     _priorities(plan, console)
+    _slices(plan, console)
     spare = _amounts(plan, [(q, q.nominal) for q in queueing.unassigned])
     console.tell(
         f"{', '.join(spare)}; teams may borrow it within their limits{_of_owners(plan)}"
@@ -300,6 +295,13 @@ def _priorities(plan: PlatformPlan, console: Console) -> None:
         style="dim",
         indent=2,
     )
+
+
+def _slices(plan: PlatformPlan, console: Console) -> None:
+    """How many compute slices each profile takes, where quotas are of those."""
+    if known := plan.queueing.slices_of:
+        said = ", ".join(f"{r.removeprefix(MIG_PREFIX)} takes {n}" for r, n in known.items())
+        console.tell(said, first="slices    ", style="dim", indent=2)
 
 
 def _shapes(plan: PlatformPlan, console: Console) -> None:

@@ -11,9 +11,11 @@ from typing import TypedDict
 
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.flow import Amounts
+from gpuyard.plan.names import SLICES_UNIT
 from gpuyard.plan.pools import Pools
 from gpuyard.plan.records import PoolPlan
 from gpuyard.plan.refusals import listed, refuse
+from gpuyard.plan.slices import by_slices, profiles, slices_of_one_gpu
 from gpuyard.spec.nearest import nearest
 
 Granted = Mapping[int, Amounts]
@@ -53,10 +55,13 @@ def read_claim(
 
 def _per_unit(pool: PoolPlan, unit: str) -> dict[str, int] | None:
     """What one unit is in resources: one of them, or for a bare key all that one GPU gives."""
-    if (found := pool.unit(unit)) is not None:
+    if (found := pool.counted_unit(unit)) is not None:
         return {found.resource: 1}
     if unit:
         return None
+    if pool.compute_slices is not None:
+        slices = slices_of_one_gpu(pool)
+        return {pool.compute_slices.resource: slices} if slices else None
     if pool.sharing in {"time-slicing", "mps"}:
         return {pool.advertised[0].resource: pool.replicas}
     if len({tuple(x.counts.items()) for x in pool.layouts}) > 1:
@@ -92,8 +97,8 @@ def _move(shares: Mapping[str, int], key: str, path: Path) -> Fix:
 def _unknown_unit(
     text: str, unit: str, shares: Mapping[str, int], pool: PoolPlan, path: Path
 ) -> Finding:
-    keys = [f"{pool.name}/{a.unit}" if a.unit else pool.name for a in pool.advertised]
-    near = nearest(unit, [a.unit for a in pool.advertised]) if unit else None
+    keys = [f"{pool.name}/{a.unit}" if a.unit else pool.name for a in pool.counted]
+    near = nearest(unit, [a.unit for a in pool.counted]) if unit else None
     problem = (
         f"nodes of {pool.name} advertise no `{unit}`"
         if unit
@@ -105,8 +110,18 @@ def _unknown_unit(
         problem,
         given=text,
         allowed=", ".join(keys),
-        fix=_move(shares, f"{pool.name}/{near}" if near else keys[0], path),
+        fix=_slices(shares, unit, pool, path)
+        or _move(shares, f"{pool.name}/{near}" if near else keys[0], path),
     )
+
+
+def _slices(shares: Mapping[str, int], unit: str, pool: PoolPlan, path: Path) -> Fix | None:
+    """Where compute slices are counted, those of the profiles that the entries name."""
+    if not any(a.unit == unit and a.resource in profiles(pool) for a in pool.advertised):
+        return None
+    counted = by_slices(shares, pool)
+    key = f"{pool.name}/{SLICES_UNIT}"
+    return Fix(says=f"write {key}: {counted[key]}", at=path[:-1], value=counted)
 
 
 def capacity(pool: PoolPlan, resource: str) -> int:
@@ -115,8 +130,8 @@ def capacity(pool: PoolPlan, resource: str) -> int:
 
 
 def per_node(pool: PoolPlan, resource: str) -> int:
-    """How many of a resource one node advertises."""
-    return next(a.per_node for a in pool.advertised if a.resource == resource)
+    """How many of a resource one node counts for."""
+    return next(a.per_node for a in pool.counted if a.resource == resource)
 
 
 def grant(

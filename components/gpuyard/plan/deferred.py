@@ -40,7 +40,6 @@ _QUEUEING: Mapping[str, str] = {
     "install": "Kueue is not installed",
     "start_within_minutes": "Kueue keeps its own limit",
     "usage_half_life_hours": "Kueue does not count who used how much",
-    "mig_quota": "each profile is counted",
     "clusters": "no job is sent anywhere",
 }
 _TEAM: Mapping[str, str] = {

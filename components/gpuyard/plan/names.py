@@ -26,6 +26,8 @@ GPU_SHARED = "nvidia.com/gpu.shared"
 GPU_CLAIM = "gpuyard.dev/gpu-claim"
 """What queues count GPUs by that pods claim: nodes advertise no such resource, Kueue maps claims to it."""
 MIG_PREFIX = "nvidia.com/mig-"
+MIG_SLICES = "gpuyard.dev/mig-slices"
+"""What queues count compute slices by. No node advertises it: Kueue makes it of what pods ask for."""
 GPU_TAINT_VALUE = "present"
 """The value GKE puts on its own GPU nodes; the device plugin and the operator tolerate the key."""
 
@@ -63,6 +65,8 @@ PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 POD_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
 
 
+SLICES_UNIT = "slices"
+"""What a stack file calls compute slices of any profile: `serve/slices`."""
 SHARED_UNIT = "shared"
 """What a stack file calls a share of a whole GPU: `dev/shared`."""
 

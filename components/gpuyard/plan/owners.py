@@ -85,7 +85,7 @@ def check_left_over(
             continue
         lost = {
             a.resource: spare[pool.name, a.resource]
-            for a in plan.advertised
+            for a in plan.counted
             if spare[pool.name, a.resource] > 0 and (pool.name, a.resource) not in borrowed
         }
         if lost:

@@ -26,6 +26,7 @@ from gpuyard.plan.reach import place_shapes
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.refusals import note, refuse
 from gpuyard.plan.shapes import plan_shapes
+from gpuyard.plan.slices import check_slices
 from gpuyard.plan.software import check_software, effective_pins, versions
 from gpuyard.plan.teams import plan_teams
 from gpuyard.plan.topology import check_fabric
@@ -65,6 +66,7 @@ def plan(
     if None not in pools.values():  # what a refused pool would have used is not known
         findings += check_prices(spec, list(sound.values()))
         findings += check_commitments(list(sound.values()), bill)
+    findings += check_slices(spec, sound, quotas.by_team)
     teams, problems = plan_teams(spec, sound, quotas.by_team, quotas.spare, bill)
     findings += problems
     findings += check_budgets(

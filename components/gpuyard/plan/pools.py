@@ -25,6 +25,7 @@ from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.room import plan_room
 from gpuyard.plan.scaling import check_scaling, plan_scaling, scaling_of
 from gpuyard.plan.sharing import SharedGpus, share_gpus
+from gpuyard.plan.slices import compute_slices
 from gpuyard.plan.topology import check_zones, plan_topology
 from gpuyard.plan.warm import check_warm
 from gpuyard.spec.platform import PlatformSpec
@@ -145,6 +146,7 @@ def _record(
         node_software=software,
         owners=tuple(dict.fromkeys(pool.owners)),
         stop=pool.stop.value if pool.stop else "",
+        compute_slices=compute_slices(spec, gpus.method, gpus.layouts, machines[0]),
     )
 
 

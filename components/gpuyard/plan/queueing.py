@@ -25,6 +25,7 @@ from gpuyard.plan.records import (
     TeamPlan,
 )
 from gpuyard.plan.refusals import refuse
+from gpuyard.plan.slices import all_profiles
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
 
@@ -74,20 +75,20 @@ class _Groups:
         for other in others:
             first.pools += other.pools
             first.resources |= other.resources
-        first.resources |= dict.fromkeys(a.resource for a in pool.advertised)
+        first.resources |= dict.fromkeys(a.resource for a in pool.counted)
         changed = [r for other in others for r in other.resources]
         self.homes.update(dict.fromkeys(changed, first))
-        self.homes.update(dict.fromkeys((a.resource for a in pool.advertised), first))
+        self.homes.update(dict.fromkeys((a.resource for a in pool.counted), first))
         self.count += 1
 
     def _touched(self, pool: PoolPlan) -> list[_Group]:
-        found = (self.homes.get(a.resource) for a in pool.advertised)
+        found = (self.homes.get(a.resource) for a in pool.counted)
         return list({id(g): g for g in found if g is not None}.values())
 
     def fits(self, pool: PoolPlan) -> bool:
         """Whether Kueue would still take them as one queue or cohort with this pool."""
         touched = self._touched(pool)
-        resources = {a.resource for a in pool.advertised}.union(*(g.resources for g in touched))
+        resources = {a.resource for a in pool.counted}.union(*(g.resources for g in touched))
         return (
             sum(len(g.pools) for g in touched) < MAX_FLAVORS
             and len(resources) <= MAX_RESOURCES
@@ -121,6 +122,7 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], quotas: Quotas) -> 
         preemption=spec.queueing.preemption.value,
         fair_sharing=spec.queueing.fair_sharing,
         priorities=plan_priorities(spec),
+        slices_of=all_profiles(pools),
         stop=spec.queueing.stop.value if spec.queueing.stop else "",
     )
 
@@ -141,7 +143,7 @@ def plan_cohorts(spec: PlatformSpec, pools: Sequence[PoolPlan], quotas: Quotas) 
         cohort, parent = spec.queueing.cohorts[index], flow.tree.parents[index]
         borrow, lend = flow.borrow.get(index), flow.lend.get(index)
         limited = borrow is not None or lend is not None
-        mine = [p for p in pools if any((p.name, a.resource) in used[index] for a in p.advertised)]
+        mine = [p for p in pools if any((p.name, a.resource) in used[index] for a in p.counted)]
         found.append(
             CohortPlan(
                 name=cohort_object(spec.name, cohort.name),
@@ -160,7 +162,7 @@ def plan_cohorts(spec: PlatformSpec, pools: Sequence[PoolPlan], quotas: Quotas) 
                         lend=None if lend is None else lend.get((p.name, a.resource), 0),
                     )
                     for p in (mine if limited else ())
-                    for a in p.advertised
+                    for a in p.counted
                 ),
             )
         )
@@ -196,7 +198,7 @@ def _unassigned(
                     lend=None,
                 )
                 for p in chunk
-                for a in p.advertised
+                for a in p.counted
                 if (p.name, a.resource) in left
             ),
         )

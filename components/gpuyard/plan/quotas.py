@@ -62,7 +62,7 @@ def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[Quotas, list[Finding]
         - given.get((pool.name, offer.resource), 0)
         for pool in pools.values()
         if pool is not None
-        for offer in pool.advertised
+        for offer in pool.counted
     }
     lent = [(nominal if t.lend is None else lend)[i] for i, t in enumerate(spec.teams)]
     tree = read_tree(spec)
@@ -170,9 +170,7 @@ def _start_notes(given: Amounts, pools: Pools, spec: PlatformSpec) -> list[Findi
     for pool in pools.values():
         if pool is None:
             continue
-        need = max(
-            ceil(given.get((pool.name, a.resource), 0) / a.per_node) for a in pool.advertised
-        )
+        need = max(ceil(given.get((pool.name, a.resource), 0) / a.per_node) for a in pool.counted)
         if pool.start_nodes < need:
             findings.append(
                 note(
@@ -198,7 +196,7 @@ def _quotas(
     """In the order of the pools and of what their nodes advertise, whatever the order of the keys."""
     mine = sorted({pool for pool, _ in (*nominal, *borrow)}, key=positions.__getitem__)
     used = (p for name in mine if (p := pools[name]))
-    keys = ((p.name, a.resource) for p in used for a in p.advertised)
+    keys = ((p.name, a.resource) for p in used for a in p.counted)
     return tuple(
         Quota(
             pool=key[0],

@@ -13,6 +13,7 @@ from gpuyard.plan.quotas import Quotas
 from gpuyard.plan.records import Advertised, PoolPlan, Quota, ShapePlan
 from gpuyard.plan.refusals import note, refuse
 from gpuyard.plan.shapes import choices, record
+from gpuyard.plan.slices import in_quota
 from gpuyard.spec.platform import PlatformSpec, Shape
 from gpuyard.spec.queueing import Preemption
 
@@ -82,9 +83,11 @@ def _chances(shape: Shape, pools: Pools, holders: _Holders) -> Iterator[list[_Ch
     asked = [p for name, p in pools.items() if p is not None and shape.pool in {None, name}]
     per_node = shape.gpus_per_node or 1
     for pool, offer in choices(shape, asked):
+        resource, each = in_quota(pool, offer.resource)
+        need = per_node * each
         yield [
-            _Chance(team, pool, offer, quota, per_node, per_node * shape.nodes)
-            for team, quota in holders.get((pool.name, offer.resource), ())
+            _Chance(team, pool, offer, quota, need, need * shape.nodes)
+            for team, quota in holders.get((pool.name, resource), ())
         ]
 
 

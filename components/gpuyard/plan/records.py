@@ -134,6 +134,15 @@ class PoolPlan:
     """Teams the pool is dedicated to; empty: everybody's."""
     stop: str = ""
     """hold: no new job starts in it."""
+    compute_slices: Advertised | None = None
+    """What queues count instead of the slices of each profile; None where they count what nodes advertise."""
+
+    @property
+    def counted(self) -> tuple[Advertised, ...]:
+        """What guarantees and queues count: what nodes advertise, or compute slices and whole GPUs."""
+        if self.compute_slices is None:
+            return self.advertised
+        return (self.compute_slices, *(a for a in self.advertised if a.unit == ""))
 
     @property
     def cpu_per_gpu(self) -> int:
@@ -154,9 +163,13 @@ class PoolPlan:
         """The advertised resource a stack file calls by this unit, None when nodes have no such."""
         return next((a for a in self.advertised if a.unit == name), None)
 
+    def counted_unit(self, name: str) -> Advertised | None:
+        """The resource that guarantees count by this unit, None when there is no such."""
+        return next((a for a in self.counted if a.unit == name), None)
+
     def key(self, resource: str) -> str:
         """What a stack file calls one of a resource: `train`, `serve/3g.20gb`."""
-        unit = next(a.unit for a in self.advertised if a.resource == resource)
+        unit = next(a.unit for a in (*self.advertised, *self.counted) if a.resource == resource)
         return f"{self.name}/{unit}" if unit else self.name
 
 
@@ -273,6 +286,8 @@ class QueueingPlan:
     """The highest first."""
     stop: str = ""
     """hold or drain, for every queue; empty: none."""
+    slices_of: Mapping[str, int] = field(default_factory=dict)
+    """Compute slices by profile resource, where queues count those instead of profiles."""
 
     @property
     def unassigned(self) -> tuple[Quota, ...]:

@@ -51,7 +51,7 @@ def _of_one(pools: Iterable[PoolPlan]) -> dict[tuple[str, str], float]:
     found = {}
     for pool in pools:
         gpus = pool.gpus_per_node * pool.machine.gpu_fraction * pool.nodes.high
-        for offer in pool.advertised:
+        for offer in pool.counted:
             found[pool.name, offer.resource] = float(offer.gpu_share / gpus) if gpus else 0.0
     return found
 

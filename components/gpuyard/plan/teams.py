@@ -14,6 +14,7 @@ from gpuyard.plan.records import Bill, PoolPlan, Quota, Share, TeamPlan
 from gpuyard.plan.refusals import refuse, warn
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.shares import monthly
+from gpuyard.plan.slices import at_most
 from gpuyard.plan.tenancy import check_isolation
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
@@ -75,7 +76,7 @@ def _something(
         near = {*users[name], spec.teams[index].isolation}
         if left < 1 or name in owned or (users[name] and near != {Isolation.SHARED}):
             continue
-        unit = next(a.unit for a in pools[name].advertised if a.resource == resource)
+        unit = next(a.unit for a in pools[name].counted if a.resource == resource)
         key = f"{name}/{unit}" if unit else name
         path = ("teams", index, "borrow")
         return Fix(says=f"let it borrow {{{key}: 1}}", at=path, value={key: 1})
@@ -125,7 +126,7 @@ def _plan_team(
         weight=team.weight,
         quotas=quotas,
         resource_groups=resource_groups(pools[name] for name in used),
-        hard=_hard(quotas),
+        hard=_hard(quotas, pools),
         guarantee_usd_per_month=monthly(share.worst),
         expected_usd_per_month=monthly(share.expected),
         budget_usd_per_month=team.budget_usd_per_month,
@@ -135,11 +136,12 @@ def _plan_team(
     )
 
 
-def _hard(quotas: tuple[Quota, ...]) -> dict[str, int]:
+def _hard(quotas: tuple[Quota, ...], pools: Mapping[str, PoolPlan]) -> dict[str, int]:
     """The most the namespace can ever hold; for extended resources only `requests.` binds."""
     total: dict[str, int] = defaultdict(int)
     for quota in quotas:
-        total[quota_key(quota.resource)] += quota.nominal + quota.borrow
+        for resource, amount in at_most(pools[quota.pool], quota):
+            total[quota_key(resource)] += amount
     return dict(sorted(total.items()))
 
 

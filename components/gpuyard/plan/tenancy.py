@@ -119,5 +119,5 @@ def _nodes(pool: PoolPlan, quotas: Sequence[Sequence[Quota]]) -> int:
             )
             / a.per_node
         )
-        for a in pool.advertised
+        for a in pool.counted
     )

@@ -4,7 +4,13 @@ from typing import Any
 
 from gpuyard.plan.dra import GPU_CLASS
 from gpuyard.plan.kueue import FRAMEWORKS, GANG_TIMEOUT, WITHOUT_QUOTA
-from gpuyard.plan.names import GPU_CLAIM, KUEUE_CONFIG_KEY, KUEUE_CONFIGMAP, KUEUE_NAMESPACE
+from gpuyard.plan.names import (
+    GPU_CLAIM,
+    KUEUE_CONFIG_KEY,
+    KUEUE_CONFIGMAP,
+    KUEUE_NAMESPACE,
+    MIG_SLICES,
+)
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, made
 from gpuyard.render.text import yaml_text
@@ -27,6 +33,11 @@ def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
     if any(pool.dra for pool in plan.pools):
         configuration["resources"]["deviceClassMappings"] = [
             {"name": GPU_CLAIM, "deviceClassNames": [GPU_CLASS]}
+        ]
+    if plan.queueing.slices_of:
+        configuration["resources"]["transformations"] = [
+            {"input": profile, "strategy": "Replace", "outputs": {MIG_SLICES: str(slices)}}
+            for profile, slices in plan.queueing.slices_of.items()
         ]
     if plan.queueing.fair_sharing:
         strategies = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]

@@ -36,10 +36,9 @@ def _as_bare_pod(desk: Desk, team: TeamPlan, request: Request, outcome: Outcome)
     """A pod without a job cannot wait outside: its namespace's ResourceQuota counts it from the start."""
     if request.kind != "Pod" or outcome.verdict is Verdict.NEVER:
         return outcome
-    used = desk.quotas.used[team.name]
     for resource, amount in counted(request.pod_sets[0].requests).items():
         hard = team.hard.get(quota_key(resource), amount)
-        has = sum(n for (_, r), n in used.items() if r == resource)
+        has = _held(desk, team, resource)
         if has + amount > hard:
             says = words.over_resource_quota(team, resource, (amount, has, hard))
             conditions = outcome.conditions or (
@@ -58,6 +57,14 @@ def _as_bare_pod(desk: Desk, team: TeamPlan, request: Request, outcome: Outcome)
                 preempts=(),
             )
     return outcome
+
+
+def _held(desk: Desk, team: TeamPlan, resource: str) -> int:
+    """What the team's pods hold of a resource: by quota, or by pods where quota is of compute slices."""
+    if resource not in desk.plan.queueing.slices_of:
+        return sum(n for (_, r), n in desk.quotas.used[team.name].items() if r == resource)
+    pods = (p for job in desk.jobs if job.team == team.name for p in job.pods)
+    return sum(p.requests.get(resource, 0) * p.count for p in pods)
 
 
 def _workload(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority: int) -> Outcome:

@@ -17,7 +17,8 @@ from gpuyard.plan.explain.records import Considered
 from gpuyard.plan.explain.running import Desk
 from gpuyard.plan.explain.selectors import flavor_accepts
 from gpuyard.plan.kueue import WITHOUT_QUOTA
-from gpuyard.plan.records import ResourceGroup, TeamPlan
+from gpuyard.plan.names import MIG_SLICES
+from gpuyard.plan.records import PlatformPlan, ResourceGroup, TeamPlan
 
 
 class Mode(IntEnum):
@@ -55,6 +56,15 @@ def counted(requests: Mapping[str, int]) -> dict[str, int]:
     return {r: n for r, n in requests.items() if n and not r.startswith(WITHOUT_QUOTA)}
 
 
+def in_quotas(plan: PlatformPlan, requests: Mapping[str, int]) -> dict[str, int]:
+    """The same in what quotas are of: compute slices, where Kueue makes those of profiles."""
+    found: dict[str, int] = defaultdict(int)
+    for resource, amount in counted(requests).items():
+        slices = plan.queueing.slices_of.get(resource)
+        found[MIG_SLICES if slices else resource] += amount * (slices or 1)
+    return dict(found)
+
+
 @dataclass(slots=True)
 class _Search:
     desk: Desk
@@ -67,7 +77,9 @@ class _Search:
     def group(self, group: ResourceGroup, pods: PodSet) -> tuple[Mode, str, dict[Key, int]]:
         """The best flavor of a group for these pods."""
         wanted = {
-            r: n * pods.count for r, n in counted(pods.requests).items() if r in group.resources
+            r: n * pods.count
+            for r, n in in_quotas(self.desk.plan, pods.requests).items()
+            if r in group.resources
         }
         best: tuple[Mode, bool, str, dict[Key, int]] = (Mode.NEVER, False, "", {})
         for flavor in group.flavors:
@@ -98,7 +110,7 @@ class _Search:
         most, now = quotas.most(team, key), quotas.available(team, key)
         shown = show_amount(resource, total)
         if total > most:
-            there = any(a.resource == resource for a in self.desk.plan.pool(pool).advertised)
+            there = any(a.resource == resource for a in self.desk.plan.pool(pool).counted)
             return Mode.NEVER, there, self._too_much(key, total)
         if total <= now:
             own = not quotas.borrows(team, key, total)
@@ -122,7 +134,7 @@ class _Search:
     def _too_much(self, key: Key, total: int) -> str:
         quotas, team, (pool, resource) = self.desk.quotas, self.team.name, key
         advertised = [a.resource for a in self.desk.plan.pool(pool).advertised]
-        if resource not in advertised:
+        if not any(a.resource == resource for a in self.desk.plan.pool(pool).counted):
             return f"its nodes have no {resource}, only {', '.join(advertised)}"
         nominal, limit = quotas.nominal(team, key), quotas.limit(team, key)
         most = quotas.most(team, key)
@@ -137,7 +149,7 @@ def assign(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority: i
     pools: dict[int, tuple[str, ...]] = {}
     short: list[tuple[Key, int]] = []
     for index, pods in enumerate(pod_sets):
-        wanted = counted(pods.requests) if pods.count else {}
+        wanted = in_quotas(desk.plan, pods.requests) if pods.count else {}
         unknown = [
             r for r in wanted if not any(r in group.resources for group in team.resource_groups)
         ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpuyard.plan import names
 from gpuyard.plan.explain.answer import arrive
-from gpuyard.plan.explain.flavors import counted
+from gpuyard.plan.explain.flavors import counted, in_quotas
 from gpuyard.plan.explain.needs import items_of, mapping_of, request_of, text_of
 from gpuyard.plan.explain.quantities import quantity, whole_units
 from gpuyard.plan.explain.quota import Key
@@ -171,7 +171,7 @@ def _left_over(reading: _Reading, *, queued: bool) -> None:
         uses: dict[Key, int] = {}
         team = None if queued else teams.get(namespace)
         for pod in pods if team else ():
-            for resource, amount in counted(pod.stands.requests).items():
+            for resource, amount in in_quotas(reading.plan, pod.stands.requests).items():
                 key = (pod.stands.pool, resource)
                 uses[key] = uses.get(key, 0) + amount
         reading.jobs.append(
@@ -208,7 +208,7 @@ def _row(reading: _Reading, row: Value, place: str) -> None:
     if problems or pool is None:
         reading.problems += problems
         return
-    uses = {(pool.name, r): n * count for r, n in counted(requests).items()}
+    uses = {(pool.name, r): n * count for r, n in in_quotas(reading.plan, requests).items()}
     reading.nodes.update(dict.fromkeys(nodes, pool.name))
     places = [nodes[i % len(nodes)] for i in range(count)] if nodes else []
     pods = [Pods(pool=pool.name, requests=requests, node=n) for n in places]

@@ -41,7 +41,7 @@ def no_queue(label: str, team: TeamPlan) -> str:
 
 def unknown_resource(plan: PlatformPlan, team: TeamPlan, resource: str) -> str:
     """A resource the team has no quota of, or nobody."""
-    owners = [p.name for p in plan.pools if any(a.resource == resource for a in p.advertised)]
+    owners = [p.name for p in plan.pools if any(a.resource == resource for a in p.counted)]
     if owners:
         return f"{resource} comes from {listed(owners)}, of which team {team.name} has no quota"
     if resource == names.GPU_CLAIM:
@@ -53,7 +53,7 @@ def without(plan: PlatformPlan, team: TeamPlan, resource: str) -> tuple[Consider
     """Why each pool does not give out a resource."""
     found = []
     for pool in plan.pools:
-        has = [a.resource for a in pool.advertised]
+        has = [a.resource for a in pool.counted]
         why = (
             f"team {team.name} has no quota there"
             if resource in has
@@ -345,7 +345,7 @@ def stack_change(plan: PlatformPlan, desk: Desk, team: TeamPlan, found: Assignme
     index = [t.name for t in plan.teams].index(team.name)
     if found.unknown:
         for pool in plan.pools:
-            for offer in pool.advertised:
+            for offer in pool.counted:
                 if offer.resource == found.unknown:
                     unit = f"{pool.name}/{offer.unit}" if offer.unit else pool.name
                     return (
@@ -355,7 +355,7 @@ def stack_change(plan: PlatformPlan, desk: Desk, team: TeamPlan, found: Assignme
     for (pool_name, resource), total in found.uses.items():
         key = (pool_name, resource)
         pool = plan.pool(pool_name)
-        there = [a for a in pool.advertised if a.resource == resource]
+        there = [a for a in pool.counted if a.resource == resource]
         if not there or total <= desk.quotas.most(team.name, key):
             continue
         offer = there[0]
