@@ -14,7 +14,7 @@ _PLATFORM: Mapping[str, str] = {
     "addons": "no add-on is installed",
     "admission": "no admission policy is made",
     "tags": "no cloud resource is made that could carry tags",
-    "mirror": "images come from where their charts say",
+    "mirror": "only Kueue is installed, and it comes from there; nothing is pulled ahead",
     "policies": "every rule keeps its own level",
     "apply": "`pulumi up` applies objects; `gpuyard render` writes them as plain manifests",
     "consent": "no plan drains nodes or cuts them anew",
@@ -37,7 +37,6 @@ _POOL: Mapping[str, str] = {
     "disk_gib": "no node is made that could have the disk",
 }
 _QUEUEING: Mapping[str, str] = {
-    "install": "Kueue is not installed",
     "start_within_minutes": "Kueue keeps its own limit",
     "usage_half_life_hours": "Kueue does not count who used how much",
     "clusters": "no job is sent anywhere",

@@ -12,6 +12,7 @@ from gpuyard.plan.cohorts import check_cohorts
 from gpuyard.plan.commitments import check_commitments
 from gpuyard.plan.deferred import check_deferred
 from gpuyard.plan.dra import check_compute_domains
+from gpuyard.plan.kueue_install import check_kueue
 from gpuyard.plan.late import Late
 from gpuyard.plan.machines import choose_system_machine
 from gpuyard.plan.node_software import operator_parts
@@ -42,6 +43,7 @@ def plan(
     Given the day, it also says which support ends soon or has ended; without one it knows no calendar.
     """
     findings = _check_platform(spec) + check_software(spec) + check_deferred(spec)
+    findings += check_kueue(spec)
     if today is not None:
         findings += check_kubernetes(spec.cloud, spec.kubernetes, today)
     system, problems = choose_system_machine(spec, spec.system) if spec.system else (None, [])

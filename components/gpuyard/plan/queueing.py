@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.cohorts import Node, cohort_object
 from gpuyard.plan.flow import Amounts
+from gpuyard.plan.kueue_install import installs_kueue
 from gpuyard.plan.priorities import plan_priorities
 from gpuyard.plan.quotas import Quotas
 from gpuyard.plan.records import (
@@ -123,6 +124,7 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], quotas: Quotas) -> 
         fair_sharing=spec.queueing.fair_sharing,
         priorities=plan_priorities(spec),
         slices_of=all_profiles(pools),
+        install=installs_kueue(spec),
         stop=spec.queueing.stop.value if spec.queueing.stop else "",
     )
 

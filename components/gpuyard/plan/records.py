@@ -288,6 +288,8 @@ class QueueingPlan:
     """hold or drain, for every queue; empty: none."""
     slices_of: Mapping[str, int] = field(default_factory=dict)
     """Compute slices by profile resource, where queues count those instead of profiles."""
+    install: bool = False
+    """Whether Kueue's own chart is part of the platform."""
 
     @property
     def unassigned(self) -> tuple[Quota, ...]:

@@ -1,11 +1,18 @@
-"""A platform as files, for whoever applies them: plain, diffable, the same bytes for the same spec."""
+"""A platform as files, for whoever applies them: plain, diffable, the same bytes for the same spec.
+
+Numbers say the order. A chart is a folder with the number of the objects it needs first: what is in it is
+for Helm, not for `kubectl apply`, which passes over folders.
+"""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from gpuyard.errors import LateValueMissing
 from gpuyard.plan.late import bind
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.charts import Release, release_text
+from gpuyard.render.kueue_chart import kueue_release
 from gpuyard.render.platform import object_groups
 from gpuyard.render.text import yaml_documents
 
@@ -21,9 +28,19 @@ def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, 
             )
         return values[name]
 
-    groups = object_groups(plan)
+    groups, charts = object_groups(plan), releases(plan)
     digits = max(3, len(str(len(groups))))
-    return {
-        f"{number:0{digits}d}-{group}.yaml": yaml_documents(bind(objects, known))
-        for number, (group, objects) in enumerate(groups)
-    }
+    files: dict[str, str] = {}
+    for number, (group, objects) in enumerate(groups):
+        name = f"{number:0{digits}d}-{group}"
+        files[f"{name}.yaml"] = yaml_documents(bind(objects, known))
+        if group in charts:
+            release = replace(charts[group], values=bind(dict(charts[group].values), known))
+            files |= {f"{name}/{file}": text for file, text in release_text(release).items()}
+    return files
+
+
+def releases(plan: PlatformPlan) -> dict[str, Release]:
+    """The charts of a platform, by the group of objects that each needs first."""
+    kueue = kueue_release(plan)
+    return {"kueue": kueue} if kueue is not None else {}

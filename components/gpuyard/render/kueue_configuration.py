@@ -3,30 +3,63 @@
 from typing import Any
 
 from gpuyard.plan.dra import GPU_CLASS
-from gpuyard.plan.kueue import FRAMEWORKS, GANG_TIMEOUT, WITHOUT_QUOTA
+from gpuyard.plan.kueue import DEFAULT_GANG_TIMEOUT, FRAMEWORKS, GANG_TIMEOUT, WITHOUT_QUOTA
 from gpuyard.plan.names import (
     GPU_CLAIM,
+    KUEUE_CERTIFICATES,
     KUEUE_CONFIG_KEY,
     KUEUE_CONFIGMAP,
     KUEUE_NAMESPACE,
+    KUEUE_WEBHOOKS,
     MIG_SLICES,
 )
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, made
 from gpuyard.render.text import yaml_text
+from gpuyard.spec.platform import Cloud
+
+_CHARTS_OWN: dict[str, Any] = {
+    "health": {"healthProbeBindAddress": ":8081"},
+    "webhook": {"port": 9443},
+    "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+    "controller": {
+        "groupKindConcurrency": {
+            "Job.batch": 5,
+            "Pod": 5,
+            "Workload.kueue.x-k8s.io": 10,
+            "LocalQueue.kueue.x-k8s.io": 5,
+            "ClusterQueue.kueue.x-k8s.io": 5,
+            "ResourceFlavor.kueue.x-k8s.io": 1,
+        }
+    },
+    "clientConnection": {"qps": 300, "burst": 500},
+}
+"""What the chart's own configuration sets (charts/kueue/values.yaml, Kueue v0.19.2). Ours replaces it as a
+whole: without these the manager has 20 requests a second, and one worker for each kind."""
 
 
 def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
     """The manager's configuration file."""
+    simulated = plan.cloud == Cloud.SIMULATED.value
+    timeout = GANG_TIMEOUT if simulated else DEFAULT_GANG_TIMEOUT
     configuration: dict[str, Any] = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
+        "namespace": KUEUE_NAMESPACE,
+        **_CHARTS_OWN,
+        # Quota and use of each queue as metrics: the chart leaves them out, dashboards need them.
+        "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
+        "internalCertManagement": {
+            "enable": True,
+            "webhookServiceName": KUEUE_WEBHOOKS,
+            "webhookSecretName": KUEUE_CERTIFICATES,
+        },
         "manageJobsWithoutQueueName": False,
         "integrations": {"frameworks": list(FRAMEWORKS)},
         "resources": {"excludeResourcePrefixes": list(WITHOUT_QUOTA)},
         "waitForPodsReady": {
-            "timeout": GANG_TIMEOUT,
-            "recoveryTimeout": GANG_TIMEOUT,
+            "timeout": timeout,
+            "recoveryTimeout": timeout,
             "blockAdmission": False,
         },
     }

@@ -3,6 +3,7 @@
 from gpuyard.plan.names import PLATFORM_CONFIGMAP, SYSTEM_NAMESPACE
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator import gpu_operator_objects
+from gpuyard.render.kueue_chart import kueue_objects
 from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import Object, made, namespace_object
 from gpuyard.render.queueing import queueing_objects
@@ -20,6 +21,8 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
     groups = [("platform", record_objects(plan)), ("gpu-operator", gpu_operator_objects(plan))]
     if plan.cloud == Cloud.SIMULATED.value:
         groups += [(f"nodes-{pool.stable_name}", node_objects(plan, pool)) for pool in plan.pools]
+    if kueue := kueue_objects(plan):
+        groups.append(("kueue", kueue))
     groups.append(("queueing", queueing_objects(plan)))
     groups += [(f"team-{team.namespace}", team_objects(plan, team)) for team in plan.teams]
     return groups

@@ -24,9 +24,8 @@ STOP_POLICIES = {"hold": "Hold", "drain": "HoldAndDrain"}
 
 def queueing_objects(plan: PlatformPlan) -> list[Object]:
     """Flavors and cohorts first: a cluster queue that names a missing one is inactive."""
-    simulated = (
-        plan.cloud == Cloud.SIMULATED.value
-    )  # elsewhere Kueue's chart brings its configuration
+    # Elsewhere Kueue's chart brings its configuration.
+    simulated = plan.cloud == Cloud.SIMULATED.value
     return [
         *([kueue_configuration_object(plan)] if simulated else []),
         *(_priority(plan, priority) for priority in plan.queueing.priorities),

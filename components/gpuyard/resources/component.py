@@ -7,7 +7,9 @@ import pulumi
 
 from gpuyard.errors import UsageError
 from gpuyard.plan.late import bind
+from gpuyard.render.charts import Release
 from gpuyard.resources.objects import register_object
+from gpuyard.resources.releases import register_release
 
 _T = TypeVar("_T")
 
@@ -44,6 +46,13 @@ class Component(pulumi.ComponentResource):
             resource = register_object(self, bound, self._after(named))
             self._objects[obj["kind"], obj["metadata"]["name"]] = resource
             made.append(resource)
+        return made
+
+    def _install(self, release: Release) -> pulumi.CustomResource:
+        """Install a chart; whatever is registered from now on waits until it runs."""
+        namespace = [self._object("Namespace", release.namespace)]
+        made = register_release(self, release, self._after(namespace))
+        self._waits_for = self._after([made])
         return made
 
     def _after(self, resources: Iterable[pulumi.Resource]) -> pulumi.ResourceOptions:

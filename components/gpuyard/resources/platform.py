@@ -106,6 +106,8 @@ class Platform(Component):
             state["clusterName"] = given["cluster_name"]
             late["cluster.name"] = given["cluster_name"]
             plan = replace(plan, cluster_name=Late("cluster.name"))
+        elif isinstance(plan.cluster_name, Late):
+            plan = replace(plan, cluster_name=plan.name)
         super().__init__("gpuyard:index:Platform", name, state, opts)
         self._warn((*proof.findings, *due(plan.spec)))
         self._make(name, plan, late)

@@ -24,10 +24,14 @@ class GpuNodePoolArgs(TypedDict):
 
 
 class GpuNodePool(Component):
-    """The nodes of one pool. On a simulated platform they are fake nodes that a controller keeps alive."""
+    """The nodes of one pool.
+
+    On a simulated platform they are fake nodes that a controller keeps alive. On a cluster of your own they are
+    there already, and carry the pool's labels: nothing is made.
+    """
 
     nodes: pulumi.Output[list[str]]
-    """Names of the nodes that run from the beginning."""
+    """Names of the nodes that are made and run from the beginning."""
     resources: pulumi.Output[dict[str, int]]
     """What each node advertises, by resource name."""
 
@@ -46,7 +50,7 @@ class GpuNodePool(Component):
         spec = next(one for one in plan.spec.pools if one.name == pool.name)
         state = {"platform": plan.name, "pool": state_of(spec)}
         super().__init__("gpuyard:index:GpuNodePool", name, state, opts)
-        objects = node_objects(plan, pool)
+        objects = node_objects(plan, pool) if plan.cloud == Cloud.SIMULATED.value else []
         made = self._register(objects)
         names = [obj["metadata"]["name"] for obj in objects]
         self.nodes = pulumi.Output.all(*(one.urn for one in made)).apply(lambda _: names)
@@ -56,7 +60,7 @@ class GpuNodePool(Component):
 
 def refuse_other_clouds(plan: PlatformPlan) -> None:
     """Say so before anything is registered when this release can't make the platform's nodes."""
-    if plan.cloud == Cloud.SIMULATED.value:
+    if plan.cloud in {Cloud.SIMULATED.value, Cloud.NONE.value}:
         return
     finding = Finding(
         id="cloud.nodes",
@@ -67,7 +71,7 @@ def refuse_other_clouds(plan: PlatformPlan) -> None:
             "with the cloud pools"
         ),
         given=plan.cloud,
-        allowed=Cloud.SIMULATED.value,
+        allowed=f"{Cloud.SIMULATED.value}, or {Cloud.NONE.value} for a cluster that has its nodes",
         fix=Fix(says="use gpuyard check, plan, cost and render, or write cloud: simulated"),
     )
     raise PlatformRefused(f"the platform {plan.name}", [finding])

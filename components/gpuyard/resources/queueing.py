@@ -4,6 +4,7 @@ from typing import TypedDict
 
 import pulumi
 
+from gpuyard.render.kueue_chart import kueue_objects, kueue_release
 from gpuyard.render.queueing import queueing_objects
 from gpuyard.resources.component import Component, once_made
 from gpuyard.resources.reading import PlatformLike, prove, read_args
@@ -18,9 +19,11 @@ class QueueingArgs(TypedDict):
 
 
 class Queueing(Component):
-    """Kueue's cluster-wide objects: a flavor for each pool, the cohort, a cluster queue for each team.
+    """Kueue, and its cluster-wide objects: a flavor for each pool, the cohorts, a queue for each team.
 
-    Kueue itself, its custom resources and webhooks, must be there: put it in `depends_on`.
+    Kueue's chart brings its custom resources, then the controller, and is ready before the first of the objects
+    is made; a destroy goes the other way, so that the controller can take its finalizers off. With `install: false`
+    Kueue must be there: where the same program makes it, put it in `depends_on`.
     """
 
     flavors: pulumi.Output[dict[str, str]]
@@ -38,6 +41,9 @@ class Queueing(Component):
         plan = prove(given["platform"]).plan
         state = {"platform": plan.name, "queueing": state_of(plan.spec.queueing)}
         super().__init__("gpuyard:index:Queueing", name, state, opts)
+        self._register(kueue_objects(plan))
+        if (release := kueue_release(plan)) is not None:
+            self._install(release)
         self._register(queueing_objects(plan))
         self.flavors = pulumi.Output.all(
             **{

@@ -90,10 +90,22 @@ def test_kueue_counts_devices_and_nothing_else_and_knows_these_kinds():
     assert found["manageJobsWithoutQueueName"] is False
     frameworks = {
         "batch/job": {"Job", "CronJob"},
+        "kubeflow.org/mpijob": {"MPIJob"},
         "pod": {"Pod"},
-        "jobset.x-k8s.io/jobset": {"JobSet", "TrainJob"},
+        "statefulset": {"StatefulSet"},
+        "jobset.x-k8s.io/jobset": {"JobSet"},
+        "trainer.kubeflow.org/trainjob": {"TrainJob"},
     }
-    assert set().union(*(frameworks[f] for f in found["integrations"]["frameworks"])) == GANGS
+    pod_by_pod = {"deployment", "leaderworkerset.x-k8s.io/leaderworkerset"}
+    not_read = {
+        "ray.io/rayjob",
+        "ray.io/rayservice",
+        "ray.io/raycluster",
+        "workload.codeflare.dev/appwrapper",
+    }
+    named = set(found["integrations"]["frameworks"])
+    assert named == set(frameworks) | pod_by_pod | not_read
+    assert set().union(*frameworks.values()) == GANGS
 
 
 def test_a_gang_without_nodes_is_evicted_after_a_while():

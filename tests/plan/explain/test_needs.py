@@ -195,8 +195,10 @@ QUEUE = {"kueue.x-k8s.io/queue-name": "q"}
     [
         (job(labels=QUEUE), "q"),
         (job(pod_labels=QUEUE), ""),
-        (job(kind="Deployment", labels=QUEUE), ""),
-        (job(kind="Deployment", pod_labels=QUEUE), "q"),
+        (job(kind="Deployment", labels=QUEUE), "q"),
+        (job(kind="Deployment", pod_labels=QUEUE), ""),
+        (job(kind="DaemonSet", labels=QUEUE), ""),
+        (job(kind="DaemonSet", pod_labels=QUEUE), "q"),
         (job(kind="Pod", labels=QUEUE), "q"),
         ({"kind": "CronJob", "metadata": {"labels": QUEUE}}, ""),
         ({"kind": "CronJob", "spec": {"jobTemplate": {"metadata": {"labels": QUEUE}}}}, "q"),
@@ -221,7 +223,8 @@ def test_a_priority_stands_in_the_label_or_in_the_pods():
 
 def test_several_kinds_queue_pod_by_pod():
     assert need(job(kind="Job")).together
-    assert not need(job(kind="StatefulSet")).together
+    assert need(job(kind="StatefulSet")).together
+    assert not need(job(kind="Deployment")).together
 
 
 leaves = (

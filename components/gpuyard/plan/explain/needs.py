@@ -12,8 +12,11 @@ from gpuyard.plan.explain.selectors import Requirement, Term, Toleration
 from gpuyard.plan.jobs import JobRead, PodRead
 from gpuyard.plan.requests import pod_total
 
-GANGS = frozenset({"Pod", "Job", "CronJob", "JobSet", "TrainJob"})
-"""Kinds that one workload of Kueue stands for; of any other kind each pod queues by itself."""
+GANGS = frozenset({"Pod", "Job", "CronJob", "JobSet", "TrainJob", "MPIJob", "StatefulSet"})
+"""Kinds that one workload of Kueue stands for. Of any other kind each pod queues by itself, but for a
+LeaderWorkerSet, of which each group does: what is said of it is the worse case."""
+_QUEUED_BY_OWNER = GANGS | {"Deployment", "LeaderWorkerSet"}
+"""Kinds whose own label says the queue; Kueue writes it over what their pods say."""
 _NATIVE = ("cpu", "memory", "ephemeral-storage", "hugepages-")
 _DISK = "ephemeral-storage"
 
@@ -78,7 +81,8 @@ def request_of(job: JobRead) -> Request:
         pod_sets.append(_pod_set(pod, refused, cautions))
         refused[before:] = [replace(r, pod_set=index) for r in refused[before:]]
     gang = job.kind in GANGS
-    labels = job.own_labels if gang else (job.pods[0].labels if job.pods else {})
+    by_owner = job.kind in _QUEUED_BY_OWNER
+    labels = job.own_labels if by_owner else (job.pods[0].labels if job.pods else {})
     classes = [p.priority_class for p in job.pods if p.priority_class]
     if job.kind == "TrainJob":
         cautions.append(

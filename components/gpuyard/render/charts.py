@@ -1,0 +1,41 @@
+"""A chart that a platform installs: which, where from, and with what values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.plan.charts import is_remote
+from gpuyard.render.text import yaml_text
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What Helm is told."""
+
+    name: str
+    namespace: str
+    """Made by an object of ours, so that it has our labels and goes with the platform."""
+    chart: str
+    """`oci://…`, or a folder or archive."""
+    version: str
+    values: Mapping[str, Any]
+    """May hold late values."""
+
+
+def release_text(release: Release) -> dict[str, str]:
+    """A release as two plain files, for `helm` and for any tool that installs charts from a repository."""
+    version = f" --version {release.version}" if is_remote(release.chart) else ""
+    command = (
+        f"# helm upgrade --install {release.name} {release.chart}{version} \\\n"
+        f"#   --namespace {release.namespace} --values values.yaml --wait\n"
+    )
+    told = {
+        "release": release.name,
+        "namespace": release.namespace,
+        "chart": release.chart,
+        "version": release.version,
+    }
+    return {
+        "release.yaml": command + yaml_text(told),
+        "values.yaml": command + yaml_text(dict(release.values)),
+    }

@@ -1,0 +1,86 @@
+"""Kueue's own chart with values from the plan: where it runs, how big it is, what it reads at its start."""
+
+from typing import Any
+
+from gpuyard.catalogue.charts import KUEUE_CHART
+from gpuyard.plan.charts import chart_location, image_repository
+from gpuyard.plan.names import KUEUE, KUEUE_NAMESPACE, POD_SECURITY_LABEL, POOL_LABEL, SYSTEM_POOL
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.charts import Release
+from gpuyard.render.kueue_configuration import kueue_configuration
+from gpuyard.render.objects import Object, namespace_object
+from gpuyard.render.text import yaml_text
+
+_MEMORY = ((100, "512Mi"), (1000, "2Gi"))
+"""Up to so many nodes, so much memory. The first is the chart's own; the others are an estimate: the manager
+keeps every workload, and with topology every pod and node, in memory."""
+_MOST_MEMORY = "4Gi"
+REPLICAS = 2
+"""One leads, the other answers webhooks while it moves: without an answer nobody can create a pod."""
+
+
+def kueue_release(plan: PlatformPlan) -> Release | None:
+    """What Helm installs, None where Kueue is there already."""
+    if not plan.queueing.install:
+        return None
+    return Release(
+        name=KUEUE,
+        namespace=KUEUE_NAMESPACE,
+        chart=chart_location(plan.spec, KUEUE_CHART),
+        version=plan.software[KUEUE_CHART.name],
+        values=kueue_values(plan),
+    )
+
+
+def kueue_objects(plan: PlatformPlan) -> list[Object]:
+    """The namespace that the chart is installed into."""
+    labels = {POD_SECURITY_LABEL: "restricted"}
+    return [namespace_object(plan, KUEUE_NAMESPACE, labels)] if plan.queueing.install else []
+
+
+def kueue_values(plan: PlatformPlan) -> dict[str, Any]:
+    """The chart's values: only those that differ from its own, but for the image."""
+    image = {
+        "repository": image_repository(plan.spec, KUEUE_CHART),
+        "tag": KUEUE_CHART.tag.format(plan.software[KUEUE_CHART.name]),
+        "pullPolicy": "IfNotPresent",
+    }
+    memory = _memory(plan)
+    resources = {
+        "requests": {"cpu": "500m", "memory": memory},
+        "limits": {"cpu": "2", "memory": memory},
+    }
+    return {
+        # Whatever a release is called elsewhere, the configuration names these objects.
+        "fullnameOverride": KUEUE,
+        "controllerManager": {
+            "replicas": REPLICAS,
+            "podDisruptionBudget": {"enabled": True, "minAvailable": 1},
+            "manager": {"image": image, "resources": resources},
+            **_placement(plan),
+        },
+        "managerConfig": {"controllerManagerConfigYaml": yaml_text(kueue_configuration(plan))},
+    }
+
+
+def _placement(plan: PlatformPlan) -> dict[str, Any]:
+    """On system nodes where there are any of ours, and not both replicas on one when that can be."""
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app.kubernetes.io/name": KUEUE}},
+    }
+    placement: dict[str, Any] = {
+        # What node groups for controllers are tainted with by custom.
+        "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
+        "topologySpreadConstraints": [spread],
+    }
+    if plan.system is not None:
+        placement["nodeSelector"] = {POOL_LABEL: SYSTEM_POOL}
+    return placement
+
+
+def _memory(plan: PlatformPlan) -> str:
+    nodes = sum(pool.nodes.high for pool in plan.pools)
+    return next((memory for most, memory in _MEMORY if nodes <= most), _MOST_MEMORY)
