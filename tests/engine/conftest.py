@@ -1,5 +1,6 @@
 """One real control plane for all tests of this folder, and a fresh stack for each."""
 
+import fcntl
 import os
 import sys
 import time
@@ -121,6 +122,16 @@ def stack(
     made.run("stack", "init", "dev")
     yield made
     made.close()
+
+
+@pytest.fixture
+def only_kueue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One test at a time may put Kueue, of which a cluster has one, into the shared control plane."""
+    base = tmp_path_factory.getbasetemp()
+    root = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with (root / "kueue.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture

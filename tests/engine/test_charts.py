@@ -3,6 +3,8 @@
 import pytest
 from testbed.plugins.kubernetes import templates
 
+from levels import require_level
+
 CHART = "apiVersion: v2\nname: small\nversion: 1.2.3\nappVersion: '9'\n"
 TEMPLATE = """
 apiVersion: v1
@@ -26,8 +28,7 @@ def chart(stack):
 @pytest.fixture
 def helm():
     """The helm binary."""
-    if templates.find_helm() is None:
-        pytest.skip("no helm: `make tools` does not build it unless asked")
+    require_level("engine", templates.find_helm(), "no helm; `scripts/tools helm` builds it")
 
 
 def test_a_release_from_a_repository_is_recorded_with_its_values_checked(stack, tmp_path):

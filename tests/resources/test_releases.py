@@ -5,7 +5,7 @@ import pytest
 from builders import plan_of, platform, pool, team
 from gpuyard.render.kueue_chart import kueue_values
 from gpuyard.resources.objects import provider_version
-from gpuyard.resources.releases import TOKEN
+from gpuyard.resources.releases import RELEASE_TYPE
 from lab import component, waits_for
 
 OWN = platform(
@@ -21,21 +21,21 @@ def run(mocks, kind="Platform", **more):
 
 
 def test_the_release_is_what_was_rendered(pulumi_mocks):
-    made = run(pulumi_mocks).one(TOKEN)
+    made = run(pulumi_mocks).one(RELEASE_TYPE)
     assert made.inputs == {
         "name": "kueue",
         "namespace": "kueue-system",
         "chart": "oci://registry.k8s.io/kueue/charts/kueue",
         "version": "0.19.2",
         "values": kueue_values(plan_of(OWN)),
-        "timeout": 600,
+        "skipAwait": True,
     }
     assert made.name == f"lab-queueing:{RELEASE}"
     assert made.options["version"] == provider_version()
 
 
 def test_a_chart_in_a_folder_is_installed_at_the_version_it_has(pulumi_mocks):
-    made = run(pulumi_mocks, mirror=CLOSED).one(TOKEN)
+    made = run(pulumi_mocks, mirror=CLOSED).one(RELEASE_TYPE)
     assert made.inputs["chart"] == "./charts/kueue"
     assert "version" not in made.inputs
 
@@ -48,6 +48,14 @@ def test_definitions_come_first_then_the_controller_then_every_object(pulumi_moc
     assert {one.inputs["kind"] for one in queueing} == set(kinds) - {"WorkloadPriorityClass"}
     for one in queueing:
         assert reaches(graph, one, f"lab-queueing:{RELEASE}"), one.name
+
+
+def test_what_kueues_webhooks_judge_waits_until_they_answer(pulumi_mocks):
+    graph = run(pulumi_mocks)
+    answers = "Service:kueue-system/gpuyard-kueue-answers"
+    assert RELEASE in waits_for(graph, f"lab-queueing:{answers}")
+    for name in ("ResourceFlavor:train", "Cohort:lab", "ClusterQueue:lab-vision"):
+        assert answers in waits_for(graph, f"lab-queueing:{name}")
 
 
 def reaches(graph, one, name):
@@ -73,7 +81,7 @@ def test_the_order_is_the_same_in_a_queueing_of_its_own(pulumi_mocks):
 )
 def test_where_kueue_is_there_already_no_release_is_registered(pulumi_mocks, more):
     graph = run(pulumi_mocks, **more)
-    assert graph.of_type(TOKEN) == []
+    assert graph.of_type(RELEASE_TYPE) == []
     assert not [one for one in graph if one.name.endswith("Namespace:kueue-system")]
 
 

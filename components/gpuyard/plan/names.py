@@ -58,6 +58,8 @@ KUEUE_CONFIG_KEY = "controller_manager_config.yaml"
 KUEUE_WEBHOOKS = "kueue-webhook-service"
 KUEUE_CERTIFICATES = "kueue-webhook-server-cert"
 """Names that Kueue's own chart gives to its configuration, its webhooks' service and their secret."""
+KUEUE_ANSWERS = "gpuyard-kueue-answers"
+"""A service of ours: a deployment waits for its pods before it makes queues."""
 CLUSTER_POLICY = "cluster-policy"
 """The operator accepts one ClusterPolicy, of this name."""
 

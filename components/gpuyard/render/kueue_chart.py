@@ -4,11 +4,18 @@ from typing import Any
 
 from gpuyard.catalogue.charts import KUEUE_CHART
 from gpuyard.plan.charts import chart_location, image_repository
-from gpuyard.plan.names import KUEUE, KUEUE_NAMESPACE, POD_SECURITY_LABEL, POOL_LABEL, SYSTEM_POOL
+from gpuyard.plan.names import (
+    KUEUE,
+    KUEUE_ANSWERS,
+    KUEUE_NAMESPACE,
+    POD_SECURITY_LABEL,
+    POOL_LABEL,
+    SYSTEM_POOL,
+)
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.charts import Release
 from gpuyard.render.kueue_configuration import kueue_configuration
-from gpuyard.render.objects import Object, namespace_object
+from gpuyard.render.objects import Object, made, namespace_object
 from gpuyard.render.text import yaml_text
 
 _MEMORY = ((100, "512Mi"), (1000, "2Gi"))
@@ -30,6 +37,16 @@ def kueue_release(plan: PlatformPlan) -> Release | None:
         version=plan.software[KUEUE_CHART.name],
         values=kueue_values(plan),
     )
+
+
+def kueue_answers(plan: PlatformPlan) -> Object:
+    """A service that has pods behind it as soon as a manager is ready, and its webhooks answer.
+
+    A deployment waits for that before it makes the first queue: without webhooks nobody can make one.
+    """
+    selector = {"app.kubernetes.io/name": KUEUE, "control-plane": "controller-manager"}
+    spec = {"selector": selector, "ports": [{"name": "webhooks", "port": 443, "targetPort": 9443}]}
+    return made(plan, "v1", "Service", KUEUE_ANSWERS, namespace=KUEUE_NAMESPACE, spec=spec)
 
 
 def kueue_objects(plan: PlatformPlan) -> list[Object]:

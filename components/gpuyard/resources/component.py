@@ -48,12 +48,12 @@ class Component(pulumi.ComponentResource):
             made.append(resource)
         return made
 
-    def _install(self, release: Release) -> pulumi.CustomResource:
-        """Install a chart; whatever is registered from now on waits until it runs."""
+    def _install(self, release: Release, answers: Mapping[str, Any]) -> None:
+        """Install a chart; whatever is registered from now on waits until the service `answers` has pods."""
         namespace = [self._object("Namespace", release.namespace)]
         made = register_release(self, release, self._after(namespace))
         self._waits_for = self._after([made])
-        return made
+        self._waits_for = self._after(self._register([answers]))
 
     def _after(self, resources: Iterable[pulumi.Resource]) -> pulumi.ResourceOptions:
         """Options to wait for these, and for all that the component itself waits for."""

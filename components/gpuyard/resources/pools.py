@@ -26,8 +26,8 @@ class GpuNodePoolArgs(TypedDict):
 class GpuNodePool(Component):
     """The nodes of one pool.
 
-    On a simulated platform they are fake nodes that a controller keeps alive. On a cluster of your own they are
-    there already, and carry the pool's labels: nothing is made.
+    On a simulated platform they are fake nodes that a controller keeps alive. On a cluster of your own they
+    are there already, and carry the pool's labels: nothing is made.
     """
 
     nodes: pulumi.Output[list[str]]

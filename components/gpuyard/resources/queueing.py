@@ -4,7 +4,7 @@ from typing import TypedDict
 
 import pulumi
 
-from gpuyard.render.kueue_chart import kueue_objects, kueue_release
+from gpuyard.render.kueue_chart import kueue_answers, kueue_objects, kueue_release
 from gpuyard.render.queueing import queueing_objects
 from gpuyard.resources.component import Component, once_made
 from gpuyard.resources.reading import PlatformLike, prove, read_args
@@ -21,9 +21,9 @@ class QueueingArgs(TypedDict):
 class Queueing(Component):
     """Kueue, and its cluster-wide objects: a flavor for each pool, the cohorts, a queue for each team.
 
-    Kueue's chart brings its custom resources, then the controller, and is ready before the first of the objects
-    is made; a destroy goes the other way, so that the controller can take its finalizers off. With `install: false`
-    Kueue must be there: where the same program makes it, put it in `depends_on`.
+    Kueue's chart brings its custom resources, then the controller, and is ready before the first of the
+    objects is made; a destroy goes the other way, so that the controller can take its finalizers off. With
+    `install: false` Kueue must be there: where the same program makes it, put it in `depends_on`.
     """
 
     flavors: pulumi.Output[dict[str, str]]
@@ -43,7 +43,7 @@ class Queueing(Component):
         super().__init__("gpuyard:index:Queueing", name, state, opts)
         self._register(kueue_objects(plan))
         if (release := kueue_release(plan)) is not None:
-            self._install(release)
+            self._install(release, kueue_answers(plan))
         self._register(queueing_objects(plan))
         self.flavors = pulumi.Output.all(
             **{

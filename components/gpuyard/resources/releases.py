@@ -1,7 +1,8 @@
 """Register a Helm chart as one resource, in the manner of plain objects.
 
-`helm.v3.Release` lets Helm itself install: hooks run, an upgrade changes custom resource definitions before the
-controller, and the release is done when the controller is ready (docs/decisions/0014-a-release-for-kueue.md).
+`helm.v3.Release` lets Helm itself install: hooks run, and an upgrade changes custom resource definitions
+before the controller. Helm is not asked to wait, neither for the beginning nor for the end: what must not
+start before the controller answers waits for a Service (docs/decisions/0013-a-release-for-kueue.md).
 """
 
 from __future__ import annotations
@@ -12,21 +13,19 @@ from gpuyard.plan.charts import is_remote
 from gpuyard.render.charts import Release
 from gpuyard.resources.objects import provider_version
 
-TOKEN = "kubernetes:helm.sh/v3:Release"
-TIMEOUT_SECONDS = 600
-"""A controller's image has to be pulled first, often onto nodes that have to come first."""
+RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
 
 
 def register_release(
     parent: pulumi.Resource, release: Release, opts: pulumi.ResourceOptions | None = None
 ) -> pulumi.CustomResource:
-    """Register a release under `parent`, called as an object would be: `<parent>:Release:<namespace>/<name>`."""
+    """Register a release under `parent`, named as an object: `<parent>:Release:<namespace>/<name>`."""
     inputs = {
         "name": release.name,
         "namespace": release.namespace,
         "chart": release.chart,
         "values": dict(release.values),
-        "timeout": TIMEOUT_SECONDS,
+        "skipAwait": True,
     }
     if is_remote(release.chart):  # a folder has the version that it has
         inputs["version"] = release.version
@@ -34,4 +33,4 @@ def register_release(
     merged = pulumi.ResourceOptions.merge(ours, opts)
     merged = pulumi.ResourceOptions.merge(merged, pulumi.ResourceOptions(parent=parent))
     name = f"{parent.pulumi_resource_name}:Release:{release.namespace}/{release.name}"
-    return pulumi.CustomResource(TOKEN, name, inputs, merged)
+    return pulumi.CustomResource(RELEASE_TYPE, name, inputs, merged)

@@ -202,18 +202,11 @@ def delete(objects: Objects, state: Object) -> None:
     binary = find_helm()
     if _local_chart(release) is None or binary is None:
         return
-    _run(
-        objects,
-        [
-            binary,
-            "uninstall",
-            release["name"],
-            "--namespace",
-            release["namespace"],
-            "--ignore-not-found",
-            "--wait",
-        ],
-    )
+    command = [binary, "uninstall", release["name"], "--namespace", release["namespace"]]
+    command.append("--ignore-not-found")
+    if release.get("atomic") or not release.get("skipAwait"):
+        command += ["--wait", "--timeout", f"{_seconds(release)}s"]
+    _run(objects, command)
 
 
 def _apply(objects: Objects, given: Object, *, revision: int, preview: bool) -> Object:
@@ -256,16 +249,18 @@ def _install(objects: Objects, binary: str, release: Object, hidden: set[str]) -
         command.append("--create-namespace")
     if release.get("skipCrds"):
         command.append("--skip-crds")
+    if release.get("takeOwnership"):
+        command.append("--take-ownership")
     if not release.get("skipAwait"):
-        command += [
-            "--wait",
-            "--timeout",
-            f"{int(release.get('timeout') or DEFAULT_TIMEOUT_SECONDS)}s",
-        ]
+        command += ["--wait", "--timeout", f"{_seconds(release)}s"]
     try:
         _run(objects, command, json.dumps(release.get("values") or {}))
     except ProviderError as error:
         raise ProviderError(scrub(str(error), hidden)) from error
+
+
+def _seconds(release: Object) -> int:
+    return int(release.get("timeout") or DEFAULT_TIMEOUT_SECONDS)
 
 
 def _run(objects: Objects, command: list[str], text: str | None = None) -> None:

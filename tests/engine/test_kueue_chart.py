@@ -1,0 +1,157 @@
+"""Kueue's own chart with our values: what real Helm makes of it, and a real API server says to that.
+
+And how the engine puts it in, changes it and takes it out.
+"""
+
+import json
+import shutil
+
+import pytest
+import yaml
+from testbed.plugins.kubernetes.cluster import APPLY
+
+import kueue_chart
+from builders import plan_of, platform, pool, team
+from gpuyard.render.kueue_chart import kueue_objects, kueue_values
+from gpuyard.render.kueue_configuration import kueue_configuration
+
+RAW = platform(
+    [pool(), pool("more", nodes="0..2000", capacity=["on-demand"])],
+    [team(guarantee={"train": 8}), team("speech", borrow={"train": 8})],
+    mirror={"images": "mirror.example/gpu", "charts": "./charts"},
+    priorities={"high": 100},
+)
+PROGRAM = """
+from gpuyard.resources import ClusterProvider, Platform
+lab = ClusterProvider("lab", "lab", settings["kubeconfig"])
+raw = json.loads(Path("platform.json").read_text())
+Platform("lab", {"platform": raw}, pulumi.ResourceOptions(providers=[lab]))
+"""
+
+
+def rendered(namespace="kueue-system", raw=RAW):
+    return kueue_chart.rendered(kueue_values(plan_of(raw)), namespace)
+
+
+def one(objects, kind, name):
+    (found,) = [o for o in objects if o["kind"] == kind and o["metadata"]["name"] == name]
+    return found
+
+
+def test_helm_makes_of_our_values_what_the_plan_says():
+    objects = rendered()
+    deployment = one(objects, "Deployment", "kueue-controller-manager")
+    pod = deployment["spec"]["template"]["spec"]
+    assert deployment["spec"]["replicas"] == 2
+    assert pod["containers"][0]["image"] == "mirror.example/gpu/kueue/kueue:v0.19.2"
+    assert pod["containers"][0]["resources"]["limits"]["memory"] == "4Gi"
+    assert pod["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"].items() <= (
+        deployment["spec"]["template"]["metadata"]["labels"].items()
+    )
+    config = one(objects, "ConfigMap", "kueue-manager-config")
+    text = config["data"]["controller_manager_config.yaml"]
+    assert yaml.safe_load(text) == kueue_configuration(plan_of(RAW))
+    assert one(objects, "PodDisruptionBudget", "kueue-manager-pdb")
+
+
+def test_a_release_of_another_name_makes_what_the_configuration_names():
+    """Argo and Flux call a release as they like."""
+    objects = kueue_chart.rendered(kueue_values(plan_of(RAW)), "kueue-system", "cluster-queueing")
+    certificates = kueue_configuration(plan_of(RAW))["internalCertManagement"]
+    assert one(objects, "Service", certificates["webhookServiceName"])
+    assert one(objects, "Secret", certificates["webhookSecretName"])
+
+
+def test_a_real_api_server_accepts_every_object_of_the_chart(api):
+    objects = rendered(api.namespace)
+    assert {o["kind"] for o in objects} >= {"CustomResourceDefinition", "Deployment", "APIService"}
+    for obj in objects:
+        query = {"fieldManager": "helm", "fieldValidation": "Strict", "dryRun": "All"}
+        assert api.cluster.patch(obj, obj, APPLY, query)["kind"] == obj["kind"]
+
+
+def test_the_manager_may_run_in_a_namespace_that_lets_in_restricted_pods_only(api):
+    (namespace,) = kueue_objects(plan_of(RAW))
+    labels = namespace["metadata"]["labels"]
+    here = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": api.namespace}}
+    labelled = {**here, "metadata": {"name": api.namespace, "labels": labels}}
+    api.cluster.patch(here, labelled, "application/merge-patch+json", {})
+    deployment = one(rendered(api.namespace), "Deployment", "kueue-controller-manager")
+    body = deployment["spec"]["template"]
+    account = {"apiVersion": "v1", "kind": "ServiceAccount"}
+    name = body["spec"]["serviceAccountName"]
+    api.cluster.create({**account, "metadata": {"name": name, "namespace": api.namespace}}, {})
+    meta = {**body["metadata"], "name": "manager", "namespace": api.namespace}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": body["spec"]}
+    assert api.cluster.create(pod, {"dryRun": "All"})["metadata"]["name"] == "manager"
+
+
+class Operations(list):
+    """What the engine did, in order: (operation, kind/name)."""
+
+    def at(self, operation, name):
+        return self.index((operation, name))
+
+
+def operations(file):
+    """The engine's own log of events: an operation counts when it has ended."""
+    done = Operations()
+    for line in file.read_text().splitlines():
+        event = json.loads(line).get("resOutputsEvent")
+        if event and event["metadata"]["op"] != "same":
+            urn = event["metadata"]["urn"]
+            done.append((event["metadata"]["op"], urn.rpartition("::")[2].partition(":")[2]))
+    return done
+
+
+@pytest.fixture
+def chart(stack, only_kueue):
+    """The platform's program, beside a folder of charts."""
+    kueue_chart.without_servers(stack.folder / "charts" / "kueue")
+    (stack.folder / "platform.json").write_text(json.dumps(RAW))
+    stack.program(PROGRAM)
+    return stack.folder / "charts" / "kueue"
+
+
+RELEASE = "Release:kueue-system/kueue"
+QUEUE = "ClusterQueue:lab-vision"
+FLAVOR = "ResourceFlavor:train"
+
+
+def test_the_chart_goes_in_before_the_queues_and_out_after_them(stack, api, chart, tmp_path):
+    log = ("--event-log", str(tmp_path / "events.json"))
+    debug = {"PULUMI_DEBUG_COMMANDS": "true"}
+    try:
+        stack.up(*log, **debug)
+        did = operations(tmp_path / "events.json")
+        assert did.at("create", RELEASE) < did.at("create", FLAVOR) < did.at("create", QUEUE)
+        deployment = api.cluster.get(
+            {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": "kueue-controller-manager", "namespace": "kueue-system"},
+            }
+        )
+        assert deployment["status"]["readyReplicas"] == 2
+        stack.unchanged()
+
+        # Another version: definitions and controller change before any object of the platform does.
+        shutil.rmtree(chart)
+        kueue_chart.without_servers(chart, version="0.19.3")
+        changed = {**RAW, "queueing": {"preemption": "never"}}
+        (stack.folder / "platform.json").write_text(json.dumps(changed))
+        (tmp_path / "events.json").unlink()
+        stack.up(*log, **debug)
+        did = operations(tmp_path / "events.json")
+        assert did.at("update", RELEASE) < did.at("update", QUEUE)
+        assert {operation for operation, _ in did} == {"update"}
+        assert stack.resource(f"lab-queueing:{RELEASE}")["outputs"]["status"]["version"] == "0.19.3"
+        stack.unchanged()
+    finally:
+        (tmp_path / "events.json").unlink(missing_ok=True)
+        stack.destroy(*log, **debug)
+    did = operations(tmp_path / "events.json")
+    assert did.at("delete", QUEUE) < did.at("delete", FLAVOR) < did.at("delete", RELEASE)
+    assert did.at("delete", RELEASE) < did.at("delete", "Namespace:kueue-system")
+    left = api.cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", None)
+    assert not [one for one in left if one["spec"]["group"] == "kueue.x-k8s.io"]
