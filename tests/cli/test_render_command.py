@@ -17,13 +17,13 @@ def out(tmp_path):
 
 
 def content(folder):
-    return {p.name: p.read_bytes() for p in folder.iterdir()}
+    return {p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def test_the_files_are_listed_as_they_are_written(gpuyard, write, out):
     ended = gpuyard("render", write(STACK), "--out", out)
     assert (ended.code, ended.err) == (0, "")
-    written = sorted(str(p) for p in out.iterdir() if p.name != ".gpuyard-files")
+    written = sorted(str(p) for p in out.rglob("*") if p.is_file() and p.name != ".gpuyard-files")
     assert ended.out.splitlines() == written
     assert written
 
