@@ -1,6 +1,6 @@
 """Take the files out of module folders that running needs, so that afterwards no Go is needed.
 
-Kueue's CRDs and webhook manifests and JobSet's CRD lie in the sources that were compiled. The CRD of
+Kueue's CRDs and webhook manifests and the CRDs of JobSet and ProvisioningRequest lie in the sources that were compiled. The CRD of
 the GPU Operator's ClusterPolicy is not part of any module we compile; it is asked for as a module of
 its own and, where the proxy does not serve it, left out: the simulated cluster then says that it runs
 without a ClusterPolicy.
@@ -31,6 +31,11 @@ WANTED = (
     Wanted("sigs.k8s.io/kueue", "config/components/crd/bases/*.yaml", "kueue/crds"),
     Wanted("sigs.k8s.io/kueue", "config/components/webhook/manifests.yaml", "kueue/webhooks"),
     Wanted("sigs.k8s.io/jobset", "config/components/crd/bases/*.yaml", "jobset/crds"),
+    Wanted(
+        "k8s.io/autoscaler/cluster-autoscaler/apis",
+        "config/crd/*_provisioningrequests.yaml",
+        "cluster-autoscaler/crds",
+    ),
 )
 _STAMP = "shared-files"
 _RECIPE = sha256(repr((WANTED, GPU_OPERATOR)).encode()).hexdigest()

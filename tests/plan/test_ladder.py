@@ -65,19 +65,6 @@ def test_elsewhere_nothing_is_bought(cloud):
 
 
 @pytest.mark.parametrize(
-    ("shapes", "queued"),
-    [
-        ([shape(gpus_per_node=8, nodes=2)], True),
-        ([shape(gpus_per_node=8, nodes=2, pool="train")], True),
-        ([shape(gpus_per_node=8)], False),
-    ],
-)
-def test_nodes_of_one_job_are_queued_for_together(shapes, queued):
-    (found,) = planned("gcp", "flex-start", shapes=shapes).ladder
-    assert found.gcp.queued is queued
-
-
-@pytest.mark.parametrize(
     ("cloud", "rest", "placement"),
     [
         ("aws", {}, "cluster"),

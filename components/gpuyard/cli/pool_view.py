@@ -35,7 +35,10 @@ def pool_facts(pool: PoolPlan) -> Iterator[tuple[str, str]]:
     yield "room", f"{room.cpu} CPUs, {room.memory_gib:,} GiB for pods; {each}"
     known = pool.machine.numa_nodes
     yield "numa", f"{pool.numa}, {many(known, 'NUMA node') if known else 'NUMA nodes not known'}"
-    yield "near", " > ".join(pool.topology_levels)
+    placed = ", by which queues place jobs" if pool.topology else ""
+    yield "near", " > ".join(pool.topology_levels) + placed
+    if pool.provisioning:
+        yield "asks", f"its autoscaler before a job is admitted: {pool.provisioning}"
     for word, where in _PLACEMENT.items():
         if modes := [rung.mode for rung in pool.ladder if rung.placement == word]:
             yield "place", f"{where}: {', '.join(modes)}"

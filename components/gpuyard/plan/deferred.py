@@ -32,8 +32,6 @@ _POOL_PLANNED: Mapping[str, str] = {
 }
 """Proved and part of the plan; only what would act on it is missing."""
 _POOL: Mapping[str, str] = {
-    "topology": "pods go where there is room",
-    "provisioning": "jobs are admitted before their nodes are there",
     "disk_gib": "no node is made that could have the disk",
 }
 _QUEUEING: Mapping[str, str] = {

@@ -8,6 +8,7 @@ from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.plan.pool_records import Ec2Purchase, GkePurchase, LadderRung
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Rung
+from gpuyard.spec.sections import Provisioning
 
 HELD = frozenset({Capacity.RESERVED, Capacity.BLOCK})
 """Rungs whose nodes are set aside for you."""
@@ -29,7 +30,7 @@ def _rung(spec: PlatformSpec, pool: Pool, machine: Machine, rung: Rung) -> Ladde
         placement=_placement(spec.cloud, pool, machine, rung),
         stays=stays.get(rung.mode, "") if aws or gcp else "",
         aws=_ec2(rung.mode) if aws else None,
-        gcp=_gke(rung.mode, queued=_gangs(spec, pool)) if gcp else None,
+        gcp=_gke(rung.mode, queued=pool.provisioning is Provisioning.QUEUED) if gcp else None,
     )
 
 
@@ -57,11 +58,6 @@ def _gke(mode: Capacity, *, queued: bool) -> GkePurchase:
         reservation_type="SPECIFIC_RESERVATION" if mode in HELD else "NO_RESERVATION",
         auto_repair=not flex,
     )
-
-
-def _gangs(spec: PlatformSpec, pool: Pool) -> bool:
-    """Whether a shape of several nodes may run in this pool."""
-    return any(s.nodes > 1 and s.pool in {None, pool.name} for s in spec.shapes)
 
 
 def _placement(cloud: Cloud, pool: Pool, machine: Machine, rung: Rung) -> str:

@@ -31,6 +31,7 @@ from gpuyard.plan.slices import check_slices
 from gpuyard.plan.software import check_software, effective_pins, versions
 from gpuyard.plan.teams import plan_teams
 from gpuyard.plan.topology import check_fabric
+from gpuyard.plan.topology_proofs import check_topology
 from gpuyard.plan.versions import check_kubernetes
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
@@ -70,7 +71,7 @@ def plan(
         findings += check_commitments(list(sound.values()), bill)
     findings += check_slices(spec, sound, quotas.by_team)
     teams, problems = plan_teams(spec, sound, quotas.by_team, quotas.spare, bill)
-    findings += problems
+    findings += problems + check_topology(spec, sound, teams, shapes)
     findings += check_budgets(
         spec, bill, {i: t.guarantee_usd_per_month for i, t in enumerate(teams)}
     )

@@ -25,7 +25,7 @@ class GkePurchase:
     spot: bool
     flex_start: bool
     queued: bool
-    """All nodes of a job at once, through a ProvisioningRequest; for jobs of several nodes."""
+    """All nodes of a job at once, and only through a ProvisioningRequest."""
     reservation_type: str
     """NO_RESERVATION or SPECIFIC_RESERVATION."""
     auto_repair: bool
@@ -81,6 +81,35 @@ class DraPlan:
     """What queues count the first of them by."""
     compute_domains: bool
     """Whether NVLink goes through several of these nodes, for pods that claim a channel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologyPlan:
+    """How near nodes are, as queues look at it."""
+
+    name: str
+    levels: tuple[str, ...]
+    """Labels of nodes, the widest first, the node itself last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckPlan:
+    """What an autoscaler is asked before a job is admitted."""
+
+    name: str
+    """Of the admission check, and of its configuration."""
+    word: str
+    """What the stack file calls it: check-capacity, atomic or queued."""
+    provisioning_class: str
+    parameters: Mapping[str, str]
+    """What the class is told."""
+    resources: tuple[str, ...]
+    """Pods that ask for one of these are what is asked about; none: all pods."""
+    node_label: tuple[str, str] | None
+    """A label that the nodes get which were made for the job, and the answer's detail that says its value."""
+    retries: int
+    first_wait_seconds: int
+    longest_wait_seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,8 @@ from gpuyard.plan.names import (
 from gpuyard.plan.node_software import check_pods, choose_image, settle, software_of
 from gpuyard.plan.numa import plan_numa
 from gpuyard.plan.own_nodes import check_own_nodes, check_selectors, node_selector
+from gpuyard.plan.placement import flavor_name, plan_placement
+from gpuyard.plan.provisioning import check_provisioning
 from gpuyard.plan.records import NodeSoftware, PoolPlan, Taint
 from gpuyard.plan.refusals import refuse
 from gpuyard.plan.renames import rename_fix
@@ -94,6 +96,7 @@ def _plan_pool(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[PoolPlan | N
     if gpus is None:
         return None, findings
     findings += check_scaling(spec, pool, machines[0], gpus.advertised, path)
+    findings += check_provisioning(spec, pool, path)
     image, problems = choose_image(spec, pool, machines[0], gpus.method, path)
     findings += problems
     if refused(findings):
@@ -115,6 +118,9 @@ def _record(
     ladder = plan_ladder(spec, pool, machines[0])
     labels = _labels(spec, pool, mig_config)
     taints = _taints(stable, gpus.method, fenced=bool(pool.owners))
+    selector = node_selector(pool)
+    levels = plan_topology(spec.cloud, machines[0], pool.zones)
+    topology = plan_placement(spec, pool, levels)
     return PoolPlan(
         name=pool.name,
         stable_name=stable,
@@ -136,17 +142,20 @@ def _record(
         labels=labels,
         taints=taints,
         advertised=gpus.advertised,
-        node_selector=node_selector(pool),
+        node_selector=selector,
         scale=plan_scaling(spec.cloud, scaling, labels, taints, gpus.advertised),
         room=plan_room(machines[0]),
         numa=plan_numa(pool, machines[0]),
-        topology_levels=plan_topology(spec.cloud, machines[0], pool.zones),
+        topology_levels=levels,
         fabric=pool.fabric,
         dra=plan_dra(pool, machines[0]),
         node_software=software,
         owners=tuple(dict.fromkeys(pool.owners)),
         stop=pool.stop.value if pool.stop else "",
         compute_slices=compute_slices(spec, gpus.method, gpus.layouts, machines[0]),
+        flavor=flavor_name(stable, topology, selector, taints),
+        topology=topology,
+        provisioning=pool.provisioning.value if pool.provisioning else None,
     )
 
 

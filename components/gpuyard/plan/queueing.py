@@ -13,7 +13,9 @@ from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.cohorts import Node, cohort_object
 from gpuyard.plan.flow import Amounts
 from gpuyard.plan.kueue_install import installs_kueue
+from gpuyard.plan.placement import topologies
 from gpuyard.plan.priorities import plan_priorities
+from gpuyard.plan.provisioning import plan_checks
 from gpuyard.plan.quotas import Quotas
 from gpuyard.plan.records import (
     CohortLimit,
@@ -43,7 +45,10 @@ _SHOWN = 3
 
 def plan_flavor(pool: PoolPlan) -> FlavorPlan:
     """The flavor of a pool: its labels pick the nodes, its taints are tolerated for admitted pods."""
-    return FlavorPlan(pool.stable_name, pool.node_selector, pool.taints, bool(pool.stop))
+    topology = pool.topology.name if pool.topology else None
+    return FlavorPlan(
+        pool.flavor, pool.node_selector, pool.taints, stopped=bool(pool.stop), topology=topology
+    )
 
 
 def resource_groups(pools: Iterable[PoolPlan]) -> tuple[ResourceGroup, ...]:
@@ -72,7 +77,7 @@ class _Groups:
     def add(self, pool: PoolPlan) -> None:
         """One more pool; the groups that it touches become one."""
         first, *others = self._touched(pool) or [_Group([], {})]
-        first.pools.append((self.count, pool.stable_name))
+        first.pools.append((self.count, pool.flavor))
         for other in others:
             first.pools += other.pools
             first.resources |= other.resources
@@ -126,6 +131,8 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], quotas: Quotas) -> 
         slices_of=all_profiles(pools),
         install=installs_kueue(spec),
         stop=spec.queueing.stop.value if spec.queueing.stop else "",
+        topologies=topologies(pools),
+        checks=plan_checks(spec, pools),
     )
 
 

@@ -8,7 +8,14 @@ from typing import TypeVar
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.plan.late import Late
-from gpuyard.plan.pool_records import DraPlan, LadderRung, NodeRoom, ScaleKnowledge
+from gpuyard.plan.pool_records import (
+    CheckPlan,
+    DraPlan,
+    LadderRung,
+    NodeRoom,
+    ScaleKnowledge,
+    TopologyPlan,
+)
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import FabricSpec, WarmWindow
 from gpuyard.spec.values import Range
@@ -134,6 +141,12 @@ class PoolPlan:
     """Teams the pool is dedicated to; empty: everybody's."""
     stop: str = ""
     """hold: no new job starts in it."""
+    flavor: str
+    """Its name in the queues."""
+    topology: TopologyPlan | None = None
+    """By which queues place its pods near each other; None: where there is room."""
+    provisioning: str | None = None
+    """How its autoscaler is asked before a job is admitted: check-capacity, atomic or queued."""
     compute_slices: Advertised | None = None
     """What queues count instead of the slices of each profile; None where they count what nodes advertise."""
 
@@ -243,6 +256,8 @@ class FlavorPlan:
     """What its nodes have, and what queues tolerate for the pods they admit."""
     stopped: bool = False
     """True when no queue may hand it out now."""
+    topology: str | None = None
+    """By which its pods are placed near each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,6 +305,10 @@ class QueueingPlan:
     """Compute slices by profile resource, where queues count those instead of profiles."""
     install: bool = False
     """Whether Kueue's own chart is part of the platform."""
+    topologies: tuple[TopologyPlan, ...] = ()
+    """Of all flavors."""
+    checks: tuple[CheckPlan, ...] = ()
+    """What is asked of autoscalers."""
 
     @property
     def unassigned(self) -> tuple[Quota, ...]:

@@ -16,6 +16,8 @@ from gpuyard.plan.records import (
 )
 from gpuyard.render.kueue_configuration import kueue_configuration_object
 from gpuyard.render.objects import Object, made, taint_object, toleration_object
+from gpuyard.render.provisioning import admission_checks, check_objects
+from gpuyard.render.topology import topology_name, topology_objects
 from gpuyard.spec.platform import Cloud
 
 KUEUE_API = "kueue.x-k8s.io/v1beta2"
@@ -29,7 +31,9 @@ def queueing_objects(plan: PlatformPlan) -> list[Object]:
     return [
         *([kueue_configuration_object(plan)] if simulated else []),
         *(_priority(plan, priority) for priority in plan.queueing.priorities),
+        *topology_objects(plan),
         *(_flavor(plan, flavor) for flavor in plan.queueing.flavors),
+        *check_objects(plan),
         *(_cohort(plan, cohort) for cohort in plan.queueing.cohorts),
         *(_cluster_queue(plan, team) for team in plan.teams),
     ]
@@ -54,6 +58,7 @@ def _flavor(plan: PlatformPlan, flavor: FlavorPlan) -> Object:
         "nodeLabels": dict(flavor.node_labels),
         "nodeTaints": [taint_object(t) for t in (*flavor.taints, *brake)],
         "tolerations": [toleration_object(t) for t in flavor.taints],
+        **topology_name(flavor),
     }
     return made(plan, KUEUE_API, "ResourceFlavor", flavor.name, spec=spec)
 
@@ -78,6 +83,7 @@ def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
         "queueingStrategy": "BestEffortFIFO",
         "preemption": _preemption(plan.queueing.preemption),
         "resourceGroups": _groups(plan, team.resource_groups, team.quotas, limits=True),
+        **admission_checks(plan, team),
     }
     if plan.queueing.fair_sharing:
         spec["fairSharing"] = {"weight": f"{team.weight:g}"}
@@ -120,7 +126,7 @@ def _limits(plan: PlatformPlan, cohort: CohortPlan) -> list[Object]:
 def _groups(
     plan: PlatformPlan, groups: Iterable[ResourceGroup], quotas: Iterable[Quota], *, limits: bool
 ) -> list[Object]:
-    by_key = {(plan.pool(q.pool).stable_name, q.resource): q for q in quotas}
+    by_key = {(plan.pool(q.pool).flavor, q.resource): q for q in quotas}
     return [
         {
             "coveredResources": list(group.resources),

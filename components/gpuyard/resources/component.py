@@ -88,6 +88,12 @@ def _named_by(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for group in spec.get("resourceGroups", ()):
             for flavor in group["flavors"]:
                 yield "ResourceFlavor", flavor["name"]
+        for check in spec.get("admissionChecksStrategy", {}).get("admissionChecks", ()):
+            yield "AdmissionCheck", check["name"]
+    if obj["kind"] == "ResourceFlavor" and "topologyName" in spec:
+        yield "Topology", spec["topologyName"]
+    if obj["kind"] == "AdmissionCheck":
+        yield spec["parameters"]["kind"], spec["parameters"]["name"]
     if obj["kind"] == "ClusterPolicy":
         for part in ("devicePlugin", "migManager"):
             yield "ConfigMap", spec[part]["config"]["name"]

@@ -48,7 +48,7 @@ class Queueing(Component):
         self.flavors = pulumi.Output.all(
             **{
                 pool.name: once_made(
-                    pool.stable_name, self._object("ResourceFlavor", pool.stable_name)
+                    pool.flavor, self._object("ResourceFlavor", pool.flavor)
                 )
                 for pool in plan.pools
             }

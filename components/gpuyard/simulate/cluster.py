@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from gpuyard.errors import EnvironmentLacks
-from gpuyard.simulate import credentials, kueue_manager, processes
+from gpuyard.simulate import credentials, kueue_manager, processes, provisioning_crd
 from gpuyard.simulate.api import Api, ApiError, Object, Unreachable, connect, wait_until_ready
 from gpuyard.simulate.cluster_policy_crd import find_crd
 from gpuyard.simulate.parts import PARTS, Part, Place
@@ -265,7 +265,7 @@ def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
         policy, note = find_crd(place.tools)
         if note:
             write_private(place.folder.path / "cluster-policy", note + "\n")
-        _apply_all(api, [policy, *kueue_manager.crds(place)])
+        _apply_all(api, [policy, *kueue_manager.crds(place), *provisioning_crd.find_crd(place.tools)])
         _apply_all(api, kueue_manager.surroundings(place)[:1])
         _apply_all(api, kueue_manager.surroundings(place)[1:])
     text = kueue_manager.wanted_configuration(api, place)

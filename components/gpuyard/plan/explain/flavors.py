@@ -83,7 +83,7 @@ class _Search:
         }
         best: tuple[Mode, bool, str, dict[Key, int]] = (Mode.NEVER, False, "", {})
         for flavor in group.flavors:
-            pool = next(p.name for p in self.desk.plan.pools if p.stable_name == flavor)
+            pool = next(p.name for p in self.desk.plan.pools if p.flavor == flavor)
             mode, near, why = self._try(pool, pods, wanted)
             self.reasons.append(Considered(pool, mode is Mode.FIT, why))
             if mode is Mode.FIT or (mode, near) > best[:2]:
@@ -96,7 +96,7 @@ class _Search:
         flavor = next(
             f
             for f in self.desk.plan.queueing.flavors
-            if f.name == self.desk.plan.pool(pool).stable_name
+            if f.name == self.desk.plan.pool(pool).flavor
         )
         if not flavor_accepts(flavor.node_labels, pods.selector, pods.terms):
             return Mode.NEVER, False, "its node selector or affinity names other nodes"

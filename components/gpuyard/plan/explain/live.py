@@ -41,9 +41,9 @@ class _Reading:
             None,
         )
 
-    def pool_of(self, stable: str) -> PoolPlan | None:
+    def pool_of(self, flavor: str) -> PoolPlan | None:
         """A pool by the name of its flavor."""
-        return next((p for p in self.plan.pools if p.stable_name == stable), None)
+        return next((p for p in self.plan.pools if flavor in {p.flavor, p.stable_name}), None)
 
 
 @dataclass(frozen=True, slots=True)
