@@ -1,9 +1,9 @@
 """Take the files out of module folders that running needs, so that afterwards no Go is needed.
 
-Kueue's CRDs and webhook manifests and the CRDs of JobSet and ProvisioningRequest lie in the sources that were compiled. The CRD of
-the GPU Operator's ClusterPolicy is not part of any module we compile; it is asked for as a module of
-its own and, where the proxy does not serve it, left out: the simulated cluster then says that it runs
-without a ClusterPolicy.
+Kueue's CRDs and webhook manifests and the CRDs of JobSet and ProvisioningRequest lie in the sources that
+were compiled. The CRD of the GPU Operator's ClusterPolicy is not part of any module we compile; it is
+asked for as a module of its own and, where the proxy does not serve it, left out: the simulated cluster
+then says that it runs without a ClusterPolicy.
 """
 
 import shutil

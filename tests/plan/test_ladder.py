@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders import findings, plan_of, platform, pool, shape
+from builders import findings, plan_of, platform, pool
 from gpuyard.catalogue.buying import RESERVATIONS, ZONES
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.findings import Severity

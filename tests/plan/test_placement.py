@@ -1,4 +1,4 @@
-"""Placing pods near each other: which levels a pool has, and flavors whose names change with what they fix."""
+"""Placing pods near each other: the levels of a pool, and flavors named for what may not change."""
 
 import pytest
 
@@ -19,6 +19,13 @@ def test_a_pool_without_the_word_has_its_own_name_and_no_topology():
     assert plan.pools[0].flavor == "train"
 
 
+RACK = {
+    "machine": "p6e-gb200.36xlarge",
+    "capacity": [{"block": "cr-0123456789abcdef0", "nodes": 4}],
+    "zones": ["us-east-1a"],
+}
+
+
 @pytest.mark.parametrize(
     ("cloud", "changes", "levels"),
     [
@@ -28,14 +35,16 @@ def test_a_pool_without_the_word_has_its_own_name_and_no_topology():
         ("aws", {}, (*EC2_LEVELS, HOSTNAME_LABEL)),
         ("gcp", {"machine": "a3-megagpu-8g"}, (*GCE_LEVELS, HOSTNAME_LABEL)),
         ("gcp", {"machine": "g2-standard-48", "zones": ["us-central1-a"]}, (ZONE_LABEL, HOSTNAME_LABEL)),
-        ("aws", {"machine": "p6e-gb200.36xlarge", "capacity": [{"block": "cr-0123456789abcdef0", "nodes": 4}], "zones": ["us-east-1a"]}, (*EC2_LEVELS, CLIQUE_LABEL, HOSTNAME_LABEL)),
+        ("aws", RACK, (*EC2_LEVELS, CLIQUE_LABEL, HOSTNAME_LABEL)),
     ],
 )  # fmt: skip
 def test_the_levels_are_what_nodes_of_the_cloud_carry(cloud, changes, levels):
     plan = placed(pool(topology=True, **changes), cloud=cloud)
     (topology,) = plan.queueing.topologies
     assert topology.levels == levels
-    assert topology.name.startswith(f"{plan.name}-{levels[0].rpartition('/')[2].replace('.', '-')}-")
+    assert topology.name.startswith(
+        f"{plan.name}-{levels[0].rpartition('/')[2].replace('.', '-')}-"
+    )
     assert plan.queueing.flavors[0].topology == topology.name
 
 
@@ -102,3 +111,7 @@ def test_queues_name_the_flavor_where_the_group_is_made():
     assert first.flavors == (plan.pool("train").flavor,)
     assert second.flavors == ("serve",)
     assert plan.queueing.cohorts[0].resource_groups[0].flavors == (plan.pool("train").flavor,)
+
+
+def test_a_brake_does_not_change_the_name_of_a_flavor():
+    assert flavor(stop="hold") == flavor()

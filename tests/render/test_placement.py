@@ -137,3 +137,16 @@ def test_claims_leave_the_list_of_resources_out():
     (config,) = of_kind(raw, "ProvisioningRequestConfig")
     assert "managedResources" not in config["spec"]
     assert config["spec"]["parameters"] == {"ValidUntilSeconds": "900"}
+
+
+def test_limits_of_a_cohort_stand_at_the_flavor_of_the_pool():
+    raw = platform(
+        [pool(topology=True, **ZONES)],
+        [team(guarantee={"train": 8}, borrow={"train": 8}, cohort="labs")],
+        cloud="simulated",
+        queueing={"cohorts": [{"name": "labs", "borrow": {"train": 8}}]},
+    )
+    (cohort,) = [o for o in of_kind(raw, "Cohort") if o["spec"].get("parentName")]
+    (flavor,) = cohort["spec"]["resourceGroups"][0]["flavors"]
+    assert flavor["name"] == plan_of(raw).pools[0].flavor
+    assert flavor["resources"][0]["borrowingLimit"] == "8"

@@ -287,6 +287,28 @@ def test_queues_wait_for_the_cohort_and_the_flavors_they_name(pulumi_mocks):
     }
 
 
+def test_what_a_queue_is_checked_and_placed_by_is_made_before_it_and_goes_after(pulumi_mocks):
+    raw = platform(
+        [pool(topology=True, zones=["a", "b"], provisioning="check-capacity")],
+        [team(guarantee={"train": 8})],
+        cloud="simulated",
+    )
+    plan = plan_of(raw)
+    flavor, topology = plan.pools[0].flavor, plan.queueing.topologies[0].name
+    graph = pulumi_mocks.run(lambda: Queueing("lab-queueing", {"platform": raw}))
+    assert waits_for(graph, f"lab-queueing:ResourceFlavor:{flavor}") == {f"Topology:{topology}"}
+    check = "lab-check-capacity"
+    assert waits_for(graph, f"lab-queueing:AdmissionCheck:{check}") == {
+        f"ProvisioningRequestConfig:{check}"
+    }
+    queue = plan.teams[0].cluster_queue
+    assert waits_for(graph, f"lab-queueing:ClusterQueue:{queue}") == {
+        "Cohort:lab",
+        f"ResourceFlavor:{flavor}",
+        f"AdmissionCheck:{check}",
+    }
+
+
 def test_a_team_waits_for_its_own_cluster_queue_only(pulumi_mocks):
     graph = pulumi_mocks.run(whole)
     assert waits_for(graph, "lab-vision:Namespace:vision") == {"ClusterQueue:lab-vision"}

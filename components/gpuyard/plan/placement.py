@@ -14,9 +14,7 @@ from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 
 
-def plan_placement(
-    spec: PlatformSpec, pool: Pool, levels: tuple[str, ...]
-) -> TopologyPlan | None:
+def plan_placement(spec: PlatformSpec, pool: Pool, levels: tuple[str, ...]) -> TopologyPlan | None:
     """The topology of a pool; pools with the same levels share it. None where none is asked for."""
     if not pool.topology:
         return None

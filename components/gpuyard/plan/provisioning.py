@@ -26,7 +26,7 @@ CLASSES: Mapping[str, str] = {
     Provisioning.QUEUED.value: "queued-provisioning.gke.io",
 }
 CLASSES_SOURCE = Source(
-    "ProvisioningRequest CRD of cluster-autoscaler 1.36.1; queued-provisioning.gke.io in GKE's examples of Kueue",
+    "ProvisioningRequest CRD of cluster-autoscaler 1.36.1; for queued, GKE's examples of Kueue",
     date(2026, 11, 21),
 )
 GKE_NODE_LABEL = ("autoscaling.gke.io/provisioning-request", "ResizeRequestName")
@@ -40,7 +40,8 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
 had to be free, after a quarter of an hour where they had to be made. Left alone, the autoscaler would go on
 trying while the job holds quota that others could use."""
 PARAMETERS_SOURCE = Source(
-    "cluster-autoscaler provisioningrequest/checkcapacity: noRetry; ValidUntilSeconds in the CRD", date(2026, 11, 21)
+    "cluster-autoscaler provisioningrequest/checkcapacity: noRetry; ValidUntilSeconds in the CRD",
+    date(2026, 11, 21),
 )
 FLAG = "--enable-provisioning-requests=true"
 FLAG_SOURCE = Source("cluster-autoscaler flags, off by default", date(2026, 11, 21))
@@ -103,6 +104,10 @@ def check_provisioning(spec: PlatformSpec, pool: Pool, path: Path) -> list[Findi
         return [_unanswered(word, at, without)]
     if pool.provisioning is Provisioning.QUEUED and not _sells_queued(spec, pool):
         return [_not_queued(spec, pool, at, scaling)]
+    return _useful(spec, scaling, word, at)
+
+
+def _useful(spec: PlatformSpec, scaling: Scaling, word: str, at: Path) -> list[Finding]:
     if spec.cloud is Cloud.SIMULATED:
         return []
     if scaling is Scaling.FIXED:
@@ -113,7 +118,7 @@ def check_provisioning(spec: PlatformSpec, pool: Pool, path: Path) -> list[Findi
                 "its nodes are all there: whether there is room, a queue knows without asking",
                 given=word,
                 allowed="a pool that scales",
-                fix=without,
+                fix=Fix(says="remove it", at=at),
             )
         ]
     return [] if spec.cloud is Cloud.GCP else [_flag(word, at)]
@@ -131,7 +136,7 @@ def _unanswered(word: str, at: Path, fix: Fix) -> Finding:
 
 
 def _sells_queued(spec: PlatformSpec, pool: Pool) -> bool:
-    """GKE marks the nodes of a request, and its pods go nowhere else: other nodes of the pool would stay empty."""
+    """The pods of a request go to the nodes that GKE made for it: others of the pool would stay empty."""
     flex = all(r.mode is Capacity.FLEX_START for r in pool.capacity)
     return spec.cloud is Cloud.GCP and flex
 

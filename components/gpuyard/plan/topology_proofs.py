@@ -20,7 +20,7 @@ def check_topology(
     teams: Sequence[TeamPlan],
     shapes: Sequence[ShapePlan],
 ) -> list[Finding]:
-    """Pools whose pods are placed by topology: on nodes that run, that carry labels, that hold what is asked."""
+    """Pods placed by topology need nodes that run, that carry labels, that hold what is asked."""
     findings: list[Finding] = []
     placed: list[tuple[Path, PoolPlan]] = []
     for index, one in enumerate(spec.pools):
@@ -29,7 +29,7 @@ def check_topology(
             continue
         path: Path = ("pools", index, "topology")
         placed.append((path, pool))
-        findings += [*_claims(pool, path), *_nodes(spec, pool, path), *_levels(pool, path)]
+        findings += [*_claims(pool, path), *_nodes(pool, path), *_levels(pool, path)]
         findings += _blocks(spec, pool, shapes, path)
     if placed:
         findings += _mixed(pools, teams, [p for _, p in placed], placed[0][0])
@@ -49,7 +49,7 @@ def _claims(pool: PoolPlan, path: Path) -> list[Finding]:
             "topology.claims",
             path,
             f"queues place pods by what nodes of {pool.name} advertise, and claims (sharing: dra) they do not"
-            " see: pods are sent to nodes whose GPUs may be taken, unless CPU or memory fills these nodes first",
+            " see: pods are sent to nodes whose GPUs may be taken, unless CPU or memory fills them first",
             given="true with sharing dra",
             allowed=f"GPUs that are counted, or pods that ask for {pool.cpu_per_gpu} CPUs with each GPU",
             fix=_off(path),
@@ -57,31 +57,33 @@ def _claims(pool: PoolPlan, path: Path) -> list[Finding]:
     ]
 
 
-def _nodes(spec: PlatformSpec, pool: PoolPlan, path: Path) -> list[Finding]:
+def _nodes(pool: PoolPlan, path: Path) -> list[Finding]:
     """A queue places pods on nodes that exist; nobody starts a node for a job that it holds back."""
     if pool.scaling == Scaling.FIXED.value or pool.nodes.low == pool.nodes.high:
         return []
     if pool.provisioning in _ADDS_NODES:
         return []
     low = pool.nodes.low
-    runs = "never starts a node" if low == 0 else f"never has more than the {low} nodes that always run"
+    runs = (
+        "never starts a node"
+        if low == 0
+        else f"never has more than the {low} nodes that always run"
+    )
     asks = pool.scaling == Scaling.AUTOSCALER.value
     at = (*path[:-1], "provisioning")
     fix = _off(path)
     if asks:
         fix = Fix(says="write provisioning: atomic", at=at, value=Provisioning.ATOMIC.value)
-    return [
-        (warn if low else refuse)(
-            "topology.nodes",
-            path,
-            f"a queue admits a job onto nodes that run, and an autoscaler starts nodes for pods that exist:"
-            f" {pool.name} {runs}",
-            given=f"nodes: {pool.nodes}, scaling: {pool.scaling}",
-            allowed="one number of nodes"
-            + (", or provisioning: atomic, which asks for the nodes first" if asks else ""),
-            fix=fix,
-        )
-    ]
+    problem = (
+        "a queue admits a job onto nodes that run, and an autoscaler starts nodes for pods that exist:"
+        f" {pool.name} {runs}"
+    )
+    given = f"nodes: {pool.nodes}, scaling: {pool.scaling}"
+    allowed = "one number of nodes"
+    allowed += ", or provisioning: atomic, which asks for the nodes first" if asks else ""
+    if low:
+        return [warn("topology.nodes", path, problem, given=given, allowed=allowed, fix=fix)]
+    return [refuse("topology.nodes", path, problem, given=given, allowed=allowed, fix=fix)]
 
 
 def _levels(pool: PoolPlan, path: Path) -> list[Finding]:

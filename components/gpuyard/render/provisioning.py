@@ -43,7 +43,7 @@ def _check(plan: PlatformPlan, check: CheckPlan) -> list[Object]:
 
 
 def admission_checks(plan: PlatformPlan, team: TeamPlan) -> dict[str, Any]:
-    """The part of a queue's spec that names its checks, each for the flavors of the queue that it is about."""
+    """The part of a queue's spec that names its checks, each for the flavors that it is about."""
     used = {flavor for group in team.resource_groups for flavor in group.flavors}
     checks = []
     for check in plan.queueing.checks:

@@ -100,7 +100,7 @@ def _preemption(policy: str) -> dict[str, Any]:
 
 def _limits(plan: PlatformPlan, cohort: CohortPlan) -> list[Object]:
     """A cohort's own quota is nothing; its limits count what its queues and the cohorts below it have."""
-    by_key = {(plan.pool(m.pool).stable_name, m.resource): m for m in cohort.limits}
+    by_key = {(plan.pool(m.pool).flavor, m.resource): m for m in cohort.limits}
 
     def entry(flavor: str, resource: str) -> Object:
         limit = by_key.get((flavor, resource))

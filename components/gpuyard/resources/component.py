@@ -82,7 +82,15 @@ def _named_by(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     spec = obj.get("spec", {})
     if namespace := obj["metadata"].get("namespace"):
         yield "Namespace", namespace
-    if obj["kind"] in {"Cohort", "ClusterQueue"}:
+    yield from _of_queues(obj["kind"], spec)
+    if obj["kind"] == "ClusterPolicy":
+        for part in ("devicePlugin", "migManager"):
+            yield "ConfigMap", spec[part]["config"]["name"]
+
+
+def _of_queues(kind: str, spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Kueue's objects: what names a missing one is inactive."""
+    if kind in {"Cohort", "ClusterQueue"}:
         if cohort := spec.get("parentName") or spec.get("cohortName"):
             yield "Cohort", cohort
         for group in spec.get("resourceGroups", ()):
@@ -90,13 +98,10 @@ def _named_by(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield "ResourceFlavor", flavor["name"]
         for check in spec.get("admissionChecksStrategy", {}).get("admissionChecks", ()):
             yield "AdmissionCheck", check["name"]
-    if obj["kind"] == "ResourceFlavor" and "topologyName" in spec:
+    if kind == "ResourceFlavor" and "topologyName" in spec:
         yield "Topology", spec["topologyName"]
-    if obj["kind"] == "AdmissionCheck":
+    if kind == "AdmissionCheck":
         yield spec["parameters"]["kind"], spec["parameters"]["name"]
-    if obj["kind"] == "ClusterPolicy":
-        for part in ("devicePlugin", "migManager"):
-            yield "ConfigMap", spec[part]["config"]["name"]
 
 
 def _refuse_two_providers(name: str, opts: pulumi.ResourceOptions | None) -> None:

@@ -47,9 +47,7 @@ class Queueing(Component):
         self._register(queueing_objects(plan))
         self.flavors = pulumi.Output.all(
             **{
-                pool.name: once_made(
-                    pool.flavor, self._object("ResourceFlavor", pool.flavor)
-                )
+                pool.name: once_made(pool.flavor, self._object("ResourceFlavor", pool.flavor))
                 for pool in plan.pools
             }
         )

@@ -265,7 +265,9 @@ def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
         policy, note = find_crd(place.tools)
         if note:
             write_private(place.folder.path / "cluster-policy", note + "\n")
-        _apply_all(api, [policy, *kueue_manager.crds(place), *provisioning_crd.find_crd(place.tools)])
+        _apply_all(
+            api, [policy, *kueue_manager.crds(place), *provisioning_crd.find_crd(place.tools)]
+        )
         _apply_all(api, kueue_manager.surroundings(place)[:1])
         _apply_all(api, kueue_manager.surroundings(place)[1:])
     text = kueue_manager.wanted_configuration(api, place)

@@ -1,4 +1,4 @@
-"""The kind ProvisioningRequest in the simulated cluster: Kueue serves its checks only when it was there first."""
+"""The kind ProvisioningRequest in the simulated cluster: Kueue asks only when it was there first."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ FILE: Final = "autoscaling.x-k8s.io_provisioningrequests.yaml"
 
 
 def find_crd(tools: Tools) -> list[Object]:
-    """Cluster Autoscaler's own CRD, from the module that Kueue is built with; nothing where it is not here."""
+    """Cluster Autoscaler's own CRD, from a module that Kueue is built with; nothing where it is absent."""
     folders = [tools.share / "cluster-autoscaler" / "crds"]
     if upstream := os.environ.get("GPUYARD_UPSTREAM"):
         folders.append(Path(upstream) / "crds" / "cluster-autoscaler")

@@ -94,9 +94,7 @@ class _Search:
 
     def _try(self, pool: str, pods: PodSet, wanted: Mapping[str, int]) -> tuple[Mode, bool, str]:
         flavor = next(
-            f
-            for f in self.desk.plan.queueing.flavors
-            if f.name == self.desk.plan.pool(pool).flavor
+            f for f in self.desk.plan.queueing.flavors if f.name == self.desk.plan.pool(pool).flavor
         )
         if not flavor_accepts(flavor.node_labels, pods.selector, pods.terms):
             return Mode.NEVER, False, "its node selector or affinity names other nodes"
