@@ -39,6 +39,7 @@ def platform(number: int) -> Raw:
     """The made-up platform of this number."""
     raw = _Maker(random.Random(number)).platform()  # noqa: S311  no secret is made of it
     _Rest(random.Random(-1 - number), raw).add()  # noqa: S311
+    _Sharing(random.Random(f"sharing {number}"), raw).add()  # noqa: S311
     return raw
 
 
@@ -250,3 +251,60 @@ class _Rest:
         word = self.rng.choice(list(_IN_POOLS))
         pool = self.rng.choice(self.raw["pools"])
         pool[word] = copy.deepcopy(self.rng.choice(_IN_POOLS[word]))
+
+
+_IN_QUEUEING: dict[str, list[object]] = {
+    "install": [True, False],
+    "start_within_minutes": [1, 30, 10_080],
+    "usage_half_life_hours": [1, 168],
+    "mig_quota": ["profiles", "slices"],
+    "stop": ["hold", "drain"],
+    "clusters": [
+        [{"name": "west", "secret": "west"}],
+        [{"name": "west", "secret": "s"}, {"name": "east", "secret": "s"}],
+    ],
+}
+_IN_TEAMS: dict[str, list[object]] = {
+    "cohort": ["labs", "labs", "site", "lab", "lbas"],
+    "queues": [{"default": 1.0, "night": 2.0}, {"day": 0.5}],
+    "stop": ["hold", "drain"],
+    "viewers": [["finance"]],
+    "groups": [["engineers"], ["system:masters"]],
+    "pod_security": ["restricted", "privileged"],
+    "limits": [{"cpu": 1}, {"pods": 10, "claims": 2, "storage_gib": 100}, {"memory_gib": 4096}],
+    "idle": [{}, {"after_minutes": 10, "dry_run": True}, {"grace_minutes": 1}],
+    "egress_cidrs": [["10.0.0.0/8"], ["0.0.0.0/0"], ["169.254.0.0/16", "fd00::/8"]],
+    "images_from": [["registry.example.org/ml"]],
+}
+_IN_POOLS_FOR_JOBS: dict[str, list[object]] = {
+    "topology": [True, True, False],
+    "provisioning": ["check-capacity", "atomic", "queued"],
+    "stop": ["hold"],
+}
+_COHORTS: list[list[Raw]] = [
+    [{"name": "labs"}],
+    [{"name": "labs", "parent": "site", "weight": 2.0}, {"name": "site"}],
+    [{"name": "labs", "borrow": {"a": 4}, "lend": {"a": 2}}],
+    [{"name": "labs", "parent": "lab"}, {"name": "lab", "parent": "labs"}],
+]
+
+
+class _Sharing:
+    """How teams share, and what holds them back; a third of the platforms say something of it."""
+
+    def __init__(self, rng: random.Random, raw: Raw) -> None:
+        self.rng, self.raw = rng, raw
+
+    def add(self) -> None:
+        for _ in range(self.rng.choice([0, 0, 0, 0, 1, 3])):
+            self.one()
+
+    def one(self) -> None:
+        places = [(self.raw.setdefault("queueing", {}), _IN_QUEUEING)]
+        places += [(team, _IN_TEAMS) for team in self.raw["teams"]]
+        places += [(pool, _IN_POOLS_FOR_JOBS) for pool in self.raw["pools"]]
+        holder, words = self.rng.choice(places)
+        word = self.rng.choice(list(words))
+        holder[word] = copy.deepcopy(self.rng.choice(words[word]))
+        if word == "cohort":
+            self.raw["queueing"]["cohorts"] = copy.deepcopy(self.rng.choice(_COHORTS))

@@ -129,7 +129,7 @@ def test_the_error_of_a_guide_is_found_there_and_never_in_ours(row):
 def test_ours_have_what_these_checks_are_about():
     kinds = {o["kind"] for _, objects in rendered() for o in objects}
     assert kinds >= {"ClusterQueue", "LocalQueue", "ResourceQuota", "WorkloadPriorityClass"}
-    assert len(rendered()) > 40
+    assert len(rendered()) > 30
 
 
 def test_quotas_and_queues_name_only_what_nodes_advertise():
