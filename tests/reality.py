@@ -19,6 +19,7 @@ from gpuyard.render.platform import platform_objects
 from gpuyard.simulate.api import Api, ApiError
 
 Value = dict[str, Any]
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 PLURALS = {
     "Namespace": "/api/v1/namespaces",
@@ -32,6 +33,8 @@ PLURALS = {
     "Cohort": f"{KUEUE}/cohorts",
     "ClusterQueue": f"{KUEUE}/clusterqueues",
     "LocalQueue": "localqueues",
+    "ValidatingAdmissionPolicy": f"{ADMISSION}/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": f"{ADMISSION}/validatingadmissionpolicybindings",
     "Job": "jobs",
     "Pod": "pods",
     "Deployment": "deployments",

@@ -126,6 +126,7 @@ class Yard:
 
 _PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
 _TEXT: dict[str, Any] = {**_PIPES, "timeout": 400}
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 OWNED = (
     "/api/v1/namespaces",
@@ -134,6 +135,8 @@ OWNED = (
     "/api/v1/resourcequotas",
     "/apis/rbac.authorization.k8s.io/v1/rolebindings",
     "/apis/nvidia.com/v1/clusterpolicies",
+    f"{_ADMISSION}/validatingadmissionpolicies",
+    f"{_ADMISSION}/validatingadmissionpolicybindings",
     f"{_KUEUE}/resourceflavors",
     f"{_KUEUE}/cohorts",
     f"{_KUEUE}/clusterqueues",

@@ -123,7 +123,10 @@ def crds():
     return CrdFolder(upstream("crds"))
 
 
-BUILT_IN = {"Namespace", "ConfigMap", "Node", "ResourceQuota", "RoleBinding"}
+BUILT_IN = {
+    *("Namespace", "ConfigMap", "Node", "ResourceQuota", "RoleBinding"),
+    *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+}
 
 
 def test_every_custom_object_is_valid_under_its_real_crd():
@@ -277,6 +280,7 @@ def test_groups_are_named_for_what_they_are_for():
         "nodes-serve",
         "nodes-dev",
         "queueing",
+        "admission",
         "team-vision",
         "team-speech",
         "team-search",
@@ -286,6 +290,7 @@ def test_groups_are_named_for_what_they_are_for():
         "gpu-operator",
         "kueue",
         "queueing",
+        "admission",
         "team-vision",
         "team-speech",
     ]

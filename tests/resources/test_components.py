@@ -50,6 +50,7 @@ def test_each_object_is_under_the_component_it_is_for(pulumi_mocks):
         "nodes-serve": "lab-serve",
         "nodes-dev": "lab-dev",
         "queueing": "lab-queueing",
+        "admission": "lab",
         "team-vision": "lab-vision",
         "team-speech": "lab-speech",
     }
@@ -309,12 +310,19 @@ def test_what_a_queue_is_checked_and_placed_by_is_made_before_it_and_goes_after(
     }
 
 
-def test_a_team_waits_for_its_own_cluster_queue_only(pulumi_mocks):
+def test_a_team_waits_for_its_own_cluster_queue_and_for_what_it_is_held_to(pulumi_mocks):
     graph = pulumi_mocks.run(whole)
-    assert waits_for(graph, "lab-vision:Namespace:vision") == {"ClusterQueue:lab-vision"}
-    assert waits_for(graph, "lab-vision:LocalQueue:vision/default") == {
-        "ClusterQueue:lab-vision",
-        "Namespace:vision",
+    first = {"ClusterQueue:lab-vision", "ValidatingAdmissionPolicyBinding:gpuyard-lab.vision"}
+    assert waits_for(graph, "lab-vision:Namespace:vision") == first
+    assert waits_for(graph, "lab-vision:LocalQueue:vision/default") == first | {"Namespace:vision"}
+
+
+def test_a_binding_waits_for_its_policy_and_its_parameters(pulumi_mocks):
+    graph = pulumi_mocks.run(whole)
+    binding = "lab:ValidatingAdmissionPolicyBinding:gpuyard-lab.vision"
+    assert waits_for(graph, binding) == {
+        "ValidatingAdmissionPolicy:gpuyard-lab",
+        "ConfigMap:gpuyard-system/gpuyard-lab.vision",
     }
 
 

@@ -210,7 +210,45 @@ def layout_as_a_default(objects):
     policy(objects)["migManager"] = {"enabled": True, "config": {"default": "all-1g.10gb"}}
 
 
+def limits(objects):
+    return one(objects, "ConfigMap", f"gpuyard-local.{team(objects)}")["data"]
+
+
+def past_the_queue(objects):
+    limits(objects)["queues"] = "main"
+    pod(objects)
+
+
+def in_the_nodes_network(objects):
+    pod(objects, hostNetwork=True, container={"resources": {}})
+
+
+def with_the_sockets(objects):
+    volume = {"name": "v", "hostPath": {"path": "/var/run"}}
+    pod(objects, volumes=[volume], container={"resources": {}})
+
+
+def onto_every_node(objects):
+    pod(objects, tolerations=[{"operator": "Exists"}], container={"resources": {}})
+
+
+def from_anywhere(objects):
+    limits(objects)["images_from"] = "registry.example.org/team"
+    pod(objects)
+
+
+def loose_training(objects):
+    pod(objects)
+    objects[-1]["metadata"]["labels"] = {"gpuyard.dev/class": "training"}
+
+
 MUTATIONS = [
+    (past_the_queue, "local", "GPU-ADM-01", set()),
+    (in_the_nodes_network, "local", "GPU-ADM-02", set()),
+    (with_the_sockets, "local", "GPU-ADM-03", set()),
+    (onto_every_node, "local", "GPU-ADM-04", set()),
+    (from_anywhere, "local", "GPU-ADM-05", set()),
+    (loose_training, "local", "GPU-ADM-06", set()),
     (quota_by_limits, "local", "GPU-TEN-02", set()),
     (quota_of_no_slice, "research", "GPU-SHR-03", set()),
     (no_selector, "local", "GPU-TEN-04", set()),
@@ -228,7 +266,7 @@ MUTATIONS = [
     (metrics_for_everybody, "local", "GPU-STK-07", set()),
     (written_secret, "local", "GPU-STA-01", set()),
     (takes_gpus, "local", "GPU-POD-01", set()),
-    (privileged, "local", "GPU-POD-02", set()),
+    (privileged, "local", "GPU-POD-02", {"GPU-ADM-02"}),
     (moving_image, "local", "GPU-POD-03", set()),
     (half_a_gpu, "local", "GPU-POD-04", set()),
     (old_flavor, "local", "GPU-OLD-01", set()),

@@ -28,5 +28,9 @@ def test_the_corpus_has_a_mistake_for_nearly_every_rule():
     assert {rule.id for rule in RULES} - IN_CORPUS == NOT_IN_CORPUS
 
 
-NOT_IN_CORPUS = {"GPU-CFG-05", "GPU-STK-02", "GPU-STK-04"}
-"""Kubelet settings, lines of the operator, and two installers: cases and damages alone hold these."""
+NOT_IN_CORPUS = {
+    *("GPU-CFG-05", "GPU-STK-02", "GPU-STK-04"),
+    *(rule.id for rule in RULES if rule.id.startswith("GPU-ADM-")),
+}
+"""Kubelet settings, lines of the operator, two installers, and what a platform of ours holds its teams to:
+cases and damages alone hold these, and the last a real API server."""

@@ -12,7 +12,6 @@ _PLATFORM: Mapping[str, str] = {
     "observability": "nothing is installed that measures",
     "workloads": "training runtimes and services are not installed",
     "addons": "no add-on is installed",
-    "admission": "no admission policy is made",
     "tags": "no cloud resource is made that could carry tags",
     "mirror": "only Kueue is installed, and it comes from there; nothing is pulled ahead",
     "policies": "every rule keeps its own level",
@@ -46,7 +45,6 @@ _TEAM: Mapping[str, str] = {
     "limits": "GPUs alone are limited",
     "idle": "nothing is suspended",
     "priority": "a job has it only when its label says so",
-    "images_from": "no admission policy is made",
     "egress_cidrs": "no network policy is made",
 }
 

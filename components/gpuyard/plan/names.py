@@ -82,6 +82,11 @@ def shared(resource: str) -> str:
     return f"{resource}.shared"
 
 
+def admission_name(platform: str, namespace: str = "") -> str:
+    """The policy of a platform, and what binds a team's namespace to it."""
+    return f"gpuyard-{platform}.{namespace}" if namespace else f"gpuyard-{platform}"
+
+
 def node_name(pool: str, index: int) -> str:
     """Simulated nodes: the pool and a number that keeps its width up to a thousand nodes."""
     return f"{pool}-{index:03d}"

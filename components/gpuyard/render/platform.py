@@ -2,6 +2,7 @@
 
 from gpuyard.plan.names import PLATFORM_CONFIGMAP, SYSTEM_NAMESPACE
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.gpu_operator import gpu_operator_objects
 from gpuyard.render.kueue_chart import kueue_objects
 from gpuyard.render.nodes import node_objects
@@ -24,6 +25,8 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
     if kueue := kueue_objects(plan):
         groups.append(("kueue", kueue))
     groups.append(("queueing", queueing_objects(plan)))
+    if plan.teams:
+        groups.append(("admission", admission_objects(plan)))
     groups += [(f"team-{team.namespace}", team_objects(plan, team)) for team in plan.teams]
     return groups
 

@@ -83,6 +83,9 @@ def _named_by(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if namespace := obj["metadata"].get("namespace"):
         yield "Namespace", namespace
     yield from _of_queues(obj["kind"], spec)
+    if obj["kind"] == "ValidatingAdmissionPolicyBinding":
+        yield "ValidatingAdmissionPolicy", spec["policyName"]
+        yield "ConfigMap", spec["paramRef"]["name"]
     if obj["kind"] == "ClusterPolicy":
         for part in ("devicePlugin", "migManager"):
             yield "ConfigMap", spec[part]["config"]["name"]

@@ -9,8 +9,9 @@ import pulumi
 from gpuyard.findings import Finding, Severity, in_order
 from gpuyard.plan.digest import spec_digest
 from gpuyard.plan.late import Late
-from gpuyard.plan.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP
+from gpuyard.plan.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP, admission_name
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
+from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.gpu_operator import gpu_operator_objects
 from gpuyard.render.platform import record_objects
 from gpuyard.resources.component import Component
@@ -120,12 +121,16 @@ class Platform(Component):
         for pool in plan.pools:
             child = f"{name}-{pool.stable_name}"
             GpuNodePool(child, {"platform": plan, "pool": pool.name}, self._child(configs))
+        self._register(admission_objects(plan))
         queueing = Queueing(f"{name}-queueing", {"platform": plan}, self._child())
         for team in plan.teams:
             queue = queueing.cluster_queue(team.cluster_queue)
+            # Nothing runs in a team's namespace before it is held to anything.
+            binding = admission_name(plan.name, team.namespace)
+            bound = self._object("ValidatingAdmissionPolicyBinding", binding)
             # The namespace is the team's first name.
             child = f"{name}-{team.namespace}"
-            Team(child, {"platform": plan, "team": team.name}, self._child([queue]))
+            Team(child, {"platform": plan, "team": team.name}, self._child([queue, bound]))
 
     def _warn(self, findings: tuple[Finding, ...]) -> None:
         for finding in findings:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 from gpuyard.findings import Path, Severity
+from gpuyard.plan.admission.host import PRIVILEGED, SHARES_HOST
+from gpuyard.plan.admission.slips import Slip
 from gpuyard.rules.pods import POD_KINDS, Pod, pods_of
 from gpuyard.rules.rule import (
     Parameters,
@@ -20,10 +22,7 @@ _DEVICES = ("/dev/nvidia", "/dev/dri")
 _ALL_DEVICES = frozenset({"", "/dev", "/proc", "/sys"})
 """Without a slash at the end; the first is the root."""
 _SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a file of ours
-_CONFIRMED = {
-    "hostPID": "sees every process of the node",
-    "hostIPC": "shares memory with every pod of the node, MPS clients of other teams among them",
-}
+_SHARED = ("hostPID", "hostIPC")
 
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
@@ -32,8 +31,8 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     for pod in pods_of(resource):
         if not (any(pod.gpus().values()) or pod.claims_devices or _reaches_for_devices(pod)):
             continue
-        yield from _host(pod)
-        yield from _privileged(pod)
+        for slip in (*_host(pod), *_privileged(pod)):
+            yield Violation(slip.path, slip.problem, slip.fix)
         yield from _volumes(pod)
 
 
@@ -45,20 +44,17 @@ def _path(volume: object) -> str:
     return text(mapping(mapping(volume).get("hostPath")).get("path"))
 
 
-def _host(pod: Pod) -> Iterator[Violation]:
-    for field, effect in _CONFIRMED.items():
+def _host(pod: Pod) -> Iterator[Slip]:
+    for field in _SHARED:
         if is_true(pod.spec.get(field)):
-            yield Violation(pod.at(field), f"with {field} the pod {effect}", f"remove {field}")
+            yield SHARES_HOST[field].slip(pod.at(field))
 
 
-def _privileged(pod: Pod) -> Iterator[Violation]:
+def _privileged(pod: Pod) -> Iterator[Slip]:
     for path, container in pod.containers():
         if is_true(mapping(container.get("securityContext")).get("privileged")):
-            yield Violation(
-                (*path, "securityContext", "privileged"),
-                "a privileged container reaches every GPU of the node, whatever it was given",
-                "remove it; for RDMA add the capability IPC_LOCK alone",
-            )
+            where = (*path, "securityContext", "privileged")
+            yield PRIVILEGED.slip(where, container=text(container.get("name")))
 
 
 def _volumes(pod: Pod) -> Iterator[Violation]:

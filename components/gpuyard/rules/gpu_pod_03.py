@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 
 from gpuyard.findings import Severity
+from gpuyard.plan.admission.images import allowed, prefix
+from gpuyard.plan.admission.placing import EVERY_TAINT
 from gpuyard.rules.pods import POD_KINDS, Pod, pods_of
 from gpuyard.rules.rule import (
     Parameters,
@@ -32,22 +34,19 @@ def _tolerations(pod: Pod) -> Iterator[Violation]:
     for index, toleration in enumerate(items(pod.spec.get("tolerations"))):
         given = mapping(toleration)
         if text(given.get("operator")) == "Exists" and not text(given.get("key")):
-            yield Violation(
-                pod.at("tolerations", index),
-                "a toleration of every taint lets the pod onto nodes kept for others, and onto broken ones",
-                "tolerate the taints of its pool by key",
-            )
+            slip = EVERY_TAINT.slip(pod.at("tolerations", index))
+            yield Violation(slip.path, slip.problem, slip.fix)
 
 
 def _images(pod: Pod, parameters: Parameters) -> Iterator[Violation]:
-    allowed = tuple(f"{prefix.rstrip('/')}/" for prefix in parameters["images_from"])
+    places = tuple(prefix(each) for each in parameters["images_from"])
     for path, container in pod.containers():
         image, where = text(container.get("image")), (*path, "image")
         if not image:
             continue
-        if allowed and not image.startswith(allowed):
+        if places and not allowed(image, places):
             problem = f"{image} comes from no allowed registry"
-            yield Violation(where, problem, f"use one of {', '.join(allowed)}")
+            yield Violation(where, problem, f"use one of {', '.join(places)}")
         name = image.rpartition("/")[2]
         if _DIGEST.search(image):
             continue

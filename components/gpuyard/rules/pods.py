@@ -1,15 +1,14 @@
 """Where pods stand inside the many kinds that make them, so that a pod rule is written once."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.rules.rule import Resource, items, known, mapping, number
+from gpuyard.plan.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
+from gpuyard.plan.readers import items, mapping
+from gpuyard.rules.rule import Resource
 
-VENDOR = "nvidia.com/"
-GPU_PREFIXES = ("nvidia.com/gpu", "nvidia.com/mig-")
-"""Extended resources that are GPUs or parts of them."""
+__all__ = ["GPU_PREFIXES", "POD_KINDS", "VENDOR", "Pod", "gpu_requests", "pods_of"]
 
 _TEMPLATE: Path = ("spec", "template")
 _AT: Mapping[str, tuple[Path, ...]] = {
@@ -58,50 +57,6 @@ _MAPS: Mapping[str, Path] = {
 
 POD_KINDS: tuple[str, ...] = tuple(sorted({*_AT, *_LISTS, *_MAPS}))
 """Every kind in which pods are looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pod:
-    """A pod, or the template of pods, inside a resource."""
-
-    path: Path
-    """Where it stands; its `spec` and `metadata` are below."""
-    metadata: Mapping[str, Any]
-    spec: Mapping[str, Any]
-
-    def at(self, *steps: str | int) -> Path:
-        """The path of something in the pod's spec."""
-        return (*self.path, "spec", *steps)
-
-    def containers(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-        """Every container, init and ephemeral ones too, with its path."""
-        for group in ("initContainers", "containers", "ephemeralContainers"):
-            for index, container in enumerate(items(self.spec.get(group))):
-                yield self.at(group, index), mapping(container)
-
-    def gpus(self) -> dict[str, float]:
-        """What the pod asks of each GPU resource, all containers together."""
-        asked: dict[str, float] = {}
-        for _, container in self.containers():
-            for resource, count in gpu_requests(container).items():
-                asked[resource] = asked.get(resource, 0) + count
-        return asked
-
-    @property
-    def claims_devices(self) -> bool:
-        """True when it asks through dynamic resource allocation, where no resource is counted."""
-        return bool(items(self.spec.get("resourceClaims")))
-
-
-def gpu_requests(container: Mapping[str, Any]) -> dict[str, float]:
-    """What a container asks of each GPU resource; limits say it, requests must be the same."""
-    resources = mapping(container.get("resources"))
-    both = {**mapping(resources.get("requests")), **mapping(resources.get("limits"))}
-    return {
-        key: number(value) or 0
-        for key, value in both.items()
-        if key.startswith(GPU_PREFIXES) and known(value) is not None
-    }
 
 
 def pods_of(resource: Resource) -> Iterator[Pod]:

@@ -5,20 +5,40 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpuyard.findings import Path, Severity
+from gpuyard.plan.readers import (
+    UNKNOWN,
+    NotEvaluatedError,
+    Unknown,
+    at,
+    block,
+    is_true,
+    items,
+    known,
+    mapping,
+    number,
+    text,
+)
 
-
-class Unknown:
-    """Stands for a value that a preview does not know yet."""
-
-    def __repr__(self) -> str:
-        return "(not known yet)"
-
-
-UNKNOWN = Unknown()
-
-
-class NotEvaluatedError(Exception):
-    """A rule met a value that is not known yet: it has said nothing, which is not the same as passing."""
+__all__ = [
+    "UNKNOWN",
+    "NotEvaluatedError",
+    "Parameters",
+    "Reference",
+    "Resource",
+    "Rule",
+    "Stack",
+    "Unknown",
+    "Violation",
+    "at",
+    "block",
+    "group_kind",
+    "is_true",
+    "items",
+    "known",
+    "mapping",
+    "number",
+    "text",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,63 +148,3 @@ def group_kind(kind: str) -> str:
         return kind
     parts = kind.split("/")
     return f"{parts[0]}/{parts[2]}" if len(parts) == _VERSIONED else parts[-1]
-
-
-def known(value: Any) -> Any:
-    """The value, when it is known; NotEvaluatedError ends the rule otherwise."""
-    if value is UNKNOWN:
-        raise NotEvaluatedError
-    return value
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """A mapping, empty when there is none or something else stands there."""
-    return value if isinstance(known(value), Mapping) else {}
-
-
-def block(value: Any) -> Mapping[str, Any]:
-    """A block of a cloud resource; where it may stand once, Terraform writes a list of one."""
-    alone = isinstance(known(value), list | tuple) and len(value) == 1
-    return mapping(value[0] if alone else value)
-
-
-def items(value: Any) -> list[Any]:
-    """A list, empty when there is none or something else stands there."""
-    return list(value) if isinstance(known(value), list | tuple) else []
-
-
-def text(value: Any) -> str:
-    """Text, "" when there is none or something else stands there."""
-    return value if isinstance(known(value), str) else ""
-
-
-def is_true(value: Any) -> bool:
-    """True for true; the clouds' SDKs write some truths as text."""
-    value = known(value)
-    return value is True or (isinstance(value, str) and value.lower() == "true")
-
-
-def number(value: Any) -> float | None:
-    """A number, also one written as text, as Kubernetes quantities of whole things often are."""
-    value = known(value)
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return value
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return None
-    return None
-
-
-def at(value: Any, *steps: str | int) -> Any:
-    """What stands at these steps below a value, None when nothing does; unknown anywhere ends the rule."""
-    for step in steps:
-        if isinstance(step, int):
-            inside = items(value)
-            value = inside[step] if step < len(inside) else None
-        else:
-            value = block(value).get(step)
-    return known(value)

@@ -1,0 +1,47 @@
+"""Names of images in full, as container runtimes read them."""
+
+HUB = "docker.io"
+LIBRARY = "library"
+OLD_HUB = "index.docker.io"
+
+
+def repository(image: str) -> str:
+    """Where an image comes from, without tag and digest: `nginx:1.27` is docker.io/library/nginx.
+
+    As github.com/distribution/reference does it in splitDockerDomain.
+    """
+    name = image.partition("@")[0]
+    if ":" in name.rpartition("/")[2]:
+        name = name.rpartition(":")[0]
+    return _in_full(name)
+
+
+def prefix(given: str) -> str:
+    """What a stack file allows, in full: a registry, or a repository and all below it."""
+    name = given.rstrip("/")
+    if "/" not in name and _is_registry(name):
+        return HUB if name == OLD_HUB else name
+    return _in_full(name) if "/" not in name else _with_registry(name)
+
+
+def allowed(image: str, prefixes: tuple[str, ...]) -> bool:
+    """Whether an image comes from one of them; a prefix ends where a part of the path does."""
+    return f"{repository(image)}/".startswith(tuple(f"{each}/" for each in prefixes))
+
+
+def _in_full(name: str) -> str:
+    full = _with_registry(name)
+    registry, _, path = full.partition("/")
+    return f"{HUB}/{LIBRARY}/{path}" if registry == HUB and "/" not in path else full
+
+
+def _with_registry(name: str) -> str:
+    first, slash, rest = name.partition("/")
+    if not (slash and _is_registry(first)):
+        return f"{HUB}/{name}"
+    return f"{HUB}/{rest}" if first == OLD_HUB else name
+
+
+def _is_registry(first: str) -> bool:
+    """A dot, a port or a capital letter tells a host from a part of a path."""
+    return "." in first or ":" in first or first == "localhost" or first != first.lower()

@@ -1,0 +1,82 @@
+"""Reading plain values of which some may not be known yet.
+
+A preview has values that exist only once something is deployed. Whoever meets one ends with
+NotEvaluatedError: that is not the same as having found nothing.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class Unknown:
+    """Stands for a value that a preview does not know yet."""
+
+    def __repr__(self) -> str:
+        return "(not known yet)"
+
+
+UNKNOWN = Unknown()
+
+
+class NotEvaluatedError(Exception):
+    """A rule met a value that is not known yet: it has said nothing, which is not the same as passing."""
+
+
+def known(value: Any) -> Any:
+    """The value, when it is known; NotEvaluatedError ends the rule otherwise."""
+    if value is UNKNOWN:
+        raise NotEvaluatedError
+    return value
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """A mapping, empty when there is none or something else stands there."""
+    return value if isinstance(known(value), Mapping) else {}
+
+
+def block(value: Any) -> Mapping[str, Any]:
+    """A block of a cloud resource; where it may stand once, Terraform writes a list of one."""
+    alone = isinstance(known(value), list | tuple) and len(value) == 1
+    return mapping(value[0] if alone else value)
+
+
+def items(value: Any) -> list[Any]:
+    """A list, empty when there is none or something else stands there."""
+    return list(value) if isinstance(known(value), list | tuple) else []
+
+
+def text(value: Any) -> str:
+    """Text, "" when there is none or something else stands there."""
+    return value if isinstance(known(value), str) else ""
+
+
+def is_true(value: Any) -> bool:
+    """True for true; the clouds' SDKs write some truths as text."""
+    value = known(value)
+    return value is True or (isinstance(value, str) and value.lower() == "true")
+
+
+def number(value: Any) -> float | None:
+    """A number, also one written as text, as Kubernetes quantities of whole things often are."""
+    value = known(value)
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return None
+    return None
+
+
+def at(value: Any, *steps: str | int) -> Any:
+    """What stands at these steps below a value, None when nothing does; unknown anywhere ends the rule."""
+    for step in steps:
+        if isinstance(step, int):
+            inside = items(value)
+            value = inside[step] if step < len(inside) else None
+        else:
+            value = block(value).get(step)
+    return known(value)

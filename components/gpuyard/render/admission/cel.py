@@ -1,0 +1,73 @@
+"""Pieces of CEL that every requirement is put together from.
+
+CEL has no functions of one's own, so what would be one is a piece of text here. `[x].map(n, …)[0]` gives a
+value a name.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+
+from gpuyard.plan.admission.slips import Requirement, Sentence
+from gpuyard.plan.pods import GPU_PREFIXES
+
+GROUPS = ("initContainers", "containers", "ephemeralContainers")
+"""Where a pod has containers."""
+_GAP = re.compile(r"\{(\w+)\}")
+
+
+def quoted(text: str) -> str:
+    """Text as a literal: JSON's escapes are CEL's."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Several."""
+    return f"[{', '.join(quoted(each) for each in texts)}]"
+
+
+def said(requirement: Requirement, sentence: Sentence, **values: str) -> str:
+    """A sentence of a requirement, put together from expressions for its values."""
+    return filled(f"{requirement.id}: {sentence.problem}; {sentence.fix}", values)
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """A template with expressions in its gaps, as the sum of its parts."""
+    parts = _GAP.split(template)
+    texts = [
+        values[part] if index % 2 else quoted(part) for index, part in enumerate(parts) if part
+    ]
+    return " + ".join(texts)
+
+
+def maybe(value: str, path: str, default: str) -> str:
+    """What stands at a path of which every part may be missing."""
+    return f"{value}.?{path.replace('.', '.?')}.orValue({default})"
+
+
+def label(labels: str, name: str) -> str:
+    """A label, '' when there is none."""
+    return f"{labels}[?{quoted(name)}].orValue('')"
+
+
+def sentences(lists: str) -> str:
+    """Lists of sentences as one list, each list one text; those without are left out."""
+    return f"{lists}.map(l, l.join('. ')).filter(s, s != '')"
+
+
+def containers(pod: str, groups: Iterable[str] = GROUPS) -> str:
+    """Containers of a pod."""
+    return f"({' + '.join(maybe(pod, f'spec.{group}', '[]') for group in groups)})"
+
+
+def container_asks(container: str) -> str:
+    """Whether a container asks for a GPU."""
+    parts = (maybe(container, f"resources.{part}", "{}") for part in ("limits", "requests"))
+    name = " || ".join(f"k.startsWith({quoted(prefix)})" for prefix in GPU_PREFIXES)
+    some = "quantity(string(m[k])).isGreaterThan(quantity('0'))"
+    return f"[{', '.join(parts)}].exists(m, m.exists(k, ({name}) && {some}))"
+
+
+def named(value: str, name: str, expression: str) -> str:
+    """An expression over a value that it uses more than once."""
+    return f"[{value}].map({name}, {expression})[0]"

@@ -1,0 +1,181 @@
+"""The objects of admission: one policy for the platform, and a binding with parameters for each team.
+
+Parameters stand in a namespace that teams cannot write to. A binding reaches the namespace of its team
+alone; where its parameters are missing, it refuses everything rather than nothing.
+"""
+
+import re
+from collections.abc import Iterable
+
+from gpuyard.plan.admission import queued
+from gpuyard.plan.admission.limits import enforcement, limits_of
+from gpuyard.plan.names import (
+    PLATFORM_LABEL,
+    QUEUE_LABEL,
+    SYSTEM_NAMESPACE,
+    TEAM_LABEL,
+    admission_name,
+)
+from gpuyard.plan.records import PlatformPlan, TeamPlan
+from gpuyard.render.admission.cel import (
+    container_asks,
+    containers,
+    label,
+    listed,
+    maybe,
+    named,
+    quoted,
+)
+from gpuyard.render.admission.twins import TWINS
+from gpuyard.render.objects import Object, made
+from gpuyard.spec.sections import Enforce
+
+API = "admissionregistration.k8s.io/v1"
+LONGEST = 3000
+"""Letters of a message; the API server drops messages beyond 5 KiB."""
+_ACTIONS = {
+    Enforce.DENY: ["Deny"],
+    Enforce.WARN: ["Warn", "Audit"],
+    Enforce.AUDIT: ["Audit"],
+}
+_RULES = (
+    ("", "v1", ("pods", "pods/ephemeralcontainers", "replicationcontrollers")),
+    ("apps", "v1", ("daemonsets", "deployments", "replicasets", "statefulsets")),
+    ("batch", "v1", ("cronjobs", "jobs")),
+    ("jobset.x-k8s.io", "v1alpha2", ("jobsets",)),
+)
+"""Group, version and resources; one that the cluster does not have is never asked about."""
+_STEP = re.compile(r"\.(filter|map)\(")
+"""Where a long expression begins a line."""
+_JOBS = ("Job", "JobSet")
+"""Kinds whose pods are fixed when they are made; what starts and stops them may change the rest."""
+
+
+def admission_objects(plan: PlatformPlan) -> list[Object]:
+    """The policy, then what binds each team to it; nothing where there are no teams."""
+    teams = [obj for team in plan.teams for obj in (_parameters(plan, team), _binding(plan, team))]
+    return [_policy(plan), *teams] if teams else []
+
+
+def _parameters(plan: PlatformPlan, team: TeamPlan) -> Object:
+    return made(
+        plan,
+        "v1",
+        "ConfigMap",
+        admission_name(plan.name, team.namespace),
+        namespace=SYSTEM_NAMESPACE,
+        labels={TEAM_LABEL: team.namespace},
+        data=limits_of(plan, team).lines(),
+    )
+
+
+def _binding(plan: PlatformPlan, team: TeamPlan) -> Object:
+    name = admission_name(plan.name, team.namespace)
+    labels = {PLATFORM_LABEL: plan.name, TEAM_LABEL: team.namespace}
+    spec = {
+        "policyName": admission_name(plan.name),
+        "paramRef": {
+            "name": name,
+            "namespace": SYSTEM_NAMESPACE,
+            "parameterNotFoundAction": "Deny",
+        },
+        "matchResources": {"namespaceSelector": {"matchLabels": labels}},
+        "validationActions": _ACTIONS[enforcement(plan)],
+    }
+    return made(plan, API, "ValidatingAdmissionPolicyBinding", name, spec=spec)
+
+
+def _policy(plan: PlatformPlan) -> Object:
+    spec = {
+        "failurePolicy": "Fail",
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": {
+            "namespaceSelector": {
+                "matchLabels": {PLATFORM_LABEL: plan.name},
+                "matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}],
+            },
+            "resourceRules": [
+                {
+                    "apiGroups": [group],
+                    "apiVersions": [version],
+                    "operations": ["CREATE", "UPDATE"],
+                    "resources": list(resources),
+                }
+                for group, version, resources in _RULES
+            ],
+        },
+        "variables": [
+            {"name": name, "expression": _STEP.sub(r"\n\g<0>", text)} for name, text in _variables()
+        ],
+        "validations": [
+            {
+                "expression": "variables.said == ''",
+                "messageExpression": (
+                    f"variables.said.size() > {LONGEST}"
+                    f" ? variables.said.substring(0, {LONGEST}) + ' …' : variables.said"
+                ),
+                "message": f"platform {plan.name} does not take it, for reasons too long to be said",
+                "reason": "Forbidden",
+            }
+        ],
+    }
+    return made(plan, API, "ValidatingAdmissionPolicy", admission_name(plan.name), spec=spec)
+
+
+def _variables() -> Iterable[tuple[str, str]]:
+    """What the requirements look at, the requirements, and all that is said."""
+    jobs = f"variables.it.kind in {listed(_JOBS)}"
+    lines = "params.data.{0}.split('\\n').filter(l, l != '')"
+    taint = (
+        "{'text': l, 'key': l.split('=')[0], 'value': l.split('=')[1].split(':')[0],"
+        " 'effect': l.split(':')[1]}"
+    )
+    suspended = "{0}.?spec.?suspend.orValue(false)"
+    starts = f"{suspended.format('variables.was')} && !{suspended.format('variables.it')}"
+    # with dyn the API server checks types when it evaluates: kinds have their pods in different places
+    yield "it", "dyn(object)"
+    yield "was", "dyn(oldObject)"
+    yield "created", "request.operation == 'CREATE'"
+    yield "images_from", lines.format("images_from")
+    yield "queues", lines.format("queues")
+    yield "taints", f"{lines.format('taints')}.map(l, {taint})"
+    yield "all_pods", _pods_in("variables.it")
+    yield "old_pods", f"variables.created ? [] : {_pods_in('variables.was')}"
+    yield "changed", "variables.created || variables.all_pods != variables.old_pods"
+    # a Job's pods are looked at one by one as well; what was there before may still be stopped and removed
+    yield "pods", f"variables.changed && (variables.created || !({jobs})) ? variables.all_pods : []"
+    yield "queue", _queue_of("variables.it")
+    yield "old_queue", f"variables.created ? '' : {_queue_of('variables.was')}"
+    enters = f"{jobs} ? {starts} : variables.changed"
+    yield "enters", f"variables.created || variables.old_queue != '' || ({enters})"
+    for name, (_, expression) in TWINS.items():
+        yield name, expression
+    found = " + ".join(f"variables.{name}" for name in TWINS)
+    yield "said", f"({found}).join('. ')"
+
+
+def _pods_in(value: str) -> str:
+    """Every pod that a workload has or makes: labels, spec, all containers, and whether it asks for GPUs."""
+    templates = (
+        f"{value}.kind == 'Pod' ? [{value}]"
+        f" : {value}.kind == {quoted(queued.CRON)} ? [{value}.spec.jobTemplate.spec.template]"
+        f" : {value}.kind == 'JobSet' ? {value}.spec.replicatedJobs.map(j, j.template.spec.template)"
+        f" : [{value}.spec.template]"
+    )
+    labels = maybe("p", "metadata.labels", "{}")
+    asks = f"{maybe('p', 'spec.resourceClaims', '[]')}.size() > 0 || l.exists(c, {container_asks('c')})"
+    record = f"{{'labels': {labels}, 'spec': p.spec, 'containers': l, 'asks': dyn({asks})}}"
+    return f"({templates}).map(p, {named(containers('p'), 'l', record)})"
+
+
+def _queue_of(value: str) -> str:
+    """The queue that a workload names, as Kueue reads it."""
+
+    def of(path: str) -> str:
+        return label(f"{value}{path}.?metadata.?labels", QUEUE_LABEL)
+
+    return (
+        f"(variables.it.kind in {listed(queued.OF_ITSELF)} ? {of('')}"
+        f" : variables.it.kind == {quoted(queued.CRON)} ? {of('.spec.jobTemplate')}"
+        f" : {of('.spec.template')})"
+    )

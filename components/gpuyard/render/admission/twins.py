@@ -1,0 +1,187 @@
+"""The CEL twin of each requirement: a list of sentences, empty where nothing is wrong.
+
+`variables.pods` are the pods that are held to it, each with metadata and spec.
+"""
+
+from collections.abc import Mapping
+
+from gpuyard.plan.admission import bypass, guaranteed, host, images, placing, queued, sources
+from gpuyard.plan.admission import requirements as held
+from gpuyard.plan.admission.slips import Requirement
+from gpuyard.plan.names import CLASS_LABEL, LOCAL_QUEUE
+from gpuyard.render.admission.cel import (
+    GROUPS,
+    container_asks,
+    containers,
+    label,
+    listed,
+    maybe,
+    named,
+    quoted,
+    said,
+    sentences,
+)
+
+
+def _of_pods(lists: str) -> str:
+    return sentences(f"variables.pods.map(p, {lists})")
+
+
+def _bypass() -> str:
+    taken = (
+        f"e.name == {quoted(bypass.VARIABLE)} && (has(e.valueFrom)"
+        f" || !({maybe('e', 'value', quoted(''))} in {listed(bypass.HARMLESS)}))"
+    )
+    variables = (
+        f"{maybe('c', 'env', '[]')}.filter(e, {taken})"
+        f".map(e, {said(held.BYPASS, bypass.TAKES, container='c.name')})"
+    )
+    claims = maybe("c", "resources.claims", "[]")
+    of_containers = sentences(
+        f"p.containers.filter(c, {claims}.size() == 0 && !{container_asks('c')})"
+        f".map(c, {variables})"
+    )
+    runtime = f"{maybe('p', 'spec.runtimeClassName', quoted(''))} == {quoted(bypass.RUNTIME)}"
+    return _of_pods(
+        f"{of_containers} + ({runtime} && !p.asks ? [{said(held.BYPASS, bypass.SEES_ALL)}] : [])"
+    )
+
+
+def _privileges() -> str:
+    shared = " + ".join(
+        f"({maybe('p', f'spec.{field}', 'false')} ? [{said(held.PRIVILEGES, sentence)}] : [])"
+        for field, sentence in host.SHARES_HOST.items()
+    )
+    privileged = (
+        f"p.containers.filter(c, {maybe('c', 'securityContext.privileged', 'false')})"
+        f".map(c, {said(held.PRIVILEGES, host.PRIVILEGED, container='c.name')})"
+    )
+    return _of_pods(f"{shared} + {privileged}")
+
+
+def _devices() -> str:
+    mounted = f"{maybe('v', 'hostPath.path', quoted(''))} != ''"
+    plain = "v.hostPath.path.split('/').filter(s, s != '' && s != '.').map(s, '/' + s).join('')"
+    device = "n == d || n.startsWith(d + '/') || d.startsWith(n + '/')"
+    hands_out = named(plain, "n", f"{listed(host.DEVICES)}.exists(d, {device})")
+    sentence = said(held.DEVICES, host.HANDS_OUT, volume="v.name", path="v.hostPath.path")
+    return _of_pods(
+        f"{maybe('p', 'spec.volumes', '[]')}.filter(v, {mounted} && {hands_out}).map(v, {sentence})"
+    )
+
+
+def _placing() -> str:
+    key, operator = maybe("t", "key", quoted("")), maybe("t", "operator", quoted(""))
+    every = f"{key} == '' && {operator} == 'Exists'"
+    tolerates = (
+        f"{key} == a.key && ({operator} == 'Exists' || {maybe('t', 'value', quoted(''))} == a.value)"
+        f" && {maybe('t', 'effect', quoted(''))} in ['', a.effect]"
+    )
+    of_others = (
+        f"variables.taints.filter(a, {tolerates})"
+        f".map(a, {said(held.PLACING, placing.OTHERS, key='t.key', taint='a.text')})"
+    )
+    tolerations = sentences(
+        f"{maybe('p', 'spec.tolerations', '[]')}"
+        f".map(t, ({every} ? [{said(held.PLACING, placing.EVERY_TAINT)}] : []) + {of_others})"
+    )
+    # the scheduler writes it into pods; only who makes one sends it somewhere
+    fresh = "(request.operation == 'CREATE' || variables.it.kind != 'Pod')"
+    by_name = (
+        f"{fresh} && {maybe('p', 'spec.nodeName', quoted(''))} != ''"
+        f" ? [{said(held.PLACING, placing.BY_NAME, node='p.spec.nodeName')}] : []"
+    )
+    return _of_pods(f"{tolerations} + ({by_name})")
+
+
+def _repository(image: str) -> str:
+    """As images.repository does it, a step a name."""
+    hub = f"{images.HUB}/"
+    tagless = (
+        "r.substring(r.lastIndexOf('/') + 1).contains(':') ? r.substring(0, r.lastIndexOf(':')) : r"
+    )
+    registry = "f.contains('.') || f.contains(':') || f == 'localhost' || f != f.lowerAscii()"
+    has_registry = named("n.split('/')[0]", "f", registry)
+    is_full = f"n.contains('/') && {has_registry}"
+    was = f"{images.OLD_HUB}/"
+    old = f"n.startsWith({quoted(was)}) ? {quoted(hub)} + n.substring({len(was)}) : n"
+    full = f"({is_full}) ? ({old}) : {quoted(hub)} + n"
+    library = (
+        f"n.startsWith({quoted(hub)}) && n.split('/').size() == 2"
+        f" ? {quoted(f'{hub}{images.LIBRARY}/')} + n.substring({len(hub)}) : n"
+    )
+    return f"[{image}.split('@')[0]].map(r, {tagless}).map(n, {full}).map(n, {library})[0]"
+
+
+def _sources() -> str:
+    def elsewhere(what: str, one: str, image: str) -> str:
+        repository = _repository(image)
+        fits = named(
+            repository, "n", "variables.images_from.exists(a, (n + '/').startsWith(a + '/'))"
+        )
+        allowed = f"variables.images_from.join({quoted(sources.SEPARATOR)})"
+        values = {"what": quoted(what), "name": f"{one}.name", "image": image, "allowed": allowed}
+        sentence = said(held.SOURCES, sources.ELSEWHERE, **values)
+        return f".filter({one}, {image} != '' && !{fits}).map({one}, {sentence})"
+
+    of_containers = "p.containers" + elsewhere("container", "c", maybe("c", "image", "''"))
+    of_volumes = maybe("p", "spec.volumes", "[]") + elsewhere(
+        "volume", "v", maybe("v", "image.reference", "''")
+    )
+    found = _of_pods(f"{of_containers} + {of_volumes}")
+    return f"variables.images_from.size() == 0 ? [] : {found}"
+
+
+def _guaranteed() -> str:
+    training = " || ".join(
+        f"{label(one, CLASS_LABEL)} == {quoted(guaranteed.TRAINING)}"
+        for one in ("variables.it.?metadata.?labels", "p.labels")
+    )
+    limit, request = (f"c.?resources.?{part}[?r]" for part in ("limits", "requests"))
+    values = {"container": "c.name", "resource": "r"}
+    no_limit = said(held.GUARANTEED, guaranteed.NO_LIMIT, **values)
+    less = said(held.GUARANTEED, guaranteed.LESS, **values)
+    amounts = (f"quantity(string({each}.value()))" for each in (request, limit))
+    equal = " && ".join((f"{request}.hasValue()", f"{'.compareTo('.join(amounts)}) != 0"))
+    each = f"!{limit}.hasValue() ? [{no_limit}] : {equal} ? [{less}] : []"
+    of_containers = sentences(
+        f"{containers('p', GROUPS[:2])}"
+        f".map(c, {sentences(f'{listed(guaranteed.RESOURCES)}.map(r, {each})')})"
+    )
+    found = _of_pods(f"({training}) ? {of_containers} : []")
+    return f"params.data.guaranteed == 'true' ? {found} : []"
+
+
+def _queued() -> str:
+    owners = maybe("variables.it", "metadata.ownerReferences", "[]")
+    owner_queues = (
+        f"{owners}.exists(o, {maybe('o', 'controller', 'false')}"
+        f" && !(o.apiVersion in {listed(queued.NOT_QUEUED)}) && o.kind != {quoted(queued.CRON)})"
+    )
+    # what Kueue labels is labelled by now; of the rest it labels what they make, when that is made
+    of_itself = f"variables.it.kind in {listed(queued.OF_ITSELF)}"
+    by_default = f"!({of_itself}) && {quoted(LOCAL_QUEUE)} in variables.queues"
+    jobs = f"variables.it.kind == {quoted(queued.CRON)}"
+    itself, its_jobs, its_pods = map(quoted, (queued.ITSELF, queued.ITS_JOBS, queued.ITS_PODS))
+    place = f"({of_itself} ? {itself} : {jobs} ? {its_jobs} : {its_pods})"
+    values = {"kind": "variables.it.kind", "place": place, "queue": "variables.queues[0]"}
+    asks = "variables.all_pods.exists(p, p.asks)"
+    return (
+        f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues} && {asks}"
+        f" ? [{said(held.QUEUED, queued.NO_QUEUE, **values)}] : []"
+    )
+
+
+TWINS: Mapping[str, tuple[Requirement, str]] = {
+    twin[0].id.lower().replace("-", "_"): twin
+    for twin in (
+        (held.QUEUED, _queued()),
+        (held.BYPASS, _bypass()),
+        (held.PRIVILEGES, _privileges()),
+        (held.DEVICES, _devices()),
+        (held.PLACING, _placing()),
+        (held.SOURCES, _sources()),
+        (held.GUARANTEED, _guaranteed()),
+    )
+}
+"""By the name of its variable."""

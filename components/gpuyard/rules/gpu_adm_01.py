@@ -1,0 +1,19 @@
+"""GPU-ADM-01: what asks for GPUs in a team's namespace names a queue."""
+
+from gpuyard.findings import Severity
+from gpuyard.plan.admission.requirements import QUEUED
+from gpuyard.rules.admission import HELD_KINDS, checked
+from gpuyard.rules.rule import Rule
+
+RULE = Rule(
+    id=QUEUED.id,
+    title=QUEUED.title,
+    severity=Severity.REFUSE,
+    why="GPUs past the queue are counted in nobody's quota, and taken from jobs that were promised them.",
+    fix="Label what asks for GPUs with kueue.x-k8s.io/queue-name; pods of a Deployment by their template.",
+    sources=(
+        "kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework/defaults.go: the queue called default",
+    ),
+    kinds=HELD_KINDS,
+    check_stack=checked(QUEUED),
+)
