@@ -140,11 +140,14 @@ def test_every_custom_object_is_valid_under_its_real_crd():
             assert found == [], (obj["kind"], obj["metadata"]["name"])
             checked.add(obj["kind"])
     assert checked == {
+        "AdmissionCheck",
         "ClusterPolicy",
         "ClusterQueue",
         "Cohort",
         "LocalQueue",
+        "ProvisioningRequestConfig",
         "ResourceFlavor",
+        "Topology",
         "WorkloadPriorityClass",
     }
 
