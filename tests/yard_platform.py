@@ -133,6 +133,8 @@ OWNED = (
     "/api/v1/nodes",
     "/api/v1/configmaps",
     "/api/v1/resourcequotas",
+    "/apis/networking.k8s.io/v1/networkpolicies",
+    "/apis/rbac.authorization.k8s.io/v1/roles",
     "/apis/rbac.authorization.k8s.io/v1/rolebindings",
     "/apis/nvidia.com/v1/clusterpolicies",
     f"{_ADMISSION}/validatingadmissionpolicies",

@@ -22,8 +22,8 @@ def test_a_section_without_effect_is_noted_with_what_happens_instead():
 
 
 def test_words_of_pools_and_teams_are_noted_where_they_stand():
-    raw = platform([pool(disk_gib=500)], [team(egress_cidrs=["10.0.0.0/8"])])
-    assert [f.where for f in said(raw)] == ["pools[0].disk_gib", "teams[0].egress_cidrs"]
+    raw = platform([pool(disk_gib=500)], [team(idle={})])
+    assert [f.where for f in said(raw)] == ["pools[0].disk_gib", "teams[0].idle"]
 
 
 def test_what_is_proved_but_not_carried_out_is_told_apart():

@@ -124,7 +124,7 @@ def crds():
 
 
 BUILT_IN = {
-    *("Namespace", "ConfigMap", "Node", "ResourceQuota", "RoleBinding"),
+    *("Namespace", "ConfigMap", "Node", "ResourceQuota", "NetworkPolicy", "Role", "RoleBinding"),
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
 }
 
@@ -181,7 +181,7 @@ def identity(obj):
     return obj["apiVersion"], obj["kind"], meta.get("namespace"), meta["name"]
 
 
-NAMESPACED = {"ConfigMap", "ResourceQuota", "RoleBinding", "LocalQueue"}
+NAMESPACED = {"ConfigMap", "LocalQueue", "NetworkPolicy", "ResourceQuota", "Role", "RoleBinding"}
 
 
 def test_no_two_objects_are_the_same_one():
@@ -211,6 +211,8 @@ def named(obj):
         yield "Cohort", spec["cohortName"]
     if "clusterQueue" in spec:
         yield "ClusterQueue", spec["clusterQueue"]
+    if obj["kind"] == "RoleBinding":
+        yield "Role", obj["roleRef"]["name"]
     for group in spec.get("resourceGroups", ()):
         for flavor in group["flavors"]:
             yield "ResourceFlavor", flavor["name"]

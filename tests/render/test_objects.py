@@ -270,36 +270,23 @@ def test_a_cohort_of_which_all_is_guaranteed_is_empty():
     assert cohort["spec"] == {}
 
 
-def test_a_team_gets_its_namespace_quota_access_and_queue():
+def test_a_team_gets_its_namespace_first_and_its_queue_last():
     plan = plan_of(
-        platform(teams=[team(guarantee={"train": 8}, borrow={"train": 4}, groups=["x", "y"])])
+        platform(teams=[team(guarantee={"train": 8}, borrow={"train": 4}, groups=["x"])])
     )
-    namespace, quota, access, queue = team_objects(plan, plan.teams[0])
-    assert namespace["metadata"]["labels"] == {
-        "app.kubernetes.io/managed-by": "gpuyard",
-        "gpuyard.dev/platform": "lab",
-        "gpuyard.dev/isolation": "shared",
-        "gpuyard.dev/team": "vision",
-        "pod-security.kubernetes.io/enforce": "baseline",
-    }
-    assert quota["spec"] == {"hard": {"requests.nvidia.com/gpu": "12"}}
-    assert access["roleRef"] == {
-        "apiGroup": "rbac.authorization.k8s.io",
-        "kind": "ClusterRole",
-        "name": "edit",
-    }
-    assert [(s["kind"], s["name"]) for s in access["subjects"]] == [("Group", "x"), ("Group", "y")]
-    assert (queue["metadata"]["name"], queue["metadata"]["namespace"]) == ("default", "vision")
-    assert queue["spec"] == {"clusterQueue": "lab-vision"}
-
-
-def test_a_team_without_groups_gives_nobody_access():
-    plan = plan_of(platform(teams=[team(guarantee={"train": 1})]))
-    assert [o["kind"] for o in team_objects(plan, plan.teams[0])] == [
+    made = team_objects(plan, plan.teams[0])
+    assert [o["kind"] for o in made] == [
         "Namespace",
         "ResourceQuota",
+        "NetworkPolicy",
+        "Role",
+        "RoleBinding",
         "LocalQueue",
     ]
+    quota, queue = made[1], made[-1]
+    assert quota["spec"] == {"hard": {"requests.nvidia.com/gpu": "12"}}
+    assert (queue["metadata"]["name"], queue["metadata"]["namespace"]) == ("default", "vision")
+    assert queue["spec"]["clusterQueue"] == "lab-vision"
 
 
 def test_the_cluster_says_which_platform_it_belongs_to():

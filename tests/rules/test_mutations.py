@@ -1,7 +1,6 @@
 """Our own stacks, rendered, keep every rule; each damaged in one place is found by the rule that is about it.
 
-The objects are those that `gpuyard render` writes. What the rules say of
-them as they are stands in GAPS, exactly.
+The objects are those that `gpuyard render` writes.
 """
 
 import copy
@@ -24,9 +23,6 @@ STACKS = {
     for folder in ("stacks/Pulumi.*.yaml", "tests/golden_stacks/*.yaml")
     for path in sorted(sizes.ROOT.glob(folder))
 }
-GAPS = {"GPU-TEN-03"}
-"""No network policy is rendered: `egress_cidrs` is said to be understood and not carried out."""
-
 NEEDS_A_CLOUD = {"GPU-STK-04"}
 """About a ClusterPolicy beside a node group of EKS, which we do not render."""
 
@@ -45,7 +41,7 @@ def rules_that_fire(objects):
 
 @pytest.mark.parametrize("name", STACKS)
 def test_what_we_render_keeps_every_rule(name):
-    assert rules_that_fire(rendered(name)) == GAPS
+    assert rules_that_fire(rendered(name)) == set()
 
 
 def one(objects, kind, name=None):
@@ -106,6 +102,26 @@ def old_queue(objects):
 def no_standard(objects):
     labels = one(objects, "Namespace", team(objects))["metadata"]["labels"]
     labels["pod-security.kubernetes.io/enforce"] = "privileged"
+
+
+def network(objects):
+    return one(objects, "NetworkPolicy", "gpuyard")["spec"]
+
+
+def open_to_all(objects):
+    network(objects)["podSelector"] = {"matchLabels": {"app": "web"}}
+
+
+def no_names(objects):
+    spec = network(objects)
+    spec["egress"] = [rule for rule in spec["egress"] if "ports" not in rule]
+    spec["egress"][0]["ports"] = [{"protocol": "TCP", "port": 29500}]
+
+
+def the_web_that_is_next_door(objects):
+    network(objects)["egress"].append(
+        {"to": [{"podSelector": {}}], "ports": [{"protocol": "TCP", "port": 443}]}
+    )
 
 
 def impossible_layout(objects):
@@ -255,6 +271,9 @@ MUTATIONS = [
     (borrows_anything, "local", "GPU-TEN-04", set()),
     (old_queue, "local", "GPU-TEN-04", set()),
     (no_standard, "local", "GPU-TEN-01", set()),
+    (open_to_all, "local", "GPU-TEN-03", set()),
+    (no_names, "local", "GPU-TEN-03", set()),
+    (the_web_that_is_next_door, "local", "GPU-TEN-03", set()),
     (impossible_layout, "mig-inference", "GPU-SHR-03", set()),
     (no_replicas, "local", "GPU-CFG-01", {"GPU-SHR-04"}),
     (shares_as_whole_gpus, "local", "GPU-SHR-04", {"GPU-SHR-01"}),
@@ -282,7 +301,7 @@ MUTATIONS = [
 def test_a_damaged_stack_breaks_the_rule_that_is_about_it(damage, name, rule, others):
     objects = copy.deepcopy(rendered(name))
     damage(objects)
-    assert rules_that_fire(objects) == GAPS | {rule} | others
+    assert rules_that_fire(objects) == {rule} | others
 
 
 def test_every_rule_about_what_we_render_has_a_damage():
@@ -292,4 +311,4 @@ def test_every_rule_about_what_we_render_has_a_damage():
         for resource in read(yaml.safe_dump_all(rendered(name)).encode(), "s").items
     }
     about = {rule.id for rule in RULES if kinds & {*rule.kinds}}
-    assert about - GAPS - NEEDS_A_CLOUD <= {rule for _, _, rule, _ in MUTATIONS}
+    assert about - NEEDS_A_CLOUD <= {rule for _, _, rule, _ in MUTATIONS}

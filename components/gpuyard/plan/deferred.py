@@ -40,12 +40,9 @@ _QUEUEING: Mapping[str, str] = {
 }
 _TEAM: Mapping[str, str] = {
     "queues": "it has one queue",
-    "viewers": "nobody is let in to look",
-    "pod_security": "the namespace has the level baseline",
     "limits": "GPUs alone are limited",
     "idle": "nothing is suspended",
     "priority": "a job has it only when its label says so",
-    "egress_cidrs": "no network policy is made",
 }
 
 

@@ -18,6 +18,7 @@ from gpuyard.plan.pool_records import (
 )
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import FabricSpec, WarmWindow
+from gpuyard.spec.teams import PodSecurity
 from gpuyard.spec.values import Range
 
 
@@ -206,6 +207,15 @@ class ResourceGroup:
     flavors: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A network outside the cluster that pods may send to."""
+
+    cidr: str
+    without: tuple[str, ...] = ()
+    """Addresses in it that they may not: of the cloud's metadata service."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamPlan:
     """Everything derived from one team."""
@@ -232,6 +242,12 @@ class TeamPlan:
     """The object of the cohort its queue is in."""
     stop: str = ""
     """hold or drain, the stronger of the platform's and its own; empty: none."""
+    viewers: tuple[str, ...] = ()
+    pod_security: PodSecurity = PodSecurity.BASELINE
+    name_servers: tuple[str, ...] = ()
+    """Networks beside the cluster's own name service that answer for names, on port 53."""
+    egress: tuple[Reach, ...] = ()
+    """Networks outside the cluster that its pods may send to."""
 
     def quota(self, pool: str, resource: str) -> Quota | None:
         """The team's quota of a resource in a pool."""

@@ -9,6 +9,8 @@ from gpuyard.plan.cohorts import home_of
 from gpuyard.plan.dra import quota_key
 from gpuyard.plan.flow import Amounts
 from gpuyard.plan.names import LOCAL_QUEUE
+from gpuyard.plan.network import check_egress, name_servers, plan_egress
+from gpuyard.plan.pod_security import check_pod_security
 from gpuyard.plan.queueing import check_flavors, resource_groups
 from gpuyard.plan.records import Bill, PoolPlan, Quota, Share, TeamPlan
 from gpuyard.plan.refusals import refuse, warn
@@ -56,6 +58,7 @@ def plan_teams(
                     fix=_something(spec, index, pools, quotas, spare),
                 )
             )
+    findings += check_egress(spec) + check_pod_security(spec, quotas)
     return teams, findings + check_isolation(spec, pools, quotas)
 
 
@@ -133,6 +136,10 @@ def _plan_team(
         priority=team.priority,
         cohort=home_of(spec, team),
         stop=stop_of(spec, team),
+        viewers=team.viewers,
+        pod_security=team.pod_security,
+        name_servers=name_servers(spec.cloud),
+        egress=plan_egress(spec, team),
     )
 
 

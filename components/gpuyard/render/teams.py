@@ -1,25 +1,24 @@
-"""A team's objects: namespace, access, quota and queue."""
+"""A team's objects: namespace, limits, network, access and queue."""
 
-from gpuyard.plan.names import ISOLATION_LABEL, POD_SECURITY_LABEL, TEAM_LABEL
+from gpuyard.plan.names import (
+    BUDGET_ANNOTATION,
+    ISOLATION_LABEL,
+    POD_SECURITY_AUDIT_LABEL,
+    POD_SECURITY_LABEL,
+    POD_SECURITY_WARN_LABEL,
+    TEAM_LABEL,
+)
+from gpuyard.plan.pod_security import stricter
 from gpuyard.plan.records import PlatformPlan, TeamPlan
-from gpuyard.render.objects import Object, made, namespace_object
-
-POD_SECURITY = "baseline"
-"""No privileged pods, no host access; `restricted` would refuse pods that lock memory for RDMA."""
+from gpuyard.render.access import access_objects
+from gpuyard.render.network import network_policy
+from gpuyard.render.objects import Object, made
 
 
 def team_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
-    """In the order in which they must exist: the namespace first, the queue after its cluster queue."""
-    objects = [
-        namespace_object(
-            plan,
-            team.namespace,
-            {
-                TEAM_LABEL: team.namespace,
-                ISOLATION_LABEL: team.isolation,
-                POD_SECURITY_LABEL: POD_SECURITY,
-            },
-        ),
+    """In the order in which they must exist: the namespace, its limits, who may enter, the queue last."""
+    return [
+        _namespace(plan, team),
         made(
             plan,
             "v1",
@@ -28,10 +27,8 @@ def team_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
             namespace=team.namespace,
             spec={"hard": _hard(team)},
         ),
-    ]
-    if team.groups:
-        objects.append(_access(plan, team))
-    objects.append(
+        network_policy(plan, team),
+        *access_objects(plan, team),
         made(
             plan,
             "kueue.x-k8s.io/v1beta2",
@@ -39,27 +36,36 @@ def team_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
             team.local_queue,
             namespace=team.namespace,
             spec={"clusterQueue": team.cluster_queue},
-        )
+        ),
+    ]
+
+
+def _namespace(plan: PlatformPlan, team: TeamPlan) -> Object:
+    """Levels are those of the platform's Kubernetes: a control plane that is ahead refuses nothing new."""
+    version = f"v{plan.kubernetes}"
+    levels = {
+        POD_SECURITY_LABEL: team.pod_security,
+        POD_SECURITY_WARN_LABEL: stricter(team.pod_security),
+        POD_SECURITY_AUDIT_LABEL: stricter(team.pod_security),
+    }
+    budget = team.budget_usd_per_month
+    return made(
+        plan,
+        "v1",
+        "Namespace",
+        team.namespace,
+        labels={
+            TEAM_LABEL: team.namespace,
+            ISOLATION_LABEL: team.isolation,
+            **{label: level.value for label, level in levels.items()},
+            **{f"{label}-version": version for label in levels},
+        },
+        annotations=None
+        if budget is None
+        else {BUDGET_ANNOTATION: f"{budget:.2f}".removesuffix(".00")},
     )
-    return objects
 
 
 def _hard(team: TeamPlan) -> dict[str, str]:
     """Quantities as text: the form in which the API server gives them back."""
     return {resource: str(amount) for resource, amount in team.hard.items()}
-
-
-def _access(plan: PlatformPlan, team: TeamPlan) -> Object:
-    """Members may work with pods and jobs in the namespace, not with its quota or its role bindings."""
-    return made(
-        plan,
-        "rbac.authorization.k8s.io/v1",
-        "RoleBinding",
-        "gpuyard-members",
-        namespace=team.namespace,
-        roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
-        subjects=[
-            {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}
-            for group in team.groups
-        ],
-    )

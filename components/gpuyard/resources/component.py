@@ -77,11 +77,20 @@ def once_made(value: _T, resource: pulumi.Resource) -> pulumi.Output[_T]:
     return resource.urn.apply(lambda _: value)
 
 
+_FENCES = {"ResourceQuota": "gpuyard", "NetworkPolicy": "gpuyard"}
+"""What limits a namespace; people and jobs are let in when it stands."""
+_ENTRANCES = frozenset({"LocalQueue", "RoleBinding"})
+
+
 def _named_by(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Kind and name of the objects that this one names."""
+    """Kind and name of the objects that this one names, or must not be before."""
     spec = obj.get("spec", {})
     if namespace := obj["metadata"].get("namespace"):
         yield "Namespace", namespace
+    if obj["kind"] in _ENTRANCES:
+        yield from _FENCES.items()
+    if obj["kind"] == "RoleBinding":
+        yield "Role", obj["roleRef"]["name"]
     yield from _of_queues(obj["kind"], spec)
     if obj["kind"] == "ValidatingAdmissionPolicyBinding":
         yield "ValidatingAdmissionPolicy", spec["policyName"]

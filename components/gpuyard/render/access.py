@@ -1,0 +1,134 @@
+"""What people may do in their team's namespace.
+
+Kubernetes' own ClusterRole `edit` is too much: it lets members delete network policies and take the place of
+any service account. These rules have what jobs, notebooks and services need, and nothing by which a team
+could loosen its own limits. What is left out on purpose:
+
+- changes to quotas, limits, network policies, roles, queues, and the namespace itself;
+- changes to pods that exist: Kueue holds waiting pods by a gate in them, and who may edit a pod may lift it;
+- changes to workloads of Kueue: their priority could be raised there; a job is stopped by its own `suspend`;
+- tokens of service accounts, other than by running a pod; proxies to pods and services;
+- containers put into running pods, daemon sets, and whatever belongs to the whole cluster.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from gpuyard.plan.records import PlatformPlan, TeamPlan
+from gpuyard.render.objects import Object, made
+
+RBAC = "rbac.authorization.k8s.io"
+MEMBERS = "gpuyard-members"
+VIEWERS = "gpuyard-viewers"
+
+LOOK = ("get", "list", "watch")
+_START_STOP = (*LOOK, "create", "delete", "deletecollection")
+_WORK = (*_START_STOP, "patch", "update")
+_Resources = Mapping[str, tuple[str, ...]]
+"""Resources by API group."""
+
+WORKLOADS: _Resources = {
+    "apps": ("deployments", "replicasets", "statefulsets"),
+    "batch": ("cronjobs", "jobs"),
+    "autoscaling": ("horizontalpodautoscalers",),
+    "jobset.x-k8s.io": ("jobsets",),
+    "kubeflow.org": ("mpijobs", "notebooks", "pytorchjobs"),
+    "leaderworkerset.x-k8s.io": ("leaderworkersets",),
+    "ray.io": ("rayclusters", "rayjobs", "rayservices"),
+    "serving.kserve.io": ("inferenceservices",),
+    "trainer.kubeflow.org": ("trainjobs",),
+}
+"""What jobs, notebooks and services are made of; kinds that a cluster lacks do no harm here."""
+_SCALES: _Resources = {"apps": ("deployments/scale", "replicasets/scale", "statefulsets/scale")}
+_OWN: _Resources = {"": ("configmaps", "persistentvolumeclaims", "services")}
+_CLAIMS: _Resources = {"resource.k8s.io": ("resourceclaims", "resourceclaimtemplates")}
+_SEEN: _Resources = {
+    "": (
+        "endpoints",
+        "events",
+        "limitranges",
+        "namespaces",
+        "pods",
+        "pods/log",
+        "pods/status",
+        "resourcequotas",
+        "serviceaccounts",
+    ),
+    "discovery.k8s.io": ("endpointslices",),
+    "events.k8s.io": ("events",),
+    "kueue.x-k8s.io": ("localqueues", "workloads"),
+    "metrics.k8s.io": ("pods",),
+    "networking.k8s.io": ("networkpolicies",),
+    RBAC: ("rolebindings", "roles"),
+    "trainer.kubeflow.org": ("trainingruntimes",),
+    "visibility.kueue.x-k8s.io": ("localqueues/pendingworkloads",),
+}
+"""What everybody in a team may look at: its limits and its place in the queue among them."""
+
+
+def access_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
+    """Roles and who has them; a team without groups has none."""
+    objects: list[Object] = []
+    for name, groups, rules in (
+        (MEMBERS, team.groups, member_rules(claims=any(p.dra for p in plan.pools))),
+        (VIEWERS, team.viewers, viewer_rules(claims=any(p.dra for p in plan.pools))),
+    ):
+        if groups:
+            objects += [
+                made(plan, f"{RBAC}/v1", "Role", name, namespace=team.namespace, rules=rules),
+                _binding(plan, team, name, groups),
+            ]
+    return objects
+
+
+def member_rules(*, claims: bool) -> list[Object]:
+    """Run jobs, notebooks and services, and look into them; `claims` where pods claim devices."""
+    own = {**_OWN, "": (*_OWN[""], "secrets")}
+    return [
+        *_rules(_SEEN, LOOK),
+        *_rules(_made_by_people(own, claims=claims), _WORK),
+        *_rules(_SCALES, ("get", "patch", "update")),
+        *_rules({"": ("pods",)}, _START_STOP),
+        *_rules({"": ("pods/attach", "pods/exec", "pods/portforward")}, ("create", "get")),
+        *_rules({"": ("pods/eviction",)}, ("create",)),
+    ]
+
+
+def viewer_rules(*, claims: bool) -> list[Object]:
+    """See what members see, but secrets, and touch nothing."""
+    return [
+        *_rules(_SEEN, LOOK),
+        *_rules(_made_by_people(_OWN, claims=claims), LOOK),
+        *_rules(_SCALES, ("get",)),
+    ]
+
+
+def _made_by_people(own: _Resources, *, claims: bool) -> _Resources:
+    return {**own, **WORKLOADS, **(_CLAIMS if claims else {})}
+
+
+def _rules(resources: _Resources, verbs: tuple[str, ...]) -> list[Object]:
+    """The core group by itself, all others in one rule: no name in it exists in two of its groups."""
+    core = resources.get("", ())
+    others = {group: names for group, names in resources.items() if group}
+    parts = [([""], core), (list(others), [name for names in others.values() for name in names])]
+    return [
+        {
+            "apiGroups": groups,
+            "resources": list(dict.fromkeys(names)),
+            "verbs": list(verbs),
+        }
+        for groups, names in parts
+        if names
+    ]
+
+
+def _binding(plan: PlatformPlan, team: TeamPlan, role: str, groups: Iterable[str]) -> Object:
+    return made(
+        plan,
+        f"{RBAC}/v1",
+        "RoleBinding",
+        role,
+        namespace=team.namespace,
+        roleRef={"apiGroup": RBAC, "kind": "Role", "name": role},
+        subjects=[{"apiGroup": RBAC, "kind": "Group", "name": g} for g in dict.fromkeys(groups)],
+    )

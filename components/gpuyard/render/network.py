@@ -1,0 +1,51 @@
+"""Who may talk to a team's pods, and to whom they may talk."""
+
+from typing import Any
+
+from gpuyard.plan.names import NAMESPACE_LABEL
+from gpuyard.plan.records import PlatformPlan, Reach, TeamPlan
+from gpuyard.render.objects import Object, made
+
+POLICY = "gpuyard"
+_NAMES = 53
+_DNS_NAMESPACE = "kube-system"
+
+
+def network_policy(plan: PlatformPlan, team: TeamPlan) -> Object:
+    """Nothing passes but what stands here; policies that somebody adds can only allow more."""
+    here: Object = {"podSelector": {}}
+    egress: list[Object] = [{"to": [here]}, _names(team)]
+    if team.egress:
+        egress.append({"to": [_outside(reach) for reach in team.egress]})
+    return made(
+        plan,
+        "networking.k8s.io/v1",
+        "NetworkPolicy",
+        POLICY,
+        namespace=team.namespace,
+        spec={
+            "podSelector": {},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"from": [here]}],
+            "egress": egress,
+        },
+    )
+
+
+def _names(team: TeamPlan) -> Object:
+    """The cluster's name service by its namespace, and caches on nodes by their address."""
+    peers: list[Object] = [
+        {"namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: _DNS_NAMESPACE}}},
+        *({"ipBlock": {"cidr": cidr}} for cidr in team.name_servers),
+    ]
+    return {
+        "to": peers,
+        "ports": [{"protocol": protocol, "port": _NAMES} for protocol in ("UDP", "TCP")],
+    }
+
+
+def _outside(reach: Reach) -> Object:
+    block: dict[str, Any] = {"cidr": reach.cidr}
+    if reach.without:
+        block["except"] = list(reach.without)
+    return {"ipBlock": block}

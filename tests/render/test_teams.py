@@ -1,0 +1,199 @@
+"""What a team is in the cluster: namespace, network, access."""
+
+import pytest
+
+from builders import plan_of, platform, pool, team
+from gpuyard.render.access import MEMBERS, VIEWERS, member_rules, viewer_rules
+from gpuyard.render.teams import team_objects
+
+OURS = {"app.kubernetes.io/managed-by": "gpuyard", "gpuyard.dev/platform": "lab"}
+LOOK = {"get", "list", "watch"}
+
+
+def objects(pools=None, **rest):
+    plan = plan_of(
+        platform(pools, [team(**{"guarantee": {"train": 8}, **rest})], kubernetes="1.35")
+    )
+    return team_objects(plan, plan.team("vision"))
+
+
+def of(made, kind):
+    return [o for o in made if o["kind"] == kind]
+
+
+def one(made, kind):
+    (found,) = of(made, kind)
+    return found
+
+
+def allowed(rules):
+    """Every verb that the rules allow, by `resource.group`."""
+    found = {}
+    for rule in rules:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                found.setdefault(f"{resource}.{group}".rstrip("."), set()).update(rule["verbs"])
+    return found
+
+
+# ── namespace ─────────────────────────────────────────────────────────────────────────────────────
+def test_the_namespace_says_who_and_how_far_apart_and_to_what_pods_are_held():
+    made = one(objects(isolation="slice", budget_usd_per_month=60_000.5), "Namespace")
+    level = "pod-security.kubernetes.io"
+    assert made["metadata"] == {
+        "name": "vision",
+        "labels": OURS
+        | {
+            "gpuyard.dev/team": "vision",
+            "gpuyard.dev/isolation": "slice",
+            f"{level}/enforce": "baseline",
+            f"{level}/enforce-version": "v1.35",
+            f"{level}/warn": "restricted",
+            f"{level}/warn-version": "v1.35",
+            f"{level}/audit": "restricted",
+            f"{level}/audit-version": "v1.35",
+        },
+        "annotations": {"gpuyard.dev/budget-usd-per-month": "60000.50"},
+    }
+
+
+@pytest.mark.parametrize(("budget", "said"), [(1_250_000, "1250000"), (0.75, "0.75")])
+def test_a_budget_is_written_out(budget, said):
+    made = one(objects(guarantee={"train": 0}, budget_usd_per_month=float(budget)), "Namespace")
+    assert made["metadata"]["annotations"] == {"gpuyard.dev/budget-usd-per-month": said}
+
+
+def test_a_team_without_a_budget_has_no_annotation():
+    assert "annotations" not in one(objects(), "Namespace")["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("level", "warned"),
+    [("restricted", "restricted"), ("baseline", "restricted"), ("privileged", "baseline")],
+)
+def test_what_breaks_the_next_stricter_level_is_warned_of(level, warned):
+    labels = one(objects(pod_security=level), "Namespace")["metadata"]["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == level
+    assert labels["pod-security.kubernetes.io/warn"] == warned
+    assert labels["pod-security.kubernetes.io/audit"] == warned
+
+
+# ── network ───────────────────────────────────────────────────────────────────────────────────────
+HERE = {"podSelector": {}}
+NAMES = {
+    "to": [
+        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}},
+        {"ipBlock": {"cidr": "169.254.20.10/32"}},
+    ],
+    "ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}],
+}
+
+
+def test_pods_talk_to_each_other_and_to_the_name_service():
+    assert one(objects(), "NetworkPolicy")["spec"] == {
+        "podSelector": {},
+        "policyTypes": ["Ingress", "Egress"],
+        "ingress": [{"from": [HERE]}],
+        "egress": [{"to": [HERE]}, NAMES],
+    }
+
+
+def test_networks_that_are_named_are_reached_but_for_the_metadata_service():
+    made = one(objects(egress_cidrs=["0.0.0.0/0", "10.0.0.0/8"]), "NetworkPolicy")
+    blocks = [
+        {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32"]}},
+        {"ipBlock": {"cidr": "10.0.0.0/8"}},
+    ]
+    assert made["spec"]["egress"] == [{"to": [HERE]}, NAMES, {"to": blocks}]
+
+
+# ── access ────────────────────────────────────────────────────────────────────────────────────────
+def test_groups_are_members_and_viewers_are_not():
+    made = objects(groups=["seers", "makers", "seers"], viewers=["auditors"])
+    assert [o["metadata"]["name"] for o in of(made, "Role")] == [MEMBERS, VIEWERS]
+    bound = {
+        o["metadata"]["name"]: (o["roleRef"], [s["name"] for s in o["subjects"]])
+        for o in of(made, "RoleBinding")
+    }
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role"}
+    assert bound == {
+        MEMBERS: (role | {"name": MEMBERS}, ["seers", "makers"]),
+        VIEWERS: (role | {"name": VIEWERS}, ["auditors"]),
+    }
+
+
+def test_nobody_gets_a_role_of_the_whole_cluster():
+    made = objects(groups=["seers"], viewers=["auditors"])
+    assert not of(made, "ClusterRole")
+    assert not of(made, "ClusterRoleBinding")
+    assert {o["metadata"]["namespace"] for o in made if o["kind"] != "Namespace"} == {"vision"}
+
+
+def test_a_team_without_groups_lets_nobody_in():
+    assert not [o for o in objects() if o["kind"].startswith("Role")]
+
+
+LIMITS = [
+    "limitranges",
+    "localqueues.kueue.x-k8s.io",
+    "namespaces",
+    "networkpolicies.networking.k8s.io",
+    "resourcequotas",
+    "rolebindings.rbac.authorization.k8s.io",
+    "roles.rbac.authorization.k8s.io",
+    "serviceaccounts",
+    "workloads.kueue.x-k8s.io",
+]
+
+
+@pytest.mark.parametrize("rules", [member_rules, viewer_rules])
+@pytest.mark.parametrize("resource", LIMITS)
+def test_what_holds_a_team_is_seen_by_it_and_never_changed(rules, resource):
+    assert allowed(rules(claims=True))[resource] == LOOK
+
+
+NEVER = [
+    "serviceaccounts/token",
+    "pods/ephemeralcontainers",
+    "pods/resize",
+    "pods/proxy",
+    "pods/binding",
+    "services/proxy",
+    "daemonsets.apps",
+    "nodes",
+]
+
+
+@pytest.mark.parametrize("resource", NEVER)
+def test_ways_around_the_queue_and_the_quota_are_left_out(resource):
+    assert resource not in allowed(member_rules(claims=True))
+
+
+@pytest.mark.parametrize("rules", [member_rules, viewer_rules])
+def test_nobody_takes_the_place_of_another_and_nothing_is_allowed_by_a_star(rules):
+    found = rules(claims=True)
+    assert not [r for r in found if {"impersonate", "bind", "escalate", "*"} & set(r["verbs"])]
+    assert not [r for r in found if "*" in (*r["apiGroups"], *r["resources"])]
+
+
+def test_members_start_and_stop_pods_and_do_not_edit_them():
+    can = allowed(member_rules(claims=False))
+    assert can["pods"] == LOOK | {"create", "delete", "deletecollection"}
+    assert can["pods/exec"] == {"create", "get"}
+    assert can["jobs.batch"] >= {"create", "patch", "update", "delete"}
+    assert can["secrets"] >= {"create", "get", "delete"}
+
+
+def test_viewers_look_and_see_no_secret():
+    can = allowed(viewer_rules(claims=True))
+    assert set().union(*can.values()) == LOOK
+    assert "secrets" not in can
+    assert not [r for r in can if r.startswith(("pods/exec", "pods/attach", "pods/port"))]
+    assert set(can) <= set(allowed(member_rules(claims=True)))
+
+
+def test_claims_of_devices_are_for_platforms_that_have_them():
+    counted = one(objects(groups=["seers"]), "Role")
+    claimed = one(objects([pool(sharing={"dra": True})], groups=["seers"]), "Role")
+    assert "resourceclaims.resource.k8s.io" not in allowed(counted["rules"])
+    assert "resourceclaims.resource.k8s.io" in allowed(claimed["rules"])
