@@ -27,7 +27,13 @@ def test_fair_sharing_is_on_exactly_when_the_stack_says_so(fair):
 
 def test_host_resources_carry_no_quota_and_gpus_always_do():
     prefixes = configuration()["resources"]["excludeResourcePrefixes"]
-    assert {"cpu", "memory", "ephemeral-storage", "pods", "hugepages-"} == set(prefixes)
+    assert {"cpu", "memory", "ephemeral-storage", "pods", "hugepages-"} < set(prefixes)
+    adapters = (
+        "vpc.amazonaws.com/efa",
+        "rdma/rdma_shared_device_a",
+        "networking.gke.io.networks/rdma-0",
+    )
+    assert all(name.startswith(tuple(prefixes)) for name in adapters)
     counted = ("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb")
     assert not any(name.startswith(tuple(prefixes)) for name in counted)
 

@@ -49,7 +49,9 @@ def settle(
 
 
 def devices(item: dict[str, Any]) -> dict[str, str]:
-    return {name: count for name, count in item["status"]["allocatable"].items() if "/" in name}
+    return {
+        name: count for name, count in item["status"]["allocatable"].items() if "nvidia" in name
+    }
 
 
 def test_a_mig_node_settles_by_way_of_pending():
@@ -109,6 +111,7 @@ def test_without_an_operator_a_gpu_machine_is_an_ordinary_one():
         "memory": "2048Gi",
         "pods": "110",
         "ephemeral-storage": "30400G",
+        "vpc.amazonaws.com/efa": "32",
     }
     assert item["metadata"]["labels"]["kubernetes.io/arch"] == "amd64"
 

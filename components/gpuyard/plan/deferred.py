@@ -34,12 +34,9 @@ _POOL: Mapping[str, str] = {
     "disk_gib": "no node is made that could have the disk",
 }
 _QUEUEING: Mapping[str, str] = {
-    "start_within_minutes": "Kueue keeps its own limit",
-    "usage_half_life_hours": "Kueue does not count who used how much",
     "clusters": "no job is sent anywhere",
 }
 _TEAM: Mapping[str, str] = {
-    "queues": "it has one queue",
     "limits": "GPUs alone are limited",
     "idle": "nothing is suspended",
     "priority": "a job has it only when its label says so",

@@ -1,7 +1,22 @@
 """How Kueue is set up, where the plan's answers and the rendered configuration must agree."""
 
-WITHOUT_QUOTA = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-")
-"""Beginnings of resource names that queues do not count, see docs/decisions/0008."""
+from datetime import date
+
+from gpuyard.catalogue.sources import Source
+from gpuyard.spec.platform import Cloud, PlatformSpec
+
+WITHOUT_QUOTA = (
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "pods",
+    "hugepages-",
+    "vpc.amazonaws.com/",
+    "rdma/",
+    "networking.gke.io.networks/",
+)
+"""Beginnings of resource names that queues do not count, see docs/decisions/0008. Network adapters go with
+the GPUs of a node; counted, a job that asks for them would have no quota and never start."""
 FRAMEWORKS = (
     "batch/job",
     "kubeflow.org/mpijob",
@@ -18,12 +33,34 @@ FRAMEWORKS = (
 )
 """Kinds of jobs that queue: those of Kueue's chart (v0.19.2). Kueue waits for those whose definition is not
 installed, and goes on."""
-GANG_TIMEOUT = "5m"
-"""How long an admitted gang may wait for its last pod. On fake nodes pods are ready at once when they have a
-node, so only a gang that finds none runs into this; Kueue's half an hour would hide it."""
-DEFAULT_GANG_TIMEOUT = "30m"
-"""The same where Kueue's chart brings its own configuration (Kueue v0.19, `waitForPodsReady.timeout`)."""
-FIRST_REQUEUE = "1 minute"
-LONGEST_REQUEUE = "an hour"
-"""How long an evicted gang stays away before it queues again: doubled each time, up to the longest
-(Kueue v0.19, `requeuingStrategy.backoffBaseSeconds` and `backoffMaxSeconds`)."""
+
+START_MINUTES = 30
+"""How long an admitted gang may wait for its last pod, where the stack file does not say. Nodes that start
+first, drivers and large images fit into it (Kueue v0.19 has the same)."""
+SIMULATED_START_MINUTES = 5
+"""The same on fake nodes: pods are ready at once when they have one, so only a gang that finds none runs into
+this; half an hour would hide it."""
+FIRST_REQUEUE_SECONDS = 60
+LONGEST_REQUEUE_SECONDS = 3600
+"""How long an evicted gang stays away before it queues again: doubled each time, up to the longest. It goes
+behind whoever waits, so that others have their turn, and is never given up: who submitted it decides that."""
+NODE_MINUTES = 15
+"""How long autoscalers themselves wait for a node that they ordered, before they give it up."""
+NODE_MINUTES_SOURCE = Source(
+    "karpenter, liveness controller: registrationTimeout 15 minutes; cluster-autoscaler:"
+    " --max-node-provision-time, default 15 minutes",
+    date(2026, 11, 21),
+)
+
+
+def start_minutes(spec: PlatformSpec) -> int:
+    """How long an admitted gang has until all its pods run."""
+    default = SIMULATED_START_MINUTES if spec.cloud is Cloud.SIMULATED else START_MINUTES
+    return spec.queueing.start_within_minutes or default
+
+
+def in_words(seconds: int) -> str:
+    """`1 minute`, `30 minutes`, `1 hour`, `90 minutes`."""
+    size, unit = (3600, "hour") if seconds % 3600 == 0 else (60, "minute")
+    count = seconds // size
+    return f"{count:,} {unit}{'' if count == 1 else 's'}"

@@ -30,6 +30,8 @@ GPU_CLAIM = "gpuyard.dev/gpu-claim"
 MIG_PREFIX = "nvidia.com/mig-"
 MIG_SLICES = "gpuyard.dev/mig-slices"
 """What queues count compute slices by. No node advertises it: Kueue makes it of what pods ask for."""
+EFA = "vpc.amazonaws.com/efa"
+"""What the EFA device plugin advertises: a network adapter that bypasses TCP."""
 GPU_TAINT_VALUE = "present"
 """The value GKE puts on its own GPU nodes; the device plugin and the operator tolerate the key."""
 

@@ -33,6 +33,7 @@ from gpuyard.plan.teams import plan_teams
 from gpuyard.plan.topology import check_fabric
 from gpuyard.plan.topology_proofs import check_topology
 from gpuyard.plan.versions import check_kubernetes
+from gpuyard.plan.waiting import check_waiting
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 
@@ -70,6 +71,7 @@ def plan(
         findings += check_prices(spec, list(sound.values()))
         findings += check_commitments(list(sound.values()), bill)
     findings += check_slices(spec, sound, quotas.by_team)
+    findings += check_waiting(spec, list(sound.values()))
     teams, problems = plan_teams(spec, sound, quotas.by_team, quotas.spare, bill)
     findings += problems + check_topology(spec, sound, teams, shapes)
     findings += check_budgets(

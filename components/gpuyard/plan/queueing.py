@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.cohorts import Node, cohort_object
 from gpuyard.plan.flow import Amounts
+from gpuyard.plan.kueue import start_minutes
 from gpuyard.plan.kueue_install import installs_kueue
 from gpuyard.plan.placement import topologies
 from gpuyard.plan.priorities import plan_priorities
@@ -133,6 +134,8 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], quotas: Quotas) -> 
         stop=spec.queueing.stop.value if spec.queueing.stop else "",
         topologies=topologies(pools),
         checks=plan_checks(spec, pools),
+        start_minutes=start_minutes(spec),
+        usage_half_life_hours=spec.queueing.usage_half_life_hours,
     )
 
 

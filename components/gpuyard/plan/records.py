@@ -7,7 +7,9 @@ from fractions import Fraction
 from typing import TypeVar
 
 from gpuyard.catalogue.machines import Machine
+from gpuyard.plan.kueue import START_MINUTES
 from gpuyard.plan.late import Late
+from gpuyard.plan.names import LOCAL_QUEUE
 from gpuyard.plan.pool_records import (
     CheckPlan,
     DraPlan,
@@ -224,6 +226,7 @@ class TeamPlan:
     namespace: str
     cluster_queue: str
     local_queue: str
+    """The queue of jobs that name none, called `default`; its first where it has none of that name."""
     groups: tuple[str, ...]
     isolation: str
     weight: float
@@ -238,6 +241,8 @@ class TeamPlan:
     budget_usd_per_month: float | None
     priority: str | None = None
     """What its jobs have when they name none."""
+    queues: Mapping[str, float] = field(default_factory=lambda: {LOCAL_QUEUE: 1.0})
+    """All its queues, by name, and their weights."""
     cohort: str = ""
     """The object of the cohort its queue is in."""
     stop: str = ""
@@ -248,6 +253,11 @@ class TeamPlan:
     """Networks beside the cluster's own name service that answer for names, on port 53."""
     egress: tuple[Reach, ...] = ()
     """Networks outside the cluster that its pods may send to."""
+
+    @property
+    def has_default(self) -> bool:
+        """Whether jobs that name no queue get one."""
+        return LOCAL_QUEUE in self.queues
 
     def quota(self, pool: str, resource: str) -> Quota | None:
         """The team's quota of a resource in a pool."""
@@ -325,6 +335,10 @@ class QueueingPlan:
     """Of all flavors."""
     checks: tuple[CheckPlan, ...] = ()
     """What is asked of autoscalers."""
+    start_minutes: int = START_MINUTES
+    """How long an admitted job has until all its pods run."""
+    usage_half_life_hours: int | None = None
+    """Among the queues of a team, who used less goes first; None: whoever came first."""
 
     @property
     def unassigned(self) -> tuple[Quota, ...]:

@@ -3,12 +3,11 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix
 from gpuyard.plan.brakes import stop_of
 from gpuyard.plan.cohorts import home_of
 from gpuyard.plan.dra import quota_key
 from gpuyard.plan.flow import Amounts
-from gpuyard.plan.names import LOCAL_QUEUE
 from gpuyard.plan.network import check_egress, name_servers, plan_egress
 from gpuyard.plan.pod_security import check_pod_security
 from gpuyard.plan.queueing import check_flavors, resource_groups
@@ -18,6 +17,7 @@ from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.shares import monthly
 from gpuyard.plan.slices import at_most
 from gpuyard.plan.tenancy import check_isolation
+from gpuyard.plan.waiting import first_queue
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
 
@@ -48,7 +48,6 @@ def plan_teams(
         plan = _plan_team(spec, team, quotas[index], pools, bill.shares[index])
         teams.append(plan)
         findings += check_flavors(team, index, plan, pools)
-        findings += _weight(spec, team, index)
         if not any((*team.guarantee.values(), *team.borrow.values())):
             findings.append(
                 warn(
@@ -86,30 +85,6 @@ def _something(
     return Fix(says="add a guarantee, or let it borrow")
 
 
-def _weight(spec: PlatformSpec, team: Team, index: int) -> list[Finding]:
-    """Warn of a weight that weighs nothing."""
-    if team.weight == 1:
-        return []
-    path: Path = ("teams", index, "weight")
-    if not spec.queueing.fair_sharing:
-        why = "fair_sharing is off, so whoever comes first borrows first"
-        fix = Fix(says="write fair_sharing: true", at=("queueing", "fair_sharing"), value=True)
-    elif not any(team.borrow.values()):
-        why = f"it divides what is borrowed, and {team.name} may borrow nothing"
-        fix = Fix(says="remove it, or add borrow", at=path)
-    else:
-        return []
-    return [
-        warn(
-            "weight.unused",
-            path,
-            f"the weight does nothing: {why}",
-            given=str(team.weight),
-            fix=fix,
-        )
-    ]
-
-
 def _plan_team(
     spec: PlatformSpec,
     team: Team,
@@ -123,7 +98,8 @@ def _plan_team(
         name=team.name,
         namespace=team.stable_name,
         cluster_queue=f"{spec.name}-{team.stable_name}",
-        local_queue=LOCAL_QUEUE,
+        local_queue=first_queue(team.queues),
+        queues=dict(team.queues),
         groups=team.groups,
         isolation=team.isolation.value,
         weight=team.weight,

@@ -3,7 +3,12 @@
 from typing import Any
 
 from gpuyard.plan.dra import GPU_CLASS
-from gpuyard.plan.kueue import DEFAULT_GANG_TIMEOUT, FRAMEWORKS, GANG_TIMEOUT, WITHOUT_QUOTA
+from gpuyard.plan.kueue import (
+    FIRST_REQUEUE_SECONDS,
+    FRAMEWORKS,
+    LONGEST_REQUEUE_SECONDS,
+    WITHOUT_QUOTA,
+)
 from gpuyard.plan.names import (
     GPU_CLAIM,
     KUEUE_CERTIFICATES,
@@ -16,7 +21,6 @@ from gpuyard.plan.names import (
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, made
 from gpuyard.render.text import yaml_text
-from gpuyard.spec.platform import Cloud
 
 _CHARTS_OWN: dict[str, Any] = {
     "health": {"healthProbeBindAddress": ":8081"},
@@ -37,11 +41,13 @@ _CHARTS_OWN: dict[str, Any] = {
 """What the chart's own configuration sets (charts/kueue/values.yaml, Kueue v0.19.2). Ours replaces it as a
 whole: without these the manager has 20 requests a second, and one worker for each kind."""
 
+SAMPLING = "5m"
+"""How often Kueue looks at who uses what (Kueue v0.19 has the same)."""
+
 
 def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
     """The manager's configuration file."""
-    simulated = plan.cloud == Cloud.SIMULATED.value
-    timeout = GANG_TIMEOUT if simulated else DEFAULT_GANG_TIMEOUT
+    minutes = plan.queueing.start_minutes
     configuration: dict[str, Any] = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -58,9 +64,15 @@ def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
         "integrations": {"frameworks": list(FRAMEWORKS)},
         "resources": {"excludeResourcePrefixes": list(WITHOUT_QUOTA)},
         "waitForPodsReady": {
-            "timeout": timeout,
-            "recoveryTimeout": timeout,
+            "timeout": f"{minutes}m",
+            # a pod that fails needs another node as its job did at first
+            "recoveryTimeout": f"{minutes}m",
             "blockAdmission": False,
+            "requeuingStrategy": {
+                "timestamp": "Eviction",
+                "backoffBaseSeconds": FIRST_REQUEUE_SECONDS,
+                "backoffMaxSeconds": LONGEST_REQUEUE_SECONDS,
+            },
         },
     }
     if any(pool.dra for pool in plan.pools):
@@ -75,7 +87,22 @@ def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
     if plan.queueing.fair_sharing:
         strategies = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
         configuration["fairSharing"] = {"preemptionStrategies": strategies}
+    if plan.queueing.usage_half_life_hours is not None:
+        configuration["admissionFairSharing"] = {
+            "usageHalfLifeTime": f"{plan.queueing.usage_half_life_hours}h",
+            "usageSamplingInterval": SAMPLING,
+            "resourceWeights": _worth(plan),
+        }
     return configuration
+
+
+def _worth(plan: PlatformPlan) -> dict[str, float]:
+    """What using one of each resource counts: the part of a GPU that it is, the largest of several pools."""
+    worth: dict[str, float] = {}
+    for offer in (a for pool in plan.pools for a in pool.counted):
+        share = round(float(offer.gpu_share), 4)
+        worth[offer.resource] = max(share, worth.get(offer.resource, 0))
+    return dict(sorted(worth.items()))
 
 
 def kueue_configuration_object(plan: PlatformPlan) -> Object:

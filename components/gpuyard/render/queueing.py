@@ -87,6 +87,8 @@ def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
     }
     if plan.queueing.fair_sharing:
         spec["fairSharing"] = {"weight": f"{team.weight:g}"}
+    if plan.queueing.usage_half_life_hours is not None:
+        spec["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
     if team.stop:
         spec["stopPolicy"] = STOP_POLICIES[team.stop]
     return made(plan, KUEUE_API, "ClusterQueue", team.cluster_queue, spec=spec)

@@ -29,14 +29,7 @@ def team_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
         ),
         network_policy(plan, team),
         *access_objects(plan, team),
-        made(
-            plan,
-            "kueue.x-k8s.io/v1beta2",
-            "LocalQueue",
-            team.local_queue,
-            namespace=team.namespace,
-            spec={"clusterQueue": team.cluster_queue},
-        ),
+        *(_queue(plan, team, name, weight) for name, weight in team.queues.items()),
     ]
 
 
@@ -63,6 +56,21 @@ def _namespace(plan: PlatformPlan, team: TeamPlan) -> Object:
         annotations=None
         if budget is None
         else {BUDGET_ANNOTATION: f"{budget:.2f}".removesuffix(".00")},
+    )
+
+
+def _queue(plan: PlatformPlan, team: TeamPlan, name: str, weight: float) -> Object:
+    """An entrance to the team's cluster queue; its weight is looked at when use is counted."""
+    spec: Object = {"clusterQueue": team.cluster_queue}
+    if plan.queueing.usage_half_life_hours is not None:
+        spec["fairSharing"] = {"weight": f"{weight:g}"}
+    return made(
+        plan,
+        "kueue.x-k8s.io/v1beta2",
+        "LocalQueue",
+        name,
+        namespace=team.namespace,
+        spec=spec,
     )
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from explain_cases import local
 from gpuyard.plan import kueue, names
+from gpuyard.plan.explain import words
 from gpuyard.plan.explain.needs import GANGS
 from gpuyard.render.kueue_configuration import kueue_configuration
 from gpuyard.render.platform import platform_objects
@@ -71,6 +72,40 @@ def test_a_flavor_tolerates_its_own_taints_and_has_the_labels_that_pods_get():
         assert all(t["operator"] == "Equal" for t in flavor["spec"]["tolerations"])
 
 
+def test_a_team_has_all_its_queues_and_they_lead_to_one():
+    teams = [{"name": "vision", "borrow": {"train": 1}, "queues": {"default": 1, "night": 0.5}}]
+
+    def queues(**rest):
+        found = objects("LocalQueue", teams=teams, **rest)
+        return {o["metadata"]["name"]: o["spec"] for o in found}
+
+    plain = {"clusterQueue": "lab-vision"}
+    assert queues() == {"default": plain, "night": plain}
+    assert queues(queueing={"usage_half_life_hours": 24}) == {
+        "default": {**plain, "fairSharing": {"weight": "1"}},
+        "night": {**plain, "fairSharing": {"weight": "0.5"}},
+    }
+
+
+def test_use_is_counted_in_parts_of_a_gpu_when_the_file_says_so():
+    assert "admissionFairSharing" not in kueue_configuration(local())
+    assert all("admissionScope" not in spec for spec in queue_specs())
+    counting = {"queueing": {"usage_half_life_hours": 24}}
+    assert kueue_configuration(local(**counting))["admissionFairSharing"] == {
+        "usageHalfLifeTime": "24h",
+        "usageSamplingInterval": "5m",
+        "resourceWeights": {
+            "nvidia.com/gpu": 1.0,
+            "nvidia.com/gpu.shared": 0.25,
+            "nvidia.com/mig-1g.5gb": 0.1429,
+            "nvidia.com/mig-2g.10gb": 0.2857,
+            "nvidia.com/mig-3g.20gb": 0.4286,
+        },
+    }
+    mode = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    assert all(spec["admissionScope"] == mode for spec in queue_specs(**counting))
+
+
 def test_teams_have_one_queue_and_jobs_without_a_label_go_there():
     found = objects("LocalQueue")
     assert [o["metadata"]["name"] for o in found] == [names.LOCAL_QUEUE] * 3 == ["default"] * 3
@@ -108,13 +143,26 @@ def test_kueue_counts_devices_and_nothing_else_and_knows_these_kinds():
     assert set().union(*frameworks.values()) == GANGS
 
 
-def test_a_gang_without_nodes_is_evicted_after_a_while():
-    found = kueue_configuration(local())["waitForPodsReady"]
+@pytest.mark.parametrize(
+    ("minutes", "told"), [(None, "After 5 minutes"), (60, "After 1 hour"), (90, "After 90 minutes")]
+)
+def test_a_gang_without_nodes_is_evicted_after_a_while(minutes, told):
+    plan = local(queueing={"start_within_minutes": minutes} if minutes else {})
+    found = kueue_configuration(plan)["waitForPodsReady"]
     assert found == {
-        "timeout": kueue.GANG_TIMEOUT,
-        "recoveryTimeout": kueue.GANG_TIMEOUT,
+        "timeout": f"{minutes or 5}m",
+        "recoveryTimeout": f"{minutes or 5}m",
         "blockAdmission": False,
+        "requeuingStrategy": {
+            "timestamp": "Eviction",
+            "backoffBaseSeconds": 60,
+            "backoffMaxSeconds": 3600,
+        },
     }
+    assert words.admitted_in_vain(plan) == (
+        f"Kueue admits it, its pods stay pending and hold the quota. {told} it is evicted whole,"
+        " and queues again 1 minute later, then after twice as long, up to 1 hour."
+    )
 
 
 def test_fair_sharing_uses_both_rules_in_this_order():

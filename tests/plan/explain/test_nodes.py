@@ -22,7 +22,13 @@ def free(room):
 def test_a_node_is_what_its_machine_and_its_pool_say():
     fake = plan_of(platform(cloud="simulated"))
     found = node_of(fake, fake.pool("train"))
-    assert found == {"cpu": 192000, "memory": 2048 * 2**30, "pods": 110, GPU: 8}
+    assert found == {
+        "cpu": 192000,
+        "memory": 2048 * 2**30,
+        "pods": 110,
+        "vpc.amazonaws.com/efa": 32,
+        GPU: 8,
+    }
     real = plan_of(platform())
     room = real.pool("train").room
     found = node_of(real, real.pool("train"))

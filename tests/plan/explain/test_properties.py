@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 import made_up
 from explain_cases import job, said
+from gpuyard.plan import names
 from gpuyard.plan.explain import Verdict, explain
 from gpuyard.plan.explain.running import Desk, Pods, Running, State
 from gpuyard.plan.jobs import read_job
@@ -144,6 +145,7 @@ def test_a_shape_that_is_proved_starts_for_a_team_with_quota_enough(number):
                 resource=shape.resource,
                 namespace=team.namespace,
                 nodeSelector={"gpuyard.dev/pool": stable},
+                labels={names.QUEUE_LABEL: team.local_queue},
             )
             found = said(plan, value)
             assert (found.verdict, found.pools) == (Verdict.STARTS, (shape.pool,)), found.says

@@ -1,12 +1,14 @@
 """The answer about one job: the decision, and what would change it."""
 
 from collections import Counter
+from dataclasses import replace
 
 from gpuyard.plan import names
 from gpuyard.plan.explain import words
 from gpuyard.plan.explain.changes import homes, nearest_changes, pins
 from gpuyard.plan.explain.decide import commit, decide
 from gpuyard.plan.explain.needs import Request, request_of
+from gpuyard.plan.explain.nodes import is_known
 from gpuyard.plan.explain.outcome import Outcome
 from gpuyard.plan.explain.records import Change, Explanation, Verdict
 from gpuyard.plan.explain.running import EMPTY, Desk, State
@@ -25,7 +27,7 @@ def explain(
     plan: PlatformPlan, job: JobRead, state: State = EMPTY, team: str | None = None
 ) -> Explanation:
     """Would this job start now; by default nobody else is there."""
-    request = request_of(job)
+    request = judged(plan, request_of(job))
     home = team_of(plan, request.namespace, team)
     desk = Desk(plan, state)
     priority, cautions = _priority(plan, request, home)
@@ -52,6 +54,19 @@ def explain(
     return _record(desk, request, home, outcome, (changes, cautions))
 
 
+def judged(plan: PlatformPlan, request: Request) -> Request:
+    """The request without what nobody knows of the nodes: it is said, and neither has nor lacks it."""
+    asked = {r for pods in request.pod_sets for r, n in pods.requests.items() if n}
+    unknown = sorted(r for r in asked if not is_known(plan, r))
+    if not unknown:
+        return request
+    sets = tuple(
+        replace(pods, requests={r: n for r, n in pods.requests.items() if r not in unknown})
+        for pods in request.pod_sets
+    )
+    return replace(request, pod_sets=sets, cautions=(*request.cautions, words.not_judged(unknown)))
+
+
 def team_of(plan: PlatformPlan, namespace: str, team: str | None) -> TeamPlan | None:
     """The team whose namespace it is; without a namespace, the team that is named."""
     if namespace:
@@ -61,7 +76,7 @@ def team_of(plan: PlatformPlan, namespace: str, team: str | None) -> TeamPlan | 
 
 def arrive(desk: Desk, job: JobRead, team: TeamPlan) -> bool:
     """Let a team's job start on this desk, as the next to come; says whether it did."""
-    request = request_of(job)
+    request = judged(desk.plan, request_of(job))
     priority, _ = _priority(desk.plan, request, team)
     outcome = decide(desk, team, request, priority)
     if outcome.verdict is not Verdict.STARTS or outcome.preempts:
@@ -103,13 +118,14 @@ def _record(
     if outcome.verdict is Verdict.NEVER and team is not None and outcome.assignment is not None:
         stack_change = words.stack_change(desk.plan, desk, team, outcome.assignment)
     waiting = (words.others_wait(desk.state.waiting),) if desk.state.waiting else ()
-    queued = team is not None and request.queue_label in {"", team.local_queue}
+    queue = request.queue_label or names.LOCAL_QUEUE
+    queued = team is not None and queue in team.queues
     return Explanation(
         kind=request.kind,
         name=request.name,
         team=team.name if team else None,
         namespace=request.namespace or (team.namespace if team else ""),
-        queue=names.LOCAL_QUEUE if queued else None,
+        queue=queue if queued else None,
         verdict=outcome.verdict,
         says=outcome.says,
         admitted=outcome.admitted,

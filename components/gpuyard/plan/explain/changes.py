@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 
 from gpuyard.plan import names
@@ -73,10 +74,7 @@ def _edits(
         yield _accepted(request)
     if team is None:
         return
-    if request.queue_label:
-        at = f"metadata.labels.{names.QUEUE_LABEL}"
-        change = Change(f"remove the label {names.QUEUE_LABEL}: {request.queue_label}", at)
-        yield _Edit(change, lambda r: replace(r, queue_label=""))
+    yield from _queued(team, request)
     pools = [
         plan.pool(n) for n in dict.fromkeys(q.pool for q in team.quotas if q.nominal + q.borrow)
     ]
@@ -86,6 +84,20 @@ def _edits(
         yield from _unselected(request, index)
         yield from _smaller(plan, pools, request, index)
         yield from _fewer(request, index, starts)
+
+
+def _queued(team: TeamPlan, request: Request) -> Iterator[_Edit]:
+    """Another queue: none named where one is called default, else each that there is."""
+    if (request.queue_label or names.LOCAL_QUEUE) in team.queues:
+        return
+    at = f"metadata.labels.{names.QUEUE_LABEL}"
+    if team.has_default:
+        change = Change(f"remove the label {names.QUEUE_LABEL}: {request.queue_label}", at)
+        yield _Edit(change, lambda r: replace(r, queue_label=""))
+        return
+    for name in team.queues:
+        change = Change(f"label it {names.QUEUE_LABEL}: {name}", at, name)
+        yield _Edit(change, partial(replace, queue_label=name))
 
 
 def _accepted(request: Request) -> _Edit:

@@ -24,8 +24,10 @@ def decide(desk: Desk, team: TeamPlan | None, request: Request, priority: int) -
         return never(words.refused(request.refused))
     if team is None:
         return _unqueued(desk, request)
-    if request.queue_label not in {"", team.local_queue}:
+    if request.queue_label and request.queue_label not in team.queues:
         return never(words.no_queue(request.queue_label, team))
+    if not request.queue_label and not team.has_default:
+        return _in_no_queue(desk, team, request)
     if request.together:
         outcome = _workload(desk, team, request.pod_sets, priority)
         return _as_bare_pod(desk, team, request, outcome)
@@ -108,8 +110,16 @@ def _workload(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority
     )
 
 
-def _unqueued(desk: Desk, request: Request) -> Outcome:
-    """A namespace that no team has: Kueue leaves its jobs alone, and only taints keep them away."""
+def _in_no_queue(desk: Desk, team: TeamPlan, request: Request) -> Outcome:
+    """A team without a queue for jobs that name none: Kueue leaves such a job alone."""
+    found = _unqueued(desk, request, words.without_label(team))
+    if found.verdict is Verdict.NEVER:
+        return found
+    return replace(found, cautions=(*found.cautions[:-1], words.past_its_queues(team)))
+
+
+def _unqueued(desk: Desk, request: Request, whose: str = "") -> Outcome:
+    """A job that no queue sees: Kueue leaves it alone, and only taints keep it away."""
     homes: dict[int, str | None] = {}
     reasons: list[Considered] = []
     for index, pods in enumerate(request.pod_sets):
@@ -122,7 +132,8 @@ def _unqueued(desk: Desk, request: Request) -> Outcome:
                 homes[index] = pool.name
                 break
         if wanted and homes[index] is None:
-            says = words.outsider(request.namespace, reasons[0].pool, reasons[0].why)
+            whose = whose or words.of_no_team(request.namespace)
+            says = words.outsider(whose, reasons[0].pool, reasons[0].why)
             return never(says, reasons=tuple(dict.fromkeys(reasons)))
     outcome = on_nodes(desk, request.pod_sets, homes)
     pools = tuple(dict.fromkeys(p for p in homes.values() if p))

@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpuyard.plan.explain.quantities import CPU, GIB, MEMORY, PODS
+from gpuyard.plan.kueue import WITHOUT_QUOTA
+from gpuyard.plan.names import EFA
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.spec.platform import Cloud
 
 MAX_PODS = 110
 """The kubelet's default."""
 _MILLI = 1000
+_SELDOM_KNOWN = tuple(p for p in WITHOUT_QUOTA if "/" in p or p.startswith("hugepages"))
+"""What nodes of one's own may have, whatever the catalogue says of the machine."""
 Amounts = Mapping[str, int]
 
 
@@ -59,8 +63,16 @@ def node_of(plan: PlatformPlan, pool: PoolPlan) -> dict[str, int]:
         CPU: (pool.machine.vcpus if fake else pool.room.cpu) * _MILLI,
         MEMORY: (pool.machine.memory_gib if fake else pool.room.memory_gib) * GIB,
         PODS: MAX_PODS,
+        **({EFA: pool.machine.efa_interfaces} if pool.machine.efa_interfaces else {}),
         **{a.resource: a.per_node for a in pool.advertised},
     }
+
+
+def is_known(plan: PlatformPlan, resource: str) -> bool:
+    """Whether a plan knows how many of a resource its nodes have: of huge pages and adapters often not."""
+    if plan.cloud == Cloud.SIMULATED.value or not resource.startswith(_SELDOM_KNOWN):
+        return True
+    return resource == EFA and plan.cloud in {Cloud.AWS.value, Cloud.GCP.value}
 
 
 def with_itself(requests: Amounts) -> dict[str, int]:

@@ -35,8 +35,21 @@ def no_queue(label: str, team: TeamPlan) -> str:
     """A queue label that leads nowhere."""
     return (
         f"its label {names.QUEUE_LABEL} names the queue {label}, and team {team.name} has only"
-        f" {team.local_queue}: no queue ever looks at it"
+        f" {listed(team.queues)}: no queue ever looks at it"
     )
+
+
+def without_label(team: TeamPlan) -> str:
+    """A job that names no queue, where no queue is called default."""
+    return (
+        f"it has no label {names.QUEUE_LABEL}, and team {team.name} has no queue called"
+        f" {names.LOCAL_QUEUE}, only {listed(team.queues)}"
+    )
+
+
+def past_its_queues(team: TeamPlan) -> str:
+    """The same where taints let it in."""
+    return f"{without_label(team)}: the job passes by every queue and quota"
 
 
 def unknown_resource(plan: PlatformPlan, team: TeamPlan, resource: str) -> str:
@@ -245,15 +258,14 @@ def room_first(pool: str, pods: PodSet, ends: str) -> str:
 
 def admitted_in_vain(plan: PlatformPlan) -> str:
     """What Kueue does with a gang whose pods find no node."""
-    timeout = (
-        kueue.GANG_TIMEOUT
-        if plan.cloud == Cloud.SIMULATED.value
-        else f"{kueue.DEFAULT_GANG_TIMEOUT} (unless Kueue is set up otherwise)"
-    )
+    minutes = kueue.in_words(60 * plan.queueing.start_minutes)
+    # elsewhere a Kueue that runs already may be set up by somebody else
+    ours = plan.cloud == Cloud.SIMULATED.value or plan.spec.queueing.install is not False
+    timeout = minutes if ours else f"{minutes} (unless Kueue is set up otherwise)"
     return (
         f"Kueue admits it, its pods stay pending and hold the quota. After {timeout} it is evicted whole,"
-        f" and queues again {kueue.FIRST_REQUEUE} later, then after twice as long,"
-        f" up to {kueue.LONGEST_REQUEUE}."
+        f" and queues again {kueue.in_words(kueue.FIRST_REQUEUE_SECONDS)} later, then after twice as long,"
+        f" up to {kueue.in_words(kueue.LONGEST_REQUEUE_SECONDS)}."
     )
 
 
@@ -297,19 +309,29 @@ def some_replicas(why: str, started: int, wanted: int) -> str:
     return why if not started else f"{started:,} of {wanted:,} pods start; for the next, {why}"
 
 
+def not_judged(resources: Sequence[str]) -> str:
+    """Resources of which the plan does not know what nodes have."""
+    return f"whether its nodes have {listed(resources)} is not known here"
+
+
 def many_replicas(judged: int) -> str:
     """Where the trying ended."""
     return f"only the first {judged:,} pods were tried"
 
 
-def outsider(namespace: str, pool: str, why: str) -> str:
-    """A namespace without a queue, and nodes that it may not have."""
-    return f"namespace {namespace} belongs to no team, so no queue takes care of it; pool {pool}: {why}"
+def of_no_team(namespace: str) -> str:
+    """A namespace without a queue."""
+    return f"namespace {namespace} belongs to no team"
+
+
+def outsider(whose: str, pool: str, why: str) -> str:
+    """A job without a queue, and nodes that it may not have."""
+    return f"{whose}, so no queue takes care of it; pool {pool}: {why}"
 
 
 def past_the_queues(namespace: str) -> str:
     """A namespace without a queue, and nodes that let it in."""
-    return f"namespace {namespace} belongs to no team: the job passes by every queue and quota"
+    return f"{of_no_team(namespace)}: the job passes by every queue and quota"
 
 
 def unknown_priority(name: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpuyard.catalogue.machines import Machine
+from gpuyard.plan.names import EFA
 
 PODS: Final = 110
 ROOT_DISK_GIB: Final = 100
@@ -15,13 +16,14 @@ ROOT_DISK_GIB: Final = 100
 
 
 def capacity(machine: Machine) -> Mapping[str, str]:
-    """Capacity and allocatable of a machine, without devices."""
+    """Capacity and allocatable of a machine, with its network adapters and without GPUs."""
     disk = f"{machine.nvme_gb}G" if machine.nvme_gb else f"{ROOT_DISK_GIB}Gi"
     return {
         "cpu": str(machine.vcpus),
         "memory": f"{machine.memory_gib}Gi",
         "pods": str(PODS),
         "ephemeral-storage": disk,
+        **({EFA: str(machine.efa_interfaces)} if machine.efa_interfaces else {}),
     }
 
 
