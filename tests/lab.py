@@ -5,7 +5,7 @@ from typing import Any
 import pulumi
 
 from builders import cut_pool, platform, pool, shared_pool, team
-from gpuyard.resources import GpuNodePool, Platform, Queueing, Team
+from gpuyard.resources import GpuNodePool, IdleReclaim, Platform, Queueing, Team
 from gpuyard.testing import Graph
 
 LAB = platform(
@@ -16,12 +16,13 @@ LAB = platform(
         shared_pool(),
     ],
     teams=[
-        team("vision", guarantee={"train": 8, "serve/3g.20gb": 4}, groups=["seers"]),
+        team("vision", guarantee={"train": 8, "serve/3g.20gb": 4}, groups=["seers"], idle={}),
         team("speech", guarantee={"dev/shared": 4}, borrow={"train": 8}, weight=2),
     ],
     budget={"worst_usd_per_hour": 5000},
+    observability={"prometheus": "existing"},
 )
-COMPONENTS = ("GpuNodePool", "Platform", "Queueing", "Team")
+COMPONENTS = ("GpuNodePool", "IdleReclaim", "Platform", "Queueing", "Team")
 
 
 def component(
@@ -32,6 +33,8 @@ def component(
         return GpuNodePool("lab", {"platform": platform, "pool": "train"}, opts)
     if kind == "Team":
         return Team("lab", {"platform": platform, "team": "vision"}, opts)
+    if kind == "IdleReclaim":
+        return IdleReclaim("lab", {"platform": platform}, opts)
     if kind == "Queueing":
         return Queueing("lab", {"platform": platform}, opts)
     return Platform("lab", {"platform": platform}, opts)

@@ -57,6 +57,21 @@ def test_the_plan_says(lines, line):
     assert line in lines
 
 
+def test_the_plan_says_who_is_suspended_when_idle(gpuyard, write):
+    idle = {"after_minutes": 120, "below_percent": 2.5, "dry_run": True}
+    teams = [
+        *(team(name, guarantee={"train": 1}, idle={}) for name in "abcd"),
+        team("e", guarantee={"train": 1}, idle=idle),
+    ]
+    raw = platform(teams=teams, observability={"prometheus": "existing"})
+    said = [" ".join(line.split()) for line in gpuyard("plan", write(raw)).out.splitlines()]
+    where = next(n for n, line in enumerate(said) if line.startswith("idle "))
+    assert " ".join(said[where : where + 4]).startswith(
+        "idle a, b, c and 1 more: warned after 60 minutes at 5 % or less, suspended 30 minutes later"
+        " idle e: warned after 120 minutes at 2.5 % or less, suspended 30 minutes later: dry run"
+    )
+
+
 def test_nodes_of_ones_own_are_not_bought_but_told_by_their_labels(gpuyard, write):
     pools = [pool(select={"a.example/row": "1", "b": "c"}), pool("new")]
     said = gpuyard("plan", write(platform(pools))).out

@@ -126,6 +126,7 @@ def crds():
 BUILT_IN = {
     *("Namespace", "ConfigMap", "Node", "ResourceQuota", "NetworkPolicy", "Role", "RoleBinding"),
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+    *("CronJob", "Role", "ServiceAccount"),
 }
 
 
@@ -181,7 +182,17 @@ def identity(obj):
     return obj["apiVersion"], obj["kind"], meta.get("namespace"), meta["name"]
 
 
-NAMESPACED = {"ConfigMap", "LocalQueue", "NetworkPolicy", "ResourceQuota", "Role", "RoleBinding"}
+NAMESPACED = {
+    "ConfigMap",
+    "LocalQueue",
+    "NetworkPolicy",
+    "ResourceQuota",
+    "Role",
+    "RoleBinding",
+} | {
+    "CronJob",
+    "ServiceAccount",
+}
 
 
 def test_no_two_objects_are_the_same_one():

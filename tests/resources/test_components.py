@@ -53,6 +53,7 @@ def test_each_object_is_under_the_component_it_is_for(pulumi_mocks):
         "admission": "lab",
         "team-vision": "lab-vision",
         "team-speech": "lab-speech",
+        "idle": "lab-idle",
     }
     groups = object_groups(plan_of(LAB))
     assert [name for name, _ in groups] == list(homes)
@@ -68,6 +69,7 @@ def test_everything_is_below_the_platform(pulumi_mocks):
     assert graph.children(None) == [top]
     assert {one.type for one in graph.children(top) if not one.custom} == {
         token("GpuNodePool"),
+        token("IdleReclaim"),
         token("Queueing"),
         token("Team"),
     }
@@ -89,7 +91,7 @@ def test_the_type_token_is_the_class_name(pulumi_mocks, kind):
     assert graph.children(None)[0].type == token(kind)
 
 
-@pytest.mark.parametrize("kind", ["GpuNodePool", "Queueing", "Team"])
+@pytest.mark.parametrize("kind", ["GpuNodePool", "IdleReclaim", "Queueing", "Team"])
 def test_a_component_alone_makes_what_it_makes_in_a_platform(pulumi_mocks, kind):
     alone = pulumi_mocks.run(lambda: component(kind))
     objects = {named(one.inputs): one.inputs for one in alone if one.custom}

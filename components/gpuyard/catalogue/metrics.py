@@ -36,6 +36,17 @@ DCGM_DEFAULT: Mapping[str, str] = {
     },
 }
 """What the exporter serves when nobody gives it a list, with the type it says."""
+ACTIVITY: Mapping[str, float] = {f"{PROF}GR_ENGINE_ACTIVE": 100.0, f"{DEV}GPU_UTIL": 1.0}
+"""What says how much a GPU does, with what one of its units is in percent. The first one knows slices too, and
+only GPUs with profiling have it; the second is there on whole GPUs."""
+POD_LABELS = ("exported_namespace", "exported_pod")
+"""Whose GPU it is, as Prometheus calls it when the ServiceMonitor leaves honorLabels off, as the operator's
+chart does (gpu-operator v26.7.0 values.yaml, dcgmExporter.serviceMonitor)."""
+DEVICE_LABELS = ("UUID", "GPU_I_ID", "vgpu")
+"""What together tells one GPU, slice or share (the exporter's pull request 432 for the last)."""
+PROMETHEUS_OPERATED = "http://prometheus-operated.monitoring.svc:9090"
+"""The service that prometheus-operator makes for every Prometheus, in the namespace that Kueue's chart and
+most guides take it to be in (kube-prometheus-stack and Kueue 0.19.2 values.yaml)."""
 NOT_UNDER_MIG = frozenset(f"{DEV}{name}_UTIL" for name in ("GPU", "MEM_COPY", "ENC", "DEC"))
 """Of a GPU cut by MIG there are no such figures (NVIDIA/dcgm-exporter issues 216 and 430)."""
 MEANT: Mapping[str, str] = {

@@ -258,6 +258,7 @@ def _queues(plan: PlatformPlan, console: Console) -> None:
         console.show(table(columns, rows))
     _priorities(plan, console)
     _slices(plan, console)
+    _idle(plan, console)
     spare = _amounts(plan, [(q, q.nominal) for q in queueing.unassigned])
     console.tell(
         f"{', '.join(spare)}; teams may borrow it within their limits{_of_owners(plan)}"
@@ -302,6 +303,21 @@ def _slices(plan: PlatformPlan, console: Console) -> None:
     if known := plan.queueing.slices_of:
         said = ", ".join(f"{r.removeprefix(MIG_PREFIX)} takes {n}" for r, n in known.items())
         console.tell(said, first="slices    ", style="dim", indent=2)
+
+
+def _idle(plan: PlatformPlan, console: Console) -> None:
+    """Who is warned and suspended when; teams that want the same in one line."""
+    if plan.idle is None:
+        return
+    alike: dict[str, list[str]] = {}
+    for team in plan.idle.teams:
+        how = (
+            f"warned after {team.after_minutes} minutes at {team.below_percent:g} % or less,"
+            f" suspended {team.grace_minutes} minutes later"
+        )
+        alike.setdefault(how + (": dry run" if team.dry_run else ""), []).append(team.team)
+    for how, names in alike.items():
+        console.tell(f"{_some(names)}: {how}", first="idle      ", style="dim", indent=2)
 
 
 def _shapes(plan: PlatformPlan, console: Console) -> None:

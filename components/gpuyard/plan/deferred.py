@@ -9,7 +9,6 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 
 _PLATFORM: Mapping[str, str] = {
     "storage": "no storage is made",
-    "observability": "nothing is installed that measures",
     "workloads": "training runtimes and services are not installed",
     "addons": "no add-on is installed",
     "tags": "no cloud resource is made that could carry tags",
@@ -19,6 +18,7 @@ _PLATFORM: Mapping[str, str] = {
     "consent": "no plan drains nodes or cuts them anew",
 }
 _PLATFORM_PLANNED: Mapping[str, str] = {
+    "observability": "nothing is installed that measures",
     "software": "nothing installs charts of these versions",
     "cluster": "nothing is created or protected, objects go to the cluster of your kubeconfig",
     "targets": "the expected bill reckons with `utilisation_percent`, but nothing measures targets",
@@ -38,7 +38,6 @@ _QUEUEING: Mapping[str, str] = {
 }
 _TEAM: Mapping[str, str] = {
     "limits": "GPUs alone are limited",
-    "idle": "nothing is suspended",
     "priority": "a job has it only when its label says so",
 }
 

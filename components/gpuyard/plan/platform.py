@@ -12,6 +12,7 @@ from gpuyard.plan.cohorts import check_cohorts
 from gpuyard.plan.commitments import check_commitments
 from gpuyard.plan.deferred import check_deferred
 from gpuyard.plan.dra import check_compute_domains
+from gpuyard.plan.idle import check_idle, plan_idle
 from gpuyard.plan.kueue_install import check_kueue
 from gpuyard.plan.late import Late
 from gpuyard.plan.machines import choose_system_machine
@@ -78,7 +79,7 @@ def plan(
         spec, bill, {i: t.guarantee_usd_per_month for i, t in enumerate(teams)}
     )
     queueing = plan_queueing(spec, list(sound.values()), quotas)
-    findings += check_cohort_sizes(spec, queueing)
+    findings += check_cohort_sizes(spec, queueing) + check_idle(spec, sound, quotas.by_team)
     if refused(findings):
         return None, findings
     return PlatformPlan(
@@ -96,6 +97,7 @@ def plan(
         validation=_validation(spec),
         software=versions(effective_pins(spec)),
         operator=operator_parts(sound.values()),
+        idle=plan_idle(spec, sound.values()),
     ), findings
 
 

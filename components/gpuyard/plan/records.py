@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from gpuyard.catalogue.machines import Machine
+from gpuyard.plan.idle_records import IdlePlan
 from gpuyard.plan.kueue import START_MINUTES
 from gpuyard.plan.late import Late
 from gpuyard.plan.names import LOCAL_QUEUE
@@ -547,6 +548,8 @@ class PlatformPlan:
     """What becomes of the hardware check."""
     operator: OperatorParts | None = None
     """What the GPU Operator is told; None on simulated nodes."""
+    idle: IdlePlan | None = None
+    """What becomes of idle jobs; None when no team asks for it."""
     software: Mapping[str, str] = field(default_factory=dict)
     """The version of every component: the pinned one, or what the stack file picks."""
 

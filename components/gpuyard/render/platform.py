@@ -1,9 +1,10 @@
 """All objects of a platform, in the order in which a cluster must see them."""
 
-from gpuyard.plan.names import PLATFORM_CONFIGMAP, SYSTEM_NAMESPACE
+from gpuyard.plan.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, SYSTEM_NAMESPACE
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.gpu_operator import gpu_operator_objects
+from gpuyard.render.idle import idle_objects
 from gpuyard.render.kueue_chart import kueue_objects
 from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import Object, made, namespace_object
@@ -28,6 +29,8 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
     if plan.teams:
         groups.append(("admission", admission_objects(plan)))
     groups += [(f"team-{team.namespace}", team_objects(plan, team)) for team in plan.teams]
+    if plan.idle:
+        groups.append(("idle", idle_objects(plan)))
     return groups
 
 
@@ -39,6 +42,6 @@ def record_objects(plan: PlatformPlan) -> list[Object]:
         "pools": "\n".join(f"{p.name} {p.nodes} {p.machine.name}" for p in plan.pools),
     }
     return [
-        namespace_object(plan, SYSTEM_NAMESPACE, {}),
+        namespace_object(plan, SYSTEM_NAMESPACE, {POD_SECURITY_LABEL: "restricted"}),
         made(plan, "v1", "ConfigMap", PLATFORM_CONFIGMAP, namespace=SYSTEM_NAMESPACE, data=data),
     ]

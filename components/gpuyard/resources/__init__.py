@@ -1,5 +1,6 @@
 """Pulumi components: names, parents, providers and late values, no decisions."""
 
+from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.objects import register_object, register_objects
 from gpuyard.resources.platform import Platform
 from gpuyard.resources.pools import GpuNodePool
@@ -13,6 +14,7 @@ from gpuyard.resources.teams import Team
 __all__ = [
     "ClusterProvider",
     "GpuNodePool",
+    "IdleReclaim",
     "Platform",
     "PlatformRefused",
     "Queueing",

@@ -375,6 +375,8 @@ class ObservabilitySpec(TypedDict):
 
     prometheus: NotRequired[str]
     """install, existing or none. Default install."""
+    prometheus_address: NotRequired[str]
+    """Where it answers. Default http://prometheus-operated.monitoring.svc:9090."""
     retention_days: NotRequired[int]
     """Days that measurements are kept. Default 15, as Prometheus has it."""
     scrape_seconds: NotRequired[int]

@@ -18,6 +18,7 @@ from pulumi.provider.provider import ConstructResult
 from pulumi.provider.server import ComponentInitError, main
 
 from gpuyard.findings import show_path
+from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.platform import Platform
 from gpuyard.resources.pools import GpuNodePool
 from gpuyard.resources.queueing import Queueing
@@ -25,7 +26,13 @@ from gpuyard.resources.refusal import PlatformRefused
 from gpuyard.resources.state import camel_case
 from gpuyard.resources.teams import Team
 
-COMPONENTS: list[type[pulumi.ComponentResource]] = [GpuNodePool, Platform, Queueing, Team]
+COMPONENTS: list[type[pulumi.ComponentResource]] = [
+    GpuNodePool,
+    IdleReclaim,
+    Platform,
+    Queueing,
+    Team,
+]
 PACKAGE = "gpuyard"
 
 

@@ -9,12 +9,18 @@ import pulumi
 from gpuyard.findings import Finding, Severity, in_order
 from gpuyard.plan.digest import spec_digest
 from gpuyard.plan.late import Late
-from gpuyard.plan.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP, admission_name
+from gpuyard.plan.names import (
+    MIG_CONFIGMAP,
+    PLUGIN_CONFIGMAP,
+    SYSTEM_NAMESPACE,
+    admission_name,
+)
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.gpu_operator import gpu_operator_objects
 from gpuyard.render.platform import record_objects
 from gpuyard.resources.component import Component
+from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.pools import GpuNodePool, refuse_other_clouds
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.reading import PlatformLike, due, prove, read_args
@@ -76,9 +82,9 @@ class Platform(Component):
     """A GPU platform: its nodes, how their GPUs are shared, its queues and its teams.
 
     The spec is proved first, and a platform that is refused registers nothing. Below it are one
-    GpuNodePool for each pool, one Queueing, and one Team for each team; their names derive from the
-    component's name and from the first name of the pool or team, so that a rename in the spec
-    (`formerly`) replaces nothing.
+    GpuNodePool for each pool, one Queueing, one Team for each team, and one IdleReclaim when a team
+    asks for it; their names derive from the component's name and from the first name of the pool or
+    team, so that a rename in the spec (`formerly`) replaces nothing.
     """
 
     pools: pulumi.Output[dict[str, PoolSummary]]
@@ -123,6 +129,7 @@ class Platform(Component):
             GpuNodePool(child, {"platform": plan, "pool": pool.name}, self._child(configs))
         self._register(admission_objects(plan))
         queueing = Queueing(f"{name}-queueing", {"platform": plan}, self._child())
+        teams: list[pulumi.Resource] = []
         for team in plan.teams:
             queue = queueing.cluster_queue(team.cluster_queue)
             # Nothing runs in a team's namespace before it is held to anything.
@@ -130,7 +137,12 @@ class Platform(Component):
             bound = self._object("ValidatingAdmissionPolicyBinding", binding)
             # The namespace is the team's first name.
             child = f"{name}-{team.namespace}"
-            Team(child, {"platform": plan, "team": team.name}, self._child([queue, bound]))
+            teams.append(
+                Team(child, {"platform": plan, "team": team.name}, self._child([queue, bound]))
+            )
+        if plan.idle:
+            home = self._object("Namespace", SYSTEM_NAMESPACE)
+            IdleReclaim(f"{name}-idle", {"platform": plan}, self._child([home, *teams]))
 
     def _warn(self, findings: tuple[Finding, ...]) -> None:
         for finding in findings:

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.values import (
+    Address,
     Cidr,
     ImagePrefix,
     MemoryGib,
@@ -92,6 +93,8 @@ class Observability(SpecModel):
 
     prometheus: Prometheus = Prometheus.INSTALL
     """install, existing or none. Default install."""
+    prometheus_address: Address | None = None
+    """Where it answers. Default http://prometheus-operated.monitoring.svc:9090."""
     retention_days: Positive = 15
     """Days that measurements are kept. Default 15, as Prometheus has it."""
     scrape_seconds: Annotated[int, Field(strict=True, ge=1, le=300)] = 15

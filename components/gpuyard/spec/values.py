@@ -368,7 +368,38 @@ def _meant_images(value: object) -> tuple[str, Change | None]:
     return write(near) if fits else ("", None)
 
 
+_ADDRESS = re.compile(r"https?://[a-z0-9]([-.a-z0-9]*[a-z0-9])?(:\d{1,5})?(/[-._~a-zA-Z0-9]+)*")
+
+
+def parse_address(value: object) -> str:
+    """Where a server answers: scheme, host and port, with a path if need be; no name and password in it."""
+    if not isinstance(value, str) or len(value) > MAX_IMAGE_PREFIX or not _ADDRESS.fullmatch(value):
+        fix, change = _meant_address(value)
+        raise wrong(
+            "address_form",
+            "not the address of a server",
+            allowed="http://HOST:PORT or https://HOST:PORT, with a path if need be; no name, no password",
+            fix=fix,
+            change=change,
+        )
+    return value
+
+
+def _meant_address(value: object) -> tuple[str, Change | None]:
+    """The same with a scheme, the host in small letters, without what stands after the path."""
+    text = value[: 2 * MAX_IMAGE_PREFIX].strip() if isinstance(value, str) else ""
+    whole = re.sub(r"/*([?#].*)?$", "", text if "://" in text else f"http://{text}", count=1)
+    near = re.sub(r"^[^/]*//[^/]*", lambda host: host[0].lower(), whole)
+    fits = len(near) <= MAX_IMAGE_PREFIX and _ADDRESS.fullmatch(near)
+    return write(near) if fits else ("", None)
+
+
 MAX_IMAGE_PREFIX = 253
+Address = Annotated[
+    str,
+    BeforeValidator(parse_address),
+    WithJsonSchema({"type": "string", "maxLength": MAX_IMAGE_PREFIX, "pattern": "^https?://"}),
+]
 ImagePrefix = Annotated[
     str,
     BeforeValidator(parse_image_prefix),

@@ -1,0 +1,29 @@
+"""What a plan says of idle time: frozen records of plain values."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleTeam:
+    """One team that wants its idle GPUs back."""
+
+    team: str
+    namespace: str
+    after_minutes: int
+    grace_minutes: int
+    below_percent: float
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdlePlan:
+    """The program that warns and suspends, and for whom."""
+
+    prometheus: str
+    """Where it asks what GPUs do."""
+    image: str
+    resources: tuple[str, ...]
+    """Names by which pods hold GPUs, slices and shares."""
+    paused: bool
+    """Nothing can run it: pods on simulated nodes run no program."""
+    teams: tuple[IdleTeam, ...]

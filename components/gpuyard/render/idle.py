@@ -1,0 +1,215 @@
+"""The program that suspends what is idle, as a cluster is told: source, settings, rights, schedule.
+
+The source lies beside this package and is carried as text: nothing here imports it, and it imports
+nothing of here.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import gpuyard
+from gpuyard.catalogue.metrics import ACTIVITY, DEVICE_LABELS, POD_LABELS
+from gpuyard.plan.idle import CHECK_MINUTES, KINDS
+from gpuyard.plan.idle_records import IdlePlan, IdleTeam
+from gpuyard.plan.names import (
+    IDLE,
+    IDLE_PROGRAM,
+    IDLE_REPLICAS,
+    IDLE_SETTINGS,
+    IDLE_SUSPENDED,
+    IDLE_WARNED,
+    KEEP_IDLE_LABEL,
+    PLATFORM_LABEL,
+    PODSET_LABEL,
+    SYSTEM_NAMESPACE,
+    TEAM_LABEL,
+    WORKLOAD_ANNOTATION,
+)
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.objects import Object, made
+
+PACKAGE = "gpuyard_idle"
+RBAC = "rbac.authorization.k8s.io"
+SETTINGS_FILE = "settings.json"
+_NOBODY = 65534
+_KUEUE = "kueue.x-k8s.io"
+_SCALED = ("deployments", "statefulsets")
+
+
+def idle_objects(plan: PlatformPlan) -> list[Object]:
+    """Rights first, the schedule last; nothing when no team asks for it."""
+    idle = plan.idle
+    if idle is None:
+        return []
+    return [
+        made(
+            plan,
+            "v1",
+            "ServiceAccount",
+            IDLE,
+            namespace=SYSTEM_NAMESPACE,
+            automountServiceAccountToken=False,
+        ),
+        *(obj for team in idle.teams for obj in (_role(plan, team), _binding(plan, team))),
+        _config_map(plan, IDLE_PROGRAM, program()),
+        _config_map(plan, IDLE_SETTINGS, {SETTINGS_FILE: settings_text(plan, idle)}),
+        _schedule(plan, idle),
+    ]
+
+
+@cache
+def program() -> Mapping[str, str]:
+    """The program's source, by file name."""
+    folder = Path(gpuyard.__file__).parents[1] / PACKAGE
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
+
+
+def settings_text(plan: PlatformPlan, idle: IdlePlan) -> str:
+    """What the program is told, as JSON."""
+    namespace, pod = POD_LABELS
+    settings = {
+        "platform": plan.name,
+        "prometheus": idle.prometheus,
+        "signals": [{"metric": name, "percent": unit} for name, unit in ACTIVITY.items()],
+        "labels": {"namespace": namespace, "pod": pod, "device": list(DEVICE_LABELS)},
+        "names": {
+            "platform": PLATFORM_LABEL,
+            "team": TEAM_LABEL,
+            "keep": KEEP_IDLE_LABEL,
+            "warned": IDLE_WARNED,
+            "suspended": IDLE_SUSPENDED,
+            "replicas": IDLE_REPLICAS,
+            "workload": WORKLOAD_ANNOTATION,
+            "pod_set": PODSET_LABEL,
+        },
+        "resources": list(idle.resources),
+        "kinds": dict(KINDS),
+        "teams": [_told(team) for team in idle.teams],
+    }
+    return json.dumps(settings, indent=2) + "\n"
+
+
+def _told(team: IdleTeam) -> dict[str, Any]:
+    return {
+        "name": team.team,
+        "namespace": team.namespace,
+        "after_minutes": team.after_minutes,
+        "grace_minutes": team.grace_minutes,
+        "below_percent": team.below_percent,
+        "dry_run": team.dry_run,
+    }
+
+
+def _config_map(plan: PlatformPlan, name: str, data: Mapping[str, str]) -> Object:
+    return made(plan, "v1", "ConfigMap", name, namespace=SYSTEM_NAMESPACE, data=dict(data))
+
+
+def _role(plan: PlatformPlan, team: IdleTeam) -> Object:
+    """In the team's namespace alone: look, stop, say so. A dry run may not even stop."""
+    act = [] if team.dry_run else ["patch"]
+    rules = [
+        {
+            "apiGroups": [""],
+            "resources": ["namespaces"],
+            "resourceNames": [team.namespace],
+            "verbs": ["get"],
+        },
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+        {"apiGroups": [_KUEUE], "resources": ["workloads"], "verbs": ["list", *act]},
+        {"apiGroups": ["apps"], "resources": list(_SCALED), "verbs": ["list", *act]},
+        {"apiGroups": ["apps"], "resources": ["replicasets"], "verbs": ["list"]},
+        *(
+            {"apiGroups": [group], "resources": plurals, "verbs": ["list"]}
+            for group, plurals in _looked_at().items()
+        ),
+    ]
+    return made(plan, f"{RBAC}/v1", "Role", IDLE, namespace=team.namespace, rules=rules)
+
+
+def _looked_at() -> dict[str, list[str]]:
+    """Kinds of jobs by group: whether they carry the label that keeps them."""
+    found: dict[str, list[str]] = {}
+    for kind, plural in KINDS.items():
+        if plural not in _SCALED:
+            found.setdefault(kind.rpartition("/")[0], []).append(plural)
+    return found
+
+
+def _binding(plan: PlatformPlan, team: IdleTeam) -> Object:
+    account = {"kind": "ServiceAccount", "name": IDLE, "namespace": SYSTEM_NAMESPACE}
+    return made(
+        plan,
+        f"{RBAC}/v1",
+        "RoleBinding",
+        IDLE,
+        namespace=team.namespace,
+        roleRef={"apiGroup": RBAC, "kind": "Role", "name": IDLE},
+        subjects=[account],
+    )
+
+
+def _schedule(plan: PlatformPlan, idle: IdlePlan) -> Object:
+    """One run at a time; one that hangs is ended before the next is due."""
+    job = {
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": CHECK_MINUTES * 60 - 30,
+        "template": {"spec": _pod(idle)},
+    }
+    spec = {
+        "schedule": f"*/{CHECK_MINUTES} * * * *",
+        "concurrencyPolicy": "Forbid",
+        "startingDeadlineSeconds": CHECK_MINUTES * 60,
+        "successfulJobsHistoryLimit": 1,
+        "failedJobsHistoryLimit": 3,
+        "suspend": idle.paused,
+        "jobTemplate": {"spec": job},
+    }
+    return made(plan, "batch/v1", "CronJob", IDLE, namespace=SYSTEM_NAMESPACE, spec=spec)
+
+
+def _pod(idle: IdlePlan) -> Object:
+    """As the Pod Security level `restricted` wants it; on system nodes too, never on GPU nodes."""
+    return {
+        "serviceAccountName": IDLE,
+        "automountServiceAccountToken": True,
+        "restartPolicy": "Never",
+        "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _NOBODY,
+            "runAsGroup": _NOBODY,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(idle)],
+        "volumes": [
+            {"name": "program", "configMap": {"name": IDLE_PROGRAM}},
+            {"name": "settings", "configMap": {"name": IDLE_SETTINGS}},
+        ],
+    }
+
+
+def _container(idle: IdlePlan) -> Object:
+    return {
+        "name": "idle",
+        "image": idle.image,
+        # -B: nothing is written beside the source, which is read-only.
+        "command": ["python", "-B", "-m", PACKAGE],
+        "args": ["--settings", f"/settings/{SETTINGS_FILE}"],
+        "workingDir": "/program",
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "128Mi"},
+            "limits": {"memory": "512Mi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
+            {"name": "settings", "mountPath": "/settings", "readOnly": True},
+        ],
+    }
