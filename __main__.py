@@ -5,10 +5,11 @@ The component's name does not follow the platform's: names in the state outlive 
 
 import pulumi
 
-from gpuyard.resources import ClusterProvider, Platform, prove, settle_registrations
+from gpuyard.resources import Platform, prove, provider_of, settle_registrations
 
-plan = prove(pulumi.Config("gpuyard").require_object("platform")).plan
-cluster = ClusterProvider("cluster", plan.name)
+config = pulumi.Config("gpuyard")
+plan = prove(config.require_object("platform")).plan
+cluster = provider_of(plan, render_to=config.get("rendered"))
 platform = Platform("platform", {"platform": plan}, pulumi.ResourceOptions(providers=[cluster]))
 
 pulumi.export("pools", platform.pools)

@@ -279,9 +279,10 @@ def test_a_setting_comes_before_its_variable(monkeypatch):
     assert broken.kubeconfig_error.endswith("neither a file nor the text of one")
     with pytest.raises(failures.ProviderError, match="enableServerSideApply=false"):
         settings.from_variables({"kubernetes:config:enableServerSideApply": "false"})
-    assert [f.property for f in settings.check({"renderYamlToDirectory": "out"})] == [
-        "renderYamlToDirectory"
-    ]
+    assert settings.check({"renderYamlToDirectory": "out"}) == []
+    assert [
+        f.property for f in settings.check({"renderYamlToDirectory": "out", "context": "a"})
+    ] == ["context"]
 
 
 # waiting

@@ -4,8 +4,11 @@ import json
 
 import pulumi
 import pytest
+import yaml
 
-from gpuyard.resources import ClusterProvider, Platform
+from builders import plan_of, platform
+from gpuyard.render.kueue_chart import kueue_values
+from gpuyard.resources import ClusterProvider, Platform, provider_of
 from gpuyard.resources.objects import provider_version
 from lab import LAB
 
@@ -113,3 +116,61 @@ def test_every_object_of_a_platform_uses_it(pulumi_mocks):
     assert objects
     assert {one.provider for one in objects} == {f"{made.urn}::{made.id}"}
     assert [one.name for one in objects if "very-secret" in str(one.inputs)] == []
+
+
+# ── the provider that a stack file asks for ───────────────────────────────────────────────────────
+
+OURS = {"enableConfigMapMutable": "true", "enablePatchForce": "true"}
+
+
+@pytest.mark.parametrize(
+    ("more", "inputs"),
+    [
+        ({}, {"clusterIdentifier": "lab"}),
+        (
+            {"cluster": {"existing": "blue"}},
+            {"clusterIdentifier": "blue", "context": "blue"},
+        ),
+        # What a cloud calls its cluster is no context of a kubeconfig.
+        (
+            {"cluster": {"existing": "blue"}, "cloud": "aws"},
+            {"clusterIdentifier": "blue"},
+        ),
+        (
+            {"apply": "render"},
+            {"clusterIdentifier": "lab", "renderYamlToDirectory": "rendered/lab"},
+        ),
+        # A folder has no context; the provider refuses both at once.
+        (
+            {"apply": "render", "cluster": {"existing": "blue"}},
+            {"clusterIdentifier": "blue", "renderYamlToDirectory": "rendered/lab"},
+        ),
+        ({"cloud": "simulated"}, {"clusterIdentifier": "lab"}),
+    ],
+)
+def test_a_stack_file_says_where_objects_go(pulumi_mocks, more, inputs):
+    plan = plan_of(platform(**more))
+    made = pulumi_mocks.run(lambda: provider_of(plan)).one(TYPE)
+    assert made.inputs == OURS | inputs
+    assert made.name == "cluster"
+
+
+def test_the_folder_of_manifests_can_be_chosen(pulumi_mocks):
+    plan = plan_of(platform(apply="render"))
+    made = pulumi_mocks.run(lambda: provider_of(plan, "files", "../gitops")).one(TYPE)
+    assert (made.name, made.inputs["renderYamlToDirectory"]) == ("files", "../gitops")
+
+
+def test_where_objects_become_files_the_chart_is_one_of_them(pulumi_mocks):
+    raw = platform(apply="render")
+    graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": raw}))
+    assert graph.of_type("kubernetes:helm.sh/v3:Release") == []
+    told = graph.one(name="lab-queueing:ConfigMap:kueue-system/gpuyard-kueue-release")
+    data = dict(told.inputs["data"])
+    assert yaml.safe_load(data.pop("values.yaml")) == kueue_values(plan_of(raw))
+    assert data == {
+        "release": "kueue",
+        "namespace": "kueue-system",
+        "chart": "oci://registry.k8s.io/kueue/charts/kueue",
+        "version": "0.19.2",
+    }

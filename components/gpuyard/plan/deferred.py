@@ -14,13 +14,12 @@ _PLATFORM: Mapping[str, str] = {
     "tags": "no cloud resource is made that could carry tags",
     "mirror": "only Kueue is installed, and it comes from there; nothing is pulled ahead",
     "policies": "every rule keeps its own level",
-    "apply": "`pulumi up` applies objects; `gpuyard render` writes them as plain manifests",
     "consent": "no plan drains nodes or cuts them anew",
 }
 _PLATFORM_PLANNED: Mapping[str, str] = {
     "observability": "nothing is installed that measures",
-    "software": "nothing installs charts of these versions",
-    "cluster": "nothing is created or protected, objects go to the cluster of your kubeconfig",
+    "software": "of these versions only Kueue's is installed",
+    "cluster": "nothing is created or protected; on cloud: none `existing` picks the context of your kubeconfig",
     "targets": "the expected bill reckons with `utilisation_percent`, but nothing measures targets",
 }
 _POOL_PLANNED: Mapping[str, str] = {

@@ -21,6 +21,16 @@ class Release:
     values: Mapping[str, Any]
     """May hold late values."""
 
+    @property
+    def told(self) -> dict[str, str]:
+        """All but the values, by the words that people know."""
+        return {
+            "release": self.name,
+            "namespace": self.namespace,
+            "chart": self.chart,
+            "version": self.version,
+        }
+
 
 def release_text(release: Release) -> dict[str, str]:
     """A release as two plain files, for `helm` and for any tool that installs charts from a repository."""
@@ -29,13 +39,7 @@ def release_text(release: Release) -> dict[str, str]:
         f"# helm upgrade --install {release.name} {release.chart}{version} \\\n"
         f"#   --namespace {release.namespace} --values values.yaml --wait\n"
     )
-    told = {
-        "release": release.name,
-        "namespace": release.namespace,
-        "chart": release.chart,
-        "version": release.version,
-    }
     return {
-        "release.yaml": command + yaml_text(told),
+        "release.yaml": command + yaml_text(release.told),
         "values.yaml": command + yaml_text(dict(release.values)),
     }

@@ -8,6 +8,7 @@ from gpuyard.plan.names import (
     KUEUE,
     KUEUE_ANSWERS,
     KUEUE_NAMESPACE,
+    KUEUE_RELEASE,
     POD_SECURITY_LABEL,
     POOL_LABEL,
     SYSTEM_POOL,
@@ -47,6 +48,18 @@ def kueue_answers(plan: PlatformPlan) -> Object:
     selector = {"app.kubernetes.io/name": KUEUE, "control-plane": "controller-manager"}
     spec = {"selector": selector, "ports": [{"name": "webhooks", "port": 443, "targetPort": 9443}]}
     return made(plan, "v1", "Service", KUEUE_ANSWERS, namespace=KUEUE_NAMESPACE, spec=spec)
+
+
+def kueue_release_object(plan: PlatformPlan, release: Release) -> Object:
+    """The chart as an object, where objects become files: Flux reads its values from here, a person the rest."""
+    return made(
+        plan,
+        "v1",
+        "ConfigMap",
+        KUEUE_RELEASE,
+        namespace=release.namespace,
+        data={"values.yaml": yaml_text(dict(release.values)), **release.told},
+    )
 
 
 def kueue_objects(plan: PlatformPlan) -> list[Object]:

@@ -4,7 +4,7 @@ from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.objects import register_object, register_objects
 from gpuyard.resources.platform import Platform
 from gpuyard.resources.pools import GpuNodePool
-from gpuyard.resources.provider import ClusterProvider
+from gpuyard.resources.provider import ClusterProvider, provider_of
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.reading import prove
 from gpuyard.resources.refusal import PlatformRefused
@@ -20,6 +20,7 @@ __all__ = [
     "Queueing",
     "Team",
     "prove",
+    "provider_of",
     "register_object",
     "register_objects",
     "settle_registrations",

@@ -12,6 +12,11 @@ from gpuyard.resources.objects import register_object
 from gpuyard.resources.releases import register_release
 
 _T = TypeVar("_T")
+_HELD = "kueue.x-k8s.io/"
+"""Kueue holds its objects by finalizers while a job uses them. They go after the namespaces and jobs that used
+them, so what is still held then is held by somebody else, or by nobody who runs."""
+_HELD_AT_MOST = "3m"
+"""After so long a destroy ends with the object's name and its finalizers; the provider's default is 10 minutes."""
 
 
 class Component(pulumi.ComponentResource):
@@ -43,7 +48,7 @@ class Component(pulumi.ComponentResource):
         for obj in objects:
             named = [self._objects[key] for key in _named_by(obj) if key in self._objects]
             bound = bind(obj, dict(late or {}).__getitem__)
-            resource = register_object(self, bound, self._after(named))
+            resource = register_object(self, bound, _held_at_most(obj, self._after(named)))
             self._objects[obj["kind"], obj["metadata"]["name"]] = resource
             made.append(resource)
         return made
@@ -70,6 +75,12 @@ class Component(pulumi.ComponentResource):
     def _object(self, kind: str, name: str) -> pulumi.CustomResource:
         """One of the objects registered here."""
         return self._objects[kind, name]
+
+
+def _held_at_most(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+    if str(obj["apiVersion"]).startswith(_HELD):
+        opts.custom_timeouts = pulumi.CustomTimeouts(delete=_HELD_AT_MOST)
+    return opts
 
 
 def once_made(value: _T, resource: pulumi.Resource) -> pulumi.Output[_T]:

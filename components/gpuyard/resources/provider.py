@@ -2,7 +2,10 @@
 
 import pulumi
 
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.objects import provider_version
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import Apply
 
 
 class ClusterProvider(pulumi.ProviderResource):
@@ -21,6 +24,9 @@ class ClusterProvider(pulumi.ProviderResource):
         cluster_identifier: pulumi.Input[str],
         kubeconfig: pulumi.Input[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
+        *,
+        context: str | None = None,
+        render_to: str | None = None,
     ) -> None:
         # A provider's inputs are text; the SDK sends what is not as JSON (pulumi_kubernetes/provider.py).
         props: dict[str, pulumi.Input[str]] = {
@@ -30,5 +36,25 @@ class ClusterProvider(pulumi.ProviderResource):
         }
         if kubeconfig is not None:
             props["kubeconfig"] = pulumi.Output.secret(kubeconfig)
+        if context is not None:
+            props["context"] = context
+        if render_to is not None:
+            props["renderYamlToDirectory"] = render_to
         versioned = pulumi.ResourceOptions(version=provider_version())
         super().__init__("kubernetes", name, props, pulumi.ResourceOptions.merge(versioned, opts))
+
+
+def provider_of(
+    plan: PlatformPlan, name: str = "cluster", render_to: str | None = None
+) -> ClusterProvider:
+    """The provider that a stack file asks for: a cluster of the kubeconfig, or a folder of manifests.
+
+    `cluster.existing` picks the kubeconfig's context on a cluster of your own. With `apply: render` nothing is
+    sent anywhere: `render_to` (by default `rendered/<platform>`) receives a file for each object.
+    """
+    existing = plan.spec.cluster.existing if plan.spec.cluster is not None else None
+    identifier = existing or plan.name
+    if plan.spec.apply is Apply.RENDER:
+        return ClusterProvider(name, identifier, render_to=render_to or f"rendered/{plan.name}")
+    own = plan.cloud == Cloud.NONE.value
+    return ClusterProvider(name, identifier, context=existing if own else None)

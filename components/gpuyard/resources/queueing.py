@@ -4,11 +4,17 @@ from typing import TypedDict
 
 import pulumi
 
-from gpuyard.render.kueue_chart import kueue_answers, kueue_objects, kueue_release
+from gpuyard.render.kueue_chart import (
+    kueue_answers,
+    kueue_objects,
+    kueue_release,
+    kueue_release_object,
+)
 from gpuyard.render.queueing import queueing_objects
 from gpuyard.resources.component import Component, once_made
 from gpuyard.resources.reading import PlatformLike, prove, read_args
 from gpuyard.resources.state import state_of
+from gpuyard.spec.sections import Apply
 
 
 class QueueingArgs(TypedDict):
@@ -42,7 +48,10 @@ class Queueing(Component):
         state = {"platform": plan.name, "queueing": state_of(plan.spec.queueing)}
         super().__init__("gpuyard:index:Queueing", name, state, opts)
         self._register(kueue_objects(plan))
-        if (release := kueue_release(plan)) is not None:
+        release = kueue_release(plan)
+        if release is not None and plan.spec.apply is Apply.RENDER:
+            self._register([kueue_release_object(plan, release)])
+        elif release is not None:
             self._install(release, kueue_answers(plan))
         self._register(queueing_objects(plan))
         self.flavors = pulumi.Output.all(

@@ -18,6 +18,7 @@ from testbed.plugins.kubernetes import (
     normalize,
     pulumi_annotations,
     reading,
+    rendering,
 )
 from testbed.plugins.kubernetes.cluster import Cluster
 from testbed.plugins.kubernetes.diff import Comparison, prune
@@ -102,6 +103,10 @@ class Objects:
             return False
         return True
 
+    def renders_blindly(self, given: Object) -> bool:
+        """Whether it becomes a file though nobody can say if its kind lives in a namespace: it gets none then."""
+        return bool(self.settings.render_to) and not self._served(manifest(given))
+
     # Diff
 
     def diff(
@@ -171,6 +176,9 @@ class Objects:
         if preview and (has_unknown(obj) or not self._served(obj)):
             return "", given
         manager = checkpoint.field_manager({}, obj)
+        if self.settings.render_to:
+            state = self._rendered(urn, obj, given, obj["apiVersion"], manager)
+            return checkpoint.identity(obj), state
         writer = self._writer(urn, manager, preview=preview)
         secrets = secret_strings(given)
         try:
@@ -203,6 +211,15 @@ class Objects:
         state = checkpoint.write(obj, live, given, obj["apiVersion"], manager)
         return "" if preview else checkpoint.identity(live), state
 
+    def _rendered(self, urn: str, obj: Object, given: Object, version: str, manager: str) -> Object:
+        """Write the object's file; its state is what stands there. A preview that gets so far writes it too."""
+        if secret_strings(given):
+            file = rendering.place(obj, self.settings.render_to)
+            self.log.warning(urn, f"rendered file {file} contains a secret value in plaintext")
+        file = rendering.write(obj, self.settings.render_to)
+        self.log.status(urn, f"rendered {file}")
+        return checkpoint.write(obj, obj, given, version, manager)
+
     def update(
         self,
         urn: str,
@@ -220,6 +237,8 @@ class Objects:
         old_inputs, live = checkpoint.read(state)
         version = checkpoint.api_version(state, old_inputs)
         manager = checkpoint.field_manager(state, new)
+        if self.settings.render_to:
+            return self._rendered(urn, new, given, version, manager)
         writer = self._writer(urn, manager, preview=preview)
         secrets = secret_strings(given)
         try:
@@ -281,6 +300,8 @@ class Objects:
         self, urn: str, identity: str, token: str, state: Object, inputs: Object
     ) -> tuple[Object, Object] | None:
         """The state and the inputs as the cluster has them now; None when the object is gone."""
+        if self.settings.render_to:
+            return state, inputs
         if self.cluster is None:
             return self._read_unreachable(urn, state, inputs)
         namespace, name = checkpoint.parse_identity(identity)
@@ -328,6 +349,9 @@ class Objects:
     def delete(self, urn: str, identity: str, state: Object, seconds: float) -> None:
         """Delete the object and wait for it to go."""
         inputs, live = checkpoint.read(state)
+        if self.settings.render_to:
+            self.log.status(urn, f"deleted {rendering.remove(live, self.settings.render_to)}")
+            return
         if self.cluster is None:
             self.log.warning(
                 urn, f"configured Kubernetes cluster is unreachable: {self.unreachable}"

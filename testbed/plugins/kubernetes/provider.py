@@ -111,7 +111,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             old, given = values.read(request.olds), values.read(request.news)
             if wanted.token == helm.RELEASE:
                 return helm.check(objects, wanted, old, given)
-            checked = checking.run(wanted, old, given, objects.cluster, objects.namespace)
+            namespace = "" if objects.renders_blindly(given) else objects.namespace
+            checked = checking.run(wanted, old, given, objects.cluster, namespace)
             return wire.CheckResponse(inputs=values.write(checked))
 
         return _guard(context, act)
@@ -123,7 +124,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             if _token(request.urn) == helm.RELEASE:
                 return helm.diff(state, given, list(request.ignoreChanges))
             changes = objects.diff(request.urn, state, given, list(request.ignoreChanges))
-            changed = bool(changes.comparison.found or changes.replaces)
+            always = objects.settings.render_to and objects.settings.always_render
+            changed = bool(changes.comparison.found or changes.replaces or always)
             return wire.DiffResponse(
                 changes=wire.DiffResponse.DIFF_SOME if changed else wire.DiffResponse.DIFF_NONE,
                 replaces=changes.replaces,

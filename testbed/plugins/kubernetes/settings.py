@@ -18,9 +18,9 @@ from testbed.plugins.kubernetes.failures import ProviderError
 from testbed.plugins.kubernetes.values import Object, Secret, Unknown, has_unknown, transform
 
 PREFIX = "kubernetes:config:"
-# What this stand-in cannot do: said at once, rather than silently done otherwise.
 LONGEST_PATH = 4096
-UNSUPPORTED = ("renderYamlToDirectory", "alwaysRender")
+# What says where a cluster is, and so has no sense beside a folder of files.
+_CLUSTERS = ("cluster", "context", "kubeconfig")
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class Settings:
     skip_update_unreachable: bool = False
     suppress_deprecation_warnings: bool = False
     timeout_seconds: float | None = None
+    render_to: str = ""
+    always_render: bool = False
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -82,6 +84,8 @@ def from_variables(variables: Mapping[str, str]) -> Settings:
             "suppressDeprecationWarnings", "PULUMI_K8S_SUPPRESS_DEPRECATION_WARNINGS"
         ),
         timeout_seconds=float(timeout) if timeout else None,
+        render_to=given.get("renderYamlToDirectory", ""),
+        always_render=given.get("alwaysRender") == "true",
         extra=given,
     )
 
@@ -150,13 +154,25 @@ def active_cluster(config: Object | None, overrides: Mapping[str, Any]) -> Objec
 
 
 def check(inputs: Mapping[str, Any]) -> list[wire.CheckFailure]:
-    """Failures for settings that the stand-in lacks."""
-    reason = "is not supported by this stand-in of the kubernetes provider: use the official one"
+    """Failures for settings that contradict each other."""
+    given = {name: transform(value, lambda one: one) for name, value in inputs.items()}
+    renders = given.get("renderYamlToDirectory") not in (None, "", False)
+    if not renders and given.get("alwaysRender") in (True, "true"):
+        reason = '"alwaysRender" requires "renderYamlToDirectory" to be set'
+        return [wire.CheckFailure(property="alwaysRender", reason=reason)]
     return [
-        wire.CheckFailure(property=name, reason=f'"{name}" {reason}')
-        for name in UNSUPPORTED
-        if transform(inputs.get(name), lambda value: value) not in (None, "", False, "false")
+        wire.CheckFailure(
+            property=name,
+            reason=f'"{name}" arg is not compatible with "renderYamlToDirectory" arg',
+        )
+        for name in _CLUSTERS
+        if renders and given.get(name) and not _is_ambient(name, given[name])
     ]
+
+
+def _is_ambient(name: str, value: Any) -> bool:
+    """SDKs fill in `$KUBECONFIG`; that value is nobody's choice."""
+    return name == "kubeconfig" and bool(value) and value == os.environ.get("KUBECONFIG")
 
 
 def diff(old: Mapping[str, Any], new: Mapping[str, Any]) -> wire.DiffResponse:
@@ -182,6 +198,8 @@ def diff(old: Mapping[str, Any], new: Mapping[str, Any]) -> wire.DiffResponse:
         replaces += [key for key in ("kubeconfig", "context", "cluster") if key in changed]
     if before and after and before == after:
         replaces = []
+    if "renderYamlToDirectory" in changed:  # every file has another place then
+        replaces.append("renderYamlToDirectory")
     return wire.DiffResponse(changes=wire.DiffResponse.DIFF_SOME, diffs=changed, replaces=replaces)
 
 
