@@ -19,7 +19,7 @@ _PLATFORM: Mapping[str, str] = {
 _PLATFORM_PLANNED: Mapping[str, str] = {
     "observability": "nothing is installed that measures",
     "software": "of these versions only Kueue's is installed",
-    "cluster": "nothing is created or protected; on cloud: none `existing` picks the context of your kubeconfig",
+    "cluster": "nothing is created or protected; `existing` picks the context of your kubeconfig",
     "targets": "the expected bill reckons with `utilisation_percent`, but nothing measures targets",
 }
 _POOL_PLANNED: Mapping[str, str] = {

@@ -51,7 +51,7 @@ def kueue_answers(plan: PlatformPlan) -> Object:
 
 
 def kueue_release_object(plan: PlatformPlan, release: Release) -> Object:
-    """The chart as an object, where objects become files: Flux reads its values from here, a person the rest."""
+    """The chart as an object, where objects become files: Flux can take its values from here."""
     return made(
         plan,
         "v1",

@@ -13,10 +13,10 @@ from gpuyard.resources.releases import register_release
 
 _T = TypeVar("_T")
 _HELD = "kueue.x-k8s.io/"
-"""Kueue holds its objects by finalizers while a job uses them. They go after the namespaces and jobs that used
-them, so what is still held then is held by somebody else, or by nobody who runs."""
+"""Kueue holds its objects by finalizers while a job uses them. They go after the namespaces and jobs that
+used them, so what is still held then is held by somebody else, or by nobody who runs."""
 _HELD_AT_MOST = "3m"
-"""After so long a destroy ends with the object's name and its finalizers; the provider's default is 10 minutes."""
+"""After so long a destroy ends, with the object's name and its finalizers; by default it takes 10 minutes."""
 
 
 class Component(pulumi.ComponentResource):

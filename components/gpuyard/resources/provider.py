@@ -49,8 +49,8 @@ def provider_of(
 ) -> ClusterProvider:
     """The provider that a stack file asks for: a cluster of the kubeconfig, or a folder of manifests.
 
-    `cluster.existing` picks the kubeconfig's context on a cluster of your own. With `apply: render` nothing is
-    sent anywhere: `render_to` (by default `rendered/<platform>`) receives a file for each object.
+    `cluster.existing` picks the kubeconfig's context on a cluster of your own. With `apply: render` nothing
+    is sent anywhere: `render_to` (by default `rendered/<platform>`) receives a file for each object.
     """
     existing = plan.spec.cluster.existing if plan.spec.cluster is not None else None
     identifier = existing or plan.name

@@ -104,7 +104,7 @@ class Objects:
         return True
 
     def renders_blindly(self, given: Object) -> bool:
-        """Whether it becomes a file though nobody can say if its kind lives in a namespace: it gets none then."""
+        """Whether it becomes a file, and nobody can say if its kind lives in a namespace."""
         return bool(self.settings.render_to) and not self._served(manifest(given))
 
     # Diff
@@ -212,7 +212,7 @@ class Objects:
         return "" if preview else checkpoint.identity(live), state
 
     def _rendered(self, urn: str, obj: Object, given: Object, version: str, manager: str) -> Object:
-        """Write the object's file; its state is what stands there. A preview that gets so far writes it too."""
+        """Write the object's file, also in a preview that gets so far; the state is what stands there."""
         if secret_strings(given):
             file = rendering.place(obj, self.settings.render_to)
             self.log.warning(urn, f"rendered file {file} contains a secret value in plaintext")

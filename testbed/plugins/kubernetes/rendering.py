@@ -1,7 +1,8 @@
 """`renderYamlToDirectory`: objects become files instead of being sent to a cluster.
 
-renderYaml and renderPathForResource in provider/pkg/provider/provider.go of the official provider. Names are not numbered, so
-nothing says in which order files are to be applied, but for custom resource definitions, which have a folder of their own.
+renderYaml and renderPathForResource in provider/pkg/provider/provider.go of the official provider. Names
+are not numbered, so nothing says in which order files are to be applied, but that custom resource
+definitions have a folder of their own.
 """
 
 from __future__ import annotations

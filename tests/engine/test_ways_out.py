@@ -1,0 +1,252 @@
+"""A platform beside other people's queues, and with no cluster at all, on the real engine and API server.
+
+Kueue's definitions are there, its controller is not: an object changes only when somebody writes it.
+"""
+
+import json
+
+import pytest
+import yaml
+from testbed.plugins.kubernetes.cluster import APPLY
+from testbed.plugins.kubernetes.failures import ProviderError
+
+import kueue_chart
+from builders import plan_of, platform, pool, team
+from gpuyard.plan.late import bind
+from gpuyard.render.files import render_files
+from gpuyard.render.platform import platform_objects
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+RAW = platform(
+    [pool(), pool("more", nodes=2)],
+    [team(guarantee={"train": 8}, groups=["seers"]), team("speech", borrow={"train": 8})],
+    priorities={"high": 100},
+    queueing={"install": False},
+)
+PROGRAM = """
+from gpuyard.resources import ClusterProvider, Platform
+lab = ClusterProvider("lab", "lab", settings["kubeconfig"])
+raw = json.loads(Path("platform.json").read_text())
+Platform("lab", {"platform": raw}, pulumi.ResourceOptions(providers=[lab]))
+"""
+LABEL = "gpuyard.dev/platform"
+
+
+@pytest.fixture
+def kueue(api, only_kueue, until):
+    """A Kueue of somebody else, as far as definitions go; they stay for the next test."""
+    for crd in kueue_chart.definitions():
+        api.cluster.patch(crd, crd, APPLY, {"fieldManager": "somebody", "force": "true"})
+    api.cluster.forget()
+    until(lambda: serves(api), 60)
+    yield
+    for kind in ("LocalQueue", "ClusterQueue", "Cohort", "ResourceFlavor", "WorkloadPriorityClass"):
+        for obj in api.cluster.list(KUEUE, kind, None):
+            api.cluster.delete(obj, obj["metadata"]["name"], "Background")
+
+
+def serves(api):
+    """A definition that has just come, or come again, is answered with 404 and 429 for a while."""
+    try:
+        api.cluster.list(KUEUE, "ClusterQueue", None)
+        api.cluster.list(KUEUE, "LocalQueue", None)
+    except ProviderError:
+        return False
+    return True
+
+
+@pytest.fixture
+def lab(stack):
+    """The platform's program; call it with a changed platform to write that."""
+
+    def write(program=PROGRAM, **more):
+        (stack.folder / "platform.json").write_text(json.dumps({**RAW, **more}))
+        stack.program(program)
+
+    write()
+    return write
+
+
+def named(kind, name, spec=None, **more):
+    return {
+        "apiVersion": KUEUE,
+        "kind": kind,
+        "metadata": {"name": name, "labels": {"team": "theirs"}},
+        **({"spec": spec} if spec is not None else {}),
+        **more,
+    }
+
+
+def theirs(namespace):
+    """Queues as another team has them, in the root cohort of nobody and in ours by accident."""
+    resources = [{"name": "nvidia.com/gpu", "nominalQuota": "8"}]
+    group = {
+        "coveredResources": ["nvidia.com/gpu"],
+        "flavors": [{"name": "theirs", "resources": resources}],
+    }
+    queue = named("LocalQueue", "default", {"clusterQueue": "theirs"})
+    queue["metadata"]["namespace"] = namespace
+    return [
+        named("ResourceFlavor", "theirs", {"nodeLabels": {"their": "node"}}),
+        named("Cohort", "theirs", {}),
+        named("ClusterQueue", "theirs", {"cohortName": "lab", "resourceGroups": [group]}),
+        named("WorkloadPriorityClass", "theirs", value=7, description="theirs"),
+        queue,
+    ]
+
+
+def live(api, objects):
+    return [api.cluster.get(obj) for obj in objects]
+
+
+def test_other_peoples_queues_are_as_they_were(stack, api, kueue, lab):
+    objects = theirs(api.namespace)
+    for obj in objects:
+        api.cluster.create(obj, {})
+    before = live(api, objects)
+    stack.up()
+    assert live(api, objects) == before
+    for kind in ("ClusterQueue", "ResourceFlavor", "Cohort", "WorkloadPriorityClass"):
+        labels = {
+            o["metadata"]["name"]: o["metadata"]["labels"].get(LABEL)
+            for o in api.cluster.list(KUEUE, kind, None)
+        }
+        assert labels.pop("theirs") is None
+        assert labels
+        assert set(labels.values()) == {"lab"}
+    lab(teams=[team(guarantee={"train": 16})], priorities={"low": -1})
+    assert stack.up().counts.keys() >= {"created", "updated", "deleted"}
+    assert live(api, objects) == before
+    stack.unchanged()
+    stack.destroy()
+    assert live(api, objects) == before
+    assert [o["metadata"]["name"] for o in api.cluster.list(KUEUE, "ClusterQueue", None)] == [
+        "theirs"
+    ]
+
+
+def test_a_name_that_somebody_has_ends_the_up_and_leaves_theirs_alone(stack, api, kueue, lab):
+    taken = named("ClusterQueue", "lab-vision", {"namespaceSelector": {}})
+    api.cluster.create(taken, {})
+    before = live(api, [taken])
+    failed = stack.up(fails=True).output
+    assert 'clusterqueues.kueue.x-k8s.io "lab-vision" already exists' in failed
+    assert "pulumi import" in failed
+    assert live(api, [taken]) == before
+    stack.destroy()
+    assert live(api, [taken]) == before, "what was never ours is not ours to delete"
+    api.cluster.delete(taken, "lab-vision", "Background")
+    stack.up()
+    stack.unchanged()
+    stack.destroy()
+
+
+TRANSFORMS = """
+from gpuyard.resources import ClusterProvider, Platform
+lab = ClusterProvider("lab", "lab", settings["kubeconfig"])
+raw = json.loads(Path("platform.json").read_text())
+
+def changed(args):
+    if args.type_.endswith(":ClusterQueue"):
+        props = dict(args.props)
+        props["metadata"] = {**props["metadata"], "annotations": {"example.org/owner": "us"}}
+        props["spec"] = {**props["spec"], "queueingStrategy": "StrictFIFO"}
+        opts = pulumi.ResourceOptions.merge(
+            args.opts, pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(delete="3s"))
+        )
+        return pulumi.ResourceTransformResult(props=props, opts=opts)
+    return None
+
+Platform("lab", {"platform": raw}, pulumi.ResourceOptions(providers=[lab], transforms=[changed]))
+"""
+
+
+def test_every_object_can_be_changed_and_a_finalizer_of_nobody_is_named(stack, api, kueue, lab):
+    lab(TRANSFORMS)
+    stack.up()
+    queue = {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "lab-vision"}}
+    (made,) = live(api, [queue])
+    assert made["metadata"]["annotations"]["example.org/owner"] == "us"
+    assert made["spec"]["queueingStrategy"] == "StrictFIFO"
+    stack.unchanged()
+    holds(api, queue, ["example.org/never"])
+    failed = stack.destroy(fails=True).output
+    assert "lab-vision" in failed
+    assert "finalizers might be preventing deletion (example.org/never)" in failed
+    holds(api, queue, [])
+    stack.destroy()
+    assert stack.state().get("resources", []) == []
+
+
+def holds(api, obj, finalizers):
+    body = {"metadata": {"finalizers": finalizers}}
+    api.cluster.patch(obj, body, "application/merge-patch+json", {"fieldManager": "somebody"})
+
+
+RENDER = """
+from gpuyard.resources import Platform, prove, provider_of
+plan = prove(json.loads(Path("platform.json").read_text())).plan
+Platform("lab", {"platform": plan}, pulumi.ResourceOptions(providers=[provider_of(plan, "lab")]))
+"""
+
+
+def rendered(folder):
+    files = sorted((folder / "rendered" / "lab").rglob("*.yaml"))
+    return {file.name: yaml.safe_load(file.read_text()) for file in files}
+
+
+def test_apply_render_writes_files_and_asks_no_cluster(stack, lab):
+    lab(RENDER, apply="render")
+    stack.up()
+    found = rendered(stack.folder)
+    expected = [bind(o, lambda _: "lab") for o in platform_objects(plan_of(RAW))]
+    assert sorted(map(json.dumps, found.values())) == sorted(
+        json.dumps(o, sort_keys=True) for o in expected
+    )
+    assert "kueue.x-k8s.io_v1beta2-clusterqueue-default-lab-vision.yaml" in found
+    assert "v1-namespace-default-vision.yaml" in found
+    stack.unchanged()
+    lab(RENDER, apply="render", teams=RAW["teams"][:1])
+    stack.up()
+    assert "v1-namespace-default-speech.yaml" not in rendered(stack.folder)
+    lab(RENDER, apply="render", teams=RAW["teams"][:1], queueing={})
+    stack.up()
+    told = rendered(stack.folder)["v1-configmap-kueue-system-gpuyard-kueue-release.yaml"]
+    assert told["data"]["version"] == "0.19.2"
+    stack.destroy()
+    assert rendered(stack.folder) == {}
+
+
+def test_what_render_writes_can_be_applied_in_the_order_of_its_names(api, kueue):
+    """On an empty cluster that has the definitions, one file after the other."""
+    files = render_files(plan_of(RAW), {"cluster.name": "lab"})
+    applied = []
+    try:
+        for name in sorted(files):
+            assert "/" not in name
+            for obj in yaml.safe_load_all(files[name]):
+                query = {"fieldManager": "gitops", "fieldValidation": "Strict"}
+                applied.append(api.cluster.patch(obj, obj, APPLY, query))
+        assert len(applied) == len(platform_objects(plan_of(RAW)))
+    finally:
+        for obj in reversed(applied):
+            api.cluster.delete(obj, obj["metadata"]["name"], "Background")
+
+
+def test_an_existing_cluster_is_the_context_of_that_name(stack, api, kueue, lab, tmp_path):
+    """The current context of the kubeconfig leads nowhere."""
+    config = yaml.safe_load(stack.kubeconfig.read_text())
+    (context,) = config["contexts"]
+    context["name"] = "blue"
+    dead = {"name": "dead", "cluster": {"server": "https://127.0.0.1:1"}}
+    config["clusters"].append(dead)
+    config["contexts"].append({"name": "dead", "context": {"cluster": "dead", "user": "nobody"}})
+    config["current-context"] = "dead"
+    file = tmp_path / "two"
+    file.write_text(yaml.safe_dump(config))
+    lab(RENDER, cluster={"existing": "blue"})
+    stack.up(KUBECONFIG=str(file))
+    record = {"apiVersion": "v1", "kind": "ConfigMap"}
+    record["metadata"] = {"name": "gpuyard-platform", "namespace": "gpuyard-system"}
+    assert api.cluster.get(record)["data"]["cluster"] == "blue"
+    stack.destroy(KUBECONFIG=str(file))
