@@ -9,7 +9,7 @@ from builders import cut_pool, plan_of, platform, pool, shared_pool, team
 from gpuyard.cli.cost_changes import notes, pool_changes, team_changes, total_changes
 from gpuyard.cli.costs import monthly, unit_costs
 from gpuyard.cli.plain import money
-from gpuyard.plan.records import Total
+from gpuyard.plan.bill_records import Total
 
 HERE = Path(__file__).resolve().parent
 CONTRACT = HERE / "golden" / "contract.yaml"

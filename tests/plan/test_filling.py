@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
+from gpuyard.plan.bill_records import NodePrice
 from gpuyard.plan.filling import Step, dearest_first, held, in_order, most_covered
-from gpuyard.plan.records import NodePrice
 
 
 def step(mode, cap=None, usd=1.0):

@@ -7,7 +7,8 @@ from typing import Any
 from gpuyard.cli.costs import CASES, monthly
 from gpuyard.cli.documents import tree
 from gpuyard.cli.plain import many, usd
-from gpuyard.plan.records import Bill, BillLine, PlatformPlan, Share, Total
+from gpuyard.plan.bill_records import Bill, BillLine, Share, Total
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.sections import Commitment, Prices
 
 

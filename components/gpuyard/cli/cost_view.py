@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from gpuyard.cli.costs import CASES, monthly, unit_costs
 from gpuyard.cli.plain import many, money, usd
 from gpuyard.cli.screen import Cell, Column, Console, table
-from gpuyard.plan.records import Bill, BillLine, CommitmentLine, NodePrice, PlatformPlan
+from gpuyard.plan.bill_records import Bill, BillLine, CommitmentLine, NodePrice
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.savings import Saving, savings
 from gpuyard.spec.platform import HOURS_PER_MONTH
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.cli.documents import tree
-from gpuyard.plan.records import Advertised, PlatformPlan, PoolPlan, Total
+from gpuyard.plan.bill_records import Total
+from gpuyard.plan.records import Advertised, PlatformPlan, PoolPlan
 from gpuyard.plan.savings import savings
 from gpuyard.spec.platform import HOURS_PER_MONTH
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gpuyard.plan.records import Total
+    from gpuyard.plan.bill_records import Total
 
 _MONEY_IS_WHOLE_FROM = 1000
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from gpuyard.catalogue.machines import Capacity, Machine, find_machine
+from gpuyard.plan.bill_records import Bill, BillLine, CommitmentLine, NodePrice, Total
 from gpuyard.plan.commitments import Committed, Taken, cover, plan_commitments
 from gpuyard.plan.filling import Nodes, Step, dearest_first, held, in_order, most_covered
 from gpuyard.plan.names import SYSTEM_POOL
 from gpuyard.plan.prices import node_price
-from gpuyard.plan.records import Bill, BillLine, CommitmentLine, NodePrice, PoolPlan, Quota, Total
+from gpuyard.plan.records import PoolPlan, Quota
 from gpuyard.plan.shares import plan_shares
 from gpuyard.plan.warm import warm_node_hours_per_week
 from gpuyard.spec.platform import Cloud, PlatformSpec

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import ceil
 
 from gpuyard.findings import Finding, Fix
-from gpuyard.plan.records import Bill
+from gpuyard.plan.bill_records import Bill
 from gpuyard.plan.refusals import refuse, warn
 from gpuyard.spec.platform import PlatformSpec
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.bill_records import Bill, CommitmentLine, Covered
 from gpuyard.plan.prices import commitment_price, node_price
-from gpuyard.plan.records import Bill, CommitmentLine, Covered, PoolPlan
+from gpuyard.plan.records import PoolPlan
 from gpuyard.plan.refusals import warn
 from gpuyard.spec.sections import Prices
 

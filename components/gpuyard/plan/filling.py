@@ -7,7 +7,7 @@ their order, as many as each may give; at worst they come from the dearest.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpuyard.plan.records import NodePrice
+from gpuyard.plan.bill_records import NodePrice
 
 COVERED = frozenset({"reserved", "on-demand"})
 """What a commitment pays for. Neither spot, flex-start nor capacity blocks count towards one."""

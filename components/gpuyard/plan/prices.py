@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from gpuyard.catalogue.commitments import CAPACITY_BLOCK, LOOKED_FOR, commitments_of
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
 from gpuyard.findings import Finding, Fix, Path
-from gpuyard.plan.records import NodePrice, PoolPlan
+from gpuyard.plan.bill_records import NodePrice
+from gpuyard.plan.records import PoolPlan
 from gpuyard.plan.refusals import refuse
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec

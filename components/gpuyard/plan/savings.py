@@ -11,8 +11,8 @@ from datetime import date
 
 from gpuyard.catalogue.commitments import Commitment, commitments_of, unpriced_of
 from gpuyard.catalogue.machines import Capacity, find_machine
+from gpuyard.plan.bill_records import Bill, BillLine
 from gpuyard.plan.prices import node_price
-from gpuyard.plan.records import Bill, BillLine
 from gpuyard.spec.platform import HOURS_PER_MONTH
 from gpuyard.spec.sections import Prices
 

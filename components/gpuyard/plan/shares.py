@@ -6,7 +6,8 @@ all that a pool holds, so the shares of all teams and nobody's share are the bil
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from gpuyard.plan.records import BillLine, PoolPlan, Quota, Share, Total
+from gpuyard.plan.bill_records import BillLine, Share, Total
+from gpuyard.plan.records import PoolPlan, Quota
 from gpuyard.spec.platform import HOURS_PER_MONTH, PlatformSpec
 
 _CASES = ("floor", "expected", "worst")

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from gpuyard.findings import Finding, Fix
+from gpuyard.plan.bill_records import Bill, Share
 from gpuyard.plan.brakes import stop_of
 from gpuyard.plan.cohorts import home_of
 from gpuyard.plan.dra import quota_key
@@ -11,7 +12,7 @@ from gpuyard.plan.flow import Amounts
 from gpuyard.plan.network import check_egress, name_servers, plan_egress
 from gpuyard.plan.pod_security import check_pod_security
 from gpuyard.plan.queueing import check_flavors, resource_groups
-from gpuyard.plan.records import Bill, PoolPlan, Quota, Share, TeamPlan
+from gpuyard.plan.records import PoolPlan, Quota, TeamPlan
 from gpuyard.plan.refusals import refuse, warn
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.shares import monthly
