@@ -30,15 +30,15 @@ class Wish:
 
 def targets(quotas: Quotas, jobs: Collection[Running], wish: Wish, *, fair: bool) -> Targets:
     """The jobs to evict; none when evicting does not help, or must not be. Leaves the quotas as they were."""
-    own = [j for j in jobs if j.team == wish.team and j.priority < wish.priority]
-    others = [
+    borrowers = {t for t in quotas.used if any(quotas.borrows(t, key) for key in wish.short_of)}
+    others = borrowers - {wish.team}
+    candidates = [
         j
         for j in jobs
-        if j.team not in {None, wish.team}
-        and any(quotas.borrows(str(j.team), key) for key in wish.short_of)
+        if (j.team in others or (j.team == wish.team and j.priority < wish.priority))
+        and any(j.uses.get(key) for key in wish.short_of)
     ]
-    candidates = [j for j in (*others, *own) if any(j.uses.get(k) for k in wish.short_of)]
-    candidates.sort(key=lambda j: (j.team == wish.team, j.priority, -j.since))
+    candidates.sort(key=lambda j: (not j.leaving, j.team == wish.team, j.priority, -j.since))
     found = _fair(quotas, candidates, wish) if fair else _classical(quotas, candidates, wish)
     for job, _ in found:
         quotas.take(str(job.team), job.uses)
@@ -125,6 +125,9 @@ class _FairChoice:
                     return True
                 continue
             mine = quotas.share(wish.team)
+            if mine > quotas.share(team):  # which no job that goes makes larger
+                self._again += queue
+                queue.clear()
             while queue:
                 job = queue.pop(0)
                 quotas.take(team, job.uses, -1)

@@ -29,6 +29,8 @@ class Running:
     priority: int = 0
     since: int = 0
     """Its place among all by when it was admitted; the newest have the highest."""
+    leaving: bool = False
+    """True when it was told to give way and still has its quota: whoever needs room takes it first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,21 @@
+"""What a platform's queues would do with jobs: who is admitted when, in which pool, at whose expense.
+
+Kueue's scheduler, replayed on plain values: no cluster, no clock, no chance. Quota decides here; whether
+a pod then finds a node is another question, see docs/concepts/queue-model.md.
+"""
+
+from gpuyard.replay.compare import Disagreement, disagreement
+from gpuyard.replay.jobs import Arrival, Course, Spell
+from gpuyard.replay.run import NeverSettles, Pace, Replay, replay
+
+__all__ = [
+    "Arrival",
+    "Course",
+    "Disagreement",
+    "NeverSettles",
+    "Pace",
+    "Replay",
+    "Spell",
+    "disagreement",
+    "replay",
+]

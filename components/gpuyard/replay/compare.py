@@ -1,0 +1,51 @@
+"""How far two orders of the same jobs are from each other, as numbers."""
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disagreement:
+    """What was foreseen, beside what came to pass."""
+
+    jobs: int
+    wrong_pairs: float
+    """Of all pairs of jobs, the share that came in the other order (Kendall's tau distance): 0 is the same
+    order, 0.5 what chance gives, 1 the reverse."""
+    moved: float
+    """Share of the jobs that came more than `far` places earlier or later."""
+    far: int
+    furthest: int
+    """Places that one job was off, at most."""
+
+
+def disagreement(foreseen: Sequence[str], seen: Sequence[str], far: int) -> Disagreement:
+    """Compare two orders.
+
+    Raises:
+        ValueError: they are not orders of the same jobs.
+    """
+    places = {name: place for place, name in enumerate(foreseen)}
+    if len(places) < len(foreseen) or sorted(places) != sorted(seen):
+        raise ValueError("these are not two orders of the same jobs")
+    by_seen = [places[name] for name in seen]
+    off = [abs(place - now) for now, place in enumerate(by_seen)]
+    pairs = len(seen) * (len(seen) - 1) / 2
+    return Disagreement(
+        jobs=len(seen),
+        wrong_pairs=_inversions(by_seen) / pairs if pairs else 0.0,
+        moved=sum(places > far for places in off) / len(off) if off else 0.0,
+        far=far,
+        furthest=max(off, default=0),
+    )
+
+
+def _inversions(numbers: Sequence[int]) -> int:
+    """Pairs of which the larger stands first."""
+    before: list[int] = []
+    found = 0
+    for number in numbers:
+        found += len(before) - bisect_left(before, number)
+        insort(before, number)
+    return found

@@ -1,0 +1,238 @@
+"""From the first job to the last: arrivals, admissions, ends and evictions, in the order of time."""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date
+from enum import IntEnum
+
+from gpuyard.catalogue.sources import Source
+from gpuyard.plan.explain.running import EMPTY, Desk, Running
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.replay.cycle import Head, cycle
+from gpuyard.replay.jobs import Arrival, Course, Spell
+from gpuyard.replay.waiting import Waiting
+
+MOST_EVICTIONS = 1000
+REQUEUE_SECONDS = 1.0
+REQUEUE_SOURCE = Source(
+    "Kueue v0.19, pkg/cache/queue/inadmissible_workloads.go: requeueBatchPeriod",
+    checked_on=date(2026, 11, 21),
+)
+
+
+class NeverSettles(Exception):
+    """Jobs evict each other without end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast the cluster itself is; by default only Kueue's own pause is counted."""
+
+    again: float = REQUEUE_SECONDS
+    """From quota that comes free to another look at the jobs that were set aside."""
+    start: float = 0.0
+    """From admission to running pods."""
+    stop: float = 0.0
+    """From the end of the last pod to free quota."""
+    evict: float = 1.0
+    """From the order to give way to free quota: pods end, then the job queues again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What became of every job, in the order in which they were given."""
+
+    courses: tuple[Course, ...]
+    cautions: tuple[str, ...]
+    """What the model does not know of this platform."""
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The jobs by when they were first admitted."""
+        done = [c for c in self.courses if c.order is not None]
+        return tuple(c.job.name for c in sorted(done, key=lambda c: c.order or 0))
+
+    @property
+    def never(self) -> tuple[str, ...]:
+        """The jobs that were never admitted."""
+        return tuple(c.job.name for c in self.courses if c.order is None)
+
+
+def replay(
+    plan: PlatformPlan,
+    jobs: Iterable[Arrival],
+    pace: Pace | None = None,
+    most_evictions: int = MOST_EVICTIONS,
+) -> Replay:
+    """Let these jobs come, in an empty platform.
+
+    Priorities inside teams and shares between them can chase each other in a circle; a job that is evicted
+    more often than `most_evictions` ends the replay.
+
+    Raises:
+        ValueError: two jobs have one name, or a job names a team that is not there.
+        NeverSettles: the queues evict each other's jobs without end.
+    """
+    known = list(jobs)
+    names, teams = [j.name for j in known], {t.name for t in plan.teams}
+    if len(set(names)) < len(names):
+        twice = next(n for n in names if names.count(n) > 1)
+        raise ValueError(f"two jobs are called {twice}; every job has a name of its own")
+    for job in known:
+        if job.team not in teams:
+            there = ", ".join(sorted(teams)) or "none"
+            raise ValueError(f"job {job.name} is of team {job.team}; teams are {there}")
+    found = _Run(plan, known, pace or Pace(), most_evictions)
+    found.run()
+    order = {name: place for place, name in enumerate(found.first)}
+    courses = (
+        Course(job=j, spells=tuple(found.spells[j.name]), order=order.get(j.name)) for j in known
+    )
+    return Replay(courses=tuple(courses), cautions=_cautions(plan))
+
+
+def _cautions(plan: PlatformPlan) -> tuple[str, ...]:
+    found = ["whether a pod finds a node with enough free GPUs is not judged"]
+    if any(cohort.title for cohort in plan.queueing.cohorts):
+        found.append("cohorts of teams are not told apart: all queues share as one")
+    return tuple(found)
+
+
+class _Kind(IntEnum):
+    """In the order in which events of one moment count."""
+
+    ENDS = 0
+    GIVES_WAY = 1
+    ARRIVES = 2
+    AGAIN = 3
+
+
+@dataclass(slots=True)
+class _Held:
+    """A job that has its quota."""
+
+    job: Arrival
+    running: Running
+    since: float
+    number: int
+    """Which of its spells: an end that was meant for an earlier one does not count."""
+    gives_way_to: str = ""
+    """Who had it evicted; its pods are ending."""
+
+
+class _Run:
+    """The state between two moments."""
+
+    def __init__(
+        self, plan: PlatformPlan, jobs: list[Arrival], pace: Pace, most_evictions: int
+    ) -> None:
+        self.desk = Desk(plan, EMPTY)
+        self.pace = pace
+        self.most_evictions = most_evictions
+        self.places = {job.name: place for place, job in enumerate(jobs)}
+        self.queues = {t.name: Waiting(self.places) for t in plan.teams if not t.stop}
+        self.spells: dict[str, list[Spell]] = defaultdict(list)
+        self.first: dict[str, None] = {}
+        """Every job that was admitted, in the order of the first time."""
+        self._held: dict[str, _Held] = {}
+        self._count = 0
+        self._again_at: float | None = None
+        self._events: list[tuple[float, _Kind, int, Arrival | None]] = []
+        for place, job in enumerate(jobs):
+            if job.team in self.queues:
+                self._events.append((job.at, _Kind.ARRIVES, place, job))
+        heapq.heapify(self._events)
+
+    def run(self) -> None:
+        """Until nothing is to come."""
+        while self._events:
+            now = self._events[0][0]
+            while self._events and self._events[0][0] == now:
+                _, kind, number, job = heapq.heappop(self._events)
+                self._happens(now, kind, number, job)
+            while self._cycle(now):
+                pass
+
+    def _happens(self, now: float, kind: _Kind, number: int, job: Arrival | None) -> None:
+        if job is None:
+            self._again_at = None
+            for queue in self.queues.values():
+                queue.take_up()
+        elif kind is _Kind.ARRIVES:
+            self.queues[job.team].add(job)
+        else:
+            held = self._held.get(job.name)
+            over = kind is _Kind.ENDS
+            if held and held.number == number and over is not bool(held.gives_way_to):
+                self._leaves(now, held)
+                if not over:
+                    self.queues[job.team].add(job)
+
+    def _cycle(self, now: float) -> bool:
+        """One cycle; says whether it changed anything. Who waits for others to leave is in every one."""
+        heads = []
+        for name, queue in self.queues.items():
+            if (job := queue.pop()) is not None:
+                heads.append((self.desk.plan.team(name), job, self.places[job.name]))
+        verdicts = cycle(self.desk, heads)
+        for head in verdicts.admitted:
+            self._admitted(now, head)
+        for head in verdicts.beaten:
+            self.queues[head.team.name].again(head.job)
+        for head in verdicts.hopeless:
+            self.queues[head.team.name].set_aside(head.job)
+        told = False
+        for head, targets in verdicts.evicting:
+            self.queues[head.team.name].first(head.job)
+            for target in targets:
+                if not target.leaving:
+                    self._told_to_leave(now, self._held[target.name], head.job)
+                    told = True
+        return bool(verdicts.admitted or verdicts.hopeless or told)
+
+    def _admitted(self, now: float, head: Head) -> None:
+        """Its quota is taken already."""
+        self._count += 1
+        job = head.job
+        running = Running(
+            name=job.name,
+            team=job.team,
+            uses=head.found.uses,
+            priority=job.priority,
+            since=self._count,
+        )
+        self.desk.jobs.append(running)
+        self.first.setdefault(job.name)
+        self._held[job.name] = _Held(job, running, now, self._count)
+        end = now + self.pace.start + job.seconds + self.pace.stop
+        heapq.heappush(self._events, (end, _Kind.ENDS, self._count, job))
+
+    def _leaves(self, now: float, held: _Held) -> None:
+        """Its quota is free; those set aside are looked at again a little later, all together."""
+        job, running = held.job, held.running
+        self.desk.quotas.take(job.team, running.uses, -1)
+        self.desk.jobs.remove(running)
+        del self._held[job.name]
+        by = held.gives_way_to
+        self.spells[job.name].append(
+            Spell(start=held.since, end=now, uses=running.uses, evicted_by=by)
+        )
+        if self._again_at is None:
+            self._again_at = now + self.pace.again
+            heapq.heappush(self._events, (self._again_at, _Kind.AGAIN, 0, None))
+
+    def _told_to_leave(self, now: float, held: _Held, to: Arrival) -> None:
+        job = held.job
+        if len(self.spells[job.name]) >= self.most_evictions:
+            raise NeverSettles(
+                f"job {job.name} of team {job.team} was evicted {self.most_evictions} times, and now for"
+                f" {to.name} of team {to.team}, {now:g} s after the beginning"
+            )
+        held.gives_way_to = to.name
+        leaving = replace(held.running, leaving=True)
+        self.desk.jobs[self.desk.jobs.index(held.running)] = leaving
+        held.running = leaving
+        event = (now + self.pace.evict, _Kind.GIVES_WAY, held.number, job)
+        heapq.heappush(self._events, event)
