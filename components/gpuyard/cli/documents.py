@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gpuyard.plan import records
+from gpuyard.plan import bill_records, records
 from gpuyard.plan.late import Late
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.values import Range
@@ -25,6 +25,7 @@ def plan_document(plan: PlatformPlan) -> dict[str, Any]:
     return made
 
 
+_DERIVE = frozenset({records.__name__, bill_records.__name__})
 _SHOWN_AS_TEXT = (Range, Fraction)
 
 
@@ -63,7 +64,7 @@ def _record(value: Any) -> Any:
     """Fields of a record; of plan records also what they derive."""
     kind = type(value)
     names = [f.name for f in fields(value)]
-    if kind.__module__ == records.__name__:
+    if kind.__module__ in _DERIVE:
         names += [name for name, member in vars(kind).items() if isinstance(member, property)]
     return {name: tree(getattr(value, name)) for name in names}
 
