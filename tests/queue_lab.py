@@ -28,6 +28,7 @@ from reality import KUEUE, Lab, Value, condition
 
 DURATION = "sim.gpuyard.dev/duration"
 SHARES = ("guarantee", "borrow", "lend")
+IN_QUEUES = {"Topology", "ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue"}
 QUIET = 2.5
 """Seconds without any change after which Kueue has nothing more to do: it takes those it set aside up again
 one second after something came free."""
@@ -61,7 +62,7 @@ class QueueLab(Lab):
         """Apply the same platform after a change of its stack file."""
         self.plan = plan_of(raw)
         for value in platform_objects(self.plan):
-            if value["kind"] in {"ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue"}:
+            if value["kind"] in IN_QUEUES:
                 reality.apply(self.api, value)
 
     def __exit__(self, *_: object) -> None:
@@ -213,6 +214,7 @@ def job(
     seconds: float | None = None,
     priority: str = "",
     spec: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, str] | None = None,
 ) -> Value:
     """So many pods with so many GPUs each; without `seconds` they run until they are deleted."""
     amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
@@ -224,7 +226,7 @@ def job(
     labels = {"job": name}
     notes = {} if seconds is None else {DURATION: f"{round(seconds * 1000)}ms"}
     template = {
-        "metadata": {"labels": labels, "annotations": notes},
+        "metadata": {"labels": labels, "annotations": {**notes, **(annotations or {})}},
         "spec": {"restartPolicy": "Never", "containers": [container], **(spec or {})},
     }
     metadata: Value = {"name": name, "namespace": namespace, "labels": {}}

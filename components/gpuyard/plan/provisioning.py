@@ -52,7 +52,8 @@ no is a no; of the others it means only "not now", and ten times are about four 
 FIRST_WAIT, LONGEST_WAIT = 60, 1800
 """Seconds until it asks again: doubled each time, up to the longest (Kueue v0.19's own values)."""
 SIMULATED_RETRIES, SIMULATED_WAIT = 2, 5
-"""On fake nodes the whole story is to be seen within half a minute."""
+SIMULATED_PARAMETERS = {**PARAMETERS, Provisioning.ATOMIC.value: {"ValidUntilSeconds": "20"}}
+"""On fake nodes the whole story is to be seen within a minute."""
 
 
 def plan_checks(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> tuple[CheckPlan, ...]:
@@ -71,7 +72,7 @@ def _check(spec: PlatformSpec, word: str, pools: list[PoolPlan]) -> CheckPlan:
         name=f"{spec.name}-{word}",
         word=word,
         provisioning_class=CLASSES[word],
-        parameters=PARAMETERS[word],
+        parameters=(SIMULATED_PARAMETERS if fake else PARAMETERS)[word],
         # claims stand in no container's requests: with a list, Kueue would ask for nothing
         resources=() if GPU_CLAIM in resources else tuple(resources),
         node_label=GKE_NODE_LABEL if word == Provisioning.QUEUED.value else None,

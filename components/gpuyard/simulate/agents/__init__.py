@@ -6,8 +6,13 @@
     device_plugin      `nvidia.com/*` capacity
     cluster_policy     the operator's `status.state`
 
+and of one that lives beside the cluster:
+
+    autoscaler         Cluster Autoscaler's answers to ProvisioningRequests, by what is free on fake nodes
+
 They read node labels, the ClusterPolicy and the ConfigMaps it names, and hardware facts from the
 catalogue. They never see a plan: that the plan agrees with the nodes is therefore worth something.
-Each fake is a pure function over plain values; `loop` alone talks to the API server. How a node's GPUs
-are cut now is written on the node itself, as on real hardware, so that the process can be restarted.
+Each fake is a pure function over plain values; `loop` and `provisioning` talk to the API server. How a
+node's GPUs are cut now is written on the node itself, as on real hardware, so that the process can be
+restarted.
 """

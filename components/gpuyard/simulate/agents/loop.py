@@ -8,6 +8,7 @@ from typing import Final
 
 from gpuyard.simulate.agents import cluster_policy, gpu_operator, node
 from gpuyard.simulate.agents.cache import Watched
+from gpuyard.simulate.agents.provisioning import Provisioning
 from gpuyard.simulate.api import Api, ApiError, Object, Unreachable
 
 _NODES: Final = "/api/v1/nodes"
@@ -24,11 +25,13 @@ class Agents:
         self._nodes = Watched(api, _NODES, self._work.put)
         self._maps = Watched(api, _MAPS, self._all_again)
         self._policies = Watched(api, cluster_policy.KIND_PATH, self._all_again)
+        self._provisioning = Provisioning(api, say)
 
     def run(self) -> None:
         """Work until the process is ended."""
         for watched in (self._nodes, self._maps, self._policies):
             watched.start()
+        self._provisioning.start()
         say("watching")
         while True:
             names = self._wait_for_work()

@@ -1,0 +1,228 @@
+"""A fake of Cluster Autoscaler's answers to ProvisioningRequests: is there room on the nodes that are there?
+
+As Cluster Autoscaler 1.36 answers the class check-capacity: room that was found is booked for ten minutes,
+or until the pods came that it was found for; a request with `noRetry` that finds none has failed at once.
+No fake node can be added, so that best-effort-atomic-scale-up is answered by the same look, and tried again
+until the request is too old.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from gpuyard.plan.explain.quantities import quantity
+
+Object = dict[str, Any]
+CLASSES: Final = (
+    "check-capacity.autoscaling.x-k8s.io",
+    "best-effort-atomic-scale-up.autoscaling.x-k8s.io",
+)
+CONSUMES: Final = "autoscaling.x-k8s.io/consume-provisioning-request"
+"""On a pod: the request whose room it takes."""
+BOOKED: Final = timedelta(minutes=10)
+VALID_SECONDS: Final = 600
+"""How long a request is tried that does not say how long."""
+_PODS: Final = "pods"
+_KEEPS_OFF: Final = ("NoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the autoscaler sees; templates by namespace and name."""
+
+    nodes: Sequence[Object]
+    pods: Sequence[Object]
+    templates: Mapping[tuple[str, str], Object]
+    requests: Sequence[Object]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Conditions to write on a request."""
+
+    request: Object
+    conditions: tuple[Object, ...]
+
+
+def verdicts(world: World, now: datetime) -> list[Verdict]:
+    """What there is to say about every request that waits or whose booking ends, the oldest first."""
+    said: list[Verdict] = []
+    order = sorted(world.requests, key=lambda r: str(r["metadata"].get("creationTimestamp", "")))
+    booked = [r for r in order if _holds(r, now)]
+    for request in order:
+        if found := _verdict(world, request, booked, now):
+            said.append(Verdict(request, tuple(found)))
+            if _is(found, "Provisioned"):
+                booked.append(request)
+    return said
+
+
+def _verdict(
+    world: World, request: Object, booked: Sequence[Object], now: datetime
+) -> list[Object] | None:
+    have: list[Object] = list((request.get("status") or {}).get("conditions") or [])
+    if request["spec"]["provisioningClassName"] not in CLASSES or _is(have, "Failed"):
+        return None
+    if _is(have, "Provisioned"):
+        if _is(have, "BookingExpired") or _holds(request, now):
+            return None
+        return _with(
+            have, now, "BookingExpired", "True", "BookingExpired", "nobody took the room in time"
+        )
+    have = _with(have, now, "Accepted", "True", "Accepted", "the fake autoscaler looks for room")
+    left = _without_room(world, request, booked)
+    if left == 0:
+        return _with(
+            have, now, "Provisioned", "True", "CapacityIsFound", "there is room on nodes that run"
+        )
+    says = f"no room for {left} of {sum(s['count'] for s in _sets(request))} pods on nodes that run"
+    if _gives_up(request, now):
+        return _with(have, now, "Failed", "True", "CapacityIsNotFound", says)
+    later = _with(have, now, "Provisioned", "False", "CapacityIsNotFound", f"{says}, tried again")
+    return None if later == list((request.get("status") or {}).get("conditions") or []) else later
+
+
+def _gives_up(request: Object, now: datetime) -> bool:
+    parameters = request["spec"].get("parameters") or {}
+    if parameters.get("noRetry") == "true":
+        return True
+    seconds = int(parameters.get("ValidUntilSeconds", VALID_SECONDS))
+    made = _time(request["metadata"].get("creationTimestamp"))
+    return made is not None and now - made > timedelta(seconds=seconds)
+
+
+def _holds(request: Object, now: datetime) -> bool:
+    """Whether room is booked for it still."""
+    have = (request.get("status") or {}).get("conditions") or []
+    if not _is(have, "Provisioned") or _is(have, "BookingExpired") or _is(have, "Failed"):
+        return False
+    since = _time(next(c for c in have if c["type"] == "Provisioned").get("lastTransitionTime"))
+    return since is not None and now - since <= BOOKED
+
+
+def _without_room(world: World, request: Object, booked: Iterable[Object]) -> int:
+    """How many pods of a request find no room, after those that run and those it is booked for."""
+    free = {n["metadata"]["name"]: _amounts(n["status"]["allocatable"]) for n in world.nodes}
+    came: dict[str, int] = {}
+    for pod in world.pods:
+        metadata, where = pod["metadata"], pod["spec"].get("nodeName")
+        if where is None:
+            continue
+        name = (metadata.get("annotations") or {}).get(CONSUMES)
+        if name:
+            key = f"{metadata['namespace']}/{name}"
+            came[key] = came.get(key, 0) + 1
+        over = (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+        if where in free and not over:
+            _take(free[where], _needs(pod["spec"]), 1)
+    for other in booked:
+        if other is not request:
+            _place(world, other, free, came.get(_key(other), 0))
+    return _place(world, request, free, 0)
+
+
+def _place(world: World, request: Object, free: dict[str, dict[str, Any]], came: int) -> int:
+    """Put the pods of a request on nodes, less those that came already; how many found none."""
+    left_over = 0
+    for each in _sets(request):
+        gone = min(came, each["count"])
+        came -= gone
+        wanted = each["count"] - gone
+        name = (request["metadata"]["namespace"], each["podTemplateRef"]["name"])
+        template = world.templates.get(name)
+        if template is None:
+            left_over += wanted
+            continue
+        spec = template["template"]["spec"]
+        needs = _needs(spec)
+        for node in world.nodes:
+            if wanted and _accepts(node, spec):
+                room = free[node["metadata"]["name"]]
+                fits = min(room.get(r, 0) // n for r, n in needs.items() if n)
+                count = max(0, min(wanted, int(fits)))
+                _take(room, needs, count)
+                wanted -= count
+        left_over += wanted
+    return left_over
+
+
+def _accepts(node: Object, spec: Object) -> bool:
+    """Labels and taints; what else a scheduler looks at, this fake does not."""
+    labels = node["metadata"].get("labels") or {}
+    if any(labels.get(k) != v for k, v in (spec.get("nodeSelector") or {}).items()):
+        return False
+    if node["spec"].get("unschedulable"):
+        return False
+    taints = [t for t in node["spec"].get("taints") or [] if t["effect"] in _KEEPS_OFF]
+    return all(any(_bears(x, t) for x in spec.get("tolerations") or []) for t in taints)
+
+
+def _bears(toleration: Object, taint: Object) -> bool:
+    exists = toleration.get("operator") == "Exists"
+    if toleration.get("effect") not in {None, "", taint["effect"]}:
+        return False
+    if exists and not toleration.get("key"):
+        return True
+    same = toleration.get("key") == taint["key"]
+    return same and (exists or toleration.get("value", "") == taint.get("value", ""))
+
+
+def _needs(spec: Object) -> dict[str, Any]:
+    """What a pod asks for: its containers together, or its largest first one, and a pod's place."""
+    total: dict[str, Any] = {}
+    for container in spec.get("containers") or []:
+        for resource, amount in _asks(container).items():
+            total[resource] = total.get(resource, 0) + amount
+    for container in spec.get("initContainers") or []:
+        for resource, amount in _asks(container).items():
+            total[resource] = max(total.get(resource, 0), amount)
+    return {**total, _PODS: 1}
+
+
+def _asks(container: Object) -> dict[str, Any]:
+    resources = container.get("resources") or {}
+    return _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
+
+
+def _amounts(given: Mapping[str, Any]) -> dict[str, Any]:
+    read = ((resource, quantity(value)) for resource, value in given.items())
+    return {resource: amount for resource, amount in read if amount is not None}
+
+
+def _take(room: dict[str, Any], needs: Mapping[str, Any], count: int) -> None:
+    for resource, amount in needs.items():
+        room[resource] = room.get(resource, 0) - amount * count
+
+
+def _sets(request: Object) -> Iterator[Object]:
+    yield from request["spec"]["podSets"]
+
+
+def _key(request: Object) -> str:
+    return f"{request['metadata']['namespace']}/{request['metadata']['name']}"
+
+
+def _is(conditions: Iterable[Object], kind: str) -> bool:
+    return any(c["type"] == kind and c["status"] == "True" for c in conditions)
+
+
+def _with(
+    have: list[Object], now: datetime, kind: str, status: str, reason: str, message: str
+) -> list[Object]:
+    """The conditions with one more; what says the same already keeps its time."""
+    old = next((c for c in have if c["type"] == kind), None)
+    if old is not None and (old["status"], old["message"]) == (status, message):
+        return have
+    made = {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    return [*(c for c in have if c is not old), made]
+
+
+def _time(text: object) -> datetime | None:
+    return datetime.fromisoformat(text) if isinstance(text, str) else None

@@ -1,0 +1,69 @@
+"""Watch ProvisioningRequests, and write what the fake autoscaler says of them."""
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+from gpuyard.simulate.agents.cache import Watched
+from gpuyard.simulate.api import Api, ApiError, Object, Unreachable
+
+_REQUESTS: Final = "/apis/autoscaling.x-k8s.io/v1/provisioningrequests"
+_AGAIN_SECONDS: Final = 2.0
+"""Until it looks again at requests that wait: pods end, and nobody tells."""
+
+
+class Provisioning:
+    """The fake autoscaler in a thread of its own: a question never waits for a node."""
+
+    def __init__(self, api: Api, say: Callable[[str], None]) -> None:
+        self._api = api
+        self._say = say
+        self._changed = threading.Event()
+        self._requests = Watched(api, _REQUESTS, lambda _: self._changed.set())
+
+    def start(self) -> None:
+        """Answer until the process ends."""
+        self._requests.start()
+        threading.Thread(target=self._run, daemon=True, name="autoscaler").start()
+
+    def _run(self) -> None:
+        while True:
+            self._changed.wait(_AGAIN_SECONDS if self._requests.all() else None)
+            self._changed.clear()
+            try:
+                self.answer()
+            except (ApiError, Unreachable) as problem:
+                self._say(f"autoscaler: again in {_AGAIN_SECONDS:.0f} s: {problem}")
+
+    def answer(self) -> None:
+        """One look at every request there is."""
+        requests = self._list(_REQUESTS)
+        if not requests:
+            return
+        # imported with the first question: most platforms ask none, and it doubles the process
+        from gpuyard.simulate.agents import autoscaler
+
+        templates = {
+            (t["metadata"]["namespace"], t["metadata"]["name"]): t
+            for t in self._list("/api/v1/podtemplates")
+        }
+        nodes, pods = self._list("/api/v1/nodes"), self._list("/api/v1/pods")
+        world = autoscaler.World(nodes, pods, templates, requests)
+        for verdict in autoscaler.verdicts(world, datetime.now(UTC)):
+            self._write(verdict.request, list(verdict.conditions))
+
+    def _list(self, path: str) -> list[Object]:
+        return list(self._api.call("GET", path)["items"])
+
+    def _write(self, request: Object, conditions: list[Object]) -> None:
+        space, name = request["metadata"]["namespace"], request["metadata"]["name"]
+        root, _, plural = _REQUESTS.rpartition("/")
+        path = f"{root}/namespaces/{space}/{plural}/{name}/status"
+        try:
+            self._api.merge(path, {"status": {"conditions": conditions}})
+        except ApiError as problem:
+            if problem.status != 404:  # noqa: PLR2004  it is gone in the meantime
+                raise
+        last = conditions[-1]
+        self._say(f"autoscaler: {space}/{name}: {last['type']}={last['status']}: {last['message']}")
