@@ -205,7 +205,7 @@ def state_of(workload: Value) -> str:
     return ""
 
 
-def job(
+def job(  # noqa: PLR0913  a shape has so many sides
     namespace: str,
     name: str,
     *,

@@ -5,7 +5,7 @@ is left out or named as a problem. Nothing is decided here; `gpuyard.plan.classi
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpuyard.plan.requests import ask_of_pod
@@ -45,6 +45,8 @@ class PodRead:
     restart_policy: str = ""
     priority_class: str = ""
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of the pods alone."""
+    annotations: Mapping[str, str] = field(default_factory=dict[str, str])
     """Of the pods alone."""
     spec: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
     """As it was written, for who asks for more than stands here."""
@@ -97,6 +99,9 @@ def read_job(value: Any) -> JobRead | None:
         return None
     spec = _mapping(value, "spec")
     pods = tuple(_pod(template, path, count) for template, path, count in _templates(kind, spec))
+    if kind == "Pod":  # its annotations are the object's own
+        own = _pairs(_mapping(value, "metadata", "annotations"))
+        pods = tuple(replace(pod, annotations=own) for pod in pods)
     return JobRead(
         kind=kind,
         name=_name(_mapping(value, "metadata")),
@@ -252,6 +257,7 @@ def _pod(template: Mapping[Any, Any], path: str, count: int) -> PodRead:
         restart_policy=_text(spec, "restartPolicy"),
         priority_class=_text(spec, "priorityClassName"),
         labels=_pairs(_mapping(template, "metadata", "labels")),
+        annotations=_pairs(_mapping(template, "metadata", "annotations")),
         spec=spec,
         problems=problems,
     )

@@ -5,7 +5,7 @@ flavor can be deleted while a queue has it. So the name of such a flavor changes
 one is made beside the old one, the queues take it, and the old one goes last.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from gpuyard.plan.digest import short_digest
 from gpuyard.plan.pool_records import TopologyPlan
@@ -34,6 +34,11 @@ def flavor_name(
         return stable_name
     fixed = short_digest(topology.levels, dict(selector), [str(t) for t in taints])
     return f"{stable_name}-{fixed}"
+
+
+def zone_of(zones: Sequence[str], index: int) -> str:
+    """The zone of a simulated node: they are dealt over the zones in turn."""
+    return zones[index % len(zones)]
 
 
 def topologies(pools: Iterable[PoolPlan]) -> tuple[TopologyPlan, ...]:

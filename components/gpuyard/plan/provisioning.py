@@ -52,7 +52,7 @@ no is a no; of the others it means only "not now", and ten times are about four 
 FIRST_WAIT, LONGEST_WAIT = 60, 1800
 """Seconds until it asks again: doubled each time, up to the longest (Kueue v0.19's own values)."""
 SIMULATED_RETRIES, SIMULATED_WAIT = 2, 5
-SIMULATED_PARAMETERS = {**PARAMETERS, Provisioning.ATOMIC.value: {"ValidUntilSeconds": "20"}}
+SIMULATED_PARAMETERS = {**PARAMETERS, Provisioning.ATOMIC.value: {"ValidUntilSeconds": "5"}}
 """On fake nodes the whole story is to be seen within a minute."""
 
 

@@ -12,6 +12,7 @@ from gpuyard.plan.names import (
     ZONE_LABEL,
     node_name,
 )
+from gpuyard.plan.placement import zone_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.objects import Object, made, taint_object
 
@@ -33,7 +34,7 @@ def _node(plan: PlatformPlan, pool: PoolPlan, index: int) -> Object:
         OS_LABEL: "linux",
     }
     if pool.zones:
-        labels[ZONE_LABEL] = pool.zones[index % len(pool.zones)]
+        labels[ZONE_LABEL] = zone_of(pool.zones, index)
     taints = [taint_object(t) for t in pool.taints]
     return made(
         plan, "v1", "Node", name, labels=labels, annotations=FAKE_NODE, spec={"taints": taints}

@@ -12,6 +12,7 @@ from gpuyard.plan.explain.needs import PodSet, Request
 from gpuyard.plan.explain.nodes import node_of
 from gpuyard.plan.explain.quantities import show_amount, written
 from gpuyard.plan.explain.records import Change
+from gpuyard.plan.explain.topology import Near
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 
 Starts = Callable[[Request], bool]
@@ -82,6 +83,7 @@ def _edits(
         yield from _renamed(pools, request, index)
         yield from _pinned(plan, team, request, index)
         yield from _unselected(request, index)
+        yield from _nearer(pools, request, index)
         yield from _smaller(plan, pools, request, index)
         yield from _fewer(request, index, starts)
 
@@ -174,6 +176,27 @@ def _pinned(plan: PlatformPlan, team: TeamPlan, request: Request, index: int) ->
                 {**pods.selector, **labels},
             )
             yield _edit(index, change, selector={**pods.selector, **labels})
+
+
+def _nearer(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_Edit]:
+    """What it says of its place, said in levels that there are, less strictly, or at all."""
+    pods = request.pod_sets[index]
+    levels = dict.fromkeys(level for p in pools if p.topology for level in p.topology.levels)
+    at = pods.path.removesuffix(".spec").removesuffix("spec") + ".metadata.annotations"
+    ways = [Near(how, level) for how in ("required", "preferred") for level in levels]
+    if pods.near is None:
+        ways = [Near("unconstrained")] if levels else []
+    elif pods.near.level in levels:
+        ways = [Near("preferred", pods.near.level)]
+    for near in ways:
+        key = f"kueue.x-k8s.io/podset-{near.how}-topology"
+        change = Change(
+            f"annotate its pods with {key}: {near.level or 'true'}", at, {key: near.level or "true"}
+        )
+        if near != pods.near:
+            yield _edit(index, change, near=near)
+    if pods.near is not None:
+        yield _edit(index, Change("remove the topology annotations of its pods", at), near=None)
 
 
 def _smaller(

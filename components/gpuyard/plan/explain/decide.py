@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from gpuyard.plan.dra import quota_key
-from gpuyard.plan.explain import words
+from gpuyard.plan.explain import near_words, words
 from gpuyard.plan.explain.flavors import Mode, assign, counted
 from gpuyard.plan.explain.needs import PodSet, Request
 from gpuyard.plan.explain.nodes import lacking, node_of
@@ -71,6 +71,8 @@ def _held(desk: Desk, team: TeamPlan, resource: str) -> int:
 
 def _workload(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority: int) -> Outcome:
     """One workload of Kueue: all its pods or none."""
+    if wrong := next((p.near for p in pod_sets if p.near and p.near.wrong), None):
+        return never(near_words.not_taken(wrong))
     found = assign(desk, team, pod_sets, priority)
     if found.unknown:
         return never(
@@ -101,9 +103,9 @@ def _workload(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority
     reasons = tuple(replace(r, taken=r.pool in pools) for r in found.reasons)
     return replace(
         outcome,
-        admitted=True,
-        preempts=preempts,
-        gone=gone,
+        admitted=not outcome.held,
+        preempts=() if outcome.held else preempts,
+        gone=() if outcome.held else gone,
         reasons=reasons,
         pools=pools,
         assignment=found,

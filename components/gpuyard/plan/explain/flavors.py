@@ -16,6 +16,7 @@ from gpuyard.plan.explain.quota import Key
 from gpuyard.plan.explain.records import Considered
 from gpuyard.plan.explain.running import Desk
 from gpuyard.plan.explain.selectors import flavor_accepts
+from gpuyard.plan.explain.topology import mismatch
 from gpuyard.plan.kueue import WITHOUT_QUOTA
 from gpuyard.plan.names import MIG_SLICES
 from gpuyard.plan.records import PlatformPlan, ResourceGroup, TeamPlan
@@ -98,8 +99,18 @@ class _Search:
         )
         if not flavor_accepts(flavor.node_labels, pods.selector, pods.terms):
             return Mode.NEVER, False, "its node selector or affinity names other nodes"
+        if why := self._misplaced(pool, pods):
+            return Mode.NEVER, False, why
         results = [self._quota(pool, r, n) for r, n in wanted.items()]
         return min(results, key=lambda result: result[:2])
+
+    def _misplaced(self, pool: str, pods: PodSet) -> str:
+        """Why this flavor's topology keeps such pods away."""
+        plan = self.desk.plan
+        mine = {flavor for group in self.team.resource_groups for flavor in group.flavors}
+        levels = {p.flavor: p.topology.levels for p in plan.pools if p.topology}
+        everywhere = mine <= set(levels)
+        return mismatch(pods.near, levels.get(plan.pool(pool).flavor), everywhere=everywhere)
 
     def _quota(self, pool: str, resource: str, amount: int) -> tuple[Mode, bool, str]:
         """How the queue can get so much of one resource; whether within its guarantee; in words."""

@@ -25,6 +25,7 @@ _MAX_PODS = 100_000
 class _Reading:
     plan: PlatformPlan
     nodes: dict[str, str] = field(default_factory=dict[str, str])
+    labels: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     jobs: list[Running] = field(default_factory=list[Running])
     waiting: int = 0
     problems: list[str] = field(default_factory=list[str])
@@ -65,8 +66,11 @@ def read_running(plan: PlatformPlan, values: Sequence[Any]) -> tuple[State, list
         f"item {i}: not a mapping" for i, v in enumerate(values) if v not in objects
     ]
     for node in (o for o in objects if text_of(o, "kind") == "Node"):
-        if pool := reading.pool_with(mapping_of(node, "metadata", "labels")):
-            reading.nodes[text_of(mapping_of(node, "metadata"), "name")] = pool.name
+        labels = mapping_of(node, "metadata", "labels")
+        if pool := reading.pool_with(labels):
+            name = text_of(mapping_of(node, "metadata"), "name")
+            reading.nodes[name] = pool.name
+            reading.labels[name] = {k: str(labels[k]) for k in pool.topology_levels if k in labels}
     workloads = [o for o in objects if text_of(o, "kind") == "Workload"]
     _pods(reading, [o for o in objects if text_of(o, "kind") == "Pod" and "status" in o])
     _workloads(reading, workloads)
@@ -75,7 +79,7 @@ def read_running(plan: PlatformPlan, values: Sequence[Any]) -> tuple[State, list
     for position, row in rows:
         _row(reading, row, f"item {position}")
     _manifests(reading, [o for o in objects if "status" not in o])
-    state = State(tuple(reading.jobs), dict(reading.nodes), reading.waiting)
+    state = State(tuple(reading.jobs), dict(reading.nodes), reading.waiting, dict(reading.labels))
     return state, reading.problems
 
 
@@ -259,7 +263,7 @@ def _manifests(reading: _Reading, found: Sequence[Value]) -> None:
     jobs = [job for value in found if (job := read_job(value)) is not None]
     if not jobs:
         return
-    desk = Desk(reading.plan, State(tuple(reading.jobs), reading.nodes))
+    desk = Desk(reading.plan, State(tuple(reading.jobs), reading.nodes, labels=reading.labels))
     teams = {t.namespace: t for t in reading.plan.teams}
     for job in jobs:
         if job.namespace not in teams:

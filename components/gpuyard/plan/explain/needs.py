@@ -9,6 +9,7 @@ from typing import Any
 from gpuyard.plan import names
 from gpuyard.plan.explain.quantities import quantity, whole_units
 from gpuyard.plan.explain.selectors import Requirement, Term, Toleration
+from gpuyard.plan.explain.topology import LAYERS, Near, near_of
 from gpuyard.plan.jobs import JobRead, PodRead
 from gpuyard.plan.requests import pod_total
 
@@ -35,6 +36,8 @@ class PodSet:
     tolerations: tuple[Toleration, ...] = ()
     apart: bool = False
     """No two of them on one node."""
+    near: Near | None = None
+    """What they say about their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,14 @@ def _pod_set(pod: PodRead, refused: list[Refused], cautions: list[str]) -> PodSe
         terms=_terms(affinity),
         tolerations=tuple(_toleration(t) for t in items_of(spec, "tolerations")),
         apart=apart,
+        near=_near(pod, cautions),
     )
+
+
+def _near(pod: PodRead, cautions: list[str]) -> Near | None:
+    if LAYERS in pod.annotations:
+        cautions.append(f"its slices in several layers ({LAYERS}) are not judged")
+    return near_of(pod.annotations, pod.count)
 
 
 def _apart(affinity: Mapping[Any, Any], pod: PodRead, cautions: list[str]) -> bool:

@@ -29,6 +29,9 @@ class Nodes:
     running: bool
     hosts: frozenset[str] = frozenset()
     """The pod sets of the job that is being placed, of which they took pods."""
+    where: tuple[str, ...] | None = ()
+    """Values of the levels above the node, the widest first; fewer where they are not known. None: nodes
+    that lack one of these labels, which no queue with a topology looks at."""
 
     def slots(self, each: Amounts) -> int:
         """How many such pods one of these nodes takes."""
@@ -54,6 +57,11 @@ class Placed:
     """Nodes that took at least one, and none of the job before."""
     started: int
     """Of these, nodes that did not run before."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether all found one."""
+        return not self.left
 
 
 def node_of(plan: PlatformPlan, pool: PoolPlan) -> dict[str, int]:

@@ -16,6 +16,8 @@ class Outcome:
     verdict: Verdict
     says: str
     admitted: bool = False
+    held: bool = False
+    """True when its queue keeps it for want of a place or of an answer, though it has quota for it."""
     pools: tuple[str, ...] = ()
     pods_started: int = 0
     nodes: int = 0

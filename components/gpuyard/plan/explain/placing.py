@@ -1,18 +1,20 @@
 """What the scheduler does with pods that their queue let go: nodes, and whether there is room."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from gpuyard.plan.explain import words
+from gpuyard.plan.explain import near_words, words
 from gpuyard.plan.explain.flavors import counted
 from gpuyard.plan.explain.needs import PodSet
-from gpuyard.plan.explain.nodes import Room, lacking, node_of, place
+from gpuyard.plan.explain.nodes import Placed, Room, lacking, node_of, place
 from gpuyard.plan.explain.outcome import Outcome, never
 from gpuyard.plan.explain.records import Verdict
-from gpuyard.plan.explain.running import EMPTY, Desk, Pods
+from gpuyard.plan.explain.running import Desk, Pods
 from gpuyard.plan.explain.selectors import accepts, discovered, labels_of, untolerated
-from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.explain.topology import Spot, spot
+from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import Provisioning
 
 MAX_ENDS = 50
 """Running jobs whose end is tried, one by one."""
@@ -54,7 +56,7 @@ def on_nodes(desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str |
         pods_started=pods_in_all,
         nodes=placing.nodes,
         nodes_to_start=dict(placing.started),
-        conditions=words.nodes_first(desk, placing.started),
+        conditions=(*words.nodes_first(desk, placing.started), *_asked(desk.plan, pools)),
         cautions=tuple(dict.fromkeys(placing.cautions)),
         rooms=placing.rooms,
         homes=tuple(placing.homes),
@@ -72,10 +74,43 @@ def _wrong_pool(plan: PlatformPlan, pool: str, pods: PodSet, placing: _Placing) 
     return words.too_big_for_node(plan, pool, pods, short) if short else ""
 
 
+def _asked(plan: PlatformPlan, pools: tuple[str, ...]) -> tuple[str, ...]:
+    """Answers that come before the job is admitted."""
+    return tuple(
+        near_words.asked_first(plan, plan.pool(name))
+        for name in pools
+        if plan.pool(name).provisioning
+    )
+
+
+def _looked_at(pool: PoolPlan, room: Room) -> Room:
+    """Nodes that a queue or an autoscaler's look reckons with; others only where they are asked for first."""
+    waits = pool.topology is not None or pool.provisioning == Provisioning.CHECK.value
+    if not waits or pool.provisioning in {Provisioning.ATOMIC.value, Provisioning.QUEUED.value}:
+        return room
+    return tuple(n for n in room if n.running)
+
+
+def _find(pool: PoolPlan, pods: PodSet, placing: _Placing) -> Placed | Spot:
+    """Nodes for pods: those that the queue ties them to, or those that the scheduler finds."""
+    room = placing.rooms[pool.name]
+    seen = _looked_at(pool, room)
+    rest = tuple(n for n in room if n not in seen)
+    if pool.topology is None:
+        placed = place(seen, pods.requests, pods.count, who=pods.path, apart=pods.apart)
+        return replace(placed, room=(*placed.room, *rest))
+    found = spot(seen, pool.topology.levels, pods.requests, pods.count, pods.near)
+    if found.guessed and pods.near:
+        placing.cautions.append(near_words.guessed(pool, pods.near.level))
+    if pods.apart and pods.count > 1:
+        placing.cautions.append(near_words.apart_unseen())
+    return replace(found, room=(*found.room, *rest))
+
+
 def _into_pool(plan: PlatformPlan, pool: str, pods: PodSet, placing: _Placing) -> bool:
     """Put pods on nodes of a pool; False when some find none."""
-    placed = place(placing.rooms[pool], pods.requests, pods.count, who=pods.path, apart=pods.apart)
-    if placed.left:
+    placed = _find(plan.pool(pool), pods, placing)
+    if not placed.fits:
         return False
     runs = any(n.running and n.count for n in placing.rooms[pool])
     placing.rooms[pool] = placed.room
@@ -101,15 +136,62 @@ def _no_room(
 ) -> Outcome:
     """Quota is there and nodes are not: for now, or for good."""
     pool = str(homes[index])
-    if desk.is_empty or on_nodes(Desk(desk.plan, EMPTY), pod_sets, homes).verdict is not (
-        Verdict.STARTS
-    ):
-        return never(words.too_many_for_pool(desk.plan, pool, pod_sets[index]))
+    one = desk.plan.pool(pool)
+    emptied = Desk(desk.plan, replace(desk.state, jobs=()))
+    if desk.is_empty or on_nodes(emptied, pod_sets, homes).verdict is not Verdict.STARTS:
+        if one.topology is None:
+            return never(words.too_many_for_pool(desk.plan, pool, pod_sets[index]))
+        return _never_near(emptied, one, pod_sets[index])
+    if one.topology is not None or one.provisioning:
+        return _kept(desk, pod_sets, homes, index)
     return Outcome(
         verdict=Verdict.WAITS,
         says=words.fragmented(desk, pool, pod_sets[index]),
         conditions=(words.room_first(pool, pod_sets[index], _whose_end(desk, pod_sets, homes)),),
         meanwhile=words.admitted_in_vain(desk.plan),
+    )
+
+
+def _never_near(emptied: Desk, pool: PoolPlan, pods: PodSet) -> Outcome:
+    """Not even with nobody else there."""
+    room = _looked_at(pool, emptied.rooms[pool.name])
+    levels = pool.topology_levels
+    found = spot(room, levels, pods.requests, pods.count, pods.near)
+    running = emptied.running_nodes(pool.name)
+    cautions = (near_words.only_running(pool, running),) if running < pool.nodes.high else ()
+    says = near_words.no_place(pool, pods, found)
+    return replace(never(says), held=True, cautions=cautions)
+
+
+def _kept(
+    desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None], index: int
+) -> Outcome:
+    """Its queue does not let it go: no place is free for it now, or the autoscaler says no."""
+    pool, pods = desk.plan.pool(str(homes[index])), pod_sets[index]
+    ends = _whose_end(desk, pod_sets, homes)
+    if pool.topology is None:
+        return Outcome(
+            verdict=Verdict.WAITS,
+            held=True,
+            says=words.fragmented(desk, pool.name, pods),
+            conditions=(words.room_first(pool.name, pods, ends),),
+            meanwhile=near_words.denied(desk.plan, pool),
+        )
+    found = spot(
+        _looked_at(pool, desk.rooms[pool.name]),
+        pool.topology_levels,
+        pods.requests,
+        pods.count,
+        pods.near,
+    )
+    evicts = desk.plan.queueing.preemption == "reclaim"
+    return Outcome(
+        verdict=Verdict.WAITS,
+        held=True,
+        says=f"its quota is free, but {near_words.no_place(pool, pods, found)}",
+        conditions=(near_words.place_first(pool, pods, ends),),
+        meanwhile=words.queued(),
+        cautions=(near_words.may_evict(pool),) if evicts else (),
     )
 
 
@@ -134,6 +216,8 @@ def _may_block_itself(
     rooms = dict(desk.rooms)
     for index in sorted((i for i in homes if homes[i]), key=lambda i: _size(pod_sets[i])):
         pods, pool = pod_sets[index], str(homes[index])
+        if desk.plan.pool(pool).topology is not None:
+            continue  # its queue ties each pod to a node that holds it
         placed = place(
             rooms[pool], pods.requests, pods.count, who=pods.path, apart=pods.apart, spread=True
         )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from gpuyard.plan.explain.nodes import Amounts, Nodes, Room, node_of, place, with_itself
 from gpuyard.plan.explain.quota import Key, Quotas
+from gpuyard.plan.explain.whereabouts import one_zone, unseen, where
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 
 
@@ -42,6 +43,8 @@ class State:
     """Pools by the names of nodes that are known to run."""
     waiting: int = 0
     """Jobs that wait in queues already; they are not counted, but may go first."""
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    """Labels of known nodes, by their names."""
 
 
 EMPTY = State()
@@ -69,7 +72,7 @@ class Desk:
         """The same when these jobs are gone; nodes that are known to run go on running."""
         gone = {id(job) for job in jobs}
         left = tuple(job for job in self.jobs if id(job) not in gone)
-        return Desk(self.plan, State(left, self.state.nodes, self.state.waiting))
+        return Desk(self.plan, replace(self.state, jobs=left))
 
     def running_nodes(self, pool: str) -> int:
         """How many nodes of a pool run."""
@@ -87,10 +90,18 @@ class Desk:
                 left = free.setdefault(group.node, dict(whole))
                 for resource, amount in with_itself(group.requests).items():
                     left[resource] = left.get(resource, 0) - amount * group.count
-        known = tuple(Nodes(left, 1, running=True) for left in free.values())
+        known = tuple(
+            Nodes(left, 1, running=True, where=where(self.plan, pool, name, self.state.labels))
+            for name, left in free.items()
+        )
         others = max(0, pool.start_nodes - len(known))
         later = max(0, pool.nodes.high - len(known) - others)
-        room = (*known, Nodes(whole, others, running=True), Nodes(whole, later, running=False))
+        unknown = unseen(self.plan, pool, set(free), others)
+        room: Room = (
+            *known,
+            *(Nodes(whole, count, running=True, where=at) for at, count in unknown.items()),
+            Nodes(whole, later, running=False, where=one_zone(pool)),
+        )
         for group in pods:
             if group.node is None:
                 room = place(room, group.requests, group.count).room
