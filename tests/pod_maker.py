@@ -80,9 +80,15 @@ class Maker:
 
     def __init__(self, number: int) -> None:
         self._dice = random.Random(number)  # noqa: S311  dice, not keys
+        # every fourth is tame, or nearly all would be refused for something
+        self._tame = number % 4 == 0
+        self._images = ("nvcr.io/nvidia/pytorch:26.10-py3",) if self._tame else IMAGES
 
     def maybe(self, chance: float) -> bool:
         return self._dice.random() < chance
+
+    def odd(self, chance: float) -> bool:
+        return self._dice.random() < chance * (0.2 if self._tame else 1)
 
     def some(self, values: tuple[Any, ...], most: int) -> list[Any]:
         return self._dice.sample(values, self._dice.randint(0, min(most, len(values))))
@@ -125,25 +131,25 @@ class Maker:
         if claims:
             spec["resourceClaims"] = [{"name": "g", "resourceClaimName": "some"}]
         for field in ("hostPID", "hostIPC", "hostNetwork"):
-            if self.maybe(0.15):
+            if self.odd(0.15):
                 spec[field] = self.maybe(0.7)
-        if self.maybe(0.3):
+        if self.odd(0.3):
             spec["tolerations"] = self.some(TOLERATIONS, 3)
-        if self.maybe(0.3):
+        if self.odd(0.3):
             spec["volumes"] = [self.volume(i) for i in range(self.one((1, 2, 3)))]
-        if self.maybe(0.2):
+        if self.odd(0.2):
             spec["runtimeClassName"] = self.one(("nvidia", "other"))
-        if self.maybe(0.08) or (not in_pod and self.maybe(0.05)):
+        if self.odd(0.08) or (not in_pod and self.maybe(0.05)):
             spec["nodeName"] = "some-node"
         return spec
 
     def container(self, name: str, claims: bool) -> Value:
-        found: Value = {"name": name, "image": self.one(IMAGES)}
-        if self.maybe(0.4):
+        found: Value = {"name": name, "image": self.one(self._images)}
+        if self.odd(0.4):
             found["env"] = self.some(ENVIRONMENT, 3)
-        if self.maybe(0.2):
+        if self.odd(0.2):
             found["securityContext"] = {"privileged": self.maybe(0.6)}
-        elif self.maybe(0.2):
+        elif self.odd(0.2):
             found["securityContext"] = {"capabilities": {"add": ["IPC_LOCK"]}}
         resources: Value = {}
         if self.maybe(0.7):
@@ -180,7 +186,7 @@ class Maker:
             {"hostPath": {"path": self.one(PATHS)}},
             {"hostPath": {"path": self.one(PATHS), "type": "Directory"}},
             {"emptyDir": {"medium": "Memory"}},
-            {"image": {"reference": self.one(IMAGES), "pullPolicy": "IfNotPresent"}},
+            {"image": {"reference": self.one(self._images), "pullPolicy": "IfNotPresent"}},
             {"configMap": {"name": "some"}},
         )
         return {"name": f"v{index}", **self.one(sources)}
@@ -224,3 +230,26 @@ class Maker:
         if kind == "StatefulSet":
             spec["serviceName"] = "x"
         return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+    def jobset(self) -> Value:
+        """A JobSet, of one or two kinds of jobs."""
+        jobs = [
+            {
+                "name": f"r{i}",
+                "template": {
+                    "spec": {
+                        "template": {
+                            "metadata": {"labels": self.labels()},
+                            "spec": self.spec(in_pod=False, restart="Never"),
+                        }
+                    }
+                },
+            }
+            for i in range(self.one((1, 2)))
+        ]
+        return {
+            "apiVersion": "jobset.x-k8s.io/v1alpha2",
+            "kind": "JobSet",
+            "metadata": {"name": "x", "labels": self.labels()},
+            "spec": {"replicatedJobs": jobs},
+        }

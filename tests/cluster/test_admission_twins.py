@@ -5,6 +5,7 @@ that nobody answers before our policy does.
 """
 
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +22,7 @@ from gpuyard.plan.names import PLATFORM_LABEL, TEAM_LABEL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.objects import LONGEST, admission_objects
 from gpuyard.rules.admission import workload
-from gpuyard.simulate import cluster
+from gpuyard.simulate import cluster, tools
 from gpuyard.simulate.api import Api, ApiError, connect
 from pod_maker import Maker
 
@@ -29,9 +30,11 @@ pytestmark = [pytest.mark.cluster]
 
 Until = Callable[..., Any]
 Value = dict[str, Any]
-HELD, OUTSIDE, WARNED = "held", "outside", "warned"
+HELD, WARNED, USUAL, OUTSIDE = "held", "warned", "usual", "outside"
 PODS = 400
 WORKLOADS = 250
+JOBSETS = 100
+CREATED = 201
 INVALID = 422
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _PLURALS = {
@@ -41,8 +44,8 @@ _PLURALS = {
 }
 
 
-def platform(name: str, team: str, **admission: Any) -> PlatformPlan:
-    """One team with a queue that is not the default one, beside pools that others own."""
+def platform(name: str, team: str, queue: str = "main", **admission: Any) -> PlatformPlan:
+    """One team with one queue, beside pools that others own."""
     return plan_of(
         {
             "name": name,
@@ -54,7 +57,7 @@ def platform(name: str, team: str, **admission: Any) -> PlatformPlan:
                 {"name": "alpha", "machine": "p5.48xlarge", "nodes": 1, "owners": ["other"]},
             ],
             "teams": [
-                {"name": team, "guarantee": {"open": 16}, "queues": {"main": 1.0}},
+                {"name": team, "guarantee": {"open": 16}, "queues": {queue: 1.0}},
                 {"name": "other", "guarantee": {"vip": 8, "alpha": 8}},
             ],
             "admission": admission,
@@ -68,6 +71,8 @@ PLAN = platform(
     images_from=["registry.example.org/team/", "nvcr.io", "nginx", "localhost:5000/x"],
 )
 LENIENT = platform("twins-lenient", WARNED, enforce="warn")
+DEFAULT = platform("twins-default", USUAL, queue="default")
+SPACES = {HELD: PLAN, WARNED: LENIENT, USUAL: DEFAULT}
 
 
 def path_of(value: Value, namespace: str = "") -> str:
@@ -141,19 +146,16 @@ def owners() -> list[Value]:
 
 @pytest.fixture(scope="module")
 def server(started: cluster.Outcome) -> Iterator[Api]:
-    """The cluster with two platforms of ours, of which one only warns."""
+    """The cluster with three platforms of ours, of which one only warns."""
     cluster.up(started.status.name)
     api = connect(Path(started.status.kubeconfig))
-    objects = [*admission_objects(PLAN), *admission_objects(LENIENT)]
-    spaces = {"gpuyard-system": {}, OUTSIDE: {}}
-    for plan, space in ((PLAN, HELD), (LENIENT, WARNED)):
-        spaces[space] = {PLATFORM_LABEL: plan.name, TEAM_LABEL: space}
-    for name, labels in spaces.items():
-        body = {
-            "name": name,
-            "labels": {**labels, "pod-security.kubernetes.io/enforce": "privileged"},
-        }
-        apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": body})
+    objects = [obj for plan in SPACES.values() for obj in admission_objects(plan)]
+    for name in ("gpuyard-system", OUTSIDE, *SPACES):
+        labels = {"pod-security.kubernetes.io/enforce": "privileged"}
+        if name in SPACES:
+            labels |= {PLATFORM_LABEL: SPACES[name].name, TEAM_LABEL: name}
+        metadata = {"name": name, "labels": labels}
+        apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     for name in ("nvidia", "other"):
         kind = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": name}
         api.call(
@@ -177,17 +179,35 @@ def server(started: cluster.Outcome) -> Iterator[Api]:
 @pytest.fixture(scope="module")
 def held(server: Api) -> Api:
     """The same once the policies are in force: a server takes a moment to read them."""
-    import time
-
-    deadline = time.monotonic() + 60
-    while not try_out(server, pod(hostPID=True)):
-        assert time.monotonic() < deadline, "the policy is not in force after a minute"
-        time.sleep(0.1)
+    for namespace in (HELD, USUAL):
+        patience(lambda namespace=namespace: try_out(server, pod(hostPID=True), namespace))
+    patience(lambda: warnings(server, pod(hostPID=True)))
     return server
 
 
+def patience(look: Callable[[], Any], seconds: float = 60) -> Any:
+    """Wait until it is so."""
+    deadline = time.monotonic() + seconds
+    while not (seen := look()):
+        assert time.monotonic() < deadline, f"not within {seconds} s: {seen!r}"
+        time.sleep(0.1)
+    return seen
+
+
+def warnings(api: Api, value: Value) -> str:
+    """What the server warns of where the policy only warns; the object itself it takes."""
+    answer = api._pool.request(
+        "POST",
+        f"{api._server}{path_of(value, WARNED)}?dryRun=All",
+        json=value,
+        headers=api._headers,
+    )
+    assert answer.status == CREATED, answer.data
+    return answer.headers.get("Warning", "")
+
+
 def test_the_server_finds_nothing_wrong_with_the_types(held: Api, until: Until):
-    for plan in (PLAN, LENIENT):
+    for plan in SPACES.values():
         path = f"{_ADMISSION}/validatingadmissionpolicies/gpuyard-{plan.name}"
         status = until(lambda path=path: held.get(path)["status"], lambda s: "typeChecking" in s)
         assert status["typeChecking"] == {}
@@ -196,6 +216,11 @@ def test_the_server_finds_nothing_wrong_with_the_types(held: Api, until: Until):
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("what", "count"), [("pod", PODS), ("workload", WORKLOADS)])
 def test_both_twins_say_the_same_of_made_up_pods(held: Api, what: str, count: int):
+    compare(held, what, count, least=10)
+
+
+def compare(held: Api, what: str, count: int, least: int) -> None:
+    """Send so many, and count what was said of them."""
     seen: Counter[str] = Counter()
     wrong = []
     for number in range(count):
@@ -208,7 +233,273 @@ def test_both_twins_say_the_same_of_made_up_pods(held: Api, what: str, count: in
         if said != ours:
             wrong.append(f"{number}: server {said!r}, we {ours!r}\n{yaml.safe_dump(value)}")
     assert wrong == [], "\n".join(wrong[:5])
-    assert all(seen[requirement.id] >= 10 for requirement in REQUIREMENTS), seen
-    assert seen["taken"] >= 10, seen
+    assert all(seen[requirement.id] >= least for requirement in REQUIREMENTS), seen
+    assert seen["taken"], seen
     assert seen["invalid"] < count / 2, seen
     print(what, dict(seen))  # noqa: T201  how often each was broken
+
+
+# ── jobs that another project defines ─────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def with_jobsets(held: Api, started: cluster.Outcome, until: Until) -> Iterator[Api]:
+    """The cluster with the definition of JobSets, which Kueue then queues."""
+    files = (tools.find_tools(Path(__file__).parent).share / "jobset" / "crds").glob("*.y*ml")
+    (crd,) = [each for path in files for each in yaml.safe_load_all(path.read_text()) if each]
+    held.apply(crd)
+    cluster.up(started.status.name)
+    until(lambda: held.get("/apis/jobset.x-k8s.io/v1alpha2"))
+    yield held
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    held.call("DELETE", f"{definitions}/{crd['metadata']['name']}")
+    cluster.up(started.status.name)
+
+
+@pytest.mark.timeout(300)
+def test_both_twins_say_the_same_of_jobsets(with_jobsets: Api):
+    compare(with_jobsets, "jobset", JOBSETS, least=3)
+
+
+# ── what a person reads, and whom it reaches ──────────────────────────────────────────────────────
+
+
+def test_everything_that_is_wrong_is_said_at_once_with_names_and_values(held: Api):
+    said = try_out(held, pod(hostIPC=True, container={"image": "quay.io/x:1"}))
+    assert said == (
+        "GPU-ADM-02: with hostIPC the pod shares memory with every pod of the node, MPS clients of other"
+        " teams among them; remove hostIPC. GPU-ADM-05: the image of container a comes from no allowed"
+        " registry: quay.io/x:1; use one of registry.example.org/team, nvcr.io, docker.io/library/nginx,"
+        " localhost:5000/x"
+    )
+
+
+def test_a_namespace_of_nobodys_is_held_to_nothing(held: Api):
+    assert try_out(held, pod(hostPID=True, container={"image": "quay.io/x"}), OUTSIDE) == ""
+
+
+def test_a_platform_that_only_warns_takes_the_pod_and_tells_its_owner(held: Api):
+    said = warnings(held, pod(hostPID=True))
+    assert "GPU-ADM-02: with hostPID the pod sees every process of the node" in said
+    assert warnings(held, pod()) == ""
+
+
+def test_a_pod_with_very_much_wrong_is_still_refused_in_our_words(held: Api):
+    containers = [
+        {
+            "name": f"c{i}",
+            "image": "quay.io/x:1",
+            "securityContext": {"privileged": True},
+            "env": [{"name": f"V{n}", "value": "x" * 50} for n in range(100)],
+        }
+        for i in range(80)
+    ]
+    value = pod(containers=containers)
+    said = try_out(held, value)
+    assert said == expected(value)
+    assert len(said or "") == LONGEST + len(" …")
+    sound = [{**c, "image": "nvcr.io/x:1", "securityContext": {}} for c in containers]
+    assert try_out(held, pod(containers=sound)) == ""
+
+
+def test_without_its_parameters_a_team_is_refused_everything(held: Api):
+    path = "/api/v1/namespaces/gpuyard-system/configmaps/gpuyard-twins.held"
+    kept = held.get(path)
+    assert kept is not None
+    held.call("DELETE", path)
+
+    def refused() -> bool:
+        try:
+            held.call("POST", f"{path_of(pod(), HELD)}?dryRun=All", pod())
+        except ApiError as problem:
+            return "no params found" in str(problem)
+        return False
+
+    try:
+        patience(refused)
+    finally:
+        metadata = {k: kept["metadata"][k] for k in ("name", "namespace", "labels")}
+        apply(
+            held,
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": kept["data"]},
+        )
+        patience(lambda: not refused())
+    assert try_out(held, pod()) == ""
+
+
+# ── what is there already ─────────────────────────────────────────────────────────────────────────
+
+GPU = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+LATER = "later"
+
+
+def change(api: Api, path: str, patch: Any, kind: str = "merge-patch") -> str:
+    """Change an object for good; what our policy has against it, "" when nothing."""
+    try:
+        api.call("PATCH", path, patch, f"application/{kind}+json")
+    except ApiError as problem:
+        found = re.search(r"denied request: (.*)", str(problem))
+        if found is None:
+            raise
+        return found[1]
+    return ""
+
+
+def job(name: str, **metadata: Any) -> Value:
+    spec = {**pod(hostPID=True, container=GPU)["spec"], "restartPolicy": "Never"}
+    meta = {"name": name, "namespace": LATER, **metadata}
+    body = {"suspend": True, "template": {"spec": spec}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": body}
+
+
+@pytest.fixture(scope="module")
+def older(held: Api) -> Iterator[Api]:
+    """A namespace that became a team's when pods and jobs were in it that a team may not have."""
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LATER}}
+    apply(held, space)
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": pod(hostPID=True)["spec"]}
+    spec = {"replicas": 0, "selector": {"matchLabels": {"app": "x"}}, "template": template}
+    for value in (
+        pod(hostPID=True, metadata={"name": "old", "finalizers": ["example.org/kept"]}),
+        job("waits"),
+        job("starts"),
+        job("counted", labels={"kueue.x-k8s.io/queue-name": "main"}),
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "old"}, "spec": spec},
+    ):
+        apply(held, {**value, "metadata": {**value["metadata"], "namespace": LATER}})
+    labels = {
+        PLATFORM_LABEL: PLAN.name,
+        TEAM_LABEL: HELD,
+        "pod-security.kubernetes.io/enforce": "privileged",
+    }
+    held.merge(f"/api/v1/namespaces/{LATER}", {"metadata": {"labels": labels}})
+    patience(lambda: try_out(held, pod(hostPID=True), LATER))
+    yield held
+    held.merge(f"/api/v1/namespaces/{LATER}/pods/old", {"metadata": {"finalizers": None}})
+    held.call("DELETE", f"/api/v1/namespaces/{LATER}")
+
+
+def test_what_is_there_can_be_stopped_scaled_and_removed(older: Api):
+    pods, jobs = f"/api/v1/namespaces/{LATER}/pods/old", f"/apis/batch/v1/namespaces/{LATER}/jobs"
+    assert change(older, pods, {"metadata": {"annotations": {"a": "b"}}}) == ""
+    assert change(older, pods, {"metadata": {"finalizers": None}}) == ""
+    deployment = f"/apis/apps/v1/namespaces/{LATER}/deployments/old"
+    assert change(older, deployment, {"spec": {"replicas": 1}}) == ""
+    assert change(older, deployment, {"spec": {"replicas": 0}}) == ""
+    assert change(older, f"{jobs}/waits", {"spec": {"parallelism": 0}}) == ""
+    older.call("DELETE", f"{jobs}/waits", {"propagationPolicy": "Foreground"})
+    patience(lambda: older.get(f"{jobs}/waits") is None)
+
+
+def test_what_is_there_cannot_be_made_worse(older: Api):
+    jobs = f"/apis/batch/v1/namespaces/{LATER}/jobs"
+    no_queue = (
+        "GPU-ADM-01: this Job asks for GPUs and names no queue;"
+        " label it kueue.x-k8s.io/queue-name: main"
+    )
+    assert change(older, f"{jobs}/starts", {"spec": {"suspend": False}}) == no_queue
+    unlabelled = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}}
+    assert change(older, f"{jobs}/counted", unlabelled) == no_queue
+    deployment = f"/apis/apps/v1/namespaces/{LATER}/deployments/old"
+    again = {"spec": {"template": {"metadata": {"labels": {"version": "2"}}}}}
+    assert change(older, deployment, again).startswith("GPU-ADM-02: with hostPID")
+
+
+def test_a_pod_that_runs_gets_no_other_image_toleration_or_debugger(held: Api):
+    space = f"/api/v1/namespaces/{HELD}/pods"
+    held.call("POST", space, pod(metadata={"name": "runs"}))
+    one = f"{space}/runs"
+    try:
+        elsewhere = {"spec": {"containers": [{"name": "a", "image": "quay.io/x"}]}}
+        assert change(held, one, elsewhere, "strategic-merge-patch").startswith("GPU-ADM-05: ")
+        allowed = {"spec": {"containers": [{"name": "a", "image": "nvcr.io/b:2"}]}}
+        assert change(held, one, allowed, "strategic-merge-patch") == ""
+        everything = [{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}]
+        assert change(held, one, everything, "json-patch").startswith("GPU-ADM-04: ")
+
+        def debug(**container: Any) -> str:
+            patch = {"spec": {"ephemeralContainers": [{"name": "d", **container}]}}
+            return change(held, f"{one}/ephemeralcontainers", patch, "strategic-merge-patch")
+
+        assert debug(image="busybox").startswith("GPU-ADM-05: the image of container d comes")
+        all_gpus = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+        assert debug(image="nvcr.io/tools", env=all_gpus).startswith("GPU-POD-01: ")
+        assert debug(image="nvcr.io/tools") == ""
+    finally:
+        held.call("DELETE", one, {"gracePeriodSeconds": 0})
+
+
+# ── what controllers make ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def queue(held: Api, until: Until) -> Iterator[Api]:
+    """A queue called default for the team that has one by that name, with room for two GPUs."""
+    version, name = "kueue.x-k8s.io/v1beta2", "twins"
+    cover = {
+        "coveredResources": ["nvidia.com/gpu"],
+        "flavors": [{"name": name, "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "2"}]}],
+    }
+    made = [
+        (
+            f"/apis/{version}/resourceflavors",
+            {"kind": "ResourceFlavor", "metadata": {"name": name}, "spec": {}},
+        ),
+        (
+            f"/apis/{version}/clusterqueues",
+            {
+                "kind": "ClusterQueue",
+                "metadata": {"name": name},
+                "spec": {"namespaceSelector": {}, "resourceGroups": [cover]},
+            },
+        ),
+        (
+            f"/apis/{version}/namespaces/{USUAL}/localqueues",
+            {"kind": "LocalQueue", "metadata": {"name": "default"}, "spec": {"clusterQueue": name}},
+        ),
+    ]
+    for path, value in made:
+        held.call("POST", path, {"apiVersion": version, **value})
+
+    def defaulted() -> bool:
+        return try_out(held, pod(container=GPU), USUAL) == ""
+
+    until(defaulted)
+    yield held
+    for path, value in reversed(made):
+        held.call("DELETE", f"{path}/{value['metadata']['name']}")
+
+
+def test_pods_of_jobs_and_deployments_that_name_no_queue_get_the_default_one_and_pass(
+    queue: Api, until: Until
+):
+    spec = pod(container=GPU)["spec"]
+    work = {"template": {"spec": {**spec, "restartPolicy": "Never"}}}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
+    serve = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    made = [
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "work"}, "spec": work},
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": serve},
+    ]
+    paths = [path_of(value, USUAL) for value in made]
+    try:
+        for path, value in zip(paths, made, strict=True):
+            queue.call("POST", path, value)
+
+        def owners_of_pods() -> dict[str, str]:
+            found = queue.call("GET", f"/api/v1/namespaces/{USUAL}/pods")["items"]
+            return {
+                p["metadata"]["ownerReferences"][0]["kind"]: p["metadata"]["labels"].get(
+                    "kueue.x-k8s.io/queue-name", ""
+                )
+                for p in found
+            }
+
+        until(lambda: set(owners_of_pods()) == {"Job", "ReplicaSet"})
+        assert owners_of_pods() == {"Job": "", "ReplicaSet": "default"}
+    finally:
+        for path, value in zip(paths, made, strict=True):
+            queue.call(
+                "DELETE", f"{path}/{value['metadata']['name']}", {"propagationPolicy": "Foreground"}
+            )
+        until(lambda: not queue.call("GET", f"/api/v1/namespaces/{USUAL}/pods")["items"])

@@ -202,6 +202,10 @@ def half_a_gpu(objects):
     pod(objects, container={"resources": {"limits": {"nvidia.com/gpu": "0.5"}}})
 
 
+def nodes_of_a_guide(objects):
+    pod(objects, nodeSelector={"gpu.nvidia.com/model": "H100"})
+
+
 def old_flavor(objects):
     one(objects, "ResourceFlavor")["apiVersion"] = "kueue.x-k8s.io/v1beta1"
 
@@ -288,6 +292,7 @@ MUTATIONS = [
     (privileged, "local", "GPU-POD-02", {"GPU-ADM-02"}),
     (moving_image, "local", "GPU-POD-03", set()),
     (half_a_gpu, "local", "GPU-POD-04", set()),
+    (nodes_of_a_guide, "local", "GPU-POD-05", set()),
     (old_flavor, "local", "GPU-OLD-01", set()),
     (priority_below_spec, "local", "GPU-QUE-02", set()),
     (scope_that_claims_have_not, "local", "GPU-QUE-04", set()),

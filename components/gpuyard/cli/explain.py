@@ -14,9 +14,9 @@ from gpuyard.errors import UsageError
 from gpuyard.plan.explain import Explanation, Verdict, explain
 from gpuyard.plan.explain.answer import team_of
 from gpuyard.plan.explain.live import read_running
-from gpuyard.plan.explain.quantities import show_amount
 from gpuyard.plan.explain.running import EMPTY, State
 from gpuyard.plan.jobs import JobRead, read_job
+from gpuyard.plan.quantities import show_amount
 from gpuyard.plan.records import PlatformPlan
 
 NEVER = 3

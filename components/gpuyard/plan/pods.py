@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.plan.explain.quantities import quantity
+from gpuyard.plan.quantities import quantity
 from gpuyard.plan.readers import items, known, mapping
 
 VENDOR = "nvidia.com/"
@@ -53,5 +53,6 @@ def gpu_requests(container: Mapping[str, Any]) -> dict[str, float]:
     return {
         key: float(quantity(known(value)) or 0)
         for key, value in both.items()
-        if key.startswith(GPU_PREFIXES) and known(value) is not None
+        # what people write is a key of any type
+        if str(key).startswith(GPU_PREFIXES) and known(value) is not None
     }

@@ -14,7 +14,7 @@ def scaling(**rest):
 
 
 # ── pods without GPUs ─────────────────────────────────────────────────────────────────────────────
-ALL = [{"operator": "Exists"}]
+ALL = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
 
 
 def test_pods_without_gpus_find_no_node_where_all_have_some():

@@ -11,9 +11,10 @@ EFA = "vpc.amazonaws.com/efa"
 STARTS, WAITS, NEVER = Verdict.STARTS, Verdict.WAITS, Verdict.NEVER
 
 
-def several(**queues):
+def several(enforce="deny", **queues):
     one = team(guarantee={"train": 8}, queues=queues)
-    return plan_of(platform([pool()], [one], cloud="simulated"))
+    admission = {"enforce": enforce}
+    return plan_of(platform([pool()], [one], cloud="simulated", admission=admission))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_a_queue_that_the_team_does_not_have_is_never():
 
 
 def test_a_job_without_a_label_where_no_queue_is_the_default_is_in_none():
-    found = said(several(batch=1, night=1), job())
+    found = said(several("warn", batch=1, night=1), job())
     assert (found.verdict, found.queue) == (NEVER, None)
     assert found.says == (
         f"it has no label {QUEUE_LABEL}, and team vision has no queue called default, only batch and"
@@ -51,6 +52,15 @@ def test_a_job_without_a_label_where_no_queue_is_the_default_is_in_none():
     )
 
 
+def test_the_policy_refuses_a_job_without_a_label_and_the_change_is_the_same():
+    found = said(several(batch=1, night=1), job())
+    assert found.says == (
+        "the platform's policy refuses it: GPU-ADM-01: this Job asks for GPUs and names no queue;"
+        f" label it {QUEUE_LABEL}: batch"
+    )
+    assert [c.says for c in found.changes] == [f"label it {QUEUE_LABEL}: batch"]
+
+
 def test_a_wrong_label_where_no_queue_is_the_default_is_to_be_another():
     found = said(several(batch=1), job(labels={QUEUE_LABEL: "default"}))
     assert (found.verdict, [c.value for c in found.changes]) == (NEVER, ["batch"])
@@ -58,9 +68,11 @@ def test_a_wrong_label_where_no_queue_is_the_default_is_to_be_another():
 
 def test_what_tolerates_the_taint_passes_by_the_queues():
     tolerations = [{"key": GPU, "operator": "Exists"}]
-    found = said(several(batch=1), job(tolerations=tolerations))
+    found = said(several("warn", batch=1), job(tolerations=tolerations))
     assert found.verdict is STARTS
-    assert found.cautions[-1].endswith("only batch: the job passes by every queue and quota")
+    assert any(
+        c.endswith("only batch: the job passes by every queue and quota") for c in found.cautions
+    )
 
 
 def with_adapters(count, name=EFA, gpus=8):

@@ -6,8 +6,8 @@ from typing import Any
 from gpuyard.findings import Path
 from gpuyard.plan.admission.limits import Limits
 from gpuyard.plan.admission.slips import Sentence, Slip, Workload
-from gpuyard.plan.explain.quantities import CPU, MEMORY, quantity
 from gpuyard.plan.names import CLASS_LABEL
+from gpuyard.plan.quantities import CPU, MEMORY, quantity
 from gpuyard.plan.readers import known, mapping, text
 
 TRAINING = "training"

@@ -67,7 +67,7 @@ def limits_of(plan: PlatformPlan, team: TeamPlan) -> Limits:
         ),
         taints=_taints_of_others(plan, team),
         guaranteed=admission.guaranteed,
-        queues=tuple(spec.queues),
+        queues=tuple(team.queues),
     )
 
 

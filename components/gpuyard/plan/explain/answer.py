@@ -10,6 +10,7 @@ from gpuyard.plan.explain.decide import commit, decide
 from gpuyard.plan.explain.needs import Request, request_of
 from gpuyard.plan.explain.nodes import is_known
 from gpuyard.plan.explain.outcome import Outcome
+from gpuyard.plan.explain.policy import Held, held_to_policy
 from gpuyard.plan.explain.records import Change, Explanation, Verdict
 from gpuyard.plan.explain.running import EMPTY, Desk, State
 from gpuyard.plan.jobs import JobRead
@@ -31,7 +32,11 @@ def explain(
     home = team_of(plan, request.namespace, team)
     desk = Desk(plan, state)
     priority, cautions = _priority(plan, request, home)
-    outcome = decide(desk, home, request, priority)
+    held = Held() if request.refused else held_to_policy(plan, home, job)
+    cautions += held.cautions
+    if held.outcome is not None and not held.wants_queue:
+        return _record(desk, request, home, held.outcome, ((), cautions))
+    outcome = held.outcome or decide(desk, home, request, priority)
 
     def starts(changed: Request) -> bool:
         return decide(desk, home, changed, priority).verdict is Verdict.STARTS
@@ -77,6 +82,8 @@ def team_of(plan: PlatformPlan, namespace: str, team: str | None) -> TeamPlan | 
 def arrive(desk: Desk, job: JobRead, team: TeamPlan) -> bool:
     """Let a team's job start on this desk, as the next to come; says whether it did."""
     request = judged(desk.plan, request_of(job))
+    if held_to_policy(desk.plan, team, job).outcome is not None:
+        return False
     priority, _ = _priority(desk.plan, request, team)
     outcome = decide(desk, team, request, priority)
     if outcome.verdict is not Verdict.STARTS or outcome.preempts:

@@ -10,9 +10,9 @@ from gpuyard.plan import names
 from gpuyard.plan.explain.flavors import counted
 from gpuyard.plan.explain.needs import PodSet, Request
 from gpuyard.plan.explain.nodes import node_of
-from gpuyard.plan.explain.quantities import show_amount, written
 from gpuyard.plan.explain.records import Change
 from gpuyard.plan.explain.topology import Near
+from gpuyard.plan.quantities import show_amount, written
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 
 Starts = Callable[[Request], bool]

@@ -11,7 +11,6 @@ from enum import IntEnum
 
 from gpuyard.plan.explain.needs import PodSet
 from gpuyard.plan.explain.preemption import Targets, Wish, targets
-from gpuyard.plan.explain.quantities import show_amount
 from gpuyard.plan.explain.quota import Key
 from gpuyard.plan.explain.records import Considered
 from gpuyard.plan.explain.running import Desk
@@ -19,6 +18,7 @@ from gpuyard.plan.explain.selectors import flavor_accepts
 from gpuyard.plan.explain.topology import mismatch
 from gpuyard.plan.kueue import WITHOUT_QUOTA
 from gpuyard.plan.names import MIG_SLICES
+from gpuyard.plan.quantities import show_amount
 from gpuyard.plan.records import PlatformPlan, ResourceGroup, TeamPlan
 
 

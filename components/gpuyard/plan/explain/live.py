@@ -8,10 +8,10 @@ from gpuyard.plan import names
 from gpuyard.plan.explain.answer import arrive
 from gpuyard.plan.explain.flavors import counted, in_quotas
 from gpuyard.plan.explain.needs import items_of, mapping_of, request_of, text_of
-from gpuyard.plan.explain.quantities import quantity, whole_units
 from gpuyard.plan.explain.quota import Key
 from gpuyard.plan.explain.running import Desk, Pods, Running, State
 from gpuyard.plan.jobs import read_job
+from gpuyard.plan.quantities import quantity, whole_units
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 
 Value = Mapping[Any, Any]

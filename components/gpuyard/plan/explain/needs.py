@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from gpuyard.plan import names
-from gpuyard.plan.explain.quantities import quantity, whole_units
 from gpuyard.plan.explain.selectors import Requirement, Term, Toleration
 from gpuyard.plan.explain.topology import LAYERS, Near, near_of
 from gpuyard.plan.jobs import JobRead, PodRead
+from gpuyard.plan.quantities import quantity, whole_units
 from gpuyard.plan.requests import pod_total
 
 GANGS = frozenset({"Pod", "Job", "CronJob", "JobSet", "TrainJob", "MPIJob", "StatefulSet"})

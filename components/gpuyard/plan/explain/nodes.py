@@ -6,9 +6,9 @@ Nodes that are alike are one entry with a number, so that a pool of thousands co
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.plan.explain.quantities import CPU, GIB, MEMORY, PODS
 from gpuyard.plan.kueue import WITHOUT_QUOTA
 from gpuyard.plan.names import EFA
+from gpuyard.plan.quantities import CPU, GIB, MEMORY, PODS
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.spec.platform import Cloud
 

@@ -7,12 +7,13 @@ from gpuyard.plan import kueue, names
 from gpuyard.plan.explain.flavors import Assignment, Mode, counted
 from gpuyard.plan.explain.needs import PodSet, Refused
 from gpuyard.plan.explain.nodes import largest_free, node_of
-from gpuyard.plan.explain.quantities import show_amount
 from gpuyard.plan.explain.quota import Key
 from gpuyard.plan.explain.records import Considered
 from gpuyard.plan.explain.running import Desk
+from gpuyard.plan.quantities import show_amount
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import Enforce
 
 
 def some(count: int, one: str) -> str:
@@ -29,6 +30,17 @@ def listed(words: Iterable[str]) -> str:
 def refused(problems: Sequence[Refused]) -> str:
     """What the API server does not take."""
     return "Kubernetes does not accept it: " + "; ".join(p.says for p in problems)
+
+
+def not_admitted(said: Sequence[str]) -> str:
+    """What the platform's policy refuses."""
+    return "the platform's policy refuses it: " + ". ".join(said)
+
+
+def let_pass(said: Sequence[str], how: Enforce) -> str:
+    """What the policy finds fault with and does not stop."""
+    does = "warns of it" if how is Enforce.WARN else "notes it for the audit"
+    return f"the platform's policy {does}: " + ". ".join(said)
 
 
 def no_queue(label: str, team: TeamPlan) -> str:

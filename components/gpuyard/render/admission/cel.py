@@ -60,11 +60,16 @@ def containers(pod: str, groups: Iterable[str] = GROUPS) -> str:
     return f"({' + '.join(maybe(pod, f'spec.{group}', '[]') for group in groups)})"
 
 
+def quantity(value: str) -> str:
+    """A quantity; kinds of other projects may keep it as the number that somebody wrote."""
+    return f"quantity('%s'.format([{value}]))"
+
+
 def container_asks(container: str) -> str:
     """Whether a container asks for a GPU."""
     parts = (maybe(container, f"resources.{part}", "{}") for part in ("limits", "requests"))
     name = " || ".join(f"k.startsWith({quoted(prefix)})" for prefix in GPU_PREFIXES)
-    some = "quantity(string(m[k])).isGreaterThan(quantity('0'))"
+    some = f"{quantity('m[k]')}.isGreaterThan(quantity('0'))"
     return f"[{', '.join(parts)}].exists(m, m.exists(k, ({name}) && {some}))"
 
 

@@ -17,6 +17,7 @@ from gpuyard.render.admission.cel import (
     listed,
     maybe,
     named,
+    quantity,
     quoted,
     said,
     sentences,
@@ -141,7 +142,7 @@ def _guaranteed() -> str:
     values = {"container": "c.name", "resource": "r"}
     no_limit = said(held.GUARANTEED, guaranteed.NO_LIMIT, **values)
     less = said(held.GUARANTEED, guaranteed.LESS, **values)
-    amounts = (f"quantity(string({each}.value()))" for each in (request, limit))
+    amounts = (quantity(f"{each}.value()") for each in (request, limit))
     equal = " && ".join((f"{request}.hasValue()", f"{'.compareTo('.join(amounts)}) != 0"))
     each = f"!{limit}.hasValue() ? [{no_limit}] : {equal} ? [{less}] : []"
     of_containers = sentences(

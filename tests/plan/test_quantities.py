@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.plan.explain.quantities import quantity, show_amount, whole_units, written
+from gpuyard.plan.quantities import quantity, show_amount, whole_units, written
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,139 @@
+"""The policy, its parameters and its bindings; and that every requirement is there three times."""
+
+import re
+
+import pytest
+import yaml
+
+from builders import plan_of, platform, pool, team
+from gpuyard.plan.admission.requirements import REQUIREMENTS
+from gpuyard.plan.admission.slips import Requirement, Sentence
+from gpuyard.plan.names import SYSTEM_NAMESPACE
+from gpuyard.render.admission import cel
+from gpuyard.render.admission.objects import admission_objects
+from gpuyard.render.admission.twins import TWINS
+from gpuyard.render.platform import object_groups
+from gpuyard.rules import RULES
+from gpuyard.rules.admission import HELD_KINDS
+
+
+def two_teams(**more):
+    teams = [team("vision", guarantee={"train": 8}), team("speech", guarantee={"vip": 8})]
+    pools = [pool(), pool("vip", owners=["speech"])]
+    return plan_of(platform(pools, teams, **more))
+
+
+def objects(plan):
+    return {(o["kind"], o["metadata"]["name"]): o for o in admission_objects(plan)}
+
+
+def test_there_is_one_policy_and_parameters_and_a_binding_for_each_team():
+    assert list(objects(two_teams())) == [
+        ("ValidatingAdmissionPolicy", "gpuyard-lab"),
+        ("ConfigMap", "gpuyard-lab.vision"),
+        ("ValidatingAdmissionPolicyBinding", "gpuyard-lab.vision"),
+        ("ConfigMap", "gpuyard-lab.speech"),
+        ("ValidatingAdmissionPolicyBinding", "gpuyard-lab.speech"),
+    ]
+
+
+def test_nobody_is_held_to_anything_without_teams():
+    plan = plan_of(platform([pool()]))
+    assert admission_objects(plan) == []
+    assert "admission" not in dict(object_groups(plan))
+
+
+def test_parameters_stand_where_teams_do_not_write():
+    found = objects(two_teams(admission={"images_from": ["nvcr.io"]}))
+    vision = found["ConfigMap", "gpuyard-lab.vision"]
+    assert vision["metadata"]["namespace"] == SYSTEM_NAMESPACE
+    assert vision["data"] == {
+        "guaranteed": "true",
+        "images_from": "nvcr.io",
+        "queues": "default",
+        "taints": "gpuyard.dev/pool=vip:NoSchedule",
+    }
+    assert found["ConfigMap", "gpuyard-lab.speech"]["data"]["taints"] == ""
+
+
+def test_a_binding_reaches_its_team_alone_and_fails_closed():
+    spec = objects(two_teams())["ValidatingAdmissionPolicyBinding", "gpuyard-lab.vision"]["spec"]
+    assert spec == {
+        "policyName": "gpuyard-lab",
+        "paramRef": {
+            "name": "gpuyard-lab.vision",
+            "namespace": "gpuyard-system",
+            "parameterNotFoundAction": "Deny",
+        },
+        "matchResources": {
+            "namespaceSelector": {
+                "matchLabels": {"gpuyard.dev/platform": "lab", "gpuyard.dev/team": "vision"}
+            }
+        },
+        "validationActions": ["Deny"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("enforce", "actions"),
+    [("deny", ["Deny"]), ("warn", ["Warn", "Audit"]), ("audit", ["Audit"])],
+)
+def test_what_becomes_of_a_slip_is_the_platforms_choice(enforce, actions):
+    found = objects(two_teams(admission={"enforce": enforce}))
+    for team_name in ("vision", "speech"):
+        spec = found["ValidatingAdmissionPolicyBinding", f"gpuyard-lab.{team_name}"]["spec"]
+        assert spec["validationActions"] == actions
+
+
+def test_the_policy_looks_at_namespaces_of_teams_alone_and_fails_closed():
+    spec = objects(two_teams())["ValidatingAdmissionPolicy", "gpuyard-lab"]["spec"]
+    assert spec["failurePolicy"] == "Fail"
+    assert spec["matchConstraints"]["namespaceSelector"] == {
+        "matchLabels": {"gpuyard.dev/platform": "lab"},
+        "matchExpressions": [{"key": "gpuyard.dev/team", "operator": "Exists"}],
+    }
+    looked_at = {
+        (group, resource)
+        for rule in spec["matchConstraints"]["resourceRules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    plurals = {
+        (group if slash else "", f"{kind if slash else group}s".lower())
+        for group, slash, kind in (each.partition("/") for each in HELD_KINDS)
+    }
+    assert looked_at == plurals | {("", "pods/ephemeralcontainers")}
+
+
+def test_every_requirement_is_a_rule_a_twin_and_said_by_the_policy():
+    ids = [requirement.id for requirement in REQUIREMENTS]
+    assert [requirement for requirement, _ in TWINS.values()] == list(REQUIREMENTS)
+    titles = {rule.id: rule.title for rule in RULES}
+    assert {r.id: titles[r.id] for r in REQUIREMENTS} == {r.id: r.title for r in REQUIREMENTS}
+    assert {rule.id for rule in RULES if rule.id.startswith("GPU-ADM-")} <= set(ids)
+    spec = objects(two_teams())["ValidatingAdmissionPolicy", "gpuyard-lab"]["spec"]
+    variables = {each["name"]: each["expression"] for each in spec["variables"]}
+    for name, (requirement, _) in TWINS.items():
+        assert f'"{requirement.id}: ' in variables[name]
+        assert f"variables.{name} +" in f"{variables['said']} +".replace(")", " +")
+
+
+def test_a_variable_uses_only_those_before_it():
+    spec = objects(two_teams())["ValidatingAdmissionPolicy", "gpuyard-lab"]["spec"]
+    seen = set()
+    for each in spec["variables"]:
+        assert set(re.findall(r"variables\.(\w+)", each["expression"])) <= seen
+        seen.add(each["name"])
+
+
+def test_the_policy_is_text_that_comes_back_from_a_file():
+    (policy, *_) = admission_objects(two_teams())
+    assert yaml.safe_load(yaml.safe_dump(policy)) == policy
+
+
+def test_a_sentence_is_the_sum_of_its_parts():
+    requirement = Requirement("GPU-X-01", "A title", lambda *_: iter(()))
+    sentence = Sentence('{a} is "not" {b}', "write {a}")
+    assert cel.said(requirement, sentence, a="x.y", b="z") == (
+        r'"GPU-X-01: " + x.y + " is \"not\" " + z + "; write " + x.y'
+    )
