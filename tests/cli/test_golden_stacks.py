@@ -62,6 +62,7 @@ def test_there_are_stacks_of_every_kind_that_engineers_asked_for():
         "spot-research",
         "fleet",
         "infiniband",
+        "dispatcher",
         "research",
         "slices",
     }

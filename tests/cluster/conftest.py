@@ -38,7 +38,7 @@ def sim_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         try:
             yield home
         finally:
-            for name in (NAME, f"{NAME}-second"):
+            for name in (NAME, *(f"{NAME}-{which}" for which in ("second", "west", "east"))):
                 cluster.down(name)
 
 

@@ -77,3 +77,16 @@ def test_what_another_kueue_needs_depends_on_what_the_platform_uses():
     (claims,) = check_kueue(spec(queueing={"install": False}, pools=[pool(sharing="dra")]))
     assert "resources.deviceClassMappings for gpuyard.dev/gpu-claim" in claims.problem
     assert claims.problem.endswith("fairSharing.preemptionStrategies")
+
+
+def test_another_kueue_must_be_told_of_slices_and_of_clusters():
+    more = {
+        "install": False,
+        "mig_quota": "slices",
+        "clusters": [{"name": "west", "secret": "w"}],
+    }
+    (found,) = check_kueue(spec(queueing=more))
+    assert "resources.transformations of MIG profiles to gpuyard.dev/mig-slices" in found.problem
+    assert "multiKueue.origin lab, integrations.frameworks of batch/job, pod, deployment alone" in (
+        found.problem
+    )

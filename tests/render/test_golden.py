@@ -148,6 +148,8 @@ def test_every_custom_object_is_valid_under_its_real_crd():
         "LocalQueue",
         "ProvisioningRequestConfig",
         "ResourceFlavor",
+        "MultiKueueCluster",
+        "MultiKueueConfig",
         "Topology",
         "WorkloadPriorityClass",
     }

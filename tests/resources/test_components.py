@@ -368,3 +368,30 @@ def test_what_a_component_waits_for_all_its_objects_wait_for(pulumi_mocks, kind)
     kueue = graph.one("test:index:Kueue").urn
     late = [one.label for one in graph if one.urn != kueue and kueue not in one.dependencies]
     assert late == []
+
+
+# ── a platform that only queues ───────────────────────────────────────────────────────────────────
+HUB = platform(
+    cloud="simulated",
+    teams=[team(guarantee={"train": 8})],
+    queueing={"clusters": [{"name": "west", "secret": "w"}, {"name": "east", "secret": "e"}]},
+)
+
+
+def test_a_platform_that_sends_its_jobs_away_registers_no_node(pulumi_mocks):
+    graph = pulumi_mocks.run(lambda: component("Platform", HUB))
+    registered = [one.inputs for one in graph if one.custom]
+    assert sorted(map(named, registered)) == sorted(map(named, platform_objects(plan_of(HUB))))
+    assert not [one for one in graph if one.type == token("GpuNodePool")]
+    assert {o["kind"] for o in registered}.isdisjoint({"Node", "ClusterPolicy", "Secret"})
+
+
+def test_a_queue_waits_for_its_check_and_that_for_the_clusters(pulumi_mocks):
+    graph = pulumi_mocks.run(lambda: component("Platform", HUB))
+    assert waits_for(graph, "lab-queueing:MultiKueueConfig:lab") == {
+        "MultiKueueCluster:lab-west",
+        "MultiKueueCluster:lab-east",
+    }
+    assert waits_for(graph, "lab-queueing:AdmissionCheck:lab-clusters") == {"MultiKueueConfig:lab"}
+    queue = waits_for(graph, "lab-queueing:ClusterQueue:lab-vision")
+    assert "AdmissionCheck:lab-clusters" in queue

@@ -18,6 +18,7 @@ from gpuyard.plan.records import (
     ShapePlan,
     TeamPlan,
 )
+from gpuyard.plan.refusals import listed
 
 _FEW = 3
 """Names that a cell holds."""
@@ -29,19 +30,17 @@ def show_plan(
     """The derived platform; findings, when there are any, at the end."""
     console.say((plan.name, "bold"), f"  {plan.cloud}, Kubernetes {plan.kubernetes}")
     _pools(plan, console)
-    _capacity(plan, console)
+    if plan.queueing.dispatch is None:
+        _capacity(plan, console)
     _nodes(plan, console)
-    _software(plan, console)
+    if plan.queueing.dispatch is None:
+        _software(plan, console)
     if verbose:
         _labels(plan, console)
     _teams(plan, console)
     _queues(plan, console)
     _shapes(plan, console)
-    console.title(
-        "Bill",
-        ("your prices" if plan.spec.prices else "list prices")
-        + (" of the same machines; simulated nodes cost nothing" if plan.bill.simulated else ""),
-    )
+    console.title("Bill", _prices(plan))
     show_totals(plan, console)
     console.title("Hardware check")
     console.tell(plan.validation, indent=2)
@@ -49,6 +48,15 @@ def show_plan(
         console.title("Notes")
         for finding in findings:
             show_finding(finding, console)
+
+
+def _prices(plan: PlatformPlan) -> str:
+    """What the sums below are made of."""
+    if plan.queueing.dispatch:
+        return "without the pools: the clusters that have them bill them"
+    prices = "your prices" if plan.spec.prices else "list prices"
+    simulated = " of the same machines; simulated nodes cost nothing"
+    return prices + (simulated if plan.bill.simulated else "")
 
 
 def _pools(plan: PlatformPlan, console: Console) -> None:
@@ -113,6 +121,8 @@ def _total_gpus(plan: PlatformPlan) -> str:
     """Whole GPUs when every node runs, and how many of them from the beginning."""
     most = sum(p.gpus_per_node * p.nodes.high for p in plan.pools)
     first = sum(p.gpus_per_node * p.start_nodes for p in plan.pools)
+    if dispatch := plan.queueing.dispatch:
+        return f"{many(most, 'GPU')} of {listed(dispatch.names)} together, none here"
     if first == most:
         return many(most, "GPU")
     return f"{many(first, 'GPU')} from the beginning, {most:,} at most"
@@ -259,6 +269,7 @@ def _queues(plan: PlatformPlan, console: Console) -> None:
     _priorities(plan, console)
     _slices(plan, console)
     _idle(plan, console)
+    _sent(plan, console)
     spare = _amounts(plan, [(q, q.nominal) for q in queueing.unassigned])
     console.tell(
         f"{', '.join(spare)}; teams may borrow it within their limits{_of_owners(plan)}"
@@ -296,6 +307,14 @@ def _priorities(plan: PlatformPlan, console: Console) -> None:
         style="dim",
         indent=2,
     )
+
+
+def _sent(plan: PlatformPlan, console: Console) -> None:
+    """Where jobs run that run on other clusters."""
+    if dispatch := plan.queueing.dispatch:
+        where = ", ".join(f"{w.name} (secret {w.secret})" for w in dispatch.clusters)
+        said = f"{where}; the first that admits a job runs it"
+        console.tell(said, first="sent to   ", style="dim", indent=2)
 
 
 def _slices(plan: PlatformPlan, console: Console) -> None:

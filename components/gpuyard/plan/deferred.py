@@ -32,9 +32,7 @@ _POOL_PLANNED: Mapping[str, str] = {
 _POOL: Mapping[str, str] = {
     "disk_gib": "no node is made that could have the disk",
 }
-_QUEUEING: Mapping[str, str] = {
-    "clusters": "no job is sent anywhere",
-}
+_QUEUEING: Mapping[str, str] = {}
 _TEAM: Mapping[str, str] = {
     "limits": "GPUs alone are limited",
     "priority": "a job has it only when its label says so",

@@ -2,9 +2,11 @@
 
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.kueue import WITHOUT_QUOTA
-from gpuyard.plan.names import GPU_CLAIM
+from gpuyard.plan.multikueue import FRAMEWORKS as SENT
+from gpuyard.plan.names import GPU_CLAIM, MIG_SLICES
 from gpuyard.plan.refusals import note, refuse
 from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.queueing import MigQuota
 
 _PATH: Path = ("queueing", "install")
 
@@ -39,6 +41,12 @@ def _needed_of_another(spec: PlatformSpec) -> Finding:
     needs = [f"resources.excludeResourcePrefixes with {', '.join(WITHOUT_QUOTA)}"]
     if any(pool.sharing.dra for pool in spec.pools):
         needs.append(f"resources.deviceClassMappings for {GPU_CLAIM}")
+    if spec.queueing.mig_quota is MigQuota.SLICES:
+        needs.append(f"resources.transformations of MIG profiles to {MIG_SLICES}")
+    if spec.queueing.clusters:
+        needs.append(
+            f"multiKueue.origin {spec.name}, integrations.frameworks of {', '.join(SENT)} alone"
+        )
     if spec.queueing.fair_sharing:
         needs.append("fairSharing.preemptionStrategies")
     return note(

@@ -72,6 +72,8 @@ IDLE = "gpuyard-idle"
 """The program that suspends what is idle: its account, role and schedule."""
 IDLE_PROGRAM, IDLE_SETTINGS = "gpuyard-idle-program", "gpuyard-idle-settings"
 """Its source and what it is told, as ConfigMaps."""
+MULTIKUEUE_SECRET_KEY = "kubeconfig"  # noqa: S105  a key, not a secret
+"""Where Kueue looks in a secret that leads to another cluster."""
 KUEUE_CONFIGMAP = "kueue-manager-config"
 KUEUE_CONFIG_KEY = "controller_manager_config.yaml"
 KUEUE_WEBHOOKS = "kueue-webhook-service"

@@ -5,7 +5,6 @@ from datetime import date
 from gpuyard.catalogue.software import KUBERNETES_MINORS
 from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, refused, show
-from gpuyard.plan.bill import plan_bill
 from gpuyard.plan.brakes import check_stops
 from gpuyard.plan.budgets import check_budgets
 from gpuyard.plan.cohorts import check_cohorts
@@ -16,6 +15,7 @@ from gpuyard.plan.idle import check_idle, plan_idle
 from gpuyard.plan.kueue_install import check_kueue
 from gpuyard.plan.late import Late
 from gpuyard.plan.machines import choose_system_machine
+from gpuyard.plan.multikueue import bill_of, check_clusters
 from gpuyard.plan.node_software import operator_parts
 from gpuyard.plan.numa import check_numa
 from gpuyard.plan.owners import check_left_over, check_owner_names
@@ -55,7 +55,7 @@ def plan(
     findings += problems
     shapes, problems = plan_shapes(spec, pools)
     findings += problems + check_owner_names(spec) + check_priorities(spec)
-    findings += check_cohorts(spec) + check_stops(spec)
+    findings += check_cohorts(spec) + check_stops(spec) + check_clusters(spec)
     quotas, problems = plan_quotas(spec, pools)
     findings += problems
     shapes, problems = place_shapes(spec, pools, shapes, quotas)
@@ -67,7 +67,7 @@ def plan(
     findings += problems
     sound = _sound(pools)
     findings += check_left_over(spec, sound, quotas.by_team, quotas.spare)
-    bill = plan_bill(spec, list(sound.values()), system, quotas.by_team)
+    bill = bill_of(spec, list(sound.values()), system, quotas.by_team)
     if None not in pools.values():  # what a refused pool would have used is not known
         findings += check_prices(spec, list(sound.values()))
         findings += check_commitments(list(sound.values()), bill)
@@ -96,7 +96,7 @@ def plan(
         bill=bill,
         validation=_validation(spec),
         software=versions(effective_pins(spec)),
-        operator=operator_parts(sound.values()),
+        operator=None if queueing.dispatch else operator_parts(sound.values()),
         idle=plan_idle(spec, sound.values()),
     ), findings
 

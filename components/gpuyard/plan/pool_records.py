@@ -1,4 +1,4 @@
-"""What a plan says about one pool in detail: how its nodes are bought, known, filled and wired."""
+"""What a plan says of one pool in detail: how nodes are bought, known, filled and wired, or who has them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -120,3 +120,32 @@ class NodeRoom:
     memory_gib: int
     reserved_cpu: float
     reserved_memory_gib: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlan:
+    """A cluster that runs jobs of this platform."""
+
+    name: str
+    title: str
+    """What Kueue calls it."""
+    secret: str
+    """What leads there; its content is known to nobody here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DispatchPlan:
+    """Where a platform sends its jobs that runs none itself."""
+
+    config: str
+    check: str
+    """The admission check of every queue."""
+    clusters: tuple[WorkerPlan, ...]
+    """In the order of the stack file."""
+    dispatcher: str
+    """Who is asked first: every cluster, or a few more at a time."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """As the stack file calls them."""
+        return tuple(worker.name for worker in self.clusters)

@@ -14,6 +14,7 @@ from gpuyard.plan.cohorts import Node, cohort_object
 from gpuyard.plan.flow import Amounts
 from gpuyard.plan.kueue import start_minutes
 from gpuyard.plan.kueue_install import installs_kueue
+from gpuyard.plan.multikueue import plan_dispatch
 from gpuyard.plan.placement import topologies
 from gpuyard.plan.priorities import plan_priorities
 from gpuyard.plan.provisioning import plan_checks
@@ -131,6 +132,7 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], quotas: Quotas) -> 
         priorities=plan_priorities(spec),
         slices_of=all_profiles(pools),
         install=installs_kueue(spec),
+        dispatch=plan_dispatch(spec),
         stop=spec.queueing.stop.value if spec.queueing.stop else "",
         topologies=topologies(pools),
         checks=plan_checks(spec, pools),

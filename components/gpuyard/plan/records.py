@@ -13,6 +13,7 @@ from gpuyard.plan.late import Late
 from gpuyard.plan.names import LOCAL_QUEUE
 from gpuyard.plan.pool_records import (
     CheckPlan,
+    DispatchPlan,
     DraPlan,
     LadderRung,
     NodeRoom,
@@ -340,6 +341,8 @@ class QueueingPlan:
     """How long an admitted job has until all its pods run."""
     usage_half_life_hours: int | None = None
     """Among the queues of a team, who used less goes first; None: whoever came first."""
+    dispatch: DispatchPlan | None = None
+    """Where jobs are sent; None: they run here, and the pools have nodes."""
 
     @property
     def unassigned(self) -> tuple[Quota, ...]:

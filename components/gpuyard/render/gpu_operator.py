@@ -22,7 +22,12 @@ from gpuyard.spec.platform import Cloud
 
 
 def gpu_operator_objects(plan: PlatformPlan) -> list[Object]:
-    """The namespace and both configurations; on simulated nodes also the policy that a chart would make."""
+    """The namespace and both configurations; on simulated nodes also the policy that a chart would make.
+
+    Nothing where no node is: the operator of the clusters that have them does it.
+    """
+    if plan.queueing.dispatch:
+        return []
     objects = [
         namespace_object(plan, GPU_OPERATOR_NAMESPACE, {POD_SECURITY_LABEL: "privileged"}),
         _config_map(plan, MIG_CONFIGMAP, {"config.yaml": yaml_text(mig_parted_config(plan))}),

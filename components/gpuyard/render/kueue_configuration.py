@@ -19,6 +19,7 @@ from gpuyard.plan.names import (
     MIG_SLICES,
 )
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.multikueue import dispatch_configuration
 from gpuyard.render.objects import Object, made
 from gpuyard.render.text import yaml_text
 
@@ -93,7 +94,7 @@ def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
             "usageSamplingInterval": SAMPLING,
             "resourceWeights": _worth(plan),
         }
-    return configuration
+    return configuration | dispatch_configuration(plan)
 
 
 def _worth(plan: PlatformPlan) -> dict[str, float]:

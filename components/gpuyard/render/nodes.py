@@ -20,7 +20,9 @@ FAKE_NODE = {"kwok.x-k8s.io/node": "fake"}
 
 
 def node_objects(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
-    """Every node that runs from the beginning, dealt over the zones in turn."""
+    """Every node that runs from the beginning, dealt over the zones in turn; none where others have them."""
+    if plan.queueing.dispatch:
+        return []
     return [_node(plan, pool, index) for index in range(pool.start_nodes)]
 
 

@@ -20,8 +20,10 @@ def platform_objects(plan: PlatformPlan) -> list[Object]:
 
 def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
     """The same by the name of what they are for; each group can be applied as one."""
-    groups = [("platform", record_objects(plan)), ("gpu-operator", gpu_operator_objects(plan))]
-    if plan.cloud == Cloud.SIMULATED.value:
+    groups = [("platform", record_objects(plan))]
+    if operator := gpu_operator_objects(plan):
+        groups.append(("gpu-operator", operator))
+    if plan.cloud == Cloud.SIMULATED.value and not plan.queueing.dispatch:
         groups += [(f"nodes-{pool.stable_name}", node_objects(plan, pool)) for pool in plan.pools]
     if kueue := kueue_objects(plan):
         groups.append(("kueue", kueue))

@@ -15,6 +15,7 @@ from gpuyard.plan.records import (
     TeamPlan,
 )
 from gpuyard.render.kueue_configuration import kueue_configuration_object
+from gpuyard.render.multikueue import dispatch_checks, multikueue_objects
 from gpuyard.render.objects import Object, made, taint_object, toleration_object
 from gpuyard.render.provisioning import admission_checks, check_objects
 from gpuyard.render.topology import topology_name, topology_objects
@@ -34,6 +35,7 @@ def queueing_objects(plan: PlatformPlan) -> list[Object]:
         *topology_objects(plan),
         *(_flavor(plan, flavor) for flavor in plan.queueing.flavors),
         *check_objects(plan),
+        *multikueue_objects(plan),
         *(_cohort(plan, cohort) for cohort in plan.queueing.cohorts),
         *(_cluster_queue(plan, team) for team in plan.teams),
     ]
@@ -89,6 +91,8 @@ def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
         spec["fairSharing"] = {"weight": f"{team.weight:g}"}
     if plan.queueing.usage_half_life_hours is not None:
         spec["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    if checks := dispatch_checks(plan):
+        spec["admissionChecksStrategy"] = {"admissionChecks": checks}
     if team.stop:
         spec["stopPolicy"] = STOP_POLICIES[team.stop]
     return made(plan, KUEUE_API, "ClusterQueue", team.cluster_queue, spec=spec)

@@ -125,6 +125,9 @@ def _of_queues(kind: str, spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "Topology", spec["topologyName"]
     if kind == "AdmissionCheck":
         yield spec["parameters"]["kind"], spec["parameters"]["name"]
+    if kind == "MultiKueueConfig":
+        for cluster in spec["clusters"]:
+            yield "MultiKueueCluster", cluster
 
 
 def _refuse_two_providers(name: str, opts: pulumi.ResourceOptions | None) -> None:

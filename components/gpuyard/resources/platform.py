@@ -84,7 +84,8 @@ class Platform(Component):
     The spec is proved first, and a platform that is refused registers nothing. Below it are one
     GpuNodePool for each pool, one Queueing, one Team for each team, and one IdleReclaim when a team
     asks for it; their names derive from the component's name and from the first name of the pool or
-    team, so that a rename in the spec (`formerly`) replaces nothing.
+    team, so that a rename in the spec (`formerly`) replaces nothing. Where jobs are sent to other clusters
+    there are no GpuNodePools.
     """
 
     pools: pulumi.Output[dict[str, PoolSummary]]
@@ -122,11 +123,8 @@ class Platform(Component):
 
     def _make(self, name: str, plan: PlatformPlan, late: Mapping[str, Any]) -> None:
         self._register([*record_objects(plan), *gpu_operator_objects(plan)], late)
-        # A node agent starts on a node with the configuration that is there then.
-        configs = [self._object("ConfigMap", each) for each in (MIG_CONFIGMAP, PLUGIN_CONFIGMAP)]
-        for pool in plan.pools:
-            child = f"{name}-{pool.stable_name}"
-            GpuNodePool(child, {"platform": plan, "pool": pool.name}, self._child(configs))
+        if not plan.queueing.dispatch:
+            self._make_pools(name, plan)
         self._register(admission_objects(plan))
         queueing = Queueing(f"{name}-queueing", {"platform": plan}, self._child())
         teams: list[pulumi.Resource] = []
@@ -143,6 +141,13 @@ class Platform(Component):
         if plan.idle:
             home = self._object("Namespace", SYSTEM_NAMESPACE)
             IdleReclaim(f"{name}-idle", {"platform": plan}, self._child([home, *teams]))
+
+    def _make_pools(self, name: str, plan: PlatformPlan) -> None:
+        # A node agent starts on a node with the configuration that is there then.
+        configs = [self._object("ConfigMap", each) for each in (MIG_CONFIGMAP, PLUGIN_CONFIGMAP)]
+        for pool in plan.pools:
+            child = f"{name}-{pool.stable_name}"
+            GpuNodePool(child, {"platform": plan, "pool": pool.name}, self._child(configs))
 
     def _warn(self, findings: tuple[Finding, ...]) -> None:
         for finding in findings:

@@ -12,6 +12,8 @@ from gpuyard.plan.explain.placing import on_nodes
 from gpuyard.plan.explain.records import Considered, Preempted, Verdict
 from gpuyard.plan.explain.running import EMPTY, Desk, Running
 from gpuyard.plan.explain.selectors import accepts, labels_of, untolerated
+from gpuyard.plan.multikueue import KINDS as SENT
+from gpuyard.plan.pool_records import DispatchPlan
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 
 MAX_REPLICAS = 1000
@@ -20,8 +22,8 @@ MAX_REPLICAS = 1000
 
 def decide(desk: Desk, team: TeamPlan | None, request: Request, priority: int) -> Outcome:
     """What happens when this job is submitted now. The desk stays as it was."""
-    if request.refused:
-        return never(words.refused(request.refused))
+    if why := _refused(desk, request):
+        return never(why)
     if team is None:
         return _unqueued(desk, request)
     if request.queue_label and request.queue_label not in team.queues:
@@ -32,6 +34,14 @@ def decide(desk: Desk, team: TeamPlan | None, request: Request, priority: int) -
         outcome = _workload(desk, team, request.pod_sets, priority)
         return _as_bare_pod(desk, team, request, outcome)
     return _one_by_one(desk, team, request, priority)
+
+
+def _refused(desk: Desk, request: Request) -> str:
+    """Why nobody takes it at all: not the API server, or nobody who would send it where it runs."""
+    if request.refused:
+        return words.refused(request.refused)
+    kept = desk.plan.queueing.dispatch and request.kind not in SENT
+    return words.not_sent(request.kind) if kept else ""
 
 
 def _as_bare_pod(desk: Desk, team: TeamPlan, request: Request, outcome: Outcome) -> Outcome:
@@ -99,7 +109,8 @@ def _workload(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority
     preempts = tuple(Preempted(j.name, str(j.team), why) for j, why in found.targets)
     after = desk.without(gone) if gone else desk
     homes = {i: (chosen[0] if chosen else None) for i, chosen in found.pools.items()}
-    outcome = on_nodes(after, pod_sets, homes)
+    dispatch = desk.plan.queueing.dispatch
+    outcome = _sent(after, dispatch, pod_sets) if dispatch else on_nodes(after, pod_sets, homes)
     reasons = tuple(replace(r, taken=r.pool in pools) for r in found.reasons)
     return replace(
         outcome,
@@ -109,6 +120,17 @@ def _workload(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority
         reasons=reasons,
         pools=pools,
         assignment=found,
+    )
+
+
+def _sent(desk: Desk, dispatch: DispatchPlan, pod_sets: tuple[PodSet, ...]) -> Outcome:
+    """Quota is all that is decided here; another cluster takes the job, or lets it wait."""
+    return Outcome(
+        verdict=Verdict.STARTS,
+        says=words.sent(dispatch.names),
+        pods_started=sum(p.count for p in pod_sets),
+        conditions=(words.admitted_there(dispatch.names),),
+        rooms=desk.rooms,
     )
 
 
@@ -122,6 +144,8 @@ def _in_no_queue(desk: Desk, team: TeamPlan, request: Request) -> Outcome:
 
 def _unqueued(desk: Desk, request: Request, whose: str = "") -> Outcome:
     """A job that no queue sees: Kueue leaves it alone, and only taints keep it away."""
+    if desk.plan.queueing.dispatch:
+        return never(words.sent_by_nobody(whose, request.namespace))
     homes: dict[int, str | None] = {}
     reasons: list[Considered] = []
     for index, pods in enumerate(request.pod_sets):
@@ -220,6 +244,15 @@ def _at_most(desk: Desk, team: TeamPlan, request: Request, priority: int) -> int
 
 def _replicas(desk: Desk, here: Desk, trial: _Trial) -> Outcome:
     """All pods run: their nodes and pools together."""
+    if dispatch := desk.plan.queueing.dispatch:
+        uses = (key for job in here.jobs[len(desk.jobs) :] for key in job.uses)
+        return replace(
+            _sent(here, dispatch, ()),
+            admitted=True,
+            pools=tuple(dict.fromkeys(pool for pool, _ in uses)),
+            pods_started=trial.started,
+            preempts=tuple(trial.preempts),
+        )
     nodes = {p: sum(n.count for n in room if n.hosts) for p, room in here.rooms.items()}
     more = {p: here.running_nodes(p) - desk.running_nodes(p) for p in here.rooms}
     to_start = {p: n for p, n in more.items() if n > 0}
