@@ -41,7 +41,6 @@ PLURALS = {
     "LocalQueue": "localqueues",
     "ValidatingAdmissionPolicy": f"{ADMISSION}/validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": f"{ADMISSION}/validatingadmissionpolicybindings",
-    "AdmissionCheck": f"{KUEUE}/admissionchecks",
     "MultiKueueCluster": f"{KUEUE}/multikueueclusters",
     "MultiKueueConfig": f"{KUEUE}/multikueueconfigs",
     "ServiceAccount": "serviceaccounts",
