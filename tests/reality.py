@@ -8,15 +8,18 @@ import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Self
 
-from builders import Raw, plan_of
+from builders import Raw, findings, plan_of
+from gpuyard.findings import Severity
 from gpuyard.plan.explain import Explanation, Verdict, explain
 from gpuyard.plan.explain.live import read_running
 from gpuyard.plan.jobs import read_job
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate.api import Api, ApiError
+from proofs import applied
 
 Value = dict[str, Any]
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -88,7 +91,7 @@ def small_platform(number: int, *, fair: bool) -> Raw:
     return raw
 
 
-def teams_of(raw: Raw, number: int, rng: random.Random) -> list[Raw]:
+def teams_of(raw: Raw, number: int, rng: random.Random, letters: str = "xyz") -> list[Raw]:
     """Guarantees within the capacity, borrowing within reach, sometimes a limit to lending."""
     made = plan_of(raw | {"teams": []})
     left = {
@@ -98,7 +101,7 @@ def teams_of(raw: Raw, number: int, rng: random.Random) -> list[Raw]:
     }
     whole = dict(left)
     teams: list[Raw] = []
-    for letter in "xyz"[: rng.randint(2, 3)]:
+    for letter in letters[: rng.randint(len(letters) - 1, len(letters))]:
         team: Raw = {"name": f"t{number}-{letter}", "guarantee": {}}
         for key, amount in left.items():
             team["guarantee"][key] = share = rng.randint(0, amount)
@@ -120,6 +123,43 @@ def teams_of(raw: Raw, number: int, rng: random.Random) -> list[Raw]:
             if n and rng.random() < 0.8
         }
     return teams
+
+
+def tree_platform(number: int, *, fair: bool) -> Raw:
+    """The same with more teams, in a tree of cohorts whose limits bind now and then, and with two queues."""
+    rng = random.Random(f"tree {number}")  # noqa: S311
+    raw = small_platform(number, fair=fair)
+    if rng.random() < 0.7:  # one pool of many GPUs is contended more
+        raw["pools"] = raw["pools"][:1]
+    raw["teams"] = teams_of(raw, number, rng, letters="vwxyz")
+    names = ["labs", "site", "wing"][: rng.randint(1, 3)]
+    cohorts: list[Raw] = [{"name": name} for name in names]
+    for index, cohort in enumerate(cohorts):
+        if index and rng.random() < 0.6:
+            cohort["parent"] = rng.choice(names[:index])
+        if weight := rng.choice([None, 2, 0.5]):
+            cohort["weight"] = weight
+    for index, team in enumerate(raw["teams"]):
+        if index < len(names) or rng.random() < 0.6:
+            team["cohort"] = names[index] if index < len(names) else rng.choice(names)
+        if rng.random() < 0.3:
+            team["queues"] = {"default": 1, "night": 1}
+    raw["queueing"]["cohorts"] = cohorts
+    keys = [key for team in raw["teams"] for key in team["borrow"]]
+    for cohort, word in product(cohorts, ("borrow", "lend")):
+        if rng.random() < 0.45:
+            cohort[word] = {key: rng.randint(0, 10) for key in keys}
+    return within_reach(raw)
+
+
+def within_reach(raw: Raw) -> Raw:
+    """Limits as the proofs would have them: each fix is taken until nothing is refused."""
+    while refused := [f for f in findings(raw) if f.severity is Severity.REFUSE]:
+        fix = refused[0].fix
+        assert fix is not None
+        assert fix.at is not None, refused[0]
+        raw = applied(raw, fix)
+    return raw
 
 
 def jobs_for(plan: PlatformPlan, number: int, count: int) -> Iterator[Value]:
@@ -266,7 +306,10 @@ class Lab:
         self.api = api
         self.plan = plan
         self.objects = [
-            o for o in platform_objects(plan) if o["metadata"]["name"] not in MADE_ELSEWHERE
+            o
+            for o in platform_objects(plan)
+            if o["metadata"]["name"] not in MADE_ELSEWHERE
+            and not o["kind"].startswith("ValidatingAdmissionPolicy")
         ]
 
     def __enter__(self) -> Self:
@@ -505,10 +548,10 @@ def _expected(said: Explanation, seen: Seen) -> set[str]:
 
 
 def compare(
-    api: Api, number: int, jobs: int, *, fair: bool
+    api: Api, number: int, jobs: int, *, fair: bool, tree: bool = False
 ) -> Iterator[tuple[Value, Explanation, Seen, str]]:
     """Submit the jobs of a platform one after another; each with what was said, seen, and not agreed on."""
-    plan = plan_of(small_platform(number, fair=fair))
+    plan = plan_of((tree_platform if tree else small_platform)(number, fair=fair))
     with Lab(api, plan) as lab:
         for job in jobs_for(plan, number, jobs):
             said = lab.explained(job)

@@ -2,8 +2,9 @@
 
 from builders import plan_of, platform, pool, team
 from explain_cases import GPU, running
-from gpuyard.plan.explain.preemption import FAIR, OWN, RECLAIM, Wish, targets
+from gpuyard.plan.explain.preemption import Wish, targets
 from gpuyard.plan.explain.quota import Quotas
+from gpuyard.plan.explain.reasons import FAIR, OWN, RECLAIM
 
 KEY = ("train", GPU)
 
@@ -177,3 +178,87 @@ def test_in_order_to_borrow_nobody_elses_job_goes_without_fair_sharing():
 
 def test_strangers_have_no_quota_and_do_not_go():
     assert chosen(two(), [running(None, 8, 4)], "a", 8, fair=True) == []
+
+
+def tree(*teams, cohorts):
+    return plan_of(platform([pool()], teams, queueing={"cohorts": list(cohorts)}))
+
+
+def departments():
+    """Two departments of two teams each, all equally guaranteed, all of them borrowers."""
+    return tree(
+        *(
+            team(n, guarantee={"train": 8}, borrow={"train": 24}, cohort=c)
+            for n, c in (("a", "x"), ("b", "x"), ("c", "y"), ("d", "y"))
+        ),
+        cohorts=[{"name": "x"}, {"name": "y"}],
+    )
+
+
+def test_a_department_takes_back_what_another_one_borrows():
+    jobs = [running("b", 8, name="b"), running("c", 8, 3, name="c")]
+    for fair in (True, False):
+        assert chosen(departments(), jobs, "a", 8, fair=fair) == [("c", RECLAIM)]
+
+
+def test_who_borrows_inside_another_department_keeps_it():
+    jobs = [running("a", 8, name="a"), running("b", 8, name="b"), running("c", 16, name="c")]
+    for fair in (True, False):
+        assert chosen(departments(), jobs, "a", 8, fair=fair) == []
+
+
+def test_inside_a_department_a_colleague_gives_back_first():
+    jobs = [running("b", 4, 4, name="b", since=1), running("c", 8, 2, name="c", since=2)]
+    for fair in (True, False):
+        assert chosen(departments(), jobs, "a", 8, fair=fair) == [("b", RECLAIM)]
+
+
+def test_a_department_that_is_entitled_takes_back_even_for_a_team_that_borrows():
+    """The hierarchical advantage: what is asked for fits into the department's own quota."""
+    jobs = [running("c", 8, name=f"c{n}", since=n) for n in range(4)]
+    assert chosen(departments(), jobs, "a", 12, fair=False) == [("c3", RECLAIM), ("c2", RECLAIM)]
+    assert chosen(departments(), jobs, "a", 20, fair=False) == []
+    assert chosen(departments(), jobs, "a", 12, fair=True) == [("c3", FAIR), ("c2", FAIR)]
+
+
+def test_shares_are_compared_where_the_ways_part():
+    plan = tree(
+        team("a", borrow={"train": 32}, cohort="x"),
+        team("b", borrow={"train": 32}, cohort="x"),
+        team("c", borrow={"train": 32}, cohort="y"),
+        cohorts=[{"name": "x"}, {"name": "y"}],
+    )
+    jobs = [
+        running("b", 4, 4, name="b", since=1),
+        *(running("c", 4, name=f"c{n}", since=2 + n) for n in range(4)),
+    ]
+    # department x has its half already: a may take from b, its own colleague, and not from y
+    assert chosen(plan, jobs, "a", 4, fair=True) == [("b", FAIR)]
+    small = [running("b", 4, name=f"b{n}", since=n) for n in range(4)]
+    assert chosen(plan, [*small, *jobs[1:]], "a", 4, fair=True) == [("b3", FAIR)]
+
+
+def test_a_heavier_department_gets_more():
+    def plan(weight):
+        return tree(
+            team("a", borrow={"train": 32}, cohort="x"),
+            team("c", borrow={"train": 32}, cohort="y"),
+            cohorts=[{"name": "x", "weight": weight}, {"name": "y"}],
+        )
+
+    jobs = [running("c", 8, name=f"c{n}", since=n) for n in range(4)]
+    assert len(chosen(plan(1), jobs, "a", 16, fair=True)) == 2
+    assert chosen(plan(1), jobs, "a", 24, fair=True) == []
+    assert len(chosen(plan(3), jobs, "a", 24, fair=True)) == 3
+
+
+def test_inside_a_limit_that_is_used_up_only_colleagues_give_way():
+    plan = tree(
+        team("a", guarantee={"train": 4}, borrow={"train": 8}, cohort="x"),
+        team("b", guarantee={"train": 4}, borrow={"train": 8}, cohort="x"),
+        team("c", borrow={"train": 16}),
+        cohorts=[{"name": "x", "borrow": {"train": 8}}],
+    )
+    jobs = [running("b", 4, name="b"), running("a", 12, name="a"), running("c", 16, name="c")]
+    assert chosen(plan, jobs, "b", 4, fair=False) == []
+    assert chosen(plan, jobs, "b", 4, fair=True) == [("a", FAIR)]

@@ -136,7 +136,8 @@ def test_a_shape_that_is_proved_starts_for_a_team_with_quota_enough(number):
         amount = shape.per_node * shape.nodes
         for team in plan.teams:
             quota = team.quota(shape.pool, shape.resource)
-            if quota is None or quota.nominal + quota.borrow < amount:
+            stopped = team.stop or plan.pool(shape.pool).stop
+            if quota is None or quota.nominal + quota.borrow < amount or stopped:
                 continue
             stable = plan.pool(shape.pool).stable_name
             value = job(

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from gpuyard.plan.dra import quota_key
 from gpuyard.plan.explain import near_words, words
-from gpuyard.plan.explain.flavors import Mode, assign, counted
+from gpuyard.plan.explain.flavors import Mode, assign, counted, is_stopped
 from gpuyard.plan.explain.needs import PodSet, Request
 from gpuyard.plan.explain.nodes import lacking, node_of
 from gpuyard.plan.explain.outcome import Outcome, never
@@ -30,6 +30,12 @@ def decide(desk: Desk, team: TeamPlan | None, request: Request, priority: int) -
         return never(words.no_queue(request.queue_label, team))
     if not request.queue_label and not team.has_default:
         return _in_no_queue(desk, team, request)
+    outcome = _queued(desk, team, request, priority)
+    return _held_back(desk, team, outcome) if team.stop else outcome
+
+
+def _queued(desk: Desk, team: TeamPlan, request: Request, priority: int) -> Outcome:
+    """What its queue makes of a job."""
     if request.together:
         outcome = _workload(desk, team, request.pod_sets, priority)
         return _as_bare_pod(desk, team, request, outcome)
@@ -42,6 +48,25 @@ def _refused(desk: Desk, request: Request) -> str:
         return words.refused(request.refused)
     kept = desk.plan.queueing.dispatch and request.kind not in SENT
     return words.not_sent(request.kind) if kept else ""
+
+
+def _held_back(desk: Desk, team: TeamPlan, outcome: Outcome) -> Outcome:
+    """A stopped queue admits nothing, whatever it could."""
+    if outcome.verdict is Verdict.NEVER:
+        return outcome
+    return replace(
+        outcome,
+        verdict=Verdict.WAITS,
+        says=words.stopped(desk.plan, team),
+        admitted=False,
+        pods_started=0,
+        nodes=0,
+        nodes_to_start={},
+        conditions=words.released(desk.plan, team),
+        meanwhile=words.queued(),
+        preempts=(),
+        gone=(),
+    )
 
 
 def _as_bare_pod(desk: Desk, team: TeamPlan, request: Request, outcome: Outcome) -> Outcome:
@@ -96,11 +121,20 @@ def _workload(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority
     if found.mode is Mode.NEVER:
         return never(words.no_pool(found), reasons=found.reasons, assignment=found)
     if found.mode is not Mode.FIT and not found.targets:
+        held = [
+            p
+            for i, chosen in found.pools.items()
+            for p in chosen
+            if is_stopped(desk.plan, p, pod_sets[i])
+        ]
         return Outcome(
             verdict=Verdict.WAITS,
-            says=words.waits_for_quota(found),
+            says=words.pool_stopped(held[0]) if held else words.waits_for_quota(found),
             pools=pools,
-            conditions=words.shortage(desk, team, found),
+            conditions=(
+                *words.pools_released(desk.plan, held),
+                *words.shortage(desk, team, found),
+            ),
             meanwhile=words.queued(),
             reasons=found.reasons,
             assignment=found,

@@ -10,16 +10,19 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from gpuyard.plan.explain.needs import PodSet
-from gpuyard.plan.explain.preemption import Targets, Wish, targets
+from gpuyard.plan.explain.preemption import Wish, targets
 from gpuyard.plan.explain.quota import Key
+from gpuyard.plan.explain.reasons import Targets
 from gpuyard.plan.explain.records import Considered
 from gpuyard.plan.explain.running import Desk
-from gpuyard.plan.explain.selectors import flavor_accepts
+from gpuyard.plan.explain.selectors import flavor_accepts, untolerated
 from gpuyard.plan.explain.topology import mismatch
 from gpuyard.plan.kueue import WITHOUT_QUOTA
-from gpuyard.plan.names import MIG_SLICES
+from gpuyard.plan.names import MIG_SLICES, STOP_TAINT
 from gpuyard.plan.quantities import show_amount
-from gpuyard.plan.records import PlatformPlan, ResourceGroup, TeamPlan
+from gpuyard.plan.records import PlatformPlan, ResourceGroup, Taint, TeamPlan
+
+STOPPED = "it is stopped: no new job starts there"
 
 
 class Mode(IntEnum):
@@ -57,6 +60,12 @@ def counted(requests: Mapping[str, int]) -> dict[str, int]:
     return {r: n for r, n in requests.items() if n and not r.startswith(WITHOUT_QUOTA)}
 
 
+def is_stopped(plan: PlatformPlan, pool: str, pods: PodSet) -> bool:
+    """Whether a brake keeps these pods from a pool: a taint of its flavor, which some tolerate blindly."""
+    brake = Taint(STOP_TAINT, plan.pool(pool).stop)
+    return bool(brake.value) and untolerated((brake,), pods.tolerations) is not None
+
+
 def in_quotas(plan: PlatformPlan, requests: Mapping[str, int]) -> dict[str, int]:
     """The same in what quotas are of: compute slices, where Kueue makes those of profiles."""
     found: dict[str, int] = defaultdict(int)
@@ -82,7 +91,7 @@ class _Search:
             for r, n in in_quotas(self.desk.plan, pods.requests).items()
             if r in group.resources
         }
-        best: tuple[Mode, bool, str, dict[Key, int]] = (Mode.NEVER, False, "", {})
+        best: tuple[Mode, int, str, dict[Key, int]] = (Mode.NEVER, 0, "", {})
         for flavor in group.flavors:
             pool = next(p.name for p in self.desk.plan.pools if p.flavor == flavor)
             mode, near, why = self._try(pool, pods, wanted)
@@ -93,16 +102,19 @@ class _Search:
                 break
         return best[0], best[2], best[3]
 
-    def _try(self, pool: str, pods: PodSet, wanted: Mapping[str, int]) -> tuple[Mode, bool, str]:
+    def _try(self, pool: str, pods: PodSet, wanted: Mapping[str, int]) -> tuple[Mode, int, str]:
         flavor = next(
             f for f in self.desk.plan.queueing.flavors if f.name == self.desk.plan.pool(pool).flavor
         )
         if not flavor_accepts(flavor.node_labels, pods.selector, pods.terms):
-            return Mode.NEVER, False, "its node selector or affinity names other nodes"
+            return Mode.NEVER, 0, "its node selector or affinity names other nodes"
         if why := self._misplaced(pool, pods):
-            return Mode.NEVER, False, why
+            return Mode.NEVER, 0, why
         results = [self._quota(pool, r, n) for r, n in wanted.items()]
-        return min(results, key=lambda result: result[:2])
+        mode, near, why = min(results, key=lambda result: result[:2])
+        if mode is not Mode.NEVER and is_stopped(self.desk.plan, pool, pods):
+            return Mode.BLOCKED, near, STOPPED
+        return mode, near, why
 
     def _misplaced(self, pool: str, pods: PodSet) -> str:
         """Why this flavor's topology keeps such pods away."""
@@ -112,33 +124,38 @@ class _Search:
         everywhere = mine <= set(levels)
         return mismatch(pods.near, levels.get(plan.pool(pool).flavor), everywhere=everywhere)
 
-    def _quota(self, pool: str, resource: str, amount: int) -> tuple[Mode, bool, str]:
-        """How the queue can get so much of one resource; whether within its guarantee; in words."""
+    def _quota(self, pool: str, resource: str, amount: int) -> tuple[Mode, int, str]:
+        """How the queue can get so much of one resource; how near to its guarantee; in words."""
         quotas, team, key = self.desk.quotas, self.team.name, (pool, resource)
         total = amount + self.used[key]
         most, now = quotas.most(team, key), quotas.available(team, key)
         shown = show_amount(resource, total)
         if total > most:
             there = any(a.resource == resource for a in self.desk.plan.pool(pool).counted)
-            return Mode.NEVER, there, self._too_much(key, total)
+            return Mode.NEVER, int(there), self._too_much(key, total)
+        far, in_part = quotas.distance(team, key, total)
         if total <= now:
             own = not quotas.borrows(team, key, total)
             how = "within its guarantee" if own else "partly borrowed"
-            return Mode.FIT, own, f"{shown} of {now:,} free, {how}"
+            return Mode.FIT, -far, f"{shown} of {now:,} free, {how}"
         waits = f"{shown} wanted, {max(now, 0):,} free now, {most:,} at most"
-        entitled = not quotas.borrows(team, key, total)
         reclaims = self.desk.plan.queueing.preemption == "reclaim"
         if not reclaims:
-            return Mode.BLOCKED, entitled, f"{waits}; nobody is pre-empted here"
+            return Mode.BLOCKED, -far, f"{waits}; nobody is pre-empted here"
         fair = self.desk.plan.queueing.fair_sharing
-        if not (quotas.nominal(team, key) >= total or entitled or fair):
-            return Mode.BLOCKED, False, f"{waits}; it would borrow, which pre-empts nobody"
+        if not (quotas.nominal(team, key) >= total or in_part or fair):
+            return Mode.BLOCKED, -far, f"{waits}; it would borrow, which pre-empts nobody"
         wish = Wish(team, {key: total}, self.priority, frozenset({key}))
         found = targets(quotas, self.desk.jobs, wish, fair=fair)
         if not found:
-            return Mode.NOBODY, entitled, f"{waits}; nobody there has to give way to it"
+            return Mode.NOBODY, -far, f"{waits}; nobody there has to give way to it"
+        for job, _ in found:
+            quotas.take(str(job.team), job.uses, -1)
+        far, _ = quotas.distance(team, key, total)
+        for job, _ in found:
+            quotas.take(str(job.team), job.uses)
         own_jobs = any(job.team == team for job, _ in found)
-        return Mode.PREEMPT if own_jobs else Mode.RECLAIM, entitled, f"{waits}; others give way"
+        return Mode.PREEMPT if own_jobs else Mode.RECLAIM, -far, f"{waits}; others give way"
 
     def _too_much(self, key: Key, total: int) -> str:
         quotas, team, (pool, resource) = self.desk.quotas, self.team.name, key

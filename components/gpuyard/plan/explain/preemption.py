@@ -8,13 +8,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
-from gpuyard.plan.explain.quota import Key, Quotas, Uses
+from gpuyard.plan.explain.fair_choice import FairChoice
+from gpuyard.plan.explain.quota import Key, Node, Quotas, Uses, within
+from gpuyard.plan.explain.reasons import OWN, RECLAIM, Targets
 from gpuyard.plan.explain.running import Running
-
-OWN = "the same queue has it, at a lower priority"
-RECLAIM = "it borrows what the team is guaranteed"
-FAIR = "its team borrows more, by weight"
-Targets = list[tuple[Running, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +64,69 @@ def _spared(quotas: Quotas, found: Targets, fits: Callable[[], bool]) -> Targets
     return kept
 
 
-def _classical(quotas: Quotas, candidates: list[Running], wish: Wish) -> Targets:
-    entitled = not any(quotas.borrows(wish.team, key, n) for key, n in wish.uses.items())
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A job, and how the wisher stands to it in the tree; a job of its own queue gives way in any case."""
+
+    job: Running
+    between: tuple[Node, ...]
+    """Its queue, and its cohorts below the one that it has in common with the wisher."""
+    entitled: bool
+    """Whether a part of the tree that the wisher is in, and the job is not, holds what is asked for."""
+
+    def may_go(self, wish: Wish, *, borrowing: bool) -> bool:
+        """Only while its part of the tree still borrows, and never so that others may borrow."""
+        if borrowing and not self.entitled:
+            return False
+        return not any(within(node, wish.short_of) for node in self.between)
+
+
+def _candidates(quotas: Quotas, others: Collection[Running], wish: Wish) -> list[_Candidate]:
+    """Those over whom the wisher has an advantage first, each kind in the order of the jobs."""
+    queue = quotas.queues[wish.team]
+    entitled: dict[int, bool] = {}
+    holds, rest = _holds(queue, wish.uses)
+    for cohort in queue.above:
+        entitled[id(cohort)] = holds
+        fits, rest = _holds(cohort, rest)
+        holds = holds or fits
+    found: list[_Candidate] = []
+    for job in others:
+        theirs = quotas.queues[str(job.team)]
+        way = (theirs, *theirs.above)
+        common = next(i for i, node in enumerate(way) if id(node) in entitled)
+        between = way[:common]
+        if not any(within(node, wish.short_of) for node in between):
+            found.append(_Candidate(job, between, entitled[id(way[common])]))
+    return sorted(found, key=lambda candidate: not candidate.entitled)
+
+
+def _holds(node: Node, uses: Uses) -> tuple[bool, dict[Key, int]]:
+    """Whether all of it fits into what the node holds; what must come from above."""
+    rest = {key: max(0, amount - node.kept_free(key)) for key, amount in uses.items()}
+    return not any(node.borrows(key, amount) for key, amount in uses.items()), rest
+
+
+def _classical(quotas: Quotas, jobs: list[Running], wish: Wish) -> Targets:
+    others = _candidates(quotas, [j for j in jobs if j.team != wish.team], wish)
+    own = [_Candidate(j, (), entitled=True) for j in jobs if j.team == wish.team]
     under = all(
         quotas.used[wish.team][key] < quotas.nominal(wish.team, key) for key in wish.short_of
     )
-    others = any(j.team != wish.team for j in candidates)
-    attempts = [True, False] if entitled else [False, True]
+    attempts = [True, False] if any(c.entitled for c in others) else [False, True]
     if not others or not under:
         attempts = [True]
     for borrowing in attempts:
+        fits = partial(_fits, quotas, wish, borrowing=borrowing)
         found: Targets = []
-        for job in candidates:
-            borrows = any(quotas.borrows(str(job.team), key) for key in wish.short_of)
-            if job.team != wish.team and not (borrows and (entitled or not borrowing)):
-                continue  # only while that queue still borrows, and never in order to borrow oneself
-            quotas.take(str(job.team), job.uses, -1)
+        for candidate in sorted((*others, *own), key=lambda c: not c.job.leaving):
+            if not candidate.may_go(wish, borrowing=borrowing):
+                continue
+            job = candidate.job
             found.append((job, OWN if job.team == wish.team else RECLAIM))
-            if _fits(quotas, wish, borrowing=borrowing):
-                return _spared(quotas, found, partial(_fits, quotas, wish, borrowing=borrowing))
+            quotas.take(str(job.team), job.uses, -1)
+            if fits():
+                return _spared(quotas, found, fits)
         for job, _ in found:
             quotas.take(str(job.team), job.uses)
     return []
@@ -93,95 +134,22 @@ def _classical(quotas: Quotas, candidates: list[Running], wish: Wish) -> Targets
 
 def _fair(quotas: Quotas, candidates: list[Running], wish: Wish) -> Targets:
     """Shares are compared with the wish already counted."""
+    queue = quotas.queues[wish.team]
     quotas.take(wish.team, wish.uses)
-    chosen = _FairChoice(quotas, candidates, wish)
-    fits = chosen.first() or chosen.second()
+
+    def fits() -> bool:
+        """Whether the wish fits now, its own use aside."""
+        quotas.take(wish.team, wish.uses, -1)
+        found = _fits(quotas, wish, borrowing=True)
+        quotas.take(wish.team, wish.uses)
+        return found
+
+    entitled = not any(quotas.borrows(wish.team, key) for key in wish.short_of)
+    chosen = FairChoice(quotas, candidates, queue, fits, entitled=entitled)
+    enough = chosen.first() or chosen.second()
     quotas.take(wish.team, wish.uses, -1)
-    if not fits:
+    if not enough:
         for job, _ in chosen.found:
             quotas.take(str(job.team), job.uses)
         return []
     return _spared(quotas, chosen.found, partial(_fits, quotas, wish, borrowing=True))
-
-
-class _FairChoice:
-    """The two rounds of fair pre-emption, each going to the queue with the largest share first."""
-
-    def __init__(self, quotas: Quotas, candidates: list[Running], wish: Wish) -> None:
-        self.quotas = quotas
-        self.wish = wish
-        self.found: Targets = []
-        self._queues = _by_team(candidates)
-        self._again: list[Running] = []
-
-    def first(self) -> bool:
-        """Take jobs while the wisher's share stays at or below what the other is left with."""
-        quotas, wish = self.quotas, self.wish
-        entitled = not any(quotas.borrows(wish.team, key) for key in wish.short_of)
-        while team := self._unfairest():
-            queue = self._queues[team]
-            if team == wish.team or entitled:
-                if self._evict(queue.pop(0), OWN if team == wish.team else RECLAIM):
-                    return True
-                continue
-            mine = quotas.share(wish.team)
-            if mine > quotas.share(team):  # which no job that goes makes larger
-                self._again += queue
-                queue.clear()
-            while queue:
-                job = queue.pop(0)
-                quotas.take(team, job.uses, -1)
-                left = quotas.share(team)
-                quotas.take(team, job.uses)
-                if mine <= left:
-                    if self._evict(job, FAIR):
-                        return True
-                    break
-                self._again.append(job)
-        return False
-
-    def second(self) -> bool:
-        """Once a queue: take a job when the wisher's share is below what the other has now."""
-        self._queues = _by_team(self._again)
-        while team := self._unfairest():
-            job = self._queues.pop(team)[0]
-            if self.quotas.share(self.wish.team) < self.quotas.share(team) and self._evict(
-                job, FAIR
-            ):
-                return True
-        return False
-
-    def _unfairest(self) -> str | None:
-        """The queue to take from next: of those that borrow, and the wisher's own, the largest share."""
-        best: str | None = None
-        for team, queue in list(self._queues.items()):
-            if not queue or (team != self.wish.team and not self.quotas.is_borrowing(team)):
-                del self._queues[team]
-            elif best is None or self._before(team, best):
-                best = team
-        return best
-
-    def _before(self, team: str, other: str) -> bool:
-        here, there = self.quotas.share(team), self.quotas.share(other)
-        return here > there or (here == there and self._rank(team) < self._rank(other))
-
-    def _rank(self, team: str) -> tuple[bool, int, int]:
-        job = self._queues[team][0]
-        return (team == self.wish.team, job.priority, -job.since)
-
-    def _evict(self, job: Running, why: str) -> bool:
-        """Take its quota; whether the wish fits now, its own use aside."""
-        quotas, wish = self.quotas, self.wish
-        quotas.take(str(job.team), job.uses, -1)
-        self.found.append((job, why))
-        quotas.take(wish.team, wish.uses, -1)
-        fits = _fits(quotas, wish, borrowing=True)
-        quotas.take(wish.team, wish.uses)
-        return fits
-
-
-def _by_team(candidates: list[Running]) -> dict[str, list[Running]]:
-    queues: dict[str, list[Running]] = {}
-    for job in candidates:
-        queues.setdefault(str(job.team), []).append(job)
-    return queues

@@ -1,16 +1,97 @@
-"""Quotas in use: what a team can have now, and at most (Kueue v0.19, resource_node.go).
+"""Quotas in use: what a team can have now, and at most, in a tree of cohorts (Kueue v0.19, resource_node.go).
 
-One cohort holds every team's queue; cohorts below it only hold capacity that is nobody's, all of it lent.
+Cohorts that hold capacity of nobody's lend all of it, so what they hold is the root's.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
-from gpuyard.plan.records import PlatformPlan, Quota, TeamPlan
+from gpuyard.plan.records import PlatformPlan, Quota
 
 Key = tuple[str, str]
 """A pool and a resource."""
 Uses = Mapping[Key, int]
+_NONE: tuple[int | None, int | None] = (None, None)
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A team's queue or a cohort: what it holds, how much of that is used, what passes to the one above."""
+
+    name: str
+    """The team's, or the cohort's object."""
+    parent: "Node | None"
+    weight: float
+    limits: dict[Key, tuple[int | None, int | None]]
+    """What it borrows and lends at most; None: no limit."""
+    stock: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
+    """Its own, and what those below lend: Kueue's subtree quota."""
+    used: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
+    queues: list["Node"] = field(default_factory=list["Node"])
+    cohorts: list["Node"] = field(default_factory=list["Node"])
+    shown: str = ""
+    """What the stack file calls a cohort."""
+
+    @property
+    def above(self) -> Iterator["Node"]:
+        """The cohorts it is in, the nearest first."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def kept(self, key: Key) -> int:
+        """Of what it holds, what it does not lend."""
+        lend = self.limits.get(key, _NONE)[1]
+        return 0 if lend is None else max(0, self.stock[key] - lend)
+
+    def kept_free(self, key: Key) -> int:
+        """Of that, what is not used."""
+        return max(0, self.kept(key) - self.used[key])
+
+    def available(self, key: Key) -> int:
+        """What it can have now without anybody else giving way; less than nothing when too much is used."""
+        if self.parent is None:
+            return self.stock[key] - self.used[key]
+        above = self.parent.available(key)
+        borrow = self.limits.get(key, _NONE)[0]
+        if borrow is not None:
+            kept = self.kept(key)
+            lent_free = self.stock[key] - kept - max(0, self.used[key] - kept)
+            above = min(above, lent_free + borrow)
+        return self.kept_free(key) + above
+
+    def most(self, key: Key) -> int:
+        """What it could have if nobody had anything."""
+        if self.parent is None:
+            return self.stock[key]
+        found = self.kept(key) + self.parent.most(key)
+        borrow = self.limits.get(key, _NONE)[0]
+        return found if borrow is None else min(found, self.stock[key] + borrow)
+
+    def borrows(self, key: Key, more: int = 0) -> bool:
+        """Whether it has (or would have) more than it holds."""
+        return self.used[key] + more > self.stock[key]
+
+    def take(self, key: Key, amount: int) -> None:
+        """Use an amount; what it does not keep for itself is used of those above too."""
+        beyond = amount - self.kept_free(key)
+        self.used[key] += amount
+        if self.parent is not None and beyond > 0:
+            self.parent.take(key, beyond)
+
+    def give_back(self, key: Key, amount: int) -> None:
+        """The opposite."""
+        beyond = self.used[key] - self.kept(key)
+        self.used[key] -= amount
+        if self.parent is not None and beyond > 0:
+            self.parent.give_back(key, min(amount, beyond))
+
+    def height(self) -> int:
+        """How far the furthest queue below is."""
+        own = 1 if self.queues or self.cohorts else 0
+        return max([own, *(1 + cohort.height() for cohort in self.cohorts)])
 
 
 class Quotas:
@@ -18,21 +99,43 @@ class Quotas:
 
     def __init__(self, plan: PlatformPlan) -> None:
         self._quota: dict[tuple[str, Key], Quota] = {}
-        self.weight = {team.name: team.weight for team in plan.teams}
-        self.used: dict[str, dict[Key, int]] = {t.name: defaultdict(int) for t in plan.teams}
-        self.whole: dict[Key, int] = defaultdict(int)
-        """What the cohort holds: nobody's, and what teams lend."""
-        self._taken: dict[Key, int] = defaultdict(int)
-        for quota in plan.queueing.unassigned:
-            self.whole[quota.pool, quota.resource] += quota.nominal
+        self._lendable: dict[str, dict[str, int]] = {}
+        self._cohorts: dict[str, Node] = {}
+        self.root = self._tree(plan)
+        self.queues: dict[str, Node] = {}
+        self._homes = {team.name: self._cohorts[team.cohort] for team in plan.teams}
         for team in plan.teams:
-            self._add(team)
+            limits = {(q.pool, q.resource): (q.borrow, q.lend) for q in team.quotas}
+            home = self._homes[team.name]
+            queue = Node(team.name, home, team.weight, dict(limits))
+            home.queues.append(queue)
+            self.queues[team.name] = queue
+            for quota in team.quotas:
+                key = (quota.pool, quota.resource)
+                self._quota[team.name, key] = quota
+                queue.stock[key] += quota.nominal
+        self._fill(self.root)
+        self.used = {name: queue.used for name, queue in self.queues.items()}
 
-    def _add(self, team: TeamPlan) -> None:
-        for quota in team.quotas:
-            key = (quota.pool, quota.resource)
-            self._quota[team.name, key] = quota
-            self.whole[key] += quota.nominal - self.kept(team.name, key)
+    def _tree(self, plan: PlatformPlan) -> Node:
+        first, *rest = plan.queueing.cohorts
+        root = self._cohorts[first.name] = Node(first.name, None, first.weight, {})
+        for quota in plan.queueing.unassigned:
+            root.stock[quota.pool, quota.resource] += quota.nominal
+        for cohort in (c for c in rest if c.title):
+            parent = self._cohorts[str(cohort.parent)]
+            limits = {(m.pool, m.resource): (m.borrow, m.lend) for m in cohort.limits}
+            node = Node(cohort.name, parent, cohort.weight, dict(limits), shown=cohort.title)
+            parent.cohorts.append(node)
+            self._cohorts[cohort.name] = node
+        return root
+
+    def _fill(self, cohort: Node) -> None:
+        for below in cohort.cohorts:
+            self._fill(below)
+        for child in (*cohort.cohorts, *cohort.queues):
+            for key, amount in child.stock.items():
+                cohort.stock[key] += amount - child.kept(key)
 
     def nominal(self, team: str, key: Key) -> int:
         """What the team is guaranteed."""
@@ -44,15 +147,32 @@ class Quotas:
         found = self._quota.get((team, key))
         return found.borrow if found else 0
 
-    def kept(self, team: str, key: Key) -> int:
-        """Of its guarantee, what it does not lend."""
-        found = self._quota.get((team, key))
-        return 0 if found is None or found.lend is None else max(0, found.nominal - found.lend)
-
     def most(self, team: str, key: Key) -> int:
         """What it could have if nobody else had anything."""
-        own = self.nominal(team, key) + self.limit(team, key)
-        return min(own, self.kept(team, key) + self.whole[key])
+        return self.queues[team].most(key) if (team, key) in self._quota else 0
+
+    def reach(self, team: str, key: Key) -> int:
+        """The same without its own limit."""
+        return self.queues[team].kept(key) + self._homes[team].most(key)
+
+    def bound(self, team: str, key: Key) -> Node | None:
+        """The nearest of its cohorts whose limit keeps it from having more of what is there."""
+        for cohort in self.queues[team].above:
+            borrow = cohort.limits.get(key, _NONE)[0]
+            if cohort.parent is not None and borrow is not None:
+                outside = cohort.kept(key) + cohort.parent.most(key)
+                if cohort.stock[key] + borrow < outside:
+                    return cohort
+        return None
+
+    def full(self, team: str, key: Key) -> Node:
+        """The cohort in which somebody must return something: one whose limit is used up, else the root."""
+        for cohort in self.queues[team].above:
+            if cohort.parent is not None and cohort.available(key) < (
+                cohort.kept_free(key) + cohort.parent.available(key)
+            ):
+                return cohort
+        return self.root
 
     def room_of_team(self, team: str, key: Key) -> int:
         """What its own limits leave it, whatever others do."""
@@ -60,36 +180,65 @@ class Quotas:
 
     def room_of_cohort(self, team: str, key: Key) -> int:
         """What is left of its own and of everybody's, whatever its limits."""
-        kept_free = max(0, self.kept(team, key) - self.used[team][key])
-        return kept_free + self.whole[key] - self._taken[key]
+        return self.queues[team].kept_free(key) + self._homes[team].available(key)
 
     def available(self, team: str, key: Key) -> int:
         """What it can have now without anybody else giving way."""
-        return min(self.room_of_team(team, key), self.room_of_cohort(team, key))
+        return max(0, self.queues[team].available(key)) if (team, key) in self._quota else 0
 
     def borrows(self, team: str, key: Key, more: int = 0) -> bool:
         """Whether it has (or would have) more than its guarantee."""
         return self.used[team][key] + more > self.nominal(team, key)
 
+    def distance(self, team: str, key: Key, amount: int) -> tuple[int, bool]:
+        """How far away an amount comes from, 0: its guarantee; whether a part of the tree holds it."""
+        queue = self.queues[team]
+        if not queue.borrows(key, amount):
+            return 0, True
+        rest = amount - queue.kept_free(key)
+        for cohort in queue.above:
+            if not cohort.borrows(key, rest):
+                return cohort.height(), cohort.parent is not None
+            rest -= cohort.kept_free(key)
+        return self.root.height(), False
+
     def take(self, team: str, uses: Uses, times: int = 1) -> None:
         """Count something as used; `times=-1` gives it back."""
+        queue = self.queues[team]
         for key, amount in uses.items():
-            kept = self.kept(team, key)
-            before = max(0, self.used[team][key] - kept)
-            self.used[team][key] += amount * times
-            self._taken[key] += max(0, self.used[team][key] - kept) - before
+            if times > 0:
+                queue.take(key, amount)
+            else:
+                queue.give_back(key, amount)
 
     def share(self, team: str) -> float:
-        """How unfairly much it borrows: its largest part of a resource in the cohort, by its weight."""
-        borrowed: dict[str, int] = defaultdict(int)
-        for (pool, resource), amount in self.used[team].items():
-            borrowed[resource] += max(0, amount - self.nominal(team, (pool, resource)))
-        lendable: dict[str, int] = defaultdict(int)
-        for (_, resource), amount in self.whole.items():
-            lendable[resource] += amount
-        parts = [n / lendable[r] for r, n in borrowed.items() if n and lendable[r]]
-        return max(parts, default=0.0) / self.weight[team]
+        """How unfairly much a team borrows, in its own cohort."""
+        return self.unfairness(self.queues[team])
 
-    def is_borrowing(self, team: str) -> bool:
-        """Whether it has more of anything than it is guaranteed."""
-        return any(self.borrows(team, key) for key in tuple(self.used[team]))
+    def unfairness(self, node: Node) -> float:
+        """How unfairly much a queue or cohort borrows: its largest part of a resource there, by its weight."""
+        borrowed: dict[str, int] = defaultdict(int)
+        for (pool, resource), amount in node.used.items():
+            borrowed[resource] += max(0, amount - node.stock.get((pool, resource), 0))
+        lendable = self._of_cohort(node.parent or self.root)
+        parts = [n * 1000.0 / lendable[r] for r, n in borrowed.items() if n and lendable.get(r)]
+        return max(parts, default=0.0) / node.weight
+
+    def _of_cohort(self, cohort: Node) -> dict[str, int]:
+        """What there is of each resource for those in a cohort; it never changes."""
+        if cohort.name not in self._lendable:
+            found: dict[str, int] = defaultdict(int)
+            for key in tuple(self.root.stock):
+                found[key[1]] += cohort.most(key)
+            self._lendable[cohort.name] = found
+        return self._lendable[cohort.name]
+
+
+def is_borrowing(node: Node) -> bool:
+    """Whether it has more of anything than it holds."""
+    return any(amount > node.stock.get(key, 0) for key, amount in node.used.items())
+
+
+def within(node: Node, keys: frozenset[Key]) -> bool:
+    """Whether it has no more of these than it holds."""
+    return not any(node.borrows(key) for key in keys)

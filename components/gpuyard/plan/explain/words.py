@@ -111,6 +111,39 @@ def waits_for_quota(found: Assignment) -> str:
     return f"{show_amount(resource, total)} of {pool} {verb} not free, {why}"
 
 
+def stopped(plan: PlatformPlan, team: TeamPlan) -> str:
+    """A brake on the queue."""
+    return f"its queue is stopped: {listed(_brakes(plan, team))}"
+
+
+def released(plan: PlatformPlan, team: TeamPlan) -> tuple[str, ...]:
+    """What must be taken away from the stack file."""
+    brakes = _brakes(plan, team)
+    return (f"when {listed(brakes)} {'is' if len(brakes) == 1 else 'are'} taken away",)
+
+
+def _brakes(plan: PlatformPlan, team: TeamPlan) -> list[str]:
+    """`teams[0].stop: hold`: where they stand."""
+    found = [f"queueing.stop: {plan.queueing.stop}"] if plan.queueing.stop else []
+    for index, one in enumerate(plan.spec.teams):
+        if one.name == team.name and one.stop:
+            found.append(f"teams[{index}].stop: {one.stop.value}")
+    return found
+
+
+def pool_stopped(pool: str) -> str:
+    """A brake on the pool that its queue would send it to."""
+    return f"pool {pool} is stopped: no new job starts there"
+
+
+def pools_released(plan: PlatformPlan, pools: Sequence[str]) -> tuple[str, ...]:
+    """The same for pools."""
+    at = [p.name for p in plan.pools]
+    return tuple(
+        f"when pools[{at.index(pool)}].stop: hold is taken away" for pool in dict.fromkeys(pools)
+    )
+
+
 def shortage(desk: Desk, team: TeamPlan, found: Assignment) -> tuple[str, ...]:
     """Who must return how much of what."""
     conditions: list[str] = []
@@ -134,7 +167,9 @@ def shortage(desk: Desk, team: TeamPlan, found: Assignment) -> tuple[str, ...]:
 def _holders(desk: Desk, team: str, key: Key, amount: int) -> str:
     """The other teams that must return something: borrowers where that is enough, else whoever has any."""
     quotas = desk.quotas
-    has = {t: quotas.used[t][key] for t in quotas.weight if t != team and quotas.used[t][key]}
+    full = quotas.full(team, key)
+    near = [t for t, queue in quotas.queues.items() if t != team and full in queue.above]
+    has = {t: quotas.used[t][key] for t in near if quotas.used[t][key]}
     borrowed = {t: n - quotas.nominal(t, key) for t, n in has.items() if quotas.borrows(t, key)}
     enough = sum(borrowed.values()) >= amount
     told = {t: f"{t} (borrows {n:,})" for t, n in borrowed.items()}
@@ -423,11 +458,15 @@ def stack_change(plan: PlatformPlan, desk: Desk, team: TeamPlan, found: Assignme
         offer = there[0]
         path = f"teams[{index}].borrow.{pool_name}" + (f"/{offer.unit}" if offer.unit else "")
         borrow = total - desk.quotas.nominal(team.name, key)
-        if total <= desk.quotas.kept(team.name, key) + desk.quotas.whole[key]:
+        reach = desk.quotas.reach(team.name, key)
+        if total <= reach:
             return f"let team {team.name} borrow {borrow:,}: {path}: {borrow}"
-        nodes = pool.nodes.high + ceil(
-            (total - desk.quotas.kept(team.name, key) - desk.quotas.whole[key]) / offer.per_node
-        )
+        if bound := desk.quotas.bound(team.name, key):
+            return (
+                f"let cohort {bound.shown} borrow {total - reach:,} more,"
+                f" and team {team.name} {borrow:,} in all ({path})"
+            )
+        nodes = pool.nodes.high + ceil((total - reach) / offer.per_node)
         at = [p.name for p in plan.pools].index(pool_name)
         return (
             f"let {pool_name} have {nodes:,} nodes (pools[{at}].nodes) and team {team.name}"

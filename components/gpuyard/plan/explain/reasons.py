@@ -1,0 +1,8 @@
+"""By which right a running job is evicted."""
+
+from gpuyard.plan.explain.running import Running
+
+OWN = "the same queue has it, at a lower priority"
+RECLAIM = "it borrows what the team is guaranteed"
+FAIR = "its team borrows more, by weight"
+Targets = list[tuple[Running, str]]
