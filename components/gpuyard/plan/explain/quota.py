@@ -216,7 +216,7 @@ class Quotas:
         return self.unfairness(self.queues[team])
 
     def unfairness(self, node: Node) -> float:
-        """How unfairly much a queue or cohort borrows: its largest part of a resource there, by its weight."""
+        """How unfairly much it borrows: its largest part of a resource in its cohort, by its weight."""
         borrowed: dict[str, int] = defaultdict(int)
         for (pool, resource), amount in node.used.items():
             borrowed[resource] += max(0, amount - node.stock.get((pool, resource), 0))
