@@ -312,7 +312,37 @@ class Lab:
             and not o["kind"].startswith("ValidatingAdmissionPolicy")
         ]
 
+    def _keep_parameters_known(self) -> None:
+        """A policy that no platform takes away. When the last one with parameters of a kind goes, the API
+        server stops looking at that kind (apiserver v0.36, policy_source.go), and at a built-in kind it never
+        looks again: platforms that come later would have no parameters."""
+        kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+        nothing = {"matchLabels": {"gpuyard.dev/team": "no-such-team"}}
+        rules = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+        policy = {
+            "paramKind": kind,
+            "matchConstraints": {"resourceRules": [rules | {"operations": ["CREATE"]}]},
+            "validations": [{"expression": "true"}],
+        }
+        binding = {
+            "policyName": "keeps-parameters-known",
+            "validationActions": ["Audit"],
+            "paramRef": {"name": "x", "namespace": "default", "parameterNotFoundAction": "Allow"},
+            "matchResources": {"namespaceSelector": nothing},
+        }
+        for suffix, spec in (("", policy), ("Binding", binding)):
+            apply(
+                self.api,
+                {
+                    "apiVersion": "admissionregistration.k8s.io/v1",
+                    "kind": f"ValidatingAdmissionPolicy{suffix}",
+                    "metadata": {"name": "keeps-parameters-known"},
+                    "spec": spec,
+                },
+            )
+
     def __enter__(self) -> Self:
+        self._keep_parameters_known()
         self.api.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}}
         )
@@ -479,6 +509,8 @@ class Lab:
         expected = (0 if waiting else pods_wanted) if gang else pods_wanted - len(waiting)
         placed = [p for p in pods if p["status"].get("phase") == "Running"]
         stuck = [p for p in pods if "Unschedulable" in str(p["status"].get("conditions"))]
+        if gang and not patient and (why := self._refused_pods(namespace, name)):
+            return Seen("stuck", says=why)
         if len(placed) + len(stuck) != expected or (stuck and patient):
             return None  # the room of those who were evicted may only just become free
         pools = {p["spec"].get("nodeSelector", {}).get("gpuyard.dev/pool", "?") for p in placed}
@@ -496,6 +528,12 @@ class Lab:
         if condition(found, "ReplicaFailure").get("status") != "True":
             return 0
         return int(found["spec"]["replicas"]) - len(self._pods(namespace, name))
+
+    def _refused_pods(self, namespace: str, name: str) -> str:
+        """Why an admitted Job does not get all of its pods; "" while it may."""
+        query = f"?fieldSelector=involvedObject.name%3D{name},reason%3DFailedCreate"
+        events = self.listed(f"/api/v1/namespaces/{namespace}/events{query}")
+        return next((e["message"] for e in events if "exceeded quota" in e["message"]), "")
 
     def _of_workload(self, found: Value) -> str | None:
         """Why it waits; "" when admitted; None while Kueue has not decided."""

@@ -132,6 +132,7 @@ OWNED = (
     "/api/v1/namespaces",
     "/api/v1/nodes",
     "/api/v1/configmaps",
+    "/api/v1/limitranges",
     "/api/v1/resourcequotas",
     "/apis/networking.k8s.io/v1/networkpolicies",
     "/apis/rbac.authorization.k8s.io/v1/roles",

@@ -321,6 +321,83 @@ def test_the_quota_binds_on_every_name_that_nodes_advertise(
     assert f"limited: requests.{resource}={has}" in said
 
 
+def test_quota_and_limit_range_are_kept_as_they_are_written(lab: reality.Lab):
+    """Quantities come back in the form in which they are rendered: nothing to change at the next `up`."""
+    for kind in ("ResourceQuota", "LimitRange"):
+        for wanted in (o for o in lab.objects if o["kind"] == kind):
+            assert lab.api.call("GET", reality.path_of(wanted))["spec"] == wanted["spec"]
+
+
+def test_too_much_cpu_or_memory_is_refused_with_the_numbers(lab: reality.Lab):
+    path = "/api/v1/namespaces/ten-a/pods?dryRun=All"
+    most = lab.plan.team("ten-a").limits
+    makers = acting(lab, "makers")
+    too_much = {"cpu": str(most.container.cpu + 1)}
+    large = pod("large", container={"resources": {"requests": too_much, "limits": too_much}})
+    status, said = refusal(lambda: makers.call("POST", path, large))
+    assert (status, "maximum cpu usage per Container is 96, but limit is 97" in said) == (403, True)
+    unlimited = pod("unlimited", container={"resources": {"requests": too_much}})
+    status, said = refusal(lambda: makers.call("POST", path, unlimited))
+    assert (status, "must be less than or equal to cpu limit of 96" in said) == (422, True)
+    several = pod("several", container={"resources": {"requests": {"cpu": "80"}}})
+    several["spec"]["containers"] += [
+        {**several["spec"]["containers"][0], "name": f"more-{number}"} for number in range(3)
+    ]
+    status, said = refusal(lambda: makers.call("POST", path, several))
+    assert status == 403
+    assert "exceeded quota: gpuyard, requested: requests.cpu=320" in said
+    assert f"limited: requests.cpu={most.cpu}" in said
+
+
+def test_a_container_that_names_nothing_gets_the_defaults(lab: reality.Lab):
+    path = "/api/v1/namespaces/ten-a/pods?dryRun=All"
+    bare = pod("bare", container={"resources": {}})
+    made = acting(lab, "makers").call("POST", path, bare)["spec"]["containers"][0]["resources"]
+    assert made == {
+        "requests": {"cpu": "1", "memory": "2Gi"},
+        "limits": {"cpu": "96", "memory": "1152Gi"},
+    }
+
+
+def test_no_service_opens_the_namespace_to_the_outside(lab: reality.Lab):
+    path = "/api/v1/namespaces/ten-a/services?dryRun=All"
+    for kind in ("NodePort", "LoadBalancer"):
+        open_ = named("Service", "open") | {"spec": {"type": kind, "ports": [{"port": 80}]}}
+        status, said = refusal(lambda o=open_: acting(lab, "makers").call("POST", path, o))
+        assert (status, "exceeded quota: gpuyard" in said) == (403, True)
+    inner = named("Service", "inner") | {"spec": {"ports": [{"port": 80}]}}
+    acting(lab, "makers").call("POST", path, inner)
+
+
+def test_a_job_that_names_no_cpu_is_admitted_by_kueue_and_runs(lab: reality.Lab, until: Until):
+    """Kueue takes the defaults of the LimitRange into its workload; the job goes on being the same to it."""
+    jobs = "/apis/batch/v1/namespaces/ten-a/jobs"
+    plain = job("plain", 1, pods=2, cpu="1")
+    plain["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = {}
+    makers = acting(lab, "makers")
+    makers.call("POST", jobs, plain)
+    until(lambda: makers.call("GET", f"{jobs}/plain")["status"].get("ready") == 2)
+    makers.call("DELETE", f"{jobs}/plain", {"propagationPolicy": "Foreground"})
+    until(lambda: lab.api.get(f"{jobs}/plain") is None)
+
+
+def test_a_job_whose_container_is_too_large_waits_in_its_queue_with_the_reason(
+    lab: reality.Lab, until: Until
+):
+    jobs = "/apis/batch/v1/namespaces/ten-a/jobs"
+    makers = acting(lab, "makers")
+    makers.call("POST", jobs, job("wide", 1, cpu="97"))
+
+    def said() -> str:
+        found = makers.call("GET", f"{reality.KUEUE}/namespaces/ten-a/workloads")["items"]
+        return str([w.get("status", {}).get("conditions") for w in found])
+
+    until(lambda: "requests must not exceed its limits" in said())
+    assert makers.call("GET", f"{jobs}/wide")["spec"]["suspend"]
+    makers.call("DELETE", f"{jobs}/wide", {"propagationPolicy": "Foreground"})
+    until(lambda: lab.api.get(f"{jobs}/wide") is None)
+
+
 # ── network ───────────────────────────────────────────────────────────────────────────────────────
 def test_the_network_policy_is_accepted_and_says_what_the_plan_says(lab: reality.Lab):
     for one in lab.plan.teams:

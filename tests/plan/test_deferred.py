@@ -21,9 +21,9 @@ def test_a_section_without_effect_is_noted_with_what_happens_instead():
     )
 
 
-def test_words_of_pools_and_teams_are_noted_where_they_stand():
-    raw = platform([pool(disk_gib=500)], [team(limits={})])
-    assert [f.where for f in said(raw)] == ["pools[0].disk_gib", "teams[0].limits"]
+def test_words_of_pools_are_noted_where_they_stand():
+    raw = platform([pool(), pool("more", disk_gib=500)], [team(limits={})])
+    assert [f.where for f in said(raw)] == ["pools[1].disk_gib"]
 
 
 def test_what_is_proved_but_not_carried_out_is_told_apart():

@@ -14,6 +14,7 @@ from gpuyard.plan import plan as judged
 from gpuyard.plan import planned
 from gpuyard.plan.late import bind, late_names
 from gpuyard.plan.names import KUEUE_NAMESPACE
+from gpuyard.plan.quantities import quantity
 from gpuyard.render.files import render_files
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.spec.read import read_stack_file
@@ -124,7 +125,8 @@ def crds():
 
 
 BUILT_IN = {
-    *("Namespace", "ConfigMap", "Node", "ResourceQuota", "NetworkPolicy", "Role", "RoleBinding"),
+    *("Namespace", "ConfigMap", "Node", "NetworkPolicy", "Role", "RoleBinding"),
+    *("LimitRange", "ResourceQuota"),
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
     *("CronJob", "Role", "ServiceAccount"),
 }
@@ -186,6 +188,7 @@ def identity(obj):
 
 NAMESPACED = {
     "ConfigMap",
+    "LimitRange",
     "LocalQueue",
     "NetworkPolicy",
     "ResourceQuota",
@@ -258,7 +261,7 @@ def test_quantities_are_text_as_the_api_gives_them_back():
         for path, value in (x for obj in platform_objects(plan) for x in leaves(obj)):
             if path[-1] in QUANTITIES or path[:2] == ("spec", "hard"):
                 assert isinstance(value, str), path
-                assert float(value) >= 0
+                assert quantity(value) >= 0
 
 
 def test_a_toleration_always_names_its_taint():

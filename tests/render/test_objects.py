@@ -278,13 +278,13 @@ def test_a_team_gets_its_namespace_first_and_its_queue_last():
     assert [o["kind"] for o in made] == [
         "Namespace",
         "ResourceQuota",
+        "LimitRange",
         "NetworkPolicy",
         "Role",
         "RoleBinding",
         "LocalQueue",
     ]
-    quota, queue = made[1], made[-1]
-    assert quota["spec"] == {"hard": {"requests.nvidia.com/gpu": "12"}}
+    queue = made[-1]
     assert (queue["metadata"]["name"], queue["metadata"]["namespace"]) == ("default", "vision")
     assert queue["spec"]["clusterQueue"] == "lab-vision"
 

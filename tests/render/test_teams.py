@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders import plan_of, platform, pool, team
+from builders import cut_pool, plan_of, platform, pool, shared_pool, team
 from gpuyard.render.access import MEMBERS, VIEWERS, member_rules, viewer_rules
 from gpuyard.render.teams import team_objects
 
@@ -76,6 +76,61 @@ def test_what_breaks_the_next_stricter_level_is_warned_of(level, warned):
     assert labels["pod-security.kubernetes.io/enforce"] == level
     assert labels["pod-security.kubernetes.io/warn"] == warned
     assert labels["pod-security.kubernetes.io/audit"] == warned
+
+
+# ── limits ────────────────────────────────────────────────────────────────────────────────────────
+CLOSED = {"services.loadbalancers": "0", "services.nodeports": "0"}
+
+
+def test_the_quota_counts_gpus_cpu_and_memory_and_lets_nobody_in_from_outside():
+    assert one(objects(), "ResourceQuota")["spec"] == {
+        "hard": {
+            "requests.cpu": "198",
+            "requests.memory": "2065Gi",
+            "requests.nvidia.com/gpu": "8",
+            **CLOSED,
+        }
+    }
+
+
+def test_storage_claims_and_pods_are_counted_when_they_are_limited():
+    said = {"cpu": 16, "memory_gib": 2048, "storage_gib": 1024**2, "claims": 5, "pods": 20}
+    made = objects(limits=said)
+    assert one(made, "ResourceQuota")["spec"]["hard"] == {
+        "persistentvolumeclaims": "5",
+        "pods": "20",
+        "requests.cpu": "16",
+        "requests.memory": "2Ti",
+        "requests.nvidia.com/gpu": "8",
+        "requests.storage": "1Pi",
+        **CLOSED,
+    }
+    claims = one(made, "LimitRange")["spec"]["limits"][1]
+    assert claims == {"type": "PersistentVolumeClaim", "max": {"storage": "1Pi"}}
+
+
+def test_a_container_has_a_small_default_and_a_node_at_most():
+    assert one(objects(), "LimitRange")["spec"]["limits"] == [
+        {
+            "type": "Container",
+            "max": {"cpu": "192", "memory": "2Ti"},
+            "default": {"cpu": "192", "memory": "2Ti"},
+            "defaultRequest": {"cpu": "1", "memory": "2Gi"},
+        }
+    ]
+
+
+def test_only_names_that_bind_are_in_a_quota():
+    pools = [pool(), cut_pool(), shared_pool()]
+    mine = {"train": 8, "serve/3g.20gb": 1, "dev/shared": 2}
+    hard = one(objects(pools, guarantee=mine), "ResourceQuota")["spec"]["hard"]
+    gpus = {name for name in hard if "nvidia.com" in name}
+    assert gpus == {
+        "requests.nvidia.com/gpu",
+        "requests.nvidia.com/gpu.shared",
+        "requests.nvidia.com/mig-3g.20gb",
+    }
+    assert "scopeSelector" not in one(objects(), "ResourceQuota")["spec"]
 
 
 # ── network ───────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@ from gpuyard.cli.findings_view import show_finding
 from gpuyard.cli.plain import many, usd
 from gpuyard.cli.pool_view import show_pool
 from gpuyard.cli.screen import Cell, Column, Console, table
+from gpuyard.cli.team_view import show_limits
 from gpuyard.findings import Finding
 from gpuyard.plan.names import GPU_CLAIM, MIG_PREFIX
 from gpuyard.plan.records import (
@@ -38,6 +39,8 @@ def show_plan(
     if verbose:
         _labels(plan, console)
     _teams(plan, console)
+    if verbose:
+        show_limits(plan, console)
     _queues(plan, console)
     _shapes(plan, console)
     console.title("Bill", _prices(plan))

@@ -34,7 +34,6 @@ _POOL: Mapping[str, str] = {
 }
 _QUEUEING: Mapping[str, str] = {}
 _TEAM: Mapping[str, str] = {
-    "limits": "GPUs alone are limited",
     "priority": "a job has it only when its label says so",
 }
 

@@ -14,6 +14,7 @@ from gpuyard.plan.dra import check_compute_domains
 from gpuyard.plan.idle import check_idle, plan_idle
 from gpuyard.plan.kueue_install import check_kueue
 from gpuyard.plan.late import Late
+from gpuyard.plan.limits import fit_limits, plan_limits
 from gpuyard.plan.machines import choose_system_machine
 from gpuyard.plan.multikueue import bill_of, check_clusters
 from gpuyard.plan.node_software import operator_parts
@@ -67,13 +68,16 @@ def plan(
     findings += problems
     sound = _sound(pools)
     findings += check_left_over(spec, sound, quotas.by_team, quotas.spare)
+    limits = plan_limits(spec, sound, quotas.by_team, shapes)
+    shapes, problems = fit_limits(spec, shapes)
+    findings += problems
     bill = bill_of(spec, list(sound.values()), system, quotas.by_team)
     if None not in pools.values():  # what a refused pool would have used is not known
         findings += check_prices(spec, list(sound.values()))
         findings += check_commitments(list(sound.values()), bill)
     findings += check_slices(spec, sound, quotas.by_team)
     findings += check_waiting(spec, list(sound.values()))
-    teams, problems = plan_teams(spec, sound, quotas.by_team, quotas.spare, bill)
+    teams, problems = plan_teams(spec, sound, quotas.by_team, quotas.spare, bill, limits)
     findings += problems + check_topology(spec, sound, teams, shapes)
     findings += check_budgets(
         spec, bill, {i: t.guarantee_usd_per_month for i, t in enumerate(teams)}

@@ -6,7 +6,7 @@ from fractions import Fraction
 CPU = "cpu"
 MEMORY = "memory"
 PODS = "pods"
-_MILLI = 1000
+MILLI = 1000
 GIB = 1024**3
 
 _LETTERS = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
@@ -35,14 +35,14 @@ def quantity(value: object) -> Fraction | None:
 
 def whole_units(resource: str, amount: Fraction) -> int:
     """CPU in thousandths, everything else in ones; rounded up, as the scheduler does."""
-    scaled = amount * _MILLI if resource == CPU else amount
+    scaled = amount * MILLI if resource == CPU else amount
     return -(-scaled.numerator // scaled.denominator)
 
 
 def show_amount(resource: str, amount: int) -> str:
     """`8 nvidia.com/gpu`, `1.5 CPUs`, `64 GiB`."""
     if resource == CPU:
-        return f"{amount / _MILLI:g} CPUs"
+        return f"{amount / MILLI:g} CPU{'' if amount == MILLI else 's'}"
     if resource == MEMORY:
         return f"{amount / GIB:.4g} GiB"
     return f"{amount:,} {resource}"
@@ -51,7 +51,7 @@ def show_amount(resource: str, amount: int) -> str:
 def written(resource: str, amount: int) -> str | int:
     """The same as a manifest writes it."""
     if resource == CPU:
-        return f"{amount}m" if amount % _MILLI else str(amount // _MILLI)
+        return f"{amount}m" if amount % MILLI else str(amount // MILLI)
     if resource == MEMORY:
         return f"{amount // GIB}Gi"
     return amount

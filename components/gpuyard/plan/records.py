@@ -212,6 +212,31 @@ class ResourceGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class HostAmount:
+    """CPU threads and main memory."""
+
+    cpu: int
+    memory_gib: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsPlan:
+    """What a team may have beside GPUs, all of its pods together, and what one container may have."""
+
+    cpu: int
+    memory_gib: int
+    storage_gib: int | None
+    claims: int | None
+    pods: int | None
+    container: HostAmount
+    """The most for one container: the largest node, or all that the team may have."""
+    unsaid: HostAmount
+    """What a container asks for that names nothing."""
+    said: tuple[str, ...]
+    """Which of the words the stack file gives; the others are derived, or without a limit."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reach:
     """A network outside the cluster that pods may send to."""
 
@@ -235,7 +260,8 @@ class TeamPlan:
     quotas: tuple[Quota, ...]
     resource_groups: tuple[ResourceGroup, ...]
     hard: Mapping[str, int]
-    """The namespace's ResourceQuota: guarantee and borrowing together, by resource."""
+    """GPUs in the namespace's ResourceQuota: guarantee and borrowing together, by resource."""
+    limits: LimitsPlan
     guarantee_usd_per_month: float | None
     """Its part of the worst bill: the guarantees at full use; None when a price is unknown."""
     expected_usd_per_month: float | None

@@ -9,10 +9,11 @@ from gpuyard.plan.brakes import stop_of
 from gpuyard.plan.cohorts import home_of
 from gpuyard.plan.dra import quota_key
 from gpuyard.plan.flow import Amounts
+from gpuyard.plan.limits import Limits
 from gpuyard.plan.network import check_egress, name_servers, plan_egress
 from gpuyard.plan.pod_security import check_pod_security
 from gpuyard.plan.queueing import check_flavors, resource_groups
-from gpuyard.plan.records import PoolPlan, Quota, TeamPlan
+from gpuyard.plan.records import LimitsPlan, PoolPlan, Quota, TeamPlan
 from gpuyard.plan.refusals import refuse, warn
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.shares import monthly
@@ -41,12 +42,13 @@ def plan_teams(
     quotas: Mapping[int, tuple[Quota, ...]],
     spare: Amounts,
     bill: Bill,
+    limits: Limits,
 ) -> tuple[list[TeamPlan], list[Finding]]:
     """Every team, and what refuses them."""
     teams: list[TeamPlan] = []
     findings: list[Finding] = _names(spec)
     for index, team in enumerate(spec.teams):
-        plan = _plan_team(spec, team, quotas[index], pools, bill.shares[index])
+        plan = _plan_team(spec, team, quotas[index], pools, bill.shares[index], limits[index])
         teams.append(plan)
         findings += check_flavors(team, index, plan, pools)
         if not any((*team.guarantee.values(), *team.borrow.values())):
@@ -92,6 +94,7 @@ def _plan_team(
     quotas: tuple[Quota, ...],
     pools: dict[str, PoolPlan],
     share: Share,
+    limits: LimitsPlan,
 ) -> TeamPlan:
     # quotas stand in the order of the pools, and so do their groups
     used = dict.fromkeys(q.pool for q in quotas)
@@ -106,6 +109,7 @@ def _plan_team(
         weight=team.weight,
         quotas=quotas,
         resource_groups=resource_groups(pools[name] for name in used),
+        limits=limits,
         hard=_hard(quotas, pools),
         guarantee_usd_per_month=monthly(share.worst),
         expected_usd_per_month=monthly(share.expected),

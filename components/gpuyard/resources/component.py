@@ -88,7 +88,7 @@ def once_made(value: _T, resource: pulumi.Resource) -> pulumi.Output[_T]:
     return resource.urn.apply(lambda _: value)
 
 
-_FENCES = {"ResourceQuota": "gpuyard", "NetworkPolicy": "gpuyard"}
+_FENCES = dict.fromkeys(("ResourceQuota", "LimitRange", "NetworkPolicy"), "gpuyard")
 """What limits a namespace; people and jobs are let in when it stands."""
 _ENTRANCES = frozenset({"LocalQueue", "RoleBinding"})
 

@@ -94,14 +94,14 @@ def test_one_pod_larger_than_a_node_is_let_go_and_never_runs():
 @pytest.mark.parametrize(
     ("requests", "says"),
     [
-        ({"cpu": 500}, "one pod wants 500 CPUs, and a node has 192 CPUs"),
-        ({"memory": "4Ti"}, "one pod wants 4096 GiB, and a node has 2048 GiB"),
+        ({"cpu": 100}, "one pod wants 100 CPUs, and a node has 48 CPUs"),
+        ({"memory": "1Ti"}, "one pod wants 1024 GiB, and a node has 192 GiB"),
         ({"hugepages-2Mi": "1Gi"}, "and a node has no hugepages-2Mi"),
-        ({"cpu": 193, "memory": "4Ti"}, "one pod wants 193 CPUs and 4096 GiB, and a node has 192 CPUs and 2048 GiB"),  # noqa: E501
+        ({"cpu": 49, "memory": "1Ti"}, "49 CPUs and 1024 GiB, and a node has 48 CPUs and 192 GiB"),
     ],
 )  # fmt: skip
 def test_cpu_and_memory_are_the_schedulers_business(requests, says):
-    found = said(local(), job(requests=requests))
+    found = said(local(), job(resource=SHARE, namespace="speech", requests=requests))
     assert (found.verdict, found.admitted) == (NEVER, True)
     assert says in found.says
 

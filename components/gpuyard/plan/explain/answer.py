@@ -28,8 +28,8 @@ def explain(
     plan: PlatformPlan, job: JobRead, state: State = EMPTY, team: str | None = None
 ) -> Explanation:
     """Would this job start now; by default nobody else is there."""
-    request = judged(plan, request_of(job))
-    home = team_of(plan, request.namespace, team)
+    home = team_of(plan, job.namespace, team)
+    request = judged(plan, request_of(job, home.limits if home else None))
     desk = Desk(plan, state)
     priority, cautions = _priority(plan, request, home)
     held = Held() if request.refused else held_to_policy(plan, home, job)
@@ -45,7 +45,8 @@ def explain(
         return decide(Desk(plan, EMPTY), home, changed, priority).verdict is Verdict.STARTS
 
     def starts_for(other: TeamPlan) -> bool:
-        return decide(desk, other, request, priority).verdict is Verdict.STARTS
+        there = request_of(job, other.limits)
+        return decide(desk, other, there, priority).verdict is Verdict.STARTS
 
     changes: tuple[Change, ...] = ()
     if outcome.verdict is Verdict.NEVER:
@@ -81,7 +82,7 @@ def team_of(plan: PlatformPlan, namespace: str, team: str | None) -> TeamPlan | 
 
 def arrive(desk: Desk, job: JobRead, team: TeamPlan) -> bool:
     """Let a team's job start on this desk, as the next to come; says whether it did."""
-    request = judged(desk.plan, request_of(job))
+    request = judged(desk.plan, request_of(job, team.limits))
     if held_to_policy(desk.plan, team, job).outcome is not None:
         return False
     priority, _ = _priority(desk.plan, request, team)
@@ -119,10 +120,12 @@ def _record(
 ) -> Explanation:
     asks: Counter[str] = Counter()
     for pods in request.pod_sets:
-        asks.update({r: n * pods.count for r, n in pods.requests.items()})
+        asks.update({r: n * pods.count for r, n in pods.requests.items() if r not in pods.unsaid})
     changes, cautions = said
     stack_change = ""
-    if outcome.verdict is Verdict.NEVER and team is not None and outcome.assignment is not None:
+    if outcome.beyond is not None and team is not None:
+        stack_change = words.more_for_namespace(desk.plan, team, *outcome.beyond)
+    elif outcome.verdict is Verdict.NEVER and team is not None and outcome.assignment is not None:
         stack_change = words.stack_change(desk.plan, desk, team, outcome.assignment)
     waiting = (words.others_wait(desk.state.waiting),) if desk.state.waiting else ()
     queue = request.queue_label or names.LOCAL_QUEUE

@@ -8,6 +8,7 @@ from itertools import combinations
 
 from gpuyard.plan import names
 from gpuyard.plan.explain.flavors import counted
+from gpuyard.plan.explain.namespace import hard_of, largest_container
 from gpuyard.plan.explain.needs import PodSet, Request
 from gpuyard.plan.explain.nodes import node_of
 from gpuyard.plan.explain.records import Change
@@ -84,7 +85,7 @@ def _edits(
         yield from _pinned(plan, team, request, index)
         yield from _unselected(request, index)
         yield from _nearer(pools, request, index)
-        yield from _smaller(plan, pools, request, index)
+        yield from _smaller(plan, team, pools, request, index)
         yield from _fewer(request, index, starts)
 
 
@@ -200,18 +201,22 @@ def _nearer(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_Ed
 
 
 def _smaller(
-    plan: PlatformPlan, pools: list[PoolPlan], request: Request, index: int
+    plan: PlatformPlan, team: TeamPlan, pools: list[PoolPlan], request: Request, index: int
 ) -> Iterator[_Edit]:
-    """Less of a resource per pod: what a node of one of the team's pools has of it."""
+    """Less of a resource per pod: what a node of the team's pools has of it, or the namespace for each."""
     pods = request.pod_sets[index]
+    in_all = max(1, sum(p.count for p in request.pod_sets))
+    most, hard = largest_container(team.limits), hard_of(team.limits)
     for name, amount in pods.requests.items():
         sizes = {node_of(plan, p).get(name, 0) for p in pools}
+        sizes |= {most.get(name, 0), hard.get(name, 0) // in_all}
         for size in sorted((s for s in sizes if 0 < s < amount), reverse=True):
             says = (
                 f"ask for {show_amount(name, size)} per pod instead of {show_amount(name, amount)}"
             )
             change = Change(says, f"{pods.path}: {name}", written(name, size))
-            yield _edit(index, change, requests={**pods.requests, name: size})
+            largest = {k: min(n, size) if k == name else n for k, n in pods.largest.items()}
+            yield _edit(index, change, requests={**pods.requests, name: size}, largest=largest)
 
 
 def _fewer(request: Request, index: int, starts: Starts) -> Iterator[_Edit]:

@@ -1,10 +1,12 @@
 """The decision: queue, quota, nodes, in the order in which a cluster takes them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from gpuyard.plan.dra import quota_key
 from gpuyard.plan.explain import near_words, words
 from gpuyard.plan.explain.flavors import Mode, assign, counted, is_stopped
+from gpuyard.plan.explain.namespace import excess, kept_out, refused_container, within
 from gpuyard.plan.explain.needs import PodSet, Request
 from gpuyard.plan.explain.nodes import lacking, node_of
 from gpuyard.plan.explain.outcome import Outcome, never
@@ -35,11 +37,30 @@ def decide(desk: Desk, team: TeamPlan | None, request: Request, priority: int) -
 
 
 def _queued(desk: Desk, team: TeamPlan, request: Request, priority: int) -> Outcome:
-    """What its queue makes of a job."""
-    if request.together:
-        outcome = _workload(desk, team, request.pod_sets, priority)
-        return _as_bare_pod(desk, team, request, outcome)
-    return _one_by_one(desk, team, request, priority)
+    """What its queue and its namespace make of a job."""
+    if (too_large := refused_container(team, request.pod_sets)) is not None:
+        return too_large
+    if not request.together:
+        return _one_by_one(desk, team, request, priority)
+    outcome = _workload(desk, team, request.pod_sets, priority)
+    return _in_namespace(desk, team, request, outcome)
+
+
+_MADE_AT_ONCE = frozenset({"Pod", "StatefulSet"})
+"""Kinds whose pods exist before Kueue admits them: the namespace's quota counts them from the start."""
+
+
+def _in_namespace(desk: Desk, team: TeamPlan, request: Request, outcome: Outcome) -> Outcome:
+    """The same when also the namespace's own quota has had its say."""
+    if request.kind not in _MADE_AT_ONCE:
+        return within(desk, team, request.pod_sets, outcome)
+    if outcome.verdict is Verdict.NEVER:
+        return outcome
+    if found := excess(desk, team, ((p.requests, p.count) for p in request.pod_sets)):
+        full = kept_out(team, found)
+        lost = request.kind == "Pod" and not found.for_good
+        return replace(full, meanwhile=words.not_even_queued()) if lost else full
+    return _as_bare_pod(desk, team, request, outcome) if request.kind == "Pod" else outcome
 
 
 def _refused(desk: Desk, request: Request) -> str:
@@ -70,9 +91,7 @@ def _held_back(desk: Desk, team: TeamPlan, outcome: Outcome) -> Outcome:
 
 
 def _as_bare_pod(desk: Desk, team: TeamPlan, request: Request, outcome: Outcome) -> Outcome:
-    """A pod without a job cannot wait outside: its namespace's ResourceQuota counts it from the start."""
-    if request.kind != "Pod" or outcome.verdict is Verdict.NEVER:
-        return outcome
+    """A pod without a job cannot wait outside: what is too much for now is refused."""
     for resource, amount in counted(request.pod_sets[0].requests).items():
         hard = team.hard.get(quota_key(resource), amount)
         has = _held(desk, team, resource)
@@ -220,10 +239,16 @@ def _one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> 
     here = Desk(desk.plan, desk.state)
     trial = _Trial()
     tried = 0
+    made: list[tuple[Mapping[str, int], int]] = []
     for pods in request.pod_sets:
         for _ in range(min(pods.count, MAX_REPLICAS - tried)):
             tried += 1
-            found = _workload(here, team, (replace(pods, count=1),), priority)
+            made.append((pods.requests, 1))
+            full = excess(desk, team, made)
+            if full is None:
+                found = _workload(here, team, (replace(pods, count=1),), priority)
+            else:
+                found = kept_out(team, full)
             trial.note(found)
             if not found.admitted:
                 break  # and so would be every pod like it

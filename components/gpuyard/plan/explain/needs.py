@@ -10,7 +10,8 @@ from gpuyard.plan import names
 from gpuyard.plan.explain.selectors import Requirement, Term, Toleration
 from gpuyard.plan.explain.topology import LAYERS, Near, near_of
 from gpuyard.plan.jobs import JobRead, PodRead
-from gpuyard.plan.quantities import quantity, whole_units
+from gpuyard.plan.quantities import CPU, GIB, MEMORY, MILLI, quantity, whole_units
+from gpuyard.plan.records import LimitsPlan
 from gpuyard.plan.requests import pod_total
 
 GANGS = frozenset({"Pod", "Job", "CronJob", "JobSet", "TrainJob", "MPIJob", "StatefulSet"})
@@ -38,6 +39,10 @@ class PodSet:
     """No two of them on one node."""
     near: Near | None = None
     """What they say about their place."""
+    unsaid: frozenset[str] = frozenset()
+    """What no container names: the namespace's defaults stand in `requests`."""
+    largest: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Of CPU and memory, the most that one of its containers asks for or is limited to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +79,14 @@ class Request:
         return self.kind in GANGS
 
 
-def request_of(job: JobRead) -> Request:
-    """Read what a job needs."""
+def request_of(job: JobRead, limits: LimitsPlan | None = None) -> Request:
+    """Read what a job needs; in the namespace of a team, containers that say nothing get its defaults."""
     refused: list[Refused] = []
     cautions: list[str] = []
     pod_sets = []
     for index, pod in enumerate(job.pods):
         before = len(refused)
-        pod_sets.append(_pod_set(pod, refused, cautions))
+        pod_sets.append(_pod_set(pod, refused, cautions, unsaid(limits)))
         refused[before:] = [replace(r, pod_set=index) for r in refused[before:]]
     gang = job.kind in GANGS
     by_owner = job.kind in _QUEUED_BY_OWNER
@@ -111,7 +116,16 @@ def request_of(job: JobRead) -> Request:
     )
 
 
-def _pod_set(pod: PodRead, refused: list[Refused], cautions: list[str]) -> PodSet:
+def unsaid(limits: LimitsPlan | None) -> Counter[str]:
+    """What a container asks for that names none of it."""
+    if limits is None:
+        return Counter()
+    return Counter({CPU: limits.unsaid.cpu * MILLI, MEMORY: limits.unsaid.memory_gib * GIB})
+
+
+def _pod_set(
+    pod: PodRead, refused: list[Refused], cautions: list[str], default: Counter[str]
+) -> PodSet:
     spec = pod.spec
     if pod.claims:
         cautions.append(
@@ -121,10 +135,11 @@ def _pod_set(pod: PodRead, refused: list[Refused], cautions: list[str]) -> PodSe
         cautions.append("its topology spread constraints are not judged")
     affinity = mapping_of(spec, "affinity")
     apart = _apart(affinity, pod, cautions)
+    largest = _largest(pod)
     return PodSet(
         path=pod.path,
         count=pod.count,
-        requests=_requests(pod, refused, cautions),
+        requests=_requests(pod, refused, cautions, default),
         selector={
             k: v
             for k, v in mapping_of(spec, "nodeSelector").items()
@@ -134,6 +149,8 @@ def _pod_set(pod: PodRead, refused: list[Refused], cautions: list[str]) -> PodSe
         tolerations=tuple(_toleration(t) for t in items_of(spec, "tolerations")),
         apart=apart,
         near=_near(pod, cautions),
+        unsaid=frozenset(default) - largest.keys(),
+        largest=largest,
     )
 
 
@@ -189,14 +206,32 @@ def _toleration(value: Mapping[Any, Any]) -> Toleration:
     )
 
 
-def _requests(pod: PodRead, refused: list[Refused], cautions: list[str]) -> dict[str, int]:
+def _largest(pod: PodRead) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for key in ("initContainers", "containers"):
+        for _, container in _containers(pod, key):
+            for part in ("limits", "requests"):
+                said = mapping_of(container, "resources", part)
+                for name in (CPU, MEMORY):
+                    amount = quantity(said.get(name))
+                    if amount is not None:
+                        found[name] = max(whole_units(name, amount), found.get(name, 0))
+    return found
+
+
+def _requests(
+    pod: PodRead, refused: list[Refused], cautions: list[str], default: Counter[str]
+) -> dict[str, int]:
     """What the scheduler reserves for one pod, its overhead and its claims included."""
+
+    def asks(where: str, container: Mapping[Any, Any]) -> Counter[str]:
+        said = _asks(container, where, refused)
+        said.update({name: n for name, n in default.items() if name not in said})
+        return said
+
     total = pod_total(
-        (
-            (container, _asks(container, where, refused))
-            for where, container in _containers(pod, "initContainers")
-        ),
-        (_asks(container, where, refused) for where, container in _containers(pod, "containers")),
+        ((c, asks(where, c)) for where, c in _containers(pod, "initContainers")),
+        (asks(where, c) for where, c in _containers(pod, "containers")),
     )
     for name, value in mapping_of(pod.spec, "overhead").items():
         if isinstance(name, str) and (amount := quantity(value)) and amount > 0:

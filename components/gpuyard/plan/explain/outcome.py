@@ -30,6 +30,8 @@ class Outcome:
     cautions: tuple[str, ...] = ()
     assignment: Assignment | None = None
     rooms: Mapping[str, Room] = field(default_factory=dict[str, Room])
+    beyond: tuple[str, int] | None = None
+    """What a team's own limit lacks: the resource, and how much would do."""
     homes: tuple[Pods, ...] = ()
     """Where its pods stand, for what comes after it."""
 

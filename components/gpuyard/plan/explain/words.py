@@ -10,7 +10,7 @@ from gpuyard.plan.explain.nodes import largest_free, node_of
 from gpuyard.plan.explain.quota import Key
 from gpuyard.plan.explain.records import Considered
 from gpuyard.plan.explain.running import Desk
-from gpuyard.plan.quantities import show_amount
+from gpuyard.plan.quantities import CPU, GIB, MEMORY, MILLI, show_amount
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Enforce
@@ -198,6 +198,49 @@ def own_pods_first(team: TeamPlan, resource: str, amount: int) -> str:
     return f"when pods of team {team.name} that hold {amount:,} {resource} have ended"
 
 
+def container_too_large(team: TeamPlan, resource: str, amount: int, most: int) -> str:
+    """A container that no pod of the namespace may have."""
+    return (
+        f"one of its containers asks for {show_amount(resource, amount)}, or is limited to them, and the"
+        f" LimitRange of namespace {team.namespace} allows one {show_amount(resource, most)}"
+    )
+
+
+def over_namespace(team: TeamPlan, resource: str, counts: tuple[int, int, int]) -> str:
+    """Pods that the namespace has no room for beside those it has."""
+    asks, has, hard = (show_amount(resource, n) for n in counts)
+    there = f" and its pods have {has}" if counts[1] else ""
+    return (
+        f"its pods ask for {asks} together, and the ResourceQuota of namespace {team.namespace}"
+        f" holds {hard}{there}"
+    )
+
+
+def own_end_first(team: TeamPlan, resource: str, amount: int) -> str:
+    """What must end before the namespace has room for all of its pods."""
+    return f"when pods of team {team.name} that hold {show_amount(resource, amount)} have ended"
+
+
+def made_later() -> str:
+    """What happens to pods that their owner may not make yet."""
+    return "Kubernetes refuses the pods beyond that; their owner tries again, ever more seldom."
+
+
+def unmade(plan: PlatformPlan) -> str:
+    """What Kueue does with a gang of which some pods are never made."""
+    return (
+        "Kueue admits it, and Kubernetes refuses each pod beyond the quota; those that exist hold their GPUs."
+        f" {_evicted_later(plan)}"
+    )
+
+
+def more_for_namespace(plan: PlatformPlan, team: TeamPlan, resource: str, amount: int) -> str:
+    """The limit of the team that would do."""
+    index = [t.name for t in plan.teams].index(team.name)
+    word, unit = {CPU: ("cpu", MILLI), MEMORY: ("memory_gib", GIB)}.get(resource, ("pods", 1))
+    return f"let team {team.name} have more: teams[{index}].limits.{word}: {ceil(amount / unit)}"
+
+
 def not_even_queued() -> str:
     """What happens to a pod that the API server does not take now."""
     return (
@@ -270,8 +313,9 @@ def too_many_for_pool(plan: PlatformPlan, pool: str, pods: PodSet) -> str:
 
 
 def each_asks(pods: PodSet) -> str:
-    """What one pod asks for, without what it leaves at nothing."""
-    return listed([show_amount(r, n) for r, n in pods.requests.items() if n] or ["no requests"])
+    """What one pod asks for, without what it leaves at nothing, or to the defaults of its namespace."""
+    asks = [show_amount(r, n) for r, n in pods.requests.items() if n and r not in pods.unsaid]
+    return listed(asks or ["no requests"])
 
 
 def _main(pods: PodSet) -> str:
@@ -305,12 +349,16 @@ def room_first(pool: str, pods: PodSet, ends: str) -> str:
 
 def admitted_in_vain(plan: PlatformPlan) -> str:
     """What Kueue does with a gang whose pods find no node."""
+    return f"Kueue admits it, its pods stay pending and hold the quota. {_evicted_later(plan)}"
+
+
+def _evicted_later(plan: PlatformPlan) -> str:
     minutes = kueue.in_words(60 * plan.queueing.start_minutes)
     # elsewhere a Kueue that runs already may be set up by somebody else
     ours = plan.cloud == Cloud.SIMULATED.value or plan.spec.queueing.install is not False
     timeout = minutes if ours else f"{minutes} (unless Kueue is set up otherwise)"
     return (
-        f"Kueue admits it, its pods stay pending and hold the quota. After {timeout} it is evicted whole,"
+        f"After {timeout} it is evicted whole,"
         f" and queues again {kueue.in_words(kueue.FIRST_REQUEUE_SECONDS)} later, then after twice as long,"
         f" up to {kueue.in_words(kueue.LONGEST_REQUEUE_SECONDS)}."
     )
