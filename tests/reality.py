@@ -61,6 +61,46 @@ MADE_ELSEWHERE = {"kueue-manager-config"}
 """Kueue's own configuration: the same for all platforms of one run."""
 
 
+KEEPS_PARAMETERS: list[Value] = [
+    {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "keeps-parameters"},
+        "spec": {
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": ["nobody.example"],
+                        "apiVersions": ["*"],
+                        "resources": ["nothing"],
+                        "operations": ["CREATE"],
+                    }
+                ]
+            },
+            "validations": [{"expression": "true"}],
+        },
+    },
+    {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "keeps-parameters"},
+        "spec": {
+            "policyName": "keeps-parameters",
+            "paramRef": {
+                "name": "none",
+                "namespace": "default",
+                "parameterNotFoundAction": "Allow",
+            },
+            "validationActions": ["Audit"],
+        },
+    },
+]
+"""Stand for as long as the API server: when the last bound policy with parameters in ConfigMaps goes, it
+stops following ConfigMaps for good (k8s.io/apiserver v0.37.1, policy_source.go), and the policies of the
+next platform find no parameters and refuse everything."""
+
+
 # ── platforms and jobs ────────────────────────────────────────────────────────────────────────────
 def small_platform(number: int, *, fair: bool) -> Raw:
     """Two to four pools of different sharing, two or three teams; names are this platform's own."""
@@ -346,6 +386,8 @@ class Lab:
         self.api.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}}
         )
+        for value in KEEPS_PARAMETERS:
+            apply(self.api, value)
         for value in self.objects:
             apply(self.api, value)
         wait(self._nodes_ready, "nodes with their devices")
