@@ -48,6 +48,11 @@ class Yard:
             code,
         )
 
+    def started(self, *arguments: str) -> "subprocess.Popen[str]":
+        """The engine, under way."""
+        command = ["pulumi", *arguments]
+        return subprocess.Popen(command, cwd=ROOT, env=self.engine_env, **_PIPES)
+
     def interrupted(self, after: float, how: signal.Signals, *arguments: str) -> tuple[int, str]:
         """The engine, interrupted some time after it was started."""
         process = subprocess.Popen(
