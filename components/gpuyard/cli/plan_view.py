@@ -6,6 +6,7 @@ from gpuyard.cli.cost_view import show_totals
 from gpuyard.cli.findings_view import show_finding
 from gpuyard.cli.plain import many, usd
 from gpuyard.cli.pool_view import show_pool
+from gpuyard.cli.queues_view import show_queues
 from gpuyard.cli.screen import Cell, Column, Console, table
 from gpuyard.cli.team_view import show_limits
 from gpuyard.findings import Finding
@@ -257,18 +258,7 @@ def _queues(plan: PlatformPlan, console: Console) -> None:
     queueing = plan.queueing
     sharing = "by weight" if queueing.fair_sharing else "first come, first served"
     console.title("Queues", f"Kueue, preemption {queueing.preemption}, borrowed capacity {sharing}")
-    rows = [
-        (t.name, t.namespace, t.cluster_queue, t.isolation, f"{t.weight:g}") for t in plan.teams
-    ]
-    if rows:
-        columns = [
-            Column("team", name=True),
-            Column("namespace", name=True),
-            Column("cluster queue", name=True),
-            Column("isolation"),
-            Column("weight", "right"),
-        ]
-        console.show(table(columns, rows))
+    show_queues(plan, console)
     _priorities(plan, console)
     _slices(plan, console)
     _idle(plan, console)
