@@ -53,6 +53,8 @@ def one_pool(name: str, nodes: int, shapes: Iterable[Raw] = (), **rest: Any) -> 
 class QueueLab(Lab):
     """One platform's queues, and jobs in them. Teams are called by their letter, see `one_pool`."""
 
+    patience = 300.0
+
     def __init__(self, api: Api, raw: Mapping[str, Any]) -> None:
         super().__init__(api, plan_of(raw))
         self.jobs: dict[tuple[str, str], str] = {}
@@ -67,9 +69,9 @@ class QueueLab(Lab):
 
     def __exit__(self, *_: object) -> None:
         """Jobs go first: a queue that is in use stays until its last workload is gone."""
-        for namespace, name in self.jobs:
-            self._delete(f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
         namespaces = {namespace for namespace, _ in self.jobs}
+        for namespace in namespaces:
+            self._delete(f"/apis/batch/v1/namespaces/{namespace}/jobs")
         reality.wait(lambda: not self._left(namespaces), "workloads to be gone", 120)
         super().__exit__()
 

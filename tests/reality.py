@@ -342,6 +342,9 @@ def wait(look: Any, what: str, seconds: float = 40) -> Any:
 class Lab:
     """One platform on the cluster, from its objects to its end."""
 
+    patience = 40.0
+    """Seconds for nodes and queues to be ready."""
+
     def __init__(self, api: Api, plan: PlatformPlan) -> None:
         self.api = api
         self.plan = plan
@@ -390,8 +393,8 @@ class Lab:
             apply(self.api, value)
         for value in self.objects:
             apply(self.api, value)
-        wait(self._nodes_ready, "nodes with their devices")
-        wait(self._queues_active, "active queues")
+        wait(self._nodes_ready, "nodes with their devices", self.patience)
+        wait(self._queues_active, "active queues", self.patience)
         return self
 
     def __exit__(self, *_: object) -> None:
