@@ -42,11 +42,14 @@ def moments(found: Replay) -> list[float]:
 
 
 def used_at(found: Replay, moment: float) -> Counter[str]:
-    """What each team held just after this moment."""
+    """What each team held just after this moment, but for jobs that were told to give way.
+
+    Kueue gives away what those leave in the cycle in which it tells them, before their pods have ended.
+    """
     used: Counter[str] = Counter()
     for course in found.courses:
         for spell in course.spells:
-            if spell.start <= moment < spell.end:
+            if spell.start <= moment < spell.end - bool(spell.evicted_by):
                 used[course.job.team] += spell.uses[KEY]
     return used
 

@@ -166,9 +166,28 @@ def test_what_the_model_does_not_know_is_said():
     assert replay(queues(1), []).cautions == (
         "whether a pod finds a node with enough free GPUs is not judged",
     )
-    raw = one_pool("q", 1, a={"guarantee": 8}, queueing={"cohorts": [{"name": "labs"}]})
-    raw["teams"][0]["cohort"] = "labs"
-    assert "cohorts of teams are not told apart" in replay(plan_of(raw), []).cautions[1]
+
+
+@pytest.mark.parametrize(
+    ("fair", "cohort", "fourth"),
+    [(True, "labs", "c-1"), (True, None, "a-1"), (False, "labs", "a-1")],
+)
+def test_cohorts_share_first_among_themselves(fair: bool, cohort: str | None, fourth: str):
+    """In one cohort a and b have one share between them, beside that of c."""
+    queueing = {"fair_sharing": fair, "cohorts": [{"name": "labs"}] if cohort else []}
+    inside = {"borrow": 32} | ({"cohort": cohort} if cohort else {})
+    plan = queues(4, a=inside, b=inside, c={"borrow": 32}, queueing=queueing)
+    found = replay(plan, [came(f"{letter}-{i}") for i in range(2) for letter in "abc"])
+    assert {n for n, start in starts(found).items() if start == 0} == {"a-0", "b-0", "c-0", fourth}
+
+
+def test_a_cohorts_limit_binds_its_queues():
+    limit = {"cohorts": [{"name": "labs", "borrow": {"q": 8}}]}
+    plan = queues(
+        3, a={"borrow": 8, "cohort": "labs"}, b={"borrow": 8, "cohort": "labs"}, queueing=limit
+    )
+    found = replay(plan, [came("a-0"), came("b-0", at=1)])
+    assert starts(found) == {"a-0": 0, "b-0": 11}
 
 
 def test_names_are_held_to():

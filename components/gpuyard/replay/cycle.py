@@ -4,11 +4,11 @@ What each head needs is decided on the state before the cycle; it is admitted, o
 way to it, on what those before it have left.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpuyard.plan.explain.flavors import Assignment, Mode, assign
-from gpuyard.plan.explain.quota import Quotas, Uses
+from gpuyard.plan.explain.quota import Node, Quotas, Uses
 from gpuyard.plan.explain.running import Desk, Running
 from gpuyard.plan.records import TeamPlan
 from gpuyard.replay.jobs import Arrival
@@ -23,8 +23,8 @@ class Head:
     found: Assignment
     place: int
     """Among all jobs, by when they were submitted."""
-    borrows: bool
-    """Whether it would have more than its guarantee, before the cycle."""
+    far: int
+    """How far away in the tree its quota comes from, before the cycle; 0 is its guarantee."""
 
 
 @dataclass(slots=True)
@@ -50,8 +50,7 @@ def cycle(desk: Desk, heads: Iterable[tuple[TeamPlan, Arrival, int]]) -> Verdict
     leaving: list[Running] = []
     kept: list[tuple[str, Uses]] = []
     """Quota that is held back until the end of the cycle, for those who wait for others to leave."""
-    while left:
-        head = min(left, key=lambda one: _turn(desk, one))
+    while (head := _next(desk, left)) is not None:
         left.remove(head)
         targets = tuple(job for job, _ in head.found.targets)
         if head.found.mode is not Mode.FIT and not targets:
@@ -76,28 +75,47 @@ def cycle(desk: Desk, heads: Iterable[tuple[TeamPlan, Arrival, int]]) -> Verdict
 
 def _head(desk: Desk, team: TeamPlan, job: Arrival, place: int) -> Head:
     found = assign(desk, team, (job.pod_set,), job.priority)
-    return Head(team, job, found, place, _borrowing(desk.quotas, team, found.uses))
+    far = (desk.quotas.distance(team.name, key, amount)[0] for key, amount in found.uses.items())
+    return Head(team, job, found, place, max(far, default=0))
 
 
-def _borrowing(quotas: Quotas, team: TeamPlan, uses: Uses) -> bool:
-    return any(quotas.borrows(team.name, key, amount) for key, amount in uses.items())
-
-
-def _turn(desk: Desk, head: Head) -> tuple[bool, float, int, int, int]:
-    """Who is smallest goes first: no borrowing, the smallest share with the job counted, priority, age.
-
-    Shares change within a cycle; without fair sharing there are none, and borrowing is what it was before it.
-    """
-    job = head.job
-    age = (-job.priority, int(job.at), head.place)
+def _next(desk: Desk, left: Sequence[Head]) -> Head | None:
+    """Whose turn it is. Without fair sharing: the nearest quota, priority, age."""
     if not desk.plan.queueing.fair_sharing:
-        return head.borrows, 0.0, *age
-    quotas, team, uses = desk.quotas, head.team, head.found.uses
-    borrows = _borrowing(quotas, team, uses)
-    quotas.take(team.name, uses)
-    share = quotas.share(team.name)
-    quotas.take(team.name, uses, -1)
-    return borrows, share, *age
+        return min(left, key=lambda head: (head.far, *_age(head)), default=None)
+    stands = {head.team.name: _stand(desk.quotas, head) for head in left}
+    return _fairest(desk.quotas.root, {head.team.name: head for head in left}, stands)
+
+
+def _age(head: Head) -> tuple[int, int, int]:
+    return -head.job.priority, int(head.job.at), head.place
+
+
+def _stand(quotas: Quotas, head: Head) -> dict[str, tuple[bool, float]]:
+    """In each cohort above a head, its job counted: does its part of the tree borrow, how unfairly much."""
+    found: dict[str, tuple[bool, float]] = {}
+    uses = head.found.uses
+    quotas.take(head.team.name, uses)
+    node = quotas.queues[head.team.name]
+    for cohort in node.above:
+        borrows = any(node.borrows(key) for key in uses)
+        found[cohort.name] = (borrows, quotas.unfairness(node))
+        node = cohort
+    quotas.take(head.team.name, uses, -1)
+    return found
+
+
+def _fairest(
+    cohort: Node, heads: Mapping[str, Head], stands: Mapping[str, Mapping[str, tuple[bool, float]]]
+) -> Head | None:
+    """The winner of every cohort below stands against the queues here (fair_sharing_iterator.go)."""
+    below = (_fairest(one, heads, stands) for one in cohort.cohorts)
+    mine = (heads.get(queue.name) for queue in cohort.queues)
+    return min(
+        (head for head in (*below, *mine) if head is not None),
+        key=lambda head: (*stands[head.team.name][cohort.name], *_age(head)),
+        default=None,
+    )
 
 
 def _fits(quotas: Quotas, head: Head, gone: Iterable[Running]) -> bool:
@@ -114,7 +132,10 @@ def _fits(quotas: Quotas, head: Head, gone: Iterable[Running]) -> bool:
 def _reserved(desk: Desk, head: Head) -> list[tuple[str, Uses]]:
     """Where nobody may be evicted, a job within its guarantee keeps what is free of it for the cycle."""
     quotas, team, uses = desk.quotas, head.team.name, head.found.uses
-    entitled = all(n <= quotas.nominal(team, key) for key, n in uses.items())
+    entitled = all(
+        n <= quotas.nominal(team, key) or quotas.distance(team, key, n)[1]
+        for key, n in uses.items()
+    )
     if desk.plan.queueing.preemption == "reclaim" or head.found.mode is Mode.NEVER or not entitled:
         return []
     kept = {key: min(n, quotas.room_of_team(team, key)) for key, n in uses.items()}

@@ -22,6 +22,9 @@ REQUEUE_SOURCE = Source(
 )
 
 
+CAUTIONS = ("whether a pod finds a node with enough free GPUs is not judged",)
+
+
 class NeverSettles(Exception):
     """Jobs evict each other without end."""
 
@@ -46,7 +49,7 @@ class Replay:
 
     courses: tuple[Course, ...]
     cautions: tuple[str, ...]
-    """What the model does not know of this platform."""
+    """What the model does not know."""
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -90,14 +93,7 @@ def replay(
     courses = (
         Course(job=j, spells=tuple(found.spells[j.name]), order=order.get(j.name)) for j in known
     )
-    return Replay(courses=tuple(courses), cautions=_cautions(plan))
-
-
-def _cautions(plan: PlatformPlan) -> tuple[str, ...]:
-    found = ["whether a pod finds a node with enough free GPUs is not judged"]
-    if any(cohort.title for cohort in plan.queueing.cohorts):
-        found.append("cohorts of teams are not told apart: all queues share as one")
-    return tuple(found)
+    return Replay(courses=tuple(courses), cautions=CAUTIONS)
 
 
 class _Kind(IntEnum):
