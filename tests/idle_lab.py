@@ -242,14 +242,16 @@ class World:
         found = [o for o in self.objects.get(path, ()) if selected(o, chosen)]
         start, limit = int(query.get("continue", ["0"])[0]), int(query["limit"][0])
         more = {"continue": str(start + limit)} if start + limit < len(found) else {}
-        return 200, {"items": copy.deepcopy(found[start : start + limit]), "metadata": more}
+        # The real server gives null for no bare objects; here nobody is spared.
+        return 200, {"items": copy.deepcopy(found[start : start + limit]) or None, "metadata": more}
 
     # ── Prometheus ────────────────────────────────────────────────────────────────────────────────
 
     def _vector(self, query: str) -> Object:
-        chosen = re.search(r'(\w+)\{exported_namespace="vision",exported_pod=~"([^"]*)"\}', query)
+        form = r'(\w+)\{exported_namespace="([^"]+)",exported_pod=~"([^"]*)"\}'
+        chosen = re.search(form, query)
         assert chosen, query
-        wanted = re.compile(chosen[2].replace(r"\\.", r"\."))
+        wanted = re.compile(chosen[3].replace(r"\\.", r"\."))
         found = {p: g for p, g in self.gpus.get(chosen[1], {}).items() if wanted.fullmatch(p)}
         unit = 100 if chosen[1] == ENGINE else 1
         if query.startswith("max by"):

@@ -47,7 +47,8 @@ class Cluster:
             query = {"limit": PAGE, "labelSelector": label, "continue": more}
             asked = urlencode({key: value for key, value in query.items() if value})
             found = self._server.ask("GET", f"{path}?{asked}", accept=kind)
-            yield from found["items"]
+            # Of bare objects none are null, not an empty list (Kubernetes 1.36).
+            yield from found["items"] or ()
             if not (more := found["metadata"].get("continue", "")):
                 return
 

@@ -37,7 +37,7 @@ class Server:
             self._headers["Authorization"] = f"Bearer {token}"
         self._line: http.client.HTTPConnection
         if parts.scheme == "https":
-            context = ssl.create_default_context(cafile=authority)
+            context = _trusted(authority)
             self._line = http.client.HTTPSConnection(
                 parts.hostname, parts.port, timeout=SECONDS, context=context
             )
@@ -99,6 +99,14 @@ class Server:
         except (OSError, http.client.HTTPException) as problem:
             self._line.close()
             raise Unreachable(f"{self.url} does not answer: {problem!r}") from None
+
+
+def _trusted(authority: str | None) -> ssl.SSLContext:
+    """Trusts one authority of its own, or those of the machine."""
+    try:
+        return ssl.create_default_context(cafile=authority)
+    except OSError as problem:
+        raise Unreachable(f"no certificate authority in {authority}: {problem}") from None
 
 
 def _message(found: Any, data: bytes) -> str:

@@ -138,6 +138,11 @@ def test_what_speaks_no_tls_is_unreachable():
         assert "does not answer: SSL" in refused(server)
 
 
+def test_an_authority_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(Unreachable, match=f"no certificate authority in {tmp_path}/ca.crt: "):
+        Server("https://127.0.0.1:9", authority=str(tmp_path / "ca.crt"))
+
+
 # ── inside a cluster ──────────────────────────────────────────────────────────────────────────────
 
 
