@@ -391,6 +391,9 @@ class Lab:
         )
         for value in KEEPS_PARAMETERS:
             apply(self.api, value)
+        for team in self.plan.teams:  # an earlier run of the same platform may still be going
+            path = f"/api/v1/namespaces/{team.namespace}"
+            wait(lambda path=path: self.api.get(path) is None, f"no {path}", 120)
         for value in self.objects:
             apply(self.api, value)
         wait(self._nodes_ready, "nodes with their devices", self.patience)
