@@ -42,6 +42,8 @@ PLURALS = {
     "Cohort": f"{KUEUE}/cohorts",
     "ClusterQueue": f"{KUEUE}/clusterqueues",
     "LocalQueue": "localqueues",
+    "MutatingAdmissionPolicy": f"{ADMISSION}/mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": f"{ADMISSION}/mutatingadmissionpolicybindings",
     "ValidatingAdmissionPolicy": f"{ADMISSION}/validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": f"{ADMISSION}/validatingadmissionpolicybindings",
     "MultiKueueCluster": f"{KUEUE}/multikueueclusters",

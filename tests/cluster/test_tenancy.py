@@ -28,6 +28,8 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 NETWORK = "/apis/networking.k8s.io/v1"
 CUT = {"mig": {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}}
 
+PRIORITIES = {"ten-high": 900, "ten-low": 10}
+
 
 def two_teams() -> PlatformPlan:
     """A team with one of everything, and its neighbour."""
@@ -45,10 +47,11 @@ def two_teams() -> PlatformPlan:
             viewers=["auditors"],
             egress_cidrs=["0.0.0.0/0", "10.0.0.0/8"],
             budget_usd_per_month=9000.0,
+            priority="ten-high",
         ),
         team("ten-b", guarantee={"ten-whole": 2}, groups=["others"], pod_security="restricted"),
     ]
-    return plan_of(platform(pools, teams, name="ten", cloud="simulated"))
+    return plan_of(platform(pools, teams, name="ten", cloud="simulated", priorities=PRIORITIES))
 
 
 @pytest.fixture(scope="module")
@@ -396,6 +399,43 @@ def test_a_job_whose_container_is_too_large_waits_in_its_queue_with_the_reason(
     assert makers.call("GET", f"{jobs}/wide")["spec"]["suspend"]
     makers.call("DELETE", f"{jobs}/wide", {"propagationPolicy": "Foreground"})
     until(lambda: lab.api.get(f"{jobs}/wide") is None)
+
+
+# ── priority ──────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize(
+    ("label", "value"), [(None, 900), ("ten-low", 10)], ids=["unnamed", "named"]
+)
+def test_a_job_that_names_no_priority_has_its_teams(
+    lab: reality.Lab, until: Until, label: str | None, value: int
+):
+    key, name = "kueue.x-k8s.io/priority-class", f"first-{label or 'unnamed'}"
+    asked = job(name, 1, cpu="1")
+    asked["metadata"]["labels"] = {key: label} if label else {}
+    jobs = "/apis/batch/v1/namespaces/ten-a/jobs"
+    makers = acting(lab, "makers")
+    made = makers.call("POST", jobs, asked)
+    assert made["metadata"]["labels"][key] == (label or "ten-high")
+
+    def workload() -> Value | None:
+        found = makers.call("GET", f"{reality.KUEUE}/namespaces/ten-a/workloads")["items"]
+        return next((w for w in found if name in w["metadata"]["name"]), None)
+
+    assert until(workload)["spec"]["priority"] == value
+    until(lambda: makers.call("GET", f"{jobs}/{name}")["status"].get("ready") == 1)
+    pods = makers.call("GET", "/api/v1/namespaces/ten-a/pods")["items"]
+    assert all(key not in p["metadata"]["labels"] for p in pods if name in p["metadata"]["name"])
+    makers.call("DELETE", f"{jobs}/{name}", {"propagationPolicy": "Foreground"})
+    until(lambda: lab.api.get(f"{jobs}/{name}") is None)
+
+
+def test_a_pod_of_its_own_gets_it_too_and_other_teams_get_nothing(lab: reality.Lab):
+    key = "kueue.x-k8s.io/priority-class"
+    mine = acting(lab, "makers").call("POST", "/api/v1/namespaces/ten-a/pods?dryRun=All", pod("x"))
+    assert mine["metadata"]["labels"][key] == "ten-high"
+    theirs = job("x", 1, cpu="1")
+    path = "/apis/batch/v1/namespaces/ten-b/jobs?dryRun=All"
+    made = acting(lab, "others").call("POST", path, theirs)
+    assert key not in made["metadata"].get("labels", {})
 
 
 # ── network ───────────────────────────────────────────────────────────────────────────────────────

@@ -128,6 +128,7 @@ BUILT_IN = {
     *("Namespace", "ConfigMap", "Node", "NetworkPolicy", "Role", "RoleBinding"),
     *("LimitRange", "ResourceQuota"),
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+    *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
     *("CronJob", "Role", "ServiceAccount"),
 }
 

@@ -33,9 +33,6 @@ _POOL: Mapping[str, str] = {
     "disk_gib": "no node is made that could have the disk",
 }
 _QUEUEING: Mapping[str, str] = {}
-_TEAM: Mapping[str, str] = {
-    "priority": "a job has it only when its label says so",
-}
 
 
 def check_deferred(spec: PlatformSpec) -> list[Finding]:
@@ -55,9 +52,6 @@ def check_deferred(spec: PlatformSpec) -> list[Finding]:
         if pool.sharing.dra:
             lacks = "`sharing: dra` is planned, not carried out: the DRA driver is not installed"
             findings.append(note("section.deferred", (*path, "sharing"), lacks))
-    for index, team in enumerate(spec.teams):
-        said = _said(team, _TEAM, ("teams", index))
-        findings += [note("section.deferred", *each) for each in said]
     return findings
 
 

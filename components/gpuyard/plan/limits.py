@@ -138,7 +138,9 @@ def fit_limits(
         fitted.append(_without(plan, short) if short else plan)
     positions = {team.name: index for index, team in enumerate(spec.teams)}
     return fitted, [
-        _too_small(spec, positions[name], kept_from[name], need, nobody=name in alone)
+        _too_small(
+            "team.limits", spec, positions[name], (kept_from[name], need), nobody=name in alone
+        )
         for name, need in lacking.items()
     ]
 
@@ -153,8 +155,14 @@ def _without(plan: ShapePlan, short: Sequence[str]) -> ShapePlan:
 
 
 def _too_small(
-    spec: PlatformSpec, index: int, shapes: Sequence[str], need: Mapping[str, int], *, nobody: bool
+    kind: str,
+    spec: PlatformSpec,
+    index: int,
+    lacks: tuple[Sequence[str], Mapping[str, int]],
+    *,
+    nobody: bool,
 ) -> Finding:
+    shapes, need = lacks
     team, path = spec.teams[index], ("teams", index, "limits")
     limits = team.limits.model_dump(exclude_none=True)
     wanted = ", ".join(f"{word}: {amount}" for word, amount in need.items())
@@ -162,7 +170,7 @@ def _too_small(
     words = "shape" if len(shapes) == 1 else "shapes"
     rest = " and no other team can start it" if nobody else ""
     return (refuse if nobody else warn)(
-        "team.limits",
+        kind,
         path,
         f"{team.name} has the GPUs for {words} {', '.join(shapes)}, but its limits do not hold what its pods"
         f" ask for beside them: Kubernetes would never make all of them{rest}",

@@ -5,16 +5,26 @@ of lower priority there. Across queues a priority takes nothing from a guarantee
 can be taken back, whatever its priority. A job without a priority counts as 0.
 """
 
+from gpuyard.catalogue.software import KUBERNETES_MINORS
 from gpuyard.findings import Finding, Fix
+from gpuyard.plan.names import PRIORITY_LABEL
 from gpuyard.plan.records import PriorityPlan
-from gpuyard.plan.refusals import note, refuse, warn
+from gpuyard.plan.refusals import listed, note, refuse, warn
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import Preemption
 from gpuyard.spec.teams import Team
 
+POLICIES_SINCE = 36
+"""The minor of Kubernetes 1 from which every API server has MutatingAdmissionPolicy; in 1.34 and 1.35 it is a
+beta that is off (KEP-3962; apiserver v0.36.3, pkg/features/kube_features.go)."""
 WITHOUT = 0
 """The priority of a job that names none."""
+
+
+def gives_priorities(kubernetes: str) -> bool:
+    """Whether jobs that name no priority get their team's from the API server."""
+    return int(kubernetes.partition(".")[2]) >= POLICIES_SINCE
 
 
 def plan_priorities(spec: PlatformSpec) -> tuple[PriorityPlan, ...]:
@@ -39,7 +49,26 @@ def check_priorities(spec: PlatformSpec) -> list[Finding]:
     for index, team in enumerate(spec.teams):
         if team.priority is not None and (finding := _check_team(spec, index, team, team.priority)):
             findings.append(finding)
-    return findings
+    return findings + _by_label(spec)
+
+
+def _by_label(spec: PlatformSpec) -> list[Finding]:
+    """Priorities of teams on a Kubernetes that cannot write them into jobs."""
+    mine = [t.name for t in spec.teams if t.priority in spec.priorities]
+    if not mine or spec.kubernetes not in KUBERNETES_MINORS or gives_priorities(spec.kubernetes):
+        return []
+    return [
+        warn(
+            "team.priority_by_label",
+            ("kubernetes",),
+            f"Kubernetes {spec.kubernetes} cannot write a priority into jobs: those of {listed(mine)} have"
+            f" their team's only when they name it themselves, with the label {PRIORITY_LABEL};"
+            f" else they count as {WITHOUT}",
+            given=spec.kubernetes,
+            allowed=f"1.{POLICIES_SINCE} or newer",
+            fix=Fix(says=f"move to 1.{POLICIES_SINCE}, or have every job name its priority"),
+        )
+    ]
 
 
 def _alike(spec: PlatformSpec) -> list[Finding]:

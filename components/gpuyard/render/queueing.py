@@ -17,6 +17,7 @@ from gpuyard.plan.records import (
 from gpuyard.render.kueue_configuration import kueue_configuration_object
 from gpuyard.render.multikueue import dispatch_checks, multikueue_objects
 from gpuyard.render.objects import Object, made, taint_object, toleration_object
+from gpuyard.render.priority import priority_objects
 from gpuyard.render.provisioning import admission_checks, check_objects
 from gpuyard.render.topology import topology_name, topology_objects
 from gpuyard.spec.platform import Cloud
@@ -32,6 +33,7 @@ def queueing_objects(plan: PlatformPlan) -> list[Object]:
     return [
         *([kueue_configuration_object(plan)] if simulated else []),
         *(_priority(plan, priority) for priority in plan.queueing.priorities),
+        *priority_objects(plan),
         *topology_objects(plan),
         *(_flavor(plan, flavor) for flavor in plan.queueing.flavors),
         *check_objects(plan),

@@ -7,6 +7,7 @@ from gpuyard.plan.names import (
     POD_SECURITY_LABEL,
     POD_SECURITY_WARN_LABEL,
     TEAM_LABEL,
+    TEAM_PRIORITY_LABEL,
 )
 from gpuyard.plan.pod_security import stricter
 from gpuyard.plan.records import HostAmount, LimitsPlan, PlatformPlan, TeamPlan
@@ -58,6 +59,7 @@ def _namespace(plan: PlatformPlan, team: TeamPlan) -> Object:
         labels={
             TEAM_LABEL: team.namespace,
             ISOLATION_LABEL: team.isolation,
+            **({TEAM_PRIORITY_LABEL: team.priority} if team.priority else {}),
             **{label: level.value for label, level in levels.items()},
             **{f"{label}-version": version for label in levels},
         },

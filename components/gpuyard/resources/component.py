@@ -103,6 +103,8 @@ def _named_by(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if obj["kind"] == "RoleBinding":
         yield "Role", obj["roleRef"]["name"]
     yield from _of_queues(obj["kind"], spec)
+    if obj["kind"] == "MutatingAdmissionPolicyBinding":
+        yield "MutatingAdmissionPolicy", spec["policyName"]
     if obj["kind"] == "ValidatingAdmissionPolicyBinding":
         yield "ValidatingAdmissionPolicy", spec["policyName"]
         yield "ConfigMap", spec["paramRef"]["name"]

@@ -369,10 +369,12 @@ def test_a_higher_priority_takes_from_its_own_queue():
     assert [p.name for p in said(plan, job(gpus=8), busy).preempts] == ["old"], "0 is above -10"
 
 
-def test_a_teams_own_priority_needs_the_label():
+def test_a_teams_own_priority_needs_the_label_where_kubernetes_is_old():
     teams = [team(guarantee={"train": 8}, priority="high")]
-    plan = plan_of(platform([pool()], teams, cloud="simulated", priorities={"high": 10}))
+    raw = platform([pool()], teams, cloud="simulated", priorities={"high": 10})
     busy = state_of(running("vision", 8))
+    assert said(plan_of(raw), job(gpus=8), busy).verdict is STARTS
+    plan = plan_of(raw | {"kubernetes": "1.35"})
     found = said(plan, job(gpus=8), busy)
     assert found.verdict is WAITS
     (caution,) = found.cautions

@@ -14,6 +14,7 @@ from gpuyard.plan.explain.policy import Held, held_to_policy
 from gpuyard.plan.explain.records import Change, Explanation, Verdict
 from gpuyard.plan.explain.running import EMPTY, Desk, State
 from gpuyard.plan.jobs import JobRead
+from gpuyard.plan.priorities import gives_priorities
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 
 BUILT_IN_PRIORITIES = {
@@ -97,9 +98,10 @@ def _priority(
     plan: PlatformPlan, request: Request, team: TeamPlan | None
 ) -> tuple[int, tuple[str, ...]]:
     """What the job's priority is worth to Kueue, and what is not known of it."""
-    if request.priority_label:
-        known = {p.name: p.value for p in plan.queueing.priorities}
-        name = request.priority_label
+    ours = {p.name: p.value for p in plan.queueing.priorities}
+    given = team.priority if team is not None and gives_priorities(plan.kubernetes) else None
+    if request.priority_label or given:
+        known, name = ours, request.priority_label or str(given)
     else:
         known, name = BUILT_IN_PRIORITIES, request.priority_class
     if name in known:
