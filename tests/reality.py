@@ -54,6 +54,8 @@ PLURALS = {
     "Job": "jobs",
     "Pod": "pods",
     "Deployment": "deployments",
+    "StatefulSet": "statefulsets",
+    "CronJob": "cronjobs",
 }
 CUTS = [{"1g.5gb": 7}, {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}, {"3g.20gb": 2}]
 ALIKE = 3
@@ -339,6 +341,33 @@ def wait(look: Any, what: str, seconds: float = 40) -> Any:
             raise TimeoutError(f"waited {seconds:.0f} s for {what}")
         time.sleep(0.1)
     return found
+
+
+def keep_parameters_known(api: Api) -> None:
+    """A policy that judges nothing, so that one with a ConfigMap for parameters is always there.
+
+    When the last one goes, the API server stops its informer of ConfigMaps, which is a shared one, and never
+    starts it again: later policies would not find their parameters until the server is started anew
+    (apiserver v0.36.3, `ensureParamsForPolicyLocked`). Here one platform comes after the other.
+    """
+    name = {"name": "keeps-parameters-known"}
+    version = "admissionregistration.k8s.io/v1"
+    nothing = {"apiGroups": ["nothing.invalid"], "apiVersions": ["v1"], "resources": ["none"]}
+    policy = {
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": {"resourceRules": [{**nothing, "operations": ["CREATE"]}]},
+        "validations": [{"expression": "true"}],
+    }
+    binding = {
+        "policyName": name["name"],
+        "paramRef": {"selector": {"matchLabels": name}, "parameterNotFoundAction": "Allow"},
+        "validationActions": ["Audit"],
+    }
+    for kind, spec in (
+        ("ValidatingAdmissionPolicy", policy),
+        ("ValidatingAdmissionPolicyBinding", binding),
+    ):
+        apply(api, {"apiVersion": version, "kind": kind, "metadata": name, "spec": spec})
 
 
 class Lab:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import reality
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import cluster, tools
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
@@ -45,7 +46,9 @@ def sim_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def started(sim_home: Path) -> cluster.Outcome:
     """The first start of the cluster."""
-    return cluster.up(NAME)
+    found = cluster.up(NAME)
+    reality.keep_parameters_known(connect(Path(found.status.kubeconfig)))
+    return found
 
 
 @pytest.fixture
