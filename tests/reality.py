@@ -65,46 +65,6 @@ MADE_ELSEWHERE = {"kueue-manager-config"}
 """Kueue's own configuration: the same for all platforms of one run."""
 
 
-KEEPS_PARAMETERS: list[Value] = [
-    {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": "keeps-parameters"},
-        "spec": {
-            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
-            "matchConstraints": {
-                "resourceRules": [
-                    {
-                        "apiGroups": ["nobody.example"],
-                        "apiVersions": ["*"],
-                        "resources": ["nothing"],
-                        "operations": ["CREATE"],
-                    }
-                ]
-            },
-            "validations": [{"expression": "true"}],
-        },
-    },
-    {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": "keeps-parameters"},
-        "spec": {
-            "policyName": "keeps-parameters",
-            "paramRef": {
-                "name": "none",
-                "namespace": "default",
-                "parameterNotFoundAction": "Allow",
-            },
-            "validationActions": ["Audit"],
-        },
-    },
-]
-"""Stand for as long as the API server: when the last bound policy with parameters in ConfigMaps goes, it
-stops following ConfigMaps for good (k8s.io/apiserver v0.37.1, policy_source.go), and the policies of the
-next platform find no parameters and refuse everything."""
-
-
 # ── platforms and jobs ────────────────────────────────────────────────────────────────────────────
 def small_platform(number: int, *, fair: bool) -> Raw:
     """Two to four pools of different sharing, two or three teams; names are this platform's own."""
@@ -343,33 +303,6 @@ def wait(look: Any, what: str, seconds: float = 40) -> Any:
     return found
 
 
-def keep_parameters_known(api: Api) -> None:
-    """A policy that judges nothing, so that one with a ConfigMap for parameters is always there.
-
-    When the last one goes, the API server stops its informer of ConfigMaps, which is a shared one, and never
-    starts it again: later policies would not find their parameters until the server is started anew
-    (apiserver v0.36.3, `ensureParamsForPolicyLocked`). Here one platform comes after the other.
-    """
-    name = {"name": "keeps-parameters-known"}
-    version = "admissionregistration.k8s.io/v1"
-    nothing = {"apiGroups": ["nothing.invalid"], "apiVersions": ["v1"], "resources": ["none"]}
-    policy = {
-        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
-        "matchConstraints": {"resourceRules": [{**nothing, "operations": ["CREATE"]}]},
-        "validations": [{"expression": "true"}],
-    }
-    binding = {
-        "policyName": name["name"],
-        "paramRef": {"selector": {"matchLabels": name}, "parameterNotFoundAction": "Allow"},
-        "validationActions": ["Audit"],
-    }
-    for kind, spec in (
-        ("ValidatingAdmissionPolicy", policy),
-        ("ValidatingAdmissionPolicyBinding", binding),
-    ):
-        apply(api, {"apiVersion": version, "kind": kind, "metadata": name, "spec": spec})
-
-
 class Lab:
     """One platform on the cluster, from its objects to its end."""
 
@@ -386,42 +319,10 @@ class Lab:
             and not o["kind"].startswith("ValidatingAdmissionPolicy")
         ]
 
-    def _keep_parameters_known(self) -> None:
-        """A policy that no platform takes away. When the last one with parameters of a kind goes, the API
-        server stops looking at that kind (apiserver v0.36, policy_source.go), and at a built-in kind it never
-        looks again: platforms that come later would have no parameters."""
-        kind = {"apiVersion": "v1", "kind": "ConfigMap"}
-        nothing = {"matchLabels": {"gpuyard.dev/team": "no-such-team"}}
-        rules = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
-        policy = {
-            "paramKind": kind,
-            "matchConstraints": {"resourceRules": [rules | {"operations": ["CREATE"]}]},
-            "validations": [{"expression": "true"}],
-        }
-        binding = {
-            "policyName": "keeps-parameters-known",
-            "validationActions": ["Audit"],
-            "paramRef": {"name": "x", "namespace": "default", "parameterNotFoundAction": "Allow"},
-            "matchResources": {"namespaceSelector": nothing},
-        }
-        for suffix, spec in (("", policy), ("Binding", binding)):
-            apply(
-                self.api,
-                {
-                    "apiVersion": "admissionregistration.k8s.io/v1",
-                    "kind": f"ValidatingAdmissionPolicy{suffix}",
-                    "metadata": {"name": "keeps-parameters-known"},
-                    "spec": spec,
-                },
-            )
-
     def __enter__(self) -> Self:
-        self._keep_parameters_known()
         self.api.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}}
         )
-        for value in KEEPS_PARAMETERS:
-            apply(self.api, value)
         for team in self.plan.teams:  # an earlier run of the same platform may still be going
             path = f"/api/v1/namespaces/{team.namespace}"
             wait(lambda path=path: self.api.get(path) is None, f"no {path}", 120)

@@ -46,9 +46,7 @@ def sim_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def started(sim_home: Path) -> cluster.Outcome:
     """The first start of the cluster."""
-    found = cluster.up(NAME)
-    reality.keep_parameters_known(connect(Path(found.status.kubeconfig)))
-    return found
+    return cluster.up(NAME)
 
 
 @pytest.fixture

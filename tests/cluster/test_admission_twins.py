@@ -144,17 +144,24 @@ def owners() -> list[Value]:
     ]
 
 
+OPEN = {"pod-security.kubernetes.io/enforce": "privileged"}
+
+
+def head(team: str) -> Value:
+    """Labels and annotations of a team's namespace, which lets Pod Security pass everything."""
+    plan = SPACES[team]
+    labels = {PLATFORM_LABEL: plan.name, TEAM_LABEL: team, **OPEN}
+    return {"labels": labels, "annotations": limits_of(plan, plan.teams[0]).annotations()}
+
+
 @pytest.fixture(scope="module")
 def server(started: cluster.Outcome) -> Iterator[Api]:
     """The cluster with three platforms of ours, of which one only warns."""
     cluster.up(started.status.name)
     api = connect(Path(started.status.kubeconfig))
     objects = [obj for plan in SPACES.values() for obj in admission_objects(plan)]
-    for name in ("gpuyard-system", OUTSIDE, *SPACES):
-        labels = {"pod-security.kubernetes.io/enforce": "privileged"}
-        if name in SPACES:
-            labels |= {PLATFORM_LABEL: SPACES[name].name, TEAM_LABEL: name}
-        metadata = {"name": name, "labels": labels}
+    for name in (OUTSIDE, *SPACES):
+        metadata = {"name": name, **(head(name) if name in SPACES else {"labels": OPEN})}
         apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     for name in ("nvidia", "other"):
         kind = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": name}
@@ -302,29 +309,44 @@ def test_a_pod_with_very_much_wrong_is_still_refused_in_our_words(held: Api):
     assert try_out(held, pod(containers=sound)) == ""
 
 
-def test_without_its_parameters_a_team_is_refused_everything(held: Api):
-    path = "/api/v1/namespaces/gpuyard-system/configmaps/gpuyard-twins.held"
-    kept = held.get(path)
-    assert kept is not None
-    held.call("DELETE", path)
+def test_without_what_it_is_held_to_a_team_is_refused_everything(held: Api):
+    path = f"/api/v1/namespaces/{HELD}"
+    held.merge(path, {"metadata": {"annotations": dict.fromkeys(head(HELD)["annotations"])}})
 
     def refused() -> bool:
         try:
             held.call("POST", f"{path_of(pod(), HELD)}?dryRun=All", pod())
         except ApiError as problem:
-            return "no params found" in str(problem)
+            return "no such key: admission.gpuyard.dev/" in str(problem)
         return False
 
     try:
         patience(refused)
     finally:
-        metadata = {k: kept["metadata"][k] for k in ("name", "namespace", "labels")}
-        apply(
-            held,
-            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": kept["data"]},
-        )
+        held.merge(path, {"metadata": {"annotations": head(HELD)["annotations"]}})
         patience(lambda: not refused())
     assert try_out(held, pod()) == ""
+
+
+def test_a_policy_that_goes_and_comes_again_is_in_force_again(held: Api):
+    # With ConfigMaps for parameters an API server would not look at them again, and refuse everything.
+    again = admission_objects(SPACES[USUAL])
+    plans = [plan for plan in SPACES.values() if plan is not SPACES[USUAL]]
+    for plan in (*plans, SPACES[USUAL]):
+        for value in reversed(admission_objects(plan)):
+            held.call("DELETE", f"{path_of(value)}/{value['metadata']['name']}")
+    try:
+        patience(lambda: try_out(held, pod(hostPID=True), USUAL) == "")
+    finally:
+        for plan in plans:
+            for value in admission_objects(plan):
+                apply(held, value)
+        for value in again:
+            apply(held, value)
+    patience(lambda: try_out(held, pod(hostPID=True), USUAL))
+    patience(lambda: try_out(held, pod(hostPID=True), HELD))
+    patience(lambda: warnings(held, pod(hostPID=True)))
+    assert try_out(held, pod(), USUAL) == ""
 
 
 # ── what is there already ─────────────────────────────────────────────────────────────────────────
@@ -367,12 +389,7 @@ def older(held: Api) -> Iterator[Api]:
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "old"}, "spec": spec},
     ):
         apply(held, {**value, "metadata": {**value["metadata"], "namespace": LATER}})
-    labels = {
-        PLATFORM_LABEL: PLAN.name,
-        TEAM_LABEL: HELD,
-        "pod-security.kubernetes.io/enforce": "privileged",
-    }
-    held.merge(f"/api/v1/namespaces/{LATER}", {"metadata": {"labels": labels}})
+    held.merge(f"/api/v1/namespaces/{LATER}", {"metadata": head(HELD)})
     patience(lambda: try_out(held, pod(hostPID=True), LATER))
     yield held
     held.merge(f"/api/v1/namespaces/{LATER}/pods/old", {"metadata": {"finalizers": None}})

@@ -143,9 +143,9 @@ def test_a_team_may_not_tolerate_the_pools_of_others():
     ],
 )
 def test_parameters_are_read_back_as_they_were_written(limits):
-    lines = limits.lines()
-    assert all(isinstance(value, str) for value in lines.values())
-    assert read_limits(lines) == limits
+    annotations = limits.annotations()
+    assert all(isinstance(value, str) for value in annotations.values())
+    assert read_limits(annotations) == limits
 
 
 def test_every_requirement_has_an_id_of_its_own():

@@ -1,4 +1,4 @@
-"""The policy, its parameters and its bindings; and that every requirement is there three times."""
+"""The policy, its binding and what stands on namespaces; and that every requirement is there three times."""
 
 import re
 
@@ -8,11 +8,11 @@ import yaml
 from builders import plan_of, platform, pool, team
 from gpuyard.plan.admission.requirements import REQUIREMENTS
 from gpuyard.plan.admission.slips import Requirement, Sentence
-from gpuyard.plan.names import SYSTEM_NAMESPACE
 from gpuyard.render.admission import cel
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.admission.twins import TWINS
 from gpuyard.render.platform import object_groups
+from gpuyard.render.teams import team_objects
 from gpuyard.rules import RULES
 from gpuyard.rules.admission import HELD_KINDS
 
@@ -27,13 +27,10 @@ def objects(plan):
     return {(o["kind"], o["metadata"]["name"]): o for o in admission_objects(plan)}
 
 
-def test_there_is_one_policy_and_parameters_and_a_binding_for_each_team():
+def test_there_is_one_policy_and_one_binding():
     assert list(objects(two_teams())) == [
         ("ValidatingAdmissionPolicy", "gpuyard-lab"),
-        ("ConfigMap", "gpuyard-lab.vision"),
-        ("ValidatingAdmissionPolicyBinding", "gpuyard-lab.vision"),
-        ("ConfigMap", "gpuyard-lab.speech"),
-        ("ValidatingAdmissionPolicyBinding", "gpuyard-lab.speech"),
+        ("ValidatingAdmissionPolicyBinding", "gpuyard-lab"),
     ]
 
 
@@ -43,31 +40,36 @@ def test_nobody_is_held_to_anything_without_teams():
     assert "admission" not in dict(object_groups(plan))
 
 
-def test_parameters_stand_where_teams_do_not_write():
-    found = objects(two_teams(admission={"images_from": ["nvcr.io"]}))
-    vision = found["ConfigMap", "gpuyard-lab.vision"]
-    assert vision["metadata"]["namespace"] == SYSTEM_NAMESPACE
-    assert vision["data"] == {
-        "guaranteed": "true",
-        "images_from": "nvcr.io",
-        "queues": "default",
-        "taints": "gpuyard.dev/pool=vip:NoSchedule",
+def test_what_a_team_is_held_to_stands_on_its_namespace():
+    plan = two_teams(admission={"images_from": ["nvcr.io"]})
+    vision, speech = (
+        team_objects(plan, one)[0]["metadata"]["annotations"]
+        for one in (plan.team("vision"), plan.team("speech"))
+    )
+    assert vision == {
+        "admission.gpuyard.dev/guaranteed": "true",
+        "admission.gpuyard.dev/images-from": "nvcr.io",
+        "admission.gpuyard.dev/queues": "default",
+        "admission.gpuyard.dev/taints": "gpuyard.dev/pool=vip:NoSchedule",
     }
-    assert found["ConfigMap", "gpuyard-lab.speech"]["data"]["taints"] == ""
+    assert speech["admission.gpuyard.dev/taints"] == ""
 
 
-def test_a_binding_reaches_its_team_alone_and_fails_closed():
-    spec = objects(two_teams())["ValidatingAdmissionPolicyBinding", "gpuyard-lab.vision"]["spec"]
+def test_no_parameters_that_an_api_server_may_stop_following():
+    # When the last policy with ConfigMaps for parameters goes, the API server never looks at one again.
+    policy, binding = admission_objects(two_teams())
+    assert "paramKind" not in policy["spec"]
+    assert "paramRef" not in binding["spec"]
+
+
+def test_the_binding_reaches_the_teams_alone():
+    spec = objects(two_teams())["ValidatingAdmissionPolicyBinding", "gpuyard-lab"]["spec"]
     assert spec == {
         "policyName": "gpuyard-lab",
-        "paramRef": {
-            "name": "gpuyard-lab.vision",
-            "namespace": "gpuyard-system",
-            "parameterNotFoundAction": "Deny",
-        },
         "matchResources": {
             "namespaceSelector": {
-                "matchLabels": {"gpuyard.dev/platform": "lab", "gpuyard.dev/team": "vision"}
+                "matchLabels": {"gpuyard.dev/platform": "lab"},
+                "matchExpressions": [{"key": "gpuyard.dev/team", "operator": "Exists"}],
             }
         },
         "validationActions": ["Deny"],
@@ -80,9 +82,8 @@ def test_a_binding_reaches_its_team_alone_and_fails_closed():
 )
 def test_what_becomes_of_a_slip_is_the_platforms_choice(enforce, actions):
     found = objects(two_teams(admission={"enforce": enforce}))
-    for team_name in ("vision", "speech"):
-        spec = found["ValidatingAdmissionPolicyBinding", f"gpuyard-lab.{team_name}"]["spec"]
-        assert spec["validationActions"] == actions
+    spec = found["ValidatingAdmissionPolicyBinding", "gpuyard-lab"]["spec"]
+    assert spec["validationActions"] == actions
 
 
 def test_the_policy_looks_at_namespaces_of_teams_alone_and_fails_closed():

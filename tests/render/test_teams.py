@@ -3,6 +3,7 @@
 import pytest
 
 from builders import cut_pool, plan_of, platform, pool, shared_pool, team
+from gpuyard.plan.names import BUDGET_ANNOTATION
 from gpuyard.render.access import MEMBERS, VIEWERS, member_rules, viewer_rules
 from gpuyard.render.teams import team_objects
 
@@ -53,18 +54,24 @@ def test_the_namespace_says_who_and_how_far_apart_and_to_what_pods_are_held():
             f"{level}/audit": "restricted",
             f"{level}/audit-version": "v1.35",
         },
-        "annotations": {"gpuyard.dev/budget-usd-per-month": "60000.50"},
+        "annotations": {
+            "admission.gpuyard.dev/guaranteed": "true",
+            "admission.gpuyard.dev/images-from": "",
+            "admission.gpuyard.dev/queues": "default",
+            "admission.gpuyard.dev/taints": "",
+            "gpuyard.dev/budget-usd-per-month": "60000.50",
+        },
     }
 
 
 @pytest.mark.parametrize(("budget", "said"), [(1_250_000, "1250000"), (0.75, "0.75")])
 def test_a_budget_is_written_out(budget, said):
     made = one(objects(guarantee={"train": 0}, budget_usd_per_month=float(budget)), "Namespace")
-    assert made["metadata"]["annotations"] == {"gpuyard.dev/budget-usd-per-month": said}
+    assert made["metadata"]["annotations"][BUDGET_ANNOTATION] == said
 
 
-def test_a_team_without_a_budget_has_no_annotation():
-    assert "annotations" not in one(objects(), "Namespace")["metadata"]
+def test_a_team_without_a_budget_has_no_annotation_of_one():
+    assert BUDGET_ANNOTATION not in one(objects(), "Namespace")["metadata"]["annotations"]
 
 
 @pytest.mark.parametrize(

@@ -314,7 +314,8 @@ def test_what_a_queue_is_checked_and_placed_by_is_made_before_it_and_goes_after(
 
 def test_a_team_waits_for_its_own_cluster_queue_and_for_what_it_is_held_to(pulumi_mocks):
     graph = pulumi_mocks.run(whole)
-    first = {"ClusterQueue:lab-vision", "ValidatingAdmissionPolicyBinding:gpuyard-lab.vision"}
+    first = {"ClusterQueue:lab-vision", "ValidatingAdmissionPolicy:gpuyard-lab"}
+    first.add("ValidatingAdmissionPolicyBinding:gpuyard-lab")
     kinds = ("LimitRange", "NetworkPolicy", "ResourceQuota")
     limits = {"Namespace:vision", *(f"{kind}:vision/gpuyard" for kind in kinds)}
     assert waits_for(graph, "lab-vision:Namespace:vision") == first
@@ -325,13 +326,10 @@ def test_a_team_waits_for_its_own_cluster_queue_and_for_what_it_is_held_to(pulum
     }
 
 
-def test_a_binding_waits_for_its_policy_and_its_parameters(pulumi_mocks):
+def test_a_binding_waits_for_its_policy(pulumi_mocks):
     graph = pulumi_mocks.run(whole)
-    binding = "lab:ValidatingAdmissionPolicyBinding:gpuyard-lab.vision"
-    assert waits_for(graph, binding) == {
-        "ValidatingAdmissionPolicy:gpuyard-lab",
-        "ConfigMap:gpuyard-system/gpuyard-lab.vision",
-    }
+    binding = "lab:ValidatingAdmissionPolicyBinding:gpuyard-lab"
+    assert waits_for(graph, binding) == {"ValidatingAdmissionPolicy:gpuyard-lab"}
 
 
 def test_nodes_wait_for_what_their_agents_read(pulumi_mocks):

@@ -13,6 +13,7 @@ import sizes
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
 from gpuyard.plan import planned
+from gpuyard.plan.admission.limits import IMAGES_FROM, QUEUES
 from gpuyard.plan.late import bind
 from gpuyard.render.platform import platform_objects
 from gpuyard.rules import RULES
@@ -231,11 +232,11 @@ def layout_as_a_default(objects):
 
 
 def limits(objects):
-    return one(objects, "ConfigMap", f"gpuyard-local.{team(objects)}")["data"]
+    return one(objects, "Namespace", team(objects))["metadata"]["annotations"]
 
 
 def past_the_queue(objects):
-    limits(objects)["queues"] = "main"
+    limits(objects)[QUEUES] = "main"
     pod(objects)
 
 
@@ -253,7 +254,7 @@ def onto_every_node(objects):
 
 
 def from_anywhere(objects):
-    limits(objects)["images_from"] = "registry.example.org/team"
+    limits(objects)[IMAGES_FROM] = "registry.example.org/team"
     pod(objects)
 
 

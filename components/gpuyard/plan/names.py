@@ -13,6 +13,8 @@ ISOLATION_LABEL = "gpuyard.dev/isolation"
 """On the namespace of a team: the least that must separate its pods from other teams'."""
 TEAM_PRIORITY_LABEL = "gpuyard.dev/priority"
 """On the namespace of a team: the priority of its jobs that name none."""
+ADMISSION_ANNOTATIONS = "admission.gpuyard.dev/"
+"""Beginning of the annotations, on a team's namespace, of what its pods are held to."""
 BUDGET_ANNOTATION = "gpuyard.dev/budget-usd-per-month"
 """On the namespace of a team: its budget in US dollars, for reports that read the cluster."""
 CLASS_LABEL = "gpuyard.dev/class"
@@ -111,9 +113,9 @@ def shared(resource: str) -> str:
     return f"{resource}.shared"
 
 
-def admission_name(platform: str, namespace: str = "") -> str:
-    """The policy of a platform, and what binds a team's namespace to it."""
-    return f"gpuyard-{platform}.{namespace}" if namespace else f"gpuyard-{platform}"
+def admission_name(platform: str) -> str:
+    """The policy of a platform, and what binds its teams' namespaces to it."""
+    return f"gpuyard-{platform}"
 
 
 def node_name(pool: str, index: int) -> str:

@@ -1,5 +1,6 @@
 """A team's objects: namespace, limits, network, access and queue."""
 
+from gpuyard.plan.admission.limits import limits_of
 from gpuyard.plan.names import (
     BUDGET_ANNOTATION,
     ISOLATION_LABEL,
@@ -63,9 +64,10 @@ def _namespace(plan: PlatformPlan, team: TeamPlan) -> Object:
             **{label: level.value for label, level in levels.items()},
             **{f"{label}-version": version for label in levels},
         },
-        annotations=None
-        if budget is None
-        else {BUDGET_ANNOTATION: f"{budget:.2f}".removesuffix(".00")},
+        annotations={
+            **limits_of(plan, team).annotations(),
+            **({} if budget is None else {BUDGET_ANNOTATION: f"{budget:.2f}".removesuffix(".00")}),
+        },
     )
 
 

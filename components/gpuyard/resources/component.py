@@ -107,7 +107,6 @@ def _named_by(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "MutatingAdmissionPolicy", spec["policyName"]
     if obj["kind"] == "ValidatingAdmissionPolicyBinding":
         yield "ValidatingAdmissionPolicy", spec["policyName"]
-        yield "ConfigMap", spec["paramRef"]["name"]
     if obj["kind"] == "ClusterPolicy":
         for part in ("devicePlugin", "migManager"):
             yield "ConfigMap", spec[part]["config"]["name"]

@@ -13,7 +13,6 @@ from gpuyard.plan.names import (
     MIG_CONFIGMAP,
     PLUGIN_CONFIGMAP,
     SYSTEM_NAMESPACE,
-    admission_name,
 )
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.render.admission.objects import admission_objects
@@ -125,18 +124,16 @@ class Platform(Component):
         self._register([*record_objects(plan), *gpu_operator_objects(plan)], late)
         if not plan.queueing.dispatch:
             self._make_pools(name, plan)
-        self._register(admission_objects(plan))
+        # Nothing runs in a team's namespace before it is held to anything.
+        held = self._register(admission_objects(plan))
         queueing = Queueing(f"{name}-queueing", {"platform": plan}, self._child())
         teams: list[pulumi.Resource] = []
         for team in plan.teams:
             queue = queueing.cluster_queue(team.cluster_queue)
-            # Nothing runs in a team's namespace before it is held to anything.
-            binding = admission_name(plan.name, team.namespace)
-            bound = self._object("ValidatingAdmissionPolicyBinding", binding)
             # The namespace is the team's first name.
             child = f"{name}-{team.namespace}"
             teams.append(
-                Team(child, {"platform": plan, "team": team.name}, self._child([queue, bound]))
+                Team(child, {"platform": plan, "team": team.name}, self._child([queue, *held]))
             )
         if plan.idle:
             home = self._object("Namespace", SYSTEM_NAMESPACE)

@@ -1,16 +1,16 @@
 """The requirements of admission as rules: what a team's namespace refuses is found in a file before.
 
-A file, or a preview, says what a team is held to when the parameters of its namespace are in it. Files
-without them are about no team of ours, and nothing is said of them.
+A file, or a preview, says what a team is held to when the team's namespace is in it, with its annotations.
+Files without it are about no team of ours, and nothing is said of them.
 """
 
 from collections.abc import Callable, Iterator
 
 from gpuyard.plan.admission.limits import Limits, read_limits
 from gpuyard.plan.admission.slips import Requirement, Workload
-from gpuyard.plan.names import PLATFORM_LABEL, SYSTEM_NAMESPACE, TEAM_LABEL, admission_name
+from gpuyard.plan.names import ADMISSION_ANNOTATIONS
 from gpuyard.rules.pods import pods_of
-from gpuyard.rules.rule import Parameters, Resource, Stack, Violation, at, mapping, text
+from gpuyard.rules.rule import Parameters, Resource, Stack, Violation, at, mapping
 
 HELD_KINDS = (
     "Pod",
@@ -40,14 +40,12 @@ def checked(requirement: Requirement) -> Callable[[Stack, Parameters], Iterator[
 
 
 def held(stack: Stack) -> dict[str, Limits]:
-    """What each namespace of a team is held to, as its parameters say."""
+    """What each namespace of a team is held to, as its annotations say."""
     found: dict[str, Limits] = {}
-    for each in stack.of("ConfigMap"):
-        if each.namespace == SYSTEM_NAMESPACE:
-            labels = mapping(at(each.properties, "metadata", "labels"))
-            team, platform = text(labels.get(TEAM_LABEL)), text(labels.get(PLATFORM_LABEL))
-            if team and each.name == admission_name(platform, team):
-                found[team] = read_limits(mapping(each.properties.get("data")))
+    for each in stack.of("Namespace"):
+        annotations = mapping(at(each.properties, "metadata", "annotations"))
+        if any(str(key).startswith(ADMISSION_ANNOTATIONS) for key in annotations):
+            found[each.name] = read_limits(annotations)
     return found
 
 

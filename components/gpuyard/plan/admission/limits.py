@@ -5,10 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.plan.admission.images import prefix
-from gpuyard.plan.names import LOCAL_QUEUE, POOL_LABEL
+from gpuyard.plan.names import ADMISSION_ANNOTATIONS, LOCAL_QUEUE, POOL_LABEL
 from gpuyard.plan.readers import is_true, text
 from gpuyard.plan.records import PlatformPlan, Taint, TeamPlan
 from gpuyard.spec.sections import Admission, Enforce
+
+GUARANTEED, IMAGES_FROM, QUEUES, TAINTS = (
+    f"{ADMISSION_ANNOTATIONS}{word}" for word in ("guaranteed", "images-from", "queues", "taints")
+)
+"""The annotations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +27,13 @@ class Limits:
     guaranteed: bool = True
     queues: tuple[str, ...] = (LOCAL_QUEUE,)
 
-    def lines(self) -> dict[str, str]:
-        """As a ConfigMap holds them: a line for each of several."""
+    def annotations(self) -> dict[str, str]:
+        """As the team's namespace carries them: a line for each of several."""
         return {
-            "guaranteed": "true" if self.guaranteed else "false",
-            "images_from": "\n".join(self.images_from),
-            "queues": "\n".join(self.queues),
-            "taints": "\n".join(str(taint) for taint in self.taints),
+            GUARANTEED: "true" if self.guaranteed else "false",
+            IMAGES_FROM: "\n".join(self.images_from),
+            QUEUES: "\n".join(self.queues),
+            TAINTS: "\n".join(str(taint) for taint in self.taints),
         }
 
     @property
@@ -37,18 +42,18 @@ class Limits:
         return LOCAL_QUEUE in self.queues
 
 
-def read_limits(data: Mapping[str, Any]) -> Limits:
-    """The same from the ConfigMap."""
+def read_limits(annotations: Mapping[str, Any]) -> Limits:
+    """The same from the namespace."""
     return Limits(
-        images_from=_lines(data, "images_from"),
-        taints=tuple(_taint(line) for line in _lines(data, "taints")),
-        guaranteed=is_true(data.get("guaranteed")),
-        queues=_lines(data, "queues"),
+        images_from=_lines(annotations, IMAGES_FROM),
+        taints=tuple(_taint(line) for line in _lines(annotations, TAINTS)),
+        guaranteed=is_true(annotations.get(GUARANTEED)),
+        queues=_lines(annotations, QUEUES),
     )
 
 
-def _lines(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    return tuple(text(data.get(key)).split())
+def _lines(annotations: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(text(annotations.get(key)).split())
 
 
 def _taint(line: str) -> Taint:

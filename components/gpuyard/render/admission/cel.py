@@ -45,6 +45,11 @@ def maybe(value: str, path: str, default: str) -> str:
     return f"{value}.?{path.replace('.', '.?')}.orValue({default})"
 
 
+def annotated(name: str) -> str:
+    """An annotation of the namespace; without it the expression fails, and with it the request."""
+    return f"namespaceObject.metadata.annotations[{quoted(name)}]"
+
+
 def label(labels: str, name: str) -> str:
     """A label, '' when there is none."""
     return f"{labels}[?{quoted(name)}].orValue('')"

@@ -1,23 +1,23 @@
-"""The objects of admission: one policy for the platform, and a binding with parameters for each team.
+"""The objects of admission: one policy for the platform, bound to the namespaces of its teams.
 
-Parameters stand in a namespace that teams cannot write to. A binding reaches the namespace of its team
-alone; where its parameters are missing, it refuses everything rather than nothing.
+What differs from team to team stands in annotations of its namespace, which the team cannot write to. Where
+one is missing, everything is refused rather than nothing.
 """
 
 import re
 from collections.abc import Iterable
 
 from gpuyard.plan.admission import queued
-from gpuyard.plan.admission.limits import enforcement, limits_of
+from gpuyard.plan.admission.limits import IMAGES_FROM, QUEUES, TAINTS, enforcement
 from gpuyard.plan.names import (
     PLATFORM_LABEL,
     QUEUE_LABEL,
-    SYSTEM_NAMESPACE,
     TEAM_LABEL,
     admission_name,
 )
-from gpuyard.plan.records import PlatformPlan, TeamPlan
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.cel import (
+    annotated,
     container_asks,
     containers,
     label,
@@ -52,48 +52,31 @@ _JOBS = ("Job", "JobSet")
 
 
 def admission_objects(plan: PlatformPlan) -> list[Object]:
-    """The policy, then what binds each team to it; nothing where there are no teams."""
-    teams = [obj for team in plan.teams for obj in (_parameters(plan, team), _binding(plan, team))]
-    return [_policy(plan), *teams] if teams else []
+    """The policy, and what binds the namespaces of the teams to it; nothing where there are no teams."""
+    return [_policy(plan), _binding(plan)] if plan.teams else []
 
 
-def _parameters(plan: PlatformPlan, team: TeamPlan) -> Object:
-    return made(
-        plan,
-        "v1",
-        "ConfigMap",
-        admission_name(plan.name, team.namespace),
-        namespace=SYSTEM_NAMESPACE,
-        labels={TEAM_LABEL: team.namespace},
-        data=limits_of(plan, team).lines(),
-    )
-
-
-def _binding(plan: PlatformPlan, team: TeamPlan) -> Object:
-    name = admission_name(plan.name, team.namespace)
-    labels = {PLATFORM_LABEL: plan.name, TEAM_LABEL: team.namespace}
+def _binding(plan: PlatformPlan) -> Object:
     spec = {
         "policyName": admission_name(plan.name),
-        "paramRef": {
-            "name": name,
-            "namespace": SYSTEM_NAMESPACE,
-            "parameterNotFoundAction": "Deny",
-        },
-        "matchResources": {"namespaceSelector": {"matchLabels": labels}},
+        "matchResources": {"namespaceSelector": _of_teams(plan)},
         "validationActions": _ACTIONS[enforcement(plan)],
     }
-    return made(plan, API, "ValidatingAdmissionPolicyBinding", name, spec=spec)
+    return made(plan, API, "ValidatingAdmissionPolicyBinding", admission_name(plan.name), spec=spec)
+
+
+def _of_teams(plan: PlatformPlan) -> Object:
+    return {
+        "matchLabels": {PLATFORM_LABEL: plan.name},
+        "matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}],
+    }
 
 
 def _policy(plan: PlatformPlan) -> Object:
     spec = {
         "failurePolicy": "Fail",
-        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
         "matchConstraints": {
-            "namespaceSelector": {
-                "matchLabels": {PLATFORM_LABEL: plan.name},
-                "matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}],
-            },
+            "namespaceSelector": _of_teams(plan),
             "resourceRules": [
                 {
                     "apiGroups": [group],
@@ -125,7 +108,10 @@ def _policy(plan: PlatformPlan) -> Object:
 def _variables() -> Iterable[tuple[str, str]]:
     """What the requirements look at, the requirements, and all that is said."""
     jobs = f"variables.it.kind in {listed(_JOBS)}"
-    lines = "params.data.{0}.split('\\n').filter(l, l != '')"
+
+    def lines(name: str) -> str:
+        return f"{annotated(name)}.split('\\n').filter(l, l != '')"
+
     taint = (
         "{'text': l, 'key': l.split('=')[0], 'value': l.split('=')[1].split(':')[0],"
         " 'effect': l.split(':')[1]}"
@@ -136,9 +122,9 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "it", "dyn(object)"
     yield "was", "dyn(oldObject)"
     yield "created", "request.operation == 'CREATE'"
-    yield "images_from", lines.format("images_from")
-    yield "queues", lines.format("queues")
-    yield "taints", f"{lines.format('taints')}.map(l, {taint})"
+    yield "images_from", lines(IMAGES_FROM)
+    yield "queues", lines(QUEUES)
+    yield "taints", f"{lines(TAINTS)}.map(l, {taint})"
     yield "all_pods", _pods_in("variables.it")
     yield "old_pods", f"variables.created ? [] : {_pods_in('variables.was')}"
     yield "changed", "variables.created || variables.all_pods != variables.old_pods"

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 
 from gpuyard.plan.admission import bypass, guaranteed, host, images, placing, queued, sources
 from gpuyard.plan.admission import requirements as held
+from gpuyard.plan.admission.limits import GUARANTEED
 from gpuyard.plan.admission.slips import Requirement
 from gpuyard.plan.names import CLASS_LABEL, LOCAL_QUEUE
 from gpuyard.render.admission.cel import (
     GROUPS,
+    annotated,
     container_asks,
     containers,
     label,
@@ -150,7 +152,7 @@ def _guaranteed() -> str:
         f".map(c, {sentences(f'{listed(guaranteed.RESOURCES)}.map(r, {each})')})"
     )
     found = _of_pods(f"({training}) ? {of_containers} : []")
-    return f"params.data.guaranteed == 'true' ? {found} : []"
+    return f"{annotated(GUARANTEED)} == 'true' ? {found} : []"
 
 
 def _queued() -> str:
