@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import reality
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import cluster, tools
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect

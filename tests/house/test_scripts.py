@@ -265,6 +265,7 @@ def test_ci_requires_the_levels_that_it_has_built(scratch, tmp_path):
 
 def test_ci_uses_the_upstream_files_beside_the_checkout(scratch, tmp_path):
     program(tmp_path / "ci/make", 'echo "$1 $GPUYARD_UPSTREAM"')
+    (scratch / "scripts/tools").unlink(missing_ok=True)
     beside = tmp_path / "shared" / "upstream"
     beside.mkdir(parents=True)
     assert f"test {beside}\n" in ci(scratch, tmp_path).stdout
