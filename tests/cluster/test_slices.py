@@ -50,13 +50,14 @@ def counting(started: cluster.Outcome) -> Iterator[Api]:
 
 def asks(lab: Lab, name: str, pods: int, resource: str, kind: str = "Job", team: int = 0) -> Value:
     """So many pods with one slice each."""
+    amounts = {"cpu": "1", "memory": "1Gi", resource: "1"}
     spec: Value = {
         "restartPolicy": "Never",
         "containers": [
             {
                 "name": "main",
                 "image": "example.invalid/work",
-                "resources": {"requests": {"cpu": "1"}, "limits": {resource: "1"}},
+                "resources": {"requests": amounts, "limits": amounts},
             }
         ],
     }
