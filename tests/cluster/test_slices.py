@@ -81,15 +81,22 @@ def submitted(lab: Lab, job: Value) -> Seen:
     return seen
 
 
+def slices_in_use(api: Api) -> str:
+    """What the queue says is reserved; it says so some time after it is."""
+    queue = api.get(f"{KUEUE}/clusterqueues/sum-sum-team-0") or {}
+    (used,) = queue["status"]["flavorsReservation"]
+    return {r["name"]: str(r["total"]) for r in used["resources"]}[MIG_SLICES]
+
+
 def test_two_profiles_draw_on_one_quota_and_the_limit_binds_at_the_sum(counting: Api):
     with Lab(counting, mixed("sum", 7)) as lab:
         assert submitted(lab, asks(lab, "three", 1, MIG3)).what == "runs"
         assert submitted(lab, asks(lab, "twice-two", 2, MIG2)).what == "runs"
         last = submitted(lab, asks(lab, "one", 1, MIG1))
         assert (last.what, MIG_SLICES in last.says) == ("waits", True)
-        queue = counting.get(f"{KUEUE}/clusterqueues/sum-sum-team-0") or {}
-        (used,) = queue["status"]["flavorsReservation"]
-        assert [(r["name"], r["total"]) for r in used["resources"]] == [(MIG_SLICES, "7")]
+        reality.wait(
+            lambda: slices_in_use(counting) == "7", "Kueue to say that all slices are used"
+        )
         lab.remove("sum-team-0", "three")
         reality.wait(lambda: lab._pods("sum-team-0", "one"), "the last job to start")
 
