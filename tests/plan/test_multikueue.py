@@ -181,9 +181,11 @@ def test_more_than_the_quota_is_never_sent_and_what_runs_counts():
 
 
 def test_nodes_are_not_looked_at():
-    """Three nodes of one cluster and one of another hold no gang of four: that is decided there."""
-    made = plan_of(hub(teams=[team(guarantee={"train": 32})]))
-    assert said(made, job(pods=64, gpus=None, requests={"cpu": "100"})).verdict is Verdict.STARTS
+    """Four nodes hold four pods of five GPUs, and quota for six: what is free is decided there."""
+    teams = [team(guarantee={"train": 32})]
+    gang = job(pods=6, gpus=5)
+    assert said(plan_of(platform(teams=teams)), gang).verdict is Verdict.NEVER
+    assert said(plan_of(hub(teams=teams)), gang).verdict is Verdict.STARTS
 
 
 def test_pods_of_a_deployment_are_sent_one_by_one():
