@@ -317,7 +317,7 @@ def test_without_what_it_is_held_to_a_team_is_refused_everything(held: Api):
         try:
             held.call("POST", f"{path_of(pod(), HELD)}?dryRun=All", pod())
         except ApiError as problem:
-            return "no such key: admission.gpuyard.dev/" in str(problem)
+            return "no such key" in str(problem)
         return False
 
     try:
