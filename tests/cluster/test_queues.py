@@ -189,7 +189,7 @@ def test_hold_keeps_what_runs_and_drain_ends_it(kueue: Api):
         lab.becomes(stopped(pool="hold"))
         soon(lambda: not lab.stopped("b"), "the queue to go again")
         lab.expect("b", "late", "waits")
-        assert "untolerated taint" in lab.says("b", "late")
+        soon(lambda: "untolerated taint" in lab.says("b", "late"), "Kueue to say why it waits")
         lab.becomes(stopped())
         for letter, name in (("a", "free"), ("b", "early"), ("b", "late")):
             lab.expect(letter, name, "admitted")

@@ -119,7 +119,7 @@ def test_queues_keep_to_the_rules_of_kueue():
         found, _ = made_up.known(number)
         if found is None:
             continue
-        offers = {p.stable_name: {a.resource for a in p.advertised} for p in found.pools}
+        offers = {p.flavor: {a.resource for a in p.advertised} for p in found.pools}
         assert [f.name for f in found.queueing.flavors] == list(offers)
         for owner in [*found.teams, *found.queueing.cohorts]:
             groups = owner.resource_groups
@@ -131,7 +131,7 @@ def test_queues_keep_to_the_rules_of_kueue():
             for group in groups:
                 assert 0 < len(group.flavors) <= MAX_FLAVORS
                 assert set(group.resources) == set().union(*(offers[f] for f in group.flavors))
-            named = {found.pool(q.pool).stable_name for q in owner.quotas}
+            named = {found.pool(q.pool).flavor for q in owner.quotas}
             assert named == set(flavors)
 
 

@@ -158,6 +158,17 @@ def test_a_simulated_node_is_what_a_cloud_and_a_kubelet_make_of_the_pool():
     ]
 
 
+def test_a_platform_that_sends_its_jobs_away_makes_no_node():
+    raw = platform(
+        [pool(nodes=4)],
+        [team(guarantee={"train": 8})],
+        cloud="simulated",
+        queueing={"clusters": [{"name": "west", "secret": "west"}]},
+    )
+    plan = plan_of(raw)
+    assert node_objects(plan, plan.pools[0]) == []
+
+
 def test_a_node_without_zones_has_no_zone():
     plan = plan_of(platform([pool(nodes=1)], cloud="simulated"))
     (node,) = node_objects(plan, plan.pools[0])

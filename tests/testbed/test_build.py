@@ -64,6 +64,9 @@ class Place:
         for pattern in ("config/components/crd/bases", "config/components/webhook"):
             (folder / "module" / pattern).mkdir(parents=True)
             (folder / "module" / pattern / "manifests.yaml").write_text("kind: X\n")
+        requests = folder / "module/config/crd/autoscaling.x-k8s.io_provisioningrequests.yaml"
+        requests.parent.mkdir(parents=True)
+        requests.write_text("kind: X\n")
 
     def program(self, name: str, text: str) -> None:
         (self.path / name).write_text(text)
