@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts")]
 
 from gpuyard.simulate import cluster  # noqa: E402
 from queue_lab import QueueLab, kueue_as_rendered  # noqa: E402
