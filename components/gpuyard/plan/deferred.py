@@ -32,15 +32,12 @@ _POOL_PLANNED: Mapping[str, str] = {
 _POOL: Mapping[str, str] = {
     "disk_gib": "no node is made that could have the disk",
 }
-_QUEUEING: Mapping[str, str] = {}
 
 
 def check_deferred(spec: PlatformSpec) -> list[Finding]:
     """What the stack file asks for and this release makes nothing of."""
     findings = [note("section.deferred", *said) for said in _said(spec, _PLATFORM, ())]
     findings += _planned(spec, _PLATFORM_PLANNED, ())
-    said = _said(spec.queueing, _QUEUEING, ("queueing",))
-    findings += [note("section.deferred", *each) for each in said]
     planned, nothing = dict(_POOL_PLANNED), dict(_POOL)
     if spec.cloud is Cloud.SIMULATED:
         del planned["image"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from gpuyard.findings import Finding, Fix
+from gpuyard.plan.claims import per_node
 from gpuyard.plan.records import HostAmount, LimitsPlan, PoolPlan, Quota, ShapePlan
 from gpuyard.plan.refusals import refuse, warn
 from gpuyard.spec.platform import PlatformSpec, Shape
@@ -77,10 +78,8 @@ def _filled(pools: Mapping[str, PoolPlan], quotas: Sequence[Quota]) -> HostAmoun
     """The room of whole nodes: as many of each pool as its scarcest resource needs."""
     nodes: dict[str, int] = {}
     for quota in quotas:
-        per_node = next(
-            a.per_node for a in pools[quota.pool].counted if a.resource == quota.resource
-        )
-        need = ceil((quota.nominal + quota.borrow) / per_node)
+        each = per_node(pools[quota.pool], quota.resource)
+        need = ceil((quota.nominal + quota.borrow) / each)
         nodes[quota.pool] = max(need, nodes.get(quota.pool, 0))
     return HostAmount(
         sum(count * pools[name].room.cpu for name, count in nodes.items()),

@@ -18,6 +18,7 @@ from gpuyard.plan.names import MULTIKUEUE_SECRET_KEY
 from gpuyard.plan.pool_records import DispatchPlan, WorkerPlan
 from gpuyard.plan.records import PoolPlan, Quota
 from gpuyard.plan.refusals import listed, note, refuse, warn
+from gpuyard.plan.renames import free_name
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Rung
 from gpuyard.spec.queueing import WorkerCluster
@@ -129,8 +130,7 @@ def _twice(workers: Sequence[WorkerCluster]) -> list[Finding]:
 
 def _other(path: Path, wish: str, taken: Sequence[str]) -> Fix:
     """The nearest that nobody has."""
-    tries = (wish, *(f"{wish}-{n}" for n in range(2, len(taken) + 2)))
-    free = next(name for name in tries if name not in taken)
+    free = wish if wish not in taken else free_name(wish, taken)
     return Fix(says=f"write {free}", at=path, value=free)
 
 

@@ -8,6 +8,8 @@ from gpuyard.findings import Path
 from gpuyard.plan.quantities import quantity
 from gpuyard.plan.readers import items, known, mapping
 
+CONTAINER_GROUPS = ("initContainers", "containers", "ephemeralContainers")
+"""Where a pod has containers; what comes last may not ask for resources."""
 VENDOR = "nvidia.com/"
 GPU_PREFIXES = ("nvidia.com/gpu", "nvidia.com/mig-")
 """Extended resources that are GPUs or parts of them."""
@@ -28,7 +30,7 @@ class Pod:
 
     def containers(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         """Every container, init and ephemeral ones too, with its path."""
-        for group in ("initContainers", "containers", "ephemeralContainers"):
+        for group in CONTAINER_GROUPS:
             for index, container in enumerate(items(self.spec.get(group))):
                 yield self.at(group, index), mapping(container)
 

@@ -11,8 +11,9 @@ could loosen its own limits. What is left out on purpose:
 - containers put into running pods, daemon sets, and whatever belongs to the whole cluster.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
+from gpuyard.plan.names import KUEUE_GROUP
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, made
 
@@ -55,7 +56,7 @@ _SEEN: _Resources = {
     ),
     "discovery.k8s.io": ("endpointslices",),
     "events.k8s.io": ("events",),
-    "kueue.x-k8s.io": ("localqueues", "workloads"),
+    KUEUE_GROUP: ("localqueues", "workloads"),
     "metrics.k8s.io": ("pods",),
     "networking.k8s.io": ("networkpolicies",),
     RBAC: ("rolebindings", "roles"),
@@ -73,10 +74,11 @@ def access_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
         (VIEWERS, team.viewers, viewer_rules(claims=any(p.dra for p in plan.pools))),
     ):
         if groups:
-            objects += [
-                made(plan, f"{RBAC}/v1", "Role", name, namespace=team.namespace, rules=rules),
-                _binding(plan, team, name, groups),
+            people = [
+                {"apiGroup": RBAC, "kind": "Group", "name": group}
+                for group in dict.fromkeys(groups)
             ]
+            objects += granted(plan, team.namespace, name, rules, people)
     return objects
 
 
@@ -122,13 +124,13 @@ def _rules(resources: _Resources, verbs: tuple[str, ...]) -> list[Object]:
     ]
 
 
-def _binding(plan: PlatformPlan, team: TeamPlan, role: str, groups: Iterable[str]) -> Object:
-    return made(
-        plan,
-        f"{RBAC}/v1",
-        "RoleBinding",
-        role,
-        namespace=team.namespace,
-        roleRef={"apiGroup": RBAC, "kind": "Role", "name": role},
-        subjects=[{"apiGroup": RBAC, "kind": "Group", "name": g} for g in dict.fromkeys(groups)],
-    )
+def granted(
+    plan: PlatformPlan, namespace: str, name: str, rules: list[Object], subjects: list[Object]
+) -> list[Object]:
+    """A role in a namespace, and who has it."""
+    ref = {"apiGroup": RBAC, "kind": "Role", "name": name}
+    api = f"{RBAC}/v1"
+    return [
+        made(plan, api, "Role", name, namespace=namespace, rules=rules),
+        made(plan, api, "RoleBinding", name, namespace=namespace, roleRef=ref, subjects=subjects),
+    ]

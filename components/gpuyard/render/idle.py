@@ -22,6 +22,7 @@ from gpuyard.plan.names import (
     IDLE_SUSPENDED,
     IDLE_WARNED,
     KEEP_IDLE_LABEL,
+    KUEUE_GROUP,
     PLATFORM_LABEL,
     PODSET_LABEL,
     SYSTEM_NAMESPACE,
@@ -29,13 +30,12 @@ from gpuyard.plan.names import (
     WORKLOAD_ANNOTATION,
 )
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.access import granted
 from gpuyard.render.objects import Object, made
 
 PACKAGE = "gpuyard_idle"
-RBAC = "rbac.authorization.k8s.io"
 SETTINGS_FILE = "settings.json"
 _NOBODY = 65534
-_KUEUE = "kueue.x-k8s.io"
 _SCALED = ("deployments", "statefulsets")
 
 
@@ -53,7 +53,7 @@ def idle_objects(plan: PlatformPlan) -> list[Object]:
             namespace=SYSTEM_NAMESPACE,
             automountServiceAccountToken=False,
         ),
-        *(obj for team in idle.teams for obj in (_role(plan, team), _binding(plan, team))),
+        *(obj for team in idle.teams for obj in _rights(plan, team)),
         _config_map(plan, IDLE_PROGRAM, program()),
         _config_map(plan, IDLE_SETTINGS, {SETTINGS_FILE: settings_text(plan, idle)}),
         _schedule(plan, idle),
@@ -107,7 +107,7 @@ def _config_map(plan: PlatformPlan, name: str, data: Mapping[str, str]) -> Objec
     return made(plan, "v1", "ConfigMap", name, namespace=SYSTEM_NAMESPACE, data=dict(data))
 
 
-def _role(plan: PlatformPlan, team: IdleTeam) -> Object:
+def _rights(plan: PlatformPlan, team: IdleTeam) -> list[Object]:
     """In the team's namespace alone: look, stop, say so. A dry run may not even stop."""
     act = [] if team.dry_run else ["patch"]
     rules = [
@@ -118,7 +118,7 @@ def _role(plan: PlatformPlan, team: IdleTeam) -> Object:
             "verbs": ["get"],
         },
         {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
-        {"apiGroups": [_KUEUE], "resources": ["workloads"], "verbs": ["list", *act]},
+        {"apiGroups": [KUEUE_GROUP], "resources": ["workloads"], "verbs": ["list", *act]},
         {"apiGroups": ["apps"], "resources": list(_SCALED), "verbs": ["list", *act]},
         {"apiGroups": ["apps"], "resources": ["replicasets"], "verbs": ["list"]},
         *(
@@ -126,7 +126,8 @@ def _role(plan: PlatformPlan, team: IdleTeam) -> Object:
             for group, plurals in _looked_at().items()
         ),
     ]
-    return made(plan, f"{RBAC}/v1", "Role", IDLE, namespace=team.namespace, rules=rules)
+    account = {"kind": "ServiceAccount", "name": IDLE, "namespace": SYSTEM_NAMESPACE}
+    return granted(plan, team.namespace, IDLE, rules, [account])
 
 
 def _looked_at() -> dict[str, list[str]]:
@@ -136,19 +137,6 @@ def _looked_at() -> dict[str, list[str]]:
         if plural not in _SCALED:
             found.setdefault(kind.rpartition("/")[0], []).append(plural)
     return found
-
-
-def _binding(plan: PlatformPlan, team: IdleTeam) -> Object:
-    account = {"kind": "ServiceAccount", "name": IDLE, "namespace": SYSTEM_NAMESPACE}
-    return made(
-        plan,
-        f"{RBAC}/v1",
-        "RoleBinding",
-        IDLE,
-        namespace=team.namespace,
-        roleRef={"apiGroup": RBAC, "kind": "Role", "name": IDLE},
-        subjects=[account],
-    )
 
 
 def _schedule(plan: PlatformPlan, idle: IdlePlan) -> Object:

@@ -7,13 +7,12 @@ past the manifests.
 from typing import Any
 
 from gpuyard.plan.multikueue import COLLECT_EVERY, FRAMEWORKS, LOST_AFTER
+from gpuyard.plan.names import KUEUE_API, KUEUE_GROUP
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, made
 
-_GROUP = "kueue.x-k8s.io"
-_API = f"{_GROUP}/v1beta2"
 _CLUSTER, _CONFIG = "MultiKueueCluster", "MultiKueueConfig"
-CONTROLLER = f"{_GROUP}/multikueue"
+CONTROLLER = f"{KUEUE_GROUP}/multikueue"
 
 
 def multikueue_objects(plan: PlatformPlan) -> list[Object]:
@@ -24,7 +23,7 @@ def multikueue_objects(plan: PlatformPlan) -> list[Object]:
     clusters = [
         made(
             plan,
-            _API,
+            KUEUE_API,
             _CLUSTER,
             worker.title,
             spec={
@@ -37,12 +36,12 @@ def multikueue_objects(plan: PlatformPlan) -> list[Object]:
     ]
     # quotas are those of the plan: Kueue's own sum of the clusters' quotas is for one flavor, and alpha
     config = {"clusters": [w.title for w in dispatch.clusters], "quotaManagement": "Manual"}
-    named = {"apiGroup": _GROUP, "kind": _CONFIG, "name": dispatch.config}
+    named = {"apiGroup": KUEUE_GROUP, "kind": _CONFIG, "name": dispatch.config}
     check = {"controllerName": CONTROLLER, "parameters": named}
     return [
         *clusters,
-        made(plan, _API, _CONFIG, dispatch.config, spec=config),
-        made(plan, _API, "AdmissionCheck", dispatch.check, spec=check),
+        made(plan, KUEUE_API, _CONFIG, dispatch.config, spec=config),
+        made(plan, KUEUE_API, "AdmissionCheck", dispatch.check, spec=check),
     ]
 
 

@@ -32,6 +32,14 @@ def made(
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **body}
 
 
+def namespaces_with(plan: PlatformPlan, label: str) -> Object:
+    """A selector of the platform's own namespaces that have a label, whatever its value."""
+    return {
+        "matchLabels": {PLATFORM_LABEL: plan.name},
+        "matchExpressions": [{"key": label, "operator": "Exists"}],
+    }
+
+
 def namespace_object(plan: PlatformPlan, name: str, labels: Mapping[str, str]) -> Object:
     """A namespace."""
     return made(plan, "v1", "Namespace", name, labels=labels)

@@ -4,10 +4,10 @@ The namespace says which, so one policy serves all teams, and members cannot cha
 priority keeps it; so do the parts of a job that Kueue takes as one, which say nothing by themselves.
 """
 
-from gpuyard.plan.names import PLATFORM_LABEL, PRIORITY_LABEL, TEAM_PRIORITY_LABEL
+from gpuyard.plan.names import PRIORITY_LABEL, TEAM_PRIORITY_LABEL
 from gpuyard.plan.priorities import gives_priorities
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, made, namespaces_with
 
 API = "admissionregistration.k8s.io/v1"
 _KINDS = {
@@ -57,10 +57,7 @@ def priority_objects(plan: PlatformPlan) -> list[Object]:
             {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": added}}
         ],
     }
-    selector = {
-        "matchLabels": {PLATFORM_LABEL: plan.name},
-        "matchExpressions": [{"key": TEAM_PRIORITY_LABEL, "operator": "Exists"}],
-    }
+    selector = namespaces_with(plan, TEAM_PRIORITY_LABEL)
     binding = {"policyName": name, "matchResources": {"namespaceSelector": selector}}
     return [
         made(plan, API, "MutatingAdmissionPolicy", name, spec=policy),

@@ -2,14 +2,13 @@
 
 from typing import Any
 
+from gpuyard.plan.names import KUEUE_API, KUEUE_GROUP
 from gpuyard.plan.pool_records import CheckPlan
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, made
 
-_GROUP = "kueue.x-k8s.io"
-_API = f"{_GROUP}/v1beta2"
 _CONFIG = "ProvisioningRequestConfig"
-CONTROLLER = f"{_GROUP}/provisioning-request"
+CONTROLLER = f"{KUEUE_GROUP}/provisioning-request"
 
 
 def check_objects(plan: PlatformPlan) -> list[Object]:
@@ -34,11 +33,11 @@ def _check(plan: PlatformPlan, check: CheckPlan) -> list[Object]:
         key, detail = check.node_label
         selector = [{"key": key, "valueFromProvisioningClassDetail": detail}]
         config["podSetUpdates"] = {"nodeSelector": selector}
-    named = {"apiGroup": _GROUP, "kind": _CONFIG, "name": check.name}
+    named = {"apiGroup": KUEUE_GROUP, "kind": _CONFIG, "name": check.name}
     spec = {"controllerName": CONTROLLER, "parameters": named}
     return [
-        made(plan, _API, _CONFIG, check.name, spec=config),
-        made(plan, _API, "AdmissionCheck", check.name, spec=spec),
+        made(plan, KUEUE_API, _CONFIG, check.name, spec=config),
+        made(plan, KUEUE_API, "AdmissionCheck", check.name, spec=spec),
     ]
 
 

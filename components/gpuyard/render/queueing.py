@@ -1,9 +1,9 @@
 """Kueue's objects: flavors, cohorts and a cluster queue for every team."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from gpuyard.plan.names import STOP_TAINT, TEAM_LABEL
+from gpuyard.plan.names import KUEUE_API, STOP_TAINT, TEAM_LABEL
 from gpuyard.plan.records import (
     CohortPlan,
     FlavorPlan,
@@ -22,7 +22,6 @@ from gpuyard.render.provisioning import admission_checks, check_objects
 from gpuyard.render.topology import topology_name, topology_objects
 from gpuyard.spec.platform import Cloud
 
-KUEUE_API = "kueue.x-k8s.io/v1beta2"
 STOP_POLICIES = {"hold": "Hold", "drain": "HoldAndDrain"}
 
 
@@ -76,7 +75,7 @@ def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
     if cohort.limits:
         spec["resourceGroups"] = _limits(plan, cohort)
     elif cohort.resource_groups:
-        spec["resourceGroups"] = _groups(plan, cohort.resource_groups, cohort.quotas, limits=False)
+        spec["resourceGroups"] = _quotas(plan, cohort.resource_groups, cohort.quotas, limits=False)
     return made(plan, KUEUE_API, "Cohort", cohort.name, spec=spec)
 
 
@@ -86,7 +85,7 @@ def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
         "namespaceSelector": {"matchLabels": {TEAM_LABEL: team.namespace}},
         "queueingStrategy": "BestEffortFIFO",
         "preemption": _preemption(plan.queueing.preemption),
-        "resourceGroups": _groups(plan, team.resource_groups, team.quotas, limits=True),
+        "resourceGroups": _quotas(plan, team.resource_groups, team.quotas, limits=True),
         **admission_checks(plan, team),
     }
     if plan.queueing.fair_sharing:
@@ -119,33 +118,25 @@ def _limits(plan: PlatformPlan, cohort: CohortPlan) -> list[Object]:
             found["lendingLimit"] = str(limit.lend)
         return found
 
+    return _groups(cohort.resource_groups, entry)
+
+
+def _quotas(
+    plan: PlatformPlan, groups: Iterable[ResourceGroup], quotas: Iterable[Quota], *, limits: bool
+) -> list[Object]:
+    by_key = {(plan.pool(q.pool).flavor, q.resource): q for q in quotas}
+    return _groups(
+        groups, lambda flavor, name: _resource(name, by_key.get((flavor, name)), limits=limits)
+    )
+
+
+def _groups(groups: Iterable[ResourceGroup], entry: Callable[[str, str], Object]) -> list[Object]:
+    """What Kueue counts together, with an entry for each flavor and resource."""
     return [
         {
             "coveredResources": list(group.resources),
             "flavors": [
                 {"name": flavor, "resources": [entry(flavor, r) for r in group.resources]}
-                for flavor in group.flavors
-            ],
-        }
-        for group in cohort.resource_groups
-    ]
-
-
-def _groups(
-    plan: PlatformPlan, groups: Iterable[ResourceGroup], quotas: Iterable[Quota], *, limits: bool
-) -> list[Object]:
-    by_key = {(plan.pool(q.pool).flavor, q.resource): q for q in quotas}
-    return [
-        {
-            "coveredResources": list(group.resources),
-            "flavors": [
-                {
-                    "name": flavor,
-                    "resources": [
-                        _resource(r, by_key.get((flavor, r)), limits=limits)
-                        for r in group.resources
-                    ],
-                }
                 for flavor in group.flavors
             ],
         }

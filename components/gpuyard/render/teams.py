@@ -4,6 +4,7 @@ from gpuyard.plan.admission.limits import limits_of
 from gpuyard.plan.names import (
     BUDGET_ANNOTATION,
     ISOLATION_LABEL,
+    KUEUE_API,
     POD_SECURITY_AUDIT_LABEL,
     POD_SECURITY_LABEL,
     POD_SECURITY_WARN_LABEL,
@@ -78,7 +79,7 @@ def _queue(plan: PlatformPlan, team: TeamPlan, name: str, weight: float) -> Obje
         spec["fairSharing"] = {"weight": f"{weight:g}"}
     return made(
         plan,
-        "kueue.x-k8s.io/v1beta2",
+        KUEUE_API,
         "LocalQueue",
         name,
         namespace=team.namespace,

@@ -2,10 +2,9 @@
 
 from typing import Any
 
+from gpuyard.plan.names import KUEUE_API
 from gpuyard.plan.records import FlavorPlan, PlatformPlan
 from gpuyard.render.objects import Object, made
-
-_API = "kueue.x-k8s.io/v1beta2"
 
 
 def topology_objects(plan: PlatformPlan) -> list[Object]:
@@ -13,7 +12,7 @@ def topology_objects(plan: PlatformPlan) -> list[Object]:
     return [
         made(
             plan,
-            _API,
+            KUEUE_API,
             "Topology",
             topology.name,
             spec={"levels": [{"nodeLabel": level} for level in topology.levels]},

@@ -9,10 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from gpuyard.plan.admission.slips import Requirement, Sentence
-from gpuyard.plan.pods import GPU_PREFIXES
+from gpuyard.plan.pods import CONTAINER_GROUPS, GPU_PREFIXES
 
-GROUPS = ("initContainers", "containers", "ephemeralContainers")
-"""Where a pod has containers."""
 _GAP = re.compile(r"\{(\w+)\}")
 
 
@@ -60,7 +58,7 @@ def sentences(lists: str) -> str:
     return f"{lists}.map(l, l.join('. ')).filter(s, s != '')"
 
 
-def containers(pod: str, groups: Iterable[str] = GROUPS) -> str:
+def containers(pod: str, groups: Iterable[str] = CONTAINER_GROUPS) -> str:
     """Containers of a pod."""
     return f"({' + '.join(maybe(pod, f'spec.{group}', '[]') for group in groups)})"
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from gpuyard.plan.admission import queued
 from gpuyard.plan.admission.limits import IMAGES_FROM, QUEUES, TAINTS, enforcement
 from gpuyard.plan.names import (
-    PLATFORM_LABEL,
     QUEUE_LABEL,
     TEAM_LABEL,
     admission_name,
@@ -27,7 +26,7 @@ from gpuyard.render.admission.cel import (
     quoted,
 )
 from gpuyard.render.admission.twins import TWINS
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, made, namespaces_with
 from gpuyard.spec.sections import Enforce
 
 API = "admissionregistration.k8s.io/v1"
@@ -59,24 +58,17 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
 def _binding(plan: PlatformPlan) -> Object:
     spec = {
         "policyName": admission_name(plan.name),
-        "matchResources": {"namespaceSelector": _of_teams(plan)},
+        "matchResources": {"namespaceSelector": namespaces_with(plan, TEAM_LABEL)},
         "validationActions": _ACTIONS[enforcement(plan)],
     }
     return made(plan, API, "ValidatingAdmissionPolicyBinding", admission_name(plan.name), spec=spec)
-
-
-def _of_teams(plan: PlatformPlan) -> Object:
-    return {
-        "matchLabels": {PLATFORM_LABEL: plan.name},
-        "matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}],
-    }
 
 
 def _policy(plan: PlatformPlan) -> Object:
     spec = {
         "failurePolicy": "Fail",
         "matchConstraints": {
-            "namespaceSelector": _of_teams(plan),
+            "namespaceSelector": namespaces_with(plan, TEAM_LABEL),
             "resourceRules": [
                 {
                     "apiGroups": [group],

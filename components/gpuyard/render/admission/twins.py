@@ -10,8 +10,8 @@ from gpuyard.plan.admission import requirements as held
 from gpuyard.plan.admission.limits import GUARANTEED
 from gpuyard.plan.admission.slips import Requirement
 from gpuyard.plan.names import CLASS_LABEL, LOCAL_QUEUE
+from gpuyard.plan.pods import CONTAINER_GROUPS
 from gpuyard.render.admission.cel import (
-    GROUPS,
     annotated,
     container_asks,
     containers,
@@ -148,7 +148,7 @@ def _guaranteed() -> str:
     equal = " && ".join((f"{request}.hasValue()", f"{'.compareTo('.join(amounts)}) != 0"))
     each = f"!{limit}.hasValue() ? [{no_limit}] : {equal} ? [{less}] : []"
     of_containers = sentences(
-        f"{containers('p', GROUPS[:2])}"
+        f"{containers('p', CONTAINER_GROUPS[:2])}"
         f".map(c, {sentences(f'{listed(guaranteed.RESOURCES)}.map(r, {each})')})"
     )
     found = _of_pods(f"({training}) ? {of_containers} : []")
