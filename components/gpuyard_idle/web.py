@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 SECONDS = 30
 """For one answer. A job of the schedule has less than five minutes in all."""
 FIRST_ERROR = 400
+_HUNG_UP = (BrokenPipeError, ConnectionResetError)
+"""Of a server that is there and closed the line; http.client's RemoteDisconnected is one of them."""
 
 
 class Unreachable(Exception):
@@ -53,8 +55,9 @@ class Server:
     ) -> Any:
         """The answer to one request.
 
-        A kept connection may have been closed meanwhile, so a request is tried twice. None of ours does harm
-        the second time: a patch names the version it changes, and what is created has a fixed name.
+        A kept connection may have been closed meanwhile, which shows when asking or when reading the answer,
+        so a request is tried twice. None of ours does harm the second time: a patch names the version it
+        changes, and what is created has a fixed name.
 
         Raises:
             Refused: the server refused.
@@ -65,7 +68,7 @@ class Server:
         headers |= {"Accept": accept} if accept else {}
         try:
             status, data = self._exchange(method, path, body, headers)
-        except http.client.RemoteDisconnected:
+        except _HUNG_UP:
             status, data = self._again(method, path, body, headers)
         try:
             found = json.loads(data)
@@ -82,7 +85,7 @@ class Server:
     ) -> tuple[int, bytes]:
         try:
             return self._exchange(method, path, body, headers)
-        except http.client.RemoteDisconnected as problem:
+        except _HUNG_UP as problem:
             raise Unreachable(f"{self.url} hung up: {problem}") from None
 
     def _exchange(
@@ -93,7 +96,7 @@ class Server:
             self._line.request(method, self._prefix + path, data, headers)
             answer = self._line.getresponse()
             return answer.status, answer.read()
-        except http.client.RemoteDisconnected:
+        except _HUNG_UP:
             self._line.close()
             raise
         except (OSError, http.client.HTTPException) as problem:

@@ -4,8 +4,10 @@ import json
 import runpy
 import socket
 import ssl
+import struct
 import sys
 import threading
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -54,10 +56,14 @@ def test_settings_that_are_not_ours_are_refused(text, says):
 
 
 class Line:
-    """A server of scripted bytes: for each connection what it answers to each request, then it hangs up."""
+    """A server of scripted bytes: for each connection what it answers to each request, then it hangs up.
 
-    def __init__(self, *connections):
+    With `reset` it does so with a reset instead of a farewell, as a server does that was killed.
+    """
+
+    def __init__(self, *connections, reset=False):
         self._connections = connections
+        self._reset = reset
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         self.heard = []
@@ -68,6 +74,8 @@ class Line:
         for answers in self._connections:
             line, _ = self.socket.accept()
             with line, suppress(OSError):
+                if self._reset:
+                    line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 for answer in answers:
                     self.heard.append(line.recv(65536).decode("latin-1"))
                     line.sendall(answer)
@@ -100,9 +108,12 @@ def test_a_path_in_the_address_stays_and_the_token_goes_along():
     assert "Authorization: Bearer secret\r\n" in line.heard[0]
 
 
-def test_a_line_that_was_closed_meanwhile_is_opened_again():
-    with Line([ANSWER], [ANSWER]) as line, closing(Server(line.url)) as server:
-        assert [server.ask("GET", "/a"), server.ask("GET", "/b")] == [{}, {}]
+@pytest.mark.parametrize("reset", [False, True], ids=["with a farewell", "with a reset"])
+def test_a_line_that_was_closed_meanwhile_is_opened_again(reset):
+    with Line([ANSWER], [ANSWER], reset=reset) as line, closing(Server(line.url)) as server:
+        assert server.ask("GET", "/a") == {}
+        time.sleep(0.05)
+        assert server.ask("GET", "/b") == {}
     assert len(line.heard) == 2
 
 
