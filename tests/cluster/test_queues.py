@@ -100,15 +100,19 @@ def test_shares_of_what_is_borrowed_differ_by_one_largest_job_at_most(
     }
     sizes = (8, 3, 5)
     with QueueLab(kueue, one_pool(name, 6, **teams)) as lab:
+        asks = {f"{t}/{t}{n}": sizes[n % 3] for t in teams for n in range(12)}
+
+        def nothing_is_left_that_a_waiting_job_could_use() -> bool:
+            waiting = [asks[job] for job, state in lab.settle().items() if state == "waits"]
+            return 48 - sum(lab.used().values()) < min(waiting)
+
         for index in range(12):
             lab.submit("a", f"a{index}", gpus=sizes[index % 3])
-        lab.settle()
-        assert lab.used()["a"] > 48 - min(sizes), "the first has it all before the others come"
+        assert nothing_is_left_that_a_waiting_job_could_use(), "the first has it all before others"
         for index, letter in itertools.product(range(12), "bc"):
             lab.submit(letter, f"{letter}{index}", gpus=sizes[index % 3])
-        lab.settle()
+        assert nothing_is_left_that_a_waiting_job_could_use()
         used = lab.used()
-        assert sum(used.values()) > 48 - min(sizes), "nothing is left that a waiting job could use"
         for rich, poor in itertools.permutations(teams, 2):
             gap = used[rich] / teams[rich]["weight"] - used[poor] / teams[poor]["weight"]
             assert gap <= max(sizes) / teams[poor]["weight"], used
