@@ -19,7 +19,7 @@ import yaml
 
 import reality
 from builders import Raw, plan_of, platform, pool
-from gpuyard.plan.names import KUEUE_CONFIG_KEY, PRIORITY_LABEL
+from gpuyard.plan.names import KUEUE_CONFIG_KEY, PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard.render.kueue_configuration import kueue_configuration_object
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate import cluster, kueue_manager, processes, state
@@ -215,6 +215,7 @@ def job(  # noqa: PLR0913  a shape has so many sides
     gpus: int = 8,
     seconds: float | None = None,
     priority: str = "",
+    queue: str = "",
     spec: Mapping[str, Any] | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> Value:
@@ -234,6 +235,8 @@ def job(  # noqa: PLR0913  a shape has so many sides
     metadata: Value = {"name": name, "namespace": namespace, "labels": {}}
     if priority:
         metadata["labels"][PRIORITY_LABEL] = priority
+    if queue:
+        metadata["labels"][QUEUE_LABEL] = queue
     body = {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": template}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": body}
 

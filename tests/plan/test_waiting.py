@@ -4,6 +4,7 @@ import pytest
 
 from builders import findings, only, parts, plan_of, platform, pool, team
 from gpuyard.plan.kueue import in_words
+from gpuyard.plan.waiting import compared
 
 
 def test_a_team_has_one_queue_called_default_unless_it_names_some():
@@ -80,3 +81,51 @@ def test_a_weight_that_nobody_counts_is_counted_where_nothing_else_is_said_of_qu
     assert (bare.fix.at, bare.fix.value) == (("queueing",), {"usage_half_life_hours": 168})
     (kept,) = findings(platform(teams=teams, queueing={"preemption": "never"}))
     assert (kept.fix.at, kept.fix.value) == (("queueing", "usage_half_life_hours"), 168)
+
+
+def test_a_weight_is_not_counted_where_priorities_evict():
+    """Counting would remove one finding and bring another."""
+    teams = [team(guarantee={"train": 1}, queues={"default": 1, "night": 3})]
+    fixes = [only(platform(teams=teams, priorities={"high": value})).fix for value in (100, 0)]
+    assert [(f.says, f.value) for f in fixes] == [
+        ("write 1", 1.0),
+        ("write usage_half_life_hours: 168", {"usage_half_life_hours": 168}),
+    ]
+
+
+def test_use_and_priorities_that_evict_go_round_in_circles():
+    teams = [
+        team("a", guarantee={"train": 1}, queues={"default": 1, "night": 1}),
+        team("b", guarantee={"train": 1}),
+        team("c", guarantee={"train": 1}, queues={"default": 1, "day": 1}),
+    ]
+    finding = only(
+        platform(
+            teams=teams,
+            priorities={"low": -1, "none": 0, "high": 5},
+            queueing={"usage_half_life_hours": 24},
+        )
+    )
+    assert parts(finding) == (
+        "queue.use_before_priority",
+        ("queueing", "usage_half_life_hours"),
+        (
+            "between the queues of a, c use comes before priority: a job that evicts one of lower priority in"
+            " a queue that used less sees it go first again, and evicts it again, until that queue has used"
+            " as much"
+        ),
+        "24, and the priorities low, high",
+        "use counted between queues, or priorities that evict, not both",
+    )
+
+
+@pytest.mark.parametrize(
+    ("queueing", "names"),
+    [({"usage_half_life_hours": 24}, ["b"]), ({}, [])],
+)
+def test_use_is_compared_where_it_is_counted_and_there_are_several_queues(queueing, names):
+    teams = [
+        team("a", guarantee={"train": 1}),
+        team("b", guarantee={"train": 1}, queues={"default": 1, "day": 1}),
+    ]
+    assert [t.name for t in compared(plan_of(platform(teams=teams, queueing=queueing)))] == names

@@ -166,6 +166,11 @@ def test_what_the_model_does_not_know_is_said():
     assert replay(queues(1), []).cautions == (
         "whether a pod finds a node with enough free GPUs is not judged",
     )
+    counting = {"queueing": {"usage_half_life_hours": 168}}
+    plan = queues(1, a={"queues": {"default": 1, "night": 1}}, b={}, **counting)
+    assert replay(plan, []).cautions[1:] == (
+        "use of the queues of q-a is not counted: their jobs go as if in one queue",
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,13 @@ from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.cohorts import read_tree
 from gpuyard.plan.kueue import NODE_MINUTES, START_MINUTES, start_minutes
 from gpuyard.plan.names import LOCAL_QUEUE
-from gpuyard.plan.records import PoolPlan
+from gpuyard.plan.priorities import WITHOUT
+from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.refusals import listed, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Scaling
+from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.teams import Team
 
 HALF_LIFE_HOURS = 168
 """What a fix proposes: use of last week counts half."""
@@ -101,7 +104,8 @@ def _check_queues(spec: PlatformSpec) -> list[Finding]:
         for name, weight in team.queues.items():
             if weight != 1 and spec.queueing.usage_half_life_hours is None:
                 why = "without usage_half_life_hours nobody counts which queue used how much"
-                fix = _counting(spec)
+                alike = Fix(says="write 1", at=(*path, name), value=1.0)
+                fix = alike if _evicting(spec) else _counting(spec)
             elif weight != 1 and len(team.queues) == 1:
                 why = f"it divides what {team.name} uses between its queues, and there is one"
                 fix = Fix(says="write 1", at=(*path, name), value=1.0)
@@ -120,11 +124,20 @@ def _counting(spec: PlatformSpec) -> Fix:
     return Fix(says=says, at=("queueing",), value={"usage_half_life_hours": HALF_LIFE_HOURS})
 
 
+def compared(plan: PlatformPlan) -> list[TeamPlan]:
+    """Teams between whose queues use is counted."""
+    counting = plan.queueing.usage_half_life_hours is not None
+    return [team for team in plan.teams if counting and len(team.queues) > 1]
+
+
 def _check_usage(spec: PlatformSpec) -> list[Finding]:
     hours = spec.queueing.usage_half_life_hours
-    if hours is None or any(len(team.queues) > 1 for team in spec.teams):
+    if hours is None:
         return []
+    several = [team for team in spec.teams if len(team.queues) > 1]
     path: Path = ("queueing", "usage_half_life_hours")
+    if several:
+        return _check_use_before_priority(spec, several, path)
     return [
         warn(
             "queue.usage_unused",
@@ -135,6 +148,39 @@ def _check_usage(spec: PlatformSpec) -> list[Finding]:
             fix=Fix(says="remove it, or give a team queues: {default: 1, interactive: 2}", at=path),
         )
     ]
+
+
+def _check_use_before_priority(
+    spec: PlatformSpec, several: list[Team], path: Path
+) -> list[Finding]:
+    """Kueue orders by use first, and a job that evicts for its priority does not get the room."""
+    evicting = _evicting(spec)
+    if not evicting:
+        return []
+    weighed = any(weight != 1 for team in several for weight in team.queues.values())
+    return [
+        warn(
+            "queue.use_before_priority",
+            path,
+            f"between the queues of {listed(t.name for t in several)} use comes before priority: a job that"
+            " evicts one of lower priority in a queue that used less sees it go first again, and evicts it"
+            " again, until that queue has used as much",
+            given=f"{spec.queueing.usage_half_life_hours}, and the priorities {listed(evicting)}",
+            allowed="use counted between queues, or priorities that evict, not both",
+            fix=Fix(
+                says="remove it, or write preemption: never, with which a priority orders its own queue"
+                " and evicts nobody",
+                at=None if weighed else path,
+            ),
+        )
+    ]
+
+
+def _evicting(spec: PlatformSpec) -> list[str]:
+    """Priorities by which a job evicts, or is evicted by, one that names none."""
+    if spec.queueing.preemption is Preemption.NEVER:
+        return []
+    return [name for name, value in spec.priorities.items() if value != WITHOUT]
 
 
 def _check_start(spec: PlatformSpec, pools: list[PoolPlan]) -> list[Finding]:

@@ -10,6 +10,8 @@ from enum import IntEnum
 from gpuyard.catalogue.sources import Source
 from gpuyard.plan.explain.running import EMPTY, Desk, Running
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.refusals import listed
+from gpuyard.plan.waiting import compared
 from gpuyard.replay.cycle import Head, cycle
 from gpuyard.replay.jobs import Arrival, Course, Spell
 from gpuyard.replay.waiting import Waiting
@@ -93,7 +95,17 @@ def replay(
     courses = (
         Course(job=j, spells=tuple(found.spells[j.name]), order=order.get(j.name)) for j in known
     )
-    return Replay(courses=tuple(courses), cautions=CAUTIONS)
+    return Replay(courses=tuple(courses), cautions=(*CAUTIONS, *_use(plan)))
+
+
+def _use(plan: PlatformPlan) -> tuple[str, ...]:
+    """What is left out where use is counted: a job comes to its team, and not to a queue of it."""
+    teams = [team.name for team in compared(plan)]
+    if not teams:
+        return ()
+    return (
+        f"use of the queues of {listed(teams)} is not counted: their jobs go as if in one queue",
+    )
 
 
 class _Kind(IntEnum):

@@ -5,7 +5,7 @@ import pytest
 from builders import cut_pool, plan_of, platform, pool, team
 from explain_cases import GPU, job, local, one_team, running, said, state_of
 from gpuyard.plan.explain import Verdict
-from gpuyard.plan.names import QUEUE_LABEL
+from gpuyard.plan.names import PRIORITY_LABEL, QUEUE_LABEL
 
 EFA = "vpc.amazonaws.com/efa"
 STARTS, WAITS, NEVER = Verdict.STARTS, Verdict.WAITS, Verdict.NEVER
@@ -138,3 +138,52 @@ def test_adapters_on_cut_gpus_go_with_the_node():
     value = job(gpus=1, resource="nvidia.com/mig-3g.20gb")
     value["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"][EFA] = 4
     assert said(plan, value).verdict is STARTS
+
+
+def counting(queues=("default", "night"), hours=168):
+    teams = [
+        team("vision", guarantee={"train": 16}, queues=dict.fromkeys(queues, 1)),
+        team("speech", borrow={"train": 16}, queues={"default": 1, "day": 1}),
+    ]
+    queueing = {"usage_half_life_hours": hours} if hours else {}
+    priorities = {"high": 100}
+    return plan_of(
+        platform(
+            [pool(nodes=2)], teams, cloud="simulated", queueing=queueing, priorities=priorities
+        )
+    )
+
+
+HIGH = {PRIORITY_LABEL: "high"}
+FIRST = (
+    "of the queues of vision the one that used less is first, whatever the priority; what each has used is"
+    " not known here"
+)
+
+
+def evicted(name):
+    return (
+        f"of the jobs of {name} those of the queue that used more are evicted first, whatever the priority;"
+        " what each has used is not known here"
+    )
+
+
+@pytest.mark.parametrize(
+    ("jobs", "waiting", "labels", "cautions"),
+    [
+        ([], 0, {}, []),
+        ([], 1, {}, ["1 job waits already, and may go first", FIRST]),
+        ([running("vision", 8, 2)], 0, HIGH, [FIRST, evicted("vision")]),
+        ([running("speech", 8, 2)], 0, {}, [evicted("speech")]),
+    ],
+)
+def test_where_use_is_counted_it_decides_and_is_not_known(jobs, waiting, labels, cautions):
+    found = said(counting(), job(gpus=8, labels=labels), state_of(*jobs, waiting=waiting))
+    assert found.verdict is STARTS
+    assert list(found.cautions) == cautions
+
+
+@pytest.mark.parametrize("plan", [counting(hours=None), counting(queues=("default",))])
+def test_where_use_of_its_queues_is_not_compared_nothing_is_said_of_it(plan):
+    found = said(plan, job(gpus=8, labels=HIGH), state_of(running("vision", 8, 2), waiting=1))
+    assert list(found.cautions) == ["1 job waits already, and may go first"]

@@ -16,6 +16,7 @@ from gpuyard.plan.explain.running import EMPTY, Desk, State
 from gpuyard.plan.jobs import JobRead
 from gpuyard.plan.priorities import gives_priorities
 from gpuyard.plan.records import PlatformPlan, TeamPlan
+from gpuyard.plan.waiting import compared
 
 BUILT_IN_PRIORITIES = {
     "system-cluster-critical": 2_000_000_000,
@@ -113,6 +114,16 @@ def _priority(
     return 0, ()
 
 
+def _use(desk: Desk, team: TeamPlan | None, outcome: Outcome) -> tuple[str, ...]:
+    """Where use is counted between a team's queues, it decides who is first and who is evicted."""
+    counted = [t.name for t in compared(desk.plan)]
+    evicted = {p.team for p in outcome.preempts}
+    said: list[str] = []
+    if team is not None and team.name in counted and (desk.state.waiting or team.name in evicted):
+        said.append(words.use_orders(team.name))
+    return (*said, *(words.use_evicts(name) for name in counted if name in evicted))
+
+
 def _record(
     desk: Desk,
     request: Request,
@@ -130,6 +141,7 @@ def _record(
     elif outcome.verdict is Verdict.NEVER and team is not None and outcome.assignment is not None:
         stack_change = words.stack_change(desk.plan, desk, team, outcome.assignment)
     waiting = (words.others_wait(desk.state.waiting),) if desk.state.waiting else ()
+    waiting += _use(desk, team, outcome)
     queue = request.queue_label or names.LOCAL_QUEUE
     queued = team is not None and queue in team.queues
     return Explanation(

@@ -478,6 +478,22 @@ def others_wait(count: int) -> str:
     return f"{some(count, 'job')} wait{'s' if count == 1 else ''} already, and may go first"
 
 
+def use_orders(team: str) -> str:
+    """Kueue asks what each of a team's queues has used before it asks for priority and age."""
+    return (
+        f"of the queues of {team} the one that used less is first, whatever the priority; what each has used"
+        " is not known here"
+    )
+
+
+def use_evicts(team: str) -> str:
+    """And so it does among those who could be evicted."""
+    return (
+        f"of the jobs of {team} those of the queue that used more are evicted first, whatever the priority;"
+        " what each has used is not known here"
+    )
+
+
 def outside_pools() -> str:
     """Nodes that the plan knows nothing about."""
     return (
