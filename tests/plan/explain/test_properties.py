@@ -88,7 +88,8 @@ def test_on_an_empty_platform_nobody_waits_for_anybody(question):
         assert found.verdict in {Verdict.STARTS, Verdict.NEVER}
     assert found.preempts == ()
     assert not any("return" in c for c in found.conditions)
-    assert (found.pods_started == found.pods) is (found.verdict is Verdict.STARTS)
+    if found.pods:  # of no pods at all, all have started whatever becomes of the job
+        assert (found.pods_started == found.pods) is (found.verdict is Verdict.STARTS)
 
 
 @few
