@@ -5,9 +5,7 @@ import pytest
 from builders import cut_pool, findings, ids, plan_of, platform, pool, shared_pool, team
 from gpuyard.catalogue.metrics import ACTIVITY, DCGM_DEFAULT, NOT_UNDER_MIG
 from gpuyard.catalogue.programs import PYTHON, ProgramImage
-from gpuyard.plan.idle import KINDS
 from gpuyard.plan.idle_records import IdleTeam
-from gpuyard.plan.kueue import FRAMEWORKS
 
 MEASURED = {"observability": {"prometheus": "existing"}}
 
@@ -96,12 +94,6 @@ def test_all_that_pods_can_hold_of_a_gpu_counts():
 def test_what_is_asked_of_prometheus_is_what_the_exporter_serves():
     assert set(ACTIVITY) <= set(DCGM_DEFAULT)
     assert [name for name in ACTIVITY if name not in NOT_UNDER_MIG], "slices would never be idle"
-
-
-def test_every_kind_that_can_stand_in_a_queue_can_be_asked_for_its_label():
-    short = {"Pod": "pod", "apps/Deployment": "deployment", "apps/StatefulSet": "statefulset"}
-    known = {short.get(kind, kind.lower()) for kind in KINDS}
-    assert set(FRAMEWORKS) <= known
 
 
 @pytest.mark.parametrize("cloud", ["none", "simulated"])

@@ -5,6 +5,7 @@ import yaml
 from testbed.plugins.kubernetes.helm import unknown_values
 
 from builders import SYSTEM, plan_of, platform, pool
+from gpuyard.plan.kueue import FRAMEWORKS
 from gpuyard.render.files import releases, render_files
 from gpuyard.render.kueue_chart import kueue_objects, kueue_release, kueue_values
 from gpuyard.render.kueue_configuration import kueue_configuration
@@ -23,6 +24,10 @@ def charts_own():
 
 def charts_configuration():
     return yaml.safe_load(charts_own()["managerConfig"]["controllerManagerConfigYaml"])
+
+
+def test_what_can_stand_in_a_queue_is_what_the_chart_lists():
+    assert charts_configuration()["integrations"]["frameworks"] == list(FRAMEWORKS)
 
 
 def paths(tree, at=()):

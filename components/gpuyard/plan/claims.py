@@ -97,7 +97,7 @@ def _move(shares: Mapping[str, int], key: str, path: Path) -> Fix:
 def _unknown_unit(
     text: str, unit: str, shares: Mapping[str, int], pool: PoolPlan, path: Path
 ) -> Finding:
-    keys = [f"{pool.name}/{a.unit}" if a.unit else pool.name for a in pool.counted]
+    keys = [pool.key(a.resource) for a in pool.counted]
     near = nearest(unit, [a.unit for a in pool.counted]) if unit else None
     problem = (
         f"nodes of {pool.name} advertise no `{unit}`"

@@ -53,14 +53,18 @@ class Tree:
 
 def read_tree(spec: PlatformSpec) -> Tree:
     """The tree that the stack file means; a circle is opened at its first cohort."""
-    known: dict[str, int] = {}
-    for index, cohort in enumerate(spec.queueing.cohorts):
-        known.setdefault(cohort.name, index)
-    parents = [known.get(cohort.parent or "") for cohort in spec.queueing.cohorts]
+    known, parents = _by_name(spec)
     for circle in _circles(parents):
         parents[circle[0]] = ROOT
     homes = tuple(known.get(team.cohort or "") for team in spec.teams)
     return Tree(tuple(parents), homes, _upward(parents))
+
+
+def _by_name(spec: PlatformSpec) -> tuple[dict[str, int], list[Node]]:
+    """The cohorts by name, of two with one name the first; and the parent of each, as it is written."""
+    cohorts = spec.queueing.cohorts
+    known = {cohort.name: index for index, cohort in reversed(list(enumerate(cohorts)))}
+    return known, [known.get(cohort.parent or "") for cohort in cohorts]
 
 
 def _circles(parents: Sequence[Node]) -> list[list[int]]:
@@ -163,9 +167,8 @@ def _unknown(platform: str, given: str, names: Sequence[str], path: Path) -> Fin
 
 def _check_circles(spec: PlatformSpec) -> list[Finding]:
     cohorts = spec.queueing.cohorts
-    known = {cohort.name: index for index, cohort in reversed(list(enumerate(cohorts)))}
     found: list[Finding] = []
-    for circle in _circles([known.get(cohort.parent or "") for cohort in cohorts]):
+    for circle in _circles(_by_name(spec)[1]):
         path: Path = ("queueing", "cohorts", circle[0], "parent")
         way = " in ".join(cohorts[index].name for index in (*circle, circle[0]))
         found.append(

@@ -9,7 +9,7 @@ from gpuyard.catalogue.metrics import PROMETHEUS_OPERATED
 from gpuyard.catalogue.programs import PYTHON
 from gpuyard.findings import Finding, Fix
 from gpuyard.plan.idle_records import IdlePlan, IdleTeam
-from gpuyard.plan.records import PoolPlan, Quota
+from gpuyard.plan.records import PoolPlan, Quota, within_reach
 from gpuyard.plan.refusals import listed, note, refuse, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import Prometheus
@@ -17,21 +17,6 @@ from gpuyard.spec.teams import Idle
 
 CHECK_MINUTES = 5
 """From one look to the next."""
-KINDS: Mapping[str, str] = {
-    "Pod": "pods",
-    "apps/Deployment": "deployments",
-    "apps/StatefulSet": "statefulsets",
-    "batch/Job": "jobs",
-    "jobset.x-k8s.io/JobSet": "jobsets",
-    "kubeflow.org/MPIJob": "mpijobs",
-    "leaderworkerset.x-k8s.io/LeaderWorkerSet": "leaderworkersets",
-    "ray.io/RayCluster": "rayclusters",
-    "ray.io/RayJob": "rayjobs",
-    "ray.io/RayService": "rayservices",
-    "trainer.kubeflow.org/TrainJob": "trainjobs",
-    "workload.codeflare.dev/AppWrapper": "appwrappers",
-}
-"""What can stand in a queue, by group and kind, and its plural (the frameworks of Kueue's chart, v0.19.2)."""
 _MINUTES_A_DAY = 24 * 60
 
 
@@ -148,7 +133,7 @@ def _blind(
     index: int, name: str, pools: Mapping[str, PoolPlan], quotas: Iterable[Quota]
 ) -> list[Finding]:
     """Pools in which less is seen of a pod than of a whole GPU."""
-    used = dict.fromkeys(q.pool for q in quotas if q.nominal or q.borrow)
+    used = within_reach(quotas)
     together = [p for p in used if pools[p].replicas > 1]
     claimed = [p for p in used if pools[p].dra]
     says = []

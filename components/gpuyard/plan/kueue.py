@@ -1,5 +1,6 @@
 """How Kueue is set up, where the plan's answers and the rendered configuration must agree."""
 
+from collections.abc import Mapping
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
@@ -17,22 +18,33 @@ WITHOUT_QUOTA = (
 )
 """Beginnings of resource names that queues do not count, see docs/decisions/0008. Network adapters go with
 the GPUs of a node; counted, a job that asks for them would have no quota and never start."""
-FRAMEWORKS = (
-    "batch/job",
-    "kubeflow.org/mpijob",
-    "ray.io/rayjob",
-    "ray.io/rayservice",
-    "ray.io/raycluster",
-    "jobset.x-k8s.io/jobset",
-    "workload.codeflare.dev/appwrapper",
-    "trainer.kubeflow.org/trainjob",
-    "pod",
-    "deployment",
-    "statefulset",
-    "leaderworkerset.x-k8s.io/leaderworkerset",
-)
-"""Kinds of jobs that queue: those of Kueue's chart (v0.19.2). Kueue waits for those whose definition is not
-installed, and goes on."""
+QUEUED: Mapping[str, str] = {
+    "batch/Job": "jobs",
+    "kubeflow.org/MPIJob": "mpijobs",
+    "ray.io/RayJob": "rayjobs",
+    "ray.io/RayService": "rayservices",
+    "ray.io/RayCluster": "rayclusters",
+    "jobset.x-k8s.io/JobSet": "jobsets",
+    "workload.codeflare.dev/AppWrapper": "appwrappers",
+    "trainer.kubeflow.org/TrainJob": "trainjobs",
+    "Pod": "pods",
+    "apps/Deployment": "deployments",
+    "apps/StatefulSet": "statefulsets",
+    "leaderworkerset.x-k8s.io/LeaderWorkerSet": "leaderworkersets",
+}
+"""What can stand in a queue, by group and kind, and its plural: those of Kueue's chart (v0.19.2). Kueue waits
+for those whose definition is not installed, and goes on."""
+FRAMEWORKS = tuple(kind.removeprefix("apps/").lower() for kind in QUEUED)
+"""The same as Kueue's configuration calls them."""
+
+
+def queued_by_group() -> dict[str, list[str]]:
+    """Their plurals by API group."""
+    found: dict[str, list[str]] = {}
+    for kind, plural in sorted(QUEUED.items()):
+        found.setdefault(kind.rpartition("/")[0], []).append(plural)
+    return found
+
 
 START_MINUTES = 30
 """How long an admitted gang may wait for its last pod, where the stack file does not say. Nodes that start

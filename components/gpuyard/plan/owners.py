@@ -8,7 +8,7 @@ stands in the common cohort, and only its owners' queues can reach it (docs/deci
 from collections.abc import Mapping, Sequence
 
 from gpuyard.findings import Finding, Fix, Path
-from gpuyard.plan.records import PoolPlan, Quota
+from gpuyard.plan.records import PoolPlan, Quota, within_reach
 from gpuyard.plan.refusals import refuse, warn
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
@@ -103,7 +103,7 @@ def _best_owner(
     """One that uses the pool already: another might stand too close to it."""
 
     def uses(owner: str) -> bool:
-        return any(q.pool == pool and q.nominal + q.borrow for q in quotas[indexes[owner]])
+        return pool in within_reach(quotas[indexes[owner]])
 
     return next((owner for owner in owners if uses(owner)), owners[0])
 

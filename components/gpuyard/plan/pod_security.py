@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from gpuyard.findings import Finding, Fix
-from gpuyard.plan.records import Quota
+from gpuyard.plan.records import Quota, within_reach
 from gpuyard.plan.refusals import listed, warn
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import PodSecurity
@@ -31,8 +31,12 @@ def check_pod_security(spec: PlatformSpec, quotas: Mapping[int, Sequence[Quota]]
 
 def _privileged(spec: PlatformSpec, index: int, quotas: Mapping[int, Sequence[Quota]]) -> Finding:
     team = spec.teams[index]
-    mine = _pools(quotas[index])
-    beside = [t.name for i, t in enumerate(spec.teams) if i != index and mine & _pools(quotas[i])]
+    mine = set(within_reach(quotas[index]))
+    beside = [
+        other.name
+        for at, other in enumerate(spec.teams)
+        if at != index and mine.intersection(within_reach(quotas[at]))
+    ]
     near = (
         f"; {listed(beside)} can have pods on the same nodes"
         if beside
@@ -51,7 +55,3 @@ def _privileged(spec: PlatformSpec, index: int, quotas: Mapping[int, Sequence[Qu
             value=PodSecurity.BASELINE.value,
         ),
     )
-
-
-def _pools(quotas: Sequence[Quota]) -> set[str]:
-    return {quota.pool for quota in quotas if quota.nominal or quota.borrow}

@@ -1,6 +1,6 @@
 """What a plan says: frozen records of plain values. Everything above renders or registers these."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeVar
@@ -201,6 +201,11 @@ class Quota:
     borrow: int
     lend: int | None
     """None: all of it."""
+
+
+def within_reach(quotas: Iterable[Quota]) -> list[str]:
+    """The pools of which these quotas can give anything, each once."""
+    return list(dict.fromkeys(q.pool for q in quotas if q.nominal or q.borrow))
 
 
 @dataclass(frozen=True, slots=True)

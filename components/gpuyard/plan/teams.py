@@ -13,7 +13,7 @@ from gpuyard.plan.limits import Limits
 from gpuyard.plan.network import check_egress, name_servers, plan_egress
 from gpuyard.plan.pod_security import check_pod_security
 from gpuyard.plan.queueing import check_flavors, resource_groups
-from gpuyard.plan.records import LimitsPlan, PoolPlan, Quota, TeamPlan
+from gpuyard.plan.records import LimitsPlan, PoolPlan, Quota, TeamPlan, within_reach
 from gpuyard.plan.refusals import refuse, warn
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.shares import monthly
@@ -75,14 +75,13 @@ def _something(
     owned = {pool.name for pool in spec.pools if pool.owners}
     users: dict[str, list[Isolation]] = defaultdict(list)
     for team, held in zip(spec.teams, quotas.values(), strict=True):
-        for name in {q.pool for q in held if q.nominal or q.borrow}:
+        for name in within_reach(held):
             users[name].append(team.isolation)
     for (name, resource), left in spare.items():
         near = {*users[name], spec.teams[index].isolation}
         if left < 1 or name in owned or (users[name] and near != {Isolation.SHARED}):
             continue
-        unit = next(a.unit for a in pools[name].counted if a.resource == resource)
-        key = f"{name}/{unit}" if unit else name
+        key = pools[name].key(resource)
         path = ("teams", index, "borrow")
         return Fix(says=f"let it borrow {{{key}: 1}}", at=path, value={key: 1})
     return Fix(says="add a guarantee, or let it borrow")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 
 from gpuyard.findings import Finding, Fix
-from gpuyard.plan.records import PoolPlan, Quota
+from gpuyard.plan.records import PoolPlan, Quota, within_reach
 from gpuyard.plan.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation
@@ -43,7 +43,7 @@ def check_isolation(
     for index, team in enumerate(spec.teams):
         close = {
             name: [spec.teams[other].name for other in users[name] if other != index]
-            for name in dict.fromkeys(q.pool for q in quotas[index] if q.nominal or q.borrow)
+            for name in within_reach(quotas[index])
             if _RANK[SEPARATION[pools[name].sharing]] < _RANK[team.isolation]
         }
         close = {name: sorted(others) for name, others in close.items() if others}
@@ -62,7 +62,7 @@ def _users(quotas: Quotas) -> dict[str, list[int]]:
     """The teams, by index, that can have something of a pool."""
     users: dict[str, list[int]] = defaultdict(list)
     for index, mine in quotas.items():
-        for name in dict.fromkeys(q.pool for q in mine if q.nominal or q.borrow):
+        for name in within_reach(mine):
             users[name].append(index)
     return users
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.plan.names import HOSTNAME_LABEL, ZONE_LABEL
-from gpuyard.plan.records import PoolPlan, ShapePlan, TeamPlan
+from gpuyard.plan.records import PoolPlan, ShapePlan, TeamPlan, within_reach
 from gpuyard.plan.refusals import listed, note, refuse, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Scaling
@@ -130,7 +130,7 @@ def _mixed(
     with_it = {p.name for p in placed}
     found: dict[str, list[str]] = {}
     for team in teams:
-        used = {q.pool for q in team.quotas if q.nominal or q.borrow}
+        used = set(within_reach(team.quotas))
         if used & with_it and used - with_it:
             found[team.name] = sorted(used - with_it, key=list(pools).index)
     if not found:

@@ -38,7 +38,8 @@ WORKLOADS: _Resources = {
     "serving.kserve.io": ("inferenceservices",),
     "trainer.kubeflow.org": ("trainjobs",),
 }
-"""What jobs, notebooks and services are made of; kinds that a cluster lacks do no harm here."""
+"""What jobs, notebooks and services are made of, more than what queues (`plan.kueue.QUEUED`); kinds that a
+cluster lacks do no harm here."""
 _SCALES: _Resources = {"apps": ("deployments/scale", "replicasets/scale", "statefulsets/scale")}
 _OWN: _Resources = {"": ("configmaps", "persistentvolumeclaims", "services")}
 _CLAIMS: _Resources = {"resource.k8s.io": ("resourceclaims", "resourceclaimtemplates")}

@@ -12,8 +12,9 @@ from typing import Any
 
 import gpuyard
 from gpuyard.catalogue.metrics import ACTIVITY, DEVICE_LABELS, POD_LABELS
-from gpuyard.plan.idle import CHECK_MINUTES, KINDS
+from gpuyard.plan.idle import CHECK_MINUTES
 from gpuyard.plan.idle_records import IdlePlan, IdleTeam
+from gpuyard.plan.kueue import QUEUED, queued_by_group
 from gpuyard.plan.names import (
     IDLE,
     IDLE_PROGRAM,
@@ -31,7 +32,7 @@ from gpuyard.plan.names import (
 )
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.access import granted
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, made, system_tolerations
 
 PACKAGE = "gpuyard_idle"
 SETTINGS_FILE = "settings.json"
@@ -86,7 +87,7 @@ def settings_text(plan: PlatformPlan, idle: IdlePlan) -> str:
             "pod_set": PODSET_LABEL,
         },
         "resources": list(idle.resources),
-        "kinds": dict(KINDS),
+        "kinds": dict(sorted(QUEUED.items())),
         "teams": [_told(team) for team in idle.teams],
     }
     return json.dumps(settings, indent=2) + "\n"
@@ -121,22 +122,14 @@ def _rights(plan: PlatformPlan, team: IdleTeam) -> list[Object]:
         {"apiGroups": [KUEUE_GROUP], "resources": ["workloads"], "verbs": ["list", *act]},
         {"apiGroups": ["apps"], "resources": list(_SCALED), "verbs": ["list", *act]},
         {"apiGroups": ["apps"], "resources": ["replicasets"], "verbs": ["list"]},
-        *(
+        *(  # whether they carry the label that keeps them
             {"apiGroups": [group], "resources": plurals, "verbs": ["list"]}
-            for group, plurals in _looked_at().items()
+            for group, plurals in queued_by_group().items()
+            if group != "apps"
         ),
     ]
     account = {"kind": "ServiceAccount", "name": IDLE, "namespace": SYSTEM_NAMESPACE}
     return granted(plan, team.namespace, IDLE, rules, [account])
-
-
-def _looked_at() -> dict[str, list[str]]:
-    """Kinds of jobs by group: whether they carry the label that keeps them."""
-    found: dict[str, list[str]] = {}
-    for kind, plural in KINDS.items():
-        if plural not in _SCALED:
-            found.setdefault(kind.rpartition("/")[0], []).append(plural)
-    return found
 
 
 def _schedule(plan: PlatformPlan, idle: IdlePlan) -> Object:
@@ -164,7 +157,7 @@ def _pod(idle: IdlePlan) -> Object:
         "serviceAccountName": IDLE,
         "automountServiceAccountToken": True,
         "restartPolicy": "Never",
-        "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
+        "tolerations": system_tolerations(),
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": _NOBODY,

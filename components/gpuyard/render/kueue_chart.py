@@ -16,7 +16,7 @@ from gpuyard.plan.names import (
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.charts import Release
 from gpuyard.render.kueue_configuration import kueue_configuration
-from gpuyard.render.objects import Object, made, namespace_object
+from gpuyard.render.objects import Object, made, namespace_object, system_tolerations
 from gpuyard.render.text import yaml_text
 
 _MEMORY = ((100, "512Mi"), (1000, "2Gi"))
@@ -102,8 +102,7 @@ def _placement(plan: PlatformPlan) -> dict[str, Any]:
         "labelSelector": {"matchLabels": {"app.kubernetes.io/name": KUEUE}},
     }
     placement: dict[str, Any] = {
-        # What node groups for controllers are tainted with by custom.
-        "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
+        "tolerations": system_tolerations(),
         "topologySpreadConstraints": [spread],
     }
     if plan.system is not None:

@@ -53,3 +53,8 @@ def taint_object(taint: Taint) -> Object:
 def toleration_object(taint: Taint) -> Object:
     """The toleration of exactly this taint; never a wildcard."""
     return {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
+
+
+def system_tolerations() -> list[Object]:
+    """Of what node groups for controllers are tainted with by custom."""
+    return [{"key": "CriticalAddonsOnly", "operator": "Exists"}]

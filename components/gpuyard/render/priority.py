@@ -4,23 +4,13 @@ The namespace says which, so one policy serves all teams, and members cannot cha
 priority keeps it; so do the parts of a job that Kueue takes as one, which say nothing by themselves.
 """
 
+from gpuyard.plan.kueue import queued_by_group
 from gpuyard.plan.names import PRIORITY_LABEL, TEAM_PRIORITY_LABEL
 from gpuyard.plan.priorities import gives_priorities
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, made, namespaces_with
 
 API = "admissionregistration.k8s.io/v1"
-_KINDS = {
-    "": ["pods"],
-    "apps": ["deployments", "statefulsets"],
-    "batch": ["jobs"],
-    "jobset.x-k8s.io": ["jobsets"],
-    "kubeflow.org": ["mpijobs"],
-    "leaderworkerset.x-k8s.io": ["leaderworkersets"],
-    "ray.io": ["rayclusters", "rayjobs", "rayservices"],
-    "trainer.kubeflow.org": ["trainjobs"],
-}
-"""Kinds of which Kueue reads the label."""
 _UNNAMED = f"!('{PRIORITY_LABEL}' in object.metadata.?labels.orValue({{}}))"
 _ON_ITS_OWN = (
     "!object.metadata.?ownerReferences.orValue([])"
@@ -46,7 +36,8 @@ def priority_objects(plan: PlatformPlan) -> list[Object]:
                     "operations": ["CREATE"],
                     "resources": kinds,
                 }
-                for group, kinds in _KINDS.items()
+                for group, kinds in queued_by_group().items()
+                if group != "workload.codeflare.dev"  # members may make none (`access`)
             ]
         },
         "matchConditions": [
