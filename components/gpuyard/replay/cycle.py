@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from gpuyard.plan.explain.flavors import Assignment, Mode, assign
 from gpuyard.plan.explain.quota import Node, Quotas, Uses
-from gpuyard.plan.explain.running import Desk, Running
+from gpuyard.plan.explain.reasons import leavers
+from gpuyard.plan.explain.running import Desk, Running, take_all
 from gpuyard.plan.records import TeamPlan
-from gpuyard.replay.jobs import Arrival
+from gpuyard.replay.jobs import Arrival, Rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,11 @@ class Head:
     """Among all jobs, by when they were submitted."""
     far: int
     """How far away in the tree its quota comes from, before the cycle; 0 is its guarantee."""
+
+    @property
+    def rank(self) -> Rank:
+        """Its turn, where nothing else decides."""
+        return self.job.rank(self.place)
 
 
 @dataclass(slots=True)
@@ -52,7 +58,7 @@ def cycle(desk: Desk, heads: Iterable[tuple[TeamPlan, Arrival, int]]) -> Verdict
     """Quota that is held back until the end of the cycle, for those who wait for others to leave."""
     while (head := _next(desk, left)) is not None:
         left.remove(head)
-        targets = tuple(job for job, _ in head.found.targets)
+        targets = leavers(head.found.targets)
         if head.found.mode is not Mode.FIT and not targets:
             verdicts.hopeless.append(head)
             kept += _reserved(desk, head)
@@ -82,13 +88,9 @@ def _head(desk: Desk, team: TeamPlan, job: Arrival, place: int) -> Head:
 def _next(desk: Desk, left: Sequence[Head]) -> Head | None:
     """Whose turn it is. Without fair sharing: the nearest quota, priority, age."""
     if not desk.plan.queueing.fair_sharing:
-        return min(left, key=lambda head: (head.far, *_age(head)), default=None)
+        return min(left, key=lambda head: (head.far, *head.rank), default=None)
     stands = {head.team.name: _stand(desk.quotas, head) for head in left}
     return _fairest(desk.quotas.root, {head.team.name: head for head in left}, stands)
-
-
-def _age(head: Head) -> tuple[int, int, int]:
-    return -head.job.priority, int(head.job.at), head.place
 
 
 def _stand(quotas: Quotas, head: Head) -> dict[str, tuple[bool, float]]:
@@ -113,7 +115,7 @@ def _fairest(
     mine = (heads.get(queue.name) for queue in cohort.queues)
     return min(
         (head for head in (*below, *mine) if head is not None),
-        key=lambda head: (*stands[head.team.name][cohort.name], *_age(head)),
+        key=lambda head: (*stands[head.team.name][cohort.name], *head.rank),
         default=None,
     )
 
@@ -121,11 +123,9 @@ def _fairest(
 def _fits(quotas: Quotas, head: Head, gone: Iterable[Running]) -> bool:
     """Whether there is enough once these are gone."""
     leaving = {id(job): job for job in gone}.values()
-    for job in leaving:
-        quotas.take(str(job.team), job.uses, -1)
+    take_all(quotas, leaving, -1)
     fits = all(n <= quotas.available(head.team.name, key) for key, n in head.found.uses.items())
-    for job in leaving:
-        quotas.take(str(job.team), job.uses)
+    take_all(quotas, leaving)
     return fits
 
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from gpuyard.plan.explain.needs import PodSet
 from gpuyard.plan.explain.quota import Key
 
+Rank = tuple[int, int, int]
+"""Whose turn it is: the smallest goes first."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
@@ -23,12 +26,6 @@ class Arrival:
     priority: int = 0
     selector: Mapping[str, str] = field(default_factory=dict[str, str])
     """Node labels that its pods ask for, as those of a pool."""
-
-    @property
-    def pod_set(self) -> PodSet:
-        """The pods, as queues see them."""
-        return PodSet(path="pods", count=self.pods, requests=self.requests, selector=self.selector)
-
     looks: object = field(init=False, compare=False, repr=False)
     """What Kueue tells jobs apart by: those that look alike are set aside together."""
 
@@ -36,6 +33,15 @@ class Arrival:
         asks, nodes = sorted(self.requests.items()), sorted(self.selector.items())
         looks = (self.priority, self.pods, tuple(asks), tuple(nodes))
         object.__setattr__(self, "looks", looks)
+
+    @property
+    def pod_set(self) -> PodSet:
+        """The pods, as queues see them."""
+        return PodSet(path="pods", count=self.pods, requests=self.requests, selector=self.selector)
+
+    def rank(self, place: int) -> Rank:
+        """The higher priority first, then who came first; Kueue counts in whole seconds."""
+        return -self.priority, int(self.at), place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,7 @@ the next one has its turn; when something comes free in the cohort all of them c
 import heapq
 from dataclasses import dataclass, field
 
-from gpuyard.replay.jobs import Arrival
-
-Rank = tuple[int, int, int]
+from gpuyard.replay.jobs import Arrival, Rank
 
 
 @dataclass(slots=True)
@@ -23,10 +21,6 @@ class Waiting:
     """By what they look like."""
     _first: Arrival | None = None
     """Who has others evicted goes first until it is admitted."""
-
-    def rank(self, job: Arrival) -> Rank:
-        """The higher priority first, then who came first; Kueue counts in whole seconds."""
-        return -job.priority, int(job.at), self.places[job.name]
 
     def add(self, job: Arrival) -> None:
         """A new job, or one that was evicted."""
@@ -49,7 +43,7 @@ class Waiting:
 
     def again(self, job: Arrival) -> None:
         """Back to where it was: another took what it needed in this cycle."""
-        heapq.heappush(self._heap, (self.rank(job), job))
+        heapq.heappush(self._heap, (job.rank(self.places[job.name]), job))
 
     def first(self, job: Arrival) -> None:
         """It waits only for those who give way to it."""

@@ -12,9 +12,9 @@ from gpuyard.plan.explain.namespace import hard_of, largest_container
 from gpuyard.plan.explain.needs import PodSet, Request
 from gpuyard.plan.explain.nodes import node_of
 from gpuyard.plan.explain.records import Change
-from gpuyard.plan.explain.topology import Near
+from gpuyard.plan.explain.topology import HOW, Near
 from gpuyard.plan.quantities import show_amount, written
-from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
+from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan, within_reach
 
 Starts = Callable[[Request], bool]
 MAX_TRIES = 300
@@ -77,9 +77,7 @@ def _edits(
     if team is None:
         return
     yield from _queued(team, request)
-    pools = [
-        plan.pool(n) for n in dict.fromkeys(q.pool for q in team.quotas if q.nominal + q.borrow)
-    ]
+    pools = [plan.pool(name) for name in within_reach(team.quotas)]
     for index in range(len(request.pod_sets)):
         yield from _renamed(pools, request, index)
         yield from _pinned(plan, team, request, index)
@@ -167,7 +165,7 @@ def _unselected(request: Request, index: int) -> Iterator[_Edit]:
 def _pinned(plan: PlatformPlan, team: TeamPlan, request: Request, index: int) -> Iterator[_Edit]:
     """One pool named outright, by the labels that queues look at."""
     pods = request.pod_sets[index]
-    for name in dict.fromkeys(q.pool for q in team.quotas if q.nominal + q.borrow):
+    for name in within_reach(team.quotas):
         labels = plan.pool(name).node_selector
         if counted(pods.requests) and any(pods.selector.get(k) != v for k, v in labels.items()):
             shown = ", ".join(f"{k}: {v}" for k, v in labels.items())
@@ -190,10 +188,8 @@ def _nearer(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_Ed
     elif pods.near.level in levels:
         ways = [Near("preferred", pods.near.level)]
     for near in ways:
-        key = f"kueue.x-k8s.io/podset-{near.how}-topology"
-        change = Change(
-            f"annotate its pods with {key}: {near.level or 'true'}", at, {key: near.level or "true"}
-        )
+        key, value = HOW[near.how], near.level or "true"
+        change = Change(f"annotate its pods with {key}: {value}", at, {key: value})
         if near != pods.near:
             yield _edit(index, change, near=near)
     if pods.near is not None:

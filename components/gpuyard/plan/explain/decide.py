@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 
 from gpuyard.plan.dra import quota_key
 from gpuyard.plan.explain import near_words, words
-from gpuyard.plan.explain.flavors import Mode, assign, counted, is_stopped
+from gpuyard.plan.explain.flavors import Assignment, Mode, assign, counted, is_stopped
 from gpuyard.plan.explain.namespace import excess, kept_out, refused_container, within
 from gpuyard.plan.explain.needs import PodSet, Request
 from gpuyard.plan.explain.nodes import lacking, node_of
-from gpuyard.plan.explain.outcome import Outcome, never
+from gpuyard.plan.explain.outcome import Outcome, held_back, never
 from gpuyard.plan.explain.placing import on_nodes
+from gpuyard.plan.explain.reasons import leavers
 from gpuyard.plan.explain.records import Considered, Preempted, Verdict
 from gpuyard.plan.explain.running import EMPTY, Desk, Running
 from gpuyard.plan.explain.selectors import accepts, labels_of, untolerated
@@ -33,7 +34,7 @@ def decide(desk: Desk, team: TeamPlan | None, request: Request, priority: int) -
     if not request.queue_label and not team.has_default:
         return _in_no_queue(desk, team, request)
     outcome = _queued(desk, team, request, priority)
-    return _held_back(desk, team, outcome) if team.stop else outcome
+    return _stopped(desk, team, outcome) if team.stop else outcome
 
 
 def _queued(desk: Desk, team: TeamPlan, request: Request, priority: int) -> Outcome:
@@ -71,23 +72,12 @@ def _refused(desk: Desk, request: Request) -> str:
     return words.not_sent(request.kind) if kept else ""
 
 
-def _held_back(desk: Desk, team: TeamPlan, outcome: Outcome) -> Outcome:
+def _stopped(desk: Desk, team: TeamPlan, outcome: Outcome) -> Outcome:
     """A stopped queue admits nothing, whatever it could."""
     if outcome.verdict is Verdict.NEVER:
         return outcome
-    return replace(
-        outcome,
-        verdict=Verdict.WAITS,
-        says=words.stopped(desk.plan, team),
-        admitted=False,
-        pods_started=0,
-        nodes=0,
-        nodes_to_start={},
-        conditions=words.released(desk.plan, team),
-        meanwhile=words.queued(),
-        preempts=(),
-        gone=(),
-    )
+    says, conditions = words.stopped(desk.plan, team), words.released(desk.plan, team)
+    return held_back(outcome, says, conditions, words.queued())
 
 
 def _as_bare_pod(desk: Desk, team: TeamPlan, request: Request, outcome: Outcome) -> Outcome:
@@ -97,21 +87,8 @@ def _as_bare_pod(desk: Desk, team: TeamPlan, request: Request, outcome: Outcome)
         has = _held(desk, team, resource)
         if has + amount > hard:
             says = words.over_resource_quota(team, resource, (amount, has, hard))
-            conditions = outcome.conditions or (
-                words.own_pods_first(team, resource, has + amount - hard),
-            )
-            return replace(
-                outcome,
-                verdict=Verdict.WAITS,
-                admitted=False,
-                says=says,
-                conditions=conditions,
-                meanwhile=words.not_even_queued(),
-                pods_started=0,
-                nodes=0,
-                nodes_to_start={},
-                preempts=(),
-            )
+            first = words.own_pods_first(team, resource, has + amount - hard)
+            return held_back(outcome, says, outcome.conditions or (first,), words.not_even_queued())
     return outcome
 
 
@@ -140,25 +117,8 @@ def _workload(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority
     if found.mode is Mode.NEVER:
         return never(words.no_pool(found), reasons=found.reasons, assignment=found)
     if found.mode is not Mode.FIT and not found.targets:
-        held = [
-            p
-            for i, chosen in found.pools.items()
-            for p in chosen
-            if is_stopped(desk.plan, p, pod_sets[i])
-        ]
-        return Outcome(
-            verdict=Verdict.WAITS,
-            says=words.pool_stopped(held[0]) if held else words.waits_for_quota(found),
-            pools=pools,
-            conditions=(
-                *words.pools_released(desk.plan, held),
-                *words.shortage(desk, team, found),
-            ),
-            meanwhile=words.queued(),
-            reasons=found.reasons,
-            assignment=found,
-        )
-    gone = tuple(job for job, _ in found.targets)
+        return _without_quota(desk, team, pod_sets, found, pools)
+    gone = leavers(found.targets)
     preempts = tuple(Preempted(j.name, str(j.team), why) for j, why in found.targets)
     after = desk.without(gone) if gone else desk
     homes = {i: (chosen[0] if chosen else None) for i, chosen in found.pools.items()}
@@ -172,6 +132,31 @@ def _workload(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority
         gone=() if outcome.held else gone,
         reasons=reasons,
         pools=pools,
+        assignment=found,
+    )
+
+
+def _without_quota(
+    desk: Desk,
+    team: TeamPlan,
+    pod_sets: tuple[PodSet, ...],
+    found: Assignment,
+    pools: tuple[str, ...],
+) -> Outcome:
+    """Its queue has too little for it now, or may not use what it has."""
+    held = [
+        pool
+        for index, chosen in found.pools.items()
+        for pool in chosen
+        if is_stopped(desk.plan, pool, pod_sets[index])
+    ]
+    return Outcome(
+        verdict=Verdict.WAITS,
+        says=words.pool_stopped(held[0]) if held else words.waits_for_quota(found),
+        pools=pools,
+        conditions=(*words.pools_released(desk.plan, held), *words.shortage(desk, team, found)),
+        meanwhile=words.queued(),
+        reasons=found.reasons,
         assignment=found,
     )
 
@@ -241,10 +226,9 @@ def _one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> 
     tried = 0
     made: list[tuple[Mapping[str, int], int]] = []
     for pods in request.pod_sets:
-        for _ in range(min(pods.count, MAX_REPLICAS - tried)):
-            tried += 1
-            made.append((pods.requests, 1))
-            full = excess(desk, team, made)
+        number = 0
+        for number in range(1, min(pods.count, MAX_REPLICAS - tried) + 1):
+            full = excess(desk, team, (*made, (pods.requests, number)))
             if full is None:
                 found = _workload(here, team, (replace(pods, count=1),), priority)
             else:
@@ -262,6 +246,8 @@ def _one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> 
                 found if started else replace(found, rooms=here.rooms),
                 priority,
             )
+        tried += number
+        made.append((pods.requests, number))
     in_all = sum(p.count for p in request.pod_sets)
     if tried == MAX_REPLICAS < in_all:
         trial.cautions.append(words.many_replicas(MAX_REPLICAS))

@@ -12,9 +12,9 @@ from enum import IntEnum
 from gpuyard.plan.explain.needs import PodSet
 from gpuyard.plan.explain.preemption import Wish, targets
 from gpuyard.plan.explain.quota import Key
-from gpuyard.plan.explain.reasons import Targets
+from gpuyard.plan.explain.reasons import Targets, leavers
 from gpuyard.plan.explain.records import Considered
-from gpuyard.plan.explain.running import Desk
+from gpuyard.plan.explain.running import Desk, take_all
 from gpuyard.plan.explain.selectors import flavor_accepts, untolerated
 from gpuyard.plan.explain.topology import mismatch
 from gpuyard.plan.kueue import WITHOUT_QUOTA
@@ -131,8 +131,7 @@ class _Search:
         most, now = quotas.most(team, key), quotas.available(team, key)
         shown = show_amount(resource, total)
         if total > most:
-            there = any(a.resource == resource for a in self.desk.plan.pool(pool).counted)
-            return Mode.NEVER, int(there), self._too_much(key, total)
+            return Mode.NEVER, *self._too_much(key, total)
         far, in_part = quotas.distance(team, key, total)
         if total <= now:
             own = not quotas.borrows(team, key, total)
@@ -149,23 +148,27 @@ class _Search:
         found = targets(quotas, self.desk.jobs, wish, fair=fair)
         if not found:
             return Mode.NOBODY, -far, f"{waits}; nobody there has to give way to it"
-        for job, _ in found:
-            quotas.take(str(job.team), job.uses, -1)
+        gone = leavers(found)
+        take_all(quotas, gone, -1)
         far, _ = quotas.distance(team, key, total)
-        for job, _ in found:
-            quotas.take(str(job.team), job.uses)
-        own_jobs = any(job.team == team for job, _ in found)
+        take_all(quotas, gone)
+        own_jobs = any(job.team == team for job in gone)
         return Mode.PREEMPT if own_jobs else Mode.RECLAIM, -far, f"{waits}; others give way"
 
-    def _too_much(self, key: Key, total: int) -> str:
-        quotas, team, (pool, resource) = self.desk.quotas, self.team.name, key
-        advertised = [a.resource for a in self.desk.plan.pool(pool).advertised]
-        if not any(a.resource == resource for a in self.desk.plan.pool(pool).counted):
-            return f"its nodes have no {resource}, only {', '.join(advertised)}"
-        nominal, limit = quotas.nominal(team, key), quotas.limit(team, key)
-        most = quotas.most(team, key)
-        text = f"{show_amount(resource, total)} wanted, team {team} can have {most:,} at most"
-        return f"{text} (guaranteed {nominal:,}, may borrow {limit:,})"
+    def _too_much(self, key: Key, total: int) -> tuple[int, str]:
+        """Why never, in words; a pool that has the resource is nearer than one without it."""
+        quotas, team, resource = self.desk.quotas, self.team.name, key[1]
+        pool = self.desk.plan.pool(key[0])
+        if not any(a.resource == resource for a in pool.counted):
+            return (
+                0,
+                f"its nodes have no {resource}, only {', '.join(a.resource for a in pool.advertised)}",
+            )
+        return 1, (
+            f"{show_amount(resource, total)} wanted, team {team} can have"
+            f" {quotas.most(team, key):,} at most (guaranteed {quotas.nominal(team, key):,},"
+            f" may borrow {quotas.limit(team, key):,})"
+        )
 
 
 def assign(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority: int) -> Assignment:
@@ -199,8 +202,5 @@ def assign(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority: i
     if mode in {Mode.NOBODY, Mode.PREEMPT, Mode.RECLAIM}:
         wish = Wish(team.name, uses, priority, frozenset(key for key, _ in short))
         chosen = targets(desk.quotas, desk.jobs, wish, fair=desk.plan.queueing.fair_sharing)
-    return Assignment(mode, pools, uses, _once(search.reasons), chosen, "", tuple(short))
-
-
-def _once(reasons: list[Considered]) -> tuple[Considered, ...]:
-    return tuple(dict.fromkeys(reasons))
+    reasons = tuple(dict.fromkeys(search.reasons))
+    return Assignment(mode, pools, uses, reasons, chosen, "", tuple(short))

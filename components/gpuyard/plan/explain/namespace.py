@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from gpuyard.plan.explain import words
 from gpuyard.plan.explain.needs import PodSet
 from gpuyard.plan.explain.nodes import with_itself
-from gpuyard.plan.explain.outcome import Outcome, never
+from gpuyard.plan.explain.outcome import Outcome, never, unstarted
 from gpuyard.plan.explain.records import Verdict
 from gpuyard.plan.explain.running import Desk
 from gpuyard.plan.quantities import CPU, GIB, MEMORY, MILLI, PODS
@@ -92,16 +92,13 @@ def within(desk: Desk, team: TeamPlan, pod_sets: Iterable[PodSet], outcome: Outc
         return outcome
     meanwhile = "" if found.for_good else words.unmade(desk.plan)
     full = kept_out(team, found)
-    return replace(
+    return unstarted(
         outcome,
         verdict=full.verdict,
         says=full.says,
         conditions=full.conditions,
         meanwhile=meanwhile,
         beyond=full.beyond,
-        pods_started=0,
-        nodes=0,
-        nodes_to_start={},
     )
 
 

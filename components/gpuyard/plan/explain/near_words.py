@@ -3,7 +3,9 @@
 from gpuyard.plan.explain.needs import PodSet
 from gpuyard.plan.explain.topology import Near, Spot
 from gpuyard.plan.explain.words import each_asks, some
+from gpuyard.plan.pool_records import CheckPlan
 from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.spec.sections import Provisioning
 
 
 def not_taken(near: Near) -> str:
@@ -80,16 +82,16 @@ def asked_first(plan: PlatformPlan, pool: PoolPlan) -> str:
     """Admission depends on an answer."""
     what = (
         "has said that there is room"
-        if pool.provisioning == "check-capacity"
+        if pool.provisioning == Provisioning.CHECK.value
         else "has made its nodes"
     )
-    check = check_name(plan, pool)
-    return f"when the autoscaler of {pool.name} {what} (admission check {check})"
+    check = _check(plan, pool)
+    return f"when the autoscaler of {pool.name} {what} (admission check {check.name})"
 
 
 def denied(plan: PlatformPlan, pool: PoolPlan) -> str:
     """What Kueue does after a no."""
-    check = next(c for c in plan.queueing.checks if c.word == pool.provisioning)
+    check = _check(plan, pool)
     times = some(check.retries, "time")
     return (
         "The autoscaler says no, and the job gives its quota back. Kueue asks again after"
@@ -98,6 +100,6 @@ def denied(plan: PlatformPlan, pool: PoolPlan) -> str:
     )
 
 
-def check_name(plan: PlatformPlan, pool: PoolPlan) -> str:
+def _check(plan: PlatformPlan, pool: PoolPlan) -> CheckPlan:
     """The admission check of a pool."""
-    return next(c.name for c in plan.queueing.checks if c.word == pool.provisioning)
+    return next(c for c in plan.queueing.checks if c.word == pool.provisioning)

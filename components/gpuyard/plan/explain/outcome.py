@@ -1,7 +1,8 @@
 """What becomes of a job, as the steps of the decision hand it on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from gpuyard.plan.explain.flavors import Assignment
 from gpuyard.plan.explain.nodes import Room
@@ -34,6 +35,22 @@ class Outcome:
     """What a team's own limit lacks: the resource, and how much would do."""
     homes: tuple[Pods, ...] = ()
     """Where its pods stand, for what comes after it."""
+
+
+def unstarted(outcome: Outcome, **said: Any) -> Outcome:
+    """The same when none of its pods comes to run; what is said of it instead."""
+    return replace(outcome, pods_started=0, nodes=0, nodes_to_start={}, **said)
+
+
+def held_back(outcome: Outcome, says: str, conditions: tuple[str, ...], meanwhile: str) -> Outcome:
+    """The same when it is not let in yet: nobody gives way to it either."""
+    waits: dict[str, Any] = {
+        "verdict": Verdict.WAITS,
+        "admitted": False,
+        "preempts": (),
+        "gone": (),
+    }
+    return unstarted(outcome, says=says, conditions=conditions, meanwhile=meanwhile, **waits)
 
 
 def never(

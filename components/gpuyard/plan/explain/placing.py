@@ -99,12 +99,16 @@ def _find(pool: PoolPlan, pods: PodSet, placing: _Placing) -> Placed | Spot:
     if pool.topology is None:
         placed = place(seen, pods.requests, pods.count, who=pods.path, apart=pods.apart)
         return replace(placed, room=(*placed.room, *rest))
-    found = spot(seen, pool.topology.levels, pods.requests, pods.count, pods.near)
+    found = _spot(pool, seen, pods)
     if found.guessed and pods.near:
         placing.cautions.append(near_words.guessed(pool, pods.near.level))
     if pods.apart and pods.count > 1:
         placing.cautions.append(near_words.apart_unseen())
     return replace(found, room=(*found.room, *rest))
+
+
+def _spot(pool: PoolPlan, room: Room, pods: PodSet) -> Spot:
+    return spot(room, pool.topology_levels, pods.requests, pods.count, pods.near)
 
 
 def _into_pool(plan: PlatformPlan, pool: str, pods: PodSet, placing: _Placing) -> bool:
@@ -154,9 +158,7 @@ def _no_room(
 
 def _never_near(emptied: Desk, pool: PoolPlan, pods: PodSet) -> Outcome:
     """Not even with nobody else there."""
-    room = _looked_at(pool, emptied.rooms[pool.name])
-    levels = pool.topology_levels
-    found = spot(room, levels, pods.requests, pods.count, pods.near)
+    found = _spot(pool, _looked_at(pool, emptied.rooms[pool.name]), pods)
     running = emptied.running_nodes(pool.name)
     cautions = (near_words.only_running(pool, running),) if running < pool.nodes.high else ()
     says = near_words.no_place(pool, pods, found)
@@ -177,13 +179,7 @@ def _kept(
             conditions=(words.room_first(pool.name, pods, ends),),
             meanwhile=near_words.denied(desk.plan, pool),
         )
-    found = spot(
-        _looked_at(pool, desk.rooms[pool.name]),
-        pool.topology_levels,
-        pods.requests,
-        pods.count,
-        pods.near,
-    )
+    found = _spot(pool, _looked_at(pool, desk.rooms[pool.name]), pods)
     evicts = desk.plan.queueing.preemption == "reclaim"
     return Outcome(
         verdict=Verdict.WAITS,

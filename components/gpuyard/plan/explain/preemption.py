@@ -10,8 +10,8 @@ from functools import partial
 
 from gpuyard.plan.explain.fair_choice import FairChoice
 from gpuyard.plan.explain.quota import Key, Node, Quotas, Uses, within
-from gpuyard.plan.explain.reasons import OWN, RECLAIM, Targets
-from gpuyard.plan.explain.running import Running
+from gpuyard.plan.explain.reasons import OWN, RECLAIM, Targets, leavers
+from gpuyard.plan.explain.running import Running, take_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,7 @@ def targets(quotas: Quotas, jobs: Collection[Running], wish: Wish, *, fair: bool
     ]
     candidates.sort(key=lambda j: (not j.leaving, j.team == wish.team, j.priority, -j.since))
     found = _fair(quotas, candidates, wish) if fair else _classical(quotas, candidates, wish)
-    for job, _ in found:
-        quotas.take(str(job.team), job.uses)
+    take_all(quotas, leavers(found))
     return found
 
 
@@ -127,8 +126,7 @@ def _classical(quotas: Quotas, jobs: list[Running], wish: Wish) -> Targets:
             quotas.take(str(job.team), job.uses, -1)
             if fits():
                 return _spared(quotas, found, fits)
-        for job, _ in found:
-            quotas.take(str(job.team), job.uses)
+        take_all(quotas, leavers(found))
     return []
 
 
@@ -149,7 +147,6 @@ def _fair(quotas: Quotas, candidates: list[Running], wish: Wish) -> Targets:
     enough = chosen.first() or chosen.second()
     quotas.take(wish.team, wish.uses, -1)
     if not enough:
-        for job, _ in chosen.found:
-            quotas.take(str(job.team), job.uses)
+        take_all(quotas, leavers(chosen.found))
         return []
     return _spared(quotas, chosen.found, partial(_fits, quotas, wish, borrowing=True))

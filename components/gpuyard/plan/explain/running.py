@@ -1,6 +1,6 @@
 """What runs on a platform already: jobs with their quota, and pods on their nodes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gpuyard.plan.explain.nodes import Amounts, Nodes, Room, node_of, place, with_itself
@@ -50,6 +50,13 @@ class State:
 EMPTY = State()
 
 
+def take_all(quotas: Quotas, jobs: Iterable[Running], times: int = 1) -> None:
+    """Count what these jobs use of their teams' quotas; `times=-1`: they are gone."""
+    for job in jobs:
+        if job.team is not None:
+            quotas.take(job.team, job.uses, times)
+
+
 class Desk:
     """A state on which things can be tried: quotas, rooms of the pools, jobs."""
 
@@ -58,9 +65,7 @@ class Desk:
         self.state = state
         self.jobs = list(state.jobs)
         self.quotas = Quotas(plan)
-        for job in self.jobs:
-            if job.team is not None:
-                self.quotas.take(job.team, job.uses)
+        take_all(self.quotas, self.jobs)
         self.rooms: dict[str, Room] = {p.name: self._room(p) for p in plan.pools}
 
     @property

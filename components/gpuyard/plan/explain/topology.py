@@ -14,10 +14,11 @@ from gpuyard.plan.explain.nodes import Amounts, Nodes, Room, with_itself
 REQUIRED = "kueue.x-k8s.io/podset-required-topology"
 PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"
 UNCONSTRAINED = "kueue.x-k8s.io/podset-unconstrained-topology"
+HOW = {"required": REQUIRED, "preferred": PREFERRED, "unconstrained": UNCONSTRAINED}
+"""The annotations that say how near, by their words."""
 SLICE_LEVEL = "kueue.x-k8s.io/podset-slice-required-topology"
 SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
 LAYERS = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
-_HOW = (REQUIRED, PREFERRED, UNCONSTRAINED)
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
@@ -37,12 +38,12 @@ class Near:
 
 def near_of(annotations: Mapping[str, str], count: int) -> Near | None:
     """Read a pod template's annotations as Kueue's webhook does; None where they say nothing."""
-    how = [key for key in _HOW if key in annotations]
+    how = [word for word, key in HOW.items() if key in annotations]
     if not how and SLICE_LEVEL not in annotations and SLICE_SIZE not in annotations:
         return None
-    word = how[0].split("podset-")[1].split("-")[0] if how else ""
-    level = annotations[how[0]] if how and word != "unconstrained" else ""
-    wrong = f"more than one of {', '.join(how)}" if len(how) > 1 else ""
+    word = how[0] if how else ""
+    level = annotations[HOW[word]] if word and word != "unconstrained" else ""
+    wrong = f"more than one of {', '.join(HOW[word] for word in how)}" if len(how) > 1 else ""
     if word == "unconstrained" and annotations[UNCONSTRAINED] not in (*_TRUE, *_FALSE):
         wrong = (
             wrong or f"{UNCONSTRAINED}: {annotations[UNCONSTRAINED]!r} is neither true nor false"

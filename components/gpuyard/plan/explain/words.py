@@ -125,10 +125,8 @@ def released(plan: PlatformPlan, team: TeamPlan) -> tuple[str, ...]:
 def _brakes(plan: PlatformPlan, team: TeamPlan) -> list[str]:
     """`teams[0].stop: hold`: where they stand."""
     found = [f"queueing.stop: {plan.queueing.stop}"] if plan.queueing.stop else []
-    for index, one in enumerate(plan.spec.teams):
-        if one.name == team.name and one.stop:
-            found.append(f"teams[{index}].stop: {one.stop.value}")
-    return found
+    own = next(one for one in plan.spec.teams if one.name == team.name)
+    return [*found, f"{_at(plan, team)}.stop: {own.stop.value}"] if own.stop else found
 
 
 def pool_stopped(pool: str) -> str:
@@ -236,9 +234,13 @@ def unmade(plan: PlatformPlan) -> str:
 
 def more_for_namespace(plan: PlatformPlan, team: TeamPlan, resource: str, amount: int) -> str:
     """The limit of the team that would do."""
-    index = [t.name for t in plan.teams].index(team.name)
     word, unit = {CPU: ("cpu", MILLI), MEMORY: ("memory_gib", GIB)}.get(resource, ("pods", 1))
-    return f"let team {team.name} have more: teams[{index}].limits.{word}: {ceil(amount / unit)}"
+    return f"let team {team.name} have more: {_at(plan, team)}.limits.{word}: {ceil(amount / unit)}"
+
+
+def _at(plan: PlatformPlan, team: TeamPlan) -> str:
+    """Where a team stands in the stack file."""
+    return f"teams[{[t.name for t in plan.teams].index(team.name)}]"
 
 
 def not_even_queued() -> str:
@@ -503,24 +505,18 @@ def outside_pools() -> str:
 
 def stack_change(plan: PlatformPlan, desk: Desk, team: TeamPlan, found: Assignment) -> str:
     """The quota that would do, as a stack file counts it; "" when quota is not what is missing."""
-    index = [t.name for t in plan.teams].index(team.name)
+    at = _at(plan, team)
     if found.unknown:
-        for pool in plan.pools:
-            for offer in pool.counted:
-                if offer.resource == found.unknown:
-                    unit = f"{pool.name}/{offer.unit}" if offer.unit else pool.name
-                    return (
-                        f"give team {team.name} some of {unit}: teams[{index}].guarantee or .borrow"
-                    )
-        return ""
-    for (pool_name, resource), total in found.uses.items():
-        key = (pool_name, resource)
-        pool = plan.pool(pool_name)
-        there = [a for a in pool.counted if a.resource == resource]
-        if not there or total <= desk.quotas.most(team.name, key):
+        offering = (p for p in plan.pools if any(a.resource == found.unknown for a in p.counted))
+        if (pool := next(offering, None)) is None:
+            return ""
+        return f"give team {team.name} some of {pool.key(found.unknown)}: {at}.guarantee or .borrow"
+    for key, total in found.uses.items():
+        pool = plan.pool(key[0])
+        offer = next((a for a in pool.counted if a.resource == key[1]), None)
+        if offer is None or total <= desk.quotas.most(team.name, key):
             continue
-        offer = there[0]
-        path = f"teams[{index}].borrow.{pool_name}" + (f"/{offer.unit}" if offer.unit else "")
+        path = f"{at}.borrow.{pool.key(offer.resource)}"
         borrow = total - desk.quotas.nominal(team.name, key)
         reach = desk.quotas.reach(team.name, key)
         if total <= reach:
@@ -531,9 +527,9 @@ def stack_change(plan: PlatformPlan, desk: Desk, team: TeamPlan, found: Assignme
                 f" and team {team.name} {borrow:,} in all ({path})"
             )
         nodes = pool.nodes.high + ceil((total - reach) / offer.per_node)
-        at = [p.name for p in plan.pools].index(pool_name)
+        index = [p.name for p in plan.pools].index(pool.name)
         return (
-            f"let {pool_name} have {nodes:,} nodes (pools[{at}].nodes) and team {team.name}"
+            f"let {pool.name} have {nodes:,} nodes (pools[{index}].nodes) and team {team.name}"
             f" borrow {borrow:,} ({path})"
         )
     return ""
