@@ -4,10 +4,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from gpuyard_idle import words
-from gpuyard_idle.cluster import KUEUE, Cluster
+from gpuyard_idle.cluster import Cluster
 from gpuyard_idle.judge import Step, Verdict
 from gpuyard_idle.settings import Settings, Team
-from gpuyard_idle.things import Object, Scaled, Unit, Workload
+from gpuyard_idle.things import KUEUE, Object, Scaled, Unit, Workload
 
 HOUR = timedelta(hours=1)
 

@@ -11,7 +11,6 @@ from gpuyard_idle.web import Refused, Server
 
 PAGE = 500
 """Objects in one answer."""
-KUEUE = "kueue.x-k8s.io/v1beta2"
 NOT_FOUND = 404
 EXISTS = 409
 """For something created: it is there already. For a patch: it has changed since it was read."""
@@ -39,7 +38,7 @@ class Cluster:
         self, api_version: str, plural: str, namespace: str, *, label: str = "", bare: bool = False
     ) -> Iterator[Object]:
         """Every object of a kind, page by page; bare: without spec and status."""
-        path, more = place(api_version, namespace, plural), ""
+        path, more = place(api_version, plural, namespace), ""
         kind = "application/json"
         if bare:
             kind = f"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{kind}"
@@ -56,7 +55,7 @@ class Cluster:
         self, api_version: str, plural: str, namespace: str, name: str, change: Object
     ) -> bool:
         """A merge patch of one version of an object; False when there is another version now, or none."""
-        path = f"{place(api_version, namespace, plural)}/{quote(name)}"
+        path = f"{place(api_version, plural, namespace)}/{quote(name)}"
         try:
             self._server.ask("PATCH", path, json.dumps(change), "application/merge-patch+json")
         except Refused as refused:
@@ -67,7 +66,7 @@ class Cluster:
 
     def event(self, event: dict[str, Any]) -> None:
         """Say something about an object, once: what was said under the same name is not said again."""
-        path = place("v1", event["metadata"]["namespace"], "events")
+        path = place("v1", "events", event["metadata"]["namespace"])
         try:
             self._server.ask("POST", path, json.dumps(event), "application/json")
         except Refused as refused:
@@ -75,7 +74,7 @@ class Cluster:
                 raise
 
 
-def place(api_version: str, namespace: str, plural: str) -> str:
+def place(api_version: str, plural: str, namespace: str) -> str:
     """The path of a kind in a namespace."""
     root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
     return f"{root}/namespaces/{namespace}/{plural}"

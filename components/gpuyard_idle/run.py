@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from gpuyard_idle.act import Actor
-from gpuyard_idle.cluster import KUEUE, Cluster
+from gpuyard_idle.cluster import Cluster
 from gpuyard_idle.judge import (
     State,
     Step,
@@ -21,9 +21,10 @@ from gpuyard_idle.judge import (
     step_for,
     wanted_back,
 )
-from gpuyard_idle.measure import readings
+from gpuyard_idle.measure import Reading, readings
 from gpuyard_idle.settings import Settings, Team
 from gpuyard_idle.things import (
+    KUEUE,
     SCALED,
     Object,
     Owner,
@@ -140,7 +141,7 @@ class Run:
             found.append(Verdict(unit, state, step_for(unit, state, team, self.now)))
         return found
 
-    def _measure(self, units: list[Unit], team: Team, minutes: int) -> dict[str, Any]:
+    def _measure(self, units: list[Unit], team: Team, minutes: int) -> dict[str, Reading]:
         pods = [pod.name for unit in units for pod in unit.pods if pod.gpus]
         return readings(self.prometheus, self.settings, team.namespace, pods, minutes, self.now)
 

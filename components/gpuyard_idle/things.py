@@ -11,6 +11,9 @@ from typing import Any
 from gpuyard_idle.settings import Settings
 
 Object = Mapping[str, Any]
+KUEUE = "kueue.x-k8s.io/v1beta2"
+SCALED = ("apps/Deployment", "apps/StatefulSet")
+"""Kinds that make new pods for those that Kueue stops: they are suspended by having none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,12 +232,8 @@ def _known_as(
     return first, f"{makes} would make its pods anew" if makes else ""
 
 
-SCALED = ("apps/Deployment", "apps/StatefulSet")
-"""Kinds that make new pods for those that Kueue stops: they are suspended by having none."""
-
-
 def _nobody(workload: Workload) -> Owner:
-    return Owner("kueue.x-k8s.io/v1beta2", "Workload", workload.name, workload.name)
+    return Owner(KUEUE, "Workload", workload.name, workload.name)
 
 
 def _itself(obj: Object, api_version: str, kind: str) -> Owner:

@@ -3,6 +3,7 @@
 import http.client
 import json
 import ssl
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -66,10 +67,14 @@ class Server:
         headers = dict(self._headers)
         headers |= {"Content-Type": kind} if kind else {}
         headers |= {"Accept": accept} if accept else {}
+        exchange = partial(self._exchange, method, path, body, headers)
         try:
-            status, data = self._exchange(method, path, body, headers)
-        except _HUNG_UP:
-            status, data = self._again(method, path, body, headers)
+            try:
+                status, data = exchange()
+            except _HUNG_UP:
+                status, data = exchange()
+        except _HUNG_UP as problem:
+            raise Unreachable(f"{self.url} hung up: {problem}") from None
         try:
             found = json.loads(data)
         except ValueError:
@@ -79,14 +84,6 @@ class Server:
         if not isinstance(found, dict):
             raise Unreachable(f"{self.url} answered, but not in JSON")
         return found
-
-    def _again(
-        self, method: str, path: str, body: str | None, headers: dict[str, str]
-    ) -> tuple[int, bytes]:
-        try:
-            return self._exchange(method, path, body, headers)
-        except _HUNG_UP as problem:
-            raise Unreachable(f"{self.url} hung up: {problem}") from None
 
     def _exchange(
         self, method: str, path: str, body: str | None, headers: dict[str, str]

@@ -22,11 +22,6 @@ class Say:
     serious: bool = True
 
 
-def gpus(unit: Unit) -> str:
-    """`its GPU`, `its 8 GPUs`."""
-    return "its GPU" if unit.gpus == 1 else f"its {unit.gpus} GPUs"
-
-
 def keep(settings: Settings, unit: Unit, namespace: str) -> str:
     """The command that takes a unit out of all this."""
     return f"kubectl label {unit.owner} -n {namespace} {settings.names.keep}=true"
@@ -134,9 +129,5 @@ def clock(time: datetime) -> str:
 
 
 def _idle(team: Team, unit: Unit) -> str:
-    return (
-        f"Of {gpus(unit)} none was above {team.below_percent:g} % in the last"
-        f" {team.after_minutes} minutes."
-        if unit.gpus != 1
-        else f"Its GPU was never above {team.below_percent:g} % in the last {team.after_minutes} minutes."
-    )
+    none = "Its GPU was never" if unit.gpus == 1 else f"Of its {unit.gpus} GPUs none was"
+    return f"{none} above {team.below_percent:g} % in the last {team.after_minutes} minutes."

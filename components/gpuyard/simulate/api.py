@@ -133,6 +133,15 @@ class Api:
         return True
 
 
+def merge_if_there(api: Api, path: str, change: Object) -> None:
+    """Merge patch; what is gone in the meantime needs nothing."""
+    try:
+        api.merge(path, change)
+    except ApiError as problem:
+        if problem.status != 404:  # noqa: PLR2004
+            raise
+
+
 def path_of(manifest: Object) -> str:
     """The path of an object from its manifest, for the few kinds we write."""
     version, kind, metadata = manifest["apiVersion"], manifest["kind"], manifest["metadata"]

@@ -61,7 +61,7 @@ def verdicts(world: World, now: datetime) -> list[Verdict]:
 def _verdict(
     world: World, request: Object, booked: Sequence[Object], now: datetime
 ) -> list[Object] | None:
-    have: list[Object] = list((request.get("status") or {}).get("conditions") or [])
+    have = before = _conditions(request)
     if request["spec"]["provisioningClassName"] not in CLASSES or _is(have, "Failed"):
         return None
     if _is(have, "Provisioned"):
@@ -80,7 +80,7 @@ def _verdict(
     if _gives_up(request, now):
         return _with(have, now, "Failed", "True", "CapacityIsNotFound", says)
     later = _with(have, now, "Provisioned", "False", "CapacityIsNotFound", f"{says}, tried again")
-    return None if later == list((request.get("status") or {}).get("conditions") or []) else later
+    return None if later == before else later
 
 
 def _gives_up(request: Object, now: datetime) -> bool:
@@ -94,7 +94,7 @@ def _gives_up(request: Object, now: datetime) -> bool:
 
 def _holds(request: Object, now: datetime) -> bool:
     """Whether room is booked for it still."""
-    have = (request.get("status") or {}).get("conditions") or []
+    have = _conditions(request)
     if not _is(have, "Provisioned") or _is(have, "BookingExpired") or _is(have, "Failed"):
         return False
     since = _time(next(c for c in have if c["type"] == "Provisioned").get("lastTransitionTime"))
@@ -201,6 +201,10 @@ def _sets(request: Object) -> Iterator[Object]:
 
 def _key(request: Object) -> str:
     return f"{request['metadata']['namespace']}/{request['metadata']['name']}"
+
+
+def _conditions(request: Object) -> list[Object]:
+    return list((request.get("status") or {}).get("conditions") or [])
 
 
 def _is(conditions: Iterable[Object], kind: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 from gpuyard.simulate.agents import cluster_policy, gpu_operator, node
 from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.agents.provisioning import Provisioning
-from gpuyard.simulate.api import Api, ApiError, Object, Unreachable
+from gpuyard.simulate.api import Api, ApiError, Object, Unreachable, merge_if_there
 
 _NODES: Final = "/api/v1/nodes"
 _MAPS: Final = f"/api/v1/namespaces/{gpu_operator.NAMESPACE}/configmaps"
@@ -70,18 +70,17 @@ class Agents:
         policy = self._policies.all().get(gpu_operator.POLICY)  # it may be gone by now
         status = cluster_policy.status(wishes)
         if policy is not None and cluster_policy.needs_update(policy, status):
-            self._merge(
-                f"{cluster_policy.KIND_PATH}/{gpu_operator.POLICY}/status", {"status": status}
-            )
+            path = f"{cluster_policy.KIND_PATH}/{gpu_operator.POLICY}/status"
+            merge_if_there(self._api, path, {"status": status})
 
     def _write(self, item: Object, wishes: gpu_operator.Operator | None) -> None:
         name = item["metadata"]["name"]
         wanted = node.changes(item, wishes, lambda: self._gpu_pods(name))
         # Capacity first: a state label that says success must not be seen before its devices.
         if wanted.status:
-            self._merge(f"{_NODES}/{name}/status", {"status": wanted.status})
+            merge_if_there(self._api, f"{_NODES}/{name}/status", {"status": wanted.status})
         if wanted.metadata:
-            self._merge(f"{_NODES}/{name}", {"metadata": wanted.metadata})
+            merge_if_there(self._api, f"{_NODES}/{name}", {"metadata": wanted.metadata})
         for event in wanted.events:
             self._tell(item, event)
 
@@ -92,14 +91,6 @@ class Agents:
             pod for pod in pods if pod.get("status", {}).get("phase") in {"Pending", "Running"}
         ]
         return sum(_holds_devices(pod) for pod in running)
-
-    def _merge(self, path: str, change: Object) -> None:
-        """Patch; what is gone in the meantime needs nothing."""
-        try:
-            self._api.merge(path, change)
-        except ApiError as problem:
-            if problem.status != 404:  # noqa: PLR2004
-                raise
 
     def _tell(self, item: Object, event: node.Event) -> None:
         """Write an Event once for each distinct message about a node."""

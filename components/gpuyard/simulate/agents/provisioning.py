@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from gpuyard.simulate.agents.cache import Watched
-from gpuyard.simulate.api import Api, ApiError, Object, Unreachable
+from gpuyard.simulate.api import Api, ApiError, Object, Unreachable, merge_if_there
 
 _REQUESTS: Final = "/apis/autoscaling.x-k8s.io/v1/provisioningrequests"
 _AGAIN_SECONDS: Final = 2.0
@@ -60,10 +60,6 @@ class Provisioning:
         space, name = request["metadata"]["namespace"], request["metadata"]["name"]
         root, _, plural = _REQUESTS.rpartition("/")
         path = f"{root}/namespaces/{space}/{plural}/{name}/status"
-        try:
-            self._api.merge(path, {"status": {"conditions": conditions}})
-        except ApiError as problem:
-            if problem.status != 404:  # noqa: PLR2004  it is gone in the meantime
-                raise
+        merge_if_there(self._api, path, {"status": {"conditions": conditions}})
         last = conditions[-1]
         self._say(f"autoscaler: {space}/{name}: {last['type']}={last['status']}: {last['message']}")
