@@ -38,6 +38,7 @@ def test_a_plan_is_none_exactly_when_a_finding_refuses_and_every_finding_is_whol
                 assert finding.allowed or finding.fix
 
 
+@pytest.mark.timeout(300)
 @settings(max_examples=200)
 @given(st.integers(0, 10**9))
 def test_a_fix_removes_its_finding_and_causes_no_other(number):
