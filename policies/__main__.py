@@ -6,7 +6,11 @@ one for each level at which rules are enforced.
 
 from pulumi_policy import PolicyPack
 
+from gpuyard.rules import RULES
 from pack import policies
+from pack_settings import Held, hear_configuration
 
 if __name__ == "__main__":
-    PolicyPack("gpuyard", policies=policies())
+    held = Held(RULES)
+    hear_configuration(held.stack)
+    PolicyPack("gpuyard", policies=policies(held=held))

@@ -63,12 +63,12 @@ def advises(outcome: Outcome) -> bool:
     return not stops(outcome) and outcome.verdict is not Verdict.EXCEPTED
 
 
-def policies(rules: Sequence[Rule] = RULES) -> list[Policy]:
+def policies(rules: Sequence[Rule] = RULES, held: Held | None = None) -> list[Policy]:
     """Five, with every rule inside. The order matters: the first is asked first, and holds the settings.
 
     Descriptions are short because the engine repeats them with every report; RULES.md lists the rules.
     """
-    held = Held(rules)
+    held = held or Held(rules)
     of_one = _OfOne(rules, held)
     return [
         ResourceValidationPolicy(

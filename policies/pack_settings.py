@@ -1,48 +1,108 @@
-"""The settings of the pack, from its configuration: given to the policy `gpuyard`, they hold for all."""
+"""The settings of the pack: of its configuration, and of the stack file that the stack is made from.
 
-from collections.abc import Mapping, Sequence
+Given to the policy `gpuyard`, they hold for all. A stack file's section `policies` is heard twice: with the
+stack's configuration, before anything is judged, and with the component `Platform`, which also stands in a
+state and in programs that write their platform down in code.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
-from gpuyard.lint.settings import expired, settings_of
+from pulumi_policy import policy as engine
+
+from gpuyard.lint.settings import expired, section_of, settings_of, together
 from gpuyard.rules.rule import Rule
 from gpuyard.rules.run import Settings
+from gpuyard.spec.read import CONFIG_KEY
 from gpuyard.today import today
 from pack_resources import plain
 
+PLATFORM = "gpuyard:index:Platform"
+"""The component that a stack file becomes."""
+OF_PACK = "the settings of the pack"
+OF_STACK = "policies of the stack file"
+
 
 class Held:
-    """Reads a configuration when it changes, and remembers the one of the first policy."""
+    """Reads a document of settings once, and remembers those that hold for every policy."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
-        self._read: list[tuple[Mapping[str, Any], Settings, tuple[str, ...]]] = []
+        self._read: list[tuple[str, Any, Settings, tuple[str, ...]]] = []
+        self._sections: list[Settings] = []
+        self._together: list[Settings] = []
         self.shared: Settings | None = None
         """None until the first policy has been asked: before that nobody can know it."""
 
+    def stack(self, config: Mapping[str, str]) -> None:
+        """Hear the configuration of the stack, each value as text."""
+        try:
+            self._hear(json.loads(config.get(CONFIG_KEY, "null")))
+        except ValueError:
+            return  # no platform, as the program will say
+
     def first(self, args: Any) -> Settings:
         """For the policy that all others follow."""
-        self.shared = self._settings(args.get_config())
+        if args.resource_type == PLATFORM:
+            self._hear(plain(args.props).get("platform"))
+        self.shared = self._with_sections(self._settings(OF_PACK, args.get_config()))
         return self.shared
 
     def of(self, args: Any) -> Settings:
         """For another policy: its own configuration, else that of the first."""
         own = args.get_config()
-        return self._settings(own) if own or self.shared is None else self.shared
+        if own or self.shared is None:
+            return self._with_sections(self._settings(OF_PACK, own))
+        return self.shared
 
     def slips(self) -> list[str]:
-        """What no configuration can say, a line each; every rule is then held as it is."""
-        return [f"the settings of the pack: {slip}" for _, _, slips in self._read for slip in slips]
+        """What nobody can hold to, a line each; that document then changes nothing."""
+        return [f"{whose}: {slip}" for whose, _, _, slips in self._read for slip in slips]
 
     def over(self) -> list[str]:
         """Exceptions that have expired, once each."""
-        lines = (line for _, settings, _ in self._read for line in expired(settings))
+        lines = (line for _, _, settings, _ in self._read for line in expired(settings))
         return [f"{line}: the rule holds there again" for line in dict.fromkeys(lines)]
 
-    def _settings(self, config: Mapping[str, Any]) -> Settings:
-        # the engine's server gives a copy every time, of very few configurations
-        for known, settings, _ in self._read:
-            if known == config:
+    def _hear(self, platform: Any) -> None:
+        section = section_of(platform)
+        if section and (heard := self._settings(OF_STACK, section)) not in self._sections:
+            self._sections.append(heard)
+
+    def _with_sections(self, settings: Settings) -> Settings:
+        """What is said for the pack counts before what a stack file says."""
+        return reduce(self._both, self._sections, settings)
+
+    def _both(self, first: Settings, others: Settings) -> Settings:
+        # the same object each time: what was judged with it need not be judged again
+        found = together(first, others)
+        for known in self._together:
+            if known == found:
+                return known
+        self._together.append(found)
+        return found
+
+    def _settings(self, whose: str, document: Any) -> Settings:
+        # the engine's server gives a copy every time, of very few documents
+        for _, known, settings, _ in self._read:
+            if known == document:
                 return settings
-        settings, slips = settings_of(plain(config), self._rules, today())
-        self._read.append((config, settings, tuple(map(str, slips))))
+        settings, slips = settings_of(plain(document), self._rules, today())
+        self._read.append((whose, document, settings, tuple(map(str, slips))))
         return settings
+
+
+def hear_configuration(hear: Callable[[Mapping[str, str]], None]) -> None:
+    """Have the stack's configuration told, which the engine sends to every pack before it shows resources.
+
+    pulumi-policy 1.21 takes it and keeps the stack's tags alone; its method is the one place to listen at.
+    """
+
+    class Listening(engine._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+        def ConfigureStack(self, request: Any, context: Any) -> Any:  # noqa: N802  the engine's name
+            hear(dict(request.config))
+            return super().ConfigureStack(request, context)
+
+    engine._PolicyAnalyzerServicer = Listening  # type: ignore[misc]  # noqa: SLF001

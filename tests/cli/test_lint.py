@@ -172,6 +172,64 @@ def test_settings_with_slips_are_refused_before_anything_is_read(gpuyard, folder
     assert gpuyard("lint", "a", "--config", "absent.yaml").code == 2
 
 
+STACK = """\
+config:
+  gpuyard:platform:
+    name: lab
+    policies:
+      levels: {GPU-TEN-02: LEVEL}
+      exceptions:
+        - {rule: GPU-TEN-02, resource: RESOURCE, reason: the team moves out, expires: EXPIRES}
+"""
+
+
+def stack(folder, level="mandatory", resource="gpus", expires="2027-01-01"):
+    text = STACK.replace("LEVEL", level).replace("RESOURCE", resource).replace("EXPIRES", expires)
+    (folder / "stacks").mkdir(exist_ok=True)
+    (folder / "stacks" / "Pulumi.lab.yaml").write_text(text)
+
+
+@pytest.mark.parametrize("named", ["lab", "stacks/Pulumi.lab.yaml"])
+def test_the_policies_of_a_stack_file_hold_for_files(gpuyard, folder, named):
+    stack(folder, resource="other", level="advisory")
+    ended = gpuyard("lint", "a", "--stack", named)
+    assert (ended.code, ended.out[:4]) == (0, "warn")
+    stack(folder)
+    ended = gpuyard("lint", "a", "--stack", named)
+    assert ended.code == 0
+    assert "0 open, 1 excepted" in " ".join(ended.out.split())
+
+
+def test_an_exception_of_a_stack_file_that_is_over_excuses_nothing_and_is_said(gpuyard, folder):
+    stack(folder, expires="2026-11-21")
+    ended = gpuyard("lint", "a", "--stack", "lab")
+    assert ended.code == 3
+    assert "exception expired on 2026-11-21: the team moves out" in " ".join(ended.out.split())
+    over = (
+        "! the exception of GPU-TEN-02 for gpus expired on 2026-11-21: the rule holds there again"
+    )
+    assert over in " ".join(ended.err.split())
+
+
+def test_what_a_file_of_settings_says_counts_before_what_the_stack_file_says(gpuyard, folder):
+    stack(folder, level="off")
+    (folder / "rules.yaml").write_text("levels: {GPU-TEN-02: advisory}\n")
+    both = ("--stack", "lab", "--config", "rules.yaml")
+    assert "0 open, 1 excepted" in " ".join(gpuyard("lint", "a", *both).out.split())
+    stack(folder, level="off", resource="other")
+    assert gpuyard("lint", "a", *both).out.startswith("warn ")
+
+
+def test_a_stack_file_with_slips_or_none_at_all_is_refused_before_anything_is_read(gpuyard, folder):
+    stack(folder, level="strict")
+    ended = gpuyard("lint", "a", "--stack", "lab")
+    assert (ended.code, ended.out) == (2, "")
+    assert "stacks/Pulumi.lab.yaml:5: levels.GPU-TEN-02: not one of the known words" in ended.err
+    ended = gpuyard("lint", "a", "--stack", "lob")
+    assert ended.code == 2
+    assert "no stack 'lob' in stacks; there are: lab." in ended.err
+
+
 def test_every_rule_is_listed_with_its_severity_and_title(gpuyard):
     ended = gpuyard("lint", "--rules")
     assert ended.code == 0

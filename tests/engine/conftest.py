@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +36,19 @@ def engine() -> environment.Engine:
     )
     assert found is not None
     return found
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Path:
+    """A copy of the policy pack, which runs in the environment of the tests."""
+    folder = tmp_path / "pack"
+    folder.mkdir()
+    for path in (ROOT / "policies").glob("*.py"):
+        shutil.copy(path, folder)
+    project = (ROOT / "policies" / "PulumiPolicy.yaml").read_text(encoding="utf-8")
+    project = project.replace("virtualenv: venv", f"virtualenv: {sys.prefix}")
+    (folder / "PulumiPolicy.yaml").write_text(project, encoding="utf-8")
+    return folder
 
 
 @pytest.fixture(scope="session")

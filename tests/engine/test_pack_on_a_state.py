@@ -1,17 +1,13 @@
 """The pack on the real engine, over an exported state: no program, no login, no cluster."""
 
 import json
-import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from testbed.plugins import environment
 
 from stacks import PASSPHRASE
 
-ROOT = Path(__file__).resolve().parents[2]
 QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "gpus"}}
 QUOTA |= {"spec": {"hard": {"limits.nvidia.com/gpu": 8}}}
 RESOURCES = {
@@ -20,9 +16,14 @@ RESOURCES = {
 }
 
 
-def state() -> str:
+PLATFORM = "gpuyard:index:Platform"
+
+
+def state(policies: dict[str, object] | None = None) -> str:
+    platform = {"inputs": {"platform": {"policies": policies}}} if policies else {}
     made = [
         {"urn": "urn:pulumi:dev::x::pulumi:pulumi:Stack::x-dev", "type": "pulumi:pulumi:Stack"},
+        {"urn": f"urn:pulumi:dev::x::{PLATFORM}::yard", "type": PLATFORM, **platform},
         *(
             {
                 "urn": f"urn:pulumi:dev::x::{token}::gpus",
@@ -40,15 +41,9 @@ def state() -> str:
 
 
 @pytest.fixture
-def analyze(engine, tmp_path):
-    """Holds the state against a copy of the pack, which runs in the environment of the tests."""
-    pack = tmp_path / "pack"
-    pack.mkdir()
-    for path in (ROOT / "policies").glob("*.py"):
-        shutil.copy(path, pack)
-    project = (ROOT / "policies" / "PulumiPolicy.yaml").read_text(encoding="utf-8")
-    project = project.replace("virtualenv: venv", f"virtualenv: {sys.prefix}")
-    (pack / "PulumiPolicy.yaml").write_text(project, encoding="utf-8")
+def analyze(engine, tmp_path, pack):
+    """Holds the state against the pack."""
+    assert pack.parent == tmp_path
     (tmp_path / "state.json").write_text(state(), encoding="utf-8")
     env = environment.variables(engine, state=tmp_path / "s", passphrase=PASSPHRASE)
 
@@ -112,3 +107,15 @@ def test_what_is_not_of_the_form_is_refused_by_the_engine_itself(analyze):
     assert code != 0
     assert "levels" in said
     assert "Traceback" not in said
+
+
+def test_the_policies_of_the_platform_in_a_state_hold_for_it(analyze, tmp_path):
+    over = {"rule": "GPU-AWS-03", "resource": "gpus", "reason": "r", "expires": "2026-01-01"}
+    policies = {"levels": {"GPU-TEN-02": "advisory", "GPU-AWS-01": "off"}, "exceptions": [over]}
+    (tmp_path / "state.json").write_text(state(policies), encoding="utf-8")
+    _, said = analyze()
+    assert "[advisory]  gpuyard-advice  (kubernetes:core/v1:ResourceQuota: gpus)" in said
+    assert "GPU-AWS-01" not in said
+    assert "the exception of GPU-AWS-03 for gpus expired on 2026-01-01" in said
+    _, said = analyze(gpuyard={"levels": {"GPU-TEN-02": "mandatory"}})
+    assert "[mandatory]  gpuyard  (kubernetes:core/v1:ResourceQuota: gpus)" in said

@@ -6,9 +6,17 @@ import pytest
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
-from gpuyard.lint.settings import RuleSettings, expired, read_settings, settings_of
+from gpuyard.lint.settings import (
+    RuleSettings,
+    expired,
+    read_section,
+    read_settings,
+    section_of,
+    settings_of,
+    together,
+)
 from gpuyard.rules.rule import Rule
-from gpuyard.rules.run import Exemption
+from gpuyard.rules.run import Exemption, Settings
 from gpuyard.spec.sections import Policies
 
 TODAY = dt.date(2026, 11, 21)
@@ -194,3 +202,89 @@ def test_an_exception_that_is_over_is_said():
 
 def test_the_document_is_the_section_of_a_stack_file_with_parameters_beside():
     assert set(RuleSettings.model_fields) - set(Policies.model_fields) == {"parameters"}
+
+
+# ── the section of a stack file ──
+
+
+def section(policies, before=""):
+    text = f"config:\n  gpuyard:platform:\n    name: lab\n{before}{policies}"
+    return read_section(text.encode(), "lab.yaml", RULES, TODAY)
+
+
+def test_the_section_of_a_stack_file_is_the_same_document():
+    inner = f"levels: {{GPU-X-02: mandatory}}, exceptions: [{EXCEPTION}]"
+    assert section(f"    policies: {{{inner}}}") == read(f"{{{inner}}}")
+
+
+@pytest.mark.parametrize("policies", ["", "    policies:\n", "    policies: {}\n"])
+def test_a_stack_file_that_says_nothing_of_rules_leaves_them_as_they_are(policies):
+    assert section(policies) == read("")
+
+
+def test_a_slip_in_it_is_said_with_its_line_in_the_stack_file():
+    with pytest.raises(UsageError) as raised:
+        section("    policies:\n      levels:\n        GPU-X-1: off")
+    assert str(raised.value) == (
+        "lab.yaml:6: levels.GPU-X-1: no rule 'GPU-X-1'; did you mean GPU-X-01?"
+    )
+    with pytest.raises(UsageError) as raised:
+        section("    policies: {levels: {}}\n    policies: {}")
+    assert str(raised.value) == "lab.yaml:4: the settings: stands twice; keep one of them"
+
+
+def test_what_is_wrong_elsewhere_in_a_stack_file_is_left_to_check():
+    settings = section("    policies: {levels: {GPU-X-02: off}}", "    cloud: moon\n    cloud: x\n")
+    assert settings.off == {"GPU-X-02"}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "levels: {}", "config: 1", "config: {gpuyard:platform: lab}"]
+)
+def test_what_is_no_stack_file_is_refused(text):
+    with pytest.raises(UsageError) as raised:
+        read_section(text.encode(), "x.yaml", RULES, TODAY)
+    assert str(raised.value) == (
+        "x.yaml: no stack file: it has no `config: gpuyard:platform:` with a platform"
+    )
+
+
+@pytest.mark.parametrize("platform", [None, "lab", ["policies"], {"name": "lab"}])
+def test_without_a_section_there_is_no_document(platform):
+    assert section_of(platform) is None
+
+
+# ── two documents ──
+
+
+@pytest.mark.parametrize(
+    ("first", "others", "off", "severities"),
+    [
+        ("off", "mandatory", {"GPU-X-02"}, {}),
+        ("mandatory", "off", set(), {"GPU-X-02": Severity.REFUSE}),
+        ("advisory", "mandatory", set(), {"GPU-X-02": Severity.WARN}),
+        (None, "off", {"GPU-X-02"}, {}),
+        ("off", None, {"GPU-X-02"}, {}),
+        (None, "mandatory", set(), {"GPU-X-02": Severity.REFUSE}),
+        (None, None, set(), {}),
+    ],
+)
+def test_of_two_documents_the_first_that_has_a_level_for_a_rule_decides(
+    first, others, off, severities
+):
+    one, other = (read(f"levels: {{GPU-X-02: {each}}}" if each else "") for each in (first, others))
+    found = together(one, other)
+    assert (found.off, found.severities, found.today) == (off, severities, TODAY)
+
+
+def test_exceptions_hold_from_both_and_parameters_from_the_first():
+    one = Settings(parameters={"GPU-X-01": {"most": 1}}, exemptions=(A,), today=TODAY)
+    other = Settings(
+        parameters={"GPU-X-01": {"most": 2}, "GPU-X-02": {"b": 3}}, exemptions=(B, A), today=TODAY
+    )
+    found = together(one, other)
+    assert found.parameters == {"GPU-X-01": {"most": 1}, "GPU-X-02": {"b": 3}}
+    assert found.exemptions == (A, B)
+
+
+A, B = (Exemption("GPU-X-01", name, "moves out", dt.date(2027, 3, 31)) for name in "ab")

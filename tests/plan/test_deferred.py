@@ -48,3 +48,7 @@ def test_a_word_that_was_not_written_is_not_spoken_of():
 def test_an_image_is_planned_where_nodes_boot():
     (finding,) = said(platform([pool(image="al2023-nvidia")], cloud="aws"))
     assert finding.problem.startswith("`image` is planned, not carried out: no node is made")
+
+
+def test_policies_are_carried_out():
+    assert said(platform(policies={"levels": {"GPU-TEN-02": "off"}})) == []

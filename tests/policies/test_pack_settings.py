@@ -1,16 +1,19 @@
 """The pack on the engine's own server: its settings, its remedies, and what could not be judged."""
 
+import json
 from typing import Any
 
 import pytest
 from google.protobuf import json_format, struct_pb2
 from pulumi.runtime.proto import analyzer_pb2 as proto
+from pulumi_policy import policy
 from pulumi_policy.policy import EnforcementLevel, _PolicyAnalyzerServicer
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 
 import pack
 import pack_remedies
 import pack_settings
+from gpuyard.rules import RULES
 
 QUOTA = "kubernetes:core/v1:ResourceQuota"
 CLUSTER = "aws:eks/cluster:Cluster"
@@ -25,9 +28,12 @@ LEVELS = {"mandatory": proto.MANDATORY, "remediate": proto.REMEDIATE}
 class Server:
     """The server that the engine talks to, with a configuration as `--policy-pack-config` has it."""
 
-    def __init__(self, **config: dict[str, Any]) -> None:
+    def __init__(self, *, of_stack: str | None = None, **config: dict[str, Any]) -> None:
+        held = pack_settings.Held(RULES)
+        if of_stack is not None:
+            held.stack({"gpuyard:platform": of_stack})
         self._server = _PolicyAnalyzerServicer(
-            "gpuyard", "1", pack.policies(), EnforcementLevel.ADVISORY
+            "gpuyard", "1", pack.policies(held=held), EnforcementLevel.ADVISORY
         )
         request = proto.ConfigureAnalyzerRequest()
         for name, given in config.items():
@@ -187,6 +193,94 @@ def test_a_configuration_is_read_once(monkeypatch):
     for _ in range(3):
         policies_that_speak(server)
     assert read == [1]
+
+
+# ── what the stack file says ──
+
+PLATFORM = "gpuyard:index:Platform"
+OFF = {"levels": {"GPU-TEN-02": "off"}}
+ADVISED = {"levels": {"GPU-TEN-02": "advisory"}}
+
+
+def of_stack(policies: Any) -> str:
+    """The platform as the engine tells the configuration of a stack."""
+    return json.dumps({"name": "lab", "policies": policies})
+
+
+@pytest.mark.parametrize(
+    ("policies", "config", "speak"),
+    [
+        (OFF, {}, []),
+        (ADVISED, {}, ["gpuyard-advice"]),
+        (None, {}, ["gpuyard"]),
+        (exception(), {}, []),
+        (exception(expires="2026-11-21"), {}, ["gpuyard"]),
+        (exception(expires="2027-01-01 00:00:00 +0000 UTC"), {}, []),
+        (exception(expires="2026-11-21 00:00:00 +0000 UTC"), {}, ["gpuyard"]),
+        (OFF, ADVISED, ["gpuyard-advice"]),
+        (ADVISED, exception(), []),
+    ],
+)
+def test_the_policies_of_the_stack_s_configuration_hold_from_the_first_resource_on(
+    policies, config, speak
+):
+    assert policies_that_speak(Server(of_stack=of_stack(policies), gpuyard=config)) == speak
+
+
+def test_the_policies_of_a_platform_written_in_code_hold_from_there_on():
+    server = Server()
+    assert policies_that_speak(server) == ["gpuyard"]
+    server.said(PLATFORM, {"platform": {"name": "lab", "policies": ADVISED}}, "lab")
+    assert policies_that_speak(server) == ["gpuyard-advice"]
+    server.said(PLATFORM, {"platform": {"name": "sound"}}, "sound")
+    assert policies_that_speak(server) == ["gpuyard-advice"]
+
+
+def test_the_same_policies_heard_twice_are_one(monkeypatch):
+    over = exception(expires="2026-11-21")
+    server = Server(of_stack=of_stack(over))
+    server.said(PLATFORM, {"platform": {"name": "lab", "policies": over}}, "lab")
+    assert [text for _, text in server.of_stack()] == [
+        "the exception of GPU-TEN-02 for gpus expired on 2026-11-21: the rule holds there again"
+    ]
+    seen = []
+    judge = pack.check_resource
+    monkeypatch.setattr(
+        pack, "check_resource", lambda rule, *rest: [seen.append(rule.id), *judge(rule, *rest)][1:]
+    )
+    policies_that_speak(server)
+    assert seen == ["GPU-TEN-02"]
+
+
+def test_a_policy_with_a_configuration_of_its_own_hears_the_stack_file_as_well():
+    own = {"parameters": {"GPU-CAP-02": {"most_gpus": 8}}}
+    server = Server(of_stack=of_stack(ADVISED), gpuyard_advice=own)
+    assert policies_that_speak(server) == ["gpuyard-advice"]
+
+
+def test_slips_in_the_stack_file_stop_and_say_whose_they_are():
+    server = Server(of_stack=of_stack({"levels": {"GPU-TEN-2": "off"}}))
+    assert policies_that_speak(server) == ["gpuyard"]
+    slip = "levels.GPU-TEN-2: no rule 'GPU-TEN-2'; did you mean GPU-TEN-02?"
+    assert server.of_stack() == [("gpuyard-stack", f"policies of the stack file: {slip}")]
+
+
+@pytest.mark.parametrize("text", ["", "no json", "null", "[]", '"lab"', '{"policies": null}'])
+def test_a_configuration_without_a_platform_changes_nothing(text):
+    server = Server(of_stack=text)
+    assert policies_that_speak(server) == ["gpuyard"]
+    assert server.of_stack() == []
+
+
+def test_the_configuration_is_heard_where_the_engine_tells_it(monkeypatch):
+    # what is set here is taken back when the test ends
+    monkeypatch.setattr(policy, "_PolicyAnalyzerServicer", _PolicyAnalyzerServicer)
+    heard: list[Any] = []
+    pack_settings.hear_configuration(heard.append)
+    server = policy._PolicyAnalyzerServicer("x", "1", pack.policies(), EnforcementLevel.ADVISORY)
+    told = proto.AnalyzerStackConfigureRequest(config={"a:b": "c"}, tags={"t": "u"})
+    assert isinstance(server.ConfigureStack(told, None), proto.AnalyzerStackConfigureResponse)
+    assert heard == [{"a:b": "c"}]
 
 
 # ── remedies ──

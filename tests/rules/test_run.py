@@ -131,6 +131,18 @@ def test_an_exception_holds_until_its_day(today, verdict, note):
     assert (outcome.verdict, outcome.note) == (verdict, note)
 
 
+@pytest.mark.parametrize("newer_first", [True, False])
+def test_of_two_exceptions_the_one_that_ends_last_counts(newer_first):
+    newer = Exemption("GPU-X-01", "a", "moves in summer", dt.date(2027, 6, 30))
+    both = (newer, EXEMPT) if newer_first else (EXEMPT, newer)
+    settings = Settings(exemptions=both, today=dt.date(2027, 4, 1))
+    (outcome,) = evaluate([widget(size=3)], [ONE], settings)
+    assert (outcome.verdict, outcome.note) == (
+        Verdict.EXCEPTED,
+        "exception until 2027-06-30: moves in summer",
+    )
+
+
 def test_an_exception_is_for_one_resource_and_one_rule():
     others = said(widget("b", size=3), widget("a", lonely=True), exemptions=(EXEMPT,))
     assert {verdict for _, _, verdict in others} == {Verdict.VIOLATED}

@@ -1,16 +1,19 @@
 """The small values: what people write, what it means, what is printed back, what is refused and how."""
 
+import datetime as dt
 from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from builders import cut_pool, platform, pool, shape, team
 from gpuyard.spec.read import platform_spec, read_platform
 from gpuyard.spec.values import (
     NAME_LENGTH,
+    Day,
     Range,
     parse_gpu_indexes,
     parse_memory_gib,
@@ -417,3 +420,18 @@ def test_a_pool_prints_back_to_itself(nodes, sharing, capacity):
 
 def test_a_range_that_is_one_already_stays_as_it_is():
     assert parse_percent_range(Range(65, 85)) == Range(65, 85)
+
+
+@pytest.mark.parametrize(
+    "written", ["2027-03-31", "2027-03-31 00:00:00 +0000 UTC", dt.date(2027, 3, 31)]
+)
+def test_a_day_is_read_as_people_write_it_and_as_the_engine_hands_it_on(written):
+    assert TypeAdapter(Day).validate_python(written) == dt.date(2027, 3, 31)
+
+
+@pytest.mark.parametrize(
+    "written", ["2027-03-31 12:00:00 +0000 UTC", "2027-02-30 00:00:00 +0000 UTC", "spring", None]
+)
+def test_what_is_no_day_is_refused(written):
+    with pytest.raises(ValidationError):
+        TypeAdapter(Day).validate_python(written)

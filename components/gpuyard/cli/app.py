@@ -338,6 +338,15 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
         Path | None,
         typer.Option(metavar="FILE", help="Levels, parameters and exceptions of rules, as YAML."),
     ] = None,
+    stack: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STACK",
+            help="Also the levels and exceptions of a stack's `policies`.",
+            autocompletion=_complete_stacks,
+            show_default=False,
+        ),
+    ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="What is known already and does not count."),
@@ -366,6 +375,7 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
         fail_on,
         baseline,
         config=config,
+        stack=stack,
         new_baseline=write_baseline,
         format=format.value,
     )

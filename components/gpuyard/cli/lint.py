@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from gpuyard.cli.documents import as_json
 from gpuyard.cli.findings_view import document, show_verdict
 from gpuyard.cli.plain import many
 from gpuyard.cli.screen import STYLES, Console, asides, results, write
-from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
+from gpuyard.cli.stacks import STDIN, find_stack, read_regular, read_stdin, shown_path
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
 from gpuyard.lint.baseline import read_baseline, write_baseline
@@ -38,11 +39,12 @@ def lint(
     baseline: Path | None,
     *,
     config: Path | None = None,
+    stack: str | None = None,
     new_baseline: Path | None,
     format: str,  # noqa: A002  the option's name
 ) -> int:
     """Hold files against every rule; 3 when something as grave is open, 2 when a named file was not read."""
-    settings, known = _settings(config), _baseline(baseline)
+    settings, known = _settings(config, stack), _baseline(baseline)
     reading, ignores = read_all(paths)
     made = report(reading, RULES, settings, ignores, known)
     if new_baseline is not None:
@@ -60,13 +62,20 @@ def _code(made: Report, paths: Sequence[str], fail_on: Severity) -> int:
     return FOUND if made.fails(fail_on) else 0
 
 
-def _settings(path: Path | None) -> Settings:
-    if path is None:
+def _settings(path: Path | None, stack: str | None) -> Settings:
+    """Of a file of settings and of a stack file; what the first says of a rule counts."""
+    if path is None and stack is None:
         return Settings(today=today())
-    from gpuyard.lint.settings import read_settings
+    from gpuyard.lint.settings import read_section, read_settings, together
 
-    data = read_regular(path, MAX_BYTES, "the settings of rules")
-    return read_settings(data, str(path), RULES, today())
+    found: list[Settings] = []
+    if path is not None:
+        data = read_regular(path, MAX_BYTES, "the settings of rules")
+        found.append(read_settings(data, str(path), RULES, today()))
+    if stack is not None:
+        file = find_stack(stack)
+        found.append(read_section(read_regular(file, MAX_BYTES), shown_path(file), RULES, today()))
+    return reduce(together, found)
 
 
 def _say_expired(settings: Settings) -> None:

@@ -47,7 +47,7 @@ class Judged:
 def judge(stack: str) -> Judged:
     """Read, plan and prove a stack; UsageError when there is no file to judge."""
     path = find_stack(stack)
-    return judge_text(read_regular(path, MAX_BYTES), _shown(path), today())
+    return judge_text(read_regular(path, MAX_BYTES), shown_path(path), today())
 
 
 def judge_text(data: bytes, shown: str, day: date) -> Judged:
@@ -91,7 +91,7 @@ def _no_stack(text: str, names: list[str], folder: Path | None) -> str:
     near = nearest(text, names)
     shown = ", ".join(names[:_SHOWN_STACKS]) + (", …" if len(names) > _SHOWN_STACKS else "")
     hint = f" Did you mean {near}?" if near else " Give one of them, or a path."
-    return f"no stack {text!r} in {_shown(folder)}; there are: {shown}.{hint}"
+    return f"no stack {text!r} in {shown_path(folder)}; there are: {shown}.{hint}"
 
 
 def stacks_folder(start: Path) -> Path | None:
@@ -114,7 +114,7 @@ def stack_names(folder: Path | None) -> list[str]:
     )
 
 
-def _shown(path: Path) -> str:
+def shown_path(path: Path) -> str:
     """Relative to where the user stands when it is below, so that an editor's terminal can open it."""
     here = Path.cwd()
     return (
@@ -136,7 +136,7 @@ def read_regular(path: Path, limit: int, what: str = "a stack file") -> bytes:
 
     Looked at before it is opened: opening a FIFO waits for ever, reading a device may never end.
     """
-    name = _shown(path)
+    name = shown_path(path)
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):

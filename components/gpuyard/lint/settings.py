@@ -5,11 +5,12 @@
     exceptions:  {rule, resource, reason, expires}: places where a rule need not hold for a while
 
 It is the `policies:` of a stack file with `parameters` beside. The configuration of the pack has it under
-`gpuyard:`, and is read as well, so that one file can serve both.
+`gpuyard:`, and is read as well, so that one file can serve both. A stack file's own section is the same
+document; what stands in both is decided by `together`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -21,6 +22,7 @@ from gpuyard.rules.rule import Rule
 from gpuyard.rules.run import Exemption, Settings
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.problems import findings_of, show_given
+from gpuyard.spec.read import CONFIG_KEY
 from gpuyard.spec.sections import Level, Policies
 from gpuyard.spec.values import Text
 from gpuyard.spec.yaml_tree import Document, parse_yaml
@@ -29,6 +31,8 @@ PACK = "gpuyard"
 """The name under which the configuration of the pack has these settings."""
 _LEVEL_OF_PACK = "enforcementLevel"
 """The engine's own key beside them; it is none of ours."""
+SECTION = "policies"
+"""The word of a stack file for them."""
 
 
 class RuleSettings(Policies):
@@ -55,7 +59,34 @@ def read_settings(data: bytes, file: str, rules: Sequence[Rule], today: date) ->
     """The settings in a file; UsageError with every slip and its line."""
     document = parse_yaml(data, file)
     value, prefix = _inner(document.value)
-    settings, slips = settings_of(value, rules, today)
+    return _sound(document, file, prefix, settings_of(value, rules, today))
+
+
+def read_section(data: bytes, file: str, rules: Sequence[Rule], today: date) -> Settings:
+    """The settings in a stack file; UsageError with every slip in its section, and its line.
+
+    Nothing else of the file is judged: `gpuyard check` does that.
+    """
+    document = parse_yaml(data, file)
+    config = document.value.get("config") if isinstance(document.value, Mapping) else None
+    platform = config.get(CONFIG_KEY) if isinstance(config, Mapping) else None
+    if not isinstance(platform, Mapping):
+        raise UsageError(
+            f"{file}: no stack file: it has no `config: {CONFIG_KEY}:` with a platform"
+        )
+    prefix: Path = ("config", CONFIG_KEY, SECTION)
+    return _sound(document, file, prefix, settings_of(section_of(platform), rules, today))
+
+
+def section_of(platform: Any) -> Any:
+    """What a platform says of rules, as the document; None when it says nothing."""
+    return platform.get(SECTION) if isinstance(platform, Mapping) else None
+
+
+def _sound(
+    document: Document, file: str, prefix: Path, read: tuple[Settings, tuple[Slip, ...]]
+) -> Settings:
+    settings, slips = read
     every = [*_twice(document, prefix), *slips]
     lines = [(document.line_of((*prefix, *slip.path)) or 1, slip) for slip in every]
     if lines:
@@ -73,7 +104,8 @@ def _inner(value: Any) -> tuple[Any, Path]:
 
 def _twice(document: Document, prefix: Path) -> Iterator[Slip]:
     for path, _ in document.duplicates:
-        yield Slip(path[len(prefix) :], "stands twice", "keep one of them")
+        if path[: len(prefix)] == prefix:
+            yield Slip(path[len(prefix) :], "stands twice", "keep one of them")
 
 
 def settings_of(
@@ -179,3 +211,18 @@ def expired(settings: Settings) -> list[str]:
         for each in settings.exemptions
         if settings.today is not None and each.expires <= settings.today
     ]
+
+
+def together(first: Settings, others: Settings) -> Settings:
+    """Both: what the first sets for a rule counts before what the others set, exceptions hold from each."""
+    levels = first.off | first.severities.keys()
+    return replace(
+        first,
+        off=first.off | (others.off - levels),
+        severities={
+            **{rule: s for rule, s in others.severities.items() if rule not in levels},
+            **first.severities,
+        },
+        parameters={**others.parameters, **first.parameters},
+        exemptions=tuple(dict.fromkeys((*first.exemptions, *others.exemptions))),
+    )

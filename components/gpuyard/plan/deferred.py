@@ -13,7 +13,6 @@ _PLATFORM: Mapping[str, str] = {
     "addons": "no add-on is installed",
     "tags": "no cloud resource is made that could carry tags",
     "mirror": "only Kueue is installed, and it comes from there; nothing is pulled ahead",
-    "policies": "every rule keeps its own level",
     "consent": "no plan drains nodes or cuts them anew",
 }
 _PLATFORM_PLANNED: Mapping[str, str] = {

@@ -11,6 +11,7 @@ from gpuyard.plan.cohorts import check_cohorts
 from gpuyard.plan.commitments import check_commitments
 from gpuyard.plan.deferred import check_deferred
 from gpuyard.plan.dra import check_compute_domains
+from gpuyard.plan.exceptions import check_exceptions
 from gpuyard.plan.idle import check_idle, plan_idle
 from gpuyard.plan.kueue_install import check_kueue
 from gpuyard.plan.late import Late
@@ -50,6 +51,7 @@ def plan(
     findings += check_kueue(spec)
     if today is not None:
         findings += check_kubernetes(spec.cloud, spec.kubernetes, today)
+        findings += check_exceptions(spec, today)
     system, problems = choose_system_machine(spec, spec.system) if spec.system else (None, [])
     findings += problems
     pools, problems = plan_pools(spec)

@@ -511,7 +511,9 @@ class PlatformSpec(TypedDict):
     publish.
     """
     policies: NotRequired[PoliciesSpec]
-    """How strictly rules are held. Default: each rule's own level."""
+    """How strictly the policy pack and `gpuyard lint --stack` hold rules. Default: each rule's
+    own level.
+    """
     apply: NotRequired[str]
     """cluster or render. Default cluster."""
     consent: NotRequired[str]

@@ -136,8 +136,7 @@ def _violated(
 
 
 def _exempt(rule: Rule, resource: Resource | None, settings: Settings) -> Exemption | None:
+    """Of several the one that ends last."""
     name = resource.name if resource else ""
-    for exemption in settings.exemptions:
-        if exemption.rule == rule.id and exemption.resource == name:
-            return exemption
-    return None
+    found = (e for e in settings.exemptions if e.rule == rule.id and e.resource == name)
+    return max(found, key=lambda e: e.expires, default=None)

@@ -204,7 +204,7 @@ class PlatformSpec(SpecModel):
     mirror: Mirror | None = None
     """Where images and charts come from in a closed network. Default: from where their projects publish."""
     policies: Policies | None = None
-    """How strictly rules are held. Default: each rule's own level."""
+    """How strictly the policy pack and `gpuyard lint --stack` hold rules. Default: each rule's own level."""
     apply: Apply = Apply.CLUSTER
     """cluster or render. Default cluster."""
     consent: Consent | None = None

@@ -4,7 +4,6 @@ Each is small, and most have defaults that a careful platform engineer would cho
 into is said by the plan; a section that this release makes nothing of is named there, never ignored.
 """
 
-from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -14,6 +13,7 @@ from gpuyard.spec.base import SpecModel
 from gpuyard.spec.values import (
     Address,
     Cidr,
+    Day,
     ImagePrefix,
     MemoryGib,
     Name,
@@ -263,7 +263,7 @@ class RuleException(SpecModel):
     """Name of the resource it does not hold for."""
     reason: Text
     """Why. Whoever reads it in a year should understand."""
-    expires: Annotated[date, WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"})]
+    expires: Day
     """The day from which it holds again, as 2027-03-31."""
 
 

@@ -6,6 +6,7 @@ Each parses what a person writes and prints the one canonical form back.
 import ipaddress
 import re
 from dataclasses import dataclass
+from datetime import date
 from math import ceil
 from typing import Annotated, LiteralString
 
@@ -405,3 +406,20 @@ ImagePrefix = Annotated[
     BeforeValidator(parse_image_prefix),
     WithJsonSchema({"type": "string", "maxLength": MAX_IMAGE_PREFIX}),
 ]
+
+
+_MIDNIGHT = re.compile(r"(\d{4}-\d{2}-\d{2}) 00:00:00 \+0000 UTC")
+
+
+def parse_day(value: object) -> object:
+    """A day of a stack file as the engine hands it to programs and packs: a moment, as Go writes it."""
+    found = _MIDNIGHT.fullmatch(value) if isinstance(value, str) else None
+    return found[1] if found else value
+
+
+Day = Annotated[
+    date,
+    BeforeValidator(parse_day),
+    WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}),
+]
+"""A day of the calendar: 2027-03-31."""
