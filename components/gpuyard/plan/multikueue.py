@@ -178,12 +178,14 @@ def _needs(spec: PlatformSpec) -> Finding:
         listed(f"{t.stable_name} ({', '.join(t.queues)})" for t in spec.teams)
         or "none, without teams"
     )
+    secrets = listed(w.secret for w in spec.queueing.clusters)
     return note(
         "clusters.workers",
         ("queueing", "clusters"),
-        f"not seen from here: {names} must each run Kueue with the same namespaces and queues: {homes};"
-        f" and each secret in kueue-system must hold, as `{MULTIKUEUE_SECRET_KEY}`, a way there with the"
-        " role of docs/concepts/multikueue.md. Jobs and pods are sent, JobSets are not; a gang needs its"
-        " place in one cluster",
+        # the engine shows the beginning of a note only, so what somebody must still make comes first
+        f"jobs are sent once kueue-system has {secrets}, made by hand: each a secret with a way there as"
+        f" `{MULTIKUEUE_SECRET_KEY}`, with the role of docs/concepts/multikueue.md. Nor is it seen from here"
+        f" that {names} run Kueue with the same namespaces and queues: {homes}. Jobs and pods are sent,"
+        " JobSets are not; a gang needs its place in one cluster",
         given=names,
     )
