@@ -140,8 +140,8 @@ def _record(
         stack_change = words.more_for_namespace(desk.plan, team, *outcome.beyond)
     elif outcome.verdict is Verdict.NEVER and team is not None and outcome.assignment is not None:
         stack_change = words.stack_change(desk.plan, desk, team, outcome.assignment)
-    waiting = (words.others_wait(desk.state.waiting),) if desk.state.waiting else ()
-    waiting += _use(desk, team, outcome)
+    others = (words.others_wait(desk.state.waiting),) if desk.state.waiting else ()
+    waiting = (*others, *_use(desk, team, outcome))
     queue = request.queue_label or names.LOCAL_QUEUE
     queued = team is not None and queue in team.queues
     return Explanation(
