@@ -7,11 +7,12 @@ import pytest
 
 from builders import Raw, platform, pool, team
 from gpuyard.plan.explain import Verdict
+from gpuyard.plan.explain.topology import GROUP, SLICE_LEVEL, SLICE_SIZE
 from gpuyard.plan.names import HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
-from queue_lab import QueueLab, job, kueue_as_rendered, soon
-from reality import KUEUE
+from queue_lab import QueueLab, job, kueue_as_rendered, soon, state_of
+from reality import KUEUE, Value, condition
 
 pytestmark = [pytest.mark.cluster]
 
@@ -105,6 +106,118 @@ def test_a_brake_holds_a_pool_with_a_topology(kueue: Api):
         lab.expect("t", "held", "waits")
         lab.becomes(blocks("brake"))
         lab.expect("t", "held", "admitted")
+
+
+def test_pods_beyond_the_last_whole_slice_stay_pending(kueue: Api):
+    """Kueue admits five pods and finds nodes for two slices of two."""
+    slices = {SLICE_LEVEL: HOSTNAME_LABEL, SLICE_SIZE: "2"}
+    with QueueLab(kueue, blocks("slices")) as lab:
+        submitted(lab, "five", Verdict.NEVER, pods=5, gpus=2, annotations=slices)
+        soon(lambda: lab.running("t", "five") == 4, "four running pods", 120)
+        (last,) = [p for p in lab.pods("t", "five") if not p["spec"].get("nodeName")]
+        assert [gate["name"] for gate in last["spec"]["schedulingGates"]] == [
+            "kueue.x-k8s.io/topology"
+        ]
+        lab.withdraw("t", "five")
+        submitted(lab, "four", Verdict.STARTS, pods=4, gpus=2, annotations=slices)
+        soon(lambda: lab.running("t", "four") == 4, "four running pods", 120)
+
+
+def test_a_pool_without_a_place_is_followed_by_the_next(kueue: Api):
+    """Two nodes in each zone of the first pool; the second has four in one."""
+    pools = [
+        pool("next-a", nodes=4, zones=["a", "b"], topology=True),
+        pool("next-b", nodes=4, zones=["a"], topology=True),
+    ]
+    teams = [team("next-t", guarantee={"next-a": 32, "next-b": 32})]
+    with QueueLab(kueue, platform(pools, teams, name="next", cloud="simulated")) as lab:
+        submitted(lab, "three", Verdict.STARTS, pods=3, **within(ZONE_LABEL))
+        assert zones(lab, "three", 3) == ["a"] * 3
+        nodes = {p["spec"]["nodeName"] for p in lab.pods("t", "three")}
+        assert all(node.startswith("next-b") for node in nodes)
+        submitted(lab, "more", Verdict.WAITS, pods=3, **within(ZONE_LABEL))
+        lab.expect("t", "more", "waits")
+        lab.withdraw("t", "three")
+        assert zones(lab, "more", 3) == ["a"] * 3
+
+
+Part = tuple[str, int, int]
+"""A pod set: its name, how many pods, and how many GPUs each of them has."""
+
+
+def job_set(namespace: str, parts: list[Part], notes: dict[str, str]) -> Value:
+    """A JobSet of one replicated job for each part."""
+    jobs = []
+    for name, pods, gpus in parts:
+        spec = job(namespace, name, pods=pods, gpus=gpus, annotations=notes)["spec"]
+        if not gpus:
+            container = spec["template"]["spec"]["containers"][0]
+            container["resources"] = {"requests": {"cpu": "1"}}
+        jobs.append({"name": name, "template": {"spec": spec}})
+    metadata = {"name": "set", "namespace": namespace}
+    return {"kind": "JobSet", "metadata": metadata, "spec": {"replicatedJobs": jobs}}
+
+
+def workload_of(found: Value) -> Value:
+    """What Kueue's controller makes of a JobSet: one pod set for each replicated job."""
+    sets = []
+    for one in found["spec"]["replicatedJobs"]:
+        spec = one["template"]["spec"]
+        notes = spec["template"]["metadata"]["annotations"]
+        sets.append(
+            {"name": one["name"], "count": spec["parallelism"], "template": spec["template"]}
+        )
+        if REQUIRED in notes:
+            sets[-1]["topologyRequest"] = {
+                "required": notes[REQUIRED],
+                "podSetGroupName": notes[GROUP],
+            }
+    metadata = {k: found["metadata"][k] for k in ("name", "namespace")}
+    spec = {"queueName": "default", "podSets": sets}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+SETS: list[tuple[list[Part], bool, Verdict, str]] = [
+    ([("leader", 1, 8), ("workers", 3, 8)], True, Verdict.STARTS, ""),
+    ([("workers", 3, 8), ("leader", 1, 8)], True, Verdict.STARTS, ""),
+    ([("leader", 1, 8), ("workers", 4, 8)], True, Verdict.NEVER, "allows to fit only"),
+    ([("leader", 1, 0), ("workers", 4, 8)], True, Verdict.STARTS, ""),
+    ([("leader", 1, 4), ("workers", 4, 6)], True, Verdict.NEVER, "allows to fit only"),
+    ([("driver", 1, 0), ("workers", 2, 8)], False, Verdict.NEVER, "no TAS flavor assigned"),
+]
+
+
+def test_a_leader_and_its_workers_share_a_block(kueue: Api):
+    """Of a JobSet Kueue makes one workload; here it is made by hand, for want of JobSet's own controller."""
+    with QueueLab(kueue, blocks("pair")) as lab:
+        for parts, grouped, foreseen, why in SETS:
+            notes = {REQUIRED: ZONE_LABEL, GROUP: "both"} if grouped else {}
+            found = job_set(lab.namespace("t"), parts, notes)
+            said = lab.explained(found)
+            assert (said.verdict, said.admitted) == (foreseen, foreseen is Verdict.STARTS), (
+                said.says
+            )
+            state, message = outcome(lab, workload_of(found))
+            wanted = "admitted" if foreseen is Verdict.STARTS else "waits"
+            assert (state, why in message) == (wanted, True), (parts, message)
+
+
+def outcome(lab: QueueLab, workload: Value) -> tuple[str, str]:
+    """What Kueue does with a workload, and says; afterwards it is gone."""
+    path = f"{KUEUE}/namespaces/{lab.namespace('t')}/workloads"
+    lab.api.call("POST", path, workload)
+    try:
+        state = soon(lambda: state_of(lab.api.get(f"{path}/set") or {}), "a verdict", 120)
+        reserved = condition(lab.api.get(f"{path}/set") or {}, "QuotaReserved")
+        return state, str(reserved["message"])
+    finally:
+        lab.api.call("DELETE", f"{path}/set")
+        soon(lambda: lab.api.get(f"{path}/set") is None, "the workload to be gone", 120)
 
 
 def test_turning_it_off_makes_a_flavor_beside_the_old_one_and_what_runs_goes_on(kueue: Api):

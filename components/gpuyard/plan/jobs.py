@@ -68,6 +68,8 @@ class JobRead:
     parallelism: int = 1
     completions: int | None = None
     indexed: bool = False
+    groups: int = 1
+    """Of a LeaderWorkerSet: leaders with their workers, each of which starts whole."""
     schedule: str = ""
     runtime: str = ""
     """The training runtime that a TrainJob names."""
@@ -209,7 +211,9 @@ def _predictor(spec: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def _run_of(kind: str, spec: Mapping[Any, Any]) -> dict[str, Any]:
-    """How often a Job runs its pod, and how many at once."""
+    """How often a Job runs its pod, and how many at once; how many groups a LeaderWorkerSet has."""
+    if kind == "LeaderWorkerSet":
+        return {"groups": _count(spec, "replicas", 1)}
     job = _mapping(spec, "jobTemplate", "spec") if kind == "CronJob" else spec
     if kind not in {"Job", "CronJob"}:
         return {}

@@ -205,7 +205,7 @@ def test_very_many_replicas_are_tried_in_part():
     assert found.cautions[-1] == "only the first 1,000 pods were tried"
 
 
-def test_a_leader_that_cannot_start_does_not_stop_its_workers():
+def test_a_leader_and_its_workers_start_together_or_not_at_all():
     template = {"spec": pod_spec(8)}
     leader = {"spec": pod_spec(1, resource=SHARE)}
     body = {"size": 2, "leaderTemplate": leader, "workerTemplate": template}
@@ -214,7 +214,7 @@ def test_a_leader_that_cannot_start_does_not_stop_its_workers():
         local(),
         {"kind": "LeaderWorkerSet", "metadata": metadata, "spec": {"leaderWorkerTemplate": body}},
     )
-    assert (found.verdict, found.pods_started) == (NEVER, 1)
+    assert (found.verdict, found.pods_started) == (NEVER, 0)
 
 
 # ── a pod alone ───────────────────────────────────────────────────────────────────────────────────

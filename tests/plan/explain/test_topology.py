@@ -1,5 +1,6 @@
 """Where queues tie pods to nodes: annotations, flavors that do not go with them, and Kueue's own choice."""
 
+import json
 from itertools import product
 
 import pytest
@@ -11,6 +12,7 @@ from gpuyard.plan.explain.live import read_running
 from gpuyard.plan.explain.nodes import Nodes
 from gpuyard.plan.explain.running import EMPTY
 from gpuyard.plan.explain.topology import (
+    GROUP,
     LAYERS,
     PREFERRED,
     REQUIRED,
@@ -44,6 +46,14 @@ LEVELS = ("block", "rack", "host")
             {REQUIRED: "block", SLICE_LEVEL: "rack", SLICE_SIZE: "2"},
             Near("required", "block", "rack", 2),
         ),
+        (
+            {
+                LAYERS: '[{"topology": "block", "size": 8}, {"topology": "rack", "size": 4},'
+                ' {"topology": "host", "size": 2}]'
+            },
+            Near("", "", "block", 8, (("rack", 4), ("host", 2))),
+        ),
+        ({PREFERRED: "rack", GROUP: "g"}, Near("preferred", "rack", group="g")),
     ],
 )
 def test_annotations_are_read_as_kueue_reads_them(annotations, near):
@@ -60,6 +70,32 @@ def test_annotations_are_read_as_kueue_reads_them(annotations, near):
         ({SLICE_LEVEL: "rack", SLICE_SIZE: "9"}, "'9' is no number from 1 to 8"),
         ({SLICE_LEVEL: "rack", SLICE_SIZE: "0"}, "no number"),
         ({SLICE_LEVEL: "rack", SLICE_SIZE: "two"}, "no number"),
+        ({LAYERS: "[]"}, "no JSON list of 1 to 3"),
+        ({LAYERS: "rack"}, "no JSON list"),
+        ({LAYERS: '{"topology": "rack", "size": 2}'}, "no JSON list"),
+        ({LAYERS: '[{"topology": "rack"}]'}, "no JSON list"),
+        ({LAYERS: '[{"topology": "rack", "size": 2}, 3]'}, "no JSON list"),
+        (
+            {LAYERS: '[{"topology": "rack", "size": 2}, {"topology": "rack", "size": 1}]'},
+            "names a topology twice",
+        ),
+        ({LAYERS: '[{"topology": "rack", "size": 9}]'}, "sizes must be from 1 to 8"),
+        (
+            {LAYERS: '[{"topology": "rack", "size": 4}, {"topology": "host", "size": 0}]'},
+            "sizes must be from 1",
+        ),
+        (
+            {LAYERS: '[{"topology": "rack", "size": 4}, {"topology": "host", "size": 3}]'},
+            "3 does not divide 4",
+        ),
+        ({LAYERS: "[]", SLICE_SIZE: "2"}, "excludes"),
+        ({GROUP: "12", REQUIRED: "rack"}, "must not be a number"),
+        ({GROUP: "g"}, "goes with"),
+        ({GROUP: "g", UNCONSTRAINED: "true"}, "goes with"),
+        (
+            {GROUP: "g", REQUIRED: "block", SLICE_LEVEL: "rack", SLICE_SIZE: "2"},
+            "exclude each other",
+        ),
     ],
 )
 def test_what_kueue_refuses_is_said(annotations, wrong):
@@ -81,6 +117,10 @@ def test_what_kueue_refuses_is_said(annotations, wrong):
         (Near("", "", "row", 2), LEVELS, True, "no level row"),
         (Near("required", "rack", "block", 2), LEVELS, True, "block, which is wider than rack"),
         (Near("required", "block", "rack", 2), LEVELS, True, ""),
+        (Near("required", "rack", "rack", 2), LEVELS, True, ""),
+        (Near("", "", "block", 4, (("host", 2),)), LEVELS, True, ""),
+        (Near("", "", "rack", 4, (("block", 2),)), LEVELS, True, "block, which is wider than rack"),
+        (Near("", "", "block", 4, (("row", 2),)), LEVELS, True, "no level row"),
     ],
 )
 def test_flavors_and_words_that_do_not_go_together(near, levels, everywhere, why):
@@ -394,10 +434,27 @@ def test_pods_that_keep_apart_are_not_seen_to():
     assert any("do not see that its pods keep apart" in c for c in asked(zoned(), value).cautions)
 
 
-def test_slices_in_layers_are_passed_over_and_said():
-    value = gang()
-    value["spec"]["template"]["metadata"]["annotations"] = {LAYERS: "[]"}
-    assert any("several layers" in c for c in asked(zoned(), value).cautions)
+@pytest.mark.parametrize(
+    ("pods", "sizes", "verdict", "says"),
+    [
+        (4, (4, 2), Verdict.STARTS, "on 2 nodes of train"),
+        (8, (8, 2), Verdict.NEVER, "hold none of 8 pods"),
+        (8, (4, 4), Verdict.STARTS, "on 2 nodes of train"),
+    ],
+)
+def test_slices_lie_in_slices(pods, sizes, verdict, says):
+    """Two nodes in each zone, of two such pods each, or four."""
+    layers = [
+        {"topology": level, "size": size}
+        for level, size in zip((ZONE_LABEL, HOSTNAME_LABEL), sizes, strict=True)
+    ]
+    value = gang(pods, 4 if sizes[1] < 4 else 2)
+    value["spec"]["template"]["metadata"]["annotations"] = {LAYERS: json.dumps(layers)}
+    found = asked(zoned(nodes=4), value)
+    assert (found.verdict, says in found.says) == (verdict, True), found.says
+    if verdict is Verdict.NEVER:
+        at = f"slices of 8 within one {ZONE_LABEL} and slices of 2 within one {HOSTNAME_LABEL}"
+        assert at in found.says
 
 
 def test_a_pod_says_it_in_its_own_annotations():

@@ -82,6 +82,7 @@ def _edits(
         yield from _renamed(pools, request, index)
         yield from _pinned(plan, team, request, index)
         yield from _unselected(request, index)
+        yield from _whole_slices(request, index)
         yield from _nearer(pools, request, index)
         yield from _smaller(plan, team, pools, request, index)
         yield from _fewer(request, index, starts)
@@ -177,6 +178,18 @@ def _pinned(plan: PlatformPlan, team: TeamPlan, request: Request, index: int) ->
             yield _edit(index, change, selector={**pods.selector, **labels})
 
 
+def _whole_slices(request: Request, index: int) -> Iterator[_Edit]:
+    """As many pods as make whole slices."""
+    pods = request.pod_sets[index]
+    if rest := pods.count % (pods.near.slice_size if pods.near else 1):
+        yield _so_many(index, pods, pods.count - rest)
+
+
+def _so_many(index: int, pods: PodSet, count: int) -> _Edit:
+    change = Change(f"run {count:,} pods instead of {pods.count:,}", f"{pods.path}: pods", count)
+    return _edit(index, change, count=count)
+
+
 def _nearer(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_Edit]:
     """What it says of its place, said in levels that there are, less strictly, or at all."""
     pods = request.pod_sets[index]
@@ -185,8 +198,9 @@ def _nearer(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_Ed
     ways = [Near(how, level) for how in ("required", "preferred") for level in levels]
     if pods.near is None:
         ways = [Near("unconstrained")] if levels else []
-    elif pods.near.level in levels:
-        ways = [Near("preferred", pods.near.level)]
+    elif pods.near.level in levels or not pods.near.level:
+        found = replace(pods.near, how="preferred", wrong="")
+        ways = [found] if pods.near.level else []
     for near in ways:
         key, value = HOW[near.how], near.level or "true"
         change = Change(f"annotate its pods with {key}: {value}", at, {key: value})
@@ -226,5 +240,4 @@ def _fewer(request: Request, index: int, starts: Starts) -> Iterator[_Edit]:
         else:
             high = middle
     if low:
-        change = Change(f"run {low:,} pods instead of {pods.count:,}", f"{pods.path}: pods", low)
-        yield _edit(index, change, count=low)
+        yield _so_many(index, pods, low)

@@ -1,13 +1,21 @@
 """The decision: queue, quota, nodes, in the order in which a cluster takes them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from gpuyard.plan.dra import quota_key
 from gpuyard.plan.explain import near_words, words
-from gpuyard.plan.explain.flavors import Assignment, Mode, assign, counted, is_stopped
+from gpuyard.plan.explain.flavors import (
+    Assignment,
+    Mode,
+    Place,
+    assign,
+    counted,
+    is_stopped,
+    placed_always,
+)
 from gpuyard.plan.explain.namespace import excess, kept_out, refused_container, within
-from gpuyard.plan.explain.needs import PodSet, Request
+from gpuyard.plan.explain.needs import PodSet, Request, grouped, misgrouped
 from gpuyard.plan.explain.nodes import lacking, node_of
 from gpuyard.plan.explain.outcome import Outcome, held_back, never
 from gpuyard.plan.explain.placing import on_nodes
@@ -102,9 +110,56 @@ def _held(desk: Desk, team: TeamPlan, resource: str) -> int:
 
 def _workload(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority: int) -> Outcome:
     """One workload of Kueue: all its pods or none."""
-    if wrong := next((p.near for p in pod_sets if p.near and p.near.wrong), None):
+    wrong = next((p.near.wrong for p in pod_sets if p.near and p.near.wrong), "")
+    if wrong := wrong or misgrouped(pod_sets):
         return never(near_words.not_taken(wrong))
+    if homeless := _without_flavor(desk.plan, team, pod_sets):
+        return never(near_words.without_flavor(homeless))
     found = assign(desk, team, pod_sets, priority)
+    outcomes = [_assigned(desk, team, pod_sets, found)]
+    tried: list[Mapping[Place, int]] = []
+    while not outcomes[-1].admitted and found.tried and found.tried not in tried:
+        tried.append(found.tried)  # its queue looks at the pools that are left
+        found = assign(desk, team, pod_sets, priority, found.tried)
+        outcomes.append(_assigned(desk, team, pod_sets, found))
+    best = min(outcomes, key=lambda o: (not o.admitted, o.verdict is Verdict.NEVER))
+    if best.held and best.verdict is Verdict.NEVER and not desk.is_empty:
+        alone = _workload(Desk(desk.plan, EMPTY), team, pod_sets, priority)
+        if alone.verdict is Verdict.STARTS:  # in a pool whose quota others have now
+            best = replace(
+                best,
+                verdict=Verdict.WAITS,
+                conditions=(near_words.elsewhere_first(alone.pools),),
+                meanwhile=words.queued(),
+            )
+    named = {r.pool for r in best.reasons}
+    others = (r for outcome in outcomes for r in _as_seen(outcome) if r.pool not in named)
+    return replace(best, reasons=(*dict.fromkeys(others), *best.reasons))
+
+
+def _as_seen(outcome: Outcome) -> Iterator[Considered]:
+    """Why each pool is not taken, also for want of a place."""
+    for reason in outcome.reasons:
+        held = outcome.held and reason.pool in outcome.pools
+        yield replace(reason, taken=False, why=outcome.says) if held else reason
+
+
+def _without_flavor(
+    plan: PlatformPlan, team: TeamPlan, pod_sets: tuple[PodSet, ...]
+) -> PodSet | None:
+    """Pods that are to be placed, and ask for nothing that leads their queue to a pool with a topology."""
+    for members in grouped(pod_sets):
+        if any(counted(pod_sets[i].requests) for i in members):
+            continue
+        if any(pod_sets[i].near for i in members) or placed_always(plan, team):
+            return pod_sets[members[0]]
+    return None
+
+
+def _assigned(
+    desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], found: Assignment
+) -> Outcome:
+    """What comes of one assignment of pools."""
     if found.unknown:
         return never(
             words.unknown_resource(desk.plan, team, found.unknown),
@@ -225,15 +280,14 @@ def _one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> 
     trial = _Trial()
     tried = 0
     made: list[tuple[Mapping[str, int], int]] = []
-    for pods in request.pod_sets:
+    for pod_sets, most in _workloads_of(request):
+        size = sum(pods.count for pods in pod_sets)
         number = 0
-        for number in range(1, min(pods.count, MAX_REPLICAS - tried) + 1):
-            full = excess(desk, team, (*made, (pods.requests, number)))
-            if full is None:
-                found = _workload(here, team, (replace(pods, count=1),), priority)
-            else:
-                found = kept_out(team, full)
-            trial.note(found)
+        for number in range(1, min(most, MAX_REPLICAS - tried) + 1):
+            asked = ((pods.requests, pods.count * number) for pods in pod_sets)
+            full = excess(desk, team, (*made, *asked))
+            found = kept_out(team, full) if full else _workload(here, team, pod_sets, priority)
+            trial.note(found, size)
             if not found.admitted:
                 break  # and so would be every pod like it
             here = here.without(found.gone) if found.gone else here
@@ -247,9 +301,9 @@ def _one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> 
                 priority,
             )
         tried += number
-        made.append((pods.requests, number))
+        made += ((pods.requests, pods.count * number) for pods in pod_sets)
     in_all = sum(p.count for p in request.pod_sets)
-    if tried == MAX_REPLICAS < in_all:
+    if tried == MAX_REPLICAS < (request.groups or in_all):
         trial.cautions.append(words.many_replicas(MAX_REPLICAS))
     if trial.first is None:
         return _replicas(desk, here, trial)
@@ -259,6 +313,16 @@ def _one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> 
         first = replace(first, verdict=Verdict.NEVER, conditions=(), meanwhile="")
     says = words.some_replicas(first.says, started_pods, in_all)
     return replace(first, says=says, pods_started=started_pods, preempts=tuple(trial.preempts))
+
+
+def _workloads_of(request: Request) -> Iterator[tuple[tuple[PodSet, ...], int]]:
+    """What queues by itself, and how often there is such a thing: a pod, or a leader with its workers."""
+    if request.groups:
+        parts = (replace(p, count=p.count // request.groups) for p in request.pod_sets)
+        yield tuple(parts), request.groups
+        return
+    for pods in request.pod_sets:
+        yield (replace(pods, count=1),), pods.count
 
 
 @dataclass(slots=True)
@@ -271,11 +335,11 @@ class _Trial:
     preempts: list[Preempted] = field(default_factory=list[Preempted])
     cautions: list[str] = field(default_factory=list[str])
 
-    def note(self, found: Outcome) -> None:
-        """Count one more."""
+    def note(self, found: Outcome, pods: int) -> None:
+        """Count one more, of so many pods."""
         self.cautions += found.cautions
         if found.verdict is Verdict.STARTS:
-            self.started += 1
+            self.started += pods
         elif self.first is None:
             self.first = found
         if found.admitted:

@@ -4,12 +4,12 @@ As Kueue v0.19 decides it (flavorassigner.go) with the queues as rendered: `flav
 default, so borrowing ends the search and pre-empting goes on to the next flavor.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 
-from gpuyard.plan.explain.needs import PodSet
+from gpuyard.plan.explain.needs import PodSet, grouped
 from gpuyard.plan.explain.preemption import Wish, targets
 from gpuyard.plan.explain.quota import Key
 from gpuyard.plan.explain.reasons import Targets, leavers
@@ -22,6 +22,8 @@ from gpuyard.plan.names import MIG_SLICES, STOP_TAINT
 from gpuyard.plan.quantities import show_amount
 from gpuyard.plan.records import PlatformPlan, ResourceGroup, Taint, TeamPlan
 
+Place = tuple[int, int]
+"""The first of pod sets that go together, and a resource group of the queue."""
 STOPPED = "it is stopped: no new job starts there"
 
 
@@ -53,6 +55,8 @@ class Assignment:
     """A resource that no pool of this queue gives out."""
     short: tuple[tuple[Key, int], ...] = ()
     """What is asked for of the best pool where it is not free."""
+    tried: Mapping[Place, int] = field(default_factory=dict[Place, int])
+    """How far the search came where flavors are left: there it goes on when these have no place."""
 
 
 def counted(requests: Mapping[str, int]) -> dict[str, int]:
@@ -83,45 +87,51 @@ class _Search:
     used: dict[Key, int]
     """By the pod sets before."""
     reasons: list[Considered]
+    tried: dict[Place, int]
+    """How many of a group's flavors were looked at before, and are not again."""
 
-    def group(self, group: ResourceGroup, pods: PodSet) -> tuple[Mode, str, dict[Key, int]]:
-        """The best flavor of a group for these pods."""
-        wanted = {
-            r: n * pods.count
-            for r, n in in_quotas(self.desk.plan, pods.requests).items()
-            if r in group.resources
-        }
+    def group(
+        self, place: Place, pod_sets: Sequence[PodSet], wanted: Mapping[str, int]
+    ) -> tuple[Mode, str, dict[Key, int]]:
+        """The best flavor of a group for pods that go to the same."""
+        flavors = self.team.resource_groups[place[1]].flavors
         best: tuple[Mode, int, str, dict[Key, int]] = (Mode.NEVER, 0, "", {})
-        for flavor in group.flavors:
+        begin = self.tried.pop(place, 0)
+        for position, flavor in enumerate(flavors[begin:], begin + 1):
             pool = next(p.name for p in self.desk.plan.pools if p.flavor == flavor)
-            mode, near, why = self._try(pool, pods, wanted)
+            mode, near, why = self._try(pool, pod_sets, wanted)
             self.reasons.append(Considered(pool, mode is Mode.FIT, why))
             if mode is Mode.FIT or (mode, near) > best[:2]:
                 best = (mode, near, pool, {(pool, r): n for r, n in wanted.items()})
             if mode is Mode.FIT:
+                if position < len(flavors):
+                    self.tried[place] = position
                 break
         return best[0], best[2], best[3]
 
-    def _try(self, pool: str, pods: PodSet, wanted: Mapping[str, int]) -> tuple[Mode, int, str]:
+    def _try(
+        self, pool: str, pod_sets: Sequence[PodSet], wanted: Mapping[str, int]
+    ) -> tuple[Mode, int, str]:
         flavor = next(
             f for f in self.desk.plan.queueing.flavors if f.name == self.desk.plan.pool(pool).flavor
         )
-        if not flavor_accepts(flavor.node_labels, pods.selector, pods.terms):
-            return Mode.NEVER, 0, "its node selector or affinity names other nodes"
-        if why := self._misplaced(pool, pods):
-            return Mode.NEVER, 0, why
+        for pods in pod_sets:
+            if not flavor_accepts(flavor.node_labels, pods.selector, pods.terms):
+                return Mode.NEVER, 0, "its node selector or affinity names other nodes"
+            if why := self._misplaced(pool, pods):
+                return Mode.NEVER, 0, why
         results = [self._quota(pool, r, n) for r, n in wanted.items()]
         mode, near, why = min(results, key=lambda result: result[:2])
-        if mode is not Mode.NEVER and is_stopped(self.desk.plan, pool, pods):
+        stopped = any(is_stopped(self.desk.plan, pool, pods) for pods in pod_sets)
+        if mode is not Mode.NEVER and stopped:
             return Mode.BLOCKED, near, STOPPED
         return mode, near, why
 
     def _misplaced(self, pool: str, pods: PodSet) -> str:
         """Why this flavor's topology keeps such pods away."""
         plan = self.desk.plan
-        mine = {flavor for group in self.team.resource_groups for flavor in group.flavors}
         levels = {p.flavor: p.topology.levels for p in plan.pools if p.topology}
-        everywhere = mine <= set(levels)
+        everywhere = placed_always(plan, self.team)
         return mismatch(pods.near, levels.get(plan.pool(pool).flavor), everywhere=everywhere)
 
     def _quota(self, pool: str, resource: str, amount: int) -> tuple[Mode, int, str]:
@@ -171,31 +181,52 @@ class _Search:
         )
 
 
-def assign(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority: int) -> Assignment:
-    """Find a pool for every pod set, as the queue would at this moment."""
-    search = _Search(desk, team, priority, defaultdict(int), [])
+def placed_always(plan: PlatformPlan, team: TeamPlan) -> bool:
+    """Whether all pools of a queue have a topology: then it finds nodes for jobs that say nothing, too."""
+    mine = {flavor for group in team.resource_groups for flavor in group.flavors}
+    return bool(mine) and mine <= {p.flavor for p in plan.pools if p.topology}
+
+
+def assign(
+    desk: Desk,
+    team: TeamPlan,
+    pod_sets: tuple[PodSet, ...],
+    priority: int,
+    tried: Mapping[Place, int] | None = None,
+) -> Assignment:
+    """Find a pool for every pod set, as the queue would at this moment; `tried`: where it found no place."""
+    search = _Search(desk, team, priority, defaultdict(int), [], dict(tried or {}))
     modes: list[Mode] = []
     pools: dict[int, tuple[str, ...]] = {}
     short: list[tuple[Key, int]] = []
-    for index, pods in enumerate(pod_sets):
-        wanted = in_quotas(desk.plan, pods.requests) if pods.count else {}
+    for members in grouped(pod_sets):
+        own = {i: in_quotas(desk.plan, pod_sets[i].requests) for i in members}
+        wanted: Counter[str] = Counter()
+        for index, requests in own.items():
+            wanted.update({r: n * pod_sets[index].count for r, n in requests.items()})
         unknown = [
             r for r in wanted if not any(r in group.resources for group in team.resource_groups)
         ]
         if unknown:
             return Assignment(Mode.NEVER, {}, {}, tuple(search.reasons), [], unknown[0])
-        found: list[str] = []
-        for group in team.resource_groups:
-            if not any(r in group.resources for r in wanted):
+        found: list[tuple[str, ResourceGroup]] = []
+        for position, group in enumerate(team.resource_groups):
+            some = {r: n for r, n in wanted.items() if r in group.resources}
+            if not some:
                 continue
-            mode, pool, uses = search.group(group, pods)
+            mode, pool, uses = search.group(
+                (members[0], position), [pod_sets[i] for i in members], some
+            )
             modes.append(mode)
-            found += [pool] if pool else []
+            found += [(pool, group)] if pool else []
             for key, amount in uses.items():
                 search.used[key] += amount
                 if search.used[key] > desk.quotas.available(team.name, key):
                     short.append((key, search.used[key]))
-        pools[index] = tuple(found)
+        for index, requests in own.items():
+            pools[index] = tuple(
+                pool for pool, g in found if not requests or requests.keys() & set(g.resources)
+            )
     uses = {key: n for key, n in search.used.items() if n}
     mode = min(modes, default=Mode.FIT)
     chosen: Targets = []
@@ -203,4 +234,4 @@ def assign(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority: i
         wish = Wish(team.name, uses, priority, frozenset(key for key, _ in short))
         chosen = targets(desk.quotas, desk.jobs, wish, fair=desk.plan.queueing.fair_sharing)
     reasons = tuple(dict.fromkeys(search.reasons))
-    return Assignment(mode, pools, uses, reasons, chosen, "", tuple(short))
+    return Assignment(mode, pools, uses, reasons, chosen, "", tuple(short), search.tried)

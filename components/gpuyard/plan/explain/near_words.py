@@ -1,41 +1,68 @@
 """What an explanation says of places and of answers from an autoscaler; the rest is in `words`."""
 
+from collections.abc import Sequence
+
 from gpuyard.plan.explain.needs import PodSet
-from gpuyard.plan.explain.topology import Near, Spot
-from gpuyard.plan.explain.words import each_asks, some
+from gpuyard.plan.explain.topology import GROUP, Near, Spot
+from gpuyard.plan.explain.words import each_asks, listed, some
 from gpuyard.plan.pool_records import CheckPlan
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.spec.sections import Provisioning
 
 
-def not_taken(near: Near) -> str:
+def not_taken(wrong: str) -> str:
     """Annotations that Kueue's webhook refuses."""
-    return f"Kueue does not accept its topology annotations: {near.wrong}"
+    return f"Kueue does not accept its topology annotations: {wrong}"
+
+
+def without_flavor(pods: PodSet) -> str:
+    """Pods that a queue must place, and has no pool for."""
+    return (
+        f"{some(pods.count, 'pod')} ({pods.path}) ask{'s' if pods.count == 1 else ''} for no GPU, and a queue"
+        " that finds nodes for pods itself knows no pool for such: it admits nothing of the job. One such pod"
+        f" may lead others that ask for GPUs, where both name the same {GROUP}"
+    )
+
+
+def left_over(pool: PoolPlan, pods: PodSet, size: int) -> str:
+    """Pods beyond the last whole slice."""
+    rest = pods.count % size
+    return (
+        f"{some(pods.count, 'pod')} make no whole slices of {size}: in {pool.name} Kueue admits all and finds"
+        f" nodes for {pods.count - rest:,}, and {some(rest, 'pod')} stay{'s' if rest == 1 else ''} pending"
+    )
 
 
 def _asks(pods: PodSet) -> str:
     return f"{some(pods.count, 'pod')} with {each_asks(pods)}"
 
 
-def no_place(pool: PoolPlan, pods: PodSet, found: Spot) -> str:
+def _beside(members: Sequence[PodSet]) -> str:
+    """The leader that shares their place."""
+    return f" beside their leader with {each_asks(members[1])}" if members[1:] else ""
+
+
+def _in_slices(near: Near | None) -> str:
+    layers = [f"slices of {size} within one {level}" for level, size in near.layers] if near else []
+    return f" in {listed(layers)}" if layers else ""
+
+
+def no_place(pool: PoolPlan, members: Sequence[PodSet], found: Spot) -> str:
     """No domain that holds them, or no nodes."""
+    pods = members[0]
     near = pods.near
     holds = "none" if not found.best else f"{found.best:,}"
     if near and near.how == "required":
         return (
             f"it requires all pods within one {near.level}, and the best of {pool.name} holds {holds}"
-            f" of {_asks(pods)}"
+            f" of {_asks(pods)}{_in_slices(near)}{_beside(members)}"
         )
-    slices = (
-        f" in slices of {near.slice_size} within one {near.slice_level}"
-        if near and near.slice_level
-        else ""
-    )
-    return f"the nodes of {pool.name} hold {holds} of {_asks(pods)}{slices}"
+    return f"the nodes of {pool.name} hold {holds} of {_asks(pods)}{_in_slices(near)}{_beside(members)}"
 
 
-def place_first(pool: PoolPlan, pods: PodSet, ends: str) -> str:
+def place_first(pool: PoolPlan, members: Sequence[PodSet], ends: str) -> str:
     """The condition under which they find a place."""
+    pods = members[0]
     near = pods.near
     where = (
         f"one {near.level} of {pool.name} has"
@@ -43,7 +70,12 @@ def place_first(pool: PoolPlan, pods: PodSet, ends: str) -> str:
         else f"nodes of {pool.name} have"
     )
     example = f", for example when {ends} ends" if ends else ""
-    return f"when {where} room for {_asks(pods)}{example}"
+    return f"when {where} room for {_asks(pods)}{_in_slices(near)}{_beside(members)}{example}"
+
+
+def elsewhere_first(pools: Sequence[str]) -> str:
+    """The pools that would have a place, and whose quota others have."""
+    return f"when {listed(pools)} {'has' if len(pools) == 1 else 'have'} enough quota free for it"
 
 
 def only_running(pool: PoolPlan, running: int) -> str:

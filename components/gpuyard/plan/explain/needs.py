@@ -8,7 +8,7 @@ from typing import Any
 
 from gpuyard.plan import names
 from gpuyard.plan.explain.selectors import Requirement, Term, Toleration
-from gpuyard.plan.explain.topology import LAYERS, Near, near_of
+from gpuyard.plan.explain.topology import Near, near_of
 from gpuyard.plan.jobs import JobRead, PodRead
 from gpuyard.plan.quantities import CPU, GIB, MEMORY, MILLI, quantity, whole_units
 from gpuyard.plan.records import LimitsPlan
@@ -16,7 +16,7 @@ from gpuyard.plan.requests import pod_total
 
 GANGS = frozenset({"Pod", "Job", "CronJob", "JobSet", "TrainJob", "MPIJob", "StatefulSet"})
 """Kinds that one workload of Kueue stands for. Of any other kind each pod queues by itself, but for a
-LeaderWorkerSet, of which each group does: what is said of it is the worse case."""
+LeaderWorkerSet, of which each group does."""
 _QUEUED_BY_OWNER = GANGS | {"Deployment", "LeaderWorkerSet"}
 """Kinds whose own label says the queue; Kueue writes it over what their pods say."""
 _NATIVE = ("cpu", "memory", "ephemeral-storage", "hugepages-")
@@ -72,6 +72,8 @@ class Request:
     pod_sets: tuple[PodSet, ...]
     refused: tuple[Refused, ...]
     cautions: tuple[str, ...]
+    groups: int = 0
+    """Workloads that each hold pods of every pod set, the same number; 0: each pod queues by itself."""
 
     @property
     def together(self) -> bool:
@@ -86,7 +88,7 @@ def request_of(job: JobRead, limits: LimitsPlan | None = None) -> Request:
     pod_sets = []
     for index, pod in enumerate(job.pods):
         before = len(refused)
-        pod_sets.append(_pod_set(pod, refused, cautions, unsaid(limits)))
+        pod_sets.append(_pod_set(pod, refused, cautions, unsaid(limits), max(1, job.groups)))
         refused[before:] = [replace(r, pod_set=index) for r in refused[before:]]
     gang = job.kind in GANGS
     by_owner = job.kind in _QUEUED_BY_OWNER
@@ -98,9 +100,11 @@ def request_of(job: JobRead, limits: LimitsPlan | None = None) -> Request:
             " containers, selectors and CPU that it adds are not counted"
         )
     elif not gang and sum(p.count for p in pod_sets) > 1:
-        cautions.append(
-            f"Kueue queues each pod of a {job.kind} by itself: some may run without all"
-        )
+        one = "group" if job.kind == "LeaderWorkerSet" else "pod"
+        if one == "pod" or job.groups > 1:
+            cautions.append(
+                f"Kueue queues each {one} of a {job.kind} by itself: some may run without all"
+            )
     if names.POD_GROUP_LABEL in job.own_labels:
         cautions.append("it belongs to a pod group; the other pods of the group are not counted")
     return Request(
@@ -113,7 +117,33 @@ def request_of(job: JobRead, limits: LimitsPlan | None = None) -> Request:
         pod_sets=tuple(pod_sets),
         refused=tuple(refused),
         cautions=tuple(dict.fromkeys(cautions)),
+        groups=job.groups if job.kind == "LeaderWorkerSet" else 0,
     )
+
+
+def grouped(pod_sets: Sequence[PodSet]) -> list[tuple[int, ...]]:
+    """Which pod sets share a flavor and a place, by the group that they name; most stand alone."""
+    found: dict[str | int, list[int]] = {}
+    for index, pods in enumerate(pod_sets):
+        if pods.count:
+            found.setdefault((pods.near and pods.near.group) or index, []).append(index)
+    return [tuple(members) for members in found.values()]
+
+
+def misgrouped(pod_sets: Sequence[PodSet]) -> str:
+    """Why Kueue takes no such group: it knows a leader and its workers only. "" when it does."""
+    for members in grouped(pod_sets) if len(pod_sets) > 1 else ():
+        nears = [near for i in members if (near := pod_sets[i].near) and near.group]
+        if not nears:
+            continue
+        if len(members) != 2:  # noqa: PLR2004  a leader, and its workers
+            return f"group {nears[0].group} has {len(members)} pod sets instead of 2"
+        if all(pod_sets[i].count > 1 for i in members):
+            counts = " and ".join(str(pod_sets[i].count) for i in members)
+            return f"group {nears[0].group} has {counts} pods, and one of its pod sets must have 1"
+        if len({(n.how, n.level) for n in nears}) > 1:
+            return f"the pod sets of group {nears[0].group} ask for different topologies"
+    return ""
 
 
 def unsaid(limits: LimitsPlan | None) -> Counter[str]:
@@ -124,7 +154,7 @@ def unsaid(limits: LimitsPlan | None) -> Counter[str]:
 
 
 def _pod_set(
-    pod: PodRead, refused: list[Refused], cautions: list[str], default: Counter[str]
+    pod: PodRead, refused: list[Refused], cautions: list[str], default: Counter[str], groups: int
 ) -> PodSet:
     spec = pod.spec
     if pod.claims:
@@ -148,16 +178,10 @@ def _pod_set(
         terms=_terms(affinity),
         tolerations=tuple(_toleration(t) for t in items_of(spec, "tolerations")),
         apart=apart,
-        near=_near(pod, cautions),
+        near=near_of(pod.annotations, pod.count // groups),
         unsaid=frozenset(default) - largest.keys(),
         largest=largest,
     )
-
-
-def _near(pod: PodRead, cautions: list[str]) -> Near | None:
-    if LAYERS in pod.annotations:
-        cautions.append(f"its slices in several layers ({LAYERS}) are not judged")
-    return near_of(pod.annotations, pod.count)
 
 
 def _apart(affinity: Mapping[Any, Any], pod: PodRead, cautions: list[str]) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from gpuyard.plan.explain import near_words, words
 from gpuyard.plan.explain.flavors import counted
-from gpuyard.plan.explain.needs import PodSet
+from gpuyard.plan.explain.needs import PodSet, grouped
 from gpuyard.plan.explain.nodes import Placed, Room, lacking, node_of, place
 from gpuyard.plan.explain.outcome import Outcome, never
 from gpuyard.plan.explain.records import Verdict
@@ -16,6 +16,8 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Provisioning
 
+Members = tuple[PodSet, ...]
+"""Pods that are placed together: those that are alike, and where there is one their leader."""
 MAX_ENDS = 50
 """Running jobs whose end is tried, one by one."""
 
@@ -34,17 +36,17 @@ class _Placing:
 def on_nodes(desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None]) -> Outcome:
     """What the scheduler does with pods that were admitted, by pod set and pool."""
     placing = _Placing(dict(desk.rooms))
-    order = (i for i, p in enumerate(pod_sets) if p.count)
-    for index in sorted(order, key=lambda i: _size(pod_sets[i]), reverse=True):
-        pods, pool = pod_sets[index], homes.get(index)
+    for pool, members in _in_turn(desk.plan, pod_sets, homes):
         if pool is None:
-            why = "" if _host(desk, pods, placing) else words.no_plain_node(desk.plan, pods)
+            taken = _host(desk, members[0], placing)
+            why = "" if taken else words.no_plain_node(desk.plan, members[0])
         else:
-            why = _wrong_pool(desk.plan, pool, pods, placing)
+            found = (_wrong_pool(desk.plan, pool, pods, placing) for pods in members)
+            why = next(filter(None, found), "")
         if why:
             return never(why)
-        if pool is not None and not _into_pool(desk.plan, pool, pods, placing):
-            return _no_room(desk, pod_sets, homes, index)
+        if pool is not None and not _into_pool(desk.plan, pool, members, placing):
+            return _no_room(desk, pod_sets, homes, (pool, members))
     if _may_block_itself(desk, pod_sets, homes):
         placing.cautions.append(words.blocks_itself())
     pools = tuple(dict.fromkeys(p for p in homes.values() if p))
@@ -63,6 +65,21 @@ def on_nodes(desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str |
     )
 
 
+def _in_turn(
+    plan: PlatformPlan, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None]
+) -> list[tuple[str | None, Members]]:
+    """What is placed together, and where: what queues place in their order, else the largest pods first."""
+    units: list[tuple[str | None, Members]] = []
+    for indexes in grouped(pod_sets):
+        members = [pod_sets[i] for i in indexes]
+        if len(members) > 1 and members[1].count > members[0].count:
+            members.reverse()  # the leader is the one that is alone
+        units.append((homes.get(indexes[0]), tuple(members)))
+    tied = [u for u in units if u[0] is not None and plan.pool(u[0]).topology is not None]
+    free = [u for u in units if u not in tied]
+    return tied + sorted(free, key=lambda u: _size(u[1][0]), reverse=True)
+
+
 def _wrong_pool(plan: PlatformPlan, pool: str, pods: PodSet, placing: _Placing) -> str:
     """Why no node of the pool can ever take one of the pods, "" when one can."""
     met, about = accepts(labels_of(plan, plan.pool(pool)), pods.selector, pods.terms)
@@ -70,8 +87,12 @@ def _wrong_pool(plan: PlatformPlan, pool: str, pods: PodSet, placing: _Placing) 
         return words.wrong_nodes(plan, pool, about)
     if met is None:
         placing.cautions.append(words.unknown_label(pool, about))
-    short = lacking(node_of(plan, plan.pool(pool)), pods.requests)
-    return words.too_big_for_node(plan, pool, pods, short) if short else ""
+    one, near = plan.pool(pool), pods.near
+    if short := lacking(node_of(plan, one), pods.requests):
+        return words.too_big_for_node(plan, pool, pods, short)
+    if one.topology is not None and near and pods.count % near.slice_size:
+        return near_words.left_over(one, pods, near.slice_size)
+    return ""
 
 
 def _asked(plan: PlatformPlan, pools: tuple[str, ...]) -> tuple[str, ...]:
@@ -91,15 +112,23 @@ def _looked_at(pool: PoolPlan, room: Room) -> Room:
     return tuple(n for n in room if n.running)
 
 
-def _find(pool: PoolPlan, pods: PodSet, placing: _Placing) -> Placed | Spot:
+def _spot(pool: PoolPlan, room: Room, members: Members) -> Spot:
+    """What its queue finds for pods, and for their leader."""
+    pods = members[0]
+    leader = members[1].requests if members[1:] else None
+    return spot(room, pool.topology_levels, pods.requests, pods.count, pods.near, leader)
+
+
+def _find(pool: PoolPlan, members: Members, placing: _Placing) -> Placed | Spot:
     """Nodes for pods: those that the queue ties them to, or those that the scheduler finds."""
+    pods = members[0]
     room = placing.rooms[pool.name]
     seen = _looked_at(pool, room)
     rest = tuple(n for n in room if n not in seen)
     if pool.topology is None:
         placed = place(seen, pods.requests, pods.count, who=pods.path, apart=pods.apart)
         return replace(placed, room=(*placed.room, *rest))
-    found = _spot(pool, seen, pods)
+    found = _spot(pool, seen, members)
     if found.guessed and pods.near:
         placing.cautions.append(near_words.guessed(pool, pods.near.level))
     if pods.apart and pods.count > 1:
@@ -107,25 +136,22 @@ def _find(pool: PoolPlan, pods: PodSet, placing: _Placing) -> Placed | Spot:
     return replace(found, room=(*found.room, *rest))
 
 
-def _spot(pool: PoolPlan, room: Room, pods: PodSet) -> Spot:
-    return spot(room, pool.topology_levels, pods.requests, pods.count, pods.near)
-
-
-def _into_pool(plan: PlatformPlan, pool: str, pods: PodSet, placing: _Placing) -> bool:
+def _into_pool(plan: PlatformPlan, pool: str, members: Members, placing: _Placing) -> bool:
     """Put pods on nodes of a pool; False when some find none."""
-    placed = _find(plan.pool(pool), pods, placing)
+    placed = _find(plan.pool(pool), members, placing)
     if not placed.fits:
         return False
     runs = any(n.running and n.count for n in placing.rooms[pool])
     placing.rooms[pool] = placed.room
     placing.nodes += placed.nodes
-    placing.homes.append(Pods(pool=pool, requests=pods.requests, count=pods.count))
+    placing.homes += (Pods(pool=pool, requests=p.requests, count=p.count) for p in members)
     if placed.started:
-        unknown = [r for r in plan.pool(pool).scale.hidden if pods.requests.get(r)]
+        asked = [r for pods in members for r, n in pods.requests.items() if n]
+        unknown = [r for r in plan.pool(pool).scale.hidden if r in asked]
         if unknown and not runs:
             placing.cautions.append(words.hidden(pool, unknown))
         placing.started[pool] = placing.started.get(pool, 0) + placed.started
-        if label := discovered(pods.selector, pods.terms):
+        for label in filter(None, (discovered(p.selector, p.terms) for p in members)):
             placing.cautions.append(words.discovered_late(pool, label))
     return True
 
@@ -136,56 +162,55 @@ def _size(pods: PodSet) -> tuple[int, ...]:
 
 
 def _no_room(
-    desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None], index: int
+    desk: Desk,
+    pod_sets: tuple[PodSet, ...],
+    homes: Mapping[int, str | None],
+    where: tuple[str, Members],
 ) -> Outcome:
     """Quota is there and nodes are not: for now, or for good."""
-    pool = str(homes[index])
+    pool, members = where
     one = desk.plan.pool(pool)
     emptied = Desk(desk.plan, replace(desk.state, jobs=()))
     if desk.is_empty or on_nodes(emptied, pod_sets, homes).verdict is not Verdict.STARTS:
         if one.topology is None:
-            return never(words.too_many_for_pool(desk.plan, pool, pod_sets[index]))
-        return _never_near(emptied, one, pod_sets[index])
+            return never(words.too_many_for_pool(desk.plan, pool, members[0]))
+        return _never_near(emptied, one, members)
+    ends = _whose_end(desk, pod_sets, homes)
     if one.topology is not None or one.provisioning:
-        return _kept(desk, pod_sets, homes, index)
+        return _kept(desk, one, members, ends)
     return Outcome(
         verdict=Verdict.WAITS,
-        says=words.fragmented(desk, pool, pod_sets[index]),
-        conditions=(words.room_first(pool, pod_sets[index], _whose_end(desk, pod_sets, homes)),),
+        says=words.fragmented(desk, pool, members[0]),
+        conditions=(words.room_first(pool, members[0], ends),),
         meanwhile=words.admitted_in_vain(desk.plan),
     )
 
 
-def _never_near(emptied: Desk, pool: PoolPlan, pods: PodSet) -> Outcome:
+def _never_near(emptied: Desk, pool: PoolPlan, members: Members) -> Outcome:
     """Not even with nobody else there."""
-    found = _spot(pool, _looked_at(pool, emptied.rooms[pool.name]), pods)
+    found = _spot(pool, _looked_at(pool, emptied.rooms[pool.name]), members)
     running = emptied.running_nodes(pool.name)
     cautions = (near_words.only_running(pool, running),) if running < pool.nodes.high else ()
-    says = near_words.no_place(pool, pods, found)
-    return replace(never(says), held=True, cautions=cautions)
+    return replace(never(near_words.no_place(pool, members, found)), held=True, cautions=cautions)
 
 
-def _kept(
-    desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None], index: int
-) -> Outcome:
+def _kept(desk: Desk, pool: PoolPlan, members: Members, ends: str) -> Outcome:
     """Its queue does not let it go: no place is free for it now, or the autoscaler says no."""
-    pool, pods = desk.plan.pool(str(homes[index])), pod_sets[index]
-    ends = _whose_end(desk, pod_sets, homes)
     if pool.topology is None:
         return Outcome(
             verdict=Verdict.WAITS,
             held=True,
-            says=words.fragmented(desk, pool.name, pods),
-            conditions=(words.room_first(pool.name, pods, ends),),
+            says=words.fragmented(desk, pool.name, members[0]),
+            conditions=(words.room_first(pool.name, members[0], ends),),
             meanwhile=near_words.denied(desk.plan, pool),
         )
-    found = _spot(pool, _looked_at(pool, desk.rooms[pool.name]), pods)
+    found = _spot(pool, _looked_at(pool, desk.rooms[pool.name]), members)
     evicts = desk.plan.queueing.preemption == "reclaim"
     return Outcome(
         verdict=Verdict.WAITS,
         held=True,
-        says=f"its quota is free, but {near_words.no_place(pool, pods, found)}",
-        conditions=(near_words.place_first(pool, pods, ends),),
+        says=f"its quota is free, but {near_words.no_place(pool, members, found)}",
+        conditions=(near_words.place_first(pool, members, ends),),
         meanwhile=words.queued(),
         cautions=(near_words.may_evict(pool),) if evicts else (),
     )
@@ -194,13 +219,10 @@ def _kept(
 def _whose_end(desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None]) -> str:
     """The first job, by age, without which there would be room; "" when it takes several."""
     used = set(homes.values())
+    units = [(pool, m) for pool, m in _in_turn(desk.plan, pod_sets, homes) if pool is not None]
     for job in [j for j in desk.jobs if used & {p.pool for p in j.pods}][:MAX_ENDS]:
         placing = _Placing(dict(desk.without((job,)).rooms))
-        if all(
-            _into_pool(desk.plan, str(homes[i]), pods, placing)
-            for i, pods in enumerate(pod_sets)
-            if homes.get(i) and pods.count
-        ):
+        if all(_into_pool(desk.plan, pool, members, placing) for pool, members in units):
             return f"{job.name} of team {job.team}" if job.team else job.name
     return ""
 
@@ -236,7 +258,7 @@ def _host(desk: Desk, pods: PodSet, placing: _Placing) -> bool:
             or not accepts(labels_of(desk.plan, pool), pods.selector, pods.terms)[0]
         ):
             continue
-        if _into_pool(desk.plan, pool.name, pods, placing):
+        if _into_pool(desk.plan, pool.name, (pods,), placing):
             return True
     if desk.plan.cloud == Cloud.SIMULATED.value or _selects_a_pool(desk.plan, pods):
         return False

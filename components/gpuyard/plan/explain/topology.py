@@ -1,14 +1,16 @@
-"""Which nodes a queue ties pods to, where pools are placed by topology: the steps of Kueue v0.19.
+"""Which nodes a queue ties pods to, where pools are placed by topology: what pods say, and their room.
 
-`pkg/cache/scheduler/tas_flavor_snapshot.go`: count what each node holds, sum it up the levels, find a domain
-at the level that is asked for (above it where that is only preferred), and go down from there: the largest
-first, and for the last pods the smallest that holds them. Jobs that say nothing take the smallest rests.
+How annotations are read is `pkg/controller/jobframework/tas_validation.go` of Kueue v0.19; the search itself
+is in `domains`.
 """
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
+from gpuyard.plan.explain.domains import Domain, Found, Wanted, find
 from gpuyard.plan.explain.nodes import Amounts, Nodes, Room, with_itself
 
 REQUIRED = "kueue.x-k8s.io/podset-required-topology"
@@ -19,6 +21,8 @@ HOW = {"required": REQUIRED, "preferred": PREFERRED, "unconstrained": UNCONSTRAI
 SLICE_LEVEL = "kueue.x-k8s.io/podset-slice-required-topology"
 SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
 LAYERS = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
+GROUP = "kueue.x-k8s.io/podset-group-name"
+MOST_LAYERS = 3
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
@@ -32,14 +36,23 @@ class Near:
     level: str = ""
     slice_level: str = ""
     slice_size: int = 1
+    inner: tuple[tuple[str, int], ...] = ()
+    """Slices within slices: level and size, the widest first."""
+    group: str = ""
+    """Pod sets of one group share a domain: a leader, and its workers."""
     wrong: str = ""
     """Why Kueue does not take it."""
+
+    @property
+    def layers(self) -> tuple[tuple[str, int], ...]:
+        """Levels and sizes of all slices, the widest first."""
+        return ((self.slice_level, self.slice_size), *self.inner) if self.slice_level else ()
 
 
 def near_of(annotations: Mapping[str, str], count: int) -> Near | None:
     """Read a pod template's annotations as Kueue's webhook does; None where they say nothing."""
     how = [word for word, key in HOW.items() if key in annotations]
-    if not how and SLICE_LEVEL not in annotations and SLICE_SIZE not in annotations:
+    if not how and not {SLICE_LEVEL, SLICE_SIZE, LAYERS, GROUP} & annotations.keys():
         return None
     word = how[0] if how else ""
     level = annotations[HOW[word]] if word and word != "unconstrained" else ""
@@ -48,20 +61,63 @@ def near_of(annotations: Mapping[str, str], count: int) -> Near | None:
         wrong = (
             wrong or f"{UNCONSTRAINED}: {annotations[UNCONSTRAINED]!r} is neither true nor false"
         )
-    size, problem = _slices(annotations, count)
-    return Near(word, level, annotations.get(SLICE_LEVEL, ""), size, wrong or problem)
+    layers, problem = _slices(annotations, count)
+    (slice_level, size), *inner = layers or [("", 1)]
+    group = annotations.get(GROUP, "")
+    wrong = wrong or problem or _misgrouped(annotations, group, level)
+    return Near(word, level, slice_level, size, tuple(inner), group, wrong)
 
 
-def _slices(annotations: Mapping[str, str], count: int) -> tuple[int, str]:
-    level, text = SLICE_LEVEL in annotations, annotations.get(SLICE_SIZE)
-    if not level and text is None:
-        return 1, ""
-    if not level or text is None:
-        return 1, f"{SLICE_LEVEL} and {SLICE_SIZE} go together"
+def _misgrouped(annotations: Mapping[str, str], group: str, level: str) -> str:
+    if GROUP not in annotations:
+        return ""
+    if group.isascii() and group.isdecimal():
+        return f"{GROUP}: {group!r} must not be a number"
+    if others := [key for key in (SLICE_SIZE, SLICE_LEVEL, LAYERS) if key in annotations]:
+        return f"{GROUP} and {others[0]} exclude each other"
+    return "" if level else f"{GROUP} goes with {REQUIRED} or {PREFERRED} only"
+
+
+def _slices(annotations: Mapping[str, str], count: int) -> tuple[list[tuple[str, int]], str]:
+    level, text = annotations.get(SLICE_LEVEL), annotations.get(SLICE_SIZE)
+    if LAYERS in annotations:
+        if level is not None or text is not None:
+            return [], f"{LAYERS} excludes {SLICE_LEVEL} and {SLICE_SIZE}"
+        return _layers(annotations[LAYERS], count)
+    if level is None and text is None:
+        return [], ""
+    if level is None or text is None:
+        return [], f"{SLICE_LEVEL} and {SLICE_SIZE} go together"
     size = int(text) if text.isascii() and text.isdecimal() else 0
     if not 1 <= size <= count:
-        return 1, f"{SLICE_SIZE}: {text!r} is no number from 1 to {count}"
-    return size, ""
+        return [], f"{SLICE_SIZE}: {text!r} is no number from 1 to {count}"
+    return [(level, size)], ""
+
+
+def _layers(text: str, count: int) -> tuple[list[tuple[str, int]], str]:
+    """Slices in several layers, as JSON; the widest comes first, and each size divides the one before."""
+    try:
+        read = json.loads(text)
+    except ValueError:
+        read = None
+    entries = read if isinstance(read, list) else []
+    found = [
+        (e["topology"], e["size"])
+        for e in entries
+        if isinstance(e, dict)
+        and isinstance(e.get("topology"), str)
+        and isinstance(e.get("size"), int)
+    ]
+    if not 1 <= len(found) <= MOST_LAYERS or len(found) < len(entries):
+        return [], f"{LAYERS} is no JSON list of 1 to {MOST_LAYERS} entries with topology and size"
+    if len({level for level, _ in found}) < len(found):
+        return [], f"{LAYERS} names a topology twice"
+    if not 1 <= found[0][1] <= count or any(size < 1 for _, size in found):
+        return [], f"{LAYERS}: sizes must be from 1 to {count}"
+    for (_, wide), (_, size) in pairwise(found):
+        if wide % size:
+            return [], f"{LAYERS}: {size} does not divide {wide}"
+    return found, ""
 
 
 def mismatch(near: Near | None, levels: Sequence[str] | None, *, everywhere: bool) -> str:
@@ -74,15 +130,14 @@ def mismatch(near: Near | None, levels: Sequence[str] | None, *, everywhere: boo
     if near is None:
         why = "the pool takes jobs with a topology annotation only, as others of its queue have no topology"
         return "" if everywhere else why
-    for level in filter(None, (near.level, near.slice_level)):
+    chain = [*filter(None, (near.level, *(level for level, _ in near.layers)))]
+    for level in chain:
         if level not in levels:
             return f"its nodes have no level {level}; there are {', '.join(levels)}"
-    if (
-        near.level
-        and near.slice_level
-        and levels.index(near.level) > levels.index(near.slice_level)
-    ):
-        return f"its slices ask for {near.slice_level}, which is wider than {near.level}"
+    for position, (wide, narrow) in enumerate(pairwise(chain)):
+        same_is_fine = not position and bool(near.level)
+        if levels.index(wide) + (0 if same_is_fine else 1) > levels.index(narrow):
+            return f"its slices ask for {narrow}, which is wider than {wide}"
     return ""
 
 
@@ -101,141 +156,90 @@ class Spot:
     """True when labels were needed that only nodes which run could show."""
 
 
-@dataclass(slots=True)
-class _Leaf:
-    """One node, and how many of the pods it holds."""
-
-    entry: int
-    path: tuple[str, ...]
-    pods: int
-
-
 def spot(
-    room: Room, levels: Sequence[str], requests: Amounts, count: int, near: Near | None
+    room: Room,
+    levels: Sequence[str],
+    requests: Amounts,
+    count: int,
+    near: Near | None,
+    leader: Amounts | None = None,
 ) -> Spot:
-    """Find nodes for pods that are alike. Nodes without the levels' labels are not looked at."""
+    """Find nodes for pods that are alike, and for one leader; none without the labels of the levels."""
     near = near or Near("unconstrained")
     each = with_itself(requests)
+    leads = with_itself(leader) if leader is not None else None
     guessed = any(
         len(n.where or ()) < len(levels) - 1 for n in room if n.where is not None and n.count
     )
-    leaves = [*_leaves(room, each, len(levels))]
-    slice_at = levels.index(near.slice_level) if near.slice_level else len(levels) - 1
-    size = near.slice_size
-    wanted = count // size
-    chosen, best = _choose(leaves, near, levels, (slice_at, size, wanted))
     asks = bool(near.level) and near.level != levels[-1]
-    if chosen is None:
-        return Spot(room, fits=False, best=best * size, guessed=guessed and asks)
-    first = len(levels) - 1 if near.how == "unconstrained" else 0
-    loose = near.how in {"unconstrained", ""}
-    taken = _down(chosen, range(first, len(levels)), count, (slice_at, size), loose=loose)
-    return replace(_after(room, each, taken), guessed=guessed and asks)
+    entries = _leaves(room, each, leads, len(levels))
+    found = find([*entries], len(levels), _wanted(near, levels, count, leads=leads is not None))
+    if found.pods is None:
+        return Spot(room, fits=False, best=found.best, guessed=guessed and asks)
+    after = _after(room, (each, leads), _taken(entries, found))
+    return replace(after, best=count, guessed=guessed and asks)
 
 
-def _leaves(room: Room, each: Amounts, depth: int) -> Iterator[_Leaf]:
+def _wanted(near: Near, levels: Sequence[str], count: int, *, leads: bool) -> Wanted:
+    """The levels by their index: slices that speak of no wider domain may lie anywhere."""
+    last = len(levels) - 1
+    widest = 0 if near.slice_level else last
+    return Wanted(
+        count=count,
+        level=levels.index(near.level) if near.level else widest,
+        slice_level=levels.index(near.slice_level) if near.slice_level else last,
+        slice_size=near.slice_size,
+        inner=tuple((levels.index(at), size) for at, size in near.inner),
+        required=near.how == "required",
+        loose=not near.level,
+        leader=leads,
+    )
+
+
+def _leaves(room: Room, each: Amounts, leads: Amounts | None, depth: int) -> dict[Domain, int]:
+    """Nodes, and the entry of the room that each belongs to."""
+    found: dict[Domain, int] = {}
     for index, group in enumerate(room):
         if group.where is None:
             continue
         above = (*group.where, *[""] * (depth - 1 - len(group.where)))
-        pods = max(0, group.slots(each))
+        pods = beside = max(0, group.slots(each))
+        if leads is not None and group.slots(leads) > 0:
+            beside = max(0, group.less(leads, 1, 1).slots(each))
         for one in range(group.count):
-            yield _Leaf(index, (*above, f"{index:06d}/{one:06d}"), pods)
-
-
-def _choose(
-    leaves: list[_Leaf], near: Near, levels: Sequence[str], slices: tuple[int, int, int]
-) -> tuple[list[_Leaf] | None, int]:
-    """The nodes among which the pods go, and what the best domain holds."""
-    slice_at, size, wanted = slices
-    everywhere = sum(_slices_in(leaves, slice_at, size))
-    if near.how not in {"required", "preferred"}:
-        return (leaves if everywhere >= wanted else None), everywhere
-    asked = levels.index(near.level)
-    most = 0
-    for level in range(asked, -1, -1):
-        domains = _by(leaves, level)
-        holds = {key: sum(_slices_in(domain, slice_at, size)) for key, domain in domains.items()}
-        fitting = [(n, key) for key, n in holds.items() if n >= wanted]
-        if fitting:
-            return domains[min(fitting)[1]], wanted
-        most = max(most, *holds.values(), 0)
-        if near.how == "required":
-            return None, most
-    return (leaves if everywhere >= wanted else None), everywhere
-
-
-def _by(leaves: list[_Leaf], level: int) -> dict[tuple[str, ...], list[_Leaf]]:
-    found: dict[tuple[str, ...], list[_Leaf]] = defaultdict(list)
-    for leaf in leaves:
-        found[leaf.path[: level + 1]].append(leaf)
+            node = Domain((*above, f"{index:06d}/{one:06d}"), pods=pods, pods_beside=beside)
+            node.leaders = int(leads is not None and group.slots(leads) > 0)
+            found[node] = index
     return found
 
 
-def _slices_in(leaves: list[_Leaf], level: int, size: int) -> list[int]:
-    """How many slices each domain of the slices' level holds; a single pod is a slice of one."""
-    return [sum(leaf.pods for leaf in domain) // size for domain in _by(leaves, level).values()]
+def _taken(entries: Mapping[Domain, int], found: Found) -> Mapping[int, Counter[tuple[int, int]]]:
+    """By entry of the room: how many nodes take so many pods, and so many leaders."""
+    pods = dict(found.pods or ())
+    nodes: Iterable[Domain] = dict.fromkeys((*pods, *([found.leader] if found.leader else [])))
+    taken: dict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
+    for node in nodes:
+        taken[entries[node]][pods.get(node, 0), int(node is found.leader)] += 1
+    return taken
 
 
-def _down(
-    leaves: list[_Leaf], levels: range, count: int, slices: tuple[int, int], *, loose: bool
-) -> list[tuple[_Leaf, int]]:
-    """Pods by node: level by level, in whole slices as far down as those must stay together."""
-    slice_at, size = slices
-    parts = [(leaves, count)]
-    for level in levels:
-        step = size if level <= slice_at else 1
-        below: list[tuple[list[_Leaf], int]] = []
-        for domain, pods in parts:
-            children = [*_by(domain, level).values()]
-
-            def holds(child: list[_Leaf], level: int = level, step: int = step) -> int:
-                at = max(level, slice_at) if step > 1 else level
-                return step * sum(_slices_in(child, at, step))
-
-            below += _fill(children, holds, pods, loose=loose)
-        parts = below
-    return [(domain[0], pods) for domain, pods in parts]
-
-
-def _fill(
-    children: list[list[_Leaf]],
-    holds: Callable[[list[_Leaf]], int],
-    pods: int,
-    *,
-    loose: bool,
-) -> Iterator[tuple[list[_Leaf], int]]:
-    """The largest first, the last pods into the smallest that holds them; `loose`: the smallest first."""
-    sized = sorted(((holds(c), c) for c in children), key=lambda s: s[0] if loose else -s[0])
-    left = pods
-    while left and sized:
-        enough = [s for s in sized if s[0] >= left]
-        if enough and (not loose or left == pods):
-            last = min(enough, key=lambda s: s[0])
-            yield last[1], left
-            return
-        number, child = sized.pop(0)
-        if taken := min(number, left):
-            yield child, taken
-            left -= taken
-
-
-def _after(room: Room, each: Amounts, taken: list[tuple[_Leaf, int]]) -> Spot:
+def _after(
+    room: Room,
+    asks: tuple[Amounts, Amounts | None],
+    taken: Mapping[int, Counter[tuple[int, int]]],
+) -> Spot:
     """The room with the pods on their nodes."""
-    by_entry: dict[int, Counter[int]] = defaultdict(Counter)
-    for leaf, pods in taken:
-        by_entry[leaf.entry][pods] += 1
+    each, leads = asks
     after: list[Nodes] = []
     nodes = started = 0
     for index, group in enumerate(room):
-        used = by_entry.get(index, Counter())
-        for pods, number in sorted(used.items()):
-            less = group.less(each, pods, number)
+        used = taken.get(index, Counter())
+        for (pods, leaders), number in sorted(used.items()):
+            less = group.less(leads or {}, leaders, number).less(each, pods, number)
             after.append(replace(less, running=True, hosts=group.hosts | {""}))
         total = used.total()
         nodes += 0 if group.hosts else total
         started += 0 if group.running else total
         if group.count > total or not total:
             after.append(replace(group, count=group.count - total))
-    pods_in_all = sum(pods for _, pods in taken)
-    return Spot(tuple(after), fits=True, best=pods_in_all, nodes=nodes, started=started)
+    return Spot(tuple(after), fits=True, best=0, nodes=nodes, started=started)

@@ -1,0 +1,233 @@
+"""How Kueue v0.19 finds nodes in a tree of domains (`pkg/cache/scheduler/tas_flavor_snapshot.go`).
+
+Count what each node holds, sum it up the levels, find a domain at the level that is asked for (above it
+where that is only preferred), and go down from there: the largest first, and for the last pods the smallest
+that holds them. Jobs that say nothing take the smallest rests. Down to the level of the slices whole slices
+are dealt out over all domains at once, from there on within each domain; a leader goes where it costs the
+workers least.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, eq=False)
+class Domain:
+    """A node, or nodes that share the values of some levels; its numbers change as pods are dealt out."""
+
+    values: tuple[str, ...]
+    children: "list[Domain]" = field(default_factory=list["Domain"])
+    pods: int = 0
+    slices: int = 0
+    leaders: int = 0
+    """1 when it has room for a leader."""
+    pods_beside: int = 0
+    """Pods beside the leader."""
+    slices_beside: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be placed, levels by their index, 0 the widest."""
+
+    count: int
+    level: int
+    """Of the domain that holds all."""
+    slice_level: int
+    """The lowest level where there are no slices, of one pod each."""
+    slice_size: int = 1
+    inner: tuple[tuple[int, int], ...] = ()
+    """Slices within slices, by level and size, the widest first."""
+    required: bool = False
+    loose: bool = False
+    """Anywhere, the smallest rests first."""
+    leader: bool = False
+
+    @property
+    def slices(self) -> int:
+        """Whole slices; what is left over gets no node."""
+        return self.count // self.slice_size
+
+    def size_at(self, level: int) -> int:
+        """How many pods stay together at a level below that of the slices."""
+        return next((size for at, size in self.inner if level <= at), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The nodes: pods on each, and where the leader is. None: there is no room, and what the best has."""
+
+    pods: tuple[tuple[Domain, int], ...] | None
+    leader: Domain | None = None
+    best: int = 0
+    """How many pods the best domain of the level holds, beside a leader if one is asked for; or all of them
+    where no level is required."""
+
+
+def find(leaves: Sequence[Domain], depth: int, wanted: Wanted) -> Found:
+    """Deal pods out over nodes, whose own numbers are known."""
+    levels = _tree(leaves, depth)
+    for root in levels[0]:
+        _sum_up(root, 0, wanted)
+    best = max((_held(d, wanted) for d in levels[wanted.level]), default=0) * wanted.slice_size
+    everywhere = sum(d.slices for d in levels[0]) * wanted.slice_size
+    chosen = _level_that_fits(levels, wanted.level, wanted)
+    if chosen is None:
+        return Found(None, best=best if wanted.required else everywhere)
+    at, fitting = chosen
+    size, leads = wanted.slice_size, wanted.leader
+    fitting = _deal(fitting, wanted.count, size, wanted, leader=leads)
+    for _ in range(at, min(depth - 1, wanted.slice_level)):
+        below = _sorted((c for d in fitting for c in d.children), wanted)
+        fitting = _deal(below, wanted.count, size, wanted, leader=leads)
+    for level in range(max(at, wanted.slice_level) + 1, depth):
+        fitting = [d for parent in fitting for d in _within(parent, wanted.size_at(level), wanted)]
+    leader = next((d for d in fitting if d.leaders), None) if wanted.leader else None
+    pods = tuple((d, d.pods) for d in fitting if d.pods)
+    return Found(pods, leader, best=wanted.count)
+
+
+def _tree(leaves: Sequence[Domain], depth: int) -> list[list[Domain]]:
+    """The domains by level; nodes are the lowest."""
+    levels: list[list[Domain]] = [[*leaves]]
+    for length in range(depth - 1, 0, -1):
+        above: dict[tuple[str, ...], Domain] = {}
+        for domain in levels[0]:
+            key = domain.values[:length]
+            above.setdefault(key, Domain(key)).children.append(domain)
+        levels.insert(0, [*above.values()])
+    return levels
+
+
+def _sum_up(domain: Domain, level: int, wanted: Wanted) -> None:
+    """What a domain holds, from what its parts hold."""
+    if not domain.children:
+        if level == wanted.slice_level:
+            domain.slices = domain.pods // wanted.slice_size
+            domain.slices_beside = domain.pods_beside // wanted.slice_size
+        return
+    step = wanted.size_at(level + 1) if level >= wanted.slice_level else 1
+    lost: list[tuple[int, int]] = []
+    for child in domain.children:
+        _sum_up(child, level + 1, wanted)
+        pods, beside = child.pods // step * step, child.pods_beside // step * step
+        domain.pods += pods
+        domain.slices += child.slices
+        domain.leaders = max(domain.leaders, child.leaders)
+        if child.leaders or not wanted.leader:
+            lost.append((pods - beside, child.slices - child.slices_beside))
+    if lost:
+        domain.pods_beside = domain.pods - min(pods for pods, _ in lost)
+        domain.slices_beside = domain.slices - min(slices for _, slices in lost)
+    if level == wanted.slice_level:
+        domain.slices = domain.pods // wanted.slice_size
+        domain.slices_beside = domain.pods_beside // wanted.slice_size
+
+
+def _held(domain: Domain, wanted: Wanted) -> int:
+    """Slices that it has room for, with the leader where there is one."""
+    if not wanted.leader:
+        return domain.slices
+    return domain.slices_beside if domain.leaders else 0
+
+
+def _sorted(domains: Iterator[Domain] | Sequence[Domain], wanted: Wanted) -> list[Domain]:
+    sign = 1 if wanted.loose else -1
+    return sorted(domains, key=lambda d: (sign * d.slices, d.pods, d.values))
+
+
+def _smallest(domains: Sequence[Domain], needed: int, holds: Callable[[Domain], int]) -> Domain:
+    """The smallest that holds all of it; the first where none does."""
+    enough = [d for d in domains if holds(d) >= needed]
+    return min(enough, key=holds) if enough else domains[0]
+
+
+def _level_that_fits(
+    levels: list[list[Domain]], level: int, wanted: Wanted
+) -> tuple[int, list[Domain]] | None:
+    """One domain that holds all; else, where it is not required, one of a wider level, else several."""
+    sign = 1 if wanted.loose else -1
+    order = sorted(
+        levels[level],
+        key=lambda d: (-d.leaders, sign * d.slices_beside, d.pods_beside, d.values),
+    )
+    enough = [d for d in order if _held(d, wanted) >= wanted.slices]
+    if enough:
+        return level, [enough[0] if wanted.loose else min(enough, key=lambda d: _held(d, wanted))]
+    if wanted.required or not order:
+        return None
+    if level > 0 and not wanted.loose:
+        return _level_that_fits(levels, level - 1, wanted)
+    if wanted.leader:
+        order = _leader_first(order, wanted.slices)
+    several = _several(order, wanted)
+    return (level, several) if several else None
+
+
+def _several(order: list[Domain], wanted: Wanted) -> list[Domain]:
+    """As many domains as it takes, the leader's first; none when all are too few."""
+    found: list[Domain] = []
+    left = wanted.slices
+    if wanted.leader:
+        first = order.pop(0)
+        if not first.leaders:
+            return []
+        found.append(first)
+        left -= first.slices_beside
+    order = _sorted(order, wanted)
+    while left > 0 and order:
+        domain = order[0]
+        if not wanted.loose and domain.slices >= left:
+            domain = _smallest(order, left, lambda d: d.slices)
+        order.remove(domain)
+        found.append(domain)
+        left -= domain.slices
+    return found if left <= 0 else []
+
+
+def _leader_first(domains: list[Domain], needed: int) -> list[Domain]:
+    """The first in order that takes the leader and leaves room enough in all goes to the front."""
+    room = sum(d.slices for d in domains)
+    for domain in domains:
+        if domain.leaders and room - (domain.slices - domain.slices_beside) >= needed:
+            return [domain, *(d for d in domains if d is not domain)]
+    return domains
+
+
+def _within(parent: Domain, step: int, wanted: Wanted) -> list[Domain]:
+    """What a domain was given, dealt out over its parts."""
+    parts = _sorted(parent.children, wanted)
+    for part in parts:
+        part.slices, part.slices_beside = part.pods // step, part.pods_beside // step
+    return _deal(parts, parent.pods, step, wanted, leader=bool(parent.leaders))
+
+
+def _deal(
+    domains: list[Domain], count: int, step: int, wanted: Wanted, *, leader: bool
+) -> list[Domain]:
+    """Give domains pods in order, in whole steps; the last goes to the smallest that holds the rest."""
+    left = count // step
+    if leader:
+        domains = _leader_first(domains, left)
+    found: list[Domain] = []
+    while (left or leader) and domains:
+        domain = domains[0]
+        holds = _beside if leader else _slices
+        if holds(domain) >= left and domain.leaders >= leader and not wanted.loose:
+            domain = _smallest([d for d in domains if d.leaders >= leader], left, holds)
+        domains.remove(domain)
+        taken = min(holds(domain), left)
+        domain.pods, domain.slices = taken * step, taken
+        domain.leaders = min(domain.leaders, int(leader))
+        leader = leader and not domain.leaders
+        left -= taken
+        found.append(domain)
+    return found
+
+
+def _slices(domain: Domain) -> int:
+    return domain.slices
+
+
+def _beside(domain: Domain) -> int:
+    return domain.slices_beside
