@@ -11,7 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,6 @@ def one_pool(name: str, nodes: int, shapes: Iterable[Raw] = (), **rest: Any) -> 
 class QueueLab(Lab):
     """One platform's queues, and jobs in them. Teams are called by their letter, see `one_pool`."""
 
-    patience = 300.0
-
     def __init__(self, api: Api, raw: Mapping[str, Any]) -> None:
         super().__init__(api, plan_of(raw))
         self.jobs: dict[tuple[str, str], str] = {}
@@ -71,7 +69,7 @@ class QueueLab(Lab):
         """Jobs go first: a queue that is in use stays until its last workload is gone."""
         namespaces = {namespace for namespace, _ in self.jobs}
         for namespace in namespaces:
-            self._delete(f"/apis/batch/v1/namespaces/{namespace}/jobs")
+            reality.delete(self.api, f"/apis/batch/v1/namespaces/{namespace}/jobs")
         reality.wait(lambda: not self._left(namespaces), "workloads to be gone", 120)
         super().__exit__()
 
@@ -102,7 +100,7 @@ class QueueLab(Lab):
     def withdraw(self, team: str, name: str) -> None:
         """Delete a job; its quota is free when this returns."""
         namespace = self.namespace(team)
-        self._delete(f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
+        reality.delete(self.api, f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
         reality.wait(lambda: self.workload(team, name) is None, f"{name} to be gone", 120)
 
     def workload(self, team: str, name: str) -> Value | None:
@@ -161,6 +159,13 @@ class QueueLab(Lab):
         name = self.plan.team(f"{self.plan.name}-{team}").cluster_queue
         active = condition(self.api.get(f"{KUEUE}/clusterqueues/{name}") or {}, "Active")
         return active.get("reason") == "Stopped"
+
+    def comes_to(self, **used: int) -> None:
+        """Wait until each team holds so many GPUs; and it stays so when nothing changes any more."""
+        with suppress(TimeoutError):
+            soon(lambda: self.used() == used, "what the assertion below shows better", 120)
+        self.settle()
+        assert self.used() == used
 
     def settle(self, seconds: float = 120) -> dict[str, str]:
         """Wait until nothing changes any more; the state of every job by `team/name`."""
@@ -221,16 +226,11 @@ def job(  # noqa: PLR0913  a shape has so many sides
 ) -> Value:
     """So many pods with so many GPUs each; without `seconds` they run until they are deleted."""
     amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
-    container = {
-        "name": "main",
-        "image": "example.invalid/train",
-        "resources": {"requests": amounts, "limits": amounts},
-    }
     labels = {"job": name}
     notes = {} if seconds is None else {DURATION: f"{round(seconds * 1000)}ms"}
     template = {
         "metadata": {"labels": labels, "annotations": {**notes, **(annotations or {})}},
-        "spec": {"restartPolicy": "Never", "containers": [container], **(spec or {})},
+        "spec": {**reality.pod_spec(amounts), **(spec or {})},
     }
     metadata: Value = {"name": name, "namespace": namespace, "labels": {}}
     if priority:

@@ -58,9 +58,9 @@ PLURALS = {
     "CronJob": "cronjobs",
 }
 CUTS = [{"1g.5gb": 7}, {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}, {"3g.20gb": 2}]
-ALIKE = 3
-"""Seconds after which a pod without a verdict shares that of its siblings: Kueue sets alike
-workloads aside together and writes the reason into one of them."""
+QUIET = 3.0
+"""Seconds without any change after which nothing more is to be expected. A pod without a verdict then shares
+that of its siblings: Kueue sets alike workloads aside together and writes the reason into one of them."""
 MADE_ELSEWHERE = {"kueue-manager-config"}
 """Kueue's own configuration: the same for all platforms of one run."""
 
@@ -196,21 +196,19 @@ def jobs_for(plan: PlatformPlan, number: int, count: int) -> Iterator[Value]:
             del requests[resource]
         if 0.1 < odd < 0.13:
             requests[resource] = per_pod + 1
-        spec: Value = {
-            "restartPolicy": "Never",
-            "containers": [
-                {
-                    "name": "main",
-                    "image": "example.invalid/work",
-                    "resources": {"requests": requests, "limits": limits},
-                }
-            ],
-        }
+        spec = pod_spec(requests, limits)
         dress(spec, plan, rng)
         meta: Value = {"name": f"j{index}", "namespace": team.namespace}
         if rng.random() < 0.05:
             meta["labels"] = {"kueue.x-k8s.io/queue-name": "nowhere"}
         yield workload(rng.choice(["Job"] * 8 + ["Pod", "Deployment"]), meta, spec, pods, rng)
+
+
+def pod_spec(requests: Value, limits: Value | None = None) -> Value:
+    """One container that asks for this, and may use no more where nothing else is said."""
+    resources = {"requests": requests, "limits": requests if limits is None else limits}
+    container = {"name": "main", "image": "example.invalid/work", "resources": resources}
+    return {"restartPolicy": "Never", "containers": [container]}
 
 
 def dress(spec: Value, plan: PlatformPlan, rng: random.Random) -> None:
@@ -294,7 +292,16 @@ def apply(api: Api, value: Value) -> None:
     api.call("PATCH", path_of(value) + query, value, "application/apply-patch+yaml")
 
 
-def wait(look: Any, what: str, seconds: float = 40) -> Any:
+def delete(api: Api, path: str) -> None:
+    """What is gone already is as good."""
+    try:
+        api.call("DELETE", path, {"propagationPolicy": "Background"})
+    except ApiError as problem:
+        if problem.status != 404:
+            raise
+
+
+def wait(look: Any, what: str, seconds: float = 120) -> Any:
     deadline = time.monotonic() + seconds
     while not (found := look()):
         if time.monotonic() > deadline:
@@ -306,8 +313,8 @@ def wait(look: Any, what: str, seconds: float = 40) -> Any:
 class Lab:
     """One platform on the cluster, from its objects to its end."""
 
-    patience = 40.0
-    """Seconds for nodes and queues to be ready."""
+    patience = 300.0
+    """Seconds for nodes and queues to be ready, on a machine that does other work as well."""
 
     def __init__(self, api: Api, plan: PlatformPlan) -> None:
         self.api = api
@@ -335,16 +342,9 @@ class Lab:
     def __exit__(self, *_: object) -> None:
         for value in reversed(self.objects):
             if value["kind"] not in {"Namespace", "ClusterPolicy"}:
-                self._delete(path_of(value))
+                delete(self.api, path_of(value))
         for team in self.plan.teams:
-            self._delete(f"/api/v1/namespaces/{team.namespace}")
-
-    def _delete(self, path: str) -> None:
-        try:
-            self.api.call("DELETE", path, {"propagationPolicy": "Background"})
-        except ApiError as problem:
-            if problem.status != 404:
-                raise
+            delete(self.api, f"/api/v1/namespaces/{team.namespace}")
 
     def _nodes_ready(self) -> bool:
         for pool in self.plan.pools:
@@ -406,14 +406,25 @@ class Lab:
             self.api.call("POST", path_of(job).rpartition("/")[0], job)
         except ApiError as problem:
             return Seen("refused", says=str(problem))
-        began = time.monotonic()
-        name = job["metadata"]["name"]
-        seen = wait(
-            lambda: self._settled(job, patient=time.monotonic() - began < ALIKE),
-            f"{name} to settle",
-        )
+        changed, picture = time.monotonic(), self._versions()
+
+        def settled() -> Seen | None:
+            nonlocal changed, picture
+            if (now := self._versions()) != picture:
+                changed, picture = time.monotonic(), now
+            return self._settled(job, patient=time.monotonic() - changed < QUIET)
+
+        seen = wait(settled, f"{job['metadata']['name']} to settle")
         evicted = {title for title, *_ in before - self._reservations()}
         return Seen(seen.what, seen.pools, seen.running, tuple(sorted(evicted)), seen.says)
+
+    def _versions(self) -> list[tuple[str, str]]:
+        """Another one after every change of a pod or a workload of this platform."""
+        return [
+            (f["metadata"]["uid"], f["metadata"]["resourceVersion"])
+            for f in self.dump()
+            if f["kind"] != "Node"
+        ]
 
     def remove(self, namespace: str, name: str) -> None:
         """A job and its pods, whatever kind it was."""

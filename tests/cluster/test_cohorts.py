@@ -35,14 +35,12 @@ def test_a_cohort_borrows_to_its_limit_and_gives_back_across_the_tree(kueue: Api
     with QueueLab(kueue, raw) as lab:
         for index in range(4):
             lab.submit("a", f"a{index}", gpus=4)
-        lab.settle()
-        assert lab.used() == {"a": 12, "b": 0, "c": 0}, "4 of its own, 4 of b, 4 from outside"
+        lab.comes_to(a=12, b=0, c=0)  # 4 of its own, 4 of b, 4 from outside
         lab.submit("b", "b", gpus=4)
         lab.expect("b", "b", "admitted")
         lab.submit("c", "c", gpus=8)
         lab.expect("c", "c", "admitted")
-        lab.settle()
-        assert lab.used() == {"a": 4, "b": 4, "c": 8}
+        lab.comes_to(a=4, b=4, c=8)
 
 
 def test_a_job_that_asks_for_every_adapter_of_its_node_runs(kueue: Api):

@@ -6,15 +6,13 @@
 import os
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import reality
-from builders import plan_of
-from gpuyard.render.kueue_configuration import kueue_configuration_object
-from gpuyard.simulate import cluster, kueue_manager
-from gpuyard.simulate.api import Api, connect
+from gpuyard.simulate import cluster
+from gpuyard.simulate.api import Api
+from queue_lab import kueue_as_rendered
 
 pytestmark = [pytest.mark.cluster]
 
@@ -37,16 +35,9 @@ def configured(
 ) -> Iterator[tuple[Api, bool]]:
     """The cluster with Kueue set up as a platform sets it up, with and without fair sharing."""
     fair: bool = request.param
-    cluster.up(started.status.name)
-    api = connect(Path(started.status.kubeconfig))
-    plan = plan_of(reality.small_platform(FEW[0], fair=fair))
-    config = kueue_configuration_object(plan)
-    kept = {k: v for k, v in config["metadata"].items() if k in {"name", "namespace"}}
-    reality.apply(api, {**config, "metadata": kept})
-    cluster.up(started.status.name)
-    yield api, fair
-    api.call("DELETE", kueue_manager.CONFIG_MAP)
-    cluster.up(started.status.name)
+    raw = reality.small_platform(FEW[0], fair=fair)
+    with kueue_as_rendered(started.status.name, raw) as api:
+        yield api, fair
 
 
 def compared(api: Api, few: tuple[int, ...], *, fair: bool, tree: bool) -> Counter[str]:

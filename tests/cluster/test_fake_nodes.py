@@ -185,9 +185,9 @@ def test_an_impossible_layout_fails_and_leaves_the_gpus_as_they_were(
 ):
     make("too-much-0", "p4d.24xlarge", mig_dot_config="too-much")
     wait_for(api, until, "too-much-0", {"nvidia.com/gpu": "8"}, "failed")
-    assert events(api, "too-much-0", "MigConfigFailed") == [
-        "too-much: A100-40 cannot be cut into 1 × 1g.5gb, 2 × 3g.20gb"
-    ]
+    # the label comes first, then the event
+    said = until(lambda: events(api, "too-much-0", "MigConfigFailed"))
+    assert said == ["too-much: A100-40 cannot be cut into 1 × 1g.5gb, 2 × 3g.20gb"]
 
 
 def test_a_changed_label_cuts_the_gpus_anew(api: Api, until: Until, make: Make):

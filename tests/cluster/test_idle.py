@@ -188,24 +188,17 @@ def notebook(yard: Yard, kind: str, name: str, gpus: int = 1, replicas: int = 1)
     """A Deployment, a StatefulSet or a bare pod of team a, in its queue."""
     namespace = yard.lab.namespace("a")
     amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
-    container = {
-        "name": "main",
-        "image": "example.invalid/notebook",
-        "resources": {"requests": amounts, "limits": amounts},
-    }
+    spec = {**reality.pod_spec(amounts), "restartPolicy": "Always"}
     labels = {"kueue.x-k8s.io/queue-name": "default"}
     metadata = {"name": name, "namespace": namespace, "labels": labels}
     if kind == "Pod":
-        made: Value = {"apiVersion": "v1", "spec": {"containers": [container]}}
+        made: Value = {"apiVersion": "v1", "spec": spec}
     else:
         # Kueue copies the queue to a Deployment's pods, not to a StatefulSet's, and both must name one.
-        template = {
-            "metadata": {"labels": {"app": name, **labels}},
-            "spec": {"containers": [container]},
-        }
-        spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}}
-        spec |= {"serviceName": name} if kind == "StatefulSet" else {}
-        made = {"apiVersion": "apps/v1", "spec": {**spec, "template": template}}
+        template = {"metadata": {"labels": {"app": name, **labels}}, "spec": spec}
+        body = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}}
+        body |= {"serviceName": name} if kind == "StatefulSet" else {}
+        made = {"apiVersion": "apps/v1", "spec": {**body, "template": template}}
     made |= {"kind": kind, "metadata": metadata}
     yard.api.call("POST", reality.path_of(made).rpartition("/")[0], made)
 
@@ -220,6 +213,10 @@ def left_over_night(yard: Yard) -> Yard:
     for team, name in (("a", "idle"), ("a", "busy"), ("a", "kept"), ("b", "idle")):
         # The namespace is held to its policy as soon as that has found its parameters.
         soon(partial(yard.lab.submit, team, name, gpus=8), f"{name} to be taken")
+    # Whole nodes first: notebooks would otherwise start on one that a job needs.
+    reality.wait(
+        lambda: len(running_pods(yard)) == 3 and yard.lab.running("b", "idle"), "the jobs to run"
+    )
     for kind, name in NOTEBOOKS:
         notebook(yard, kind, name, replicas=2 if kind == "Deployment" else 1)
     yard.lab.submit("a", "again", gpus=1)
@@ -285,9 +282,10 @@ def test_from_the_warning_to_the_suspension_and_back(running: Yard):
         120,
     )
     assert yard.lab.running("b", "idle") == 1, "a dry run ends nothing"
-    assert yard.lab.used() == {"a": 8 + 8 + 8 + 1, "b": 8}
+    left = {"a": 8 + 8 + 8 + 1, "b": 8}
+    reality.wait(lambda: yard.lab.used() == left, "its quota to be free")
 
-    # Whole nodes first: notebooks would otherwise start on the node that the job needs.
+    # Whole nodes first again.
     yard.lab.withdraw("a", "next")
     yard.label("Job", "idle")
     assert yard.look(OVER + 5)[1]["steps"]["resume"] == 1

@@ -51,22 +51,26 @@ def named(kind: str, **content: Any) -> dict[str, Any]:
 
 
 def gang(name: str) -> dict[str, Any]:
-    """Two pods of four GPUs each that run for a second."""
+    """Two pods of four GPUs each that run until they are told how long, see `end`."""
     container = {
         "name": "c",
         "image": "train",
         "resources": {"requests": {"cpu": "8"}, "limits": {"nvidia.com/gpu": "4"}},
     }
-    template = {
-        "metadata": {"annotations": {"sim.gpuyard.dev/duration": "2s"}},
-        "spec": {"restartPolicy": "Never", "containers": [container]},
-    }
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "gang"}},
         "spec": {"parallelism": 2, "completions": 2, "template": template},
     }
+
+
+def end(api: Api, name: str) -> None:
+    """Let the pods of a job be over: while they run, nobody need be quick to see it."""
+    for pod in pods(api, name):
+        path = f"/api/v1/namespaces/gang/pods/{pod['metadata']['name']}"
+        api.merge(path, {"metadata": {"annotations": {"sim.gpuyard.dev/duration": "0s"}}})
 
 
 def test_one_gang_runs_the_next_waits_and_then_runs(api: Api, until: Until):
@@ -89,8 +93,10 @@ def test_one_gang_runs_the_next_waits_and_then_runs(api: Api, until: Until):
     api.call("POST", JOBS, gang("second"))
     until(lambda: (api.get(f"{JOBS}/second") or {})["spec"]["suspend"])
     assert not pods(api, "second"), "no part of a gang that waits may start"
-    until(lambda: condition(api.get(f"{JOBS}/first"), "Complete") == "True")
-    until(lambda: condition(api.get(f"{JOBS}/second"), "Complete") == "True")
+    for name in ("first", "second"):
+        until(lambda n=name: (api.get(f"{JOBS}/{n}") or {})["status"].get("active") == 2)
+        end(api, name)
+        until(lambda n=name: condition(api.get(f"{JOBS}/{n}"), "Complete") == "True")
 
 
 def test_a_platforms_own_kueue_configuration_is_taken_over(api: Api, started: cluster.Outcome):

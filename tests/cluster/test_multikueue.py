@@ -23,10 +23,10 @@ from gpuyard.plan.explain import Verdict, explain
 from gpuyard.plan.jobs import read_job
 from gpuyard.render.kueue_configuration import kueue_configuration_object
 from gpuyard.simulate import cluster, processes
-from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
+from gpuyard.simulate.api import Api, Unreachable, connect
 from gpuyard.simulate.state import folder_of
 from markdown_pages import blocks
-from reality import KUEUE, Lab, Value, condition
+from reality import KUEUE, Lab, Value, condition, delete
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -158,16 +158,7 @@ def active(api: Api, path: str) -> str | None:
 def work(name: str, pods: int, seconds: int, kind: str = "Job") -> Value:
     """Pods with a whole node each, that run so long."""
     amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "8"}
-    spec: Value = {
-        "restartPolicy": "Never",
-        "containers": [
-            {
-                "name": "main",
-                "image": "example.invalid/work",
-                "resources": {"requests": amounts, "limits": amounts},
-            }
-        ],
-    }
+    spec = reality.pod_spec(amounts)
     duration = {"sim.gpuyard.dev/duration": f"{seconds}s"}
     meta: Value = {"name": name, "namespace": TEAM}
     if kind == "Pod":
@@ -207,14 +198,6 @@ def listed(api: Api, path: str, name: str) -> list[Value]:
     return [i for i in api.call("GET", path)["items"] if name in i["metadata"]["name"]]
 
 
-def delete(api: Api, path: str) -> None:
-    try:
-        api.call("DELETE", path, {"propagationPolicy": "Background"})
-    except ApiError as problem:
-        if problem.status != 404:
-            raise
-
-
 def workload(api: Api, name: str) -> Value:
     return next(iter(listed(api, WORKLOADS, name)), {})
 
@@ -244,7 +227,7 @@ def test_without_its_secret_a_cluster_is_not_asked_and_says_so(sites: Sites, unt
 
 def test_a_gang_runs_where_it_has_room_and_its_status_comes_back(connected: Sites, until: Until):
     """Three nodes are only in the east: the west is asked too, and keeps nothing."""
-    job = work("gang", 3, 4)
+    job = work("gang", 3, 15)  # long enough to be seen running, here and there
     said = told(connected, job)
     assert (said.verdict, said.says) == (Verdict.STARTS, "sent to one of west, east")
     name = submit(connected, job)

@@ -77,6 +77,8 @@ def test_a_job_that_is_denied_to_the_end_is_given_up_and_holds_nothing(kueue: Ap
     with QueueLab(kueue, asked(name, word)) as lab:
         pod = outsider(lab, name)
         lab.submit("t", "gang", pods=2)
+        # only now: the gang needs all quota, and of two jobs that come together Kueue may see either first
+        soon(lambda: "no room for 1 of 2" in str(check(lab, "gang").get("message")), "a denial")
         lab.submit("t", "small", gpus=4)
         soon(lambda: lab.running("t", "small") == 1, "the small job beside it", 90)
         given_up = soon(

@@ -1,18 +1,15 @@
 """Quota in compute slices, as a real Kueue counts it: what it holds back, and what it does not see."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 import reality
-from builders import cut_pool, plan_of, platform, team
+from builders import Raw, cut_pool, plan_of, platform, team
 from gpuyard.plan.names import MIG_SLICES
-from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.kueue_configuration import kueue_configuration_object
-from gpuyard.simulate import cluster, kueue_manager
-from gpuyard.simulate.api import Api, connect
+from gpuyard.simulate import cluster
+from gpuyard.simulate.api import Api
+from queue_lab import kueue_as_rendered
 from reality import KUEUE, Lab, Seen, Value
 
 pytestmark = [pytest.mark.cluster]
@@ -20,14 +17,13 @@ pytestmark = [pytest.mark.cluster]
 MIG1, MIG2, MIG3 = (f"nvidia.com/mig-{p}" for p in ("1g.5gb", "2g.10gb", "3g.20gb"))
 
 
-def sliced(name: str, pools: list[Any], teams: list[Any]) -> PlatformPlan:
+def sliced(name: str, pools: list[Raw], teams: list[Raw]) -> Raw:
     """A platform that counts slices; everything in it is named for it."""
     queueing = {"engine": "kueue", "mig_quota": "slices"}
-    raw = platform(pools, teams, name=name, cloud="simulated", queueing=queueing)
-    return plan_of(raw)
+    return platform(pools, teams, name=name, cloud="simulated", queueing=queueing)
 
 
-def mixed(name: str, *slices: int) -> PlatformPlan:
+def mixed(name: str, *slices: int) -> Raw:
     """One node whose eight GPUs are cut into three profiles each, and teams with so many slices."""
     teams = [
         team(f"{name}-team-{i}", guarantee={f"{name}-cut/slices": n}) for i, n in enumerate(slices)
@@ -38,29 +34,14 @@ def mixed(name: str, *slices: int) -> PlatformPlan:
 @pytest.fixture(scope="module")
 def counting(started: cluster.Outcome) -> Iterator[Api]:
     """The cluster with a Kueue that makes slices of the three profiles."""
-    cluster.up(started.status.name)
-    api = connect(Path(started.status.kubeconfig))
-    config = kueue_configuration_object(mixed("any", 7))
-    reality.apply(api, {**config, "metadata": {**config["metadata"], "labels": {}}})
-    cluster.up(started.status.name)
-    yield api
-    api.call("DELETE", kueue_manager.CONFIG_MAP)
-    cluster.up(started.status.name)
+    with kueue_as_rendered(started.status.name, mixed("any", 7)) as api:
+        yield api
 
 
 def asks(lab: Lab, name: str, pods: int, resource: str, kind: str = "Job", team: int = 0) -> Value:
     """So many pods with one slice each."""
     amounts = {"cpu": "1", "memory": "1Gi", resource: "1"}
-    spec: Value = {
-        "restartPolicy": "Never",
-        "containers": [
-            {
-                "name": "main",
-                "image": "example.invalid/work",
-                "resources": {"requests": amounts, "limits": amounts},
-            }
-        ],
-    }
+    spec = reality.pod_spec(amounts)
     meta: Value = {
         "name": name,
         "namespace": lab.plan.teams[team].namespace,
@@ -89,7 +70,7 @@ def slices_in_use(api: Api) -> str:
 
 
 def test_two_profiles_draw_on_one_quota_and_the_limit_binds_at_the_sum(counting: Api):
-    with Lab(counting, mixed("sum", 7)) as lab:
+    with Lab(counting, plan_of(mixed("sum", 7))) as lab:
         assert submitted(lab, asks(lab, "three", 1, MIG3)).what == "runs"
         assert submitted(lab, asks(lab, "twice-two", 2, MIG2)).what == "runs"
         last = submitted(lab, asks(lab, "one", 1, MIG1))
@@ -103,7 +84,7 @@ def test_two_profiles_draw_on_one_quota_and_the_limit_binds_at_the_sum(counting:
 
 def test_quota_of_slices_admits_what_no_slice_holds(counting: Api):
     """Each team has 28 slices, and there are 16 of one: `slices.no_profile` says it before Kueue shows it."""
-    with Lab(counting, mixed("over", 28, 28)) as lab:
+    with Lab(counting, plan_of(mixed("over", 28, 28))) as lab:
         assert submitted(lab, asks(lab, "all", 16, MIG1)).running == 16
         seen = submitted(lab, asks(lab, "one-more", 1, MIG1, team=1))
         assert (seen.what, seen.running) == ("stuck", 0)
@@ -112,7 +93,7 @@ def test_quota_of_slices_admits_what_no_slice_holds(counting: Api):
 
 def test_the_namespace_is_held_by_the_name_of_the_profile(counting: Api):
     """Kueue's slices bind no pod: what a team may hold of each profile is its ResourceQuota."""
-    with Lab(counting, mixed("hard", 3)) as lab:
+    with Lab(counting, plan_of(mixed("hard", 3))) as lab:
         assert lab.plan.teams[0].hard[f"requests.{MIG3}"] == 1
         assert submitted(lab, asks(lab, "first", 1, MIG3, "Pod")).what == "runs"
         second = submitted(lab, asks(lab, "second", 1, MIG3, "Pod"))
@@ -129,7 +110,7 @@ def test_a_queue_with_two_kinds_of_slices_sends_pods_where_their_profile_is_not(
         team("kinds-team", guarantee={"kinds-small": 1}),
         team("kinds-other", guarantee={"kinds-big": 1}),
     ]
-    with Lab(counting, sliced("kinds", pools, teams)) as lab:
+    with Lab(counting, plan_of(sliced("kinds", pools, teams))) as lab:
         path = f"{KUEUE}/clusterqueues/kinds-kinds-team"
         queue = counting.get(path) or {}
         (group,) = queue["spec"]["resourceGroups"]

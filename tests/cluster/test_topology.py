@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import reality
 from builders import Raw, platform, pool, team
 from gpuyard.plan.explain import Verdict
 from gpuyard.plan.explain.topology import GROUP, SLICE_LEVEL, SLICE_SIZE
@@ -228,7 +229,7 @@ def test_turning_it_off_makes_a_flavor_beside_the_old_one_and_what_runs_goes_on(
         lab.becomes(blocks("turn", topology=False))
         new = lab.plan.pools[0].flavor
         assert new != old
-        lab._delete(f"{KUEUE}/resourceflavors/{old}")
+        reality.delete(lab.api, f"{KUEUE}/resourceflavors/{old}")
         soon(
             lambda: lab.api.get(f"{KUEUE}/resourceflavors/{old}") is None,
             "the old flavor to be gone: no queue has it any more",
