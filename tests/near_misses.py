@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpuyard.findings import Path, show_path
+
 Schema = Mapping[str, Any]
 Value = dict[str, Any]
 
@@ -42,7 +44,7 @@ def three(schema: Schema, obj: Value) -> list[Slip]:
     return [of[n] for n in range(rounds) for of in ranked if n < len(of)][:3]
 
 
-def _at(schema: Schema, value: Any, path: tuple[str | int, ...], obj: Value) -> Iterator[Slip]:
+def _at(schema: Schema, value: Any, path: Path, obj: Value) -> Iterator[Slip]:
     if isinstance(value, dict):
         known = schema.get("properties", {})
         for key, inner in value.items():
@@ -60,13 +62,13 @@ def _at(schema: Schema, value: Any, path: tuple[str | int, ...], obj: Value) -> 
         yield from _out_of_bounds(schema, obj, path)
 
 
-def _of_another_type(schema: Schema, obj: Value, path: tuple[str | int, ...]) -> Iterator[Slip]:
+def _of_another_type(schema: Schema, obj: Value, path: Path) -> Iterator[Slip]:
     wrong = {"string": 7, "integer": "seven", "boolean": "yes", "number": "much"}
     if schema["type"] in wrong:
         yield from _changed("type", obj, path, _set(wrong[schema["type"]]))
 
 
-def _out_of_bounds(schema: Schema, obj: Value, path: tuple[str | int, ...]) -> Iterator[Slip]:
+def _out_of_bounds(schema: Schema, obj: Value, path: Path) -> Iterator[Slip]:
     if "enum" in schema:
         yield from _changed("bounds", obj, path, _set(f"{schema['enum'][0]}ish"))
     elif "maxLength" in schema:
@@ -79,7 +81,7 @@ def _out_of_bounds(schema: Schema, obj: Value, path: tuple[str | int, ...]) -> I
         yield from _changed("bounds", obj, path, _set("no such/thing!"))
 
 
-def _misspelt(obj: Value, path: tuple[str | int, ...]) -> Iterator[Slip]:
+def _misspelt(obj: Value, path: Path) -> Iterator[Slip]:
     def rename(holder: Any, key: Any) -> None:
         renamed = {(f"{k}s" if k == key else k): v for k, v in holder.items()}
         holder.clear()
@@ -90,7 +92,7 @@ def _misspelt(obj: Value, path: tuple[str | int, ...]) -> Iterator[Slip]:
 
 
 def _changed(
-    kind: str, obj: Value, path: tuple[str | int, ...], change: Callable[[Any, Any], None]
+    kind: str, obj: Value, path: Path, change: Callable[[Any, Any], None]
 ) -> Iterator[Slip]:
     changed = copy.deepcopy(obj)
     holder: Any = changed
@@ -98,7 +100,7 @@ def _changed(
         holder = holder[step]
     change(holder, path[-1])
     if changed != obj:
-        yield Slip(kind, shown(path), changed)
+        yield Slip(kind, show_path(path), changed)
 
 
 def _set(value: object) -> Callable[[Any, Any], None]:
@@ -110,11 +112,3 @@ def _set(value: object) -> Callable[[Any, Any], None]:
 
 def _remove(holder: Any, key: Any) -> None:
     holder.pop(key, None)
-
-
-def shown(path: tuple[str | int, ...]) -> str:
-    """A path as API servers write it: `spec.resourceGroups[0].flavors`."""
-    text = ""
-    for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text

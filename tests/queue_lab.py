@@ -25,6 +25,7 @@ from gpuyard.render.platform import platform_objects
 from gpuyard.simulate import cluster, kueue_manager, processes, state
 from gpuyard.simulate.api import Api, ApiError, Object, Unreachable, connect
 from reality import KUEUE, Lab, Value, condition
+from small_platforms import pod_spec
 
 DURATION = "sim.gpuyard.dev/duration"
 SHARES = ("guarantee", "borrow", "lend")
@@ -117,7 +118,7 @@ class QueueLab(Lab):
         found = condition(self.workload(team, name) or {}, "QuotaReserved")
         return str(found.get("message", ""))
 
-    def expect(self, team: str, name: str, wanted: str, seconds: float = 60) -> None:
+    def expect(self, team: str, name: str, wanted: str, seconds: float = 120) -> None:
         """Wait until a job is in this state; what Kueue says instead is the failure's message."""
         try:
             reality.wait(lambda: self.state(team, name) == wanted, "a state", seconds)
@@ -163,7 +164,7 @@ class QueueLab(Lab):
     def comes_to(self, **used: int) -> None:
         """Wait until each team holds so many GPUs; and it stays so when nothing changes any more."""
         with suppress(TimeoutError):
-            soon(lambda: self.used() == used, "what the assertion below shows better", 120)
+            soon(lambda: self.used() == used, "what the assertion below shows better")
         self.settle()
         assert self.used() == used
 
@@ -230,7 +231,7 @@ def job(  # noqa: PLR0913  a shape has so many sides
     notes = {} if seconds is None else {DURATION: f"{round(seconds * 1000)}ms"}
     template = {
         "metadata": {"labels": labels, "annotations": {**notes, **(annotations or {})}},
-        "spec": {**reality.pod_spec(amounts), **(spec or {})},
+        "spec": {**pod_spec(amounts), **(spec or {})},
     }
     metadata: Value = {"name": name, "namespace": namespace, "labels": {}}
     if priority:
@@ -266,7 +267,7 @@ def kueue_as_rendered(name: str, raw: Mapping[str, Any], **changes: object) -> I
         cluster.up(name)
 
 
-def soon(look: Callable[[], Any], what: str, seconds: float = 60) -> Any:
+def soon(look: Callable[[], Any], what: str, seconds: float = 120) -> Any:
     """Wait for something true, whatever the cluster answers on the way."""
 
     def safely() -> Any:

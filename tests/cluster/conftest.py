@@ -12,6 +12,7 @@ from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import cluster, tools
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from levels import require_level
+from reality import slack
 
 NAME = f"test-{os.getpid()}"
 Until = Callable[..., Any]
@@ -43,9 +44,17 @@ def sim_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def started(sim_home: Path) -> cluster.Outcome:
-    """The first start of the cluster."""
-    return cluster.up(NAME)
+def first_start(sim_home: Path) -> tuple[cluster.Outcome, float]:
+    """The first start of the cluster, and how busy the machine was then."""
+    before = slack()
+    outcome = cluster.up(NAME)
+    return outcome, max(before, slack())
+
+
+@pytest.fixture(scope="session")
+def started(first_start: tuple[cluster.Outcome, float]) -> cluster.Outcome:
+    """The cluster, as it started first."""
+    return first_start[0]
 
 
 @pytest.fixture
@@ -60,7 +69,7 @@ def until() -> Until:
     """Wait for a condition; what it last saw is the failure's message."""
 
     def wait(
-        look: Callable[[], Any], wanted: Callable[[Any], bool] = bool, seconds: float = 60
+        look: Callable[[], Any], wanted: Callable[[Any], bool] = bool, seconds: float = 120
     ) -> Any:
         deadline = time.monotonic() + seconds
         seen: object = None

@@ -13,6 +13,7 @@ import reality
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
 from queue_lab import kueue_as_rendered
+from small_platforms import small_platform
 
 pytestmark = [pytest.mark.cluster]
 
@@ -35,7 +36,7 @@ def configured(
 ) -> Iterator[tuple[Api, bool]]:
     """The cluster with Kueue set up as a platform sets it up, with and without fair sharing."""
     fair: bool = request.param
-    raw = reality.small_platform(FEW[0], fair=fair)
+    raw = small_platform(FEW[0], fair=fair)
     with kueue_as_rendered(started.status.name, raw) as api:
         yield api, fair
 

@@ -28,6 +28,7 @@ from gpuyard.plan.names import IDLE, KEEP_IDLE_LABEL, SYSTEM_NAMESPACE
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError, connect
 from queue_lab import QueueLab, kueue_as_rendered, one_pool, soon
+from small_platforms import pod_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
@@ -188,7 +189,7 @@ def notebook(yard: Yard, kind: str, name: str, gpus: int = 1, replicas: int = 1)
     """A Deployment, a StatefulSet or a bare pod of team a, in its queue."""
     namespace = yard.lab.namespace("a")
     amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
-    spec = {**reality.pod_spec(amounts), "restartPolicy": "Always"}
+    spec = {**pod_spec(amounts), "restartPolicy": "Always"}
     labels = {"kueue.x-k8s.io/queue-name": "default"}
     metadata = {"name": name, "namespace": namespace, "labels": labels}
     if kind == "Pod":

@@ -27,6 +27,7 @@ from gpuyard.simulate.api import Api, Unreachable, connect
 from gpuyard.simulate.state import folder_of
 from markdown_pages import blocks
 from reality import KUEUE, Lab, Value, condition, delete
+from small_platforms import pod_spec
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -158,7 +159,7 @@ def active(api: Api, path: str) -> str | None:
 def work(name: str, pods: int, seconds: int, kind: str = "Job") -> Value:
     """Pods with a whole node each, that run so long."""
     amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "8"}
-    spec = reality.pod_spec(amounts)
+    spec = pod_spec(amounts)
     duration = {"sim.gpuyard.dev/duration": f"{seconds}s"}
     meta: Value = {"name": name, "namespace": TEAM}
     if kind == "Pod":

@@ -11,6 +11,7 @@ from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
 from queue_lab import kueue_as_rendered
 from reality import KUEUE, Lab, Seen, Value
+from small_platforms import pod_spec
 
 pytestmark = [pytest.mark.cluster]
 
@@ -41,7 +42,7 @@ def counting(started: cluster.Outcome) -> Iterator[Api]:
 def asks(lab: Lab, name: str, pods: int, resource: str, kind: str = "Job", team: int = 0) -> Value:
     """So many pods with one slice each."""
     amounts = {"cpu": "1", "memory": "1Gi", resource: "1"}
-    spec = reality.pod_spec(amounts)
+    spec = pod_spec(amounts)
     meta: Value = {
         "name": name,
         "namespace": lab.plan.teams[team].namespace,
