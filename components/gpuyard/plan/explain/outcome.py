@@ -44,13 +44,16 @@ def unstarted(outcome: Outcome, **said: Any) -> Outcome:
 
 def held_back(outcome: Outcome, says: str, conditions: tuple[str, ...], meanwhile: str) -> Outcome:
     """The same when it is not let in yet: nobody gives way to it either."""
-    waits: dict[str, Any] = {
-        "verdict": Verdict.WAITS,
-        "admitted": False,
-        "preempts": (),
-        "gone": (),
-    }
-    return unstarted(outcome, says=says, conditions=conditions, meanwhile=meanwhile, **waits)
+    return unstarted(
+        outcome,
+        verdict=Verdict.WAITS,
+        says=says,
+        admitted=False,
+        conditions=conditions,
+        meanwhile=meanwhile,
+        preempts=(),
+        gone=(),
+    )
 
 
 def never(
