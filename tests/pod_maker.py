@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from gpuyard.plan.names import CLASS_LABEL, QUEUE_LABEL
+from gpuyard.plan.names import CLASS_LABEL, QUEUE_GATE, QUEUE_LABEL
 
 Value = dict[str, Any]
 
@@ -70,6 +70,8 @@ OWNERS: tuple[Value, ...] = (
     {"apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": True},
     {"apiVersion": "v1", "kind": "ReplicationController", "controller": True},
     {"apiVersion": "batch/v1", "kind": "CronJob", "controller": True},
+    {"apiVersion": "apps/v1", "kind": "StatefulSet", "controller": True},
+    {"apiVersion": "apps/v1", "kind": "StatefulSet"},
     {"apiVersion": "example.org/v1", "kind": "Batch", "controller": True},
     {"apiVersion": "batch/v1", "kind": "Job"},
 )
@@ -101,12 +103,10 @@ class Maker:
         metadata: Value = {"name": "x", "labels": self.labels()}
         if self.maybe(0.2):
             metadata["ownerReferences"] = [{**self.one(OWNERS), "name": "o", "uid": "u"}]
-        return {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": metadata,
-            "spec": self.spec(in_pod=True),
-        }
+        spec = self.spec(in_pod=True)
+        if self.maybe(0.3) and "nodeName" not in spec:
+            spec["schedulingGates"] = [{"name": self.one((QUEUE_GATE, "example.org/later"))}]
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
     def labels(self) -> dict[str, str]:
         labels = {"app": "x"}

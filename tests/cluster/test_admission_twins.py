@@ -18,11 +18,11 @@ from builders import plan_of
 from gpuyard.lint.kubernetes import resource
 from gpuyard.plan.admission.limits import limits_of
 from gpuyard.plan.admission.requirements import REQUIREMENTS, refusals
-from gpuyard.plan.names import PLATFORM_LABEL, TEAM_LABEL
+from gpuyard.plan.names import PLATFORM_LABEL, QUEUE_GATE, QUEUE_LABEL, TEAM_LABEL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.objects import LONGEST, admission_objects
 from gpuyard.rules.admission import workload
-from gpuyard.simulate import cluster, tools
+from gpuyard.simulate import cluster, kueue_manager, tools
 from gpuyard.simulate.api import Api, ApiError, connect
 from pod_maker import Maker
 
@@ -136,6 +136,7 @@ def owners() -> list[Value]:
         {"apiVersion": "batch/v1", "kind": "Job", "spec": job},
         {"apiVersion": "batch/v1", "kind": "CronJob", "spec": cron},
         {"apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": selected},
+        {"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {**selected, "serviceName": "o"}},
         {
             "apiVersion": "v1",
             "kind": "ReplicationController",
@@ -451,7 +452,7 @@ def test_a_pod_that_runs_gets_no_other_image_toleration_or_debugger(held: Api):
 
 @pytest.fixture
 def queue(held: Api, until: Until) -> Iterator[Api]:
-    """A queue called default for the team that has one by that name, with room for two GPUs."""
+    """A queue called default for the team that has one by that name, main for another; room for two GPUs."""
     version, name = "kueue.x-k8s.io/v1beta2", "twins"
     cover = {
         "coveredResources": ["nvidia.com/gpu"],
@@ -474,6 +475,10 @@ def queue(held: Api, until: Until) -> Iterator[Api]:
             f"/apis/{version}/namespaces/{USUAL}/localqueues",
             {"kind": "LocalQueue", "metadata": {"name": "default"}, "spec": {"clusterQueue": name}},
         ),
+        (
+            f"/apis/{version}/namespaces/{HELD}/localqueues",
+            {"kind": "LocalQueue", "metadata": {"name": "main"}, "spec": {"clusterQueue": name}},
+        ),
     ]
     for path, value in made:
         held.call("POST", path, {"apiVersion": version, **value})
@@ -481,10 +486,14 @@ def queue(held: Api, until: Until) -> Iterator[Api]:
     def defaulted() -> bool:
         return try_out(held, pod(container=GPU), USUAL) == ""
 
-    until(defaulted)
-    yield held
-    for path, value in reversed(made):
-        held.call("DELETE", f"{path}/{value['metadata']['name']}")
+    try:
+        until(defaulted)
+        yield held
+    finally:
+        gone = [f"{path}/{value['metadata']['name']}" for path, value in reversed(made)]
+        for one in gone:
+            held.call("DELETE", one)
+        until(lambda: not any(held.get(one) for one in gone))
 
 
 def test_pods_of_jobs_and_deployments_that_name_no_queue_get_the_default_one_and_pass(
@@ -520,3 +529,57 @@ def test_pods_of_jobs_and_deployments_that_name_no_queue_get_the_default_one_and
                 "DELETE", f"{path}/{value['metadata']['name']}", {"propagationPolicy": "Foreground"}
             )
         until(lambda: not queue.call("GET", f"/api/v1/namespaces/{USUAL}/pods")["items"])
+
+
+@pytest.fixture
+def serving(queue: Api, started: cluster.Outcome, until: Until) -> Iterator[Api]:
+    """The same with a Kueue that also looks at kinds that serve, as a platform's own does."""
+    wanted = kueue_manager.default_configuration(["batch/job", "pod", "deployment", "statefulset"])
+    metadata = {"name": "kueue-manager-config", "namespace": kueue_manager.NAMESPACE}
+    data = {kueue_manager.CONFIG_KEY: yaml.safe_dump(wanted)}
+    queue.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+
+    def in_force() -> bool:
+        """A queue is known again, and a webhook that was not there before answers."""
+        made = queue.call("POST", f"{path_of(server_of(), USUAL)}?dryRun=All", server_of())
+        return QUEUE_LABEL in made["metadata"].get("labels", {})
+
+    try:
+        cluster.up(started.status.name)
+        until(in_force)
+        yield queue
+    finally:
+        queue.call("DELETE", kueue_manager.CONFIG_MAP)
+        cluster.up(started.status.name)
+
+
+def server_of(kind: str = "StatefulSet", **own: str) -> Value:
+    """Something that runs one pod with a GPU, with labels of its own and none of ours on the pod."""
+    labels = {"app": "serve"}
+    template = {"metadata": {"labels": labels}, "spec": pod(container=GPU)["spec"]}
+    spec: Value = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    metadata = {"name": "serve", "labels": own}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.timeout(300)
+def test_what_serves_and_names_its_queue_itself_gets_pods_that_are_labelled_before_they_start(
+    serving: Api, until: Until
+):
+    for kind in ("StatefulSet", "Deployment"):
+        for team, name, own in ((HELD, "main", {QUEUE_LABEL: "main"}), (USUAL, "default", {})):
+            path = path_of(server_of(kind), team)
+            try:
+                serving.call("POST", path, server_of(kind, **own))
+
+                def pods(team: str = team) -> list[Value]:
+                    return serving.call("GET", f"/api/v1/namespaces/{team}/pods")["items"]
+
+                def gates() -> list[Any]:
+                    return [p["spec"].get("schedulingGates", []) for p in pods()]
+
+                until(gates, lambda found: len(found) == 1 and {"name": QUEUE_GATE} not in found[0])
+                assert [p["metadata"]["labels"][QUEUE_LABEL] for p in pods()] == [name]
+            finally:
+                serving.call("DELETE", f"{path}/serve", {"propagationPolicy": "Foreground"})
+                until(lambda pods=pods: not pods())

@@ -96,6 +96,8 @@ LOCAL_QUEUE = "default"
 """Kueue gives jobs without a queue label to the namespace's LocalQueue of this name."""
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+QUEUE_GATE = "kueue.x-k8s.io/admission"
+"""The scheduling gate by which Kueue holds a pod until its workload may start."""
 WORKLOAD_ANNOTATION = "kueue.x-k8s.io/workload"
 """On every pod that Kueue starts: its workload (Kueue v0.19, with topology-aware scheduling, its default)."""
 PODSET_LABEL = "kueue.x-k8s.io/podset"

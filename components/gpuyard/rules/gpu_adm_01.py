@@ -10,9 +10,10 @@ RULE = Rule(
     title=QUEUED.title,
     severity=Severity.REFUSE,
     why="GPUs past the queue are counted in nobody's quota, and taken from jobs that were promised them.",
-    fix="Label what asks for GPUs with kueue.x-k8s.io/queue-name; pods of a Deployment by their template.",
+    fix="Label what asks for GPUs with kueue.x-k8s.io/queue-name; pods of a DaemonSet by their template.",
     sources=(
         "kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework/defaults.go: the queue called default",
+        "the same, pkg/controller/jobs/deployment and statefulset, webhooks and pod reconciler: own labels",
     ),
     kinds=HELD_KINDS,
     check_stack=checked(QUEUED),

@@ -7,7 +7,7 @@ from gpuyard.findings import Path
 from gpuyard.plan.admission.bypass import asks
 from gpuyard.plan.admission.limits import Limits
 from gpuyard.plan.admission.slips import Sentence, Slip, Workload
-from gpuyard.plan.names import QUEUE_LABEL
+from gpuyard.plan.names import QUEUE_GATE, QUEUE_LABEL
 from gpuyard.plan.readers import is_true, items, mapping, text
 
 OF_ITSELF = ("Pod", "Job", "JobSet")
@@ -15,6 +15,10 @@ OF_ITSELF = ("Pod", "Job", "JobSet")
 CRON = "CronJob"
 OF_PODS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController")
 """Kinds whose pods queue one by one, by the label of their template."""
+PASSED_ON = ("Deployment", "StatefulSet")
+"""Of these the kinds whose own label Kueue gives to their pods as well."""
+LABELS_LATER = ("apps/v1", "StatefulSet")
+"""A kind whose pods come without a label: Kueue holds them by its gate until it has labelled them."""
 NOT_QUEUED = ("v1", "apps/v1")
 """Versions of controllers that do not queue for what they make; CronJobs do not either."""
 NO_QUEUE = Sentence(
@@ -33,13 +37,31 @@ def queued(workload: Workload, limits: Limits) -> Iterator[Slip]:
     if _owner_queues(workload.metadata) or not any(asks(pod) for pod in workload.pods):
         return
     path, metadata, place = _label(workload)
-    if not text(mapping(metadata.get("labels")).get(QUEUE_LABEL)):
+    if not (_names_queue(metadata) or _passed_on(workload) or _held_by_kueue(workload)):
         yield NO_QUEUE.slip(
             (*path, "metadata", "labels", QUEUE_LABEL),
             kind=workload.kind,
             place=place,
             queue=limits.queues[0],
         )
+
+
+def _names_queue(metadata: Mapping[str, Any]) -> bool:
+    return bool(text(mapping(metadata.get("labels")).get(QUEUE_LABEL)))
+
+
+def _passed_on(workload: Workload) -> bool:
+    return workload.kind in PASSED_ON and _names_queue(workload.metadata)
+
+
+def _held_by_kueue(workload: Workload) -> bool:
+    """Whether it is a pod that cannot start before Kueue has labelled it."""
+    if workload.kind != "Pod":
+        return False
+    gates = (mapping(each) for each in items(workload.pods[0].spec.get("schedulingGates")))
+    return LABELS_LATER in _makers(workload.metadata) and any(
+        text(gate.get("name")) == QUEUE_GATE for gate in gates
+    )
 
 
 def _label(workload: Workload) -> tuple[Path, Mapping[str, Any], str]:
@@ -53,10 +75,14 @@ def _label(workload: Workload) -> tuple[Path, Mapping[str, Any], str]:
 
 def _owner_queues(metadata: Mapping[str, Any]) -> bool:
     """Whether a job that queues as a whole made it."""
+    return any(version not in NOT_QUEUED and kind != CRON for version, kind in _makers(metadata))
+
+
+def _makers(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Version and kind of what controls it."""
     owners = (mapping(each) for each in items(metadata.get("ownerReferences")))
-    return any(
-        is_true(owner.get("controller"))
-        and text(owner.get("apiVersion")) not in NOT_QUEUED
-        and text(owner.get("kind")) != CRON
+    return [
+        (text(owner.get("apiVersion")), text(owner.get("kind")))
         for owner in owners
-    )
+        if is_true(owner.get("controller"))
+    ]

@@ -155,5 +155,6 @@ def _queue_of(value: str) -> str:
     return (
         f"(variables.it.kind in {listed(queued.OF_ITSELF)} ? {of('')}"
         f" : variables.it.kind == {quoted(queued.CRON)} ? {of('.spec.jobTemplate')}"
+        f" : variables.it.kind in {listed(queued.PASSED_ON)} && {of('')} != '' ? {of('')}"
         f" : {of('.spec.template')})"
     )

@@ -9,7 +9,7 @@ from gpuyard.plan.admission import bypass, guaranteed, host, images, placing, qu
 from gpuyard.plan.admission import requirements as held
 from gpuyard.plan.admission.limits import GUARANTEED
 from gpuyard.plan.admission.slips import Requirement
-from gpuyard.plan.names import CLASS_LABEL, LOCAL_QUEUE
+from gpuyard.plan.names import CLASS_LABEL, LOCAL_QUEUE, QUEUE_GATE
 from gpuyard.plan.pods import CONTAINER_GROUPS
 from gpuyard.render.admission.cel import (
     annotated,
@@ -161,6 +161,16 @@ def _queued() -> str:
         f"{owners}.exists(o, {maybe('o', 'controller', 'false')}"
         f" && !(o.apiVersion in {listed(queued.NOT_QUEUED)}) && o.kind != {quoted(queued.CRON)})"
     )
+    version, kind = map(quoted, queued.LABELS_LATER)
+    labels_later = (
+        f"{owners}.exists(o, {maybe('o', 'controller', 'false')}"
+        f" && o.apiVersion == {version} && o.kind == {kind})"
+    )
+    gates = maybe("variables.it", "spec.schedulingGates", "[]")
+    held_by_kueue = (
+        f"(variables.it.kind == 'Pod' && {gates}.exists(g, g.name == {quoted(QUEUE_GATE)})"
+        f" && {labels_later})"
+    )
     # what Kueue labels is labelled by now; of the rest it labels what they make, when that is made
     of_itself = f"variables.it.kind in {listed(queued.OF_ITSELF)}"
     by_default = f"!({of_itself}) && {quoted(LOCAL_QUEUE)} in variables.queues"
@@ -170,7 +180,8 @@ def _queued() -> str:
     values = {"kind": "variables.it.kind", "place": place, "queue": "variables.queues[0]"}
     asks = "variables.all_pods.exists(p, p.asks)"
     return (
-        f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues} && {asks}"
+        f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues}"
+        f" && !{held_by_kueue} && {asks}"
         f" ? [{said(held.QUEUED, queued.NO_QUEUE, **values)}] : []"
     )
 
