@@ -92,7 +92,7 @@ def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
         spec["fairSharing"] = {"weight": f"{team.weight:g}"}
     if plan.queueing.usage_half_life_hours is not None:
         spec["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
-    if checks := dispatch_checks(plan):
+    if checks := dispatch_checks(plan):  # never beside those above: `provisioning.clusters`
         spec["admissionChecksStrategy"] = {"admissionChecks": checks}
     if team.stop:
         spec["stopPolicy"] = STOP_POLICIES[team.stop]
