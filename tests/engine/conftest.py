@@ -139,6 +139,19 @@ def stack(
 
 
 @pytest.fixture
+def kubectl(stack: Stack, tmp_path: Path) -> None:
+    """kubectl for the program's own looks at the cluster; where the machine has none, a stand-in."""
+    if shutil.which("kubectl", path=stack.env["PATH"]):
+        return
+    tool = tmp_path / "bin" / "kubectl"
+    tool.parent.mkdir()
+    stand_in = Path(__file__).parent / "programs" / "kubectl.py"
+    tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{stand_in}" "$@"\n')
+    tool.chmod(0o755)
+    stack.env["PATH"] = f"{tool.parent}{os.pathsep}{stack.env['PATH']}"
+
+
+@pytest.fixture
 def only_kueue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One test at a time may put Kueue, of which a cluster has one, into the shared control plane."""
     base = tmp_path_factory.getbasetemp()

@@ -125,13 +125,22 @@ def test_other_peoples_queues_are_as_they_were(stack, api, kueue, lab):
     ]
 
 
-def test_a_name_that_somebody_has_ends_the_up_and_leaves_theirs_alone(stack, api, kueue, lab):
+def test_a_name_that_somebody_has_ends_the_up_says_whose_it_is_and_leaves_theirs_alone(
+    stack, api, kueue, lab, kubectl
+):
     taken = named("ClusterQueue", "lab-vision", {"namespaceSelector": {}})
-    api.cluster.create(taken, {})
+    taken["metadata"]["labels"][LABEL] = "west"
+    api.cluster.create(taken, {"fieldManager": "deployer-of-west"})
     before = live(api, [taken])
     failed = stack.up(fails=True).output
     assert 'clusterqueues.kueue.x-k8s.io "lab-vision" already exists' in failed
     assert "pulumi import" in failed
+    assert "ClusterQueue lab-vision is there already, and this stack did not make it" in failed
+    assert "It belongs to platform west of GPU Yard (label gpuyard.dev/platform)" in failed
+    assert "last written by deployer-of-west at 20" in failed
+    assert "external" not in json.dumps(stack.state()), (
+        "a look leaves nothing of theirs in our state"
+    )
     assert live(api, [taken]) == before
     stack.destroy()
     assert live(api, [taken]) == before, "what was never ours is not ours to delete"
@@ -181,6 +190,35 @@ def test_every_object_can_be_changed_and_a_finalizer_of_nobody_is_named(stack, a
 def holds(api, obj, finalizers):
     body = {"metadata": {"finalizers": finalizers}}
     api.cluster.patch(obj, body, "application/merge-patch+json", {"fieldManager": "somebody"})
+
+
+SHORT = TRANSFORMS.replace(":ClusterQueue", ":Namespace").replace("3s", "12s")
+SHORT = "\n".join(line for line in SHORT.splitlines() if "props[" not in line)
+
+
+def test_what_holds_a_namespace_is_named_where_the_program_runs(stack, api, kueue, lab, kubectl):
+    """The engine names the namespace alone, and so does a destroy that runs no program."""
+    lab(SHORT)
+    stack.up()
+    kept = {"apiVersion": "v1", "kind": "ConfigMap"}
+    kept["metadata"] = {"name": "kept", "namespace": "speech", "finalizers": ["example.org/never"]}
+    api.cluster.create(kept, {})
+    lab(SHORT, teams=RAW["teams"][:1])
+    try:
+        for command in (stack.up, lambda **more: stack.destroy("--run-program", **more)):
+            failed = command(fails=True).output
+            assert "timed out waiting for the condition" in failed
+            assert "Namespace speech does not go:" in failed
+            assert "example.org/never in 1 resource instances" in failed
+            assert "ConfigMap speech/kept is held by example.org/never" in failed
+        failed = stack.destroy(fails=True).output
+        assert "timed out waiting for the condition" in failed
+        assert "hook" not in failed
+        assert "example.org" not in failed
+    finally:
+        holds(api, kept, [])
+    stack.destroy()
+    assert stack.state().get("resources", []) == []
 
 
 RENDER = """

@@ -9,6 +9,7 @@ from gpuyard.errors import UsageError
 from gpuyard.plan.late import bind
 from gpuyard.render.charts import Release
 from gpuyard.resources.objects import register_object
+from gpuyard.resources.provider import ClusterProvider
 from gpuyard.resources.releases import register_release
 
 _T = TypeVar("_T")
@@ -36,6 +37,8 @@ class Component(pulumi.ComponentResource):
         _refuse_two_providers(name, opts)
         super().__init__(token, name, dict(state), opts)
         self._waits_for = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
+        provider = self.get_provider("kubernetes:core/v1:Namespace")
+        self._explains = provider.explains if isinstance(provider, ClusterProvider) else None
         self._objects: dict[tuple[str, str], pulumi.CustomResource] = {}
 
     def _register(
@@ -48,7 +51,9 @@ class Component(pulumi.ComponentResource):
         for obj in objects:
             named = [self._objects[key] for key in _named_by(obj) if key in self._objects]
             bound = bind(obj, dict(late or {}).__getitem__)
-            resource = register_object(self, bound, _held_at_most(obj, self._after(named)))
+            resource = register_object(
+                self, bound, self._hooked(_held_at_most(obj, self._after(named)))
+            )
             self._objects[obj["kind"], obj["metadata"]["name"]] = resource
             made.append(resource)
         return made
@@ -56,7 +61,7 @@ class Component(pulumi.ComponentResource):
     def _install(self, release: Release, answers: Mapping[str, Any]) -> None:
         """Install a chart; whatever is registered from now on waits until the service `answers` has pods."""
         namespace = [self._object("Namespace", release.namespace)]
-        made = register_release(self, release, self._after(namespace))
+        made = register_release(self, release, self._hooked(self._after(namespace)))
         self._waits_for = self._after([made])
         self._waits_for = self._after(self._register([answers]))
 
@@ -65,6 +70,12 @@ class Component(pulumi.ComponentResource):
         return pulumi.ResourceOptions.merge(
             self._waits_for, pulumi.ResourceOptions(depends_on=list(resources))
         )
+
+    def _hooked(self, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+        """The options with the provider's hooks; these go to objects one by one, for none are inherited."""
+        if self._explains is None:
+            return opts
+        return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=self._explains))
 
     def _child(self, waits_for: Iterable[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
         """Options for a component below this one."""

@@ -4,6 +4,8 @@ import pulumi
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.objects import provider_version
+from gpuyard.resources.reach import Reach
+from gpuyard.resources.told import hooks_of
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
 
@@ -17,6 +19,9 @@ class ClusterProvider(pulumi.ProviderResource):
     without `enablePatchForce` server-side apply would stop at the conflict. A changed ConfigMap is changed
     where it is: the provider's default is to delete it first, and node agents read ours all the time.
     """
+
+    explains: pulumi.ResourceHookBinding | None
+    """Hooks that say more of an object that can't be made, or will not go; None where there are none."""
 
     def __init__(
         self,
@@ -42,6 +47,10 @@ class ClusterProvider(pulumi.ProviderResource):
             props["renderYamlToDirectory"] = render_to
         versioned = pulumi.ResourceOptions(version=provider_version())
         super().__init__("kubernetes", name, props, pulumi.ResourceOptions.merge(versioned, opts))
+        # What is only written to a folder meets nobody.
+        self.explains = (
+            None if render_to is not None else hooks_of(name, Reach(kubeconfig, context))
+        )
 
 
 def provider_of(
