@@ -34,10 +34,11 @@ def kueue(started: cluster.Outcome) -> Iterator[Api]:
         yield api
 
 
-def zones(lab: QueueLab, name: str, pods: int) -> list[str]:
+def zones(lab: QueueLab, name: str, pods: int, whose: str = "t") -> list[str]:
     """The block of each pod of a job, once all of them run."""
-    soon(lambda: lab.running("t", name) == pods, f"{pods} running pods")
-    names = [p["spec"]["nodeName"] for p in lab.pods("t", name)]
+    soon(lambda: lab.running(whose, name) == pods, f"{pods} running pods", 120)
+    running = (p for p in lab.pods(whose, name) if p["status"].get("phase") == "Running")
+    names = [p["spec"]["nodeName"] for p in running]
     nodes = {n["metadata"]["name"]: n["metadata"]["labels"] for n in lab.listed("/api/v1/nodes")}
     return sorted(nodes[n][ZONE_LABEL] for n in names)
 
@@ -122,6 +123,44 @@ def test_pods_beyond_the_last_whole_slice_stay_pending(kueue: Api):
         lab.withdraw("t", "five")
         submitted(lab, "four", Verdict.STARTS, pods=4, gpus=2, annotations=slices)
         soon(lambda: lab.running("t", "four") == 4, "four running pods", 120)
+
+
+def ranked(name: str, teams: list[Raw]) -> Raw:
+    """Four nodes of eight GPUs in block a, three in block b; jobs have priorities."""
+    one = pool(name, nodes=7, zones=["a", "b"], topology=True)
+    return platform(
+        [one], teams, name=name, cloud="simulated", priorities={"low": -100, "high": 100}
+    )
+
+
+def test_a_job_in_the_way_is_evicted_for_want_of_a_place_by_a_higher_priority_only(kueue: Api):
+    """48 GPUs are free; no block has four whole nodes."""
+    wide = {"pods": 4, **within(ZONE_LABEL)}
+    with QueueLab(kueue, ranked("rank", [team("rank-t", guarantee={"rank": 56})])) as lab:
+        lab.submit("t", "first", priority="low", **within(HOSTNAME_LABEL))
+        assert zones(lab, "first", 1) == ["a"]
+        submitted(lab, "even", Verdict.WAITS, priority="low", **wide)
+        lab.expect("t", "even", "waits", 120)
+        lab.withdraw("t", "even")
+        made = job(lab.namespace("t"), "high", priority="high", **wide)
+        found = lab.explained(made)
+        assert [p.name for p in found.preempts] == ["first"]
+        submitted(lab, "high", Verdict.STARTS, priority="high", **wide)
+        assert zones(lab, "high", 4) == ["a"] * 4
+        soon(lambda: zones(lab, "first", 1) == ["b"], "the evicted job in the other block", 120)
+
+
+def test_a_borrower_in_the_way_is_evicted_for_want_of_a_place(kueue: Api):
+    teams = [team("lent-t", guarantee={"lent": 56}), team("lent-u", borrow={"lent": 56})]
+    with QueueLab(kueue, ranked("lent", teams)) as lab:
+        lab.submit("u", "loan", **within(HOSTNAME_LABEL))
+        assert zones(lab, "loan", 1, "u") == ["a"]
+        wide = {"pods": 4, **within(ZONE_LABEL)}
+        found = lab.explained(job(lab.namespace("t"), "four", **wide))
+        assert [(p.name, p.team) for p in found.preempts] == [("loan", "lent-u")]
+        submitted(lab, "four", Verdict.STARTS, **wide)
+        assert zones(lab, "four", 4) == ["a"] * 4
+        soon(lambda: zones(lab, "loan", 1, "u") == ["b"], "the evicted job in the other block", 120)
 
 
 def test_a_pool_without_a_place_is_followed_by_the_next(kueue: Api):

@@ -14,6 +14,7 @@ from gpuyard.plan.explain.flavors import (
     is_stopped,
     placed_always,
 )
+from gpuyard.plan.explain.making_place import Made, make_place
 from gpuyard.plan.explain.namespace import excess, kept_out, refused_container, within
 from gpuyard.plan.explain.needs import PodSet, Request, grouped, misgrouped
 from gpuyard.plan.explain.nodes import lacking, node_of
@@ -116,12 +117,12 @@ def _workload(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority
     if homeless := _without_flavor(desk.plan, team, pod_sets):
         return never(near_words.without_flavor(homeless))
     found = assign(desk, team, pod_sets, priority)
-    outcomes = [_assigned(desk, team, pod_sets, found)]
+    outcomes = [_assigned(desk, team, pod_sets, priority, found)]
     tried: list[Mapping[Place, int]] = []
-    while not outcomes[-1].admitted and found.tried and found.tried not in tried:
+    while _looks_on(desk.plan, outcomes[-1]) and found.tried and found.tried not in tried:
         tried.append(found.tried)  # its queue looks at the pools that are left
         found = assign(desk, team, pod_sets, priority, found.tried)
-        outcomes.append(_assigned(desk, team, pod_sets, found))
+        outcomes.append(_assigned(desk, team, pod_sets, priority, found))
     best = min(outcomes, key=lambda o: (not o.admitted, o.verdict is Verdict.NEVER))
     if best.held and best.verdict is Verdict.NEVER and not desk.is_empty:
         alone = _workload(Desk(desk.plan, EMPTY), team, pod_sets, priority)
@@ -135,6 +136,12 @@ def _workload(desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority
     named = {r.pool for r in best.reasons}
     others = (r for outcome in outcomes for r in _as_seen(outcome) if r.pool not in named)
     return replace(best, reasons=(*dict.fromkeys(others), *best.reasons))
+
+
+def _looks_on(plan: PlatformPlan, outcome: Outcome) -> bool:
+    """Whether its queue looks at the pools that are left: not while an autoscaler is asked."""
+    waits_for_answer = outcome.held and any(plan.pool(p).provisioning for p in outcome.pools)
+    return not outcome.admitted and not waits_for_answer
 
 
 def _as_seen(outcome: Outcome) -> Iterator[Considered]:
@@ -157,7 +164,7 @@ def _without_flavor(
 
 
 def _assigned(
-    desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], found: Assignment
+    desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority: int, found: Assignment
 ) -> Outcome:
     """What comes of one assignment of pools."""
     if found.unknown:
@@ -171,17 +178,23 @@ def _assigned(
         return never(words.two_pools(pools), pools=pools, reasons=found.reasons, assignment=found)
     if found.mode is Mode.NEVER:
         return never(words.no_pool(found), reasons=found.reasons, assignment=found)
-    if found.mode is not Mode.FIT and not found.targets:
+    made = make_place(desk, team.name, pod_sets, priority, found)
+    found = made.found
+    if found.mode is not Mode.FIT and not found.targets and not made.never:
         return _without_quota(desk, team, pod_sets, found, pools)
     gone = leavers(found.targets)
-    preempts = tuple(Preempted(j.name, str(j.team), why) for j, why in found.targets)
+    fits = found.mode is Mode.FIT
+    preempts = tuple(
+        Preempted(j.name, str(j.team), near_words.for_its_place(why) if fits else why)
+        for j, why in found.targets
+    )
     after = desk.without(gone) if gone else desk
     homes = {i: (chosen[0] if chosen else None) for i, chosen in found.pools.items()}
     dispatch = desk.plan.queueing.dispatch
     outcome = _sent(after, dispatch, pod_sets) if dispatch else on_nodes(after, pod_sets, homes)
     reasons = tuple(replace(r, taken=r.pool in pools) for r in found.reasons)
     return replace(
-        outcome,
+        _of_place(outcome, made),
         admitted=not outcome.held,
         preempts=() if outcome.held else preempts,
         gone=() if outcome.held else gone,
@@ -189,6 +202,17 @@ def _assigned(
         pools=pools,
         assignment=found,
     )
+
+
+def _of_place(outcome: Outcome, made: Made) -> Outcome:
+    """What is to be said of others, where it has no place."""
+    if not outcome.held or outcome.verdict is Verdict.NEVER:
+        return outcome
+    if made.unjudged:
+        return replace(outcome, cautions=(near_words.may_evict(made.unjudged),))
+    if made.wanting:
+        return replace(outcome, says=near_words.nobody_gives_way(outcome.says))
+    return outcome
 
 
 def _without_quota(

@@ -22,7 +22,7 @@ class FairChoice:
         quotas: Quotas,
         candidates: Sequence[Running],
         queue: Node,
-        fits: Callable[[], bool],
+        fits: Callable[[Targets], bool],
         *,
         entitled: bool,
     ) -> None:
@@ -82,7 +82,7 @@ class FairChoice:
     def _evict(self, job: Running, why: str) -> bool:
         self.quotas.take(str(job.team), job.uses, -1)
         self.found.append((job, why))
-        return self._fits()
+        return self._fits(self.found)
 
     def _part(self, queue: Node) -> tuple[Node, Node]:
         """Where the ways of the wisher and of a queue part."""

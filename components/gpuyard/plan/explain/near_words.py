@@ -94,12 +94,22 @@ def guessed(pool: PoolPlan, level: str) -> str:
     )
 
 
-def may_evict(pool: PoolPlan) -> str:
-    """Pre-empting for a place, which is not tried here."""
+def may_evict(jobs: int) -> str:
+    """Pre-empting for a place, where too many run to try it."""
     return (
-        f"Kueue may evict jobs of lower priority, or of borrowers, to make a place in {pool.name}:"
-        " not judged here"
+        "Kueue may evict jobs of lower priority, or of borrowers, to make a place:"
+        f" not judged where {some(jobs, 'job')} run"
     )
+
+
+def nobody_gives_way(says: str) -> str:
+    """No place, and nobody who would have to make one."""
+    return f"{says}; nobody there has to give way to it, or not enough of them"
+
+
+def for_its_place(why: str) -> str:
+    """Evicted though there is quota."""
+    return f"{why}; quota is free, its place is wanted"
 
 
 def apart_unseen() -> str:

@@ -205,26 +205,34 @@ def _kept(desk: Desk, pool: PoolPlan, members: Members, ends: str) -> Outcome:
             meanwhile=near_words.denied(desk.plan, pool),
         )
     found = _spot(pool, _looked_at(pool, desk.rooms[pool.name]), members)
-    evicts = desk.plan.queueing.preemption == "reclaim"
     return Outcome(
         verdict=Verdict.WAITS,
         held=True,
         says=f"its quota is free, but {near_words.no_place(pool, members, found)}",
         conditions=(near_words.place_first(pool, members, ends),),
         meanwhile=words.queued(),
-        cautions=(near_words.may_evict(pool),) if evicts else (),
     )
 
 
 def _whose_end(desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None]) -> str:
     """The first job, by age, without which there would be room; "" when it takes several."""
     used = set(homes.values())
-    units = [(pool, m) for pool, m in _in_turn(desk.plan, pod_sets, homes) if pool is not None]
     for job in [j for j in desk.jobs if used & {p.pool for p in j.pods}][:MAX_ENDS]:
-        placing = _Placing(dict(desk.without((job,)).rooms))
-        if all(_into_pool(desk.plan, pool, members, placing) for pool, members in units):
+        if has_place(desk.without((job,)), pod_sets, homes):
             return f"{job.name} of team {job.team}" if job.team else job.name
     return ""
+
+
+def has_place(
+    desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None], *, tied: bool = False
+) -> bool:
+    """Whether all pods in pools find nodes; `tied`: only those for which their queue does so."""
+    placing = _Placing(dict(desk.rooms))
+    return all(
+        _into_pool(desk.plan, pool, members, placing)
+        for pool, members in _in_turn(desk.plan, pod_sets, homes)
+        if pool is not None and not (tied and desk.plan.pool(pool).topology is None)
+    )
 
 
 def _may_block_itself(

@@ -4,7 +4,7 @@ With `preemption: reclaim` queues carry `reclaimWithinCohort: Any` and `withinCl
 borrowing never pre-empts by priority. With fair sharing the unfairest queue gives first.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,7 +22,9 @@ class Wish:
     uses: Uses
     priority: int
     short_of: frozenset[Key]
-    """Of these there is not enough now."""
+    """Of these there is not enough now, or no place for it."""
+    place: Callable[[Sequence[Running]], bool] | None = None
+    """Whether nodes have room for it once these jobs are gone; None where its queue does not ask."""
 
 
 def targets(quotas: Quotas, jobs: Collection[Running], wish: Wish, *, fair: bool) -> Targets:
@@ -41,21 +43,22 @@ def targets(quotas: Quotas, jobs: Collection[Running], wish: Wish, *, fair: bool
     return found
 
 
-def _fits(quotas: Quotas, wish: Wish, *, borrowing: bool) -> bool:
-    return all(
+def _fits(quotas: Quotas, wish: Wish, gone: Targets, *, borrowing: bool) -> bool:
+    enough = all(
         amount <= quotas.available(wish.team, key)
         and (borrowing or not quotas.borrows(wish.team, key, amount))
         for key, amount in wish.uses.items()
     )
+    return enough and (wish.place is None or wish.place(leavers(gone)))
 
 
-def _spared(quotas: Quotas, found: Targets, fits: Callable[[], bool]) -> Targets:
+def _spared(quotas: Quotas, found: Targets, fits: Callable[[Targets], bool]) -> Targets:
     """Give back, last chosen first, whoever need not go; the very last one must."""
     kept = list(found)
     for position in range(len(kept) - 2, -1, -1):
         job = kept[position][0]
         quotas.take(str(job.team), job.uses)
-        if fits():
+        if fits([*kept[:position], *kept[position + 1 :]]):
             kept[position] = kept[-1]
             kept.pop()
         else:
@@ -124,7 +127,7 @@ def _classical(quotas: Quotas, jobs: list[Running], wish: Wish) -> Targets:
             job = candidate.job
             found.append((job, OWN if job.team == wish.team else RECLAIM))
             quotas.take(str(job.team), job.uses, -1)
-            if fits():
+            if fits(found):
                 return _spared(quotas, found, fits)
         take_all(quotas, leavers(found))
     return []
@@ -135,10 +138,10 @@ def _fair(quotas: Quotas, candidates: list[Running], wish: Wish) -> Targets:
     queue = quotas.queues[wish.team]
     quotas.take(wish.team, wish.uses)
 
-    def fits() -> bool:
+    def fits(gone: Targets) -> bool:
         """Whether the wish fits now, its own use aside."""
         quotas.take(wish.team, wish.uses, -1)
-        found = _fits(quotas, wish, borrowing=True)
+        found = _fits(quotas, wish, gone, borrowing=True)
         quotas.take(wish.team, wish.uses)
         return found
 

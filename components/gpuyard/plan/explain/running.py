@@ -95,9 +95,9 @@ class Desk:
                 left = free.setdefault(group.node, dict(whole))
                 for resource, amount in with_itself(group.requests).items():
                     left[resource] = left.get(resource, 0) - amount * group.count
+        places = where(self.plan, pool, free, self.state.labels)
         known = tuple(
-            Nodes(left, 1, running=True, where=where(self.plan, pool, name, self.state.labels))
-            for name, left in free.items()
+            Nodes(left, 1, running=True, where=places[name]) for name, left in free.items()
         )
         others = max(0, pool.start_nodes - len(known))
         later = max(0, pool.nodes.high - len(known) - others)

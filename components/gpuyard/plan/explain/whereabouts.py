@@ -1,7 +1,7 @@
 """Where nodes stand to each other, from their labels or from what a plan knows of nodes it makes."""
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from gpuyard.plan.names import ZONE_LABEL, node_name
 from gpuyard.plan.placement import zone_of
@@ -12,16 +12,22 @@ Where = tuple[str, ...] | None
 
 
 def where(
-    plan: PlatformPlan, pool: PoolPlan, name: str, labels: Mapping[str, Mapping[str, str]]
-) -> Where:
-    """Values of a node's levels above its name; None when it lacks one."""
+    plan: PlatformPlan,
+    pool: PoolPlan,
+    names: Iterable[str],
+    labels: Mapping[str, Mapping[str, str]],
+) -> dict[str, Where]:
+    """Values of the levels of nodes above their names; None when one lacks a label."""
     above = pool.topology_levels[:-1]
-    if name in labels:
-        found = labels[name]
+    made = _made(pool) if plan.cloud == Cloud.SIMULATED.value else {}
+
+    def of(name: str) -> Where:
+        found = labels.get(name)
+        if found is None:
+            return made.get(name, one_zone(pool))
         return tuple(found[level] for level in above) if set(above) <= set(found) else None
-    if plan.cloud == Cloud.SIMULATED.value:
-        return _made(pool).get(name, one_zone(pool))
-    return one_zone(pool)
+
+    return {name: of(name) for name in names}
 
 
 def one_zone(pool: PoolPlan) -> Where:
