@@ -21,8 +21,9 @@ import sizes
 from builders import plan_of, platform, pool, team
 from gpuyard.plan.explain import Verdict, explain
 from gpuyard.plan.jobs import read_job
+from gpuyard.plan.names import KUEUE_CONFIG_KEY
 from gpuyard.render.kueue_configuration import kueue_configuration_object
-from gpuyard.simulate import cluster, processes
+from gpuyard.simulate import cluster, kueue_manager, processes, tools
 from gpuyard.simulate.api import Api, Unreachable, connect
 from gpuyard.simulate.state import folder_of
 from markdown_pages import blocks
@@ -38,6 +39,31 @@ JOBS = f"/apis/batch/v1/namespaces/{TEAM}/jobs"
 PODS = f"/api/v1/namespaces/{TEAM}/pods"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{TEAM}/deployments"
 WORKLOADS = f"{KUEUE}/namespaces/{TEAM}/workloads"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_RBAC = "rbac.authorization.k8s.io"
+_MORE = {"name": "gpuyard-dispatcher-jobsets"}
+JOBSET_ACCESS: list[Value] = [
+    {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRole",
+        "metadata": _MORE,
+        "rules": [{"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": ["*"]}],
+    },
+    {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": _MORE,
+        "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", **_MORE},
+        "subjects": [
+            {
+                "kind": "ServiceAccount",
+                "name": "gpuyard-dispatcher",
+                "namespace": "kueue-system",
+            }
+        ],
+    },
+]
+"""Beside the role of the page, so that only the kind is missing."""
 LOST_AFTER = "5s"
 """Instead of a quarter of an hour."""
 
@@ -317,3 +343,52 @@ def test_a_cluster_that_is_lost_gives_its_jobs_to_another(connected: Sites, unti
     until(lambda: left(connected.east, name), not_, seconds=120)
     assert len(listed(connected.west, PODS, name)) == 2
     assert workload(connected.hub, name)["status"]["clusterName"] == "hub-east"
+
+
+@pytest.fixture
+def with_jobsets(connected: Sites, until: Until) -> Iterator[Sites]:
+    """A hub that is told to send JobSets as well; the east knows the kind, the west does not."""
+    sites, name = connected, connected.west_name.removesuffix("-west")
+    files = sorted(
+        (tools.find_tools(Path(__file__).parent).share / "jobset" / "crds").glob("*.y*ml")
+    )
+    kinds = [yaml.safe_load(file.read_text()) for file in files]
+    before = sites.hub.get(kueue_manager.CONFIG_MAP)
+    assert before is not None
+    values = yaml.safe_load(before["data"][KUEUE_CONFIG_KEY])
+    values["integrations"]["frameworks"].append("jobset.x-k8s.io/jobset")
+    try:
+        for api in (sites.west, sites.east):
+            for item in JOBSET_ACCESS:
+                reality.apply(api, item)
+        for api in (sites.hub, sites.east):
+            for kind in kinds:
+                api.apply(kind)
+            until(lambda a=api: a.get("/apis/jobset.x-k8s.io/v1alpha2"))
+        changed = {KUEUE_CONFIG_KEY: yaml.safe_dump(values)}
+        sites.hub.merge(kueue_manager.CONFIG_MAP, {"data": changed})
+        up(name)
+        yield sites
+    finally:
+        sites.hub.merge(kueue_manager.CONFIG_MAP, {"data": before["data"]})
+        for api in (sites.hub, sites.east):
+            for kind in kinds:
+                delete(api, f"{DEFINITIONS}/{kind['metadata']['name']}")
+        up(name)
+
+
+@pytest.mark.timeout(900)
+def test_a_cluster_that_lacks_a_kind_has_no_connection_at_all(with_jobsets: Sites, until: Until):
+    """Hence JobSets are not sent: one cluster without them would be asked for nothing any more."""
+    hub, path = with_jobsets.hub, f"{KUEUE}/multikueueclusters/hub-west"
+    seen = until(
+        lambda: condition(hub.get(path) or {}, "Active"),
+        lambda c: c.get("status") == "False",
+        seconds=120,
+    )
+    assert (seen["reason"], "JobSet" in seen["message"]) == ("ClientConnectionFailed", True)
+    until(lambda: active(hub, "multikueueclusters/hub-east") == "True", seconds=120)
+    name = submit(with_jobsets, work("plain", 1, 300))
+    until(lambda: job_status(hub, name).get("active") == 1, seconds=120)
+    assert workload(hub, name)["status"]["clusterName"] == "hub-east"
+    assert gone(with_jobsets.west, name)
