@@ -22,9 +22,10 @@ from gpuyard.plan.names import PLATFORM_LABEL, QUEUE_GATE, QUEUE_LABEL, TEAM_LAB
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.objects import LONGEST, admission_objects
 from gpuyard.rules.admission import workload
-from gpuyard.simulate import cluster, kueue_manager, tools
+from gpuyard.simulate import cluster, tools
 from gpuyard.simulate.api import Api, ApiError, connect
 from pod_maker import Maker
+from queue_lab import kueue_as_rendered
 
 pytestmark = [pytest.mark.cluster]
 
@@ -533,24 +534,18 @@ def test_pods_of_jobs_and_deployments_that_name_no_queue_get_the_default_one_and
 
 @pytest.fixture
 def serving(queue: Api, started: cluster.Outcome, until: Until) -> Iterator[Api]:
-    """The same with a Kueue that also looks at kinds that serve, as a platform's own does."""
-    wanted = kueue_manager.default_configuration(["batch/job", "pod", "deployment", "statefulset"])
-    metadata = {"name": "kueue-manager-config", "namespace": kueue_manager.NAMESPACE}
-    data = {kueue_manager.CONFIG_KEY: yaml.safe_dump(wanted)}
-    queue.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    """The same with a Kueue as a platform sets it up: it also looks at kinds that serve."""
 
     def in_force() -> bool:
-        """A queue is known again, and a webhook that was not there before answers."""
+        """The queue is known again, and a webhook that was not there before answers."""
         made = queue.call("POST", f"{path_of(server_of(), USUAL)}?dryRun=All", server_of())
         return QUEUE_LABEL in made["metadata"].get("labels", {})
 
-    try:
-        cluster.up(started.status.name)
+    with kueue_as_rendered(
+        started.status.name, PLAN.spec.model_dump(mode="json", exclude_unset=True)
+    ):
         until(in_force)
         yield queue
-    finally:
-        queue.call("DELETE", kueue_manager.CONFIG_MAP)
-        cluster.up(started.status.name)
 
 
 def server_of(kind: str = "StatefulSet", **own: str) -> Value:
