@@ -146,6 +146,7 @@ def left_over(api):
     return api.cluster.patch(role, role, APPLY, who)
 
 
+@pytest.mark.timeout(600)
 def test_the_chart_goes_in_before_the_queues_and_out_after_them(
     stack, api, chart, tmp_path, until, kubectl
 ):

@@ -196,6 +196,7 @@ SHORT = TRANSFORMS.replace(":ClusterQueue", ":Namespace").replace("3s", "12s")
 SHORT = "\n".join(line for line in SHORT.splitlines() if "props[" not in line)
 
 
+@pytest.mark.timeout(600)
 def test_what_holds_a_namespace_is_named_where_the_program_runs(stack, api, kueue, lab, kubectl):
     """The engine names the namespace alone, and so does a destroy that runs no program."""
     lab(SHORT)
