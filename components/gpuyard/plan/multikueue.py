@@ -183,9 +183,9 @@ def _needs(spec: PlatformSpec) -> Finding:
         "clusters.workers",
         ("queueing", "clusters"),
         # the engine shows the beginning of a note only, so what somebody must still make comes first
-        f"jobs are sent once kueue-system has {secrets}, made by hand: each a secret with a way there as"
-        f" `{MULTIKUEUE_SECRET_KEY}`, with the role of docs/concepts/multikueue.md. Nor is it seen from here"
-        f" that {names} run Kueue with the same namespaces and queues: {homes}. Jobs and pods are sent,"
+        f"jobs are sent once kueue-system has {secrets}, made by hand, with a way there as"
+        f" `{MULTIKUEUE_SECRET_KEY}` and the role of docs/concepts/multikueue.md. Not seen from here: that a"
+        f" Kueue runs in {names} with the same namespaces and queues: {homes}. Jobs and pods are sent,"
         " JobSets are not; a gang needs its place in one cluster",
         given=names,
     )
