@@ -32,8 +32,9 @@ def check_topology(
         findings += [*_claims(pool, path), *_nodes(pool, path), *_levels(pool, path)]
         findings += _blocks(spec, pool, shapes, path)
     if placed:
-        findings += _mixed(pools, teams, [p for _, p in placed], placed[0][0])
-        findings.append(_replaced([p for _, p in placed], placed[0][0]))
+        path, those = placed[0][0], [pool for _, pool in placed]
+        findings += _mixed(pools, teams, those, path)
+        findings += [*_gpus_only(teams, those, path), _replaced(those, path)]
     return findings
 
 
@@ -146,6 +147,23 @@ def _mixed(
             f" else{more}",
             allowed="topology: true in all pools of a team, or annotated jobs",
             fix=Fix(says=f"write topology: true in {listed(others)} too, or annotate jobs"),
+        )
+    ]
+
+
+def _gpus_only(teams: Sequence[TeamPlan], placed: list[PoolPlan], path: Path) -> list[Finding]:
+    """A queue finds a pool by the GPUs that pods ask for; where it must place all, others have none."""
+    with_it = {p.name for p in placed}
+    found = [t.name for t in teams if (used := set(within_reach(t.quotas))) and used <= with_it]
+    if not found:
+        return []
+    return [
+        note(
+            "topology.gpus_only",
+            path,
+            f"all pools of {listed(found)} have a topology, and such a queue admits no pods without GPUs: a"
+            " job on CPUs alone never starts there, and one with a launcher only where it leads a group",
+            allowed="a pool without topology for the team, or CPU jobs in a namespace of no team",
         )
     ]
 
