@@ -32,7 +32,9 @@ class Held:
         self._rules = rules
         self._read: list[tuple[str, Any, Settings, tuple[str, ...]]] = []
         self._sections: list[Settings] = []
-        self._together: list[Settings] = []
+        self._together: dict[int, Settings] = {}
+        """By the identity of settings that were read: the same object each time, so that what was judged
+        with it need not be judged again."""
         self.shared: Settings | None = None
         """None until the first policy has been asked: before that nobody can know it."""
 
@@ -70,19 +72,13 @@ class Held:
         section = section_of(platform)
         if section and (heard := self._settings(OF_STACK, section)) not in self._sections:
             self._sections.append(heard)
+            self._together.clear()
 
     def _with_sections(self, settings: Settings) -> Settings:
         """What is said for the pack counts before what a stack file says."""
-        return reduce(self._both, self._sections, settings)
-
-    def _both(self, first: Settings, others: Settings) -> Settings:
-        # the same object each time: what was judged with it need not be judged again
-        found = together(first, others)
-        for known in self._together:
-            if known == found:
-                return known
-        self._together.append(found)
-        return found
+        if id(settings) not in self._together:
+            self._together[id(settings)] = reduce(together, self._sections, settings)
+        return self._together[id(settings)]
 
     def _settings(self, whose: str, document: Any) -> Settings:
         # the engine's server gives a copy every time, of very few documents

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -49,6 +50,26 @@ def pack(tmp_path: Path) -> Path:
     project = project.replace("virtualenv: venv", f"virtualenv: {sys.prefix}")
     (folder / "PulumiPolicy.yaml").write_text(project, encoding="utf-8")
     return folder
+
+
+@pytest.fixture
+def pulumi(engine: environment.Engine, tmp_path: Path) -> Callable[..., tuple[int, str]]:
+    """The CLI in the test's own folder, with a state of its own: exit code and output."""
+    env = environment.variables(engine, state=tmp_path / "s", passphrase=PASSPHRASE)
+
+    def run(*command: str) -> tuple[int, str]:
+        ended = subprocess.run(
+            [engine.path, *command, "--non-interactive", "--color", "never"],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return ended.returncode, ended.stdout + ended.stderr
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,8 @@
 """The pack on the real engine, over an exported state: no program, no login, no cluster."""
 
 import json
-import subprocess
 
 import pytest
-from testbed.plugins import environment
-
-from stacks import PASSPHRASE
 
 QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "gpus"}}
 QUOTA |= {"spec": {"hard": {"limits.nvidia.com/gpu": 8}}}
@@ -41,34 +37,16 @@ def state(policies: dict[str, object] | None = None) -> str:
 
 
 @pytest.fixture
-def analyze(engine, tmp_path, pack):
+def analyze(pulumi, tmp_path, pack):
     """Holds the state against the pack."""
     assert pack.parent == tmp_path
     (tmp_path / "state.json").write_text(state(), encoding="utf-8")
-    env = environment.variables(engine, state=tmp_path / "s", passphrase=PASSPHRASE)
 
     def run(**settings: object) -> tuple[int, str]:
         (tmp_path / "config.json").write_text(json.dumps(settings), encoding="utf-8")
         given = ["--policy-pack-config", "config.json"] if settings else []
-        command = [
-            engine.path,
-            "policy",
-            "analyze",
-            "--file",
-            "state.json",
-            "--policy-pack",
-            "pack",
-        ]
-        ended = subprocess.run(
-            [*command, *given, "--non-interactive", "--color", "never"],
-            cwd=tmp_path,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        return ended.returncode, ended.stdout + ended.stderr
+        command = ("policy", "analyze", "--file", "state.json", "--policy-pack", "pack")
+        return pulumi(*command, *given)
 
     return run
 

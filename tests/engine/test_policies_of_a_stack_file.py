@@ -4,13 +4,9 @@ The program makes resources that no provider has to know, and no platform: what 
 is made is held as strictly as what comes after.
 """
 
-import subprocess
 import sys
 
 import pytest
-from testbed.plugins import environment
-
-from stacks import PASSPHRASE
 
 PROGRAM = """
 import pulumi
@@ -22,32 +18,18 @@ EXCEPTION = "{rule: GPU-TEN-02, resource: early, reason: moves out, expires: EXP
 
 
 @pytest.fixture
-def preview(engine, tmp_path, pack):
+def preview(pulumi, tmp_path, pack):
     """A preview with the pack, of a stack file with these policies: exit code and output."""
     project = f"name: other\nruntime:\n  name: python\n  options:\n    virtualenv: {sys.prefix}\n"
     (tmp_path / "Pulumi.yaml").write_text(project, encoding="utf-8")
     (tmp_path / "__main__.py").write_text(PROGRAM, encoding="utf-8")
-    env = environment.variables(engine, state=tmp_path / "s", passphrase=PASSPHRASE)
-
-    def pulumi(*command: str) -> tuple[int, str]:
-        ended = subprocess.run(
-            [engine.path, *command, "--stack", "dev", "--non-interactive", "--color", "never"],
-            cwd=tmp_path,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        return ended.returncode, ended.stdout + ended.stderr
-
-    code, said = pulumi("stack", "init")
+    code, said = pulumi("stack", "init", "--stack", "dev")
     assert code == 0, said
 
     def run(policies: str, *more: str) -> tuple[int, str]:
         text = f"config:\n  gpuyard:platform:\n    name: lab\n    policies: {policies}\n"
         (tmp_path / "Pulumi.dev.yaml").write_text(text, encoding="utf-8")
-        return pulumi("preview", "--policy-pack", str(pack), *more)
+        return pulumi("preview", "--stack", "dev", "--policy-pack", str(pack), *more)
 
     return run
 

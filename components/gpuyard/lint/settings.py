@@ -22,7 +22,7 @@ from gpuyard.rules.rule import Rule
 from gpuyard.rules.run import Exemption, Settings
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.problems import findings_of, show_given
-from gpuyard.spec.read import CONFIG_KEY
+from gpuyard.spec.read import CONFIG_KEY, PLATFORM_PATH, platform_in
 from gpuyard.spec.sections import Level, Policies
 from gpuyard.spec.values import Text
 from gpuyard.spec.yaml_tree import Document, parse_yaml
@@ -68,13 +68,12 @@ def read_section(data: bytes, file: str, rules: Sequence[Rule], today: date) -> 
     Nothing else of the file is judged: `gpuyard check` does that.
     """
     document = parse_yaml(data, file)
-    config = document.value.get("config") if isinstance(document.value, Mapping) else None
-    platform = config.get(CONFIG_KEY) if isinstance(config, Mapping) else None
+    platform = platform_in(document.value)
     if not isinstance(platform, Mapping):
         raise UsageError(
             f"{file}: no stack file: it has no `config: {CONFIG_KEY}:` with a platform"
         )
-    prefix: Path = ("config", CONFIG_KEY, SECTION)
+    prefix: Path = (*PLATFORM_PATH, SECTION)
     return _sound(document, file, prefix, settings_of(section_of(platform), rules, today))
 
 
@@ -209,7 +208,7 @@ def expired(settings: Settings) -> list[str]:
     return [
         f"the exception of {each.rule} for {each.resource} expired on {each.expires}"
         for each in settings.exemptions
-        if settings.today is not None and each.expires <= settings.today
+        if settings.is_over(each)
     ]
 
 

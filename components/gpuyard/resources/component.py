@@ -73,9 +73,8 @@ class Component(pulumi.ComponentResource):
 
     def _hooked(self, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
         """The options with the provider's hooks; these go to objects one by one, for none are inherited."""
-        if self._explains is None:
-            return opts
-        return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=self._explains))
+        opts.hooks = self._explains
+        return opts
 
     def _child(self, waits_for: Iterable[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
         """Options for a component below this one."""

@@ -67,15 +67,24 @@ async def explained(reach: Reach, args: pulumi.ErrorHookArgs) -> str | None:
     return None
 
 
+def _named(kind: str, name: str, namespace: str | None) -> list[str]:
+    """An object, as kubectl takes it."""
+    return [kind, name, *(["-n", namespace] if namespace else [])]
+
+
+def _to_look(reach: Reach, where: list[str]) -> str:
+    """The command that shows an object with those who wrote it."""
+    return reach.command("get", *where, "-o", "yaml", "--show-managed-fields")
+
+
 async def _taken(reach: Reach, inputs: Mapping[str, Any]) -> str:
     meta = inputs["metadata"]
     group = inputs["apiVersion"].rpartition("/")[0]
     kind = f"{inputs['kind'].lower()}{'.' if group else ''}{group}"
-    where = [kind, meta["name"], *(["-n", meta["namespace"]] if meta.get("namespace") else [])]
+    where = _named(kind, meta["name"], meta.get("namespace"))
     live = await reach.get(*where)
     if live is None:
-        command = reach.command("get", *where, "-o", "yaml", "--show-managed-fields")
-        owner = f"Whose it is, its labels and managedFields say: {command}"
+        owner = f"Whose it is, its labels and managedFields say: {_to_look(reach, where)}"
     else:
         owner = owner_of(live, (meta.get("labels") or {}).get(PLATFORM_LABEL))
     return (
@@ -88,7 +97,7 @@ async def _taken(reach: Reach, inputs: Mapping[str, Any]) -> str:
 
 async def _met_by_helm(reach: Reach, kind: str, name: str, namespace: str) -> str:
     """Helm installs over nothing that it did not make."""
-    where = [kind.lower(), name, *(["-n", namespace] if namespace else [])]
+    where = _named(kind.lower(), name, namespace)
     live = await reach.get(*where)
     if live is not None and kind == "ClusterRole" and writers(live) == {_AGGREGATION}:
         return (
@@ -100,7 +109,7 @@ async def _met_by_helm(reach: Reach, kind: str, name: str, namespace: str) -> st
     owner = f"{owner_of(live)} " if live is not None else ""
     return (
         f"{kind} {name} is there already, and Helm installs over nothing that another made.\n"
-        f"  {owner}See {reach.command('get', *where, '-o', 'yaml', '--show-managed-fields')}\n"
+        f"  {owner}See {_to_look(reach, where)}\n"
         "  fix: where another Kueue runs, write `queueing: {install: false}`; delete the object only when "
         "nobody uses it any more"
     )

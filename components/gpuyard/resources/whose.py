@@ -11,7 +11,7 @@ https://fluxcd.io/flux/components/kustomize/kustomizations and /helm/helmrelease
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.plan.names import PLATFORM_LABEL
+from gpuyard.plan.names import MANAGED_BY_LABEL, PLATFORM_LABEL
 
 _FLUX = {
     "kustomize.toolkit.fluxcd.io": "Flux Kustomization",
@@ -19,7 +19,6 @@ _FLUX = {
 }
 _ARGO_ANNOTATION, _ARGO_LABEL = "argocd.argoproj.io/tracking-id", "argocd.argoproj.io/instance"
 _HELM = "meta.helm.sh/release-"
-_MANAGED_BY = "app.kubernetes.io/managed-by"
 
 
 def owner_of(obj: Mapping[str, Any], platform: str | None = None) -> str:
@@ -48,8 +47,8 @@ def _claims(meta: Mapping[str, Any], platform: str | None) -> Iterator[str]:
     if release := annotations.get(f"{_HELM}name"):
         placed = _placed(annotations.get(f"{_HELM}namespace"), release)
         yield f"Helm release {placed} (annotation {_HELM}name)"
-    elif manager := labels.get(_MANAGED_BY):
-        yield f"{manager} (label {_MANAGED_BY})"
+    elif manager := labels.get(MANAGED_BY_LABEL):
+        yield f"{manager} (label {MANAGED_BY_LABEL})"
     for owner in meta.get("ownerReferences") or []:
         yield f"{owner.get('kind')} {owner.get('name')} (owner reference)"
 

@@ -40,6 +40,10 @@ class Settings:
     today: date | None = None
     """The day exemptions are judged by; without one, none has expired."""
 
+    def is_over(self, exemption: Exemption) -> bool:
+        """Whether the rule holds again."""
+        return self.today is not None and exemption.expires <= self.today
+
 
 AS_THEY_ARE = Settings()
 """Every rule at its own severity, nothing excepted."""
@@ -128,7 +132,7 @@ def _violated(
 ) -> Outcome:
     verdict, note = Verdict.VIOLATED, ""
     if (exemption := _exempt(rule, resource, settings)) is not None:
-        expired = settings.today is not None and exemption.expires <= settings.today
+        expired = settings.is_over(exemption)
         verdict = Verdict.VIOLATED if expired else Verdict.EXCEPTED
         until = f"expired on {exemption.expires}" if expired else f"until {exemption.expires}"
         note = f"exception {until}: {exemption.reason}"

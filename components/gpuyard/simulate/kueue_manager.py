@@ -13,6 +13,7 @@ from typing import Final
 import yaml
 
 from gpuyard.errors import EnvironmentLacks
+from gpuyard.plan.names import KUEUE_API
 from gpuyard.simulate.api import Api, ApiError, Object, Unreachable
 from gpuyard.simulate.kueue_certificates import keep, kept
 from gpuyard.simulate.parts import Place
@@ -191,12 +192,12 @@ def _has_crd(api: Api, name: str) -> bool:
 def is_ready(api: Api) -> bool:
     """Whether Kueue's webhooks answer: a dry run of a flavor goes through two of them."""
     flavor = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "apiVersion": KUEUE_API,
         "kind": "ResourceFlavor",
         "metadata": {"name": "probe"},
     }
     try:
-        api.call("POST", "/apis/kueue.x-k8s.io/v1beta2/resourceflavors?dryRun=All", flavor)
+        api.call("POST", f"/apis/{KUEUE_API}/resourceflavors?dryRun=All", flavor)
     except (ApiError, Unreachable):
         return False
     return True

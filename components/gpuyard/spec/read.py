@@ -13,7 +13,8 @@ from gpuyard.spec.problems import findings_of, show_given
 from gpuyard.spec.yaml_tree import Document, parse_yaml
 
 CONFIG_KEY = "gpuyard:platform"
-_PREFIX: Path = ("config", CONFIG_KEY)
+PLATFORM_PATH: Path = ("config", CONFIG_KEY)
+"""Where a stack file has the platform."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +56,15 @@ class Reading:
 
     def line_of(self, path: Path) -> int | None:
         """The line of the stack file a finding's path stands in."""
-        return self.document.line_of((*_PREFIX, *path)) if self.document else None
+        return self.document.line_of((*PLATFORM_PATH, *path)) if self.document else None
 
 
 def read_stack_file(data: bytes, name: str) -> Reading:
     """Read a `Pulumi.<stack>.yaml`; UsageError when it is not YAML at all."""
     document = parse_yaml(data, name)
-    root = document.value
-    config = root.get("config") if isinstance(root, dict) else None
-    platform = config.get(CONFIG_KEY) if isinstance(config, dict) else None
+    platform = platform_in(document.value)
     if platform is None:
-        return Reading(None, (_no_platform(root),), document=document)
+        return Reading(None, (_no_platform(document.value),), document=document)
     early = [*_duplicates(document), *_secrets(platform)]
     reading = read_platform(platform)
     secrets = [f.path for f in early if f.id == "spec.secret"]
@@ -74,6 +73,12 @@ def read_stack_file(data: bytes, name: str) -> Reading:
     spec = None if refused(findings) else reading.spec
     sound = reading.spec or reading.sound_part
     return replace(reading, spec=spec, findings=findings, sound_part=sound, document=document)
+
+
+def platform_in(root: Any) -> Any:
+    """The `gpuyard:platform` value of a stack file that was parsed; None when there is none."""
+    config = root.get("config") if isinstance(root, dict) else None
+    return config.get(CONFIG_KEY) if isinstance(config, dict) else None
 
 
 def read_platform(value: object) -> Reading:
@@ -118,7 +123,9 @@ def _duplicates(document: Document) -> list[Finding]:
         Finding(
             id="spec.duplicate_key",
             severity=Severity.REFUSE,
-            path=path[len(_PREFIX) :] if path[: len(_PREFIX)] == _PREFIX else path,
+            path=path[len(PLATFORM_PATH) :]
+            if path[: len(PLATFORM_PATH)] == PLATFORM_PATH
+            else path,
             problem=f"the key stands twice in one mapping, again in line {line}",
             given=show_given(path[-1]),
             allowed="each key once",

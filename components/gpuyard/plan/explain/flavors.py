@@ -129,10 +129,10 @@ class _Search:
 
     def _misplaced(self, pool: str, pods: PodSet) -> str:
         """Why this flavor's topology keeps such pods away."""
-        plan = self.desk.plan
-        levels = {p.flavor: p.topology.levels for p in plan.pools if p.topology}
-        everywhere = placed_always(plan, self.team)
-        return mismatch(pods.near, levels.get(plan.pool(pool).flavor), everywhere=everywhere)
+        topology = self.desk.plan.pool(pool).topology
+        levels = topology.levels if topology else None
+        everywhere = placed_always(self.desk.plan, self.team)
+        return mismatch(pods.near, levels, everywhere=everywhere)
 
     def _quota(self, pool: str, resource: str, amount: int) -> tuple[Mode, int, str]:
         """How the queue can get so much of one resource; how near to its guarantee; in words."""

@@ -157,15 +157,12 @@ def _guaranteed() -> str:
 
 def _queued() -> str:
     owners = maybe("variables.it", "metadata.ownerReferences", "[]")
-    owner_queues = (
-        f"{owners}.exists(o, {maybe('o', 'controller', 'false')}"
-        f" && !(o.apiVersion in {listed(queued.NOT_QUEUED)}) && o.kind != {quoted(queued.CRON)})"
+    made_by = f"{owners}.exists(o, {maybe('o', 'controller', 'false')} && {{}})".format
+    owner_queues = made_by(
+        f"!(o.apiVersion in {listed(queued.NOT_QUEUED)}) && o.kind != {quoted(queued.CRON)}"
     )
     version, kind = map(quoted, queued.LABELS_LATER)
-    labels_later = (
-        f"{owners}.exists(o, {maybe('o', 'controller', 'false')}"
-        f" && o.apiVersion == {version} && o.kind == {kind})"
-    )
+    labels_later = made_by(f"o.apiVersion == {version} && o.kind == {kind}")
     gates = maybe("variables.it", "spec.schedulingGates", "[]")
     held_by_kueue = (
         f"(variables.it.kind == 'Pod' && {gates}.exists(g, g.name == {quoted(QUEUE_GATE)})"
