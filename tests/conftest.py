@@ -13,7 +13,7 @@ from levels import LEVELS, require_level, upstream
 __all__ = ["require_level", "upstream"]
 
 # Our own plugin, by hand: by its entry point it would load before coverage measures anything.
-pytest_plugins = ["gpuyard.testing.plugin"]
+pytest_plugins = ["gpuyard.testing.plugin", "stutter"]
 
 HERE = Path(__file__).parent
 

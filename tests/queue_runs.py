@@ -4,7 +4,7 @@ import random
 import statistics
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -95,11 +95,15 @@ def _seconds(text: str) -> float:
 
 
 class Watch(threading.Thread):
-    """Notes every change of every workload until it is told to stop."""
+    """Notes every change of every workload in these namespaces until it is told to stop.
 
-    def __init__(self, api: Api) -> None:
+    Elsewhere those of an earlier platform may still be going.
+    """
+
+    def __init__(self, api: Api, namespaces: Collection[str]) -> None:
         super().__init__(daemon=True)
         self.api = api
+        self.namespaces = namespaces
         self.seen = Seen()
         self.stopped = False
 
@@ -113,19 +117,23 @@ class Watch(threading.Thread):
                     found = self.api.call("GET", path)
                     version = found["metadata"]["resourceVersion"]
                     for one in found["items"]:
-                        self.seen.note(one)
+                        self._note(one)
                 for kind, one in self.api.watch(path, version):
                     if kind == "ERROR":
                         version = ""
                         break
                     version = one["metadata"]["resourceVersion"]
                     if kind in {"ADDED", "MODIFIED"}:
-                        self.seen.note(one)
+                        self._note(one)
                     if self.stopped:
                         return
             except (ApiError, Unreachable):
                 version = ""
                 time.sleep(0.2)
+
+    def _note(self, workload: Value) -> None:
+        if workload["metadata"]["namespace"] in self.namespaces:
+            self.seen.note(workload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +154,7 @@ def run(lab: QueueLab, jobs: Sequence[Arrival], limit: float) -> Run:
     The model is told when Kueue first knew of each job, how long the cluster takes around a job in the
     middle, and nothing of what Kueue decided.
     """
-    watch = Watch(lab.api)
+    watch = Watch(lab.api, {team.namespace for team in lab.plan.teams})
     watch.start()
     began = time.monotonic()
     by_priority = {value: name for name, value in PRIORITIES.items()}

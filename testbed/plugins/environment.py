@@ -45,7 +45,9 @@ def variables(
     stacks.mkdir(parents=True, exist_ok=True)
     env = dict(os.environ if base is None else base)
     env.update(
-        PULUMI_BACKEND_URL=stacks.resolve().as_uri(),
+        # Else the engine writes attributes beside each file, in place: after a kill at that moment every
+        # command ends with "failed to load checkpoint: EOF". The files themselves are replaced as a whole.
+        PULUMI_BACKEND_URL=f"{stacks.resolve().as_uri()}?metadata=skip",
         PULUMI_CONFIG_PASSPHRASE=passphrase,
         PULUMI_SKIP_UPDATE_CHECK="true",
     )

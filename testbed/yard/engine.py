@@ -92,7 +92,7 @@ def recover(pulumi: Engine, api: Api) -> list[str]:
 
 
 def state_is_broken() -> bool:
-    """Whether the engine was killed while it wrote its state; every command of it then ends with an error."""
+    """Whether the state is no JSON, as after a power cut: every command of the engine then fails."""
     state = STATE / "stacks" / ".pulumi" / "stacks" / PROJECT / f"{STACK}.json"
     return state.exists() and not _is_json(state)
 

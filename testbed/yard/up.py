@@ -47,9 +47,7 @@ def main() -> int:
         say(outcome.says)
         if state_is_broken():
             # Nobody knows then what the engine had made; a simulated cluster is soon made anew.
-            say(
-                "recovered: the state was half written by a killed run; starting from an empty cluster"
-            )
+            say("recovered: the state was half written; starting from an empty cluster")
             shutil.rmtree(STATE)
             outcome = cluster.reset(STACK, say)
         changed = deploy(engine(outcome.status.kubeconfig), Path(outcome.status.kubeconfig))

@@ -249,7 +249,7 @@ def test_without_its_secret_a_cluster_is_not_asked_and_says_so(sites: Sites, unt
         lambda c: c.get("status") == "False",
     )
     assert seen["reason"] == "BadKubeConfig"
-    assert active(sites.hub, "clusterqueues/hub-vision") == "False"
+    until(lambda: active(sites.hub, "clusterqueues/hub-vision") == "False")
 
 
 def test_a_gang_runs_where_it_has_room_and_its_status_comes_back(connected: Sites, until: Until):

@@ -61,6 +61,11 @@ class Stack:
     kubeconfig: Path
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
+    @property
+    def backend(self) -> Path:
+        """The folder in which the engine keeps the state."""
+        return Path(self.env["PULUMI_BACKEND_URL"].removeprefix("file://").partition("?")[0])
+
     def project(self, **more: Any) -> None:
         """Write Pulumi.yaml."""
         runtime = {"name": "python", "options": {"virtualenv": str(ROOT / ".venv")}}

@@ -565,7 +565,8 @@ def test_a_built_engine_finds_the_stand_ins_without_path(tmp_path, monkeypatch):
         / f"resource-kubernetes-v{environment.provider_version()}"
     )
     assert (cache / environment.PROVIDER).resolve().parent.name == "bin"
-    assert variables["PULUMI_BACKEND_URL"] == (tmp_path / "state" / "stacks").as_uri()
+    where = (tmp_path / "state" / "stacks").as_uri()
+    assert variables["PULUMI_BACKEND_URL"] == f"{where}?metadata=skip"
     assert (
         environment.variables(found, state=tmp_path / "state", passphrase=PASSPHRASE) == variables
     )
