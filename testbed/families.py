@@ -137,13 +137,13 @@ HELM = Family(
     linked=(LinkedVersion("helm.sh/helm/v4/internal/version.version", "helm.sh/helm/v4"),),
 )
 
-PROMTOOL = Family(
-    name="promtool",
-    about="the Prometheus rule checker",
-    tools=(Tool("promtool", "promtool"),),
+PROMETHEUS = Family(
+    name="prometheus",
+    about="Prometheus and its rule checker",
+    tools=(Tool("prometheus", "prometheus"), Tool("promtool", "promtool")),
     usual_seconds=195,
     disk_gib=2.0,
 )
 
-FAMILIES = {family.name: family for family in (ENGINE, CLUSTER, KARPENTER, HELM, PROMTOOL)}
+FAMILIES = {family.name: family for family in (ENGINE, CLUSTER, KARPENTER, HELM, PROMETHEUS)}
 DEFAULT_FAMILIES = ("engine", "cluster")

@@ -258,7 +258,7 @@ def test_an_unknown_family_names_the_known_ones(place: Place):
     result = place.run("engines")
     assert result.returncode == 2
     assert (
-        "no family named engines; there are engine, cluster, karpenter, helm, promtool"
+        "no family named engines; there are engine, cluster, karpenter, helm, prometheus"
         in result.stderr
     )
 
