@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -13,6 +14,7 @@ from gpuyard.findings import Finding, Severity, in_order, worst
 from gpuyard.plan.platform import plan
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.nearest import nearest
+from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.read import Reading, read_stack_file
 from gpuyard.spec.yaml_tree import MAX_BYTES
 from gpuyard.today import today
@@ -55,9 +57,19 @@ def judge_text(data: bytes, shown: str, day: date) -> Judged:
     reading = read_stack_file(data, shown)
     if reading.spec is not None:
         planned, findings = plan(reading.spec, day)
-        return Judged(shown, reading, planned, tuple(in_order([*reading.findings, *findings])))
+        found = [*reading.findings, *findings, *_unknown_rules(reading.spec)]
+        return Judged(shown, reading, planned, tuple(in_order(found)))
     found = [*reading.findings, *_refusals_beside(reading, day)]
     return Judged(shown, reading, None, tuple(in_order(found)))
+
+
+def _unknown_rules(spec: PlatformSpec) -> Iterator[Finding]:
+    if spec.policies is not None:
+        # only now: every rule is imported for the few files that name one
+        from gpuyard.lint.settings import unknown_rules
+        from gpuyard.rules import RULES
+
+        yield from unknown_rules(spec.policies, RULES)
 
 
 def _refusals_beside(reading: Reading, day: date) -> list[Finding]:

@@ -17,7 +17,8 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from gpuyard.errors import UsageError
-from gpuyard.findings import Path, Severity, show_path
+from gpuyard.findings import Finding, Fix, Path, Severity, show_path
+from gpuyard.plan.refusals import warn
 from gpuyard.rules.rule import Rule
 from gpuyard.rules.run import Exemption, Settings
 from gpuyard.spec.nearest import nearest
@@ -130,14 +131,46 @@ def _worded(problem: str, given: str, allowed: str) -> str:
 
 
 def _unknown_rules(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[Slip]:
+    for path, rule, near in _strangers(read, by_id):
+        fix = f"did you mean {near}?" if near else "`gpuyard lint --rules` lists every rule"
+        yield Slip(path, f"no rule {show_given(rule)}", fix)
+
+
+def _strangers(
+    read: RuleSettings, by_id: Mapping[str, Rule]
+) -> Iterator[tuple[Path, str, str | None]]:
+    """Where a rule is named that there is not, that name, and the one that may be meant."""
     named: list[tuple[Path, str]] = [(("levels", rule), rule) for rule in read.levels]
     named += [(("parameters", rule), rule) for rule in read.parameters]
     named += [(("exceptions", n, "rule"), each.rule) for n, each in enumerate(read.exceptions)]
-    for path, rule in named:
-        if rule not in by_id:
-            near = nearest(rule, by_id)
-            fix = f"did you mean {near}?" if near else "`gpuyard lint --rules` lists every rule"
-            yield Slip(path, f"no rule {show_given(rule)}", fix)
+    return ((path, rule, nearest(rule, by_id)) for path, rule in named if rule not in by_id)
+
+
+def unknown_rules(policies: Policies, rules: Sequence[Rule]) -> Iterator[Finding]:
+    """The same of a stack file's section, before the linter or the pack stops at it."""
+    by_id = {rule.id: rule for rule in rules}
+    read = RuleSettings(levels=policies.levels, exceptions=policies.exceptions)
+    for path, rule, near in _strangers(read, by_id):
+        yield warn(
+            "policies.unknown_rule",
+            (SECTION, *path),
+            f"no rule {show_given(rule)}: `gpuyard lint --stack` and the policy pack stop here",
+            given=rule,
+            allowed="what `gpuyard lint --rules` lists",
+            fix=_named_right(read, path, near),
+        )
+
+
+def _named_right(read: RuleSettings, path: Path, near: str | None) -> Fix:
+    """The name that may be meant in its place; where there is none, or it is there, nothing."""
+    says = f"write {near}" if near else "take it away"
+    if path[0] == "exceptions":
+        return Fix(says=says, at=(SECTION, *path) if near else (SECTION, *path[:-1]), value=near)
+    at = (SECTION, "levels")
+    kept = {k: v.value for k, v in read.levels.items() if k != path[1]}
+    return Fix(
+        says=says, at=at, value=({near: read.levels[str(path[1])].value} if near else {}) | kept
+    )
 
 
 def _wrong_parameters(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[Slip]:
