@@ -141,7 +141,7 @@ PROMETHEUS = Family(
     name="prometheus",
     about="Prometheus and its rule checker",
     tools=(Tool("prometheus", "prometheus"), Tool("promtool", "promtool")),
-    usual_seconds=195,
+    usual_seconds=320,
     disk_gib=2.0,
 )
 

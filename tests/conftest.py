@@ -1,7 +1,8 @@
 """What every test shares: level, time, sockets, golden files, property-test profiles."""
 
 import os
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from levels import LEVELS, require_level, upstream
+from stutter import stuttering
 
 __all__ = ["require_level", "upstream"]
 
 # Our own plugin, by hand: by its entry point it would load before coverage measures anything.
-pytest_plugins = ["gpuyard.testing.plugin", "stutter"]
+pytest_plugins = ["gpuyard.testing.plugin"]
 
 HERE = Path(__file__).parent
 
@@ -66,6 +68,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return folder if folder in TOGETHER else nodeid
 
     return FoldersTogether(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stutter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Parts of clusters stand still now and then, where that is asked for: see `stutter`."""
+    seed = os.environ.get("GPUYARD_STUTTER")
+    if seed is None:
+        yield
+        return
+    chance = random.Random(seed)  # noqa: S311  accidents, not secrets
+    with stuttering(tmp_path_factory.getbasetemp(), chance):
+        yield
 
 
 @pytest.fixture

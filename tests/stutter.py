@@ -13,24 +13,11 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from gpuyard.simulate import processes
 
 QUICK = ("etcd", "kube-apiserver")
 """Nothing goes on without these, so they stand still for a moment only."""
 MOST_SECONDS = {True: 0.4, False: 3.0}
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _stutter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Nothing, unless it is asked for."""
-    if seed := os.environ.get("GPUYARD_STUTTER"):
-        chance = random.Random(seed)  # noqa: S311  accidents, not secrets
-        with stuttering(tmp_path_factory.getbasetemp(), chance):
-            yield
-    else:
-        yield
 
 
 @contextlib.contextmanager

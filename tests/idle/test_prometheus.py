@@ -57,7 +57,7 @@ class Text:
         self.lines: dict[str, list[str]] = {lab.ENGINE: [], lab.UTIL: []}
         self._number = itertools.count()
 
-    def gpu(  # noqa: PLR0913  so much is said of a GPU
+    def gpu(
         self,
         pod: str,
         value: Value,
@@ -243,7 +243,7 @@ def test_too_much_at_once_is_an_error_and_not_an_answer(database: Path, promethe
     """As where `query.max-samples` is lower than usual: nobody is called idle for it."""
     with (
         serving(database, "--query.max-samples=100", "--storage.tsdb.no-lockfile") as small,
-        pytest.raises(Refused, match="422: .*too many samples"),
+        pytest.raises(Refused, match=r"422: .*too many samples"),
     ):
         known(small, "idle")
 
