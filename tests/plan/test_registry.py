@@ -1,4 +1,4 @@
-"""No finding is unproved: every id that the plan or the spec can give has its proofs and its page."""
+"""No finding is unproved: every id that a command can give of a stack file has its proofs and its page."""
 
 import ast
 import re
@@ -11,7 +11,8 @@ import sizes
 
 IDS = re.compile(r"[a-z]+\.[a-z_]+")
 SPEC_IDS = re.compile(r"spec\.[a-z_]+")
-PURE = ("components/gpuyard/plan/", "components/gpuyard/spec/")
+FOLDERS = tuple(f"components/gpuyard/{floor}/" for floor in ("plan", "spec", "lint", "cli"))
+"""The floors that judge a stack file. What a component says of its own arguments has no pages."""
 MAKERS = {"refuse", "note", "warn", "Finding"}
 
 HOW = """has no proofs. Create tests/plan/proofs/{id}.yaml with title, severity, why, do, bad (2 at least),
@@ -45,7 +46,7 @@ def ids_in(tree):
 
 def ids_given():
     found = set()
-    for path in sizes.below(sizes.tracked(), *PURE):
+    for path in sizes.below(sizes.tracked(), *FOLDERS):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         found |= ids_in(tree)
         if path.parent.name == "spec":
