@@ -41,12 +41,12 @@ class Yard:
 
     def pulumi(self, *arguments: str, code: int | None = 0) -> str:
         """The engine with the environment that `make shell` gives."""
-        return self._ended(
-            subprocess.run(
-                ["pulumi", *arguments], cwd=ROOT, env=self.engine_env, check=False, **_TEXT
-            ),
-            code,
-        )
+        return self._ended(self._pulumi(*arguments), code)
+
+    def tried(self, *arguments: str) -> tuple[int, str]:
+        """The same, where it may fail."""
+        done = self._pulumi(*arguments)
+        return done.returncode, self._ended(done, None)
 
     def started(self, *arguments: str) -> "subprocess.Popen[str]":
         """The engine, under way."""
@@ -122,6 +122,11 @@ class Yard:
                     f"{path.rpartition('/')[2]}/{meta.get('namespace', '')}/{meta['name']}"
                 )
         return sorted(found)
+
+    def _pulumi(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            ["pulumi", *arguments], cwd=ROOT, env=self.engine_env, check=False, **_TEXT
+        )
 
     def _ended(self, done: "subprocess.CompletedProcess[str]", code: int | None) -> str:
         assert code is None or done.returncode == code, done.stdout[-6000:]

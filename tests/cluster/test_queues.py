@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import share_cases
 from builders import Raw, findings, shape
 from gpuyard.plan.explain import Verdict
 from gpuyard.simulate import cluster
@@ -84,34 +85,42 @@ def test_a_priority_takes_from_its_own_team_and_never_means_never(kueue: Api):
         lab.expect("a", "later", "waits")
 
 
-@pytest.mark.parametrize(
-    ("name", "weights"), [("alike", (1.0, 1.0, 1.0)), ("apart", (1.0, 2.0, 3.0))]
-)
-def test_shares_of_what_is_borrowed_differ_by_one_largest_job_at_most(
-    kueue: Api, name: str, weights: tuple[float, ...]
-):
-    teams = {
-        letter: {"borrow": 48, "weight": weight}
-        for letter, weight in zip("abc", weights, strict=True)
-    }
-    sizes = (8, 3, 5)
-    with QueueLab(kueue, one_pool(name, 6, **teams)) as lab:
-        asks = {f"{t}/{t}{n}": sizes[n % 3] for t in teams for n in range(12)}
+@pytest.mark.parametrize("name", share_cases.WEIGHTS)
+def test_shares_of_what_is_borrowed_differ_by_one_largest_job_at_most(kueue: Api, name: str):
+    weights, sizes = share_cases.WEIGHTS[name], share_cases.SIZES
+    with QueueLab(kueue, one_pool(name, 6, **share_cases.teams(weights))) as lab:
+        asks = {f"{t}/{t}{n}": gpus for t in weights for n, gpus in enumerate(sizes)}
 
         def nothing_is_left_that_a_waiting_job_could_use() -> bool:
             waiting = [asks[job] for job, state in lab.settle().items() if state == "waits"]
-            return 48 - sum(lab.used().values()) < min(waiting)
+            return share_cases.GPUS - sum(lab.used().values()) < min(waiting)
 
-        for index in range(12):
-            lab.submit("a", f"a{index}", gpus=sizes[index % 3])
+        for index, gpus in enumerate(sizes):
+            lab.submit("a", f"a{index}", gpus=gpus)
         soon(nothing_is_left_that_a_waiting_job_could_use, "the first to have it all before others")
-        for index, letter in itertools.product(range(12), "bc"):
-            lab.submit(letter, f"{letter}{index}", gpus=sizes[index % 3])
+        for (index, gpus), letter in itertools.product(enumerate(sizes), "bc"):
+            lab.submit(letter, f"{letter}{index}", gpus=gpus)
         soon(nothing_is_left_that_a_waiting_job_could_use, "all of it to be shared out")
         used = lab.used()
-        for rich, poor in itertools.permutations(teams, 2):
-            gap = used[rich] / teams[rich]["weight"] - used[poor] / teams[poor]["weight"]
-            assert gap <= max(sizes) / teams[poor]["weight"], used
+        assert share_cases.behind(used, weights) <= share_cases.LARGEST, used
+
+
+def test_where_only_large_jobs_wait_one_team_may_be_further_behind(kueue: Api):
+    """Kueue would evict the last job of the team ahead and no other; that one is too small for who waits."""
+    weights = share_cases.WEIGHTS["apart"]
+    with QueueLab(kueue, one_pool("large", 6, **share_cases.teams(weights))) as lab:
+        for index, (team, gpus) in enumerate(share_cases.HELD):
+            if (team, gpus) == share_cases.HELD[-1]:
+                lab.settle()  # Kueue tells who came last by whole seconds
+            lab.submit(team, f"{team}{index}", gpus=gpus)
+            lab.expect(team, f"{team}{index}", "admitted")
+        for index, (team, gpus) in enumerate(share_cases.LARGE):
+            lab.submit(team, f"{team}-waits-{index}", gpus=gpus)
+        lab.comes_to(a=8, b=19, c=20)
+        assert share_cases.behind(lab.used(), weights) > share_cases.LARGEST
+        lab.submit("c", "small", gpus=share_cases.SMALLEST)
+        lab.expect("c", "small", "admitted")
+        lab.comes_to(a=8, b=16, c=23)
 
 
 def test_free_gpus_on_two_nodes_do_not_make_a_pod_of_eight(kueue: Api):
