@@ -41,6 +41,14 @@ def check(lab: QueueLab, name: str) -> dict[str, Any]:
     return dict(found[0])
 
 
+def given_up(lab: QueueLab, name: str) -> dict[str, Any] | None:
+    """The workload of a job that Kueue has evicted for good; nothing else."""
+    found = lab.workload("t", name)
+    if found is None or found["spec"].get("active") is not False:
+        return None
+    return found if condition(found, "Evicted").get("status") == "True" else None
+
+
 def outsider(lab: QueueLab, name: str) -> str:
     """A pod that no queue knows of takes half a node of the pool; its path."""
     limits = {GPU: "4"}
@@ -81,19 +89,10 @@ def test_a_job_that_is_denied_to_the_end_is_given_up_and_holds_nothing(kueue: Ap
         soon(lambda: "no room for 1 of 2" in str(check(lab, "gang").get("message")), "a denial")
         lab.submit("t", "small", gpus=4)
         soon(lambda: lab.running("t", "small") == 1, "the small job beside it", 90)
-        given_up = soon(
-            lambda: (lab.workload("t", "gang") or {"spec": {}})["spec"].get("active") is False,
-            "the gang to be given up",
-            180,
-        )
-        assert given_up
+        seen = soon(lambda: given_up(lab, "gang"), "the gang to be given up", 180)
+        assert "no room for 1 of 2 pods" in f"{condition(seen, 'Evicted')} {check(lab, 'gang')}"
+        soon(lambda: lab.used() == {"t": 4}, "its quota to be free")
         assert lab.pods("t", "gang") == []
-        assert lab.used() == {"t": 4}
-        seen = lab.workload("t", "gang")
-        assert seen is not None
-        said = condition(seen, "Evicted")
-        assert said["status"] == "True"
-        assert "no room for 1 of 2 pods" in f"{said['message']} {check(lab, 'gang')}"
         lab.api.call("DELETE", pod)
 
 
