@@ -1,6 +1,7 @@
 """Jobs and platforms for the queue model: a test says only what it is about."""
 
 import random
+from collections import Counter
 from typing import Any
 
 from builders import plan_of
@@ -8,6 +9,9 @@ from gpuyard.plan.names import GPU
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.replay import Arrival, Course, Replay
 from queue_lab import one_pool
+
+KEY = ("q", GPU)
+"""The quota of the only pool."""
 
 
 def queues(nodes: int, **rest: Any) -> PlatformPlan:
@@ -30,6 +34,19 @@ def courses(found: Replay) -> dict[str, Course]:
 def starts(found: Replay) -> dict[str, float | None]:
     """When each job was first admitted."""
     return {name: course.admitted for name, course in courses(found).items()}
+
+
+def used_at(found: Replay, moment: float) -> Counter[str]:
+    """What each team held just after this moment, but for jobs that were told to give way.
+
+    Kueue gives away what those leave in the cycle in which it tells them, before their pods have ended.
+    """
+    used: Counter[str] = Counter()
+    for course in found.courses:
+        for spell in course.spells:
+            if spell.start <= moment < spell.end - bool(spell.evicted_by):
+                used[course.job.team] += spell.uses[KEY]
+    return used
 
 
 def some_jobs(number: int, count: int, teams: str = "abc") -> list[Arrival]:

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-GPUS = 48
+NODES = 6
+GPUS = 8 * NODES
 SIZES = (8, 3, 5, 3, 3, 3) * 4
-"""A team's backlog. It stands: all the GPUs there are would not use its small jobs up."""
+"""A team's backlog. It stands: its small jobs alone would fill all the GPUs there are."""
 SMALLEST, LARGEST = min(SIZES), max(SIZES)
 WEIGHTS = {"alike": {"a": 1, "b": 1, "c": 1}, "apart": {"a": 1, "b": 2, "c": 3}}
 
-HELD = (*(("abbc"[n], 8) for n in range(4)), *[("c", 3)] * 4, ("b", 3))
+HELD = (("a", 8), ("b", 8), ("b", 8), ("c", 8), *[("c", 3)] * 4, ("b", 3))
 """Who came first, and with how many GPUs. Of b's jobs, Kueue would evict the last to come."""
 LARGE = (("c", 5), ("c", 8), ("b", 8), ("a", 8))
 """Who waits: no small jobs. c has less than its share, and b's last job would leave too little for c's."""

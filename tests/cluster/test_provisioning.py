@@ -42,7 +42,7 @@ def check(lab: QueueLab, name: str) -> dict[str, Any]:
 
 
 def given_up(lab: QueueLab, name: str) -> dict[str, Any] | None:
-    """The workload of a job that Kueue has evicted for good; nothing else."""
+    """The workload of a job once Kueue has evicted it for good; None before."""
     found = lab.workload("t", name)
     if found is None or found["spec"].get("active") is not False:
         return None

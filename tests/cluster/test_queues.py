@@ -88,7 +88,7 @@ def test_a_priority_takes_from_its_own_team_and_never_means_never(kueue: Api):
 @pytest.mark.parametrize("name", share_cases.WEIGHTS)
 def test_shares_of_what_is_borrowed_differ_by_one_largest_job_at_most(kueue: Api, name: str):
     weights, sizes = share_cases.WEIGHTS[name], share_cases.SIZES
-    with QueueLab(kueue, one_pool(name, 6, **share_cases.teams(weights))) as lab:
+    with QueueLab(kueue, one_pool(name, share_cases.NODES, **share_cases.teams(weights))) as lab:
         asks = {f"{t}/{t}{n}": gpus for t in weights for n, gpus in enumerate(sizes)}
 
         def nothing_is_left_that_a_waiting_job_could_use() -> bool:
@@ -108,7 +108,7 @@ def test_shares_of_what_is_borrowed_differ_by_one_largest_job_at_most(kueue: Api
 def test_where_only_large_jobs_wait_one_team_may_be_further_behind(kueue: Api):
     """Kueue would evict the last job of the team ahead and no other; that one is too small for who waits."""
     weights = share_cases.WEIGHTS["apart"]
-    with QueueLab(kueue, one_pool("large", 6, **share_cases.teams(weights))) as lab:
+    with QueueLab(kueue, one_pool("large", share_cases.NODES, **share_cases.teams(weights))) as lab:
         for index, (team, gpus) in enumerate(share_cases.HELD):
             if (team, gpus) == share_cases.HELD[-1]:
                 lab.settle()  # Kueue tells who came last by whole seconds

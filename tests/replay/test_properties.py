@@ -1,6 +1,5 @@
 """What holds for every sequence of jobs: limits, no idle room, no chance."""
 
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -11,9 +10,8 @@ from gpuyard.plan.explain.quota import Quotas
 from gpuyard.plan.names import GPU
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.replay import NeverSettles, Replay, replay
-from replay_cases import courses, queues, some_jobs
+from replay_cases import KEY, courses, queues, some_jobs, used_at
 
-KEY = ("q", GPU)
 PLATFORMS = [
     queues(
         4,
@@ -39,19 +37,6 @@ def moments(found: Replay) -> list[float]:
     """Every time at which something was admitted or came free."""
     spells = [s for c in found.courses for s in c.spells]
     return sorted({t for s in spells for t in (s.start, s.end)})
-
-
-def used_at(found: Replay, moment: float) -> Counter[str]:
-    """What each team held just after this moment, but for jobs that were told to give way.
-
-    Kueue gives away what those leave in the cycle in which it tells them, before their pods have ended.
-    """
-    used: Counter[str] = Counter()
-    for course in found.courses:
-        for spell in course.spells:
-            if spell.start <= moment < spell.end - bool(spell.evicted_by):
-                used[course.job.team] += spell.uses[KEY]
-    return used
 
 
 def quotas_at(plan: PlatformPlan, found: Replay, moment: float) -> Quotas:
