@@ -23,10 +23,10 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
+from gpuyard.advice.packing.machines import MachinePacking, pack_machines, quick_machines
+from gpuyard.advice.packing.needs import PARTS, Need, eighths
+from gpuyard.advice.packing.slices import pack_slices, single_profile_gpus, slice_for
 from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.plan.packing import pack_slices, single_profile_gpus, slice_for
-from gpuyard.plan.packing_machines import MachinePacking, pack_machines, quick_machines
-from gpuyard.plan.packing_needs import PARTS, Need, eighths
 
 LIMIT_MS = 100
 GAP = 0.001

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts")]
 
 from gpuyard.simulate import cluster  # noqa: E402
-from queue_lab import QueueLab, kueue_as_rendered  # noqa: E402
-from queue_runs import backlog, run, some_jobs  # noqa: E402
+from kit.cluster.queues import QueueLab, kueue_as_rendered  # noqa: E402
+from kit.cluster.runs import backlog, run, some_jobs  # noqa: E402
 
 NAME = "queue-model"
 LIMIT = 2400

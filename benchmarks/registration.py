@@ -122,7 +122,7 @@ def child(side: str, count: int, address: str) -> None:
     from pulumi.runtime.settings import Settings, configure
     from pulumi.runtime.stack import run_in_stack
 
-    from gpuyard.resources.settle import settle_registrations
+    from gpuyard.resources.registrations import settle_registrations
 
     class Echo(Mocks):
         def call(self, args: Any) -> Any:

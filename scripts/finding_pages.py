@@ -11,9 +11,9 @@ from pathlib import Path
 import yaml
 
 import proofs
-from gpuyard.cli.check import show_judged
-from gpuyard.cli.findings_view import show_finding
-from gpuyard.cli.screen import Console
+from gpuyard.cli.commands.check import show_judged
+from gpuyard.cli.terminal.console import Console
+from gpuyard.cli.views.findings import show_finding
 from gpuyard.findings import Fix, Severity
 from proofs import Case, Proofs
 

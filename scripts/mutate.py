@@ -33,62 +33,74 @@ SECONDS_PER_MUTANT = 60
 SHOWN = 70
 
 BILL = (
-    "tests/plan/test_filling.py",
-    "tests/plan/test_prices.py",
-    "tests/plan/test_bill.py",
-    "tests/plan/test_budgets.py",
-    "tests/plan/test_shares.py",
-    "tests/plan/test_commitments.py",
-    "tests/plan/test_expected.py",
+    "tests/plan/money/test_rungs.py",
+    "tests/plan/money/test_prices.py",
+    "tests/plan/money/test_bill.py",
+    "tests/plan/money/test_budgets.py",
+    "tests/plan/money/test_team_shares.py",
+    "tests/plan/money/test_commitments.py",
+    "tests/plan/money/test_expected.py",
 )
 TESTS: dict[str, tuple[str, ...]] = {
-    "plan/mig.py": ("tests/plan/test_mig.py",),
-    "plan/sharing.py": ("tests/plan/test_pools.py", "tests/plan/test_pool_refusals.py"),
-    "plan/pools.py": (
-        "tests/plan/test_pools.py",
-        "tests/plan/test_pool_refusals.py",
+    "plan/sharing/mig.py": ("tests/plan/sharing/test_mig.py",),
+    "plan/sharing/sharing.py": (
+        "tests/plan/pools/test_pools.py",
+        "tests/plan/pools/test_pool_refusals.py",
+    ),
+    "plan/pools/pools.py": (
+        "tests/plan/pools/test_pools.py",
+        "tests/plan/pools/test_pool_refusals.py",
         "tests/plan/test_platform.py",
     ),
-    "plan/machines.py": (
-        "tests/plan/test_pool_refusals.py",
-        "tests/plan/test_pools.py",
+    "plan/pools/machines.py": (
+        "tests/plan/pools/test_pool_refusals.py",
+        "tests/plan/pools/test_pools.py",
         "tests/plan/test_platform.py",
     ),
-    "plan/quotas.py": (
-        "tests/plan/test_quotas.py",
-        "tests/plan/test_pool_refusals.py",
-        "tests/plan/test_reach.py",
+    "plan/quotas/quotas.py": (
+        "tests/plan/quotas/test_quotas.py",
+        "tests/plan/pools/test_pool_refusals.py",
+        "tests/plan/shapes/test_quota.py",
     ),
-    "plan/queueing.py": ("tests/plan/test_queueing.py",),
-    "plan/teams.py": ("tests/plan/test_teams.py",),
-    "plan/bill.py": BILL,
-    "plan/budgets.py": BILL,
-    "plan/commitments.py": BILL,
-    "plan/filling.py": BILL,
-    "plan/prices.py": BILL,
-    "plan/savings.py": BILL,
-    "plan/shares.py": BILL,
-    "plan/shapes.py": (
-        "tests/plan/test_shapes.py",
-        "tests/plan/test_fractions.py",
-        "tests/plan/test_pool_refusals.py",
+    "plan/queueing/queueing.py": ("tests/plan/queueing/test_queueing.py",),
+    "plan/teams/teams.py": ("tests/plan/teams/test_teams.py",),
+    "plan/money/bill.py": BILL,
+    "plan/money/budgets.py": BILL,
+    "plan/money/commitments.py": BILL,
+    "plan/money/rungs.py": BILL,
+    "plan/money/prices.py": BILL,
+    "plan/money/savings.py": BILL,
+    "plan/money/team_shares.py": BILL,
+    "plan/shapes/shapes.py": (
+        "tests/plan/shapes/test_shapes.py",
+        "tests/plan/sharing/test_fractions.py",
+        "tests/plan/pools/test_pool_refusals.py",
     ),
-    "plan/renames.py": ("tests/plan/test_pool_refusals.py", "tests/plan/test_teams.py"),
-    "plan/fractions.py": ("tests/plan/test_fractions.py",),
-    "plan/ladder.py": ("tests/plan/test_ladder.py",),
-    "plan/ladder_proofs.py": ("tests/plan/test_ladder.py", "tests/plan/test_proofs.py"),
-    "plan/numa.py": ("tests/plan/test_pool_facts.py", "tests/plan/test_proofs.py"),
-    "plan/own_nodes.py": ("tests/plan/test_pool_facts.py", "tests/plan/test_proofs.py"),
-    "plan/owners.py": ("tests/plan/test_owners.py", "tests/plan/test_proofs.py"),
-    "plan/priorities.py": ("tests/plan/test_priorities.py",),
-    "plan/reach.py": ("tests/plan/test_reach.py",),
-    "plan/room.py": ("tests/plan/test_pool_facts.py",),
-    "plan/scaling.py": ("tests/plan/test_pool_facts.py", "tests/plan/test_proofs.py"),
-    "plan/tenancy.py": ("tests/plan/test_tenancy.py", "tests/plan/test_teams.py"),
-    "plan/topology.py": ("tests/plan/test_pool_facts.py", "tests/plan/test_proofs.py"),
-    "plan/warm.py": ("tests/plan/test_warm.py",),
-    "plan/cron.py": ("tests/plan/test_warm.py",),
-    "plan/refusals.py": ("tests/plan/test_refusals.py",),
+    "plan/renames.py": ("tests/plan/pools/test_pool_refusals.py", "tests/plan/teams/test_teams.py"),
+    "plan/sharing/fractions.py": ("tests/plan/sharing/test_fractions.py",),
+    "plan/capacity/ladder.py": ("tests/plan/capacity/test_ladder.py",),
+    "plan/capacity/ladder_proofs.py": (
+        "tests/plan/capacity/test_ladder.py",
+        "tests/plan/test_proofs.py",
+    ),
+    "plan/pools/numa.py": ("tests/plan/pools/test_pool_facts.py", "tests/plan/test_proofs.py"),
+    "plan/pools/own_nodes.py": ("tests/plan/pools/test_pool_facts.py", "tests/plan/test_proofs.py"),
+    "plan/quotas/owners.py": ("tests/plan/quotas/test_owners.py", "tests/plan/test_proofs.py"),
+    "plan/queueing/priorities.py": ("tests/plan/queueing/test_priorities.py",),
+    "plan/shapes/quota.py": ("tests/plan/shapes/test_quota.py",),
+    "plan/pools/room.py": ("tests/plan/pools/test_pool_facts.py",),
+    "plan/capacity/scaling.py": (
+        "tests/plan/pools/test_pool_facts.py",
+        "tests/plan/test_proofs.py",
+    ),
+    "plan/teams/isolation.py": (
+        "tests/plan/teams/test_isolation.py",
+        "tests/plan/teams/test_teams.py",
+    ),
+    "plan/pools/topology.py": ("tests/plan/pools/test_pool_facts.py", "tests/plan/test_proofs.py"),
+    "plan/capacity/warm.py": ("tests/plan/capacity/test_warm.py",),
+    "plan/capacity/cron.py": ("tests/plan/capacity/test_warm.py",),
+    "refusals.py": ("tests/findings/test_refusals.py",),
 }
 """The modules whose answers cost money or capacity, and the tests that speak for each."""
 
@@ -258,7 +270,7 @@ def main() -> int:
     """Run, and print what survived."""
     parser = argparse.ArgumentParser(description="Mutate the plan's proofs and run their tests.")
     parser.add_argument(
-        "modules", nargs="*", metavar="MODULE", help="such as plan/mig.py; default: all"
+        "modules", nargs="*", metavar="MODULE", help="such as plan/sharing/mig.py; default: all"
     )
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this long")
     options = parser.parse_args()

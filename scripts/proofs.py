@@ -14,10 +14,10 @@ from typing import Any
 
 import yaml
 
-from gpuyard.catalogue.software import PINS, Pin
+from gpuyard.catalogue.software.pins import PINS, Pin
 from gpuyard.cli.stacks import Judged, judge_text
 from gpuyard.findings import Finding, Fix, Severity, in_order
-from gpuyard.plan.versions import check_pins
+from gpuyard.plan.software.support import check_pins
 from gpuyard.spec.read import CONFIG_KEY, Reading
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "plan" / "proofs"

@@ -1,4 +1,4 @@
-"""Writes `components/gpuyard/catalogue/advisories.py` from NVIDIA's security bulletins.
+"""Writes `components/gpuyard/catalogue/tables/advisories.py` from NVIDIA's security bulletins.
 
     scripts/refresh_advisories.py [FOLDER]      default: $GPUYARD_UPSTREAM/advisories
 
@@ -18,9 +18,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from gpuyard.catalogue.versions import parse_version
+from gpuyard.catalogue.software.versions import parse_version
 
-TARGET = Path(__file__).resolve().parent.parent / "components/gpuyard/catalogue/advisories.py"
+TARGET = (
+    Path(__file__).resolve().parent.parent / "components/gpuyard/catalogue/tables/advisories.py"
+)
 
 COMPONENTS = {
     "Tesla": "driver",

@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from gpuyard.cli.lint import show_hit
-from gpuyard.cli.lint_rules import shown_default
-from gpuyard.cli.screen import Console
+from gpuyard.cli.commands.lint import show_hit
+from gpuyard.cli.commands.lint_rules import shown_default
+from gpuyard.cli.terminal.console import Console
 from gpuyard.findings import Severity
 from gpuyard.lint.items import Reading
 from gpuyard.lint.read import read

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from levels import LEVELS, require_level, upstream
-from stutter import stuttering
+from kit.cluster.stutter import stuttering
+from kit.levels import LEVELS, require_level, upstream
 
 __all__ = ["require_level", "upstream"]
 

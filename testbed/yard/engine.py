@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuyard.errors import EnvironmentLacks
-from gpuyard.plan.names import PLATFORM_LABEL
+from gpuyard.names import PLATFORM_LABEL
 from gpuyard.simulate.api import Api
 from testbed.plugins import environment
 

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import refresh_advisories
-from gpuyard.catalogue import advisories
-from levels import upstream
+from gpuyard.catalogue.tables import advisories
+from kit.levels import upstream
 
 
 def test_the_table_is_what_the_bulletins_say():

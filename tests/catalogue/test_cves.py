@@ -6,7 +6,6 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from gpuyard.catalogue import advisories as table
 from gpuyard.catalogue.cves import (
     ADVISORIES,
     _rows,
@@ -17,6 +16,7 @@ from gpuyard.catalogue.cves import (
     maintained,
     newest,
 )
+from gpuyard.catalogue.tables import advisories as table
 
 COMPONENTS = {
     "container-toolkit",
@@ -166,6 +166,6 @@ def test_a_broken_table_is_an_error():
 
 
 def test_the_table_stays_out_of_a_cold_start():
-    code = "import gpuyard.plan, sys; print('gpuyard.catalogue.advisories' in sys.modules)"
+    code = "import gpuyard.plan, sys; print('gpuyard.catalogue.tables.advisories' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert ended.stdout == "False\n"

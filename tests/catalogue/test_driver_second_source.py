@@ -10,7 +10,7 @@ import pytest
 
 import cross_check_drivers
 from gpuyard.catalogue.gpus import GPUS
-from gpuyard.catalogue.versions import parse_version
+from gpuyard.catalogue.software.versions import parse_version
 
 TABLE = Path(__file__).with_name("driver_second_source.csv")
 ROWS = list(csv.DictReader(TABLE.read_text(encoding="utf-8").splitlines()))

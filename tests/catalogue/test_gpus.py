@@ -7,9 +7,9 @@ import pytest
 from gpuyard.catalogue import sources
 from gpuyard.catalogue.gpus import GPUS, find_gpu, gpu_spellings
 from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.catalogue.software import KUBERNETES_MINORS
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
+from gpuyard.catalogue.software.versions import parse_version
 from gpuyard.catalogue.sources import Source
-from gpuyard.catalogue.versions import parse_version
 
 TODAY = datetime.now(UTC).date()
 CUTTABLE = {(8, 0), (9, 0), (10, 0), (10, 3), (12, 0)}

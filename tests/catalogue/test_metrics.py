@@ -10,7 +10,7 @@ from gpuyard.catalogue.metrics import (
     kueue_type,
     meant_by,
 )
-from levels import upstream
+from kit.levels import upstream
 
 
 def rows(name):

@@ -8,8 +8,8 @@ import yaml
 
 from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.mig import ALSO_CUT_AS, MIG_PRODUCTS
-from gpuyard.plan.mig import place
-from levels import upstream
+from gpuyard.plan.sharing.mig import place
+from kit.levels import upstream
 
 PRODUCTS = [
     *(pytest.param(product, id=name) for name, product in MIG_PRODUCTS.items()),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from builders import stack_file
 from gpuyard.cli import main
+from kit.stacks import stack_file
 
 SWITCHES = ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "GPUYARD_DEBUG")
 
@@ -63,7 +63,7 @@ def write(tmp_path) -> Callable[..., Path]:
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> Path:
     """A project with two stacks, and us in a folder below it."""
-    from builders import platform, pool
+    from kit.stacks import platform, pool
 
     (tmp_path / "Pulumi.yaml").write_text("name: x\n", encoding="utf-8")
     stacks = tmp_path / "stacks"

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from builders import CUT, cut_pool, platform, pool, team
+from kit.stacks import CUT, cut_pool, platform, pool, team
 
 NAMES = "lower-case letters, digits and dashes, starting with a letter, at most 40"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import platform, pool, team
+from kit.stacks import platform, pool, team
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -94,7 +94,7 @@ def test_the_version_is_said(gpuyard):
 
 
 def test_a_library_that_is_not_installed_has_no_version(gpuyard, monkeypatch):
-    from gpuyard.cli import about
+    from gpuyard.cli.commands import about
 
     def absent(name):
         raise about.PackageNotFoundError(name)

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-import mutations
-from gpuyard.cli.check import show_judged
-from gpuyard.cli.cost_view import show_cost
-from gpuyard.cli.documents import as_json
-from gpuyard.cli.findings_view import document
-from gpuyard.cli.plain import clean
-from gpuyard.cli.plan_view import show_plan
-from gpuyard.cli.screen import Console
+from gpuyard.cli.commands.check import show_judged
 from gpuyard.cli.stacks import judge
+from gpuyard.cli.terminal.console import Console
+from gpuyard.cli.terminal.text import clean
+from gpuyard.cli.views.cost import show_cost
+from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.views.findings import document
+from gpuyard.cli.views.plan import show_plan
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
+from kit.generated import stack_files as mutations
 
 COUNT = int(os.environ.get("GPUYARD_MUTATIONS", "5000" if os.environ.get("CI") else "1000"))
 PART = 500
@@ -86,7 +86,7 @@ def test_a_mutated_stack_is_answered(tmp_path, first):
         try:
             codes.append(answer(path))
         except Exception as e:
-            e.add_note(f"mutation {number}: python tests/mutations.py {number}")
+            e.add_note(f"mutation {number}: python tests/kit/generated/stack_files.py {number}")
             raise
         assert time.process_time() - started < SECONDS, number
     # the mutations reach every layer: files that are not YAML, findings, and platforms that are still sound

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import platform, pool, stack_file
+from kit.stacks import platform, pool, stack_file
 
 GPUYARD = Path(sys.executable).with_name("gpuyard")
 ROOT = Path(__file__).parents[2]

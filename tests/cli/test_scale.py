@@ -9,8 +9,8 @@ import time
 import pytest
 
 import sizes
-from builders import platform, pool, shape, spec_of, team
 from gpuyard.plan import plan
+from kit.stacks import platform, pool, shape, spec_of, team
 
 SLIPS = str.maketrans("", "", string.ascii_letters + "-")
 """Takes the letters from the name of a pool, and leaves its number."""

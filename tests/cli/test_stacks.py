@@ -2,7 +2,7 @@
 
 import pytest
 
-from builders import platform, stack_file
+from kit.stacks import platform, stack_file
 
 
 def test_a_name_is_found_from_anywhere_in_the_project(gpuyard, project):

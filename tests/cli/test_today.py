@@ -5,9 +5,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from builders import platform
 from gpuyard.errors import UsageError
 from gpuyard.today import today
+from kit.stacks import platform
 
 
 def test_without_a_day_it_is_today(monkeypatch):

@@ -11,8 +11,8 @@ import pytest
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import cluster, tools
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
-from levels import require_level
-from reality import slack
+from kit.cluster.lab import slack
+from kit.levels import require_level
 
 NAME = f"test-{os.getpid()}"
 Until = Callable[..., Any]

@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 import yaml
 
-from builders import plan_of
+from gpuyard.admission.parameters import limits_of
+from gpuyard.admission.requirements import REQUIREMENTS, refusals
 from gpuyard.lint.kubernetes import resource
-from gpuyard.plan.admission.limits import limits_of
-from gpuyard.plan.admission.requirements import REQUIREMENTS, refusals
-from gpuyard.plan.names import PLATFORM_LABEL, QUEUE_GATE, QUEUE_LABEL, TEAM_LABEL
+from gpuyard.names import PLATFORM_LABEL, QUEUE_GATE, QUEUE_LABEL, TEAM_LABEL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.objects import LONGEST, admission_objects
-from gpuyard.rules.admission import workload
+from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate import cluster, tools
 from gpuyard.simulate.api import Api, ApiError, connect
-from pod_maker import Maker
-from queue_lab import kueue_as_rendered
+from kit.cluster.queues import kueue_as_rendered
+from kit.generated.pods import Maker
+from kit.stacks import plan_of
 
 pytestmark = [pytest.mark.cluster]
 

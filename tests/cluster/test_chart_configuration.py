@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
-import kueue_chart
-from builders import cut_pool, plan_of, platform, pool, team
-from gpuyard.render.kueue_chart import kueue_values
-from gpuyard.simulate import cluster, kueue_manager
+from gpuyard.render.kueue.chart import kueue_values
+from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
+from gpuyard.simulate.kueue import manager as kueue_manager
+from kit import chart as kueue_chart
+from kit.stacks import cut_pool, plan_of, platform, pool, team
 
 pytestmark = [pytest.mark.cluster]
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-import reality
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
-from queue_lab import QueueLab, job, kueue_as_rendered, one_pool, soon
+from kit.cluster import lab as reality
+from kit.cluster.queues import QueueLab, job, kueue_as_rendered, one_pool, soon
 
 pytestmark = [pytest.mark.cluster]
 

@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
-import near_misses
 import sizes
 from gpuyard.plan import plan
-from gpuyard.plan.late import bind
+from gpuyard.plan.records.late import bind
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError, connect
 from gpuyard.spec.read import read_stack_file
 from gpuyard.testing import CrdFolder
-from levels import upstream
+from kit.generated import slips as near_misses
+from kit.levels import upstream
 
 pytestmark = [pytest.mark.cluster]
 

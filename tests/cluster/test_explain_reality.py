@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-import reality
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
-from queue_lab import kueue_as_rendered
-from small_platforms import small_platform
+from kit.cluster import lab as reality
+from kit.cluster.queues import kueue_as_rendered
+from kit.generated.small_platforms import small_platform
 
 pytestmark = [pytest.mark.cluster]
 

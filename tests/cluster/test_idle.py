@@ -21,14 +21,14 @@ from typing import Any
 import pytest
 import yaml
 
-import idle_lab
-import reality
-from builders import plan_of
-from gpuyard.plan.names import IDLE, KEEP_IDLE_LABEL, SYSTEM_NAMESPACE
+from gpuyard.names import IDLE, KEEP_IDLE_LABEL, SYSTEM_NAMESPACE
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError, connect
-from queue_lab import QueueLab, kueue_as_rendered, one_pool, soon
-from small_platforms import pod_spec
+from kit.cluster import idle as idle_lab
+from kit.cluster import lab as reality
+from kit.cluster.queues import QueueLab, kueue_as_rendered, one_pool, soon
+from kit.generated.small_platforms import pod_spec
+from kit.stacks import plan_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 

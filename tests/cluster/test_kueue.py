@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.simulate import cluster, kueue_manager
+from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
+from gpuyard.simulate.kueue import manager as kueue_manager
 
 pytestmark = [pytest.mark.cluster]
 

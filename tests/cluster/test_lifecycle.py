@@ -11,8 +11,8 @@ from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import cluster, processes, state
 from gpuyard.simulate.api import Api, connect
 from gpuyard.simulate.parts import PARTS
-from queue_lab import kill
-from reality import slack
+from kit.cluster.lab import slack
+from kit.cluster.queues import kill
 
 pytestmark = [pytest.mark.cluster]
 

@@ -16,19 +16,20 @@ from typing import Any
 import pytest
 import yaml
 
-import reality
 import sizes
-from builders import plan_of, platform, pool, team
-from gpuyard.plan.explain import Verdict, explain
-from gpuyard.plan.jobs import read_job
-from gpuyard.plan.names import KUEUE_CONFIG_KEY, QUEUE_LABEL
-from gpuyard.render.kueue_configuration import kueue_configuration_object
-from gpuyard.simulate import cluster, kueue_manager, processes, tools
+from gpuyard.explain import Verdict, explain
+from gpuyard.manifests.workloads import read_job
+from gpuyard.names import KUEUE_CONFIG_KEY, QUEUE_LABEL
+from gpuyard.render.kueue.configuration import kueue_configuration_object
+from gpuyard.simulate import cluster, processes, tools
 from gpuyard.simulate.api import Api, Unreachable, connect
+from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.state import folder_of
-from markdown_pages import blocks
-from reality import KUEUE, Lab, Value, condition, delete
-from small_platforms import pod_spec
+from kit.cluster import lab as reality
+from kit.cluster.lab import KUEUE, Lab, Value, condition, delete
+from kit.generated.small_platforms import pod_spec
+from kit.pages import blocks
+from kit.stacks import plan_of, platform, pool, team
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from builders import Raw, platform, pool, team
-from gpuyard.plan.names import GPU
+from gpuyard.names import GPU
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
-from queue_lab import QueueLab, kueue_as_rendered, soon
-from reality import condition
+from kit.cluster.lab import condition
+from kit.cluster.queues import QueueLab, kueue_as_rendered, soon
+from kit.stacks import Raw, platform, pool, team
 
 pytestmark = [pytest.mark.cluster]
 

@@ -6,8 +6,8 @@
 import pytest
 
 from gpuyard.simulate import cluster
-from queue_lab import QueueLab, kueue_as_rendered
-from queue_runs import backlog, run, some_jobs
+from kit.cluster.queues import QueueLab, kueue_as_rendered
+from kit.cluster.runs import backlog, run, some_jobs
 
 pytestmark = [pytest.mark.cluster]
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-import share_cases
-from builders import Raw, findings, shape
-from gpuyard.plan.explain import Verdict
+from gpuyard.explain import Verdict
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
-from queue_lab import QueueLab, job, kill, kueue_as_rendered, one_pool, soon
-from reality import condition, disagreement
+from kit.cases import shares as share_cases
+from kit.cluster.lab import condition, disagreement
+from kit.cluster.queues import QueueLab, job, kill, kueue_as_rendered, one_pool, soon
+from kit.stacks import Raw, findings, shape
 
 pytestmark = [pytest.mark.cluster]
 

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-import reality
-from builders import Raw, cut_pool, plan_of, platform, team
-from gpuyard.plan.names import MIG_SLICES
+from gpuyard.names import MIG_SLICES
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
-from queue_lab import kueue_as_rendered
-from reality import KUEUE, Lab, Seen, Value
-from small_platforms import pod_spec
+from kit.cluster import lab as reality
+from kit.cluster.lab import KUEUE, Lab, Seen, Value
+from kit.cluster.queues import kueue_as_rendered
+from kit.generated.small_platforms import pod_spec
+from kit.stacks import Raw, cut_pool, plan_of, platform, team
 
 pytestmark = [pytest.mark.cluster]
 

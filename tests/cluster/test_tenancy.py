@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-import reality
-from builders import Raw, cut_pool, plan_of, platform, pool, shared_pool, team
 from gpuyard.render.network import network_policy
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError
-from queue_lab import kueue_as_rendered
+from kit.cluster import lab as reality
+from kit.cluster.queues import kueue_as_rendered
+from kit.stacks import Raw, cut_pool, plan_of, platform, pool, shared_pool, team
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-import reality
-from builders import Raw, platform, pool, team
-from gpuyard.plan.explain import Verdict
-from gpuyard.plan.explain.topology import GROUP, SLICE_LEVEL, SLICE_SIZE
-from gpuyard.plan.names import HOSTNAME_LABEL, ZONE_LABEL
+from gpuyard.explain import Verdict
+from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
+from gpuyard.scheduler.topology import GROUP, SLICE_LEVEL, SLICE_SIZE
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
-from queue_lab import QueueLab, job, kueue_as_rendered, soon, state_of
-from reality import KUEUE, Value, condition
+from kit.cluster import lab as reality
+from kit.cluster.lab import KUEUE, Value, condition
+from kit.cluster.queues import QueueLab, job, kueue_as_rendered, soon, state_of
+from kit.stacks import Raw, platform, pool, team
 
 pytestmark = [pytest.mark.cluster]
 

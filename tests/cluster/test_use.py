@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from builders import plan_of
-from gpuyard.plan.quantities import quantity
-from gpuyard.render.kueue_configuration import kueue_configuration
+from gpuyard.manifests.quantities import quantity
+from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
-from queue_lab import QueueLab, kueue_as_rendered, one_pool, soon
-from reality import KUEUE, Value
+from kit.cluster.lab import KUEUE, Value
+from kit.cluster.queues import QueueLab, kueue_as_rendered, one_pool, soon
+from kit.stacks import plan_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

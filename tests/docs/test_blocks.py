@@ -23,7 +23,7 @@ import yaml
 
 import sizes
 from finding_pages import FOLDER as FINDINGS
-from markdown_pages import Block, blocks, pages
+from kit.pages import Block, blocks, pages
 from rule_pages import FOLDER as RULES
 
 PICTURES = {"mermaid", "text"}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import sizes
-from markdown_pages import anchors, links, pages
+from kit.pages import anchors, links, pages
 
 DOCS = sizes.ROOT / "docs"
 

@@ -7,7 +7,7 @@ import rule_pages
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
 from gpuyard.rules import RULES
-from markdown_pages import blocks
+from kit.pages import blocks
 
 PAGES = rule_pages.pages()
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from levels import require_level
+from kit.levels import require_level
 
 ROOT = Path(__file__).resolve().parents[2]
 for folder in (ROOT, Path(__file__).parent):

@@ -3,7 +3,7 @@
 import pytest
 from testbed.plugins.kubernetes import templates
 
-from levels import require_level
+from kit.levels import require_level
 
 CHART = "apiVersion: v2\nname: small\nversion: 1.2.3\nappVersion: '9'\n"
 TEMPLATE = """

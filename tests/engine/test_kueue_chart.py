@@ -12,10 +12,10 @@ import yaml
 from testbed.plugins.kubernetes.cluster import APPLY
 from testbed.plugins.kubernetes.failures import ApiError
 
-import kueue_chart
-from builders import plan_of, platform, pool, team
-from gpuyard.render.kueue_chart import kueue_objects, kueue_values
-from gpuyard.render.kueue_configuration import kueue_configuration
+from gpuyard.render.kueue.chart import kueue_objects, kueue_values
+from gpuyard.render.kueue.configuration import kueue_configuration
+from kit import chart as kueue_chart
+from kit.stacks import plan_of, platform, pool, team
 
 RAW = platform(
     [pool(), pool("more", nodes="0..2000", capacity=["on-demand"])],

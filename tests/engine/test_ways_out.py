@@ -10,11 +10,11 @@ import yaml
 from testbed.plugins.kubernetes.cluster import APPLY
 from testbed.plugins.kubernetes.failures import ProviderError
 
-import kueue_chart
-from builders import plan_of, platform, pool, team
-from gpuyard.plan.late import bind
+from gpuyard.plan.records.late import bind
 from gpuyard.render.files import render_files
 from gpuyard.render.platform import platform_objects
+from kit import chart as kueue_chart
+from kit.stacks import plan_of, platform, pool, team
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 RAW = platform(

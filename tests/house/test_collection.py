@@ -17,6 +17,7 @@ def imported_names(path: Path) -> set[str]:
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             names.add(node.module or "")
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
     return names
 
 

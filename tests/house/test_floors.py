@@ -44,7 +44,7 @@ def contracts(root: Path) -> tuple[int, str]:
         ("catalogue/mig.py", "import gpuyard.plan", "floors: "),
         ("errors.py", "import gpuyard.spec", "floors: "),
         ("resources/objects.py", "import gpuyard.testing", "floors: "),
-        ("plan/late.py", "import pulumi", "the pure floors "),
+        ("plan/records/late.py", "import pulumi", "the pure floors "),
         ("spec/values.py", "import subprocess", "the pure floors "),
         ("resources/objects.py", "import rich", "only the command line "),
         ("resources/objects.py", "import pulumi_aws", "a cloud SDK "),

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-import levels
+from kit import levels
 
 
 @pytest.fixture(autouse=True)

@@ -125,8 +125,8 @@ def test_every_pure_floor_stands_under_the_contract_that_keeps_it_pure():
     pure = next(each for each in contracts if each["name"].startswith("the pure floors"))
     package = sizes.ROOT / "components" / "gpuyard"
     floors = (
-        *("catalogue", "errors", "findings", "lint"),
-        *("plan", "render", "replay", "rules", "spec"),
+        *("admission", "advice", "catalogue", "errors", "explain", "findings", "lint", "manifests"),
+        *("names", "plan", "refusals", "render", "replay", "rules", "scheduler", "spec"),
     )
     present = {
         f"gpuyard.{name}"

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-import idle_lab as lab
 from gpuyard_idle import cluster, command
 from gpuyard_idle.settings import SettingsError, read_settings
 from gpuyard_idle.web import Refused, Server, Unreachable
+from kit.cluster import idle as lab
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 

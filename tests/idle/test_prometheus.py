@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-import idle_lab as lab
 from gpuyard_idle.cluster import Cluster
 from gpuyard_idle.measure import Reading, readings
 from gpuyard_idle.run import Run
 from gpuyard_idle.settings import read_settings
 from gpuyard_idle.web import Refused, Server
-from levels import require_level
+from kit.cluster import idle as lab
+from kit.levels import require_level
 
 pytestmark = [pytest.mark.engine]
 

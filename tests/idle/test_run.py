@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-import idle_lab as lab
 from gpuyard_idle.cluster import Cluster
 from gpuyard_idle.command import main
 from gpuyard_idle.run import Run
 from gpuyard_idle.settings import read_settings
 from gpuyard_idle.web import Server
+from kit.cluster import idle as lab
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 

@@ -8,7 +8,7 @@ import pytest
 from gpuyard.lint.read import read
 from gpuyard.lint.report import State, report
 from gpuyard.rules import RULES
-from levels import upstream
+from kit.levels import upstream
 
 ALL = corpus.expectations()
 FEWEST = 60

@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.lint.charts import chart_of
 from gpuyard.lint.read import read
-from levels import upstream
+from kit.levels import upstream
 
 MIG = "version: v1\nmig-configs:\n  mixed:\n  - {devices: all, mig-devices: {1g.5gb: 4}}\n"
 PLUGIN = "version: v1\nsharing: {timeSlicing: {replicas: 4}}\n"

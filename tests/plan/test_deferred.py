@@ -1,7 +1,7 @@
 """A word that the plan makes nothing of is said, or refuses where silence would hand out GPUs wrongly."""
 
-from builders import findings, platform, pool, team
 from gpuyard.findings import Severity
+from kit.stacks import findings, platform, pool, team
 
 
 def said(raw):

@@ -3,7 +3,6 @@
 import pytest
 
 import gpuyard
-from builders import SYSTEM, findings, ids, only, parts, plan_of, platform, pool, spec_of, team
 from gpuyard.errors import (
     EnvironmentLacks,
     GpuYardError,
@@ -14,9 +13,10 @@ from gpuyard.errors import (
 )
 from gpuyard.findings import Finding, Fix, Severity, in_order, refused, show, show_path, worst
 from gpuyard.plan import plan, planned
-from gpuyard.plan.digest import spec_digest
-from gpuyard.plan.late import Late, bind, late_names
+from gpuyard.plan.digests import spec_digest
+from gpuyard.plan.records.late import Late, bind, late_names
 from gpuyard.render.platform import platform_objects
+from kit.stacks import SYSTEM, findings, ids, only, parts, plan_of, platform, pool, spec_of, team
 
 UNCHECKED = "this release has no hardware check, so no pool counts as checked"
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import made_up
-from apply_fix import check_fix
-from builders import spec_of
 from gpuyard.catalogue.mig import MIG_PRODUCTS
 from gpuyard.findings import Severity, refused
 from gpuyard.plan import plan
-from gpuyard.plan.digest import spec_digest
-from gpuyard.plan.queueing import MAX_FLAVORS, MAX_GROUPS
+from gpuyard.plan.digests import spec_digest
+from gpuyard.plan.queueing.queueing import MAX_FLAVORS, MAX_GROUPS
 from gpuyard.render.files import render_files
+from kit.fixes import check_fix
+from kit.generated import platforms as made_up
+from kit.stacks import spec_of
 
 
 def capacity(found):

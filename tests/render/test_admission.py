@@ -5,16 +5,16 @@ import re
 import pytest
 import yaml
 
-from builders import plan_of, platform, pool, team
-from gpuyard.plan.admission.requirements import REQUIREMENTS
-from gpuyard.plan.admission.slips import Requirement, Sentence
+from gpuyard.admission.requirement import Requirement, Sentence
+from gpuyard.admission.requirements import REQUIREMENTS
 from gpuyard.render.admission import cel
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.admission.twins import TWINS
 from gpuyard.render.platform import object_groups
 from gpuyard.render.teams import team_objects
 from gpuyard.rules import RULES
-from gpuyard.rules.admission import HELD_KINDS
+from gpuyard.rules.subjects.admission import HELD_KINDS
+from kit.stacks import plan_of, platform, pool, team
 
 
 def two_teams(**more):

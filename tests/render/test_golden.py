@@ -6,20 +6,20 @@ from functools import lru_cache
 import pytest
 import yaml
 
-import made_up
 import sizes
-from builders import CUT, cut_pool, plan_of, platform, pool, shared_pool, team
 from gpuyard.errors import LateValueMissing
+from gpuyard.manifests.quantities import quantity
+from gpuyard.names import KUEUE_NAMESPACE
 from gpuyard.plan import plan as judged
 from gpuyard.plan import planned
-from gpuyard.plan.late import bind, late_names
-from gpuyard.plan.names import KUEUE_NAMESPACE
-from gpuyard.plan.quantities import quantity
+from gpuyard.plan.records.late import bind, late_names
 from gpuyard.render.files import render_files
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.spec.read import read_stack_file
 from gpuyard.testing import CrdFolder
-from levels import upstream
+from kit.generated import platforms as made_up
+from kit.levels import upstream
+from kit.stacks import CUT, cut_pool, plan_of, platform, pool, shared_pool, team
 
 HERE = sizes.ROOT / "tests" / "render"
 STACKS = {"local": sizes.ROOT / "stacks" / "Pulumi.local.yaml"} | {

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from builders import plan_of, platform, team
-from gpuyard.plan.names import POD_SECURITY_LABEL
+from gpuyard.names import POD_SECURITY_LABEL
 from gpuyard.render.idle import idle_objects, program
 from gpuyard.render.platform import object_groups
 from gpuyard_idle.settings import read_settings
+from kit.stacks import plan_of, platform, team
 
 MEASURED = {"observability": {"prometheus": "existing"}}
 

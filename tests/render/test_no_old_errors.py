@@ -12,10 +12,10 @@ import pytest
 import yaml
 from testbed.yard import jobs
 
-import made_up
-from gpuyard.plan.late import bind
-from gpuyard.plan.names import GPU_CLAIM, PRIORITY_LABEL, QUEUE_LABEL
+from gpuyard.names import GPU_CLAIM, PRIORITY_LABEL, QUEUE_LABEL
+from gpuyard.plan.records.late import bind
 from gpuyard.render.platform import platform_objects
+from kit.generated import platforms as made_up
 from render.test_golden import PLANNED, stack
 from rules.test_guides import GUIDES
 

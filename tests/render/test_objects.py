@@ -3,15 +3,15 @@
 import pytest
 import yaml
 
-from builders import CUT, cut_pool, plan_of, platform, pool, shared_pool, team
-from gpuyard.plan.names import node_name
+from gpuyard.names import node_name
 from gpuyard.render.gpu_operator import gpu_operator_objects, mig_parted_config, plugin_config
+from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import made
 from gpuyard.render.platform import record_objects
-from gpuyard.render.queueing import queueing_objects
 from gpuyard.render.teams import team_objects
 from gpuyard.render.text import in_reading_order, yaml_documents, yaml_text
+from kit.stacks import CUT, cut_pool, plan_of, platform, pool, shared_pool, team
 
 GPU = "nvidia.com/gpu"
 MIG3 = "nvidia.com/mig-3g.20gb"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from builders import cut_pool, plan_of, platform, pool, shared_pool, team
-from gpuyard.plan.names import BUDGET_ANNOTATION
+from gpuyard.names import BUDGET_ANNOTATION
 from gpuyard.render.access import MEMBERS, VIEWERS, member_rules, viewer_rules
 from gpuyard.render.teams import team_objects
+from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
 OURS = {"app.kubernetes.io/managed-by": "gpuyard", "gpuyard.dev/platform": "lab"}
 LOOK = {"get", "list", "watch"}

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from gpuyard.plan.explain.quota import Quotas
-from gpuyard.plan.names import GPU
+from gpuyard.names import GPU
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.replay import NeverSettles, Replay, replay
-from replay_cases import KEY, courses, queues, some_jobs, used_at
+from gpuyard.scheduler.quotas import Quotas
+from kit.cases.replay import KEY, courses, queues, some_jobs, used_at
 
 PLATFORMS = [
     queues(

@@ -2,13 +2,13 @@
 
 import pytest
 
-from builders import plan_of
-from gpuyard.plan.explain.running import EMPTY, Desk
-from gpuyard.plan.names import GPU
+from gpuyard.names import GPU
 from gpuyard.replay import Arrival, NeverSettles, Pace, replay
 from gpuyard.replay.cycle import cycle
-from queue_lab import one_pool
-from replay_cases import came, courses, queues, some_jobs, starts
+from gpuyard.scheduler.desk import EMPTY, Desk
+from kit.cases.replay import came, courses, queues, some_jobs, starts
+from kit.cluster.queues import one_pool
+from kit.stacks import plan_of
 
 
 def test_a_gang_waits_for_all_its_room_and_smaller_jobs_pass_it():

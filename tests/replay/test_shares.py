@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-import share_cases
 from gpuyard.replay import Arrival, NeverSettles, replay
-from replay_cases import came, queues, used_at
+from kit.cases import shares as share_cases
+from kit.cases.replay import came, queues, used_at
 
 LONG = 1e6
 REST = LONG / 2

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builders import cut_pool, plan_of, platform, pool, shared_pool, team
 from gpuyard.render.platform import platform_objects
 from gpuyard.resources import Platform
 from gpuyard.testing import StackRunner
+from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
 POOLS = [pool(), cut_pool(), shared_pool()]
 TEAMS = [

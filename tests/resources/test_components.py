@@ -3,13 +3,13 @@
 import pulumi
 import pytest
 
-from builders import plan_of, platform, pool, spec_of, team
 from gpuyard.findings import Finding, Severity
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.resources import Platform, Queueing, Team
-from gpuyard.resources.reading import due
-from lab import COMPONENTS, LAB, component, token, waits_for
-from levels import upstream
+from gpuyard.resources.proofs import due
+from kit.components import COMPONENTS, LAB, component, token, waits_for
+from kit.levels import upstream
+from kit.stacks import plan_of, platform, pool, spec_of, team
 
 
 def whole():
@@ -250,7 +250,7 @@ def test_the_calendar_is_logged_and_changes_nothing_that_is_registered(pulumi_mo
     ended = Finding(
         id="kubernetes.support", severity=Severity.REFUSE, path=("kubernetes",), problem="ended"
     )
-    monkeypatch.setattr("gpuyard.resources.reading.check_kubernetes", lambda *_: [ended])
+    monkeypatch.setattr("gpuyard.resources.proofs.check_kubernetes", lambda *_: [ended])
     graph = pulumi_mocks.run(whole)
     assert [log.message for log in graph.logs if "ended" in log.message] == ["kubernetes: ended"]
     assert {log.severity for log in graph.logs} == {"warning"}

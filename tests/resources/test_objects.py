@@ -23,7 +23,7 @@ from gpuyard.resources.objects import (
     register_objects,
 )
 from gpuyard.testing import StackRunner
-from levels import upstream
+from kit.levels import upstream
 
 MOCKS = StackRunner()
 

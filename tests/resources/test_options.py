@@ -6,7 +6,7 @@ import pytest
 from gpuyard.resources import Platform
 from gpuyard.resources.component import RefusedOptions
 from gpuyard.testing import UNKNOWN
-from lab import COMPONENTS, LAB, component, token
+from kit.components import COMPONENTS, LAB, component, token
 
 
 def cluster(name="cluster"):

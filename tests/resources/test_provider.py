@@ -6,11 +6,11 @@ import pulumi
 import pytest
 import yaml
 
-from builders import plan_of, platform
-from gpuyard.render.kueue_chart import kueue_values
+from gpuyard.render.kueue.chart import kueue_values
 from gpuyard.resources import ClusterProvider, Platform, provider_of
 from gpuyard.resources.objects import provider_version
-from lab import LAB
+from kit.components import LAB
+from kit.stacks import plan_of, platform
 
 TYPE = "pulumi:providers:kubernetes"
 KUBECONFIG = json.dumps({"users": [{"user": {"token": "very-secret"}}]})

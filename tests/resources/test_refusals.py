@@ -3,9 +3,9 @@
 import pulumi
 import pytest
 
-from builders import cut_pool, platform, pool, team
 from gpuyard.resources import GpuNodePool, Platform, PlatformRefused, Queueing, Team
-from lab import COMPONENTS, LAB, component, waits_for
+from kit.components import COMPONENTS, LAB, component, waits_for
+from kit.stacks import cut_pool, platform, pool, team
 
 
 def refusal(pulumi_mocks, program):

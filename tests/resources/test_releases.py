@@ -2,11 +2,11 @@
 
 import pytest
 
-from builders import plan_of, platform, pool, team
-from gpuyard.render.kueue_chart import kueue_values
+from gpuyard.render.kueue.chart import kueue_values
 from gpuyard.resources.objects import provider_version
 from gpuyard.resources.releases import RELEASE_TYPE
-from lab import component, waits_for
+from kit.components import component, waits_for
+from kit.stacks import plan_of, platform, pool, team
 
 OWN = platform(
     teams=[team(guarantee={"train": 8}), team("speech", borrow={"train": 8})],

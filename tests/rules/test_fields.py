@@ -3,8 +3,9 @@
 import pytest
 import yaml
 
-from gpuyard.rules import gpu_cfg_03, gpu_que_03
-from levels import upstream
+from gpuyard.rules.cfg import gpu_cfg_03_karpenter_versions as gpu_cfg_03
+from gpuyard.rules.que import gpu_que_03_volcano_fields as gpu_que_03
+from kit.levels import upstream
 
 CRDS = {
     "queue": ("volcano", "scheduling.volcano.sh_queues.yaml"),

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 import sizes
+from gpuyard.admission.parameters import IMAGES_FROM, QUEUES
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
 from gpuyard.plan import planned
-from gpuyard.plan.admission.limits import IMAGES_FROM, QUEUES
-from gpuyard.plan.late import bind
+from gpuyard.plan.records.late import bind
 from gpuyard.render.platform import platform_objects
 from gpuyard.rules import RULES
 from gpuyard.spec.read import read_stack_file

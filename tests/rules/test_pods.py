@@ -2,7 +2,6 @@
 
 import pytest
 
-from gpuyard.rules.pods import POD_KINDS, gpu_requests, pods_of
 from gpuyard.rules.rule import (
     UNKNOWN,
     NotEvaluatedError,
@@ -13,6 +12,7 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
+from gpuyard.rules.subjects.pods import POD_KINDS, gpu_requests, pods_of
 
 POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "main"}]}}
 

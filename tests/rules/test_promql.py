@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.rules.promql import read_promql
+from gpuyard.rules.subjects.promql import read_promql
 
 
 def metrics(text):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.rules.queries import QUERY_KINDS, keeps_labels, queries, recorded
 from gpuyard.rules.rule import Resource, Stack
+from gpuyard.rules.subjects.queries import QUERY_KINDS, keeps_labels, queries, recorded
 
 
 def resource(kind, **properties):

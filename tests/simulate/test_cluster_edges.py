@@ -14,8 +14,10 @@ import pytest
 import yaml
 
 from gpuyard.errors import EnvironmentLacks
-from gpuyard.simulate import cluster, kueue_certificates, kueue_manager, processes, state
+from gpuyard.simulate import cluster, processes, state
 from gpuyard.simulate.api import ApiError, Unreachable
+from gpuyard.simulate.kueue import certificates as kueue_certificates
+from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.parts import PARTS, Part, Place
 from gpuyard.simulate.processes import Process
 from gpuyard.simulate.tools import Tools

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gpuyard.cli import sim
+from gpuyard.cli.commands import sim
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import Outcome, PartStatus, Status
 

@@ -13,15 +13,10 @@ import pytest
 import yaml
 
 from gpuyard.errors import EnvironmentLacks, UsageError
-from gpuyard.simulate import (
-    cluster_policy_crd,
-    credentials,
-    kueue_certificates,
-    kueue_manager,
-    processes,
-    state,
-)
+from gpuyard.simulate import cluster_policy_crd, credentials, processes, state
 from gpuyard.simulate.api import connect, path_of
+from gpuyard.simulate.kueue import certificates as kueue_certificates
+from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.parts import PARTS, STAGES, Place
 from gpuyard.simulate.tools import PROGRAMS, Tools, find_tools
 

@@ -3,11 +3,11 @@
 import pytest
 import yaml
 
-from builders import cut_pool, findings, parts, platform, pool, shape, stack_file, team
 from gpuyard.errors import UsageError
 from gpuyard.plan import plan
 from gpuyard.spec.read import read_platform, read_stack_file
 from gpuyard.spec.teams import Team
+from kit.stacks import cut_pool, findings, parts, platform, pool, shape, stack_file, team
 
 
 def ids(reading):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from builders import cut_pool, platform, pool, shape, team
 from gpuyard.errors import SpecError
 from gpuyard.findings import Severity
 from gpuyard.spec.nearest import nearest
@@ -11,6 +10,7 @@ from gpuyard.spec.pools import Pool
 from gpuyard.spec.problems import show_given
 from gpuyard.spec.read import platform_spec, read_platform
 from gpuyard.spec.teams import Team
+from kit.stacks import cut_pool, platform, pool, shape, team
 
 RUNGS = "reserved, block, flex-start, spot, on-demand"
 P0 = ("pools", 0)

@@ -6,9 +6,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from builders import cut_pool, platform, pool, shape, team
 from gpuyard.spec.read import read_platform
 from gpuyard.spec.schema import MODELINE, SCHEMA_FILE, stack_schema
+from kit.stacks import cut_pool, platform, pool, shape, team
 from sizes import ROOT
 
 SCHEMA = stack_schema()

@@ -4,10 +4,10 @@ import datetime as dt
 
 import pytest
 
-from builders import platform, pool, spec_of, team
 from gpuyard.spec.read import read_platform
 from gpuyard.spec.sections import MachinePrice
 from gpuyard.spec.values import Range
+from kit.stacks import platform, pool, spec_of, team
 
 FULL = platform(
     [

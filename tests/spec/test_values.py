@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-from builders import cut_pool, platform, pool, shape, team
 from gpuyard.spec.read import platform_spec, read_platform
 from gpuyard.spec.values import (
     NAME_LENGTH,
@@ -22,6 +21,7 @@ from gpuyard.spec.values import (
     parse_range,
     show_gpu_indexes,
 )
+from kit.stacks import cut_pool, platform, pool, shape, team
 
 
 def refusal(parse, value):

@@ -12,7 +12,7 @@ import yaml
 from gpuyard import planned, read_stack_file
 from gpuyard.render.platform import platform_objects
 from gpuyard.resources import PlatformRefused
-from levels import upstream
+from kit.levels import upstream
 
 ROOT = Path(__file__).parents[2]
 STACKS = sorted((ROOT / "stacks").glob("Pulumi.*.yaml"))

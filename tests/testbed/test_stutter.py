@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpuyard.simulate.processes import MARK
-from stutter import stuttering
+from kit.cluster.stutter import stuttering
 
 
 @pytest.fixture

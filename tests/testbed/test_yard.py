@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from builders import cut_pool, plan_of, platform, pool, shared_pool, stack_file, team
 from gpuyard.errors import EnvironmentLacks, PlanRefused, SpecError
+from gpuyard.names import PLATFORM_LABEL
 from gpuyard.plan import planned
-from gpuyard.plan.names import PLATFORM_LABEL
 from gpuyard.spec.read import read_stack_file
+from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, stack_file, team
 
 ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpuyard.testing import CrdFolder
-from levels import upstream
+from kit.levels import upstream
 
 CRDS = Path(__file__).parent / "fixtures" / "crds"
 

@@ -10,8 +10,8 @@ import pytest
 
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import tools
-from levels import require_level
-from yard_platform import ROOT, Yard
+from kit.cluster.yard import ROOT, Yard
+from kit.levels import require_level
 
 _PIECE = 0.02
 """Seconds of work, every half a second: 4 % of one core."""

@@ -15,15 +15,15 @@ import pytest
 import yaml
 from testbed.yard.engine import PASSPHRASE, engine
 
-import reality
-from builders import Raw, platform, pool, team
 from gpuyard.plan import planned
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate.api import Api, connect
 from gpuyard.spec.read import platform_spec
-from queue_lab import job, soon
-from reality import KUEUE, condition
-from yard_platform import QUIET, ROOT, Yard
+from kit.cluster import lab as reality
+from kit.cluster.lab import KUEUE, condition
+from kit.cluster.queues import job, soon
+from kit.cluster.yard import QUIET, ROOT, Yard
+from kit.stacks import Raw, platform, pool, team
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster, pytest.mark.timeout(900)]
 NAME = "hub"

@@ -9,7 +9,7 @@ from testbed.yard.jobs import Gang, look, remove, submit
 
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate import state
-from yard_platform import QUIET, STACK
+from kit.cluster.yard import QUIET, STACK
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 WORK = Gang("vision", "works", pods=2, gpus=4)

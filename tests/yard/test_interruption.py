@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from gpuyard.render.platform import platform_objects
-from yard_platform import QUIET, STACK
+from kit.cluster.yard import QUIET, STACK
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 SEEDS = int(os.environ.get("GPUYARD_SEEDS") or (20 if os.environ.get("CI") else 4))

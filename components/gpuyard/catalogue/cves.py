@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 
+from gpuyard.catalogue.software.versions import Version, parse_version
 from gpuyard.catalogue.sources import Source
-from gpuyard.catalogue.versions import Version, parse_version
 
 ADVISORIES = Source(
     "NVIDIA/product-security CSAF files (dbb4ada), read by scripts/refresh_advisories.py",
@@ -71,7 +71,7 @@ class Floor:
 @lru_cache(maxsize=1)
 def advisories() -> tuple[Advisory, ...]:
     """Every row of the table."""
-    from gpuyard.catalogue import advisories as table
+    from gpuyard.catalogue.tables import advisories as table
 
     remarks = [
         {(bulletin, component): text for bulletin, component, text in rows}

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
-from gpuyard.catalogue.fabric_table import EC2_NETWORK
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sources import GCE_GPUDIRECT, Source
+from gpuyard.catalogue.tables.fabric import EC2_NETWORK
 
 EC2_CARDS = Source(
     "EC2 DescribeInstanceTypes, NetworkCards, as shipped by moto 5.2.5", date(2026, 11, 21)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from gpuyard.catalogue import machine_tables, sources
+from gpuyard.catalogue import sources
 from gpuyard.catalogue.gpus import GPUS, Gpu
 from gpuyard.catalogue.sources import Source
+from gpuyard.catalogue.tables import machines as machine_tables
 
 
 class Capacity(StrEnum):

@@ -5,7 +5,7 @@ slices of all instances together may not exceed the GPU's; a profile has a maxim
 that carry media engines exclusively, one may exist. Counting compute slices alone is wrong: four
 1g.10gb and three 1g.5gb are seven slices, and impossible on an A100-40.
 
-The solver that uses these rows is `gpuyard.plan.mig`.
+The solver that uses these rows is `gpuyard.plan.sharing.mig`.
 """
 
 from collections.abc import Mapping

@@ -12,10 +12,10 @@ from typing import Annotated
 
 import typer
 
+from gpuyard.advice.offers.scores import Workload
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
-from gpuyard.plan.scores import Workload
 
 
 class Format(StrEnum):
@@ -103,11 +103,11 @@ def build_app(args: Sequence[str]) -> typer.Typer:
         app.command()(command)
     asked = args[0] if args else "--help"
     if asked in {"pack", "-h", "--help"}:
-        from gpuyard.cli import pack
+        from gpuyard.cli.commands import pack
 
         app.add_typer(pack.app, name="pack")
-    if asked in {"sim", "-h", "--help"} and find_spec("gpuyard.cli.sim") is not None:
-        from gpuyard.cli import sim
+    if asked in {"sim", "-h", "--help"} and find_spec("gpuyard.cli.commands.sim") is not None:
+        from gpuyard.cli.commands import sim
 
         app.add_typer(sim.app, name="sim")
     return app
@@ -115,7 +115,7 @@ def build_app(args: Sequence[str]) -> typer.Typer:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from gpuyard.cli.about import show_version
+        from gpuyard.cli.commands.about import show_version
 
         show_version(as_document=False)
         raise typer.Exit
@@ -143,7 +143,7 @@ def check(
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Prove a stack. Every finding comes with its place, the numbers, what is allowed and the nearest fix."""
-    from gpuyard.cli.check import check_stack
+    from gpuyard.cli.commands.check import check_stack
 
     if against is not None:
         raise UsageError(
@@ -161,7 +161,7 @@ def plan(
     format: FormatOption = Format.TEXT,  # noqa: A002
 ) -> int:
     """Show the derived platform. Pools, nodes, teams, queues, shapes, bill."""
-    from gpuyard.cli.derive import plan_stack
+    from gpuyard.cli.commands.derive import plan_stack
 
     return plan_stack(stack, verbose=verbose, as_document=format is Format.JSON)
 
@@ -177,7 +177,7 @@ def cost(
     format: CostFormatOption = CostFormat.TEXT,  # noqa: A002
 ) -> int:
     """Show the bill. Floor, expected, worst; by pool, team and unit; or what changes from another stack."""
-    from gpuyard.cli.derive import cost_changes, cost_of
+    from gpuyard.cli.commands.derive import cost_changes, cost_of
 
     if against is None:
         return cost_of(stack, format.value)
@@ -214,8 +214,8 @@ def offers(
     format: FormatOption = Format.TEXT,  # noqa: A002
 ) -> int:
     """Rank the machines that fit. From the catalogue, by documented scores, each with its parts."""
-    from gpuyard.cli.offers import show_offers, wanted_gpu
-    from gpuyard.plan.offers import Wish
+    from gpuyard.advice.offers.offers import Wish
+    from gpuyard.cli.commands.offers import show_offers, wanted_gpu
 
     wish = Wish(
         workload=workload,
@@ -252,7 +252,7 @@ def mig(
     format: FormatOption = Format.TEXT,  # noqa: A002
 ) -> int:
     """Say how a GPU can be cut. Its profiles; whether a layout is legal, and where each slice sits."""
-    from gpuyard.cli import mig as answers
+    from gpuyard.cli.commands import mig as answers
 
     as_document = format is Format.JSON
     if count and layout is not None:
@@ -276,7 +276,7 @@ def classify(
     format: FormatOption = Format.TEXT,  # noqa: A002
 ) -> int:
     """Say what kind of work a job is. Its class, queue, sharing and priority, and the evidence."""
-    from gpuyard.cli.classify import classify_file
+    from gpuyard.cli.commands.classify import classify_file
 
     return classify_file(job, as_document=format is Format.JSON)
 
@@ -312,7 +312,7 @@ def explain(
     format: FormatOption = Format.TEXT,  # noqa: A002
 ) -> int:
     """Say whether a job would start. Where, on what condition, at whose expense; or why never."""
-    from gpuyard.cli.explain import explain_file
+    from gpuyard.cli.commands.explain import explain_file
 
     if live:
         raise UsageError(
@@ -363,10 +363,10 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
 ) -> int:
     """Hold files against the GPU rules. Kubernetes YAML, Pulumi previews and states, Terraform plans."""
     if rules or explain is not None:
-        from gpuyard.cli.lint_rules import show_rules
+        from gpuyard.cli.commands.lint_rules import show_rules
 
         return show_rules(explain, paths or [], format.value)
-    from gpuyard.cli.lint import lint as lint_files
+    from gpuyard.cli.commands.lint import lint as lint_files
 
     if not paths:
         raise UsageError("nothing to lint. Give files, folders, patterns, or - for standard input.")
@@ -402,7 +402,7 @@ def render(
     format: FormatOption = Format.TEXT,  # noqa: A002
 ) -> int:
     """Write plain Kubernetes manifests. The same bytes for the same stack; no cluster is needed."""
-    from gpuyard.cli.derive import render_stack
+    from gpuyard.cli.commands.derive import render_stack
 
     return render_stack(stack, out, values, as_document=format is Format.JSON)
 
@@ -420,20 +420,20 @@ def get(
     format: FormatOption = Format.TEXT,  # noqa: A002
 ) -> int:
     """Print one value of the plan. Bare, for scripts; trees as JSON."""
-    from gpuyard.cli.derive import get_value
+    from gpuyard.cli.commands.derive import get_value
 
     return get_value(stack, path, as_document=format is Format.JSON)
 
 
 def schema() -> int:
     """Print the JSON Schema of stack files."""
-    from gpuyard.cli.about import show_schema
+    from gpuyard.cli.commands.about import show_schema
 
     return show_schema()
 
 
 def version(format: FormatOption = Format.TEXT) -> int:  # noqa: A002
     """Show the version."""
-    from gpuyard.cli.about import show_version
+    from gpuyard.cli.commands.about import show_version
 
     return show_version(as_document=format is Format.JSON)

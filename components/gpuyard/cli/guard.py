@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from gpuyard.cli.plain import clean
+from gpuyard.cli.terminal.text import clean
 from gpuyard.errors import EnvironmentLacks, GpuYardError
 
 INTERRUPTED = 130

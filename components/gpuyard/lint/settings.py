@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Finding, Fix, Path, Severity, show_path
-from gpuyard.plan.refusals import warn
+from gpuyard.refusals import warn
 from gpuyard.rules.rule import Rule
 from gpuyard.rules.run import Exemption, Settings
 from gpuyard.spec.nearest import nearest

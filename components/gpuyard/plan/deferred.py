@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from gpuyard.findings import Finding, Path
-from gpuyard.plan.refusals import note
+from gpuyard.refusals import note
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.platform import Cloud, PlatformSpec
 

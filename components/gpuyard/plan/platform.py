@@ -2,41 +2,41 @@
 
 from datetime import date
 
-from gpuyard.catalogue.software import KUBERNETES_MINORS
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, refused, show
-from gpuyard.plan.brakes import check_stops
-from gpuyard.plan.budgets import check_budgets
-from gpuyard.plan.cohorts import check_cohorts
-from gpuyard.plan.commitments import check_commitments
 from gpuyard.plan.deferred import check_deferred
-from gpuyard.plan.dra import check_compute_domains
-from gpuyard.plan.exceptions import check_exceptions
-from gpuyard.plan.idle import check_idle, plan_idle
-from gpuyard.plan.kueue_install import check_kueue
-from gpuyard.plan.late import Late
-from gpuyard.plan.limits import fit_limits, plan_limits
-from gpuyard.plan.machines import choose_system_machine
-from gpuyard.plan.multikueue import bill_of, check_clusters
-from gpuyard.plan.node_software import operator_parts
-from gpuyard.plan.numa import check_numa
-from gpuyard.plan.owners import check_left_over, check_owner_names
-from gpuyard.plan.pools import Pools, plan_pools
-from gpuyard.plan.prices import check_prices
-from gpuyard.plan.priorities import check_priorities
-from gpuyard.plan.queueing import check_cohort_sizes, plan_queueing
-from gpuyard.plan.quotas import plan_quotas
-from gpuyard.plan.reach import place_shapes
+from gpuyard.plan.money.budgets import check_budgets
+from gpuyard.plan.money.commitments import check_commitments
+from gpuyard.plan.money.prices import check_prices
+from gpuyard.plan.pools.machines import choose_system_machine
+from gpuyard.plan.pools.node_images import operator_parts
+from gpuyard.plan.pools.numa import check_numa
+from gpuyard.plan.pools.pools import Pools, plan_pools
+from gpuyard.plan.pools.topology import check_fabric
+from gpuyard.plan.queueing.brakes import check_stops
+from gpuyard.plan.queueing.installation import check_kueue
+from gpuyard.plan.queueing.multikueue import bill_of, check_clusters
+from gpuyard.plan.queueing.priorities import check_priorities
+from gpuyard.plan.queueing.queueing import check_cohort_sizes, plan_queueing
+from gpuyard.plan.queueing.topology_proofs import check_topology
+from gpuyard.plan.queueing.waiting import check_waiting
+from gpuyard.plan.quotas.cohorts import check_cohorts
+from gpuyard.plan.quotas.owners import check_left_over, check_owner_names
+from gpuyard.plan.quotas.quotas import plan_quotas
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.plan.refusals import note, refuse
-from gpuyard.plan.shapes import plan_shapes
-from gpuyard.plan.slices import check_slices
-from gpuyard.plan.software import check_software, effective_pins, versions
-from gpuyard.plan.teams import plan_teams
-from gpuyard.plan.topology import check_fabric
-from gpuyard.plan.topology_proofs import check_topology
-from gpuyard.plan.versions import check_kubernetes
-from gpuyard.plan.waiting import check_waiting
+from gpuyard.plan.records.late import Late
+from gpuyard.plan.rule_exceptions import check_exceptions
+from gpuyard.plan.shapes.quota import place_shapes
+from gpuyard.plan.shapes.shapes import plan_shapes
+from gpuyard.plan.sharing.compute_slices import check_slices
+from gpuyard.plan.sharing.dra import check_compute_domains
+from gpuyard.plan.software.pins import check_software, effective_pins, versions
+from gpuyard.plan.software.support import check_kubernetes
+from gpuyard.plan.teams.idle import check_idle, plan_idle
+from gpuyard.plan.teams.limits import fit_limits, plan_limits
+from gpuyard.plan.teams.teams import plan_teams
+from gpuyard.refusals import note, refuse
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 

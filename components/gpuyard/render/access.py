@@ -13,7 +13,7 @@ could loosen its own limits. What is left out on purpose:
 
 from collections.abc import Mapping
 
-from gpuyard.plan.names import KUEUE_GROUP
+from gpuyard.names import KUEUE_GROUP
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, made
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.plan.charts import is_remote
+from gpuyard.render.mirror import is_remote
 from gpuyard.render.text import yaml_text
 
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.errors import LateValueMissing
-from gpuyard.plan.late import bind
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records.late import bind
 from gpuyard.render.charts import Release, release_text
-from gpuyard.render.kueue_chart import kueue_release
+from gpuyard.render.kueue.chart import kueue_release
 from gpuyard.render.platform import object_groups
 from gpuyard.render.text import yaml_documents
 

@@ -7,7 +7,7 @@ the strategy in every pool's own device-plugin configuration.
 from collections.abc import Iterable
 from typing import Any
 
-from gpuyard.plan.names import (
+from gpuyard.names import (
     CLUSTER_POLICY,
     GPU,
     GPU_OPERATOR_NAMESPACE,

@@ -12,10 +12,7 @@ from typing import Any
 
 import gpuyard
 from gpuyard.catalogue.metrics import ACTIVITY, DEVICE_LABELS, POD_LABELS
-from gpuyard.plan.idle import CHECK_MINUTES
-from gpuyard.plan.idle_records import IdlePlan, IdleTeam
-from gpuyard.plan.kueue import QUEUED, queued_by_group
-from gpuyard.plan.names import (
+from gpuyard.names import (
     IDLE,
     IDLE_PROGRAM,
     IDLE_REPLICAS,
@@ -30,7 +27,9 @@ from gpuyard.plan.names import (
     TEAM_LABEL,
     WORKLOAD_ANNOTATION,
 )
-from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.queueing.kueue import QUEUED, queued_by_group
+from gpuyard.plan.records import IdlePlan, IdleTeam, PlatformPlan
+from gpuyard.plan.teams.idle import CHECK_MINUTES
 from gpuyard.render.access import granted
 from gpuyard.render.objects import Object, made, system_tolerations
 

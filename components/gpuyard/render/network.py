@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gpuyard.plan.names import NAMESPACE_LABEL
+from gpuyard.names import NAMESPACE_LABEL
 from gpuyard.plan.records import PlatformPlan, Reach, TeamPlan
 from gpuyard.render.objects import Object, made
 

@@ -4,7 +4,7 @@ Only what the cloud and the kubelet's start-up flags decide is set here. Capacit
 come from the fakes of the node agents, which see this object and never the plan.
 """
 
-from gpuyard.plan.names import (
+from gpuyard.names import (
     ARCH_LABEL,
     HOSTNAME_LABEL,
     INSTANCE_TYPE_LABEL,
@@ -12,7 +12,7 @@ from gpuyard.plan.names import (
     ZONE_LABEL,
     node_name,
 )
-from gpuyard.plan.placement import zone_of
+from gpuyard.plan.pools.flavor_topology import zone_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.objects import Object, made, taint_object
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gpuyard.plan.names import MANAGED_BY_LABEL, PLATFORM_LABEL
+from gpuyard.names import MANAGED_BY_LABEL, PLATFORM_LABEL
 from gpuyard.plan.records import PlatformPlan, Taint
 
 Object = dict[str, Any]

@@ -1,14 +1,14 @@
 """All objects of a platform, in the order in which a cluster must see them."""
 
-from gpuyard.plan.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, SYSTEM_NAMESPACE
+from gpuyard.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, SYSTEM_NAMESPACE
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.gpu_operator import gpu_operator_objects
 from gpuyard.render.idle import idle_objects
-from gpuyard.render.kueue_chart import kueue_objects
+from gpuyard.render.kueue.chart import kueue_objects
+from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import Object, made, namespace_object
-from gpuyard.render.queueing import queueing_objects
 from gpuyard.render.teams import team_objects
 from gpuyard.spec.platform import Cloud
 

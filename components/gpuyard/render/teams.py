@@ -1,7 +1,7 @@
 """A team's objects: namespace, limits, network, access and queue."""
 
-from gpuyard.plan.admission.limits import limits_of
-from gpuyard.plan.names import (
+from gpuyard.admission.parameters import limits_of
+from gpuyard.names import (
     BUDGET_ANNOTATION,
     ISOLATION_LABEL,
     KUEUE_API,
@@ -11,8 +11,8 @@ from gpuyard.plan.names import (
     TEAM_LABEL,
     TEAM_PRIORITY_LABEL,
 )
-from gpuyard.plan.pod_security import stricter
 from gpuyard.plan.records import HostAmount, LimitsPlan, PlatformPlan, TeamPlan
+from gpuyard.plan.teams.pod_security import stricter
 from gpuyard.render.access import access_objects
 from gpuyard.render.network import network_policy
 from gpuyard.render.objects import Object, made

@@ -7,12 +7,12 @@ way to it, on what those before it have left.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gpuyard.plan.explain.flavors import Assignment, Mode, assign
-from gpuyard.plan.explain.quota import Node, Quotas, Uses
-from gpuyard.plan.explain.reasons import leavers
-from gpuyard.plan.explain.running import Desk, Running, take_all
 from gpuyard.plan.records import TeamPlan
 from gpuyard.replay.jobs import Arrival, Rank
+from gpuyard.scheduler.desk import Desk, Running, take_all
+from gpuyard.scheduler.flavors import Assignment, Mode, assign
+from gpuyard.scheduler.quotas import Node, Quotas, Uses
+from gpuyard.scheduler.rights import leavers
 
 
 @dataclass(frozen=True, slots=True)

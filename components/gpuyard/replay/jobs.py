@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpuyard.plan.explain.needs import PodSet
-from gpuyard.plan.explain.quota import Key
+from gpuyard.scheduler.quotas import Key
+from gpuyard.scheduler.requests import PodSet
 
 Rank = tuple[int, int, int]
 """Whose turn it is: the smallest goes first."""

@@ -8,13 +8,13 @@ from datetime import date
 from enum import IntEnum
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.plan.explain.running import EMPTY, Desk, Running
+from gpuyard.plan.queueing.waiting import compared
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.refusals import listed
-from gpuyard.plan.waiting import compared
+from gpuyard.refusals import listed
 from gpuyard.replay.cycle import Head, cycle
 from gpuyard.replay.jobs import Arrival, Course, Spell
 from gpuyard.replay.waiting import Waiting
+from gpuyard.scheduler.desk import EMPTY, Desk, Running
 
 MOST_EVICTIONS = 1000
 REQUEUE_SECONDS = 1.0

@@ -1,14 +1,14 @@
 """Pulumi components: names, parents, providers and late values, no decisions."""
 
+from gpuyard.resources.errors import PlatformRefused
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.objects import register_object, register_objects
 from gpuyard.resources.platform import Platform
 from gpuyard.resources.pools import GpuNodePool
+from gpuyard.resources.proofs import prove
 from gpuyard.resources.provider import ClusterProvider, provider_of
 from gpuyard.resources.queueing import Queueing
-from gpuyard.resources.reading import prove
-from gpuyard.resources.refusal import PlatformRefused
-from gpuyard.resources.settle import settle_registrations
+from gpuyard.resources.registrations import settle_registrations
 from gpuyard.resources.teams import Team
 
 __all__ = [

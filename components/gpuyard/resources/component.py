@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import pulumi
 
 from gpuyard.errors import UsageError
-from gpuyard.plan.late import bind
+from gpuyard.plan.records.late import bind
 from gpuyard.render.charts import Release
 from gpuyard.resources.objects import register_object
 from gpuyard.resources.provider import ClusterProvider

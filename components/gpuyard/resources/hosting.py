@@ -18,11 +18,11 @@ from pulumi.provider.provider import ConstructResult
 from pulumi.provider.server import ComponentInitError, main
 
 from gpuyard.findings import show_path
+from gpuyard.resources.errors import PlatformRefused
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.platform import Platform
 from gpuyard.resources.pools import GpuNodePool
 from gpuyard.resources.queueing import Queueing
-from gpuyard.resources.refusal import PlatformRefused
 from gpuyard.resources.state import camel_case
 from gpuyard.resources.teams import Team
 

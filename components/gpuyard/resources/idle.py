@@ -4,10 +4,10 @@ from typing import TypedDict
 
 import pulumi
 
-from gpuyard.plan.names import IDLE
+from gpuyard.names import IDLE
 from gpuyard.render.idle import idle_objects
 from gpuyard.resources.component import Component, once_made
-from gpuyard.resources.reading import PlatformLike, prove, read_args
+from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.resources.state import state_of
 
 

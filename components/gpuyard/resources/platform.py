@@ -7,22 +7,18 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from gpuyard.findings import Finding, Severity, in_order
-from gpuyard.plan.digest import spec_digest
-from gpuyard.plan.late import Late
-from gpuyard.plan.names import (
-    MIG_CONFIGMAP,
-    PLUGIN_CONFIGMAP,
-    SYSTEM_NAMESPACE,
-)
+from gpuyard.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP, SYSTEM_NAMESPACE
+from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
+from gpuyard.plan.records.late import Late
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.gpu_operator import gpu_operator_objects
 from gpuyard.render.platform import record_objects
 from gpuyard.resources.component import Component
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.pools import GpuNodePool, refuse_other_clouds
+from gpuyard.resources.proofs import PlatformLike, due, prove, read_args
 from gpuyard.resources.queueing import Queueing
-from gpuyard.resources.reading import PlatformLike, due, prove, read_args
 from gpuyard.resources.state import camel_case, state_of
 from gpuyard.resources.teams import Team
 

@@ -8,8 +8,8 @@ from gpuyard.findings import Finding, Fix, Severity
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.nodes import node_objects
 from gpuyard.resources.component import Component
-from gpuyard.resources.reading import PlatformLike, prove, read_args
-from gpuyard.resources.refusal import PlatformRefused, unknown_name
+from gpuyard.resources.errors import PlatformRefused, unknown_name
+from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.resources.state import state_of
 from gpuyard.spec.platform import Cloud
 

@@ -3,9 +3,9 @@
 import pulumi
 
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.resources.diagnosis.hooks import hooks_of
+from gpuyard.resources.diagnosis.kubectl import Reach
 from gpuyard.resources.objects import provider_version
-from gpuyard.resources.reach import Reach
-from gpuyard.resources.told import hooks_of
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
 

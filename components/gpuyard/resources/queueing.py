@@ -4,15 +4,15 @@ from typing import TypedDict
 
 import pulumi
 
-from gpuyard.render.kueue_chart import (
+from gpuyard.render.kueue.chart import (
     kueue_answers,
     kueue_objects,
     kueue_release,
     kueue_release_object,
 )
-from gpuyard.render.queueing import queueing_objects
+from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.resources.component import Component, once_made
-from gpuyard.resources.reading import PlatformLike, prove, read_args
+from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.resources.state import state_of
 from gpuyard.spec.sections import Apply
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import pulumi
 
-from gpuyard.plan.charts import is_remote
 from gpuyard.render.charts import Release
+from gpuyard.render.mirror import is_remote
 from gpuyard.resources.objects import provider_version
 
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"

@@ -6,8 +6,8 @@ import pulumi
 
 from gpuyard.render.teams import team_objects
 from gpuyard.resources.component import Component, once_made
-from gpuyard.resources.reading import PlatformLike, prove, read_args
-from gpuyard.resources.refusal import PlatformRefused, unknown_name
+from gpuyard.resources.errors import PlatformRefused, unknown_name
+from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.resources.state import state_of
 
 

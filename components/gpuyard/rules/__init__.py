@@ -1,7 +1,7 @@
 """GPU policies: one rule a file, a pure predicate over plain resources; front ends only carry them."""
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 from gpuyard.rules.rule import Rule
 
@@ -10,8 +10,9 @@ PREFIX = "gpu_"
 
 
 def _all() -> tuple[Rule, ...]:
-    names = sorted(found.name for found in iter_modules(__path__) if found.name.startswith(PREFIX))
-    return tuple(import_module(f"{__name__}.{name}").RULE for name in names)
+    names = (found.name for found in walk_packages(__path__, f"{__name__}."))
+    ours = {name.rpartition(".")[2]: name for name in names}
+    return tuple(import_module(ours[file]).RULE for file in sorted(ours) if file.startswith(PREFIX))
 
 
 RULES: tuple[Rule, ...] = _all()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpuyard.findings import Path, Severity
-from gpuyard.plan.readers import (
+from gpuyard.manifests.fields import (
     UNKNOWN,
     NotEvaluatedError,
     Unknown,

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from gpuyard.errors import EnvironmentLacks
-from gpuyard.simulate import credentials, kueue_manager, processes, provisioning_crd
+from gpuyard.simulate import credentials, processes, provisioning_crd
 from gpuyard.simulate.api import Api, ApiError, Object, Unreachable, connect, wait_until_ready
 from gpuyard.simulate.cluster_policy_crd import find_crd
+from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.parts import PARTS, Part, Place
 from gpuyard.simulate.state import Folder, folder_of, locked, new_settings, write_private
 from gpuyard.simulate.tools import find_tools

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuyard.simulate.api import Object
-from gpuyard.simulate.kueue_manager import read_manifests
+from gpuyard.simulate.kueue.manager import read_manifests
 from gpuyard.simulate.tools import Tools
 
 FILE: Final = "nvidia.com_clusterpolicies.yaml"

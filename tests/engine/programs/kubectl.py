@@ -1,4 +1,4 @@
-"""`kubectl get`, as far as `gpuyard.resources.reach` asks, for machines that have no kubectl."""
+"""`kubectl get`, as far as `gpuyard.resources.diagnosis.kubectl` asks, for machines that have no kubectl."""
 
 import json
 import sys

@@ -8,8 +8,8 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
-from gpuyard.plan.admission.slips import Requirement, Sentence
-from gpuyard.plan.pods import CONTAINER_GROUPS, GPU_PREFIXES
+from gpuyard.admission.requirement import Requirement, Sentence
+from gpuyard.manifests.pods import CONTAINER_GROUPS, GPU_PREFIXES
 
 _GAP = re.compile(r"\{(\w+)\}")
 

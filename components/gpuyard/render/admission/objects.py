@@ -7,13 +7,9 @@ one is missing, everything is refused rather than nothing.
 import re
 from collections.abc import Iterable
 
-from gpuyard.plan.admission import queued
-from gpuyard.plan.admission.limits import IMAGES_FROM, QUEUES, TAINTS, enforcement
-from gpuyard.plan.names import (
-    QUEUE_LABEL,
-    TEAM_LABEL,
-    admission_name,
-)
+from gpuyard.admission import queued
+from gpuyard.admission.parameters import IMAGES_FROM, QUEUES, TAINTS, enforcement
+from gpuyard.names import QUEUE_LABEL, TEAM_LABEL, admission_name
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.cel import (
     annotated,

@@ -5,12 +5,12 @@
 
 from collections.abc import Mapping
 
-from gpuyard.plan.admission import bypass, guaranteed, host, images, placing, queued, sources
-from gpuyard.plan.admission import requirements as held
-from gpuyard.plan.admission.limits import GUARANTEED
-from gpuyard.plan.admission.slips import Requirement
-from gpuyard.plan.names import CLASS_LABEL, LOCAL_QUEUE, QUEUE_GATE
-from gpuyard.plan.pods import CONTAINER_GROUPS
+from gpuyard.admission import bypass, guaranteed, host, images, placing, queued, sources
+from gpuyard.admission import requirements as held
+from gpuyard.admission.parameters import GUARANTEED
+from gpuyard.admission.requirement import Requirement
+from gpuyard.manifests.pods import CONTAINER_GROUPS
+from gpuyard.names import CLASS_LABEL, LOCAL_QUEUE, QUEUE_GATE
 from gpuyard.render.admission.cel import (
     annotated,
     container_asks,

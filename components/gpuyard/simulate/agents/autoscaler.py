@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from gpuyard.plan.quantities import quantity
+from gpuyard.manifests.quantities import quantity
 
 Object = dict[str, Any]
 CLASSES: Final = (

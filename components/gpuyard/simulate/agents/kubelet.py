@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpuyard.catalogue.machines import Machine
-from gpuyard.plan.names import EFA
+from gpuyard.names import EFA
 
 PODS: Final = 110
 ROOT_DISK_GIB: Final = 100

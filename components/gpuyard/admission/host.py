@@ -1,0 +1,78 @@
+"""Nothing of the host: no privilege, no namespace of the node's, none of its devices and sockets."""
+
+from collections.abc import Iterator, Mapping
+
+from gpuyard.admission.parameters import Limits
+from gpuyard.admission.requirement import Sentence, Slip, Workload
+from gpuyard.manifests.fields import is_true, items, mapping, text
+
+SHARES_HOST: Mapping[str, Sentence] = {
+    field: Sentence(f"with {field} the pod {effect}", f"remove {field}")
+    for field, effect in (
+        ("hostPID", "sees every process of the node"),
+        (
+            "hostIPC",
+            "shares memory with every pod of the node, MPS clients of other teams among them",
+        ),
+        ("hostNetwork", "has the node's own address, and no network policy holds it"),
+    )
+}
+PRIVILEGED = Sentence(
+    "container {container} is privileged: it reaches every GPU of the node, whatever it was given",
+    "remove securityContext.privileged; for RDMA add the capability IPC_LOCK alone",
+)
+DEVICES = (
+    *("/dev", "/proc", "/sys"),
+    *("/run/nvidia", "/var/run/nvidia", "/run/nvidia-persistenced", "/var/run/nvidia-persistenced"),
+    *("/tmp/nvidia-mps", "/etc/cdi", "/run/cdi", "/var/run/cdi"),  # noqa: S108  as pods have them
+    *(
+        "/var/lib/kubelet/device-plugins",
+        "/var/lib/kubelet/pod-resources",
+        "/var/lib/kubelet/plugins",
+    ),
+    *("/var/lib/kubelet/plugins_registry", "/run/containerd", "/var/run/containerd"),
+    *("/run/crio", "/var/run/crio", "/run/k3s/containerd", "/var/run/k3s/containerd"),
+    *(
+        "/run/docker.sock",
+        "/var/run/docker.sock",
+        "/run/cri-dockerd.sock",
+        "/var/run/cri-dockerd.sock",
+    ),
+)
+"""Where a node keeps what hands out devices: they, all below them, and every folder that they are in."""
+HANDS_OUT = Sentence(
+    "volume {volume} mounts the host's {path}, and gets devices past the device plugin",
+    "remove the volume; the device plugin mounts what the pod was given",
+)
+
+
+def privileges(workload: Workload, _: Limits) -> Iterator[Slip]:
+    """What lifts a pod out of its box."""
+    for pod in workload.pods:
+        for field, sentence in SHARES_HOST.items():
+            if is_true(pod.spec.get(field)):
+                yield sentence.slip(pod.at(field))
+        for path, container in pod.containers():
+            if is_true(mapping(container.get("securityContext")).get("privileged")):
+                where = (*path, "securityContext", "privileged")
+                yield PRIVILEGED.slip(where, container=text(container.get("name")))
+
+
+def devices(workload: Workload, _: Limits) -> Iterator[Slip]:
+    """Volumes through which devices are had."""
+    for pod in workload.pods:
+        for index, each in enumerate(items(pod.spec.get("volumes"))):
+            volume = mapping(each)
+            path = text(mapping(volume.get("hostPath")).get("path"))
+            if path and hands_out_devices(path):
+                where = pod.at("volumes", index, "hostPath", "path")
+                yield HANDS_OUT.slip(where, volume=text(volume.get("name")), path=path)
+
+
+def hands_out_devices(path: str) -> bool:
+    """Whether it is one of DEVICES, in one or around one."""
+    plain = "".join(f"/{part}" for part in path.split("/") if part not in {"", "."})
+    return any(
+        plain == device or plain.startswith(f"{device}/") or device.startswith(f"{plain}/")
+        for device in DEVICES
+    )

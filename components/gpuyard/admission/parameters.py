@@ -1,0 +1,91 @@
+"""What one team's pods are held to, beyond what holds for everybody."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.admission.images import prefix
+from gpuyard.manifests.fields import is_true, text
+from gpuyard.names import ADMISSION_ANNOTATIONS, LOCAL_QUEUE, POOL_LABEL
+from gpuyard.plan.records import PlatformPlan, Taint, TeamPlan
+from gpuyard.spec.sections import Admission, Enforce
+
+GUARANTEED, IMAGES_FROM, QUEUES, TAINTS = (
+    f"{ADMISSION_ANNOTATIONS}{word}" for word in ("guaranteed", "images-from", "queues", "taints")
+)
+"""The annotations."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The parameters of a team."""
+
+    images_from: tuple[str, ...] = ()
+    """Registries and repositories in full (docker.io/library); empty: any."""
+    taints: tuple[Taint, ...] = ()
+    """Of pools dedicated to other teams."""
+    guaranteed: bool = True
+    queues: tuple[str, ...] = (LOCAL_QUEUE,)
+
+    def annotations(self) -> dict[str, str]:
+        """As the team's namespace carries them: a line for each of several."""
+        return {
+            GUARANTEED: "true" if self.guaranteed else "false",
+            IMAGES_FROM: "\n".join(self.images_from),
+            QUEUES: "\n".join(self.queues),
+            TAINTS: "\n".join(str(taint) for taint in self.taints),
+        }
+
+    @property
+    def has_default(self) -> bool:
+        """Whether Kueue puts what names no queue into one."""
+        return LOCAL_QUEUE in self.queues
+
+
+def read_limits(annotations: Mapping[str, Any]) -> Limits:
+    """The same from the namespace."""
+    return Limits(
+        images_from=_lines(annotations, IMAGES_FROM),
+        taints=tuple(_taint(line) for line in _lines(annotations, TAINTS)),
+        guaranteed=is_true(annotations.get(GUARANTEED)),
+        queues=_lines(annotations, QUEUES),
+    )
+
+
+def _lines(annotations: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(text(annotations.get(key)).split())
+
+
+def _taint(line: str) -> Taint:
+    key, _, rest = line.partition("=")
+    value, _, effect = rest.partition(":")
+    return Taint(key, value, effect)
+
+
+def limits_of(plan: PlatformPlan, team: TeamPlan) -> Limits:
+    """The parameters of a team; what it says itself counts before what the platform says."""
+    spec = next(one for one in plan.spec.teams if one.name == team.name)
+    admission = _admission(plan)
+    return Limits(
+        images_from=tuple(
+            dict.fromkeys(prefix(each) for each in spec.images_from or admission.images_from)
+        ),
+        taints=_taints_of_others(plan, team),
+        guaranteed=admission.guaranteed,
+        queues=tuple(team.queues),
+    )
+
+
+def enforcement(plan: PlatformPlan) -> Enforce:
+    """What becomes of a pod that breaks a requirement."""
+    return _admission(plan).enforce
+
+
+def _admission(plan: PlatformPlan) -> Admission:
+    return plan.spec.admission or Admission()
+
+
+def _taints_of_others(plan: PlatformPlan, team: TeamPlan) -> tuple[Taint, ...]:
+    """The taint that all GPU nodes bear keeps nobody apart: the one with the pool's own name does."""
+    others = (pool for pool in plan.pools if pool.owners and team.name not in pool.owners)
+    return tuple(taint for pool in others for taint in pool.taints if taint.key == POOL_LABEL)

@@ -1,0 +1,45 @@
+"""Pods go where the scheduler may send them: by name past no taint, and past the scheduler never."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.admission.parameters import Limits
+from gpuyard.admission.requirement import Sentence, Slip, Workload
+from gpuyard.manifests.fields import items, mapping, text
+from gpuyard.plan.records import Taint
+
+EVERY_TAINT = Sentence(
+    "a toleration of every taint lets the pod onto nodes kept for others, and onto broken ones",
+    "tolerate the taints of its pool by key",
+)
+OTHERS = Sentence(
+    "the toleration of {key} lets the pod onto {taint}, a pool dedicated to other teams",
+    "remove the toleration; the queue adds those of pools that the team may use",
+)
+BY_NAME = Sentence(
+    "nodeName {node} goes past the scheduler, and with it past the taints of other teams' pools",
+    "remove nodeName; choose nodes by nodeSelector",
+)
+
+
+def placing(workload: Workload, limits: Limits) -> Iterator[Slip]:
+    """Where pods of the team have no business."""
+    for pod in workload.pods:
+        for index, each in enumerate(items(pod.spec.get("tolerations"))):
+            given, path = mapping(each), pod.at("tolerations", index)
+            key = text(given.get("key"))
+            if not key and text(given.get("operator")) == "Exists":
+                yield EVERY_TAINT.slip(path)
+            for taint in limits.taints:
+                if _tolerates(given, taint):
+                    yield OTHERS.slip(path, key=key, taint=str(taint))
+        if node := text(pod.spec.get("nodeName")):
+            yield BY_NAME.slip(pod.at("nodeName"), node=node)
+
+
+def _tolerates(given: Mapping[str, Any], taint: Taint) -> bool:
+    return (
+        text(given.get("key")) == taint.key
+        and (text(given.get("operator")) == "Exists" or text(given.get("value")) == taint.value)
+        and text(given.get("effect")) in {"", taint.effect}
+    )

@@ -1,0 +1,63 @@
+"""The form of a requirement, and of what is said of a workload that does not keep it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuyard.admission.parameters import Limits
+from gpuyard.findings import Path
+from gpuyard.manifests.pods import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A pod, or what makes pods, as it is written."""
+
+    kind: str
+    """Without its group."""
+    metadata: Mapping[str, Any]
+    pods: tuple[Pod, ...]
+    jobs_metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Of a CronJob's jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """One thing that is wrong, and what to change."""
+
+    path: Path
+    problem: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """What is said of one slip. Names in braces stand for values; Python and CEL put in the same ones."""
+
+    problem: str
+    fix: str
+
+    def slip(self, path: Path, /, **values: str) -> Slip:
+        """The slip with its values."""
+        return Slip(path, self.problem.format(**values), self.fix.format(**values))
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One thing that workloads of a team are held to."""
+
+    id: str
+    """Of the rule that says the same of files."""
+    title: str
+    slips: Callable[[Workload, Limits], Iterator[Slip]]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A requirement that a workload does not keep."""
+
+    id: str
+    slip: Slip
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.slip.problem}; {self.slip.fix}"

@@ -1,0 +1,41 @@
+"""All requirements, in the order in which they are said."""
+
+from collections.abc import Iterator
+
+from gpuyard.admission.bypass import bypasses
+from gpuyard.admission.guaranteed import guaranteed
+from gpuyard.admission.host import devices, privileges
+from gpuyard.admission.parameters import Limits
+from gpuyard.admission.placing import placing
+from gpuyard.admission.queued import queued
+from gpuyard.admission.requirement import Refusal, Requirement, Workload
+from gpuyard.admission.sources import sources
+
+QUEUED = Requirement("GPU-ADM-01", "What asks for GPUs in a team's namespace names a queue", queued)
+BYPASS = Requirement(
+    "GPU-POD-01",
+    "A GPU is requested, never taken through the environment or the runtime class",
+    bypasses,
+)
+PRIVILEGES = Requirement(
+    "GPU-ADM-02", "Pods of a team have no privilege and nothing of the node's own", privileges
+)
+DEVICES = Requirement(
+    "GPU-ADM-03", "Pods of a team mount nothing of the host that hands out devices", devices
+)
+PLACING = Requirement(
+    "GPU-ADM-04", "Pods of a team stay off nodes that are kept for others", placing
+)
+SOURCES = Requirement("GPU-ADM-05", "Images of a team come from allowed registries", sources)
+GUARANTEED = Requirement(
+    "GPU-ADM-06", "Training pods request as much CPU and memory as they may use", guaranteed
+)
+
+REQUIREMENTS = (QUEUED, BYPASS, PRIVILEGES, DEVICES, PLACING, SOURCES, GUARANTEED)
+
+
+def refusals(workload: Workload, limits: Limits) -> Iterator[Refusal]:
+    """Everything that a workload of a team is refused for."""
+    for requirement in REQUIREMENTS:
+        for slip in requirement.slips(workload, limits):
+            yield Refusal(requirement.id, slip)

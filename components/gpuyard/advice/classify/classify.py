@@ -1,0 +1,324 @@
+"""What kind of work a job is, which queue, sharing and priority suit it, and why.
+
+Evidence is collected from everything that says something, each with a weight; the class with the most
+weight wins. A label `gpuyard.dev/class` decides alone. `docs/concepts/classes.md` lists the weights.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from gpuyard import names
+from gpuyard.advice.classify.advice import Advice, priority_of, queue_of, sharing_of
+from gpuyard.advice.classify.signals import (
+    IMAGES,
+    MPI_LAUNCHERS,
+    NOT_WAITING,
+    PROGRAMS,
+    WAITING,
+    WORDS,
+    JobClass,
+    image_words,
+    programs_in,
+    runs,
+    subjects,
+    words_of,
+)
+from gpuyard.manifests.workloads import ContainerRead, JobRead
+from gpuyard.spec.nearest import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One thing that speaks for a class."""
+
+    job_class: JobClass
+    weight: int
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classified:
+    """A workload with its class, what suits it, and everything that was weighed."""
+
+    kind: str
+    name: str
+    namespace: str
+    job_class: JobClass
+    because: str
+    """The decision in a sentence."""
+    evidence: tuple[Evidence, ...]
+    """For the class that won first, then by weight."""
+    scores: Mapping[JobClass, int]
+    queue: Advice
+    sharing: Advice
+    priority: Advice
+    asks: Mapping[str, int] = field(default_factory=dict[str, int])
+    """GPU resources of the largest pod."""
+    gpus_in_all: Mapping[str, int] = field(default_factory=dict[str, int])
+    """GPU resources of all pods that run at once."""
+    pods: int = 1
+    problems: tuple[str, ...] = ()
+
+
+PROGRAM, SCRIPT, MPI, IMAGE, COMPONENT, NAME, QUEUE, SHAPE = 6, 5, 2, 4, 4, 2, 1, 1
+"""Weights, largest where a job says most plainly what it does."""
+
+_KINDS: Mapping[str, tuple[JobClass, int]] = {
+    **dict.fromkeys(
+        ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob", "TrainJob"),
+        (JobClass.TRAINING, 5),
+    ),
+    "MPIJob": (JobClass.HPC, 2),
+    "Notebook": (JobClass.NOTEBOOK, 8),
+    "InferenceService": (JobClass.INFERENCE, 6),
+    "LeaderWorkerSet": (JobClass.INFERENCE, 3),
+    "Job": (JobClass.BATCH, 1),
+    "JobSet": (JobClass.BATCH, 1),
+    "CronJob": (JobClass.BATCH, 3),
+}
+_ENDS = frozenset({"Job", "JobSet", "CronJob"})
+"""Kinds that run to an end: what infers there is batch, unless it listens."""
+_STAYS = frozenset(
+    {"Deployment", "StatefulSet", "ReplicaSet", "InferenceService", "LeaderWorkerSet"}
+)
+_GANG = 8
+"""GPUs in one pod from which work that ends is most likely training."""
+_TRAINING_ENV = frozenset({"MASTER_ADDR", "WORLD_SIZE", "NPROC_PER_NODE"})
+_WAITED_FOR = 3
+"""Points from which somebody is taken to wait for the answer."""
+
+_COMPONENT_LABELS = ("app.kubernetes.io/component",)
+_NAME_LABELS = ("app.kubernetes.io/name", "app.kubernetes.io/instance", "app")
+
+
+def classify(job: JobRead) -> Classified:
+    """Weigh all that a workload says about itself."""
+    found = _merged(_evidence(job))
+    chosen, because, problems = _chosen(job, found)
+    scores = _scores(found)
+    peak, total = _asks(job)
+    return Classified(
+        kind=job.kind,
+        name=job.name,
+        namespace=job.namespace,
+        job_class=chosen,
+        because=because,
+        evidence=tuple(
+            sorted(found, key=lambda e: (e.job_class is not _base_class(chosen), -e.weight, e.says))
+        ),
+        scores={c: scores[c] for c in JobClass if scores[c]},
+        queue=queue_of(job),
+        sharing=sharing_of(chosen, peak, _claims(job), _fills_its_gpu(job)),
+        priority=priority_of(job, chosen),
+        asks=peak,
+        gpus_in_all=total,
+        pods=sum(p.count for p in job.pods),
+        problems=(*job.problems, *problems),
+    )
+
+
+def _base_class(job_class: JobClass) -> JobClass:
+    """Real-time inference is inference that somebody waits for: its evidence is that of inference."""
+    return JobClass.INFERENCE if job_class is JobClass.REAL_TIME else job_class
+
+
+def _scores(found: Iterable[Evidence]) -> Counter[JobClass]:
+    scores: Counter[JobClass] = Counter()
+    for item in found:
+        scores[item.job_class] += item.weight
+    return scores
+
+
+def _merged(found: Iterable[Evidence]) -> list[Evidence]:
+    """The same thing said twice, by two containers or two roles, weighs once."""
+    return list(dict.fromkeys(found))
+
+
+def _chosen(job: JobRead, found: list[Evidence]) -> tuple[JobClass, str, tuple[str, ...]]:
+    """The class, the decision in a sentence, and what is wrong with an explicit label."""
+    label = job.labels.get(names.CLASS_LABEL)
+    problems: tuple[str, ...] = ()
+    if label is not None:
+        if label in set(JobClass):
+            return JobClass(label), f"the label {names.CLASS_LABEL} says so", ()
+        near = nearest(label, [c.value for c in JobClass])
+        known = ", ".join(c.value for c in JobClass)
+        hint = f"; did you mean {near}?" if near else ""
+        problems = (f"label {names.CLASS_LABEL}: {label!r} is no class of {known}{hint}",)
+    scores = _scores(found)
+    if not scores:
+        return JobClass.OTHER, "nothing in it says what kind of work it is", problems
+    best = max(scores.values())
+    winner = next(c for c in JobClass if scores[c] == best)
+    against = max((w for c, w in scores.items() if c is not winner), default=0)
+    because = f"{best} points for {winner.value}, {against} for the next"
+    if winner is not JobClass.INFERENCE:
+        return winner, because, problems
+    refined, why = _refined(job)
+    return refined, f"{because}; {why}", problems
+
+
+def _refined(job: JobRead) -> tuple[JobClass, str]:
+    """Inference that ends is batch, inference that somebody waits for is real-time."""
+    listens, probed = _listens(job), _probed(job)
+    if job.kind in _ENDS and not (listens or probed):
+        return JobClass.BATCH, "it runs to an end and listens on no port"
+    said = set(_name_words(job))
+    points = (2 if listens else 0) + (2 if probed else 0) + (1 if job.kind in _STAYS else 0)
+    points += (_WAITED_FOR if said & WAITING else 0) - (_WAITED_FOR if said & NOT_WAITING else 0)
+    if job.kind == "InferenceService":
+        points += 2  # it makes the port and the probe itself
+    if points >= _WAITED_FOR:
+        return JobClass.REAL_TIME, "it answers while somebody waits"
+    return JobClass.INFERENCE, "nothing says that somebody waits for its answers"
+
+
+def _containers(job: JobRead) -> Iterator[ContainerRead]:
+    for pod in job.pods:
+        yield from pod.containers
+
+
+def _listens(job: JobRead) -> bool:
+    return any(c.ports for c in _containers(job))
+
+
+def _probed(job: JobRead) -> bool:
+    return any(c.readiness for c in _containers(job))
+
+
+def _claims(job: JobRead) -> int:
+    return max((p.claims for p in job.pods), default=0)
+
+
+def _asks(job: JobRead) -> tuple[dict[str, int], dict[str, int]]:
+    """GPU resources of the largest pod, and of all pods together."""
+    peak: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for pod in job.pods:
+        peak |= Counter(pod.asks)
+        total += Counter({name: count * pod.count for name, count in pod.asks.items()})
+    return {n: peak[n] for n in sorted(peak)}, {n: total[n] for n in sorted(total)}
+
+
+def _fills_its_gpu(job: JobRead) -> str:
+    """The program that takes all memory of its GPU, "" when none is known to."""
+    fillers = {"vllm", "sglang", "text-generation-launcher", "trtllm-serve", "tgi", "lmdeploy"}
+    for container in _containers(job):
+        for command in runs(container.command):
+            said = {w for s in programs_in(command) for w in (s, s.partition(".")[0])}
+            if found := sorted(said & fillers):
+                return found[0]
+        if found := sorted(set(image_words(container.image)) & fillers):
+            return found[0]
+    return ""
+
+
+def _name_words(job: JobRead) -> Iterator[str]:
+    yield from words_of(job.name)
+    yield from words_of(job.runtime)
+    for key in (*_COMPONENT_LABELS, *_NAME_LABELS):
+        yield from words_of(job.labels.get(key, ""))
+
+
+def _evidence(job: JobRead) -> Iterator[Evidence]:
+    yield from _of_kind(job)
+    for container in _containers(job):
+        yield from _of_container(container)
+    yield from _of_names(job)
+    yield from _of_shape(job)
+
+
+def _of_kind(job: JobRead) -> Iterator[Evidence]:
+    if job.kind in _KINDS:
+        job_class, weight = _KINDS[job.kind]
+        said = f", schedule {job.schedule}" if job.schedule else ""
+        yield Evidence(job_class, weight, f"kind {job.kind}{said}")
+
+
+def _of_container(container: ContainerRead) -> Iterator[Evidence]:
+    for command in runs(container.command):
+        yield from _of_command(command)
+    yield from _matches(image_words(container.image), IMAGES, IMAGE, "image")
+    yield from _matches(words_of(container.name), WORDS, NAME, "container name")
+    for name in container.env:
+        if name in _TRAINING_ENV:
+            yield Evidence(JobClass.TRAINING, NAME, f"environment variable {name}")
+        elif name.startswith("JUPYTER_"):
+            yield Evidence(JobClass.NOTEBOOK, NAME, "environment variables of Jupyter")
+
+
+def _of_command(command: tuple[str, ...]) -> Iterator[Evidence]:
+    """A known program decides; else the words of the scripts it runs; a launcher of MPI adds a little."""
+    programs = programs_in(command)
+    launcher = next((p for p in programs[:1] if p in MPI_LAUNCHERS), None)
+    if launcher:
+        yield Evidence(JobClass.HPC, MPI, f"program {launcher}")
+    ends = [p for p in programs if PROGRAMS.get(p) is JobClass.BATCH]
+    known = ends or [p for p in programs if p in PROGRAMS]
+    if known:
+        yield Evidence(PROGRAMS[known[0]], PROGRAM, f"program {known[0]}")
+    if not ends:
+        yield from _matches(
+            [w for subject in subjects(command) for w in words_of(subject)],
+            WORDS,
+            SCRIPT,
+            "command",
+        )
+
+
+def _of_names(job: JobRead) -> Iterator[Evidence]:
+    yield from _matches(words_of(job.name), WORDS, NAME, "name")
+    yield from _matches(words_of(job.runtime), WORDS, NAME, "runtime")
+    for key in _COMPONENT_LABELS:
+        yield from _matches(words_of(job.labels.get(key, "")), WORDS, COMPONENT, f"label {key}")
+    for key in _NAME_LABELS:
+        yield from _matches(words_of(job.labels.get(key, "")), WORDS, NAME, f"label {key}")
+    queue = job.labels.get(names.QUEUE_LABEL, "")
+    yield from _matches(words_of(queue), WORDS, QUEUE, "queue name")
+
+
+def _matches(
+    words: Iterable[str], table: Mapping[str, JobClass], weight: int, where: str
+) -> Iterator[Evidence]:
+    """Each class once for each place, by the first of its words there."""
+    seen: set[JobClass] = set()
+    for word in words:
+        if word in table and table[word] not in seen:
+            seen.add(table[word])
+            yield Evidence(table[word], weight, f"{where} has the word {word}")
+
+
+def _of_shape(job: JobRead) -> Iterator[Evidence]:
+    """What the form says, of jobs with GPUs only: a web server without one has the same form."""
+    peak, _ = _asks(job)
+    if not peak and not _claims(job):
+        return
+    if job.kind in _STAYS:
+        yield Evidence(JobClass.INFERENCE, 2 * SHAPE, f"kind {job.kind}: it stays, with a GPU")
+    if _listens(job):
+        yield Evidence(JobClass.INFERENCE, SHAPE, "it listens on a port")
+    if _probed(job):
+        yield Evidence(JobClass.INFERENCE, 2 * SHAPE, "a readiness probe")
+    policies = {p.restart_policy for p in job.pods}
+    if job.kind == "Pod" and policies & {"Never", "OnFailure"}:
+        yield Evidence(JobClass.BATCH, SHAPE, "a pod that is not started again when it is done")
+    yield from _of_many(job, peak)
+
+
+def _of_many(job: JobRead, peak: Mapping[str, int]) -> Iterator[Evidence]:
+    """Many pods at once that need each other train; many one after the other are a batch."""
+    if job.kind not in _ENDS:
+        return
+    if peak.get(names.GPU, 0) >= _GANG:
+        yield Evidence(JobClass.TRAINING, 2 * SHAPE, f"{peak[names.GPU]} GPUs in a pod")
+    if job.completions is not None and job.completions > job.parallelism:
+        yield Evidence(
+            JobClass.BATCH,
+            2 * SHAPE,
+            f"{job.completions} completions, {job.parallelism} at once",
+        )
+    elif job.indexed and job.parallelism > 1:
+        yield Evidence(
+            JobClass.TRAINING, 2 * SHAPE, f"{job.parallelism} numbered pods, all at once"
+        )

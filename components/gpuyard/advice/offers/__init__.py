@@ -1,0 +1,1 @@
+"""Offers of the catalogue for a need, ranked."""

@@ -1,0 +1,218 @@
+"""Offers: the machines of the catalogue that fit a wish, ranked for a workload.
+
+A pure function of the catalogue and the wish. An offer whose price is unknown comes last, without a
+score. When nothing fits, the answer says what each condition leaves alone and which to give up first.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from itertools import combinations
+
+from gpuyard.advice.offers.scores import Part, Workload, gpu_memory_gib, parts_of, whole_gpus
+from gpuyard.catalogue.fabric import direct_fabric
+from gpuyard.catalogue.gpus import Gpu
+from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
+from gpuyard.catalogue.sources import Source
+
+STEADIEST = (
+    Capacity.ON_DEMAND,
+    Capacity.RESERVED,
+    Capacity.SPOT,
+    Capacity.FLEX_START,
+    Capacity.BLOCK,
+)
+"""Without a wish for one, an offer is priced the first of these ways that the machine is sold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is looked for; None leaves a condition out."""
+
+    workload: Workload = Workload.GENERAL
+    gpu: Gpu | None = None
+    memory_gib: int | None = None
+    """At least so much memory on each GPU."""
+    cloud: str | None = None
+    capacity: Capacity | None = None
+    """Sold this way, and priced this way."""
+    gpus: int | None = None
+    """At least so many GPUs in one node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A machine bought in one way, with its score and what the score is made of."""
+
+    machine: Machine
+    gpu: Gpu
+    capacity: Capacity
+    """The way of buying that `price` is for."""
+    price: Price | None
+    """None is unknown since `unknown_since`, never free."""
+    score: float | None
+    """Points of a hundred; None when the price is unknown."""
+    parts: tuple[Part, ...]
+    unverified: tuple[str, ...]
+    """Which of its facts nobody verified."""
+    sources: tuple[Source, ...]
+    """Where its facts come from, and of what day."""
+
+    @property
+    def unknown_since(self) -> date | None:
+        """The day on which its price was looked for and not found."""
+        return None if self.price else self.machine.source.checked_on
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition of a wish, and how many machines meet it when it stands alone."""
+
+    name: str
+    asked: str
+    alone: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """What there is when the named conditions are given up: as few as possible."""
+
+    without: tuple[str, ...]
+    best: Offer
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offers:
+    """The answer to a wish, best first."""
+
+    wish: Wish
+    catalogued: int
+    """GPU machines there are to choose from."""
+    conditions: tuple[Condition, ...]
+    offers: tuple[Offer, ...]
+    nearest: tuple[Nearest, ...]
+    """When there is no offer: one for each smallest set of conditions that hides some."""
+
+
+def offers(wish: Wish, machines: Mapping[str, Machine] = MACHINES) -> Offers:
+    """Rank the machines that fit a wish; when none does, say why and what is nearest."""
+    all_of_them = [m for m in machines.values() if m.is_gpu_machine]
+    tests = _tests(wish)
+    found = _ranked(all_of_them, tests, wish)
+    return Offers(
+        wish=wish,
+        catalogued=len(all_of_them),
+        conditions=tuple(
+            Condition(name, asked, sum(test(m) for m in all_of_them))
+            for name, (asked, test) in tests.items()
+        ),
+        offers=found,
+        nearest=() if found else _nearest(all_of_them, tests, wish),
+    )
+
+
+_Test = Callable[[Machine], bool]
+
+
+def _tests(wish: Wish) -> dict[str, tuple[str, _Test]]:
+    """The conditions a wish has, by name: as it was asked, and whether a machine meets it."""
+    gpu, memory, cloud, capacity, gpus = (
+        wish.gpu, wish.memory_gib, wish.cloud, wish.capacity, wish.gpus,
+    )  # fmt: skip
+    found: dict[str, tuple[str, _Test]] = {}
+    if gpu is not None:
+        found["gpu"] = (gpu.name, lambda m: m.gpu is not None and m.gpu.name == gpu.name)
+    if memory is not None:
+        found["memory-gib"] = (
+            str(memory),
+            lambda m: m.gpu is not None and gpu_memory_gib(m, m.gpu) >= memory,
+        )
+    if cloud is not None:
+        found["cloud"] = (cloud, lambda m: m.cloud == cloud)
+    if capacity is not None:
+        found["capacity"] = (capacity.value, lambda m: capacity in m.sold)
+    if gpus is not None:
+        found["gpus"] = (str(gpus), lambda m: whole_gpus(m) >= gpus)
+    return found
+
+
+def _ranked(
+    machines: Iterable[Machine], tests: Mapping[str, tuple[str, _Test]], wish: Wish
+) -> tuple[Offer, ...]:
+    fitting = [m for m in machines if all(test(m) for _, test in tests.values())]
+    return tuple(sorted((_offer(m, m.gpu, wish) for m in fitting if m.gpu), key=_order))
+
+
+def _order(offer: Offer) -> tuple[bool, float, float, str]:
+    """Best score first, then the cheaper; unknown prices last; names decide what is left."""
+    return (
+        offer.score is None,
+        -(offer.score or 0.0),
+        offer.price.high if offer.price else 0.0,
+        offer.machine.name,
+    )
+
+
+def _offer(machine: Machine, gpu: Gpu, wish: Wish) -> Offer:
+    capacity = wish.capacity or next(c for c in STEADIEST if c in machine.sold)
+    price = price_of(machine, capacity)
+    parts = parts_of(machine, gpu, price.high, wish.workload) if price else ()
+    facts = _facts(machine, gpu, price, wish.workload)
+    return Offer(
+        machine=machine,
+        gpu=gpu,
+        capacity=capacity,
+        price=price,
+        score=sum(p.points for p in parts) if price else None,
+        parts=parts,
+        unverified=tuple(name for name, source in facts if not source.verified),
+        sources=tuple(dict.fromkeys(source for _, source in facts)),
+    )
+
+
+def price_of(machine: Machine, capacity: Capacity) -> Price | None:
+    """What one machine costs an hour, bought this way; None when nobody has said.
+
+    Both clouds bill a reservation that is not a commitment at the list price. Capacity blocks and
+    flex-start have prices of their own that the catalogue does not hold.
+    """
+    if capacity is Capacity.SPOT:
+        return machine.spot
+    return machine.on_demand if capacity in {Capacity.ON_DEMAND, Capacity.RESERVED} else None
+
+
+def _facts(
+    machine: Machine, gpu: Gpu, price: Price | None, workload: Workload
+) -> list[tuple[str, Source]]:
+    """What an offer rests on, in words, with the source of each."""
+    found = [("machine", machine.source), ("GPU", gpu.source)]
+    if price:
+        found.append(("price", price.source))
+    fabric = direct_fabric(machine)
+    if workload is Workload.TRAINING and fabric:
+        found.append(("fabric", fabric.source))
+    if workload is Workload.INFERENCE and gpu.mig:
+        found.append(("MIG slices", gpu.mig.source))
+    return found
+
+
+def _nearest(
+    machines: list[Machine], tests: Mapping[str, tuple[str, _Test]], wish: Wish
+) -> tuple[Nearest, ...]:
+    """For every smallest set of conditions without which there is an offer: the best there is then."""
+    for size in range(1, len(tests) + 1):
+        found: list[Nearest] = []
+        for without in combinations(tests, size):
+            kept = {name: test for name, test in tests.items() if name not in without}
+            ranked = _ranked(machines, kept, _without(wish, without))
+            if ranked:
+                found.append(Nearest(without, ranked[0], len(ranked)))
+        if found:
+            return tuple(found)
+    return ()
+
+
+def _without(wish: Wish, names: tuple[str, ...]) -> Wish:
+    """The wish without a way of buying when that is given up: prices are then those of what is sold."""
+    return replace(wish, capacity=None) if "capacity" in names else wish

@@ -1,0 +1,1 @@
+"""Packing of slices on GPUs, and of GPUs on machines."""

@@ -1,0 +1,337 @@
+"""Which machines, and how many, hold a demand of pods for the least money, with the bound that proves it.
+
+A pattern is what one node of a machine type holds. The cheapest mix of patterns is a whole-number program
+with far too many columns to write down, so the relaxed program is given those that can make it cheaper until
+there are none: its cost is a bound that no choice beats. Then every other pattern that a cheaper choice
+could contain is listed, and the program over all of them is solved. Where they are too many to list, the
+answer says how far from the bound it may be. `docs/concepts/packing.md` explains it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpuyard.advice.offers.scores import Workload, parts_of
+from gpuyard.advice.packing.needs import (
+    LeftOut,
+    Need,
+    Priced,
+    choose_from,
+    holds,
+    size,
+    undominated,
+)
+from gpuyard.advice.packing.patterns import Node, Pattern, dearest, empty_node, filled, worthy
+from gpuyard.advice.packing.solver import UNBOUNDED, Program, Solution, solve
+from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
+
+_CENT = 0.01
+_LESS_THAN_ANY_PRICE = _CENT / 200
+"""Half a hundredth of a cent: prices differ by more."""
+_MAX_BRANCHES = 30_000
+_MAX_PATTERNS = 20_000
+_MAX_NODES = 5_000
+"""Limits of the searches: seconds, not minutes. Beyond them the answer is a choice and a bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """So many nodes of a machine type, each with these pods."""
+
+    priced: Priced
+    pods: Mapping[str, int]
+    """By the need's name; a last node may have fewer."""
+    nodes: int
+
+    @property
+    def usd(self) -> float:
+        """Of all these nodes an hour."""
+        return self.priced.usd * self.nodes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachinePacking:
+    """Machines for a demand."""
+
+    needs: tuple[Need, ...]
+    bought: tuple[Bought, ...]
+    usd: float
+    """An hour."""
+    bound: float
+    """US dollars an hour that no choice is below."""
+    left_out: tuple[LeftOut, ...]
+    """Machines that hold some of the pods and were not to be chosen from."""
+
+    @property
+    def proved(self) -> bool:
+        """No choice is cheaper."""
+        return self.usd - self.bound <= _LESS_THAN_ANY_PRICE
+
+    @property
+    def gap(self) -> float:
+        """How much cheaper a choice could still be, as a share of this one."""
+        return 0.0 if self.proved else (self.usd - self.bound) / self.usd
+
+    @property
+    def machines(self) -> Mapping[str, int]:
+        """Nodes by machine type, dearest first."""
+        found: dict[str, int] = {}
+        for one in sorted(self.bought, key=lambda b: (-b.priced.usd, b.priced.machine.name)):
+            found[one.priced.machine.name] = found.get(one.priced.machine.name, 0) + one.nodes
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class NoMachine:
+    """Needs that nothing on offer holds, and the machines that would but may not be chosen."""
+
+    needs: tuple[Need, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def pack_machines(
+    needs: Sequence[Need],
+    cloud: str,
+    capacity: Capacity = Capacity.ON_DEMAND,
+    machines: Mapping[str, Machine] = MACHINES,
+) -> MachinePacking | NoMachine:
+    """The cheapest machines of a cloud for all needs, at list price or on spot."""
+    wanted, priced, left_out = _offered(needs, cloud, capacity, machines)
+    if homeless := _homeless(wanted, priced):
+        return NoMachine(homeless, left_out)
+    nodes = [empty_node(p, wanted) for p in undominated(wanted, priced)]
+    quick = _quick(wanted, nodes, _best_worth(wanted, nodes))
+    bought, bound = _Search(wanted, nodes).cheapest(quick)
+    return _packing(wanted, bought, bound, left_out)
+
+
+def quick_machines(
+    needs: Sequence[Need],
+    cloud: str,
+    capacity: Capacity = Capacity.ON_DEMAND,
+    *,
+    by_score: bool = False,
+    machines: Mapping[str, Machine] = MACHINES,
+) -> MachinePacking | NoMachine:
+    """A choice without a solver: node by node, what holds the largest pod left over.
+
+    By worth: the node whose pods would cost most elsewhere for its price. By score: the machine that ranks
+    first in `gpuyard offers`. The bound is zero: nothing is proved.
+    """
+    wanted, priced, left_out = _offered(needs, cloud, capacity, machines)
+    if homeless := _homeless(wanted, priced):
+        return NoMachine(homeless, left_out)
+    nodes = [empty_node(p, wanted) for p in priced]
+    rank = _by_score if by_score else _best_worth(wanted, nodes)
+    return _packing(wanted, _quick(wanted, nodes, rank), 0.0, left_out)
+
+
+def _offered(
+    needs: Sequence[Need],
+    cloud: str,
+    capacity: Capacity,
+    machines: Mapping[str, Machine],
+) -> tuple[tuple[Need, ...], tuple[Priced, ...], tuple[LeftOut, ...]]:
+    """Needs largest first, so that how they were written down changes nothing, and what is on offer."""
+    wanted = tuple(
+        sorted((n for n in needs if n.pods), key=lambda n: (*(-s for s in size(n)), n.name))
+    )
+    return wanted, *choose_from(wanted, cloud, capacity, machines)
+
+
+def _homeless(needs: tuple[Need, ...], priced: Sequence[Priced]) -> tuple[Need, ...]:
+    return tuple(n for n in needs if not any(holds(p.machine, n) for p in priced))
+
+
+_Column = tuple[Node, Pattern]
+_Chosen = list[tuple[Node, Pattern, int]]
+
+
+def _packing(
+    needs: tuple[Need, ...], chosen: _Chosen, bound: float, left_out: tuple[LeftOut, ...]
+) -> MachinePacking:
+    bought = tuple(
+        Bought(node.priced, {n.name: c for n, c in zip(needs, pattern, strict=True) if c}, count)
+        for node, pattern, count in sorted(
+            chosen, key=lambda c: (-c[0].priced.usd, c[0].priced.machine.name, c[1])
+        )
+    )
+    usd = sum(b.usd for b in bought)
+    return MachinePacking(
+        needs=needs, bought=bought, usd=usd, bound=min(bound, usd), left_out=left_out
+    )
+
+
+# ── quick choices ─────────────────────────────────────────────────────────────────────────────────
+_Rank = Callable[[Node, Pattern], float]
+
+
+def _by_score(node: Node, _pattern: Pattern) -> float:
+    machine = node.priced.machine
+    assert machine.gpu  # noqa: S101  it holds a need
+    parts = parts_of(machine, machine.gpu, node.priced.usd, Workload.GENERAL)
+    return sum(p.points for p in parts)
+
+
+def _best_worth(needs: tuple[Need, ...], nodes: Sequence[Node]) -> _Rank:
+    """Worth of a node's pods for its price. A pod is worth what it costs among its like, where cheapest."""
+    worth = [
+        min(node.priced.usd / node.most[i] for node in nodes if node.most[i])
+        for i in range(len(needs))
+    ]
+
+    def rank(node: Node, pattern: Pattern) -> float:
+        return sum(w * c for w, c in zip(worth, pattern, strict=True)) / node.priced.usd
+
+    return rank
+
+
+def _quick(needs: tuple[Need, ...], nodes: Sequence[Node], rank: _Rank) -> _Chosen:
+    """Nodes for the largest pod left over, filled in order of size, as often as the same fits again."""
+    remaining = [n.pods for n in needs]
+    chosen: _Chosen = []
+    for index, need in enumerate(needs):
+        only: Node | None = None
+        while remaining[index]:
+            order = [index, *(i for i in range(len(needs)) if i != index and not needs[i].together)]
+            options = [
+                (node, filled(node, order, remaining))
+                for node in nodes
+                if node.most[index] and only in {None, node}
+            ]
+            node, pattern = max(options, key=lambda o: rank(*o))
+            times = min(r // c for r, c in zip(remaining, pattern, strict=True) if c)
+            remaining = [r - c * times for r, c in zip(remaining, pattern, strict=True)]
+            chosen.append((node, pattern, times))
+            only = node if need.together else None
+    return chosen
+
+
+# ── the exact choice ──────────────────────────────────────────────────────────────────────────────
+class _Search:
+    """Patterns so far, and the program over them."""
+
+    def __init__(self, needs: tuple[Need, ...], nodes: Sequence[Node]) -> None:
+        self.needs = needs
+        self.nodes = nodes
+        self.columns: dict[tuple[str, Pattern], _Column] = {}
+        self.rows: dict[tuple[int, str], int] = {}
+        """Of a need's pods; of a job whose pods stay together one row for each machine type."""
+        self.jobs: list[tuple[int, int]] = []
+        """For each way to place such a job: the row of its pods there, and the row that wants it placed."""
+        self.at_least: list[float] = []
+        for index, need in enumerate(needs):
+            self._rows_of(index, need)
+
+    def _rows_of(self, index: int, need: Need) -> None:
+        if not need.together:
+            row = self._row(need.pods)
+            self.rows |= {(index, node.priced.machine.name): row for node in self.nodes}
+            return
+        placed = self._row(1)
+        for node in self.nodes:
+            if node.most[index]:
+                row = self._row(0)
+                self.rows[index, node.priced.machine.name] = row
+                self.jobs.append((row, placed))
+
+    def _row(self, least: int) -> int:
+        self.at_least.append(float(least))
+        return len(self.at_least) - 1
+
+    def cheapest(self, start: _Chosen) -> tuple[_Chosen, float]:
+        """The cheapest choice found, and what no choice is below."""
+        for node, pattern, _ in start:
+            self._add(node, pattern)
+        for node in self.nodes:
+            for index in range(len(self.needs)):
+                if node.most[index]:
+                    only = tuple(m if i == index else 0 for i, m in enumerate(node.most))
+                    self._add(node, only)
+        bound, worth = self._relaxed()
+        best, usd = start, sum(node.priced.usd * count for node, _, count in start)
+        best, usd, _ = self._whole(best, usd)
+        if usd - bound > _LESS_THAN_ANY_PRICE and self._list(worth, usd - bound):
+            best, usd, proved = self._whole(best, usd)
+            bound = max(bound, proved)
+        return best, bound
+
+    def _add(self, node: Node, pattern: Pattern) -> bool:
+        key = (node.priced.machine.name, pattern)
+        if key in self.columns:
+            return False
+        self.columns[key] = (node, pattern)
+        return True
+
+    def _relaxed(self) -> tuple[float, dict[str, list[float]]]:
+        """The bound, and by machine what a pod of each need is worth: no pattern is worth more than it costs.
+
+        Worth that is a hair too high is scaled down, so that rounding in the solver lifts no bound.
+        """
+        while True:
+            found = self._solve(whole=False)
+            assert found is not None  # noqa: S101  the quick choice is a solution
+            worth = {node.priced.machine.name: self._worth(node, found) for node in self.nodes}
+            excess, added = 1.0, False
+            for node in self.nodes:
+                prices = worth[node.priced.machine.name]
+                pattern = dearest(node, prices)
+                total = sum(w * c for w, c in zip(prices, pattern, strict=True))
+                excess = max(excess, total / node.priced.usd)
+                if total > node.priced.usd + _LESS_THAN_ANY_PRICE:
+                    added |= self._add(node, pattern)
+            if not added:
+                return found.cost / excess, worth
+
+    def _worth(self, node: Node, found: Solution) -> list[float]:
+        name = node.priced.machine.name
+        rows = (self.rows.get((index, name)) for index in range(len(self.needs)))
+        return [0.0 if row is None else max(0.0, found.prices[row]) for row in rows]
+
+    def _list(self, worth: Mapping[str, Sequence[float]], gap: float) -> bool:
+        """Add every pattern that a cheaper choice could contain; False when there are too many."""
+        branches = 0
+
+        def step() -> bool:
+            nonlocal branches
+            branches += 1
+            return branches <= _MAX_BRANCHES
+
+        for node in self.nodes:
+            prices = worth[node.priced.machine.name]
+            for pattern in worthy(node, prices, node.priced.usd - gap, step):
+                self._add(node, pattern)
+            if branches > _MAX_BRANCHES or len(self.columns) > _MAX_PATTERNS:
+                return False
+        return True
+
+    def _whole(self, best: _Chosen, usd: float) -> tuple[_Chosen, float, float]:
+        """The cheapest whole numbers of the patterns so far; the best known where none is cheaper."""
+        found = self._solve(whole=True)
+        if found is None or found.cost > usd:
+            return best, usd, 0.0 if found is None else found.bound
+        columns = zip(self.columns.values(), found.counts, strict=False)
+        chosen = [(node, pattern, count) for (node, pattern), count in columns if count]
+        return chosen, sum(node.priced.usd * count for node, _, count in chosen), found.bound
+
+    def _solve(self, *, whole: bool) -> Solution | None:
+        columns: list[dict[int, int]] = []
+        for node, pattern in self.columns.values():
+            name, column = node.priced.machine.name, dict[int, int]()
+            for index, count in enumerate(pattern):
+                if count:
+                    column[self.rows[index, name]] = count
+            columns.append(column)
+        pods = {self.rows[key]: self.needs[key[0]].pods for key in self.rows}
+        columns += [{row: -pods[row], placed: 1} for row, placed in self.jobs]
+        dollars = [node.priced.usd for node, _ in self.columns.values()]
+        return solve(
+            Program(
+                costs=dollars + [0.0] * len(self.jobs),
+                columns=columns,
+                at_least=self.at_least,
+                at_most=[UNBOUNDED] * len(self.at_least),
+                most=[UNBOUNDED] * len(columns),
+                whole=whole,
+                max_nodes=_MAX_NODES if whole else None,
+            )
+        )

@@ -1,0 +1,207 @@
+"""What fits on one node together: by number for whole GPUs and their parts, by layout for slices."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gpuyard.advice.packing.needs import PARTS, Need, Priced, holds, size
+from gpuyard.advice.packing.slices import full_layouts
+from gpuyard.advice.packing.solver import UNBOUNDED, Program, solve
+from gpuyard.catalogue.mig import MigProduct
+
+Pattern = tuple[int, ...]
+"""How many pods of each need are on one node."""
+_NOISE = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An empty node, and how many pods of each need could ever be on it."""
+
+    priced: Priced
+    needs: tuple[Need, ...]
+    most: Pattern
+
+    @property
+    def product(self) -> MigProduct | None:
+        """How its GPUs are cut."""
+        return self.priced.machine.gpu.mig if self.priced.machine.gpu else None
+
+    def fits(self, pods: Sequence[int]) -> bool:
+        """All these pods at once."""
+        left = self.left(pods)
+        if min(left) < 0:
+            return False
+        slices: dict[str, int] = {}
+        for need, count in zip(self.needs, pods, strict=True):
+            if need.slice and count:
+                slices[need.slice] = slices.get(need.slice, 0) + count
+        if not slices or self.product is None:
+            return True
+        return _gpus_for(self.product, tuple(sorted(slices.items()))) <= left[0] // PARTS
+
+    def left(self, pods: Sequence[int]) -> tuple[int, int, int]:
+        """The room beside these pods, below zero where they take more than there is."""
+        gpu, cpu, memory = self.priced.room
+        for need, count in zip(self.needs, pods, strict=True):
+            if count:
+                a, b, c = size(need)
+                gpu, cpu, memory = gpu - a * count, cpu - b * count, memory - c * count
+        return gpu, cpu, memory
+
+
+def empty_node(priced: Priced, needs: tuple[Need, ...]) -> Node:
+    """A node of a machine type, for these needs."""
+    blank = Node(priced, needs, ())
+    return Node(priced, needs, tuple(_most(blank, index) for index in range(len(needs))))
+
+
+def _most(node: Node, index: int) -> int:
+    need = node.needs[index]
+    if not holds(node.priced.machine, need):
+        return 0
+    limit = 1 if need.together else need.pods
+    for room, each in zip(node.priced.room, size(need), strict=True):
+        limit = min(limit, room // each if each else limit)
+    profile = node.product.profile(need.slice) if node.product and need.slice else None
+    return limit if profile is None else min(limit, node.priced.machine.gpus * profile.max_count)
+
+
+@lru_cache(maxsize=65536)
+def _gpus_for(product: MigProduct, slices: tuple[tuple[str, int], ...]) -> int:
+    """The fewest GPUs that hold a few slices: the widest has to be in some layout, so all are tried."""
+    wanted = dict(slices)
+    if not wanted:
+        return 0
+    widest = next(p.name for p in reversed(product.profiles) if p.name in wanted)
+    best = sum(wanted.values())
+    for layout in full_layouts(product):
+        if widest in layout:
+            rest = {n: c - layout.get(n, 0) for n, c in wanted.items() if c > layout.get(n, 0)}
+            best = min(best, 1 + _gpus_for(product, tuple(sorted(rest.items()))))
+    return best
+
+
+def filled(node: Node, order: Sequence[int], remaining: Sequence[int]) -> Pattern:
+    """As many pods as fit, need by need in this order."""
+    pods = [0] * len(node.needs)
+    for index in order:
+        low, high = 0, min(node.most[index], remaining[index])
+        while low < high:  # what fits is a prefix, so half of it is asked for at a time
+            pods[index] = (low + high + 1) // 2
+            if node.fits(pods):
+                low = pods[index]
+            else:
+                high = pods[index] - 1
+        pods[index] = low
+    return tuple(pods)
+
+
+def dearest(node: Node, worth: Sequence[float]) -> Pattern:
+    """The pods on one node that are worth most together."""
+    chosen = [i for i, most in enumerate(node.most) if most and worth[i] > _NOISE]
+    if not chosen:
+        return (0,) * len(node.needs)
+    profiles = sorted({n.slice for i in chosen if (n := node.needs[i]).slice})
+    layouts = full_layouts(node.product) if profiles and node.product else ()
+    columns: list[dict[int, int]] = []
+    for index in chosen:
+        need = node.needs[index]
+        column = dict(enumerate(size(need)))
+        if need.slice:
+            column[3 + profiles.index(need.slice)] = 1
+        columns.append(column)
+    for layout in layouts:
+        cut = {3 + row: -layout[name] for row, name in enumerate(profiles) if name in layout}
+        columns.append({0: PARTS, **cut})
+    rows = 3 + len(profiles)
+    found = solve(
+        Program(
+            costs=[-worth[i] for i in chosen] + [0.0] * len(layouts),
+            columns=columns,
+            at_least=[-UNBOUNDED] * rows,
+            at_most=[*(float(r) for r in node.priced.room), *[0.0] * len(profiles)],
+            most=[float(node.most[i]) for i in chosen] + [UNBOUNDED] * len(layouts),
+        )
+    )
+    assert found is not None  # noqa: S101  an empty node is a solution
+    counts: Mapping[int, int] = dict(zip(chosen, found.counts, strict=False))
+    return tuple(counts.get(index, 0) for index in range(len(node.needs)))
+
+
+def worthy(
+    node: Node, worth: Sequence[float], least: float, step: Callable[[], bool]
+) -> Iterator[Pattern]:
+    """Every pattern that nothing can be added to and that is worth at least so much.
+
+    A branch is left when what still fits cannot be worth enough. `step` is asked at every branch; it says
+    False when there have been too many, and the search ends.
+    """
+    order = [i for i, most in enumerate(node.most) if most]
+    order.sort(key=lambda i: (-worth[i] * node.most[i], i))
+    best = _densities(node, worth, order)
+    sliced = any(node.needs[i].slice for i in order)
+    pods = [0] * len(node.needs)
+
+    def extend(depth: int, left: tuple[int, int, int], value: float) -> Iterator[Pattern]:
+        if depth == len(order):
+            if _is_full(node, pods):
+                yield tuple(pods)
+            return
+        index = order[depth]
+        gpu, cpu, memory = left
+        a, b, c = size(node.needs[index])
+        for count in range(_times(left, (a, b, c), node.most[index]), -1, -1):
+            if not step():
+                return
+            pods[index] = count
+            reached = value + worth[index] * count
+            now = (gpu - a * count, cpu - b * count, memory - c * count)
+            enough = reached + _rest(now, best[depth + 1]) >= least
+            if enough and (not sliced or node.fits(pods)):
+                yield from extend(depth + 1, now, reached)
+        pods[index] = 0
+
+    return extend(0, node.priced.room, 0.0)
+
+
+def _times(left: Sequence[int], each: Sequence[int], most: int) -> int:
+    return min([most, *(room // taken for room, taken in zip(left, each, strict=True) if taken)])
+
+
+def _densities(
+    node: Node, worth: Sequence[float], order: Sequence[int]
+) -> tuple[tuple[float, ...], ...]:
+    """For each depth, the most worth a unit of each kind of room can still bring."""
+    best = [(0.0, 0.0, 0.0)]
+    for index in reversed(order):
+        each = size(node.needs[index])
+        best.append(
+            tuple(  # type: ignore[arg-type]
+                max(before, _density(worth[index], taken))
+                for before, taken in zip(best[-1], each, strict=True)
+            )
+        )
+    return tuple(reversed(best))
+
+
+def _density(worth: float, taken: int) -> float:
+    if taken:
+        return worth / taken
+    return UNBOUNDED if worth else 0.0
+
+
+def _rest(left: Sequence[int], best: Sequence[float]) -> float:
+    """The most that what is left of a node can bring."""
+    return min(UNBOUNDED if b == UNBOUNDED else a * b for a, b in zip(left, best, strict=True))
+
+
+def _is_full(node: Node, pods: list[int]) -> bool:
+    for index, most in enumerate(node.most):
+        if pods[index] < most:
+            pods[index] += 1
+            more = node.fits(pods)
+            pods[index] -= 1
+            if more:
+                return False
+    return True

@@ -1,0 +1,196 @@
+"""How many GPUs a demand of MIG slices needs, and how each is cut: the least number, proved.
+
+A GPU cut in any legal way is part of one cut to the full, so only layouts that no slice can be added to
+matter: 28 on an A100. How many GPUs get which is a small whole-number program, whatever the demand.
+`docs/concepts/packing.md` explains it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil
+
+from gpuyard.advice.packing.solver import UNBOUNDED, Program, solve
+from gpuyard.catalogue.mig import MigProduct, MigProfile
+from gpuyard.plan.sharing.mig import multisets
+
+_NONE = Fraction(0)
+_NOISE = 1e-6
+"""What floating point may have added to a bound that is a whole number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """So many GPUs cut alike."""
+
+    layout: Mapping[str, int]
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlicePacking:
+    """GPUs for a demand of slices."""
+
+    product: MigProduct
+    demand: Mapping[str, int]
+    """By profile, in the product's order."""
+    least: int
+    """GPUs that hold the whole demand."""
+    bound: int
+    """No way to cut GPUs holds it on fewer."""
+    cuts: tuple[Cut, ...]
+    left_out: Mapping[str, int]
+    """Slices without a place, when fewer GPUs are available than it takes."""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that are cut."""
+        return sum(cut.gpus for cut in self.cuts)
+
+    @property
+    def gap(self) -> int:
+        """GPUs between what was found and what is proved to be needed: 0 is an optimum."""
+        return self.least - self.bound
+
+    @property
+    def spare(self) -> Mapping[str, int]:
+        """Slices that the layouts have beyond the demand."""
+        made = _made(self.cuts)
+        wanted = {n: c - self.left_out.get(n, 0) for n, c in self.demand.items()}
+        beyond = {p.name: made.get(p.name, 0) - wanted.get(p.name, 0) for p in _base(self.product)}
+        return {name: count for name, count in beyond.items() if count}
+
+
+def pack_slices(
+    product: MigProduct, demand: Mapping[str, int], available: int | None = None
+) -> SlicePacking:
+    """Cut the fewest GPUs that hold a demand; of fewer `available`, hold as much compute as they can.
+
+    ValueError for a profile that the product lacks or a media variant, of which one GPU holds one.
+    """
+    wanted = _in_order(product, demand)
+    layouts = full_layouts(product)
+    found = solve(
+        Program(
+            costs=[1.0] * len(layouts),
+            columns=[_column(layout, wanted) for layout in layouts],
+            at_least=[float(count) for count in wanted.values()],
+            at_most=[UNBOUNDED] * len(wanted),
+            most=[UNBOUNDED] * len(layouts),
+        )
+    )
+    assert found is not None  # noqa: S101  every profile is in some layout, so enough GPUs hold all
+    counts, left_out = found.counts, dict[str, int]()
+    if available is not None and available < sum(counts):
+        counts, left_out = _most_of(product, wanted, available)
+    return SlicePacking(
+        product=product,
+        demand=wanted,
+        least=sum(found.counts),
+        bound=ceil(found.bound - _NOISE),
+        cuts=tuple(Cut(x, n) for x, n in zip(layouts, counts, strict=True) if n),
+        left_out=left_out,
+    )
+
+
+def _most_of(
+    product: MigProduct, wanted: Mapping[str, int], available: int
+) -> tuple[tuple[int, ...], dict[str, int]]:
+    """Layouts for the available GPUs, and what finds no place: as little compute as possible."""
+    layouts = full_layouts(product)
+    size = {p.name: p.slices for p in product.profiles}
+    rows = len(wanted)
+    gpus = [{**_column(layout, wanted), rows: 1} for layout in layouts]
+    outside = [{row: 1} for row in range(rows)]
+    found = solve(
+        Program(
+            costs=[0.0] * len(layouts) + [float(size[name]) for name in wanted],
+            columns=[*gpus, *outside],
+            at_least=[*(float(count) for count in wanted.values()), 0.0],
+            at_most=[*[UNBOUNDED] * rows, float(available)],
+            most=[UNBOUNDED] * len(layouts) + [float(count) for count in wanted.values()],
+        )
+    )
+    assert found is not None  # noqa: S101  leaving everything out is a solution
+    counts = found.counts
+    out = dict(zip(wanted, counts[len(layouts) :], strict=True))
+    return counts[: len(layouts)], {name: count for name, count in out.items() if count}
+
+
+@lru_cache(maxsize=32)
+def full_layouts(product: MigProduct) -> tuple[Mapping[str, int], ...]:
+    """Layouts that no slice can be added to, those with the widest slices first."""
+    legal = multisets(product)
+    keys = {tuple(sorted(each.items())) for each in legal}
+    base = _base(product)
+
+    def is_full(layout: Mapping[str, int]) -> bool:
+        more = ({**layout, p.name: layout.get(p.name, 0) + 1} for p in base)
+        return not any(tuple(sorted(m.items())) in keys for m in more)
+
+    full = (
+        {p.name: layout[p.name] for p in base if p.name in layout}
+        for layout in legal
+        if is_full(layout)
+    )
+    return tuple(
+        sorted(full, key=lambda layout: [layout.get(p.name, 0) for p in base[::-1]], reverse=True)
+    )
+
+
+def _base(product: MigProduct) -> tuple[MigProfile, ...]:
+    return tuple(p for p in product.profiles if not p.variant)
+
+
+def _column(layout: Mapping[str, int], wanted: Iterable[str]) -> dict[int, int]:
+    return {row: layout[name] for row, name in enumerate(wanted) if name in layout}
+
+
+def _in_order(product: MigProduct, demand: Mapping[str, int]) -> dict[str, int]:
+    """The demand in the product's order, so that how it was written down changes nothing."""
+    names = [p.name for p in _base(product)]
+    if unknown := [name for name in demand if name not in names]:
+        raise ValueError(
+            f"{product.gpu} has no profile {', '.join(unknown)}; allowed: {', '.join(names)}"
+        )
+    if wrong := [name for name, count in demand.items() if count < 0]:
+        raise ValueError(f"fewer than no slices: {', '.join(wrong)}")
+    return {name: demand[name] for name in names if demand.get(name)}
+
+
+def _made(cuts: Iterable[Cut]) -> dict[str, int]:
+    made: dict[str, int] = {}
+    for cut in cuts:
+        for name, count in cut.layout.items():
+            made[name] = made.get(name, 0) + count * cut.gpus
+    return made
+
+
+def slice_for(
+    product: MigProduct, *, memory_gib: Fraction = _NONE, compute: Fraction = _NONE
+) -> MigProfile | None:
+    """The smallest slice with at least so much memory and such a share of the GPU's compute.
+
+    Smallest in compute, then in memory. A slice has its share of the GPU's memory by memory units; the
+    driver keeps a little of it for itself.
+    """
+    whole = whole_memory_gib(product)
+    fitting = (
+        p
+        for p in _base(product)
+        if Fraction(p.units * whole, product.units) >= memory_gib
+        and Fraction(p.slices, product.slices) >= compute
+    )
+    return min(fitting, key=lambda p: (p.slices, p.units), default=None)
+
+
+def whole_memory_gib(product: MigProduct) -> int:
+    """Memory of the whole GPU, as the name of the slice that is all of it says."""
+    return int(_base(product)[-1].name.partition(".")[2].removesuffix("gb"))
+
+
+def single_profile_gpus(product: MigProduct, demand: Mapping[str, int]) -> int:
+    """GPUs when each is cut into slices of one profile only, as `mig.strategy=single` wants it."""
+    most = {p.name: p.max_count for p in product.profiles}
+    return sum(-(-count // most[name]) for name, count in demand.items())

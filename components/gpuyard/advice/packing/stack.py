@@ -1,0 +1,60 @@
+"""What the shapes of a platform need, in machines: as they are planned, whatever pool they are in."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from gpuyard.advice.packing.machines import MachinePacking, NoMachine, pack_machines
+from gpuyard.advice.packing.needs import Need
+from gpuyard.catalogue.machines import Capacity
+from gpuyard.plan.records import PlatformPlan, PoolPlan, ShapePlan
+from gpuyard.spec.platform import PerPod
+
+_MILLI, _MIB = 1000, 1024
+
+
+@dataclass(frozen=True, slots=True)
+class StackPacking:
+    """The cheapest machines for a platform's shapes, beside the cheapest among those it names."""
+
+    cloud: str
+    best: MachinePacking | NoMachine
+    named: MachinePacking | NoMachine
+    """The same shapes, each on the machine types of its pool only."""
+
+
+def needs_of(plan: PlatformPlan) -> tuple[Need, ...]:
+    """One need for each shape, of the GPU of the pool that it starts in."""
+    written = {shape.name: shape.per_pod for shape in plan.spec.shapes}
+    return tuple(_need(s, plan.pool(s.pool), written[s.name]) for s in plan.shapes)
+
+
+def _need(shape: ShapePlan, pool: PoolPlan, pod: PerPod | None) -> Need:
+    unit = next(a for a in pool.advertised if a.resource == shape.resource)
+    profile = "" if unit.unit in {"", "shared"} else unit.unit.removesuffix(".shared")
+    gpu = pool.machine.gpu
+    return Need(
+        name=shape.name,
+        pods=shape.nodes,
+        gpus=Fraction(shape.per_node) if unit.unit == "" else unit.gpu_share,
+        slice=profile,
+        gpu=gpu.name if gpu else "",
+        cpu_milli=pod.cpu * _MILLI if pod else 0,
+        memory_mib=pod.memory_gib * _MIB if pod else 0,
+        together=shape.nodes > 1,
+        machines=frozenset(pool.machines),
+        arch=pool.machine.arch,
+    )
+
+
+def clouds_of(plan: PlatformPlan) -> tuple[str, ...]:
+    """Whose machines the shapes' pools are made of; a simulated platform names a real cloud's."""
+    return tuple(sorted({plan.pool(shape.pool).machine.cloud for shape in plan.shapes}))
+
+
+def pack_stack(plan: PlatformPlan, cloud: str, capacity: Capacity) -> StackPacking:
+    """Machines for all shapes at once."""
+    needs = needs_of(plan)
+    free = [replace(need, machines=frozenset()) for need in needs]
+    return StackPacking(
+        cloud, pack_machines(free, cloud, capacity), pack_machines(needs, cloud, capacity)
+    )

@@ -1,0 +1,152 @@
+"""Until when a Kubernetes minor is supported, by its makers and by each cloud, and which operators are.
+
+A date is the first day without that support. A date nobody has published is None, unknown, and never
+computed from another. Nothing here reads a clock: who asks says which day it is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+
+from gpuyard.catalogue.software.versions import parse_version
+from gpuyard.catalogue.sources import Source
+
+_CHECKED = date(2026, 11, 21)
+KUBERNETES_PAGES = Source("kubernetes.io/releases/MINOR, field End Of Life Date", _CHECKED)
+EKS_GUIDE = Source(
+    "awsdocs/amazon-eks-user-guide kubernetes-versions.adoc at 0138560, EKS release calendar",
+    _CHECKED,
+)
+EKS_SECOND_HAND = Source(
+    "endoflife.date/amazon-eks (2026-07-08), read from AWS's release calendar; that page itself not seen"
+    " with this minor",
+    _CHECKED,
+    verified=False,
+)
+GKE_SECOND_HAND = Source(
+    "endoflife.date/google-kubernetes-engine (2026-08-21), copied from GKE's release schedule, whose dates"
+    " Google calls best-effort predictions; extended dates not seen",
+    _CHECKED,
+    verified=False,
+)
+OPERATOR_PAGE = Source(
+    "NVIDIA GPU Operator documentation, platform support, life cycle (review build of 26.7)",
+    _CHECKED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How long one minor is supported somewhere."""
+
+    minor: str
+    standard_end: date
+    extended_end: date | None
+    """End of paid or opt-in support after that; None when there is none, or its date is unknown."""
+    has_extended: bool
+    """True where there is such support, date known or not."""
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """A window seen from one day."""
+
+    window: Window
+    today: date
+
+    @property
+    def days_left(self) -> int:
+        """Days with standard support still to come, today included; 0 or less when it has ended."""
+        return (self.window.standard_end - self.today).days
+
+    @property
+    def extended_days_left(self) -> int | None:
+        """Days until extended support ends as well; None when there is none or its end is unknown."""
+        end = self.window.extended_end
+        return None if end is None else (end - self.today).days
+
+
+def _upstream(minor: str, end: str) -> Window:
+    return Window(minor, date.fromisoformat(end), None, has_extended=False, source=KUBERNETES_PAGES)
+
+
+def _eks(minor: str, end: str, extended: str, source: Source) -> Window:
+    return Window(
+        minor,
+        date.fromisoformat(end),
+        date.fromisoformat(extended),
+        has_extended=True,
+        source=source,
+    )
+
+
+def _gke(minor: str, end: str) -> Window:
+    return Window(minor, date.fromisoformat(end), None, has_extended=True, source=GKE_SECOND_HAND)
+
+
+RELEASED: Mapping[str, date] = {
+    "1.33": date(2025, 4, 23),
+    "1.34": date(2025, 8, 27),
+    "1.35": date(2025, 12, 17),
+    "1.36": date(2026, 4, 22),
+    "1.37": date(2026, 8, 26),
+}
+"""When the Kubernetes project released a minor (kubernetes.io; 1.33 and 1.34 also in the EKS calendar)."""
+
+UPSTREAM: tuple[Window, ...] = (
+    _upstream("1.33", "2026-06-28"),
+    _upstream("1.34", "2026-10-27"),
+    _upstream("1.35", "2027-02-28"),
+    _upstream("1.36", "2027-06-28"),
+    _upstream("1.37", "2027-10-28"),
+)
+EKS: tuple[Window, ...] = (
+    _eks("1.33", "2026-07-29", "2027-07-29", EKS_GUIDE),
+    _eks("1.34", "2026-12-02", "2027-12-02", EKS_GUIDE),
+    _eks("1.35", "2027-03-27", "2028-03-27", EKS_SECOND_HAND),
+    _eks("1.36", "2027-08-02", "2028-08-02", EKS_SECOND_HAND),
+)
+GKE: tuple[Window, ...] = (
+    _gke("1.33", "2026-08-03"),
+    _gke("1.35", "2027-04-11"),
+    _gke("1.36", "2027-08-09"),
+)
+"""1.34 is unknown: the list says 2026-10-01, 12 months after it came to the Regular channel and before the
+Kubernetes project's own end, and GKE promises 14 months. One of the two is wrong."""
+
+WINDOWS: Mapping[str, Mapping[str, Window]] = {
+    cloud: {window.minor: window for window in windows}
+    for cloud, windows in (("aws", EKS), ("gcp", GKE), ("none", UPSTREAM))
+}
+"""By cloud, then minor. On a cluster of your own the Kubernetes project's dates hold."""
+
+
+def support(cloud: str, minor: str, today: date) -> Support | None:
+    """How long a minor is still supported on a cloud, seen from a day; None when nothing is known."""
+    window = WINDOWS.get(cloud, {}).get(minor)
+    return None if window is None else Support(window, today)
+
+
+class OperatorStatus(StrEnum):
+    """Where a line of the GPU Operator stands; NVIDIA publishes the state and no dates."""
+
+    SUPPORTED = "supported"
+    DEPRECATED = "deprecated"
+    ENDED = "ended"
+
+
+_OPERATOR_LINES: Mapping[tuple[int, int], OperatorStatus] = {
+    (26, 7): OperatorStatus.SUPPORTED,
+    (26, 3): OperatorStatus.DEPRECATED,
+}
+
+
+def operator_status(version: str) -> OperatorStatus | None:
+    """Where the line of a GPU Operator version stands; None for a line newer than the page that was read."""
+    numbers = (*parse_version("gpu-operator", version).numbers, 0)
+    line = (numbers[0], numbers[1])
+    if line > max(_OPERATOR_LINES):
+        return None
+    return _OPERATOR_LINES.get(line, OperatorStatus.ENDED)

@@ -1,0 +1,81 @@
+"""`gpuyard check`: all findings about a stack, and a verdict."""
+
+from gpuyard.cli.stacks import Judged, judge
+from gpuyard.cli.terminal.console import Console, results, write
+from gpuyard.cli.terminal.text import many, usd
+from gpuyard.cli.views.documents import as_json, tree
+from gpuyard.cli.views.findings import count_words, document, show_findings, show_verdict
+from gpuyard.findings import Severity
+from gpuyard.plan.records import PlatformPlan
+
+REFUSED = 3
+
+
+def check_stack(stack: str, fail_on: Severity, *, as_document: bool) -> int:
+    """Show every finding; 3 when one of them is at or above `fail_on`."""
+    judged = judge(stack)
+    failed = _fails(judged, fail_on)
+    if as_document:
+        write(
+            as_json(
+                document(
+                    "check",
+                    judged,
+                    fail_on=fail_on.value,
+                    failed=failed,
+                    platform=_platform(judged),
+                )
+            )
+        )
+    else:
+        show_judged(judged, results(), fail_on)
+    return REFUSED if failed else 0
+
+
+def _fails(judged: Judged, fail_on: Severity) -> bool:
+    return judged.worst is not None and judged.worst.rank >= fail_on.rank
+
+
+def _platform(judged: Judged) -> dict[str, object] | None:
+    plan = judged.plan
+    if plan is None:
+        return None
+    return {
+        "name": plan.name,
+        "worst_usd_per_hour": tree(plan.bill.worst_usd),
+        "unknown_prices": list(plan.bill.unknown),
+    }
+
+
+def show_judged(judged: Judged, console: Console, fail_on: Severity = Severity.REFUSE) -> None:
+    """Every finding, and the verdict."""
+    show_findings(judged, console)
+    if judged.findings:
+        console.say()
+    counts = f": {count_words(judged.findings)}" if judged.findings else ""
+    if judged.plan is None:
+        show_verdict("refused", f"{judged.file}{counts}", console)
+    elif _fails(judged, fail_on):
+        show_verdict("failed", f"{judged.file}{counts}, and --fail-on is {fail_on.value}", console)
+    else:
+        show_verdict(
+            "fine",
+            f"{judged.file}{counts}; {_summary(judged.plan)}"
+            if counts
+            else f"{judged.file}: {_summary(judged.plan)}",
+            console,
+        )
+
+
+def _summary(plan: PlatformPlan) -> str:
+    parts = [
+        many(len(plan.pools), "pool"),
+        many(len(plan.teams), "team"),
+        many(len(plan.shapes), "shape"),
+    ]
+    unknown = (
+        f" and {many(len(plan.bill.worst.unknown), 'part')} of unknown price"
+        if plan.bill.worst.unknown
+        else ""
+    )
+    return f"{', '.join(parts)} proved; at worst {usd(plan.bill.worst_usd)} $/hour{unknown}"

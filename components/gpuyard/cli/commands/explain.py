@@ -1,0 +1,136 @@
+"""`gpuyard explain`: would a job start, where, on what condition, or why never."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpuyard.cli.commands.derive import refuse_stack
+from gpuyard.cli.job_files import no_workload, objects_in, read_documents, read_dump
+from gpuyard.cli.stacks import Judged, judge
+from gpuyard.cli.terminal.console import Column, Console, asides, results, table, write
+from gpuyard.cli.terminal.text import many
+from gpuyard.cli.views.documents import as_json, tree
+from gpuyard.cli.views.findings import document
+from gpuyard.errors import UsageError
+from gpuyard.explain import Explanation, Verdict, explain
+from gpuyard.explain.answer import team_of
+from gpuyard.explain.running import read_running
+from gpuyard.manifests.quantities import show_amount
+from gpuyard.manifests.workloads import JobRead, read_job
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.scheduler.desk import EMPTY, State
+
+NEVER = 3
+_STYLES = {Verdict.STARTS: "bold green", Verdict.WAITS: "bold yellow", Verdict.NEVER: "bold red"}
+
+
+def explain_file(
+    stack: str, job: str, *, team: str | None, running: str | None, as_document: bool
+) -> int:
+    """Explain every workload of a file against a stack; exit code 3 when one can never start."""
+    judged = judge(stack)
+    if judged.plan is None:
+        return _refuse(judged, as_document=as_document)
+    plan = judged.plan
+    shown, documents = read_documents(job)
+    values = objects_in(documents)
+    jobs = [found for value in values if (found := read_job(value)) is not None]
+    if not jobs:
+        raise UsageError(no_workload(shown, values))
+    _check_teams(plan, jobs, team, shown)
+    state = EMPTY if running is None else _state(plan, running)
+    answers = [explain(plan, one, state, team) for one in jobs]
+    code = NEVER if any(e.verdict is Verdict.NEVER for e in answers) else 0
+    if as_document:
+        write(as_json(_document(judged, shown, answers, running)))
+        return code
+    console = results()
+    for number, one in enumerate(answers):
+        if number:
+            console.say()
+        show_explanation(one, console)
+    if skipped := len(values) - len(jobs):
+        asides().tell(f"{many(skipped, 'other object')} in {shown} left out: no workload")
+    return code
+
+
+def _refuse(judged: Judged, *, as_document: bool) -> int:
+    if as_document:
+        write(as_json(document("explain", judged, running=None, jobs=[])))
+        return NEVER
+    return refuse_stack(judged)
+
+
+def _check_teams(plan: PlatformPlan, jobs: Sequence[JobRead], team: str | None, shown: str) -> None:
+    """Whose a job is must be said once, and not twice differently."""
+    names = [t.name for t in plan.teams]
+    if team is not None and team not in names:
+        raise UsageError(f"--team {team}: no such team. Teams are {', '.join(names) or 'none'}.")
+    for job in jobs:
+        title = f"{job.kind} {job.name or '(no name)'} in {shown}"
+        if not job.namespace and team is None:
+            raise UsageError(
+                f"{title} has no metadata.namespace, so nobody knows whose it is. Write one, or give"
+                f" --team with one of {', '.join(names) or 'no teams: the stack has none'}."
+            )
+        home = team_of(plan, job.namespace, team)
+        if team is not None and job.namespace and (home is None or home.name != team):
+            owner = f"team {home.name}" if home else "no team"
+            raise UsageError(
+                f"{title} is in the namespace {job.namespace} of {owner}, and --team says {team}."
+                " Leave one of the two out."
+            )
+
+
+def _state(plan: PlatformPlan, running: str) -> State:
+    """What runs, from a file: objects of a cluster, manifests, or lines of one's own."""
+    shown, objects = read_dump(running)
+    values: list[Any] = []
+    for value in objects:
+        lines = value.get("running") if isinstance(value, dict) and "kind" not in value else value
+        values += lines if isinstance(lines, list) else [value]
+    state, problems = read_running(plan, values)
+    if problems:
+        raise UsageError(f"{shown}: " + "\n".join(problems))
+    return state
+
+
+def show_explanation(one: Explanation, console: Console) -> None:
+    """One answer, for reading."""
+    where = f" in {', '.join(one.pools)}" if one.pools and one.verdict is Verdict.STARTS else ""
+    title = f"{one.kind} {one.name or '(no name)'}"
+    console.say((title, "bold"), "  ", (f"{one.verdict.value}{where}", _STYLES[one.verdict]))
+    console.tell(f"{one.says}.", indent=2)
+    rows: list[tuple[str, str]] = [("asks", _asks(one)), ("queue", _queue(one))]
+    rows += [("condition", text) for text in one.conditions]
+    rows += [("evicts", f"{p.team}: {p.name} ({p.why})") for p in one.preempts]
+    if one.meanwhile:
+        rows.append(("meanwhile", one.meanwhile))
+    rows += [("change", f"{c.says}") for c in one.changes]
+    if one.stack_change:
+        rows.append(("or in stack", one.stack_change))
+    console.show(table([Column(""), Column("", wraps=True)], rows))
+    if any(r.why not in one.says for r in one.reasons):
+        console.say()
+        columns = [Column("pool", name=True), Column(""), Column("because", wraps=True)]
+        lines = [(r.pool, "yes" if r.taken else "no", r.why) for r in one.reasons]
+        console.show(table(columns, lines))
+    for caution in one.cautions:
+        console.tell(caution, first="! ", style="yellow", indent=2)
+
+
+def _asks(one: Explanation) -> str:
+    amounts = ", ".join(show_amount(r, n) for r, n in one.asks.items()) or "nothing"
+    return f"{amounts} in {many(one.pods, 'pod')}"
+
+
+def _queue(one: Explanation) -> str:
+    if one.queue is None:
+        return f"none (namespace {one.namespace})"
+    return f"{one.queue} in namespace {one.namespace}, of team {one.team}"
+
+
+def _document(
+    judged: Judged, shown: str, found: list[Explanation], running: str | None
+) -> dict[str, Any]:
+    jobs = [{**tree(one), "from_zero": one.from_zero} for one in found]
+    return document("explain", judged, file=shown, running=running, jobs=jobs)

@@ -1,0 +1,231 @@
+"""`gpuyard mig`: how a GPU can be cut, whether a layout is legal, how many layouts there are."""
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
+from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct, MigProfile
+from gpuyard.cli.terminal.console import Column, Console, results, table, write
+from gpuyard.cli.views.documents import as_json, tree
+from gpuyard.cli.views.findings import document, finding_document, show_finding
+from gpuyard.errors import UsageError
+from gpuyard.findings import Finding, Fix
+from gpuyard.plan.records import Slice
+from gpuyard.plan.sharing.mig import count_layouts, nearest_layout, place, why_not
+from gpuyard.plan.sharing.sharing import show_layout
+from gpuyard.refusals import refuse
+from gpuyard.spec.nearest import nearest
+
+REFUSED = 3
+_ENTRY = re.compile(r"([^\s:,]{1,40})(?:\s*:\s*(\d{1,3}))?")
+_CELL = 3
+"""Characters that one memory unit is wide in a drawing."""
+
+
+def profiles(gpu: str, *, media: bool, as_document: bool) -> int:
+    """Every profile of a GPU."""
+    name, product = find_product(gpu)
+    if product is None:
+        return answer(name, not_cuttable(name), as_document=as_document)
+    shown = [p for p in product.profiles if media or not p.variant]
+    if as_document:
+        facts = _facts(product, profiles=[_profile_document(p) for p in shown])
+        write(as_json(document("mig", **facts)))
+        return 0
+    console = results()
+    _head(product, console)
+    console.say()
+    columns = [
+        Column("profile"),
+        Column("compute slices", "right"),
+        Column("memory units", "right"),
+        Column("at most", "right"),
+        Column("starts at unit", wraps=True),
+    ]
+    rows = [
+        (p.name, str(p.slices), str(p.units), str(p.max_count), " ".join(str(s) for s in p.starts))
+        for p in shown
+    ]
+    console.show(table(columns, rows, indent=0))
+    hidden = len(product.profiles) - len(shown)
+    if hidden:
+        console.say()
+        console.say((f"--media shows {hidden} more with media engines or graphics.", "dim"))
+    return 0
+
+
+def judge(gpu: str, layout: str, *, as_document: bool) -> int:
+    """Whether a layout is legal: where each slice sits, or why it can't be and what is nearest."""
+    name, product = find_product(gpu)
+    counts = read_layout(layout)
+    if product is None:
+        return answer(name, not_cuttable(name), as_document=as_document)
+    placement = place(product, counts)
+    if placement is None:
+        return answer(name, _illegal(product, counts), as_document=as_document)
+    if as_document:
+        write(
+            as_json(
+                document(
+                    "mig", **_facts(product, legal=True, layout=counts, placement=tree(placement))
+                )
+            )
+        )
+        return 0
+    console = results()
+    console.say(("legal", "bold green"), f": {show_layout(counts)} on one {product.gpu}")
+    console.say()
+    _draw(product, placement, console)
+    used, taken = sum(s.units for s in placement), _slices(product, placement)
+    console.say()
+    console.tell(
+        f"{used} of {product.units} memory units and {taken} of {product.slices} compute slices are used."
+    )
+    _unverified(product, console)
+    return 0
+
+
+def count(gpu: str, *, media: bool, as_document: bool) -> int:
+    """How many legal, non-empty layouts there are."""
+    name, product = find_product(gpu)
+    if product is None:
+        return answer(name, not_cuttable(name), as_document=as_document)
+    counts = asdict(count_layouts(product, variants=media))
+    if as_document:
+        write(as_json(document("mig", **_facts(product, media=media, **counts))))
+        return 0
+    console = results()
+    rows = [(key, f"{counts[key]:,}", meaning) for key, meaning in _MEANINGS.items()]
+    console.show(
+        table([Column(product.gpu), Column("", "right"), Column("", wraps=True)], rows, indent=0)
+    )
+    return 0
+
+
+_MEANINGS = {
+    "placements": "sets of slices at their places",
+    "multisets": "layouts as a stack file writes them",
+    "maximal_multisets": "layouts that no slice can be added to, anyhow placed",
+    "maximal_placements": "placements that no slice can be added to",
+}
+
+
+def read_layout(text: str) -> dict[str, int]:
+    """`1g.5gb:2,3g.20gb:1`; a mapping copied from a stack file is read as well."""
+    counts: dict[str, int] = {}
+    inner = text.strip().removeprefix("{").removesuffix("}")
+    for entry in inner.split(","):
+        match = _ENTRY.fullmatch(entry.strip())
+        if match is None:
+            raise UsageError(
+                f"{entry.strip()!r} is no slice. Write PROFILE:COUNT, as in 1g.5gb:2,3g.20gb:1."
+            )
+        if match[1] in counts:
+            raise UsageError(f"{match[1]} stands twice. Write each profile once, with its count.")
+        if match[2] is not None and int(match[2]) == 0:
+            raise UsageError(f"{match[1]}:0 is no slice. Leave it out.")
+        counts[match[1]] = int(match[2] or 1)
+    return counts
+
+
+def find_product(spelling: str) -> tuple[str, MigProduct | None]:
+    """The GPU's catalogue name and how it is cut; UsageError for a GPU nobody has heard of."""
+    gpu = find_gpu(spelling)
+    if gpu is not None:
+        return gpu.name, gpu.mig
+    product = next(
+        (p for name, p in MIG_PRODUCTS.items() if name.lower() == spelling.lower()), None
+    )
+    if product is not None:
+        return product.gpu, product
+    known = list(dict.fromkeys([*gpu_spellings(), *MIG_PRODUCTS]))
+    near = nearest(spelling, known)
+    hint = f" Did you mean {near}?" if near else ""
+    raise UsageError(f"no GPU {spelling!r} in the catalogue; there are: {', '.join(known)}.{hint}")
+
+
+def not_cuttable(name: str) -> Finding:
+    """Why a known GPU has no layouts."""
+    return refuse(
+        "mig.not_possible",
+        ("gpu",),
+        f"{name} cannot be cut into MIG slices, or nobody has published how",
+        given=name,
+        allowed=", ".join(MIG_PRODUCTS),
+        fix=Fix(says="share it by time-slicing or MPS"),
+    )
+
+
+def _illegal(product: MigProduct, counts: Mapping[str, int]) -> Finding:
+    near = nearest_layout(product, counts)
+    return refuse(
+        "mig.placement",
+        ("layout",),
+        f"does not fit on one {product.gpu}: {why_not(product, counts)}",
+        given=show_layout(counts),
+        allowed=f"{product.slices} compute slices on {product.units} memory units;"
+        f" `gpuyard mig {product.gpu}` lists every profile",
+        fix=Fix(says=f"the nearest that fits: {show_layout(near)}", at=("layout",), value=near),
+    )
+
+
+def answer(name: str, finding: Finding, *, as_document: bool, command: str = "mig") -> int:
+    """Why nothing can be said about this GPU or layout."""
+    if as_document:
+        write(
+            as_json(document(command, gpu=name, legal=False, findings=[finding_document(finding)]))
+        )
+    else:
+        show_finding(finding, results())
+    return REFUSED
+
+
+def _facts(product: MigProduct, **more: object) -> dict[str, Any]:
+    return {
+        "gpu": product.gpu,
+        "compute_slices": product.slices,
+        "memory_units": product.units,
+        "source": tree(product.source),
+        **more,
+    }
+
+
+def _profile_document(profile: MigProfile) -> dict[str, object]:
+    made: dict[str, object] = tree(profile)
+    return {**made, "resource": profile.resource}
+
+
+def _head(product: MigProduct, console: Console) -> None:
+    console.say(
+        (product.gpu, "bold"), f"  {product.slices} compute slices on {product.units} memory units"
+    )
+    _unverified(product, console)
+
+
+def _unverified(product: MigProduct, console: Console) -> None:
+    if not product.source.verified:
+        console.tell(f"Not verified on hardware: {product.source.title}.")
+
+
+def _slices(product: MigProduct, placement: tuple[Slice, ...]) -> int:
+    size = {p.name: p.slices for p in product.profiles}
+    return sum(size[s.profile] for s in placement)
+
+
+def _draw(product: MigProduct, placement: tuple[Slice, ...], console: Console) -> None:
+    """One row for each slice over a ruler of memory units."""
+    width = max(len("memory unit"), *(len(s.profile) for s in placement)) + 2
+    ruler = "".join(f"{unit:<{_CELL}}" for unit in range(product.units))
+    console.say((f"{'memory unit':<{width}}{ruler.rstrip()}", "dim"))
+    full, empty = (
+        ("█", "·") if (sys.stdout.encoding or "").lower().startswith("utf") else ("#", ".")
+    )
+    for piece in placement:
+        cells = [
+            (full * (_CELL - 1) if piece.start <= unit < piece.start + piece.units else f"{empty} ")
+            for unit in range(product.units)
+        ]
+        console.say(f"{piece.profile:<{width}}{' '.join(cells).rstrip()}")

@@ -1,0 +1,230 @@
+"""`gpuyard offers`: the machines of the catalogue that fit, ranked, and why they rank so."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gpuyard.advice.offers.offers import Nearest, Offer, Offers, Wish, offers, price_of
+from gpuyard.advice.offers.scores import MEASURES, Part
+from gpuyard.catalogue.gpus import Gpu, find_gpu, gpu_spellings
+from gpuyard.catalogue.machines import Capacity, Price
+from gpuyard.cli.terminal.console import Cell, Column, Console, results, table, write
+from gpuyard.cli.terminal.text import many, usd
+from gpuyard.cli.views.documents import as_json, tree
+from gpuyard.cli.views.findings import document
+from gpuyard.errors import UsageError
+from gpuyard.spec.nearest import nearest
+
+MAX_SHOWN = 12
+"""Offers in a table. Further down nobody reads; a document has them all."""
+
+
+def wanted_gpu(spelling: str) -> Gpu:
+    """A GPU by any usual name; UsageError offers the nearest."""
+    found = find_gpu("-".join(spelling.split()))
+    if found is not None:
+        return found
+    known = list(gpu_spellings())
+    near = nearest(spelling, known)
+    hint = f" Did you mean {near}?" if near else ""
+    raise UsageError(f"no GPU {spelling!r} in the catalogue; there are: {', '.join(known)}.{hint}")
+
+
+def show_offers(wish: Wish, *, as_document: bool) -> int:
+    """Write what fits a wish. That nothing does is an answer too: exit code 0."""
+    found = offers(wish)
+    if as_document:
+        write(as_json(offers_document(found)))
+        return 0
+    console = results()
+    if found.offers:
+        _show_found(found, console)
+    else:
+        _show_nothing(found, console)
+    return 0
+
+
+def _show_found(found: Offers, console: Console) -> None:
+    ranked = [o for o in found.offers if o.score is not None]
+    unknown = [o for o in found.offers if o.score is None]
+    shown = found.offers[:MAX_SHOWN]
+    console.say(
+        (f"{found.wish.workload.value}", "bold"),
+        f"  {len(found.offers)} of {many(found.catalogued, 'machine')} fit{_asked(found)}",
+    )
+    if ranked:
+        console.tell(_formula(found.wish), style="dim")
+        console.say()
+        _show_ranked(ranked[:MAX_SHOWN], found.wish, console)
+    room = max(0, MAX_SHOWN - len(ranked))
+    if unknown and room:
+        console.title("Price unknown", "not ranked")
+        _show_unknown(unknown[:room], console)
+    hidden = len(found.offers) - len(shown)
+    if hidden:
+        console.say()
+        console.tell(f"… and {hidden:,} more; --format json lists every one.")
+    _show_origins(shown, console)
+
+
+def _asked(found: Offers) -> str:
+    asked = " ".join(f"--{c.name} {c.asked}" for c in found.conditions)
+    return f" {asked}" if asked else ""
+
+
+def _formula(wish: Wish) -> str:
+    """The score in a sentence."""
+    parts = " + ".join(f"{m.name} {m.most}" for m in MEASURES[wish.workload])
+    ends = ", ".join(f"{m.reference:g} {m.unit}" for m in MEASURES[wish.workload])
+    return f"score of 100 = {parts}; full points from {ends}"
+
+
+def _show_ranked(ranked: Sequence[Offer], wish: Wish, console: Console) -> None:
+    columns = [
+        Column("", "right"),
+        Column("machine"),
+        Column("$/hour", "right"),
+        Column("score", "right"),
+        *(Column(m.unit, "right") for m in MEASURES[wish.workload]),
+    ]
+    rows = [_row(number, offer) for number, offer in enumerate(ranked, start=1)]
+    console.show(table(columns, rows, indent=0))
+
+
+def _row(number: int, offer: Offer) -> tuple[Cell, ...]:
+    """Two lines: figures, and under them what they are or the points they give."""
+    mark = " *" if offer.unverified else ""
+    return (
+        str(number),
+        (f"{offer.machine.name}{mark}", f"{_gpus(offer)} {offer.gpu.memory_gib} GiB"),
+        _prices(offer),
+        (f"{offer.score or 0.0:.1f}", ""),
+        *(_part_cell(part) for part in offer.parts),
+    )
+
+
+def _gpus(offer: Offer) -> str:
+    machine = offer.machine
+    count = str(machine.gpus) if machine.gpu_fraction == 1 else str(machine.gpu_fraction)
+    return f"{count} × {offer.gpu.name}"
+
+
+def _prices(offer: Offer) -> Cell:
+    """The price that ranks; under it the spot price where there is one to compare with."""
+    first = f"{_range(offer.price)} {offer.capacity.value}"
+    spot = price_of(offer.machine, Capacity.SPOT)
+    if offer.capacity is Capacity.SPOT or spot is None:
+        return (first, "")
+    return (first, f"{_range(spot)} spot")
+
+
+def _range(price: Price | None) -> str:
+    if price is None:
+        return "unknown"
+    if price.low == price.high:
+        return usd(price.low)
+    return f"{usd(price.low)}-{usd(price.high)}"
+
+
+def _part_cell(part: Part) -> Cell:
+    """The figure, and under it the points it gives, or why it gives none."""
+    if part.figure is None:
+        return ("unknown", "+0.0")
+    return (f"{part.figure:.1f}", part.note or f"+{part.points:.1f}")
+
+
+def _show_unknown(unknown: Sequence[Offer], console: Console) -> None:
+    columns = [Column("machine"), Column("GPUs"), Column("price"), Column("", wraps=True)]
+    rows = [
+        (
+            offer.machine.name + (" *" if offer.unverified else ""),
+            _gpus(offer),
+            offer.capacity.value,
+            f"unknown since {offer.unknown_since}",
+        )
+        for offer in unknown
+    ]
+    console.show(table(columns, rows, indent=0))
+
+
+def _show_origins(shown: Sequence[Offer], console: Console) -> None:
+    """What is not verified, and every source with its day."""
+    console.title("Sources")
+    regions = sorted({f"{o.machine.region} ({o.machine.cloud})" for o in shown})
+    console.tell(f"prices hold in {', '.join(regions)}; other regions differ", indent=2)
+    if any(o.unverified for o in shown):
+        what = dict.fromkeys(name for o in shown for name in o.unverified)
+        console.tell(f"not verified: {', '.join(what)}", first="* ", indent=2)
+    for source in dict.fromkeys(s for o in shown for s in o.sources):
+        seen = "" if source.verified else ", not verified"
+        console.tell(f"{source.title}; looked up on {source.checked_on}{seen}", indent=2)
+
+
+def _show_nothing(found: Offers, console: Console) -> None:
+    console.tell(f"No machine of {found.catalogued} in the catalogue fits{_asked(found)}.")
+    console.say()
+    rows = [(f"--{c.name} {c.asked}", f"{c.alone:,}") for c in found.conditions]
+    console.show(table([Column("condition"), Column("machines that meet it", "right")], rows))
+    for near in found.nearest:
+        console.say()
+        console.tell(_near(near), first="nearest  ")
+
+
+def _near(near: Nearest) -> str:
+    names = " and ".join(f"--{name}" for name in near.without)
+    offer = near.best
+    ways = ", ".join(sorted(c.value for c in offer.machine.sold))
+    known = f" at {_range(offer.price)} $/hour {offer.capacity.value}"
+    price = known if offer.price else f", price unknown since {offer.unknown_since}"
+    more = f", and {near.count - 1} more" if near.count > 1 else ""
+    return (
+        f"without {names}: {offer.machine.name} in {offer.machine.cloud} ({_gpus(offer)},"
+        f" sold {ways}){price}{more}"
+    )
+
+
+def offers_document(found: Offers) -> dict[str, Any]:
+    """The whole answer as a tree; an unknown price is null, with the day it was looked for."""
+    wish = found.wish
+    return document(
+        "offers",
+        workload=wish.workload.value,
+        asked={c.name: c.asked for c in found.conditions},
+        catalogued=found.catalogued,
+        conditions=tree(found.conditions),
+        score=[
+            {"name": m.name, "unit": m.unit, "most": m.most, "reference": m.reference}
+            for m in MEASURES[wish.workload]
+        ],
+        offers=[_offer_document(n, o) for n, o in enumerate(found.offers, start=1)],
+        nearest=[
+            {"without": list(n.without), "count": n.count, "best": _offer_document(1, n.best)}
+            for n in found.nearest
+        ],
+    )
+
+
+def _offer_document(rank: int, offer: Offer) -> dict[str, Any]:
+    machine = offer.machine
+    return {
+        "rank": rank,
+        "machine": machine.name,
+        "cloud": machine.cloud,
+        "region": machine.region,
+        "gpu": offer.gpu.name,
+        "gpus": machine.gpus,
+        "gpu_fraction": str(machine.gpu_fraction),
+        "gpu_memory_gib": tree(float(offer.gpu.memory_gib * machine.gpu_fraction)),
+        "sold": tree(machine.sold),
+        "capacity": offer.capacity.value,
+        "usd_per_hour": _price_document(offer.price),
+        "spot_usd_per_hour": _price_document(machine.spot),
+        "unknown_since": tree(offer.unknown_since),
+        "score": tree(offer.score),
+        "parts": tree(offer.parts),
+        "unverified": list(offer.unverified),
+        "sources": tree(offer.sources),
+    }
+
+
+def _price_document(price: Price | None) -> dict[str, Any] | None:
+    return None if price is None else {"low": tree(price.low), "high": tree(price.high)}

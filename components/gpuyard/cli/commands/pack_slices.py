@@ -1,0 +1,144 @@
+"""`gpuyard pack slices`: GPUs for a demand of MIG slices, and how each is cut."""
+
+import re
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from gpuyard.advice.packing.slices import SlicePacking, pack_slices, slice_for, whole_memory_gib
+from gpuyard.catalogue.mig import MigProduct
+from gpuyard.cli.commands.mig import answer, find_product, not_cuttable
+from gpuyard.cli.terminal.console import STYLES, Column, Console, results, table, write
+from gpuyard.cli.terminal.text import many
+from gpuyard.cli.views.documents import as_json, tree
+from gpuyard.cli.views.findings import document
+from gpuyard.errors import UsageError
+from gpuyard.findings import Severity
+from gpuyard.plan.sharing.sharing import show_layout
+from gpuyard.spec.nearest import nearest
+
+REFUSED = 3
+_ENTRY = re.compile(r"([^\s=]{1,40})=(\d{1,7})")
+_NEED = re.compile(r"(\d{1,5}(?:\.\d{1,3})?)(gib|%)", re.IGNORECASE)
+_PERCENT = 100
+
+
+def pack(gpu: str, demand: Sequence[str], available: int | None, *, as_document: bool) -> int:
+    """Write how many GPUs a demand takes; exit code 3 when there are fewer."""
+    name, product = find_product(gpu)
+    entries = [_entry(text) for text in demand]
+    if product is None:
+        return answer(name, not_cuttable(name), as_document=as_document, command="pack")
+    wanted, requests = _slices(product, entries)
+    packing = pack_slices(product, wanted, available)
+    if as_document:
+        write(as_json(_document(packing, requests)))
+    else:
+        _show(packing, requests, results())
+    return REFUSED if packing.left_out else 0
+
+
+def _entry(text: str) -> tuple[str, int]:
+    match = _ENTRY.fullmatch(text.strip())
+    if match is None or int(match[2]) == 0:
+        raise UsageError(
+            f"{text!r} is no demand. Write WHAT=COUNT, as in 1g.5gb=20, 18gib=4 or 30%=12."
+        )
+    return match[1], int(match[2])
+
+
+def _slices(
+    product: MigProduct, entries: Sequence[tuple[str, int]]
+) -> tuple[dict[str, int], dict[str, str]]:
+    """The demand by profile, and which profile each request was given."""
+    wanted: dict[str, int] = {}
+    requests: dict[str, str] = {}
+    for what, count in entries:
+        profile = _profile(product, what)
+        if profile != what:
+            requests[what] = profile
+        wanted[profile] = wanted.get(profile, 0) + count
+    return wanted, requests
+
+
+def _profile(product: MigProduct, what: str) -> str:
+    """The profile of that name, or the smallest that has what is needed; UsageError when none does."""
+    base = [p.name for p in product.profiles if not p.variant]
+    need = _NEED.fullmatch(what)
+    if need is None:
+        if what.lower() in base:
+            return what.lower()
+        near = nearest(what, base)
+        raise UsageError(
+            f"{product.gpu} has no slice {what!r}; there are: {', '.join(base)}."
+            + (f" Did you mean {near}?" if near else "")
+        )
+    amount = Fraction(need[1])
+    smallest = (
+        slice_for(product, memory_gib=amount)
+        if need[2].lower() == "gib"
+        else slice_for(product, compute=amount / _PERCENT)
+    )
+    if smallest is None:
+        raise UsageError(
+            f"{what} is more than one {product.gpu} has: {whole_memory_gib(product)}gib, 100%."
+            " Requests for several GPUs are no matter of slices."
+        )
+    return smallest.name
+
+
+def _show(packing: SlicePacking, requests: Mapping[str, str], console: Console) -> None:
+    count = sum(packing.demand.values())
+    console.say(
+        (packing.product.gpu, "bold"),
+        f"  {many(count, 'slice')} on {many(packing.least, 'GPU')}, {_verdict(packing)}",
+    )
+    for what, profile in requests.items():
+        console.say(f"{what} is given {profile}", indent=2)
+    if packing.cuts:
+        _show_cuts(packing, console)
+    if packing.left_out:
+        _show_left_out(packing, console)
+
+
+def _show_cuts(packing: SlicePacking, console: Console) -> None:
+    console.say()
+    rows = [(f"{cut.gpus:,}", show_layout(cut.layout)) for cut in packing.cuts]
+    console.show(table([Column("GPUs", "right"), Column("cut into", wraps=True)], rows))
+    spare = show_layout(packing.spare) if packing.spare else "nothing"
+    console.say()
+    console.tell(f"{spare} beyond the demand", first="spare   ", indent=2)
+
+
+def _show_left_out(packing: SlicePacking, console: Console) -> None:
+    console.say()
+    console.tell(
+        f"no place for {show_layout(packing.left_out)}: the demand takes"
+        f" {many(packing.least, 'GPU')}, there are {packing.gpus:,}",
+        first="refuse  ",
+        style=STYLES[Severity.REFUSE],
+    )
+
+
+def _verdict(packing: SlicePacking) -> str:
+    if packing.gap:
+        return f"at least {packing.bound:,} are needed"
+    fewer = packing.bound - 1
+    return f"proved optimal: {fewer:,} cannot hold them" if fewer else "proved optimal"
+
+
+def _document(packing: SlicePacking, requests: Mapping[str, str]) -> dict[str, Any]:
+    return document(
+        "pack",
+        gpu=packing.product.gpu,
+        demand=tree(packing.demand),
+        requests=tree(requests),
+        gpus=packing.gpus,
+        least_gpus=packing.least,
+        bound=packing.bound,
+        gap=packing.gap,
+        proved=packing.gap == 0,
+        cuts=tree(packing.cuts),
+        spare=tree(packing.spare),
+        left_out=tree(packing.left_out),
+    )

@@ -1,0 +1,1 @@
+"""The terminal: console, tables, plain text, streams."""

@@ -1,0 +1,272 @@
+"""Two consoles: results on stdout, the rest on stderr. Colour helps; words carry the meaning.
+
+Everything shown comes through `Console.say` or a table made here, and both clean it: no text from a file
+reaches a terminal as it is, neither control characters nor the console's own markup.
+
+Lines without colour are written as they are. Rich is loaded for colours and for tables: a `check` in a
+pipeline needs neither, and starts sooner.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TextIO
+
+from gpuyard.cli.guard import forget_stdout
+from gpuyard.cli.terminal.text import clean, wrap
+from gpuyard.findings import Severity
+
+if TYPE_CHECKING:
+    import rich.console
+    from rich.console import ConsoleOptions, RenderableType, RenderResult
+    from rich.text import Text
+
+PIPE_WIDTH = 80
+MAX_WIDTH = 100
+"""Longer lines are hard to read; a wider terminal keeps the rest empty."""
+MIN_WIDTH = 40
+
+STYLES = {Severity.REFUSE: "bold red", Severity.WARN: "yellow", Severity.NOTE: "cyan"}
+"""Colours of the terminal's own palette, so that its theme decides about contrast."""
+
+
+class Console:
+    """Shows lines and tables, never interprets what it shows, and survives its reader."""
+
+    def __init__(self, file: TextIO, width: int = PIPE_WIDTH, *, coloured: bool = False) -> None:
+        self.file = file
+        self.width = width
+        self.coloured = coloured
+        self.quiet = False
+
+    def say(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
+        """One line as it is; a part is text, or (text, style)."""
+        if self.coloured:
+            self._rich.print(_line(parts, indent), soft_wrap=True)
+            return
+        words = (part if isinstance(part, str) else part[0] for part in parts)
+        self._write(" " * indent + "".join(clean(word) for word in words))
+
+    def _write(self, line: str) -> None:
+        if self.quiet:
+            return
+        try:
+            self.file.write(f"{line}\n")
+            self.file.flush()
+        except BrokenPipeError:
+            self.on_broken_pipe()
+
+    def on_broken_pipe(self) -> None:
+        """Go on without a reader: the exit code still tells what was found."""
+        self.quiet = True
+        forget_stdout()
+
+    def tell(self, text: str, *, first: str = "", style: str = "", indent: int = 0) -> None:
+        """Wrapped text; `first` stands before its first line, and the others hang below the text."""
+        room = self.width - indent - len(first)
+        for number, line in enumerate(wrap(clean(text), room)):
+            self.say((first if number == 0 else " " * len(first), style), line, indent=indent)
+
+    def show(self, made: "RenderableType") -> None:
+        """A table; what does not fit runs over the edge rather than being cut off."""
+        if not self.quiet:
+            self._rich.print(made, crop=False)
+
+    def title(self, text: str, beside: str = "") -> None:
+        """The head of a section, after an empty line."""
+        self.say()
+        self.say((text, "bold"), (f"  {beside}" if beside else "", "dim"))
+
+    @cached_property
+    def _rich(self) -> "rich.console.Console":
+        import rich.console
+
+        gone = self.on_broken_pipe
+
+        class Quiet(rich.console.Console):
+            """Ends as we do when its reader has left."""
+
+            def on_broken_pipe(self) -> None:
+                self.quiet = True
+                gone()
+
+        return Quiet(
+            file=self.file,
+            width=self.width,
+            color_system="auto" if self.coloured else None,
+            force_terminal=self.coloured,
+            markup=False,
+            highlight=False,
+            emoji=False,
+            legacy_windows=False,
+        )
+
+
+def _line(parts: Iterable[str | tuple[str, str]], indent: int) -> "Text":
+    from rich.text import Text
+
+    line = Text(" " * indent)
+    for part in parts:
+        text, style = (part, "") if isinstance(part, str) else part
+        line.append(clean(text), style=style)
+    return line
+
+
+def results() -> Console:
+    """Stdout: what was asked for."""
+    return _console(sys.stdout)
+
+
+def asides() -> Console:
+    """Stderr: progress, and findings beside another result."""
+    return _console(sys.stderr)
+
+
+def write(text: str) -> None:
+    """Data for a program, on stdout as it is."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        forget_stdout()
+
+
+def _console(stream: TextIO) -> Console:
+    force = os.environ.get("FORCE_COLOR")
+    terminal = stream.isatty()
+    wanted = force not in {"0", "false"} if force else terminal
+    width = _terminal_width() if terminal else _pipe_width()
+    width = min(MAX_WIDTH, max(MIN_WIDTH, width))
+    return Console(stream, width, coloured=wanted and not _plain())
+
+
+def _terminal_width() -> int:
+    from shutil import get_terminal_size
+
+    return get_terminal_size((PIPE_WIDTH, 0)).columns
+
+
+def _plain() -> bool:
+    """No escape sequence at all: asked for by NO_COLOR, or all that the terminal can do."""
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "") in {"dumb", "unknown"}
+
+
+def _pipe_width() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    return (
+        int(columns)
+        if columns.isascii() and columns.isdigit() and columns[:5] == columns
+        else PIPE_WIDTH
+    )
+
+
+Align = Literal["left", "right"]
+_NARROW = 10
+_NAME_WIDTH = 18
+_GAP = 2
+
+
+class Column:
+    """One column of a table: its head, and what becomes of cells that are too wide.
+
+    A plain column is as wide as its cells. A column that `wraps` gives way first, and then a `name` column
+    folds long names. A table that is still too wide overflows: nothing is ever cut off.
+    """
+
+    def __init__(
+        self, head: str, align: Align = "left", *, name: bool = False, wraps: bool = False
+    ) -> None:
+        self.head = head
+        self.align: Align = align
+        self.no_wrap = not wraps and not name
+        self.wraps = wraps
+        self.max_width = _NAME_WIDTH if name else None
+
+    def least(self, cells: "Iterable[Text]") -> int:
+        """The width below which it would lose something."""
+        if self.wraps:
+            return _NARROW
+        widest = max((text.cell_len for cell in cells for text in cell.split()), default=0)
+        return max(widest if self.max_width is None else min(widest, _NARROW), len(self.head))
+
+    def whole(self, cells: "Iterable[Text]") -> int:
+        """The width at which nothing is folded or wrapped."""
+        lines = (line.cell_len for cell in cells for line in cell.split())
+        return max(max(lines, default=0), len(self.head))
+
+
+Cell = str | tuple[str, ...]
+"""Text, or lines of text."""
+
+
+def table(
+    columns: Sequence[Column], rows: Iterable[Sequence[Cell]], indent: int = 2
+) -> "RenderableType":
+    """A table without lines, without trailing blanks."""
+    cells = [[_text(cell) for cell in row] for row in rows]
+    widths = [column.least(row[n] for row in cells) for n, column in enumerate(columns)]
+    gaps = indent + _GAP * (len(widths) - 1)
+    whole = gaps + sum(column.whole(row[n] for row in cells) for n, column in enumerate(columns))
+
+    def made(room: int) -> "RenderableType":
+        from rich.padding import Padding
+        from rich.table import Table
+
+        made = Table(
+            box=None,
+            pad_edge=False,
+            padding=(0, _GAP, 0, 0),
+            header_style="dim",
+            collapse_padding=True,
+        )
+        for column, width in zip(columns, widths, strict=True):
+            made.add_column(
+                column.head,
+                justify=column.align,
+                no_wrap=column.no_wrap,
+                overflow="fold",
+                min_width=width,
+                max_width=None if whole <= room else column.max_width,
+            )
+        for row in cells:
+            made.add_row(*row)
+        return Padding(made, (0, 0, 0, indent))
+
+    return _Trimmed(made, gaps + sum(widths))
+
+
+def _text(cell: Cell) -> "Text":
+    from rich.text import Text
+
+    lines = (cell,) if isinstance(cell, str) else cell
+    return Text("\n".join(clean(line) for line in lines))
+
+
+class _Trimmed:
+    """A table as wide as it needs to be, whose lines end where their text ends.
+
+    Left to itself the table would cut its cells to the width there is; and in a pipe, blanks at the end are
+    only noise.
+    """
+
+    def __init__(self, made: "Callable[[int], RenderableType]", least: int) -> None:
+        self.made = made
+        self.least = least
+
+    def __rich_console__(
+        self, console: "rich.console.Console", options: "ConsoleOptions"
+    ) -> "RenderResult":
+        from rich.segment import Segment
+
+        options = options.update_width(max(options.max_width, self.least))
+        inner = self.made(options.max_width)
+        for line in console.render_lines(inner, options, pad=False):
+            text = list(line)
+            while text and not text[-1].text.strip():
+                text.pop()
+            if text:
+                last = text[-1]
+                text[-1] = Segment(last.text.rstrip(), last.style)
+            yield from text
+            yield Segment.line()

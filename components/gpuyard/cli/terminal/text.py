@@ -1,0 +1,53 @@
+"""Text from files and arguments, made safe to show."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpuyard.plan.records import Total
+
+_MONEY_IS_WHOLE_FROM = 1000
+
+
+def clean(text: str) -> str:
+    """The text with everything that could drive a terminal or reorder a line written as its code."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Lines of at most `width` characters; a longer word stays whole, so that paths can be copied."""
+    import textwrap
+
+    return textwrap.wrap(text, max(width, 20), break_on_hyphens=False, break_long_words=False) or [
+        ""
+    ]
+
+
+def usd(amount: float | None) -> str:
+    """Dollars: cents below a thousand, whole dollars from there."""
+    if amount is None:
+        return "unknown"
+    return f"{amount:,.0f}" if abs(amount) >= _MONEY_IS_WHOLE_FROM else f"{amount:,.2f}"
+
+
+def money(total: "Total") -> str:
+    """A sum, with what of it nobody knows: `220.16 + unknown`."""
+    if not total.unknown:
+        return usd(total.usd)
+    return f"{usd(total.usd)} + unknown" if total.usd else "unknown"
+
+
+def signed_usd(amount: float | None) -> str:
+    """A change in dollars: +1.50, -3.00, or = for none."""
+    if amount is None:
+        return "unknown"
+    shown = usd(amount)
+    if shown.strip("-") == "0.00":
+        return "="
+    return shown if amount < 0 else f"+{shown}"
+
+
+def many(count: int, one: str, more: str = "") -> str:
+    """`1 pool`, `3 pools`."""
+    return f"{count:,} {one if count == 1 else more or one + 's'}"

@@ -1,0 +1,75 @@
+"""Plans as trees of plain values, for `--format json` and for `gpuyard get`."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from pydantic import BaseModel
+
+from gpuyard.plan import records
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records.late import Late
+from gpuyard.spec.values import Range
+
+_DIGITS = 6
+"""Of a float that is shown: binary noise behind them is nobody's figure."""
+
+
+def plan_document(plan: PlatformPlan) -> dict[str, Any]:
+    """The whole plan, and the spec it comes from."""
+    made: dict[str, Any] = tree(plan)
+    return made
+
+
+_AS_GIVEN = f"{records.__name__}.nodes"
+"""Records of nodes are shown as they are; what they derive is said by the pool that has them."""
+_SHOWN_AS_TEXT = (Range, Fraction)
+
+
+def tree(value: Any) -> Any:
+    """Plain values only: mappings, lists, text, numbers, true, false, null."""
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return round(value, _DIGITS)
+    if isinstance(value, Mapping):
+        return {str(k): tree(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [tree(v) for v in value]
+    return _special(value)
+
+
+def _special(value: Any) -> Any:
+    match value:
+        case Late():
+            return {"late": value.name}
+        case BaseModel():
+            return tree(value.model_dump(mode="json"))
+        case date():
+            return value.isoformat()
+        case frozenset():
+            return sorted(tree(v) for v in value)
+        case _ if is_dataclass(value) and not isinstance(value, _SHOWN_AS_TEXT):
+            return _record(value)
+        case _:
+            return str(value)
+
+
+def _record(value: Any) -> Any:
+    """Fields of a record; of plan records also what they derive."""
+    kind = type(value)
+    names = [f.name for f in fields(value)]
+    if kind.__module__.startswith(records.__name__) and kind.__module__ != _AS_GIVEN:
+        names += [name for name, member in vars(kind).items() if isinstance(member, property)]
+    return {name: tree(getattr(value, name)) for name in names}
+
+
+def as_json(document: Any) -> str:
+    """JSON in ASCII: every other character is escaped, so that showing it is safe anywhere."""
+    return json.dumps(document, indent=2).replace("\x7f", "\\u007f") + "\n"

@@ -1,0 +1,104 @@
+"""Findings as people read them, and as programs do."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from gpuyard.cli.stacks import Judged
+from gpuyard.cli.terminal.console import STYLES, Console
+from gpuyard.cli.views.documents import tree
+from gpuyard.findings import Finding, Severity
+
+_INDENT = 8
+_WORD = 9
+VERSION = 1
+"""Of the JSON documents: see `gpuyard.cli`."""
+
+
+MAX_SHOWN = 200
+"""As text. Nobody reads more; a document has them all."""
+
+
+def show_findings(judged: Judged, console: Console) -> None:
+    """Every finding with all it says, an empty line between two; the gravest when there are very many."""
+    for number, finding in enumerate(judged.findings[:MAX_SHOWN]):
+        if number:
+            console.say()
+        place = f"{judged.file}:{line}" if (line := judged.line_of(finding)) else judged.file
+        show_finding(finding, console, place)
+    more = len(judged.findings) - MAX_SHOWN
+    if more > 0:
+        console.say()
+        console.tell(f"… and {more:,} more; --format json lists every one.")
+
+
+def show_finding(finding: Finding, console: Console, place: str = "") -> None:
+    """Severity, path and problem; then given, allowed, fix; then where to look, id and page."""
+    word = finding.severity.value
+    console.tell(
+        f"{finding.where}: {finding.problem}",
+        first=word.ljust(_INDENT),
+        style=STYLES[finding.severity],
+    )
+    fix = finding.fix.says if finding.fix else ""
+    for name, text in (("given", finding.given), ("allowed", finding.allowed), ("fix", fix)):
+        if text:
+            console.tell(text, first=name.ljust(_WORD), style="dim", indent=_INDENT)
+    if place:
+        console.say(("at".ljust(_WORD), "dim"), place, indent=_INDENT)
+    page = (f"  {docs_of(finding)}", "dim")
+    console.say(("id".ljust(_WORD), "dim"), finding.id, page, indent=_INDENT)
+
+
+def docs_of(finding: Finding) -> str:
+    """The page about a finding, from the root of the project."""
+    return f"docs/findings/{finding.id}.md"
+
+
+def show_verdict(word: str, text: str, console: Console) -> None:
+    """The last line: one word in the column of the severities, and why."""
+    console.tell(text, first=word.ljust(_INDENT), style="bold")
+
+
+def count_words(findings: Sequence[Finding]) -> str:
+    """`2 refuse, 1 warn`."""
+    count = Counter(f.severity for f in findings)
+    return ", ".join(f"{count[s]} {s.value}" for s in Severity if count[s]) or "no findings"
+
+
+def document(command: str, judged: Judged | None = None, **more: Any) -> dict[str, Any]:
+    """A JSON document with what every command's has."""
+    made: dict[str, Any] = {"version": VERSION, "command": command, "findings": []}
+    if judged is not None:
+        made["stack"] = judged.file
+        made["counts"] = {s.value: sum(f.severity is s for f in judged.findings) for s in Severity}
+        made["findings"] = [
+            finding_document(f, judged.file, judged.line_of(f)) for f in judged.findings
+        ]
+    return {**made, **more}
+
+
+def finding_document(
+    finding: Finding, file: str | None = None, line: int | None = None
+) -> dict[str, Any]:
+    """One finding for a program."""
+    fix = finding.fix
+    return {
+        "id": finding.id,
+        "docs": docs_of(finding),
+        "severity": finding.severity.value,
+        "path": list(finding.path),
+        "where": finding.where,
+        "file": file,
+        "line": line,
+        "problem": finding.problem,
+        "given": finding.given,
+        "allowed": finding.allowed,
+        "fix": None
+        if fix is None
+        else {
+            "says": fix.says,
+            "at": None if fix.at is None else list(fix.at),
+            "value": tree(fix.value),
+        },
+    }

@@ -1,0 +1,94 @@
+"""`gpuyard get`: one value of a tree by its path.
+
+A path is written as findings write it: `pools.train.nodes`, `pools[0].nodes`. In a list, a word picks
+the entry of that name. Keys may hold dots, as in `pools.serve.labels.nvidia.com/mig.config`: the longest
+that fits is taken.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpuyard.errors import UsageError
+from gpuyard.spec.nearest import nearest
+
+_NAMES = ("name", "pool", "profile", "resource", "key")
+"""What an entry of a list is called by, in this order."""
+_SHOWN = 20
+
+
+def find(root: Any, path: str) -> Any:
+    """The value at a path; UsageError offers what there is instead."""
+    value, rest, done = root, path, ""
+    while rest:
+        options = dict(_options(value))
+        step = max((o for o in options if _starts(rest, o)), key=len, default=None)
+        if step is None:
+            raise UsageError(_nothing(rest, done, value))
+        value, rest = options[step], rest[len(step) :].removeprefix(".")
+        done = f"{done}{step}" if step.startswith("[") or not done else f"{done}.{step}"
+    return value
+
+
+def _options(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every step that leads on from here."""
+    if isinstance(value, dict):
+        yield from value.items()
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield f"[{index}]", item
+            if (name := _name(item)) is not None:
+                yield name, item
+
+
+def _name(item: Any) -> str | None:
+    if not isinstance(item, dict):
+        return None
+    return next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)
+
+
+def _starts(rest: str, step: str) -> bool:
+    return rest.startswith(step) and (
+        len(rest) == len(step) or rest[len(step)] in ".[" or step.endswith("]")
+    )
+
+
+def _nothing(rest: str, done: str, value: Any) -> str:
+    where = f"below {done}" if done else "in the plan"
+    names = _names(value)
+    if not names:
+        return f"nothing is {where}: {done} is one value. Leave out {rest!r}."
+    near = nearest(rest.partition(".")[0].partition("[")[0], names) or nearest(rest, names)
+    hint = f" Did you mean {f'{done}.{near}' if done else near}?" if near else ""
+    more = ", …" if len(names) > _SHOWN else ""
+    return f"no {rest!r} {where}; there are: {', '.join(names[:_SHOWN])}{more}.{hint}"
+
+
+def bare(value: Any, path: str) -> str:
+    """A scalar as a script wants it, a list of scalars one a line; a tree has no bare form."""
+    if isinstance(value, list) and not any(isinstance(v, dict | list) for v in value):
+        return "\n".join(_scalar(v) for v in value)
+    if isinstance(value, dict | list):
+        names = ", ".join(_names(value)[:_SHOWN])
+        has = (
+            f"it has {names}. Ask for one of them, or for all"
+            if names
+            else "it is empty. Ask for it"
+        )
+        raise UsageError(f"{path or 'the plan'} is no single value: {has} with --format json.")
+    return _scalar(value)
+
+
+def _names(value: Any) -> list[str]:
+    """What leads on from here, by name where there are names."""
+    options = [o for o, _ in _options(value)]
+    return [o for o in options if not o.startswith("[")] or options
+
+
+def _scalar(value: Any) -> str:
+    from gpuyard.cli.terminal.text import clean
+
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return clean(str(value))

@@ -1,0 +1,372 @@
+"""A plan on one screen, for somebody with no time: what is there, who gets it, what it costs."""
+
+from collections.abc import Sequence
+
+from gpuyard.cli.terminal.console import Cell, Column, Console, table
+from gpuyard.cli.terminal.text import many, usd
+from gpuyard.cli.views.cost import show_totals
+from gpuyard.cli.views.findings import show_finding
+from gpuyard.cli.views.pool import show_pool
+from gpuyard.cli.views.queues import show_queues
+from gpuyard.cli.views.teams import show_limits
+from gpuyard.findings import Finding
+from gpuyard.names import GPU_CLAIM, MIG_PREFIX
+from gpuyard.plan.records import (
+    Advertised,
+    NodeSoftware,
+    PlatformPlan,
+    PoolPlan,
+    Quota,
+    ShapePlan,
+    TeamPlan,
+)
+from gpuyard.refusals import listed
+
+_FEW = 3
+"""Names that a cell holds."""
+
+
+def show_plan(
+    plan: PlatformPlan, findings: Sequence[Finding], console: Console, *, verbose: bool = False
+) -> None:
+    """The derived platform; findings, when there are any, at the end."""
+    console.say((plan.name, "bold"), f"  {plan.cloud}, Kubernetes {plan.kubernetes}")
+    _pools(plan, console)
+    if plan.queueing.dispatch is None:
+        _capacity(plan, console)
+    _nodes(plan, console)
+    if plan.queueing.dispatch is None:
+        _software(plan, console)
+    if verbose:
+        _labels(plan, console)
+    _teams(plan, console)
+    if verbose:
+        show_limits(plan, console)
+    _queues(plan, console)
+    _shapes(plan, console)
+    console.title("Bill", _prices(plan))
+    show_totals(plan, console)
+    console.title("Hardware check")
+    console.tell(plan.validation, indent=2)
+    if findings:
+        console.title("Notes")
+        for finding in findings:
+            show_finding(finding, console)
+
+
+def _prices(plan: PlatformPlan) -> str:
+    """What the sums below are made of."""
+    if plan.queueing.dispatch:
+        return "without the pools: the clusters that have them bill them"
+    prices = "your prices" if plan.spec.prices else "list prices"
+    simulated = " of the same machines; simulated nodes cost nothing"
+    return prices + (simulated if plan.bill.simulated else "")
+
+
+def _pools(plan: PlatformPlan, console: Console) -> None:
+    console.title("Pools", _total_gpus(plan))
+    columns = [
+        Column("pool", name=True),
+        Column("nodes", "right"),
+        Column("machine"),
+        Column("GPUs a node"),
+        Column("sharing"),
+    ]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            pool.name,
+            _count(pool),
+            pool.machines or pool.machine.name,
+            _gpus(pool),
+            _sharing(pool),
+        )
+        for pool in plan.pools
+    ]
+    console.show(table(columns, rows))
+
+
+def _capacity(plan: PlatformPlan, console: Console) -> None:
+    """How nodes are had: bought, or found by their labels where there is nobody to buy from."""
+    rows: list[tuple[Cell, ...]]
+    if plan.cloud == "none":
+        console.title("Capacity", "nodes of your own, told by their labels")
+        head = "labels"
+        rows = [(p.name, tuple(f"{k}={v}" for k, v in p.node_selector.items())) for p in plan.pools]
+    else:
+        console.title("Capacity", "a node is bought in the first way that has one")
+        head = "bought"
+        rows = [(pool.name, ", then ".join(pool.capacity)) for pool in plan.pools]
+    columns = [Column("pool", name=True), Column(head, wraps=True)]
+    if any(pool.owners for pool in plan.pools):
+        columns.append(Column("dedicated to", wraps=True))
+        whose = [", ".join(pool.owners) or "-" for pool in plan.pools]
+        rows = [(*row, each) for row, each in zip(rows, whose, strict=True)]
+    console.show(table(columns, rows))
+
+
+def _count(pool: PoolPlan) -> tuple[str, ...]:
+    """How many nodes, and who adds them."""
+    return (str(pool.nodes),) if pool.scaling == "fixed" else (str(pool.nodes), pool.scaling)
+
+
+def _sharing(pool: PoolPlan) -> str:
+    words = {
+        "none": "whole GPUs",
+        "mig": "MIG",
+        "mps": "MPS",
+        "dra": "claims (DRA)",
+        "mig+time-slicing": "MIG, time-slicing",
+    }
+    how = words.get(pool.sharing, pool.sharing)
+    return f"{how} × {pool.replicas}" if pool.replicas > 1 else how
+
+
+def _total_gpus(plan: PlatformPlan) -> str:
+    """Whole GPUs when every node runs, and how many of them from the beginning."""
+    most = sum(p.gpus_per_node * p.nodes.high for p in plan.pools)
+    first = sum(p.gpus_per_node * p.start_nodes for p in plan.pools)
+    if dispatch := plan.queueing.dispatch:
+        return f"{many(most, 'GPU')} of {listed(dispatch.names)} together, none here"
+    if first == most:
+        return many(most, "GPU")
+    return f"{many(first, 'GPU')} from the beginning, {most:,} at most"
+
+
+def _gpus(pool: PoolPlan) -> str:
+    name = pool.machine.gpu.name if pool.machine.gpu else "none"
+    part = f" ({pool.machine.gpu_fraction} each)" if pool.machine.gpu_fraction != 1 else ""
+    return f"{pool.gpus_per_node} × {name}{part}"
+
+
+def _nodes(plan: PlatformPlan, console: Console) -> None:
+    console.title("What a node advertises")
+    rows: list[tuple[str, ...]] = []
+    for pool in plan.pools:
+        for number, offer in enumerate(pool.advertised):
+            name = pool.name if number == 0 else ""
+            rows.append((name, str(offer.per_node), offer.resource, _one(offer)))
+    columns = [
+        Column("pool", name=True),
+        Column("count", "right"),
+        Column("resource", wraps=True),
+        Column("one is"),
+    ]
+    console.show(table(columns, rows))
+
+
+def _one(offer: Advertised) -> str:
+    if offer.resource == GPU_CLAIM:
+        return "a GPU that a pod claims"
+    return "a GPU" if offer.gpu_share == 1 else f"{offer.gpu_share} of a GPU"
+
+
+_PARTS = {
+    "driver": "driver",
+    "toolkit": "toolkit",
+    "devicePlugin": "plugin",
+    "migManager": "MIG manager",
+}
+"""Parts of a node's GPU software, as short as a line needs them."""
+
+
+def _software(plan: PlatformPlan, console: Console) -> None:
+    """One line for pools that boot alike; nothing on simulated nodes, which boot from nothing."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for pool in plan.pools:
+        if found := pool.node_software:
+            line = (found.image, _driver(found), _brought(found))
+            alike.setdefault(line, []).append(pool.name)
+    _picked(plan, console)
+    if not alike:
+        return
+    console.title("Node software")
+    columns = [
+        Column("pool", name=True),
+        Column("image"),
+        Column("driver"),
+        Column("GPU Operator brings"),
+    ]
+    every = len(alike) == 1 and len(plan.pools) > 1
+    rows = [("every pool" if every else tuple(pools), *line) for line, pools in alike.items()]
+    console.show(table(columns, rows))
+
+
+def _picked(plan: PlatformPlan, console: Console) -> None:
+    """Versions that the stack file picks; the pinned ones are in the JSON."""
+    if plan.spec.software:
+        console.title("Versions", "picked by the stack file; all others are pinned")
+        console.tell(
+            ", ".join(f"{name} {plan.software[name]}" for name in plan.spec.software), indent=2
+        )
+
+
+def _driver(found: NodeSoftware) -> str:
+    by = found.owners["driver"]
+    if found.driver is None:
+        return f"from {by}"
+    return f"{found.driver} ({'operator' if by == 'GPU Operator' else by})"
+
+
+def _brought(found: NodeSoftware) -> str:
+    parts = [word for part, word in _PARTS.items() if found.owners[part] == "GPU Operator"]
+    return "all" if len(parts) == len(_PARTS) else ", ".join(parts) or "nothing"
+
+
+def _labels(plan: PlatformPlan, console: Console) -> None:
+    console.title("Nodes of each pool")
+    for pool in plan.pools:
+        show_pool(pool, console)
+
+
+def _teams(plan: PlatformPlan, console: Console) -> None:
+    console.title("Teams", "" if plan.teams else "none: all capacity is nobody's")
+    if not plan.teams:
+        return
+    columns = [
+        Column("team", name=True),
+        Column("guarantee", wraps=True),
+        Column("may borrow", wraps=True),
+        Column("$/month", "right"),
+        Column("budget", "right"),
+    ]
+    console.show(table(columns, [_team(plan, team) for team in plan.teams]))
+    console.say(("  $/month: the guarantees at full use", "dim"))
+
+
+def _team(plan: PlatformPlan, team: TeamPlan) -> tuple[Cell, ...]:
+    budget = "-" if team.budget_usd_per_month is None else usd(team.budget_usd_per_month)
+    guaranteed = [(q, q.nominal) for q in team.quotas if q.nominal]
+    borrowed = [(q, q.borrow) for q in team.quotas if q.borrow]
+    cost = usd(team.guarantee_usd_per_month)
+    return (
+        team.name,
+        _amounts(plan, guaranteed),
+        _amounts(plan, borrowed),
+        cost,
+        budget,
+    )
+
+
+def _amounts(plan: PlatformPlan, amounts: Sequence[tuple[Quota, int]]) -> tuple[str, ...]:
+    """`8 train`, `1,200 serve/3g.20gb`: in the words of the stack file."""
+    return tuple(f"{amount:,} {plan.pool(q.pool).key(q.resource)}" for q, amount in amounts) or (
+        "-",
+    )
+
+
+def _queues(plan: PlatformPlan, console: Console) -> None:
+    queueing = plan.queueing
+    sharing = "by weight" if queueing.fair_sharing else "first come, first served"
+    console.title("Queues", f"Kueue, preemption {queueing.preemption}, borrowed capacity {sharing}")
+    show_queues(plan, console)
+    _priorities(plan, console)
+    _slices(plan, console)
+    _idle(plan, console)
+    _sent(plan, console)
+    spare = _amounts(plan, [(q, q.nominal) for q in queueing.unassigned])
+    console.tell(
+        f"{', '.join(spare)}; teams may borrow it within their limits{_of_owners(plan)}"
+        if queueing.unassigned
+        else "nothing: every GPU is guaranteed to a team",
+        first="nobody's  ",
+        style="dim",
+        indent=2,
+    )
+
+
+def _of_owners(plan: PlatformPlan) -> str:
+    spare = {q.pool for q in plan.queueing.unassigned}
+    owned = [
+        f", of {p.name} only {' and '.join(p.owners)}"
+        for p in plan.pools
+        if p.owners and p.name in spare
+    ]
+    return "".join(owned)
+
+
+def _priorities(plan: PlatformPlan, console: Console) -> None:
+    """Each with the teams that have it by default."""
+    if not plan.queueing.priorities:
+        return
+    said = []
+    for priority in plan.queueing.priorities:
+        whose = ", ".join(t.name for t in plan.teams if t.priority == priority.name)
+        said.append(
+            f"{priority.name} {priority.value}" + (f" (default of {whose})" if whose else "")
+        )
+    console.tell(
+        f"{', '.join(said)}; a job without one has 0",
+        first="priority  ",
+        style="dim",
+        indent=2,
+    )
+
+
+def _sent(plan: PlatformPlan, console: Console) -> None:
+    """Where jobs run that run on other clusters."""
+    if dispatch := plan.queueing.dispatch:
+        where = ", ".join(f"{w.name} (secret {w.secret})" for w in dispatch.clusters)
+        said = f"{where}; the first that admits a job runs it"
+        console.tell(said, first="sent to   ", style="dim", indent=2)
+
+
+def _slices(plan: PlatformPlan, console: Console) -> None:
+    """How many compute slices each profile takes, where quotas are of those."""
+    if known := plan.queueing.slices_of:
+        said = ", ".join(f"{r.removeprefix(MIG_PREFIX)} takes {n}" for r, n in known.items())
+        console.tell(said, first="slices    ", style="dim", indent=2)
+
+
+def _idle(plan: PlatformPlan, console: Console) -> None:
+    """Who is warned and suspended when; teams that want the same in one line."""
+    if plan.idle is None:
+        return
+    alike: dict[str, list[str]] = {}
+    for team in plan.idle.teams:
+        how = (
+            f"warned after {team.after_minutes} minutes at {team.below_percent:g} % or less,"
+            f" suspended {team.grace_minutes} minutes later"
+        )
+        alike.setdefault(how + (": dry run" if team.dry_run else ""), []).append(team.team)
+    for how, names in alike.items():
+        console.tell(f"{_some(names)}: {how}", first="idle      ", style="dim", indent=2)
+
+
+def _shapes(plan: PlatformPlan, console: Console) -> None:
+    if not plan.shapes:
+        return
+    console.title("Shapes", "each of them can start")
+    columns = [
+        Column("shape", name=True),
+        Column("starts in", name=True),
+        Column("takes", wraps=True),
+        Column("start", wraps=True),
+    ]
+    rows: list[tuple[Cell, ...]] = [_shape(plan, shape) for shape in plan.shapes]
+    if plan.teams:
+        columns.append(Column("teams with quota", wraps=True))
+        rows = [(*row, _some(s.teams)) for row, s in zip(rows, plan.shapes, strict=True)]
+    console.show(table(columns, rows))
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first few of them, and how many more."""
+    rest = len(names) - _FEW
+    return ", ".join(names[:_FEW]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _shape(plan: PlatformPlan, shape: ShapePlan) -> tuple[Cell, ...]:
+    pool = plan.pool(shape.pool)
+    times = f"{many(shape.nodes, 'node')} × " if shape.nodes > 1 else ""
+    unit = next((a.unit for a in pool.advertised if a.resource == shape.resource), "")
+    kind = {"": "GPU", "shared": "share"}.get(unit)
+    taken = times + (many(shape.per_node, kind) if kind else f"{shape.per_node} × {unit}")
+    lines = [taken]
+    if shape.needs:
+        lines.append(f"for {shape.needs}")
+    if shape.bound_by:
+        most = next(a.per_node for a in pool.advertised if a.resource == shape.resource)
+        lines.append(f"{shape.pods_per_node} of {most} a node: {shape.bound_by} is full")
+    missing = shape.nodes - pool.start_nodes
+    first = f"{many(missing, 'node')} first" if shape.from_zero else "at once"
+    return (shape.name, shape.pool, tuple(lines), first)

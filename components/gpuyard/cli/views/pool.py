@@ -1,0 +1,60 @@
+"""What a plan knows of one pool beyond its first screen: labels, room, and who can add nodes to it."""
+
+from collections.abc import Iterator
+
+from gpuyard.cli.terminal.console import Console
+from gpuyard.cli.terminal.text import many
+from gpuyard.names import POOL_LABEL
+from gpuyard.plan.records import PoolPlan
+
+_COPIED = {"label", "select", "taint", "zone"}
+"""Never broken over lines: people copy them."""
+_PLACEMENT = {"cluster": "in one cluster placement group", "compact": "placed compactly"}
+
+
+def show_pool(pool: PoolPlan, console: Console) -> None:
+    """Every fact on a line of its own, the kind of fact first."""
+    console.say(f"  {pool.name}")
+    for kind, text in pool_facts(pool):
+        if kind in _COPIED:
+            console.say(f"    {kind:<6} {text}")
+        else:
+            console.tell(text, first=f"{kind:<6} ", indent=4)
+
+
+def pool_facts(pool: PoolPlan) -> Iterator[tuple[str, str]]:
+    """The kind of a fact, and the fact."""
+    yield from (("label", f"{key}={value}") for key, value in pool.labels.items())
+    if POOL_LABEL not in pool.node_selector:
+        chosen = ", ".join(f"{key}={value}" for key, value in pool.node_selector.items())
+        yield "select", chosen
+    yield from (("taint", str(taint)) for taint in pool.taints)
+    yield from (("zone", zone) for zone in pool.zones)
+    room = pool.room
+    each = f"{pool.cpu_per_gpu} and {pool.memory_gib_per_gpu:,} GiB for each GPU"
+    yield "room", f"{room.cpu} CPUs, {room.memory_gib:,} GiB for pods; {each}"
+    known = pool.machine.numa_nodes
+    yield "numa", f"{pool.numa}, {many(known, 'NUMA node') if known else 'NUMA nodes not known'}"
+    placed = ", by which queues place jobs" if pool.topology else ""
+    yield "near", " > ".join(pool.topology_levels) + placed
+    if pool.provisioning:
+        yield "asks", f"its autoscaler before a job is admitted: {pool.provisioning}"
+    for word, where in _PLACEMENT.items():
+        if modes := [rung.mode for rung in pool.ladder if rung.placement == word]:
+            yield "place", f"{where}: {', '.join(modes)}"
+    yield from _scale(pool)
+
+
+def _scale(pool: PoolPlan) -> Iterator[tuple[str, str]]:
+    """How whoever adds nodes learns what they will hold."""
+    scale = pool.scale
+    if scale.overlay:
+        adds = ", ".join(f"{name}: {count}" for name, count in scale.overlay.items())
+        yield "scale", f"Karpenter learns of {adds} from a NodeOverlay, beside whole GPUs"
+        fence = next(taint for taint in pool.taints if taint.key == POOL_LABEL)
+        yield "scale", f"pods of whole GPUs stay away by {fence.key}={fence.value}"
+    if scale.tags:
+        told = many(len(scale.tags), "tag")
+        yield "scale", f"Cluster Autoscaler learns what a node holds from {told} of its group"
+    if scale.hidden:
+        yield "scale", f"known from a node that runs only: {', '.join(scale.hidden)}"

@@ -1,0 +1,89 @@
+"""Queues on the screen: who shares with whom first, what passes between cohorts, and what is stopped."""
+
+from collections.abc import Mapping
+
+from gpuyard.cli.terminal.console import Cell, Column, Console, table
+from gpuyard.names import LOCAL_QUEUE
+from gpuyard.plan.records import CohortPlan, PlatformPlan
+
+
+def show_queues(plan: PlatformPlan, console: Console) -> None:
+    """A line for every team, and one for every cohort where there are some; brakes first."""
+    _stops(plan, console)
+    columns = [
+        Column("team", name=True),
+        Column("namespace", name=True),
+        Column("cluster queue", name=True),
+        Column("isolation"),
+        Column("weight", "right"),
+    ]
+    rows: list[tuple[Cell, ...]] = [
+        (t.name, t.namespace, t.cluster_queue, t.isolation, f"{t.weight:g}") for t in plan.teams
+    ]
+    if rows:
+        console.show(table(columns, rows))
+    _cohorts(plan, console)
+    several = [t for t in plan.teams if set(t.queues) != {LOCAL_QUEUE}]
+    if several:
+        said = "; ".join(f"{team.name}: {_weighed(team.queues)}" for team in several)
+        console.tell(said, first="queues    ", style="dim", indent=2)
+
+
+def _weighed(queues: Mapping[str, float]) -> str:
+    """`default, interactive × 2`."""
+    return ", ".join(
+        name if weight == 1 else f"{name} × {weight:g}" for name, weight in queues.items()
+    )
+
+
+def _stops(plan: PlatformPlan, console: Console) -> None:
+    """Brakes, loud: who looks at a quiet platform must see them first."""
+    found = [f"every queue ({plan.queueing.stop})"] if plan.queueing.stop else []
+    found += [f"pool {pool.name} ({pool.stop})" for pool in plan.pools if pool.stop]
+    found += [
+        f"team {team.name} ({team.stop})"
+        for team in plan.teams
+        if team.stop and team.stop != plan.queueing.stop
+    ]
+    if found:
+        console.tell(f"{', '.join(found)}", first="STOPPED  ", style="bold yellow", indent=2)
+
+
+def _cohorts(plan: PlatformPlan, console: Console) -> None:
+    cohorts = [cohort for cohort in plan.queueing.cohorts if cohort.title]
+    if not cohorts:
+        return
+    titles = {cohort.name: cohort.title for cohort in cohorts}
+    columns = [
+        Column("cohort", name=True),
+        Column("in", name=True),
+        Column("teams", wraps=True),
+        Column("weight", "right"),
+        Column("borrows at most", wraps=True),
+        Column("lends at most", wraps=True),
+    ]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            cohort.title,
+            titles.get(str(cohort.parent), plan.name),
+            ", ".join(t.name for t in plan.teams if t.cohort == cohort.name) or "-",
+            f"{cohort.weight:g}",
+            _limits(plan, cohort, {(m.pool, m.resource): m.borrow for m in cohort.limits}),
+            _limits(plan, cohort, {(m.pool, m.resource): m.lend for m in cohort.limits}),
+        )
+        for cohort in cohorts
+    ]
+    console.show(table(columns, rows))
+
+
+def _limits(
+    plan: PlatformPlan, cohort: CohortPlan, amounts: Mapping[tuple[str, str], int | None]
+) -> tuple[str, ...]:
+    """`16 train`, in the words of the stack file; nothing else may pass where there is a limit."""
+    if not cohort.limits or None in amounts.values():
+        return ("no limit",)
+    return tuple(
+        f"{amount:,} {plan.pool(pool).key(resource)}"
+        for (pool, resource), amount in amounts.items()
+        if amount
+    ) or ("nothing",)

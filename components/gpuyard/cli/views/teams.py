@@ -1,0 +1,39 @@
+"""What a plan knows of teams beyond its first screen: what each may have beside GPUs."""
+
+from gpuyard.cli.terminal.console import Cell, Column, Console, table
+from gpuyard.plan.records import PlatformPlan, TeamPlan
+
+
+def show_limits(plan: PlatformPlan, console: Console) -> None:
+    """All pods of a team together, and one container."""
+    if not plan.teams:
+        return
+    console.title("Beside GPUs", "all pods of a team together")
+    columns = [
+        Column("team", name=True),
+        Column("CPUs", "right"),
+        Column("GiB", "right"),
+        Column("storage", "right"),
+        Column("claims", "right"),
+        Column("pods", "right"),
+        Column("one container", "right"),
+    ]
+    console.show(table(columns, [_row(team) for team in plan.teams]))
+
+
+def _row(team: TeamPlan) -> tuple[Cell, ...]:
+    limits, one = team.limits, team.limits.container
+    storage = "-" if limits.storage_gib is None else f"{limits.storage_gib:,} GiB"
+    return (
+        team.name,
+        f"{limits.cpu:,}",
+        f"{limits.memory_gib:,}",
+        storage,
+        _or_none(limits.claims),
+        _or_none(limits.pods),
+        f"{one.cpu:,} CPUs, {one.memory_gib:,} GiB",
+    )
+
+
+def _or_none(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"

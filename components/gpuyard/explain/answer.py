@@ -1,0 +1,169 @@
+"""The answer about one job: the decision, and what would change it."""
+
+from collections import Counter
+from dataclasses import replace
+
+from gpuyard import names
+from gpuyard.explain.changes import homes, nearest_changes, pins
+from gpuyard.explain.decide import commit, decide
+from gpuyard.explain.outcome import Outcome
+from gpuyard.explain.policy import Held, held_to_policy
+from gpuyard.explain.records import Change, Explanation, Verdict
+from gpuyard.explain.sentences import quota as words
+from gpuyard.manifests.workloads import JobRead
+from gpuyard.plan.queueing.priorities import gives_priorities
+from gpuyard.plan.queueing.waiting import compared
+from gpuyard.plan.records import PlatformPlan, TeamPlan
+from gpuyard.scheduler.desk import EMPTY, Desk, State
+from gpuyard.scheduler.nodes import is_known
+from gpuyard.scheduler.requests import Request, request_of
+
+BUILT_IN_PRIORITIES = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+"""Priority classes that every cluster has
+(https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/)."""
+
+
+def explain(
+    plan: PlatformPlan, job: JobRead, state: State = EMPTY, team: str | None = None
+) -> Explanation:
+    """Would this job start now; by default nobody else is there."""
+    home = team_of(plan, job.namespace, team)
+    request = judged(plan, request_of(job, home.limits if home else None))
+    desk = Desk(plan, state)
+    priority, cautions = _priority(plan, request, home)
+    held = Held() if request.refused else held_to_policy(plan, home, job)
+    cautions += held.cautions
+    if held.outcome is not None and not held.wants_queue:
+        return _record(desk, request, home, held.outcome, ((), cautions))
+    outcome = held.outcome or decide(desk, home, request, priority)
+
+    def starts(changed: Request) -> bool:
+        return decide(desk, home, changed, priority).verdict is Verdict.STARTS
+
+    def could_start(changed: Request) -> bool:
+        return decide(Desk(plan, EMPTY), home, changed, priority).verdict is Verdict.STARTS
+
+    def starts_for(other: TeamPlan) -> bool:
+        there = request_of(job, other.limits)
+        return decide(desk, other, there, priority).verdict is Verdict.STARTS
+
+    changes: tuple[Change, ...] = ()
+    if outcome.verdict is Verdict.NEVER:
+        changes = nearest_changes(plan, home, request, starts)
+        if home is None:
+            changes = changes or homes(plan, starts_for)
+        if not changes and not desk.is_empty:
+            changes = nearest_changes(plan, home, request, could_start)
+    elif outcome.verdict is Verdict.WAITS and home is not None:
+        changes = pins(plan, home, request, starts)
+    return _record(desk, request, home, outcome, (changes, cautions))
+
+
+def judged(plan: PlatformPlan, request: Request) -> Request:
+    """The request without what nobody knows of the nodes: it is said, and neither has nor lacks it."""
+    asked = {r for pods in request.pod_sets for r, n in pods.requests.items() if n}
+    unknown = sorted(r for r in asked if not is_known(plan, r))
+    if not unknown:
+        return request
+    sets = tuple(
+        replace(pods, requests={r: n for r, n in pods.requests.items() if r not in unknown})
+        for pods in request.pod_sets
+    )
+    return replace(request, pod_sets=sets, cautions=(*request.cautions, words.not_judged(unknown)))
+
+
+def team_of(plan: PlatformPlan, namespace: str, team: str | None) -> TeamPlan | None:
+    """The team whose namespace it is; without a namespace, the team that is named."""
+    if namespace:
+        return next((t for t in plan.teams if t.namespace == namespace), None)
+    return plan.team(team) if team is not None else None
+
+
+def arrive(desk: Desk, job: JobRead, team: TeamPlan) -> bool:
+    """Let a team's job start on this desk, as the next to come; says whether it did."""
+    request = judged(desk.plan, request_of(job, team.limits))
+    if held_to_policy(desk.plan, team, job).outcome is not None:
+        return False
+    priority, _ = _priority(desk.plan, request, team)
+    outcome = decide(desk, team, request, priority)
+    if outcome.verdict is not Verdict.STARTS or outcome.preempts:
+        return False
+    commit(desk, team.name, request.name, outcome, priority)
+    return True
+
+
+def _priority(
+    plan: PlatformPlan, request: Request, team: TeamPlan | None
+) -> tuple[int, tuple[str, ...]]:
+    """What the job's priority is worth to Kueue, and what is not known of it."""
+    ours = {p.name: p.value for p in plan.queueing.priorities}
+    given = team.priority if team is not None and gives_priorities(plan.kubernetes) else None
+    if request.priority_label or given:
+        known, name = ours, request.priority_label or str(given)
+    else:
+        known, name = BUILT_IN_PRIORITIES, request.priority_class
+    if name in known:
+        return known[name], ()
+    if name:
+        return 0, (words.unknown_priority(name),)
+    if team is not None and team.priority is not None:
+        return 0, (words.priority_by_label_only(team),)
+    return 0, ()
+
+
+def _use(desk: Desk, team: TeamPlan | None, outcome: Outcome) -> tuple[str, ...]:
+    """Where use is counted between a team's queues, it decides who is first and who is evicted."""
+    counted = [t.name for t in compared(desk.plan)]
+    evicted = {p.team for p in outcome.preempts}
+    said: list[str] = []
+    if team is not None and team.name in counted and (desk.state.waiting or team.name in evicted):
+        said.append(words.use_orders(team.name))
+    return (*said, *(words.use_evicts(name) for name in counted if name in evicted))
+
+
+def _record(
+    desk: Desk,
+    request: Request,
+    team: TeamPlan | None,
+    outcome: Outcome,
+    said: tuple[tuple[Change, ...], tuple[str, ...]],
+) -> Explanation:
+    asks: Counter[str] = Counter()
+    for pods in request.pod_sets:
+        asks.update({r: n * pods.count for r, n in pods.requests.items() if r not in pods.unsaid})
+    changes, cautions = said
+    stack_change = ""
+    if outcome.beyond is not None and team is not None:
+        stack_change = words.more_for_namespace(desk.plan, team, *outcome.beyond)
+    elif outcome.verdict is Verdict.NEVER and team is not None and outcome.assignment is not None:
+        stack_change = words.stack_change(desk.plan, desk, team, outcome.assignment)
+    others = (words.others_wait(desk.state.waiting),) if desk.state.waiting else ()
+    waiting = (*others, *_use(desk, team, outcome))
+    queue = request.queue_label or names.LOCAL_QUEUE
+    queued = team is not None and queue in team.queues
+    return Explanation(
+        kind=request.kind,
+        name=request.name,
+        team=team.name if team else None,
+        namespace=request.namespace or (team.namespace if team else ""),
+        queue=queue if queued else None,
+        verdict=outcome.verdict,
+        says=outcome.says,
+        admitted=outcome.admitted,
+        pools=outcome.pools,
+        asks={r: n for r, n in sorted(asks.items()) if n},
+        pods=sum(p.count for p in request.pod_sets),
+        pods_started=outcome.pods_started,
+        nodes=outcome.nodes,
+        nodes_to_start=outcome.nodes_to_start,
+        conditions=outcome.conditions,
+        meanwhile=outcome.meanwhile,
+        preempts=outcome.preempts,
+        reasons=outcome.reasons,
+        cautions=(*request.cautions, *outcome.cautions, *cautions, *waiting),
+        changes=changes,
+        stack_change=stack_change,
+    )

@@ -1,0 +1,243 @@
+"""The nearest change of a job after which it starts: tried out, never guessed."""
+
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+
+from gpuyard import names
+from gpuyard.explain.namespace import hard_of, largest_container
+from gpuyard.explain.records import Change
+from gpuyard.manifests.quantities import show_amount, written
+from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan, within_reach
+from gpuyard.scheduler.flavors import counted
+from gpuyard.scheduler.nodes import node_of
+from gpuyard.scheduler.requests import PodSet, Request
+from gpuyard.scheduler.topology import HOW, Near
+
+Starts = Callable[[Request], bool]
+MAX_TRIES = 300
+_LIKE = 0.55
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    change: Change
+    apply: Callable[[Request], Request]
+
+
+def nearest_changes(
+    plan: PlatformPlan, team: TeamPlan | None, request: Request, starts: Starts
+) -> tuple[Change, ...]:
+    """One change that suffices, else two; none when nothing small does."""
+    edits = list(_edits(plan, team, request, starts))
+    tries = 0
+    for number in (1, 2):
+        for some in combinations(edits, number):
+            if len({e.change.at for e in some}) < number:
+                continue
+            tries += 1
+            if tries > MAX_TRIES:
+                return ()
+            changed = request
+            for edit in some:
+                changed = edit.apply(changed)
+            if starts(changed):
+                return tuple(e.change for e in some)
+    return ()
+
+
+def pins(
+    plan: PlatformPlan, team: TeamPlan, request: Request, starts: Starts
+) -> tuple[Change, ...]:
+    """Another pool in which it starts at once, for a job that would only wait."""
+    for index in range(len(request.pod_sets)):
+        for edit in _pinned(plan, team, request, index):
+            if starts(edit.apply(request)):
+                return (edit.change,)
+    return ()
+
+
+def homes(plan: PlatformPlan, starts_for: Callable[[TeamPlan], bool]) -> tuple[Change, ...]:
+    """The namespace of a team for which it starts, where it is in nobody's."""
+    for team in plan.teams:
+        if starts_for(team):
+            says = f"submit it in the namespace of a team, such as {team.namespace}"
+            return (Change(says, "metadata.namespace", team.namespace),)
+    return ()
+
+
+def _edits(
+    plan: PlatformPlan, team: TeamPlan | None, request: Request, starts: Starts
+) -> Iterator[_Edit]:
+    """Everything small, in the order of what people would rather change."""
+    if request.refused:
+        yield _accepted(request)
+    if team is None:
+        return
+    yield from _queued(team, request)
+    pools = [plan.pool(name) for name in within_reach(team.quotas)]
+    for index in range(len(request.pod_sets)):
+        yield from _renamed(pools, request, index)
+        yield from _pinned(plan, team, request, index)
+        yield from _unselected(request, index)
+        yield from _whole_slices(request, index)
+        yield from _nearer(pools, request, index)
+        yield from _smaller(plan, team, pools, request, index)
+        yield from _fewer(request, index, starts)
+
+
+def _queued(team: TeamPlan, request: Request) -> Iterator[_Edit]:
+    """Another queue: none named where one is called default, else each that there is."""
+    if (request.queue_label or names.LOCAL_QUEUE) in team.queues:
+        return
+    at = f"metadata.labels.{names.QUEUE_LABEL}"
+    if team.has_default:
+        change = Change(f"remove the label {names.QUEUE_LABEL}: {request.queue_label}", at)
+        yield _Edit(change, lambda r: replace(r, queue_label=""))
+        return
+    for name in team.queues:
+        change = Change(f"label it {names.QUEUE_LABEL}: {name}", at, name)
+        yield _Edit(change, partial(replace, queue_label=name))
+
+
+def _accepted(request: Request) -> _Edit:
+    """What the API server refuses, put right all at once."""
+    first = request.refused[0]
+    says = "; ".join(f"write {r.at}: {r.value}" for r in request.refused)
+
+    def apply(r: Request) -> Request:
+        for one in request.refused:
+            pods = r.pod_sets[one.pod_set]
+            more = {**pods.requests, one.resource: pods.requests.get(one.resource, 0) + one.amount}
+            r = _with(r, one.pod_set, replace(pods, requests=more))
+        return replace(r, refused=())
+
+    return _Edit(Change(says, first.at, first.value), apply)
+
+
+def _with(request: Request, index: int, pods: PodSet) -> Request:
+    sets = (*request.pod_sets[:index], pods, *request.pod_sets[index + 1 :])
+    return replace(request, pod_sets=sets)
+
+
+def _edit(index: int, change: Change, **fields: object) -> _Edit:
+    def apply(request: Request) -> Request:
+        pods = request.pod_sets[index]
+        return _with(request, index, replace(pods, **fields))  # type: ignore[arg-type]  # by name
+
+    return _Edit(change, apply)
+
+
+def _renamed(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_Edit]:
+    """A resource that the team cannot have, under the most similar name that it can."""
+    known: dict[str, int] = {}
+    for offer in (a for p in pools for a in p.advertised):
+        known[offer.resource] = max(offer.per_node, known.get(offer.resource, 0))
+    pods = request.pod_sets[index]
+    for name, amount in counted(pods.requests).items():
+        if name in known:
+            continue
+        rest = {k: v for k, v in pods.requests.items() if k != name}
+        for near in difflib.get_close_matches(name, list(known), n=3, cutoff=_LIKE):
+            fits = min(amount, known[near])
+            says = (
+                f"ask for {near} instead of {name}"
+                if fits == amount
+                else f"ask for {fits} {near} instead of {amount} {name}"
+            )
+            change = Change(says, f"{pods.path}: {name}", f"{near}: {fits}")
+            yield _edit(index, change, requests={**rest, near: fits + rest.get(near, 0)})
+
+
+def _unselected(request: Request, index: int) -> Iterator[_Edit]:
+    """What it says about nodes, left out."""
+    pods = request.pod_sets[index]
+    for key, value in pods.selector.items():
+        rest = {k: v for k, v in pods.selector.items() if k != key}
+        change = Change(f"remove nodeSelector {key}: {value}", f"{pods.path}.nodeSelector.{key}")
+        yield _edit(index, change, selector=rest)
+    if pods.terms:
+        change = Change("remove the required node affinity", f"{pods.path}.affinity.nodeAffinity")
+        yield _edit(index, change, terms=())
+
+
+def _pinned(plan: PlatformPlan, team: TeamPlan, request: Request, index: int) -> Iterator[_Edit]:
+    """One pool named outright, by the labels that queues look at."""
+    pods = request.pod_sets[index]
+    for name in within_reach(team.quotas):
+        labels = plan.pool(name).node_selector
+        if counted(pods.requests) and any(pods.selector.get(k) != v for k, v in labels.items()):
+            shown = ", ".join(f"{k}: {v}" for k, v in labels.items())
+            change = Change(
+                f"select the pool {name}: nodeSelector {shown}",
+                f"{pods.path}.nodeSelector",
+                {**pods.selector, **labels},
+            )
+            yield _edit(index, change, selector={**pods.selector, **labels})
+
+
+def _whole_slices(request: Request, index: int) -> Iterator[_Edit]:
+    """As many pods as make whole slices."""
+    pods = request.pod_sets[index]
+    if rest := pods.count % (pods.near.slice_size if pods.near else 1):
+        yield _so_many(index, pods, pods.count - rest)
+
+
+def _so_many(index: int, pods: PodSet, count: int) -> _Edit:
+    change = Change(f"run {count:,} pods instead of {pods.count:,}", f"{pods.path}: pods", count)
+    return _edit(index, change, count=count)
+
+
+def _nearer(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_Edit]:
+    """What it says of its place, said in levels that there are, less strictly, or at all."""
+    pods = request.pod_sets[index]
+    levels = dict.fromkeys(level for p in pools if p.topology for level in p.topology.levels)
+    at = pods.path.removesuffix(".spec").removesuffix("spec") + ".metadata.annotations"
+    ways = [Near(how, level) for how in ("required", "preferred") for level in levels]
+    if pods.near is None:
+        ways = [Near("unconstrained")] if levels else []
+    elif pods.near.level in levels or not pods.near.level:
+        found = replace(pods.near, how="preferred", wrong="")
+        ways = [found] if pods.near.level else []
+    for near in ways:
+        key, value = HOW[near.how], near.level or "true"
+        change = Change(f"annotate its pods with {key}: {value}", at, {key: value})
+        if near != pods.near:
+            yield _edit(index, change, near=near)
+    if pods.near is not None:
+        yield _edit(index, Change("remove the topology annotations of its pods", at), near=None)
+
+
+def _smaller(
+    plan: PlatformPlan, team: TeamPlan, pools: list[PoolPlan], request: Request, index: int
+) -> Iterator[_Edit]:
+    """Less of a resource per pod: what a node of the team's pools has of it, or the namespace for each."""
+    pods = request.pod_sets[index]
+    in_all = max(1, sum(p.count for p in request.pod_sets))
+    most, hard = largest_container(team.limits), hard_of(team.limits)
+    for name, amount in pods.requests.items():
+        sizes = {node_of(plan, p).get(name, 0) for p in pools}
+        sizes |= {most.get(name, 0), hard.get(name, 0) // in_all}
+        for size in sorted((s for s in sizes if 0 < s < amount), reverse=True):
+            says = (
+                f"ask for {show_amount(name, size)} per pod instead of {show_amount(name, amount)}"
+            )
+            change = Change(says, f"{pods.path}: {name}", written(name, size))
+            largest = {k: min(n, size) if k == name else n for k, n in pods.largest.items()}
+            yield _edit(index, change, requests={**pods.requests, name: size}, largest=largest)
+
+
+def _fewer(request: Request, index: int, starts: Starts) -> Iterator[_Edit]:
+    """As many pods as start, found by halving."""
+    pods = request.pod_sets[index]
+    low, high = 0, pods.count
+    while high - low > 1:
+        middle = (low + high) // 2
+        if starts(_with(request, index, replace(pods, count=middle))):
+            low = middle
+        else:
+            high = middle
+    if low:
+        yield _so_many(index, pods, low)

@@ -1,0 +1,117 @@
+"""What a team's namespace lets in beside GPUs: a ResourceQuota for all pods, a LimitRange for a container.
+
+Kueue knows the LimitRange, and holds a job whose container is too large. It knows nothing of the
+ResourceQuota: what exceeds that is admitted, and then some of its pods are never made. Of pods that run
+already, those are counted that stand in pools.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from gpuyard.explain.outcome import Outcome, never, unstarted
+from gpuyard.explain.records import Verdict
+from gpuyard.explain.sentences import quota as words
+from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
+from gpuyard.plan.records import HostAmount, LimitsPlan, TeamPlan
+from gpuyard.scheduler.desk import Desk
+from gpuyard.scheduler.nodes import with_itself
+from gpuyard.scheduler.requests import PodSet
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """More of something than all pods of a namespace may have together."""
+
+    resource: str
+    asks: int
+    has: int
+    hard: int
+
+    @property
+    def for_good(self) -> bool:
+        """Whether it is too much also when no other pod is there."""
+        return self.asks > self.hard
+
+
+def hard_of(limits: LimitsPlan) -> dict[str, int]:
+    """What the quota of the namespace holds beside GPUs."""
+    pods = {} if limits.pods is None else {PODS: limits.pods}
+    return {**_host(limits), **pods}
+
+
+def largest_container(limits: LimitsPlan) -> dict[str, int]:
+    """What one container may have."""
+    return _host(limits.container)
+
+
+def _host(of: HostAmount | LimitsPlan) -> dict[str, int]:
+    return {CPU: of.cpu * MILLI, MEMORY: of.memory_gib * GIB}
+
+
+def refused_container(team: TeamPlan, pod_sets: Iterable[PodSet]) -> Outcome | None:
+    """A job with a container that is larger than any may be."""
+    most = largest_container(team.limits)
+    for pods in pod_sets:
+        for resource, amount in pods.largest.items() if pods.count else ():
+            if amount > most[resource]:
+                says = words.container_too_large(team, resource, amount, most[resource])
+                return never(says)
+    return None
+
+
+def excess(
+    desk: Desk, team: TeamPlan, pods: Iterable[tuple[Mapping[str, int], int]]
+) -> Excess | None:
+    """The first of CPU, memory and number of pods that is too much for the namespace."""
+    wanted = _sum(pods)
+    there = _sum(
+        (p.requests, p.count) for job in desk.jobs if job.team == team.name for p in job.pods
+    )
+    for resource, hard in hard_of(team.limits).items():
+        asks, has = wanted.get(resource, 0), there.get(resource, 0)
+        if asks and asks + has > hard:
+            return Excess(resource, asks, has, hard)
+    return None
+
+
+def _sum(pods: Iterable[tuple[Mapping[str, int], int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for requests, count in pods:
+        for resource, amount in with_itself(requests).items():
+            total[resource] = total.get(resource, 0) + amount * count
+    return total
+
+
+def within(desk: Desk, team: TeamPlan, pod_sets: Iterable[PodSet], outcome: Outcome) -> Outcome:
+    """A job that its queue lets go, when the namespace does not hold all of its pods."""
+    if not outcome.admitted:
+        return outcome
+    after = desk.without(outcome.gone) if outcome.gone else desk
+    found = excess(after, team, ((p.requests, p.count) for p in pod_sets))
+    if found is None or (outcome.verdict is Verdict.NEVER and not found.for_good):
+        return outcome
+    meanwhile = "" if found.for_good else words.unmade(desk.plan)
+    full = kept_out(team, found)
+    return unstarted(
+        outcome,
+        verdict=full.verdict,
+        says=full.says,
+        conditions=full.conditions,
+        meanwhile=meanwhile,
+        beyond=full.beyond,
+    )
+
+
+def kept_out(team: TeamPlan, found: Excess) -> Outcome:
+    """Pods that are not made: for now, or for good."""
+    says = words.over_namespace(team, found.resource, (found.asks, found.has, found.hard))
+    if found.for_good:
+        return replace(never(says), beyond=(found.resource, found.asks))
+    return Outcome(
+        verdict=Verdict.WAITS,
+        says=says,
+        meanwhile=words.made_later(),
+        conditions=(
+            words.own_end_first(team, found.resource, found.asks + found.has - found.hard),
+        ),
+    )

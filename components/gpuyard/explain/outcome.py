@@ -1,0 +1,68 @@
+"""What becomes of a job, as the steps of the decision hand it on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gpuyard.explain.records import Considered, Preempted, Verdict
+from gpuyard.scheduler.desk import Pods, Running
+from gpuyard.scheduler.flavors import Assignment
+from gpuyard.scheduler.nodes import Room
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What becomes of a job; every sentence about it is in `words`."""
+
+    verdict: Verdict
+    says: str
+    admitted: bool = False
+    held: bool = False
+    """True when its queue keeps it for want of a place or of an answer, though it has quota for it."""
+    pools: tuple[str, ...] = ()
+    pods_started: int = 0
+    nodes: int = 0
+    nodes_to_start: Mapping[str, int] = field(default_factory=dict[str, int])
+    conditions: tuple[str, ...] = ()
+    meanwhile: str = ""
+    preempts: tuple[Preempted, ...] = ()
+    gone: tuple[Running, ...] = ()
+    reasons: tuple[Considered, ...] = ()
+    cautions: tuple[str, ...] = ()
+    assignment: Assignment | None = None
+    rooms: Mapping[str, Room] = field(default_factory=dict[str, Room])
+    beyond: tuple[str, int] | None = None
+    """What a team's own limit lacks: the resource, and how much would do."""
+    homes: tuple[Pods, ...] = ()
+    """Where its pods stand, for what comes after it."""
+
+
+def unstarted(outcome: Outcome, **said: Any) -> Outcome:
+    """The same when none of its pods comes to run; what is said of it instead."""
+    return replace(outcome, pods_started=0, nodes=0, nodes_to_start={}, **said)
+
+
+def held_back(outcome: Outcome, says: str, conditions: tuple[str, ...], meanwhile: str) -> Outcome:
+    """The same when it is not let in yet: nobody gives way to it either."""
+    return unstarted(
+        outcome,
+        verdict=Verdict.WAITS,
+        says=says,
+        admitted=False,
+        conditions=conditions,
+        meanwhile=meanwhile,
+        preempts=(),
+        gone=(),
+    )
+
+
+def never(
+    says: str,
+    reasons: tuple[Considered, ...] = (),
+    assignment: Assignment | None = None,
+    pools: tuple[str, ...] = (),
+) -> Outcome:
+    """It cannot start, whoever else runs."""
+    return Outcome(
+        verdict=Verdict.NEVER, says=says, reasons=reasons, assignment=assignment, pools=pools
+    )

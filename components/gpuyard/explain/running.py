@@ -1,0 +1,276 @@
+"""What runs, read from what somebody has: objects of a cluster, manifests, or a short list of their own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gpuyard import names
+from gpuyard.explain.answer import arrive
+from gpuyard.manifests.quantities import quantity, whole_units
+from gpuyard.manifests.workloads import read_job
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.scheduler.desk import Desk, Pods, Running, State
+from gpuyard.scheduler.flavors import counted, in_quotas
+from gpuyard.scheduler.quotas import Key
+from gpuyard.scheduler.requests import items_of, mapping_of, request_of, text_of
+
+Value = Mapping[Any, Any]
+JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
+ROW = "{team: vision, pool: train, pods: 2, per_pod: {nvidia.com/gpu: 8}, nodes: [train-000, train-001]}"
+_ROW_KEYS = frozenset({"team", "pool", "pods", "gpus", "per_pod", "nodes", "name", "priority"})
+_MAX_PODS = 100_000
+
+
+@dataclass(slots=True)
+class _Reading:
+    plan: PlatformPlan
+    nodes: dict[str, str] = field(default_factory=dict[str, str])
+    labels: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    jobs: list[Running] = field(default_factory=list[Running])
+    waiting: int = 0
+    problems: list[str] = field(default_factory=list[str])
+    pods: list["_Pod"] = field(default_factory=list["_Pod"])
+
+    def pool_with(self, labels: Value) -> PoolPlan | None:
+        """The pool whose nodes have these labels."""
+        return next(
+            (
+                p
+                for p in self.plan.pools
+                if all(labels.get(k) == v for k, v in p.node_selector.items())
+            ),
+            None,
+        )
+
+    def pool_of(self, flavor: str) -> PoolPlan | None:
+        """A pool by the name of its flavor."""
+        return next((p for p in self.plan.pools if flavor in {p.flavor, p.stable_name}), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pod:
+    """One pod on its node."""
+
+    owners: frozenset[str]
+    """What may name it as its own: uids, and names of job sets."""
+    namespace: str
+    name: str
+    stands: Pods
+
+
+def read_running(plan: PlatformPlan, values: Sequence[Any]) -> tuple[State, list[str]]:
+    """The state that these values describe, and what in them cannot be understood."""
+    reading = _Reading(plan)
+    objects = [v for v in values if isinstance(v, Mapping)]
+    reading.problems += [
+        f"item {i}: not a mapping" for i, v in enumerate(values) if v not in objects
+    ]
+    for node in (o for o in objects if text_of(o, "kind") == "Node"):
+        labels = mapping_of(node, "metadata", "labels")
+        if pool := reading.pool_with(labels):
+            name = text_of(mapping_of(node, "metadata"), "name")
+            reading.nodes[name] = pool.name
+            reading.labels[name] = {k: str(labels[k]) for k in pool.topology_levels if k in labels}
+    workloads = [o for o in objects if text_of(o, "kind") == "Workload"]
+    _pods(reading, [o for o in objects if text_of(o, "kind") == "Pod" and "status" in o])
+    _workloads(reading, workloads)
+    _left_over(reading, queued=bool(workloads))
+    rows = [(i, o) for i, o in enumerate(values) if isinstance(o, Mapping) and "kind" not in o]
+    for position, row in rows:
+        _row(reading, row, f"item {position}")
+    _manifests(reading, [o for o in objects if "status" not in o])
+    state = State(tuple(reading.jobs), dict(reading.nodes), reading.waiting, dict(reading.labels))
+    return state, reading.problems
+
+
+def _pods(reading: _Reading, found: Sequence[Value]) -> None:
+    """Pods that hold room: bound to a node, and not over."""
+    for value in found:
+        name = text_of(mapping_of(value, "spec"), "nodeName")
+        over = text_of(mapping_of(value, "status"), "phase") in {"Succeeded", "Failed"}
+        job = read_job(value)
+        if not name or over or job is None:
+            continue
+        pool = reading.pool_with(mapping_of(value, "spec", "nodeSelector"))
+        where = reading.nodes.get(name) or (pool.name if pool else "")
+        if not where:
+            continue  # a node outside the pools
+        reading.nodes.setdefault(name, where)
+        metadata = mapping_of(value, "metadata")
+        uids = [text_of(o, "uid") for o in items_of(metadata, "ownerReferences")]
+        jobset = mapping_of(metadata, "labels").get(JOBSET_LABEL)
+        requests = request_of(job).pod_sets[0].requests
+        reading.pods.append(
+            _Pod(
+                frozenset([*uids, text_of(metadata, "uid"), f"jobset/{jobset}"]),
+                job.namespace,
+                job.name,
+                Pods(pool=where, requests=requests, node=name),
+            )
+        )
+
+
+def _workloads(reading: _Reading, found: Sequence[Value]) -> None:
+    """Kueue's own record: who has which quota, since when, at which priority."""
+    held: list[tuple[str, str, Running]] = []
+    for value in found:
+        conditions = {
+            text_of(c, "type"): c for c in items_of(mapping_of(value, "status"), "conditions")
+        }
+        if text_of(conditions.get("Finished", {}), "status") == "True":
+            continue
+        admission = mapping_of(value, "status", "admission")
+        if not admission:
+            reading.waiting += mapping_of(value, "spec").get("active") is not False
+            continue
+        job = _admitted(reading, value, admission)
+        if job is not None:
+            reserved = text_of(conditions.get("QuotaReserved", {}), "lastTransitionTime")
+            held.append((reserved, text_of(mapping_of(value, "metadata"), "uid"), job))
+    held.sort(key=lambda h: h[1], reverse=True)
+    held.sort(key=lambda h: h[0])
+    reading.jobs += [replace(job, since=n) for n, (_, _, job) in enumerate(held, start=1)]
+
+
+def _admitted(reading: _Reading, value: Value, admission: Value) -> Running | None:
+    queue = text_of(admission, "clusterQueue")
+    team = next((t for t in reading.plan.teams if t.cluster_queue == queue), None)
+    metadata = mapping_of(value, "metadata")
+    if team is None:
+        reading.problems.append(
+            f"workload {text_of(metadata, 'name')}: no team has the queue {queue or '(none)'}"
+        )
+        return None
+    uses: dict[Key, int] = {}
+    for assigned in items_of(admission, "podSetAssignments"):
+        flavors, usage = mapping_of(assigned, "flavors"), mapping_of(assigned, "resourceUsage")
+        for resource, flavor in flavors.items():
+            pool, amount = reading.pool_of(str(flavor)), quantity(usage.get(resource))
+            if pool is not None and amount:
+                key = (pool.name, str(resource))
+                uses[key] = uses.get(key, 0) + whole_units(str(resource), amount)
+    owners = items_of(metadata, "ownerReferences")
+    marks = {text_of(o, "uid") for o in owners}
+    marks |= {f"jobset/{text_of(o, 'name')}" for o in owners if text_of(o, "kind") == "JobSet"}
+    namespace = text_of(metadata, "namespace")
+    mine = [p for p in reading.pods if p.owners & marks - {""} and p.namespace == namespace]
+    reading.pods = [p for p in reading.pods if p not in mine]
+    priority = mapping_of(value, "spec").get("priority")
+    return Running(
+        name=text_of(owners[0], "name") if owners else text_of(metadata, "name"),
+        team=team.name,
+        uses=uses,
+        pods=tuple(p.stands for p in mine),
+        priority=priority if isinstance(priority, int) else 0,
+    )
+
+
+def _left_over(reading: _Reading, *, queued: bool) -> None:
+    """Pods that no workload claims: with workloads known, no quota of anybody; else their namespace's."""
+    teams = {t.namespace: t.name for t in reading.plan.teams}
+    together: dict[tuple[str, frozenset[str]], list[_Pod]] = {}
+    for pod in reading.pods:
+        together.setdefault((pod.namespace, pod.owners), []).append(pod)
+    for (namespace, _), pods in together.items():
+        uses: dict[Key, int] = {}
+        team = None if queued else teams.get(namespace)
+        for pod in pods if team else ():
+            for resource, amount in in_quotas(reading.plan, pod.stands.requests).items():
+                key = (pod.stands.pool, resource)
+                uses[key] = uses.get(key, 0) + amount
+        reading.jobs.append(
+            Running(name=pods[0].name, team=team, uses=uses, pods=tuple(p.stands for p in pods))
+        )
+
+
+def _row(reading: _Reading, row: Value, place: str) -> None:
+    """One line of somebody's own list."""
+    problems: list[str] = []
+
+    def take(key: str, default: Any, right: Callable[[Any], bool], allowed: str) -> Any:
+        value = row.get(key, default)
+        if right(value):
+            return value
+        problems.append(f"{place}: {key}: {value!r} is not {allowed}")
+        return default
+
+    def is_count(value: Any) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_PODS
+
+    pools = {p.name: p for p in reading.plan.pools}
+    teams = [t.name for t in reading.plan.teams]
+    team = take("team", None, lambda v: v in teams, f"one of {', '.join(teams) or 'no teams'}")
+    pool = pools.get(take("pool", None, lambda v: v in list(pools), f"one of {', '.join(pools)}"))
+    count = take("pods", 1, is_count, f"a number of pods from 0 to {_MAX_PODS}")
+    nodes = take("nodes", [], _is_names, "a list of node names")
+    name = take("name", f"{team}'s job", lambda v: isinstance(v, str), "a name")
+    priority = take("priority", 0, lambda v: isinstance(v, int), "a whole number")
+    problems += [
+        f"{place}: {k!r} is not known; such a line is {ROW}" for k in row if k not in _ROW_KEYS
+    ]
+    requests = _per_pod(row, pool, place, problems)
+    if problems or pool is None:
+        reading.problems += problems
+        return
+    uses = {(pool.name, r): n * count for r, n in in_quotas(reading.plan, requests).items()}
+    reading.nodes.update(dict.fromkeys(nodes, pool.name))
+    places = [nodes[i % len(nodes)] for i in range(count)] if nodes else []
+    pods = [Pods(pool=pool.name, requests=requests, node=n) for n in places]
+    if not places:
+        pods = [Pods(pool=pool.name, requests=requests, count=count)]
+    reading.jobs.append(
+        Running(
+            name=name,
+            team=team,
+            uses=uses,
+            pods=tuple(pods),
+            priority=priority,
+            since=len(reading.jobs) + 1,
+        )
+    )
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) and v for v in value)
+
+
+def _per_pod(row: Value, pool: PoolPlan | None, place: str, problems: list[str]) -> dict[str, int]:
+    """`gpus: 8` is short for whole GPUs; anything else is written by its resource."""
+    given = {**mapping_of(row, "per_pod")}
+    if "gpus" in row:
+        given[names.GPU] = row["gpus"]
+    requests: dict[str, int] = {}
+    for resource, value in given.items():
+        amount = quantity(value)
+        if amount is None or amount < 0 or not isinstance(resource, str):
+            problems.append(f"{place}: {resource}: {value!r} is no quantity")
+        else:
+            requests[resource] = whole_units(resource, amount)
+    has = [a.resource for a in pool.advertised] if pool else []
+    if pool is not None:
+        problems += [
+            f"{place}: nodes of {pool.name} have no {resource}, only {', '.join(has)}"
+            for resource in counted(requests)
+            if resource not in has
+        ]
+    if not given:
+        problems.append(f"{place}: gpus or per_pod says what each pod holds, as in {ROW}")
+    return requests
+
+
+def _manifests(reading: _Reading, found: Sequence[Value]) -> None:
+    """Jobs as they were submitted: each arrives on what is there, in the order of the file."""
+    jobs = [job for value in found if (job := read_job(value)) is not None]
+    if not jobs:
+        return
+    desk = Desk(reading.plan, State(tuple(reading.jobs), reading.nodes, labels=reading.labels))
+    teams = {t.namespace: t for t in reading.plan.teams}
+    for job in jobs:
+        if job.namespace not in teams:
+            reading.problems.append(
+                f"{job.kind} {job.name}: metadata.namespace {job.namespace or '(none)'} is no team's;"
+                f" namespaces of teams are {', '.join(teams)}"
+            )
+        elif not arrive(desk, job, teams[job.namespace]):
+            reading.waiting += 1
+    reading.jobs = desk.jobs

@@ -1,0 +1,146 @@
+"""What an explanation says of places and of answers from an autoscaler; the rest is in `words`."""
+
+from collections.abc import Sequence
+
+from gpuyard.explain.sentences.quota import each_asks, listed, some
+from gpuyard.plan.records import CheckPlan, PlatformPlan, PoolPlan
+from gpuyard.scheduler.requests import PodSet
+from gpuyard.scheduler.topology import GROUP, Near, Spot
+from gpuyard.spec.sections import Provisioning
+
+
+def not_taken(wrong: str) -> str:
+    """Annotations that Kueue's webhook refuses."""
+    return f"Kueue does not accept its topology annotations: {wrong}"
+
+
+def without_flavor(pods: PodSet) -> str:
+    """Pods that a queue must place, and has no pool for."""
+    return (
+        f"{some(pods.count, 'pod')} ({pods.path}) ask{'s' if pods.count == 1 else ''} for no GPU, and a queue"
+        " that finds nodes for pods itself knows no pool for such: it admits nothing of the job. One such pod"
+        f" may lead others that ask for GPUs, where both name the same {GROUP}"
+    )
+
+
+def left_over(pool: PoolPlan, pods: PodSet, size: int) -> str:
+    """Pods beyond the last whole slice."""
+    rest = pods.count % size
+    return (
+        f"{some(pods.count, 'pod')} make no whole slices of {size}: in {pool.name} Kueue admits all and finds"
+        f" nodes for {pods.count - rest:,}, and {some(rest, 'pod')} stay{'s' if rest == 1 else ''} pending"
+    )
+
+
+def _asks(pods: PodSet) -> str:
+    return f"{some(pods.count, 'pod')} with {each_asks(pods)}"
+
+
+def _beside(members: Sequence[PodSet]) -> str:
+    """The leader that shares their place."""
+    return f" beside their leader with {each_asks(members[1])}" if members[1:] else ""
+
+
+def _in_slices(near: Near | None) -> str:
+    layers = [f"slices of {size} within one {level}" for level, size in near.layers] if near else []
+    return f" in {listed(layers)}" if layers else ""
+
+
+def no_place(pool: PoolPlan, members: Sequence[PodSet], found: Spot) -> str:
+    """No domain that holds them, or no nodes."""
+    pods = members[0]
+    near = pods.near
+    holds = "none" if not found.best else f"{found.best:,}"
+    if near and near.how == "required":
+        return (
+            f"it requires all pods within one {near.level}, and the best of {pool.name} holds {holds}"
+            f" of {_asks(pods)}{_in_slices(near)}{_beside(members)}"
+        )
+    return f"the nodes of {pool.name} hold {holds} of {_asks(pods)}{_in_slices(near)}{_beside(members)}"
+
+
+def place_first(pool: PoolPlan, members: Sequence[PodSet], ends: str) -> str:
+    """The condition under which they find a place."""
+    pods = members[0]
+    near = pods.near
+    where = (
+        f"one {near.level} of {pool.name} has"
+        if near and near.how == "required"
+        else f"nodes of {pool.name} have"
+    )
+    example = f", for example when {ends} ends" if ends else ""
+    return f"when {where} room for {_asks(pods)}{_in_slices(near)}{_beside(members)}{example}"
+
+
+def elsewhere_first(pools: Sequence[str]) -> str:
+    """The pools that would have a place, and whose quota others have."""
+    return f"when {listed(pools)} {'has' if len(pools) == 1 else 'have'} enough quota free for it"
+
+
+def only_running(pool: PoolPlan, running: int) -> str:
+    """A queue does not reckon with nodes that nobody was asked for."""
+    return (
+        f"its queue looks at nodes of {pool.name} that run ({running:,} of at most {pool.nodes.high:,}),"
+        " and starts none"
+    )
+
+
+def guessed(pool: PoolPlan, level: str) -> str:
+    """Labels that no plan knows."""
+    return (
+        f"which nodes of {pool.name} share a {level} is known where they run only: counted as if all did;"
+        " give --running with `kubectl get nodes,pods,workloads -A -o json`"
+    )
+
+
+def may_evict(jobs: int) -> str:
+    """Pre-empting for a place, where too many run to try it."""
+    return (
+        "Kueue may evict jobs of lower priority, or of borrowers, to make a place:"
+        f" not judged where {some(jobs, 'job')} run"
+    )
+
+
+def nobody_gives_way(says: str) -> str:
+    """No place, and nobody who would have to make one."""
+    return f"{says}; nobody there has to give way to it, or not enough of them"
+
+
+def for_its_place(why: str) -> str:
+    """Evicted though there is quota."""
+    return f"{why}; quota is free, its place is wanted"
+
+
+def apart_unseen() -> str:
+    """Pods that keep apart, tied to the same node."""
+    return (
+        "queues do not see that its pods keep apart: two may be tied to one node, where the second waits;"
+        " ask for a whole node's GPUs instead"
+    )
+
+
+def asked_first(plan: PlatformPlan, pool: PoolPlan) -> str:
+    """Admission depends on an answer."""
+    what = (
+        "has said that there is room"
+        if pool.provisioning == Provisioning.CHECK.value
+        else "has made its nodes"
+    )
+    check = _check(plan, pool)
+    return f"when the autoscaler of {pool.name} {what} (admission check {check.name})"
+
+
+def denied(plan: PlatformPlan, pool: PoolPlan) -> str:
+    """What Kueue does after a no."""
+    check = _check(plan, pool)
+    times = some(check.retries, "time")
+    return (
+        "The autoscaler says no, and the job gives its quota back. Kueue asks again after"
+        f" {check.first_wait_seconds} seconds, then after twice as long, {times} in all;"
+        " then it gives the job up: it is deactivated until somebody sets the workload's `active` again."
+    )
+
+
+def _check(plan: PlatformPlan, pool: PoolPlan) -> CheckPlan:
+    """The admission check of a pool."""
+    return next(c for c in plan.queueing.checks if c.word == pool.provisioning)

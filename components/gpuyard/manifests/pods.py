@@ -1,0 +1,60 @@
+"""A pod as it is written, with what it asks of GPUs: for rules and for admission alike."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.manifests.fields import items, known, mapping
+from gpuyard.manifests.quantities import quantity
+
+CONTAINER_GROUPS = ("initContainers", "containers", "ephemeralContainers")
+"""Where a pod has containers; what comes last may not ask for resources."""
+VENDOR = "nvidia.com/"
+GPU_PREFIXES = ("nvidia.com/gpu", "nvidia.com/mig-")
+"""Extended resources that are GPUs or parts of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod, or the template of pods, inside a resource."""
+
+    path: Path
+    """Where it stands; its `spec` and `metadata` are below."""
+    metadata: Mapping[str, Any]
+    spec: Mapping[str, Any]
+
+    def at(self, *steps: str | int) -> Path:
+        """The path of something in the pod's spec."""
+        return (*self.path, "spec", *steps)
+
+    def containers(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+        """Every container, init and ephemeral ones too, with its path."""
+        for group in CONTAINER_GROUPS:
+            for index, container in enumerate(items(self.spec.get(group))):
+                yield self.at(group, index), mapping(container)
+
+    def gpus(self) -> dict[str, float]:
+        """What the pod asks of each GPU resource, all containers together."""
+        asked: dict[str, float] = {}
+        for _, container in self.containers():
+            for resource, count in gpu_requests(container).items():
+                asked[resource] = asked.get(resource, 0) + count
+        return asked
+
+    @property
+    def claims_devices(self) -> bool:
+        """True when it asks through dynamic resource allocation, where no resource is counted."""
+        return bool(items(self.spec.get("resourceClaims")))
+
+
+def gpu_requests(container: Mapping[str, Any]) -> dict[str, float]:
+    """What a container asks of each GPU resource; limits say it, requests must be the same."""
+    resources = mapping(container.get("resources"))
+    both = {**mapping(resources.get("requests")), **mapping(resources.get("limits"))}
+    return {
+        key: float(quantity(known(value)) or 0)
+        for key, value in both.items()
+        # what people write is a key of any type
+        if str(key).startswith(GPU_PREFIXES) and known(value) is not None
+    }

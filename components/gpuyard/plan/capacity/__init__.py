@@ -1,0 +1,1 @@
+"""Capacity of pools: the purchase ladder, scaling, provisioning, warm windows."""

@@ -1,0 +1,256 @@
+"""Proofs of the capacity ladder: each rung can be bought, all of them hold the pool, none is for nothing."""
+
+from collections.abc import Iterable
+
+from gpuyard.catalogue.buying import FLEX_START, RESERVATIONS
+from gpuyard.catalogue.machines import Capacity, Machine
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.capacity.ladder import HELD, most
+from gpuyard.plan.capacity.scaling import scaling_of
+from gpuyard.refusals import note, refuse, warn
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import Pool, Rung, Scaling
+from gpuyard.spec.values import MAX_NODES, Range
+
+_SELLERS = frozenset({Cloud.AWS, Cloud.GCP})
+
+
+def check_ladder(
+    spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], path: Path
+) -> list[Finding]:
+    """Every rung can be bought for these machines, and together they are the pool."""
+    findings: list[Finding] = []
+    if spec.cloud in _SELLERS:
+        for index, rung in enumerate(pool.capacity):
+            here = (*path, "capacity", index)
+            if any(rung.mode not in m.sold for m in machines):
+                findings.append(_not_sold(pool, index, machines, (*path, "capacity")))
+            elif rung.reservation:
+                findings += _check_form(spec.cloud, rung, here)
+        findings += _check_one_zone(spec, pool, machines, path)
+    findings += [*_check_bounds(pool, path), *_check_reach(pool, path)]
+    if spec.cloud is Cloud.GCP:
+        findings += _check_floor(pool, path)
+    return findings
+
+
+def _check_bounds(pool: Pool, path: Path) -> list[Finding]:
+    """Reservations fit into the pool, and the rungs together fill it."""
+    held = sum(r.nodes or 0 for r in pool.capacity if r.reservation)
+    if held > pool.nodes.high:
+        return [
+            refuse(
+                "capacity.over_nodes",
+                (*path, "nodes"),
+                f"reservations hold {held} nodes, the pool may have {pool.nodes.high}:"
+                " the rest is paid and never used",
+                given=str(pool.nodes),
+                allowed=f"at least {held} nodes at most",
+                fix=_hold(pool, held, (*path, "nodes")),
+            )
+        ]
+    if any(r.nodes is None for r in pool.capacity):
+        return []
+    total = sum(r.nodes or 0 for r in pool.capacity)
+    if total >= pool.nodes.high:
+        return []
+    return [
+        refuse(
+            "capacity.short",
+            (*path, "capacity"),
+            f"all rungs together give {total} nodes, the pool may have {pool.nodes.high}:"
+            f" {pool.nodes.high - total} of them cannot be had",
+            given=", ".join(f"{r.mode.value} {r.nodes}" for r in pool.capacity),
+            allowed=f"rungs for {pool.nodes.high} nodes, such as a last one without a number",
+            fix=_hold(pool, total, (*path, "nodes")),
+        )
+    ]
+
+
+def _hold(pool: Pool, held: int, path: Path) -> Fix | None:
+    """So many nodes at most; a pool of one size keeps one size."""
+    if held > MAX_NODES:
+        return None
+    low = held if pool.nodes.low == pool.nodes.high else min(pool.nodes.low, held)
+    nodes = Range(low, held)
+    return Fix(says=f"write {nodes}", at=path, value=str(nodes))
+
+
+def _check_reach(pool: Pool, path: Path) -> list[Finding]:
+    """Rungs that no job can ever come to, and cheap ones behind a dear one that always gives."""
+    unreached: list[tuple[int, str]] = []
+    held, before = 0, list[Rung]()
+    for index, rung in enumerate(pool.capacity):
+        why = ""
+        if 0 < pool.nodes.high <= held:
+            why = f"the reservations before it hold all {pool.nodes.high} nodes of the pool"
+        elif any(r.mode is rung.mode and r.nodes is None and not r.reservation for r in before):
+            why = f"{rung.mode.value} without a bound stands before it"
+        elif rung.mode in {Capacity.SPOT, Capacity.FLEX_START} and any(
+            r.mode is Capacity.ON_DEMAND and r.nodes is None for r in before
+        ):
+            why = "on-demand without a bound stands before it, and costs more"
+        if why:
+            unreached.append((index, why))
+        held += (rung.nodes or 0) if rung.mode in HELD else 0
+        before.append(rung)
+    never = {index for index, _ in unreached}
+    fix = _keep(pool, [r for i, r in enumerate(pool.capacity) if i not in never], path)
+    return [
+        _unreachable(pool.capacity[i], why, (*path, "capacity", i), fix) for i, why in unreached
+    ]
+
+
+def _keep(pool: Pool, rungs: list[Rung], path: Path) -> Fix | None:
+    """The ladder with these rungs only."""
+    if not rungs or len(rungs) == len(pool.capacity):
+        return None
+    ladder = [r.model_dump(mode="json") for r in rungs]
+    return Fix(says=f"keep {_show(rungs)}", at=(*path, "capacity"), value=ladder)
+
+
+def _show(rungs: Iterable[Rung]) -> str:
+    return ", ".join(f"{r.mode.value} {r.reservation or ''}".strip() for r in rungs)
+
+
+def _unreachable(rung: Rung, why: str, path: Path, fix: Fix | None) -> Finding:
+    return warn(
+        "capacity.unreachable",
+        path,
+        f"no job comes to this rung: {why}",
+        given=rung.mode.value,
+        allowed="the cheapest way first, and a bound on every rung but the last",
+        fix=fix,
+    )
+
+
+def _check_floor(pool: Pool, path: Path) -> list[Finding]:
+    """Flex-start nodes come for a job and leave: the nodes that always run are bought otherwise."""
+    if all(r.mode is not Capacity.FLEX_START for r in pool.capacity):
+        return []
+    steady = sum(most(r, pool) for r in pool.capacity if r.mode is not Capacity.FLEX_START)
+    if steady >= pool.nodes.low:
+        return []
+    nodes = Range(steady, pool.nodes.high)
+    return [
+        refuse(
+            "capacity.flex_floor",
+            (*path, "nodes"),
+            f"flex-start nodes come when a job asks and stay {FLEX_START.says}:"
+            f" of the {pool.nodes.low} nodes that always run, other rungs give {steady}",
+            given=str(pool.nodes),
+            allowed=f"{nodes}, or another rung for the nodes that always run",
+            fix=Fix(says=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
+        )
+    ]
+
+
+def _check_form(cloud: Cloud, rung: Rung, path: Path) -> list[Finding]:
+    form = RESERVATIONS[cloud.value]
+    if form.pattern.fullmatch(rung.reservation or ""):
+        return []
+    return [
+        refuse(
+            "capacity.reservation_form",
+            path,
+            f"not the id of a reservation on {cloud.value}",
+            given=rung.reservation or "",
+            allowed=f"such as {form.example}",
+        )
+    ]
+
+
+def _check_one_zone(
+    spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], path: Path
+) -> list[Finding]:
+    """A reservation lies in one zone, so nodes that must come from it start in that zone only.
+
+    Karpenter reads the zone of an on-demand reservation by itself; nobody else does, and nobody for a block.
+    """
+    finds_it = spec.cloud is Cloud.AWS and scaling_of(spec.cloud, pool) is Scaling.KARPENTER
+    blind = [
+        i
+        for i, r in enumerate(pool.capacity)
+        if r.mode in HELD
+        and not (finds_it and r.mode is Capacity.RESERVED)
+        and all(r.mode in m.sold for m in machines)
+    ]
+    if not blind or len(pool.zones) == 1:
+        return []
+    rung = pool.capacity[blind[0]]
+    first = pool.zones[0] if pool.zones else None
+    return [
+        refuse(
+            "capacity.one_zone",
+            (*path, "zones") if pool.zones else (*path, "capacity", blind[0]),
+            f"{rung.mode.value} {rung.reservation} lies in one zone: its nodes start nowhere else",
+            given=", ".join(pool.zones) or "any zone of the region",
+            allowed="the one zone of the reservation; nodes of other zones are another pool",
+            fix=Fix(says=f"write zones: [{first}]", at=(*path, "zones"), value=[first])
+            if first
+            else Fix(says="add zones: [ZONE] with the zone of the reservation"),
+        )
+    ]
+
+
+def _not_sold(pool: Pool, index: int, machines: tuple[Machine, ...], path: Path) -> Finding:
+    """Blames the rung, or the whole ladder where the stack file leaves it to the default."""
+    mode, written = pool.capacity[index].mode, "capacity" in pool.model_fields_set
+    lacking = next(m for m in machines if mode not in m.sold)
+    sold = frozenset.intersection(*(m.sold for m in machines))
+    names = [c.value for c in Capacity if c in sold]
+    plain = next((n for n in names if n not in {"reserved", "block"}), None)
+    here = (*path, index) if written else path
+    return refuse(
+        "capacity.not_sold",
+        here,
+        f"{lacking.name} is not sold as {mode.value} ({lacking.source.title.partition(' as ')[0]})",
+        given=mode.value if written else f"{mode.value}, by default",
+        allowed=", ".join(names),
+        fix=Fix(says=f"write {plain}", at=here, value=plain if written else [plain])
+        if plain
+        else None,
+    )
+
+
+def check_reservations(spec: PlatformSpec) -> list[Finding]:
+    """One reservation on several rungs: twice in one pool, of two machines, or shared by two pools."""
+    findings: list[Finding] = []
+    first: dict[str, tuple[Pool, int]] = {}
+    for number, pool in enumerate(spec.pools):
+        for index, rung in enumerate(pool.capacity):
+            if rung.reservation is None:
+                continue
+            if rung.reservation not in first:
+                first[rung.reservation] = pool, rung.nodes or 0
+                continue
+            other, nodes = first[rung.reservation]
+            findings.append(_again(pool, index, other, nodes, ("pools", number)))
+    return findings
+
+
+def _again(pool: Pool, index: int, other: Pool, nodes: int, path: Path) -> Finding:
+    rung, here = pool.capacity[index], (*path, "capacity", index)
+    if other is not pool and other.machine == pool.machine:
+        return note(
+            "capacity.reservation_shared",
+            here,
+            f"{other.name} draws on this reservation too: it must hold"
+            f" {nodes + (rung.nodes or 0)} nodes for both",
+            given=f"{other.name} {nodes}, {pool.name} {rung.nodes}",
+        )
+    why = (
+        "the reservation stands in this ladder already"
+        if other is pool
+        else f"{other.name} has it, for other machines: a reservation holds one machine type"
+    )
+    mine = [i for i, r in enumerate(pool.capacity) if r.reservation == rung.reservation]
+    twice = mine[1:] if other is pool else mine
+    return refuse(
+        "capacity.reservation_twice",
+        here,
+        why,
+        given=rung.reservation or "",
+        allowed="each reservation once, with all its nodes",
+        fix=_keep(pool, [r for i, r in enumerate(pool.capacity) if i not in twice], path),
+    )

@@ -1,0 +1,193 @@
+"""Asking the autoscaler before a job is admitted: ProvisioningRequest, by Kueue's admission checks.
+
+No policy merges pod sets: Kueue v0.19.2 marks only the pods of the first of those it merged as the ones
+that were asked for, and the autoscaler would start nodes for the others once more.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+
+from gpuyard.catalogue.buying import FLEX_START
+from gpuyard.catalogue.machines import Capacity
+from gpuyard.catalogue.sources import Source
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.names import GPU_CLAIM
+from gpuyard.plan.capacity.scaling import scaling_of
+from gpuyard.plan.records import CheckPlan, PoolPlan
+from gpuyard.refusals import note, refuse, warn
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import Pool, Scaling
+from gpuyard.spec.sections import Provisioning
+
+CLASSES: Mapping[str, str] = {
+    Provisioning.CHECK.value: "check-capacity.autoscaling.x-k8s.io",
+    Provisioning.ATOMIC.value: "best-effort-atomic-scale-up.autoscaling.x-k8s.io",
+    Provisioning.QUEUED.value: "queued-provisioning.gke.io",
+}
+CLASSES_SOURCE = Source(
+    "ProvisioningRequest CRD of cluster-autoscaler 1.36.1; for queued, GKE's examples of Kueue",
+    date(2026, 11, 21),
+)
+GKE_NODE_LABEL = ("autoscaling.gke.io/provisioning-request", "ResizeRequestName")
+"""GKE marks the nodes that it made for a request; the pods must go nowhere else (the same examples)."""
+PARAMETERS: Mapping[str, Mapping[str, str]] = {
+    Provisioning.CHECK.value: {"noRetry": "true"},
+    Provisioning.ATOMIC.value: {"ValidUntilSeconds": "900"},
+    Provisioning.QUEUED.value: {},
+}
+"""A job whose nodes are not to be had gives its quota back, and asks again later: at once where nodes only
+had to be free, after a quarter of an hour where they had to be made. Left alone, the autoscaler would go on
+trying while the job holds quota that others could use."""
+PARAMETERS_SOURCE = Source(
+    "cluster-autoscaler provisioningrequest/checkcapacity: noRetry; ValidUntilSeconds in the CRD",
+    date(2026, 11, 21),
+)
+FLAG = "--enable-provisioning-requests=true"
+FLAG_SOURCE = Source("cluster-autoscaler flags, off by default", date(2026, 11, 21))
+
+RETRIES = {"check-capacity": 10, "atomic": 10, "queued": 3}
+"""How often Kueue asks again before it gives the job up. GKE keeps a request waiting by itself, so that its
+no is a no; of the others it means only "not now", and ten times are about four hours."""
+FIRST_WAIT, LONGEST_WAIT = 60, 1800
+"""Seconds until it asks again: doubled each time, up to the longest (Kueue v0.19's own values)."""
+SIMULATED_RETRIES, SIMULATED_WAIT = 2, 5
+SIMULATED_PARAMETERS = {**PARAMETERS, Provisioning.ATOMIC.value: {"ValidUntilSeconds": "5"}}
+"""On fake nodes the whole story is to be seen within a minute."""
+
+
+def plan_checks(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> tuple[CheckPlan, ...]:
+    """One check for each way to ask that a pool uses."""
+    asked: dict[str, list[PoolPlan]] = {}
+    for pool in pools:
+        if pool.provisioning:
+            asked.setdefault(pool.provisioning, []).append(pool)
+    return tuple(_check(spec, word, asked[word]) for word in CLASSES if word in asked)
+
+
+def _check(spec: PlatformSpec, word: str, pools: list[PoolPlan]) -> CheckPlan:
+    fake = spec.cloud is Cloud.SIMULATED
+    resources = sorted({a.resource for pool in pools for a in pool.advertised})
+    return CheckPlan(
+        name=f"{spec.name}-{word}",
+        word=word,
+        provisioning_class=CLASSES[word],
+        parameters=(SIMULATED_PARAMETERS if fake else PARAMETERS)[word],
+        # claims stand in no container's requests: with a list, Kueue would ask for nothing
+        resources=() if GPU_CLAIM in resources else tuple(resources),
+        node_label=GKE_NODE_LABEL if word == Provisioning.QUEUED.value else None,
+        retries=SIMULATED_RETRIES if fake else RETRIES[word],
+        first_wait_seconds=SIMULATED_WAIT if fake else FIRST_WAIT,
+        longest_wait_seconds=LONGEST_WAIT,
+    )
+
+
+def check_provisioning(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
+    """Somebody must be there who answers, and can give what is asked for."""
+    if pool.provisioning is None:
+        return _flex_start(spec, pool, path)
+    word, at = pool.provisioning.value, (*path, "provisioning")
+    without = Fix(says="remove it", at=at)
+    if spec.queueing.clusters:
+        return [
+            refuse(
+                "provisioning.clusters",
+                at,
+                "jobs run on other clusters, and Kueue takes no queue that both sends jobs away"
+                " and asks an autoscaler here",
+                given=word,
+                allowed="provisioning in the stack files of those clusters",
+                fix=without,
+            )
+        ]
+    scaling = scaling_of(spec.cloud, pool)
+    if scaling is Scaling.KARPENTER:
+        return [_unanswered(word, at, without)]
+    if pool.provisioning is Provisioning.QUEUED and not _sells_queued(spec, pool):
+        return [_not_queued(spec, pool, at, scaling)]
+    return _useful(spec, scaling, word, at)
+
+
+def _useful(spec: PlatformSpec, scaling: Scaling, word: str, at: Path) -> list[Finding]:
+    if spec.cloud is Cloud.SIMULATED:
+        return []
+    if scaling is Scaling.FIXED:
+        return [
+            warn(
+                "provisioning.fixed",
+                at,
+                "its nodes are all there: whether there is room, a queue knows without asking",
+                given=word,
+                allowed="a pool that scales",
+                fix=Fix(says="remove it", at=at),
+            )
+        ]
+    return [] if spec.cloud is Cloud.GCP else [_flag(word, at)]
+
+
+def _unanswered(word: str, at: Path, fix: Fix) -> Finding:
+    return refuse(
+        "provisioning.karpenter",
+        at,
+        "Karpenter answers no ProvisioningRequest: every job would wait for ever",
+        given=f"{word} with scaling karpenter",
+        allowed="scaling: autoscaler",
+        fix=fix,
+    )
+
+
+def _sells_queued(spec: PlatformSpec, pool: Pool) -> bool:
+    """The pods of a request go to the nodes that GKE made for it: others of the pool would stay empty."""
+    flex = all(r.mode is Capacity.FLEX_START for r in pool.capacity)
+    return spec.cloud is Cloud.GCP and flex
+
+
+def _not_queued(spec: PlatformSpec, pool: Pool, at: Path, scaling: Scaling) -> Finding:
+    why = (
+        f"queued provisioning is a service of GKE, not of {spec.cloud.value}"
+        if spec.cloud is not Cloud.GCP
+        else "GKE queues requests for flex-start nodes, and the pods of a request go to no other node"
+    )
+    near = Provisioning.CHECK if scaling is Scaling.FIXED else Provisioning.ATOMIC
+    fix = Fix(says=f"write {near.value}", at=at, value=near.value)
+    if scaling is Scaling.FIXED and spec.cloud is not Cloud.SIMULATED:
+        fix = Fix(says="remove it", at=at)
+    return refuse(
+        "provisioning.queued",
+        at,
+        why,
+        given=", ".join(r.mode.value for r in pool.capacity),
+        allowed="capacity: [flex-start] on gcp, other nodes in a pool of their own",
+        fix=fix,
+    )
+
+
+def _flag(word: str, at: Path) -> Finding:
+    return note(
+        "provisioning.flag",
+        at,
+        f"Cluster Autoscaler answers only when it runs with {FLAG}, and when the definition of"
+        " ProvisioningRequest was there before Kueue started",
+        given=word,
+    )
+
+
+def _flex_start(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
+    """Nodes of a gang that come one by one are each paid while they wait for the rest."""
+    gang = next((s for s in spec.shapes if s.nodes > 1 and s.pool in {None, pool.name}), None)
+    flex = any(r.mode is Capacity.FLEX_START for r in pool.capacity)
+    if gang is None or spec.cloud is not Cloud.GCP or not flex:
+        return []
+    fix = Fix(says="make a pool of its own of the flex-start nodes, with provisioning: queued")
+    if _sells_queued(spec, pool):
+        at = (*path, "provisioning")
+        fix = Fix(says="write provisioning: queued", at=at, value=Provisioning.QUEUED.value)
+    return [
+        warn(
+            "provisioning.flex_start",
+            path,
+            f"shape {gang.name} takes {gang.nodes} nodes, and flex-start nodes come one by one:"
+            f" each is paid, and its time ({FLEX_START.says}) runs, while it waits for the others",
+            allowed="provisioning: queued, all nodes of a job at once",
+            fix=fix,
+        )
+    ]

@@ -1,0 +1,138 @@
+"""Who adds nodes, and what they can know of a node that does not run yet."""
+
+from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.software.pins import PINS
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.names import GPU, GPU_CLAIM
+from gpuyard.plan.records import Advertised, ScaleKnowledge, Taint
+from gpuyard.refusals import refuse, warn
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import Pool, Scaling
+from gpuyard.spec.values import Range
+
+TAG_PREFIX = "k8s.io/cluster-autoscaler/node-template"
+"""Tags of an auto-scaling group from which Cluster Autoscaler learns what a node will have."""
+
+
+def scaling_of(cloud: Cloud, pool: Pool) -> Scaling:
+    """Who adds nodes. Simulated nodes exist from the beginning, all of them: nothing scales there."""
+    if cloud is Cloud.SIMULATED or pool.select:
+        return Scaling.FIXED
+    if pool.scaling is not None:
+        return pool.scaling
+    if pool.nodes.low == pool.nodes.high:
+        return Scaling.FIXED
+    return Scaling.KARPENTER if cloud is Cloud.AWS else Scaling.AUTOSCALER
+
+
+def plan_scaling(
+    cloud: Cloud,
+    scaling: Scaling,
+    labels: dict[str, str],
+    taints: tuple[Taint, ...],
+    advertised: tuple[Advertised, ...],
+) -> ScaleKnowledge:
+    """What is known of a node at zero, and what must be said for it to be known.
+
+    Karpenter knows whole GPUs of EC2 machine types; an overlay adds resources beside them, and replaces none.
+    Cluster Autoscaler on EC2 believes tags. GKE's knows the GPUs of its node pools, not what a device plugin
+    makes of them. What an autoscaler of your own knows is not ours to judge.
+    """
+    by = "nobody"
+    hidden: tuple[str, ...] = ()
+    overlay: dict[str, int] = {}
+    tags: dict[str, str] = {}
+    ours = {a.resource: a.per_node for a in advertised if a.resource != GPU}
+    if scaling is not Scaling.FIXED:
+        by = "yours"
+        if cloud is Cloud.AWS and scaling is Scaling.KARPENTER:
+            by, overlay = "overlay" if ours else "cloud", ours
+        elif cloud is Cloud.AWS:
+            by, tags = "tags", _tags(labels, taints, advertised)
+            hidden = (GPU_CLAIM,) if GPU_CLAIM in ours else ()
+        elif cloud is Cloud.GCP:
+            by, hidden = "cloud", tuple(a.resource for a in advertised) if ours else ()
+    return ScaleKnowledge(by=by, overlay=overlay, tags=tags, hidden=hidden)
+
+
+def _tags(
+    labels: dict[str, str], taints: tuple[Taint, ...], advertised: tuple[Advertised, ...]
+) -> dict[str, str]:
+    return {
+        **{f"{TAG_PREFIX}/label/{key}": value for key, value in labels.items()},
+        **{f"{TAG_PREFIX}/taint/{t.key}": f"{t.value}:{t.effect}" for t in taints},
+        **{
+            f"{TAG_PREFIX}/resources/{a.resource}": str(a.per_node)
+            for a in advertised
+            if a.resource != GPU_CLAIM  # no node advertises it; queues alone count it
+        },
+    }
+
+
+def check_scaling(
+    spec: PlatformSpec,
+    pool: Pool,
+    machine: Machine,
+    advertised: tuple[Advertised, ...],
+    path: Path,
+) -> list[Finding]:
+    """Whoever adds nodes must count right what they hold."""
+    scaling = scaling_of(spec.cloud, pool)
+    whole = any(a.resource == GPU for a in advertised)
+    if scaling is Scaling.KARPENTER and spec.cloud is Cloud.GCP:
+        return [
+            _autoscaler("GKE adds nodes to its own pools; Karpenter is for aws", "karpenter", path)
+        ]
+    if scaling is Scaling.KARPENTER and spec.cloud is Cloud.AWS:
+        if machine.gpu_fraction != 1:
+            why = (
+                f"EC2 reports no whole GPU for {machine.name}, so Karpenter never starts one for a pod that"
+                " asks for a GPU"
+            )
+            return [_autoscaler(why, f"karpenter with {machine.name}", path)]
+        if pool.sharing.dra:
+            why = (
+                f"Karpenter {PINS['karpenter'].version} passes over pods with claims, unless told to try"
+                " what is not finished"
+            )
+            return [_autoscaler(why, "karpenter with dra", path)]
+        if whole and len(advertised) > 1:
+            left = next(a.per_node for a in advertised if a.resource == GPU)
+            why = (
+                f"Karpenter counts {machine.gpus} whole GPUs in {machine.name}, {left} are left whole,"
+                " and no overlay can lower that: pods would wait for GPUs that are not there"
+            )
+            return [_autoscaler(why, "karpenter with some GPUs cut", path)]
+    if scaling is Scaling.AUTOSCALER and (
+        spec.cloud is Cloud.GCP or (spec.cloud is Cloud.AWS and pool.sharing.dra)
+    ):
+        return _check_blind(pool, advertised, path)
+    return []
+
+
+def _autoscaler(why: str, given: str, path: Path) -> Finding:
+    return refuse(
+        "scaling.miscounts",
+        (*path, "scaling"),
+        why,
+        given=given,
+        allowed="scaling: autoscaler, or one number of nodes",
+        fix=Fix(says="write autoscaler", at=(*path, "scaling"), value="autoscaler"),
+    )
+
+
+def _check_blind(pool: Pool, advertised: tuple[Advertised, ...], path: Path) -> list[Finding]:
+    hidden = [a.resource for a in advertised if a.resource != GPU]
+    if pool.nodes.low or not pool.nodes.high or not hidden:
+        return []
+    nodes = Range(1, pool.nodes.high)
+    return [
+        warn(
+            "scaling.blind",
+            (*path, "nodes"),
+            f"the autoscaler learns of {', '.join(hidden)} from a node that runs: from zero it starts none",
+            given=str(pool.nodes),
+            allowed=f"{nodes}: one node that always runs",
+            fix=Fix(says=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
+        )
+    ]

@@ -1,9 +1,0 @@
-"""Would a job start, where, on what condition, at whose expense; or why never.
-
-The same steps that Kueue and the scheduler take, in the same order, on plain values.
-"""
-
-from gpuyard.plan.explain.answer import explain
-from gpuyard.plan.explain.records import Explanation, Verdict
-
-__all__ = ["Explanation", "Verdict", "explain"]

@@ -1,0 +1,1 @@
+"""Prices, the bill, budgets, commitments and who pays."""

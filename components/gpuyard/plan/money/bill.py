@@ -1,0 +1,242 @@
+"""What the platform costs an hour: at least, as expected and at worst, by pool and by commitment.
+
+At least: every pool at its minimum, and whatever is paid when idle too: reserved nodes and commitments.
+As expected: a stated share of every pool's maximum is in use all week, never fewer nodes than the minimum.
+At worst: every pool at its maximum, from its dearest rungs. Sums are added in the order of the stack file,
+in full precision; only what is shown is rounded. An unknown price stays out of every sum, by name.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from gpuyard.catalogue.machines import Capacity, Machine, find_machine
+from gpuyard.names import SYSTEM_POOL
+from gpuyard.plan.capacity.warm import warm_node_hours_per_week
+from gpuyard.plan.money.commitments import Committed, Taken, cover, plan_commitments
+from gpuyard.plan.money.prices import node_price
+from gpuyard.plan.money.rungs import Nodes, Step, dearest_first, held, in_order, most_covered
+from gpuyard.plan.money.team_shares import plan_shares
+from gpuyard.plan.records import Bill, BillLine, CommitmentLine, NodePrice, PoolPlan, Quota, Total
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import Pool, System
+from gpuyard.spec.sections import Prices
+from gpuyard.spec.values import Range
+
+DEFAULT_UTILISATION = Range(65, 85)
+"""Percent in use where the stack file sets no target: what well-run GPU fleets aim at."""
+
+
+HOURS_PER_WEEK = 168
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """The nodes of one line in the three cases."""
+
+    pool: str
+    machine: Machine
+    nodes: Range
+    steps: tuple[Step, ...]
+    one_machine: bool
+    running: float
+    used: float
+    floor: Nodes
+    expected: Nodes
+    worst: Nodes
+    note: str = ""
+
+    def covered(self, nodes: Nodes) -> float:
+        """How many of the nodes a commitment may pay for."""
+        return sum(n for n, s in zip(nodes, self.steps, strict=True) if s.covered)
+
+    def surely_covered(self) -> float:
+        """The same at worst: nodes that could be neither another machine nor bought in another way."""
+        if not self.one_machine:
+            return 0.0
+        if all(s.covered for s in self.steps if not s.held):
+            return self.covered(self.worst)
+        return float(sum(s.cap or 0 for s in self.steps if s.held and s.covered))
+
+
+def plan_bill(
+    spec: PlatformSpec,
+    pools: list[PoolPlan],
+    system: Machine | None,
+    quotas: Mapping[int, Sequence[Quota]],
+) -> Bill:
+    """The bill of all pools and the system nodes, and each team's share of it."""
+    percent = utilisation_percent(spec)
+    parts = _parts(spec, pools, system, percent / 100)
+    committed = cover(
+        spec.prices,
+        floor=[(p.machine.name, p.covered(p.floor)) for p in parts],
+        expected=[(p.machine.name, p.covered(p.expected)) for p in parts],
+        worst=[(p.machine.name, p.surely_covered()) for p in parts],
+    )
+    lines = tuple(_line(part, index, committed) for index, part in enumerate(parts))
+    commitments = plan_commitments(
+        spec.prices,
+        committed,
+        [(p.pool, p.machine, most_covered(p.steps, p.nodes.high), p.nodes.high) for p in parts],
+    )
+    idle = {
+        name: _total((_committed(c), getattr(c, f"idle_{name}_usd")) for c in commitments)
+        for name in ("floor", "expected", "worst")
+    }
+    totals = {name: _added(_total_of(lines, f"{name}_usd"), idle[name]) for name in idle}
+    return Bill(
+        lines=lines,
+        commitments=commitments,
+        shares=plan_shares(spec, pools, quotas, lines, idle),
+        floor=totals["floor"],
+        expected=totals["expected"],
+        worst=totals["worst"],
+        utilisation_percent=percent,
+        simulated=spec.cloud is Cloud.SIMULATED,
+    )
+
+
+def _committed(line: CommitmentLine) -> str:
+    return f"commitment to {line.machine}"
+
+
+def utilisation_percent(spec: PlatformSpec) -> float:
+    """The middle of the target, or of what we take when none is set."""
+    target = spec.targets.utilisation_percent if spec.targets else None
+    aim = target or DEFAULT_UTILISATION
+    return (aim.low + aim.high) / 2
+
+
+def _total_of(lines: Iterable[BillLine], name: str) -> Total:
+    value = attrgetter(name)
+    return _total((line.pool, value(line)) for line in lines)
+
+
+def _total(parts: Iterable[tuple[str, float | None]]) -> Total:
+    known, unknown = 0.0, []
+    for name, usd in parts:
+        if usd is None:
+            unknown.append(name)
+        else:
+            known += usd
+    return Total(known, tuple(dict.fromkeys(unknown)))
+
+
+def _added(one: Total, two: Total) -> Total:
+    return Total(one.usd + two.usd, (*one.unknown, *two.unknown))
+
+
+def _parts(
+    spec: PlatformSpec, pools: list[PoolPlan], system: Machine | None, used: float
+) -> list[_Part]:
+    by_name = {p.name: p for p in spec.pools}
+    parts = [_pool_part(spec.prices, by_name[p.name], p, used) for p in pools]
+    if spec.system and system:
+        parts.insert(0, _system_part(spec.prices, system, spec.system))
+    return parts
+
+
+def _system_part(prices: Prices | None, machine: Machine, system: System) -> _Part:
+    """Controllers do not follow the use of GPUs: the minimum is expected to do."""
+    steps = (Step(node_price(prices, machine, Capacity.ON_DEMAND), None, held=False),)
+    low = in_order(steps, system.nodes.low)
+    return _Part(
+        pool=SYSTEM_POOL,
+        machine=machine,
+        nodes=system.nodes,
+        steps=steps,
+        one_machine=True,
+        running=system.nodes.low,
+        used=0,
+        floor=low,
+        expected=low,
+        worst=in_order(steps, system.nodes.high),
+    )
+
+
+def _pool_part(prices: Prices | None, spec: Pool, pool: PoolPlan, used: float) -> _Part:
+    machines = [m for name in pool.machines if (m := find_machine(name))] or [pool.machine]
+    steps = _steps(prices, spec, machines)
+    in_use = used * pool.nodes.high
+    running = max(float(pool.start_nodes), in_use)
+    running += warm_node_hours_per_week(spec, above=running) / HOURS_PER_WEEK
+    kept = held(steps)
+    return _Part(
+        pool=pool.name,
+        machine=pool.machine,
+        nodes=pool.nodes,
+        steps=steps,
+        one_machine=len(machines) == 1,
+        running=running,
+        used=in_use,
+        floor=in_order(steps, pool.start_nodes),
+        expected=in_order(steps, running),
+        worst=dearest_first(steps, pool.nodes.high),
+        note=f"{kept} reserved nodes are paid even when idle" if kept else "",
+    )
+
+
+def _steps(prices: Prices | None, spec: Pool, machines: list[Machine]) -> tuple[Step, ...]:
+    """The ladder; one that ends before the maximum is refused elsewhere."""
+    return tuple(
+        Step(_rung_price(prices, machines, r.mode), r.nodes, held=r.reservation is not None)
+        for r in spec.capacity
+    )
+
+
+def _rung_price(prices: Prices | None, machines: list[Machine], mode: Capacity) -> NodePrice:
+    """Of like machines the first is bought when it can be; the dearest at worst."""
+    first, *others = [node_price(prices, m, mode) for m in machines]
+    if not others:
+        return first
+    return replace(first, high=_highest([first, *others]))
+
+
+def _highest(prices: Iterable[NodePrice]) -> float | None:
+    highs = [p.high for p in prices]
+    known = [usd for usd in highs if usd is not None]
+    return None if len(known) < len(highs) else max(known)
+
+
+def _line(part: _Part, index: int, committed: Committed) -> BillLine:
+    prices = tuple(s.price for s in part.steps)
+    return BillLine(
+        pool=part.pool,
+        machine=part.machine.name,
+        nodes=part.nodes,
+        running_nodes=part.running,
+        used_nodes=part.used,
+        usd_per_node=_highest(prices),
+        floor_usd=_cost(part.steps, part.floor, committed.floor[index], "low"),
+        expected_usd=_cost(part.steps, part.expected, committed.expected[index], "mean"),
+        worst_usd=_cost(part.steps, part.worst, committed.worst[index], "high"),
+        basis=prices[0].basis,
+        checked_on=prices[0].checked_on,
+        prices=prices,
+        open_floor=part.covered(part.floor) - committed.floor[index].nodes,
+        open_expected=part.covered(part.expected) - committed.expected[index].nodes,
+        note=part.note,
+    )
+
+
+def _cost(steps: Sequence[Step], nodes: Nodes, taken: Taken, end: str) -> float | None:
+    """Committed nodes at the commitment's price, the others at theirs; reserved nodes are covered first."""
+    price = attrgetter(end)
+    left, usd = taken.nodes, taken.usd
+    for step, count in sorted(zip(steps, nodes, strict=True), key=lambda each: not each[0].held):
+        paid = min(left, count) if step.covered else 0.0
+        left -= paid
+        usd = _sum(usd, _times(price(step.price), count - paid))
+    return usd
+
+
+def _times(price: float | None, nodes: float) -> float | None:
+    """No nodes cost nothing, whatever the price."""
+    if nodes == 0:
+        return 0.0
+    return None if price is None else price * nodes
+
+
+def _sum(one: float | None, two: float | None) -> float | None:
+    return None if one is None or two is None else one + two

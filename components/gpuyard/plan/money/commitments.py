@@ -1,0 +1,192 @@
+"""Commitments: nodes that are paid for in any case, which nodes of which pool they pay for, and what is idle.
+
+A commitment pays for nodes of its machine that are reserved or bought on demand, in the order of the bill;
+spot nodes, flex-start and capacity blocks never count towards one. What no pool uses is paid all the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.money.prices import commitment_price, node_price
+from gpuyard.plan.records import Bill, CommitmentLine, Covered, PoolPlan
+from gpuyard.refusals import warn
+from gpuyard.spec.sections import Prices
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What commitments pay for of one line."""
+
+    nodes: float = 0.0
+    usd: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """In each of the three cases, by line what commitments pay for; and by commitment and line how many."""
+
+    floor: tuple[Taken, ...]
+    expected: tuple[Taken, ...]
+    worst: tuple[Taken, ...]
+    floor_nodes: tuple[tuple[float, ...], ...]
+    expected_nodes: tuple[tuple[float, ...], ...]
+    worst_nodes: tuple[tuple[float, ...], ...]
+
+
+Needs = Sequence[tuple[str, float]]
+"""By line its machine, and how many of its nodes a commitment may pay for."""
+
+
+def cover(prices: Prices | None, *, floor: Needs, expected: Needs, worst: Needs) -> Committed:
+    """Hand out the commitments in their order, to the lines in theirs."""
+    low, middle, high = (_handed_out(prices, needs) for needs in (floor, expected, worst))
+    return Committed(
+        floor=_taken(prices, low, len(floor)),
+        expected=_taken(prices, middle, len(expected)),
+        worst=_taken(prices, high, len(worst)),
+        floor_nodes=low,
+        expected_nodes=middle,
+        worst_nodes=high,
+    )
+
+
+def _handed_out(prices: Prices | None, needs: Needs) -> tuple[tuple[float, ...], ...]:
+    left = [nodes for _, nodes in needs]
+    out = []
+    for entry in prices.commitments if prices else ():
+        rest = float(entry.nodes)
+        row = []
+        for index, (machine, _) in enumerate(needs):
+            taken = min(rest, left[index]) if machine == entry.machine else 0.0
+            left[index] -= taken
+            rest -= taken
+            row.append(taken)
+        out.append(tuple(row))
+    return tuple(out)
+
+
+def _taken(
+    prices: Prices | None, rows: tuple[tuple[float, ...], ...], lines: int
+) -> tuple[Taken, ...]:
+    found = [Taken()] * lines
+    if prices is None:
+        return tuple(found)
+    for entry, row in zip(prices.commitments, rows, strict=True):
+        usd, _ = commitment_price(prices, entry.machine, entry.years, entry.usd_per_hour)
+        for index, nodes in enumerate(row):
+            if nodes:
+                before = found[index]
+                cost = None if usd is None or before.usd is None else before.usd + usd * nodes
+                found[index] = Taken(before.nodes + nodes, cost)
+    return tuple(found)
+
+
+Most = Sequence[tuple[str, Machine, int, int]]
+"""By line: pool, machine, the most nodes that commitments can pay for, all its nodes."""
+
+
+def plan_commitments(
+    prices: Prices | None, committed: Committed, most: Most
+) -> tuple[CommitmentLine, ...]:
+    """Every commitment, what it covers and what of it is idle."""
+    if prices is None:
+        return ()
+    baseline = _handed_out(prices, [(machine.name, float(n)) for _, machine, n, _ in most])
+    lines = []
+    for index, entry in enumerate(prices.commitments):
+        usd, basis = commitment_price(prices, entry.machine, entry.years, entry.usd_per_hour)
+        rows = (
+            committed.floor_nodes[index],
+            committed.expected_nodes[index],
+            committed.worst_nodes[index],
+        )
+        machine = next((m for _, m, _, _ in most if m.name == entry.machine), None)
+        on_demand = node_price(prices, machine, Capacity.ON_DEMAND).high if machine else None
+        lines.append(
+            CommitmentLine(
+                machine=entry.machine,
+                nodes=entry.nodes,
+                years=entry.years,
+                usd_per_node=usd,
+                basis=basis,
+                on_demand_usd=on_demand,
+                covers=tuple(
+                    Covered(
+                        pool=pool,
+                        floor=rows[0][at],
+                        expected=rows[1][at],
+                        baseline=int(baseline[index][at]),
+                        burst=nodes - int(baseline[index][at]),
+                    )
+                    for at, (pool, _, _, nodes) in enumerate(most)
+                    if baseline[index][at] or rows[0][at] or rows[1][at]
+                ),
+                idle_floor=entry.nodes - sum(rows[0]),
+                idle_expected=entry.nodes - sum(rows[1]),
+                idle_worst=entry.nodes - sum(rows[2]),
+            )
+        )
+    return tuple(lines)
+
+
+def check_commitments(pools: Sequence[PoolPlan], bill: Bill) -> list[Finding]:
+    """Commitments that are paid and never used, and those whose price nobody knows."""
+    findings: list[Finding] = []
+    machines = {line.machine for line in bill.lines}
+    perhaps = {name for pool in pools for name in pool.machines} - machines
+    for index, line in enumerate(bill.commitments):
+        path: Path = ("prices", "commitments", index)
+        if line.machine not in {*MACHINES, *machines}:
+            continue  # a machine nobody knows is refused; one finding is enough
+        used = sum(c.baseline for c in line.covers)
+        if line.machine not in machines | perhaps:
+            findings.append(_no_pool(line, path, bill))
+        elif used < line.nodes and line.machine not in perhaps:
+            findings.append(_unused(line, path, used))
+        if line.usd_per_node is None:
+            findings.append(
+                warn(
+                    "prices.commitment_unpriced",
+                    path,
+                    f"what {line.machine} costs with a commitment of {_years(line.years)} is unknown,"
+                    " so its nodes are in no sum of the bill",
+                    allowed="usd_per_hour: what your contract says",
+                    fix=Fix(says="add usd_per_hour"),
+                )
+            )
+    return findings
+
+
+def _years(years: int) -> str:
+    return f"{years} year{'s' if years != 1 else ''}"
+
+
+def _no_pool(line: CommitmentLine, path: Path, bill: Bill) -> Finding:
+    machines = dict.fromkeys(x.machine for x in bill.lines)
+    return warn(
+        "prices.no_pool",
+        (*path, "machine"),
+        f"no pool has this machine: {line.nodes} committed nodes are paid for and never used",
+        given=line.machine,
+        allowed=", ".join(machines),
+        fix=Fix(says="remove it, or add a pool with this machine", at=path),
+    )
+
+
+def _unused(line: CommitmentLine, path: Path, used: int) -> Finding:
+    fix = (
+        Fix(says=f"write {used}", at=(*path, "nodes"), value=used)
+        if used
+        else Fix(says="remove it", at=path)
+    )
+    return warn(
+        "prices.unused_commitment",
+        (*path, "nodes"),
+        f"{line.nodes - used} of them are paid for and never used, with every node running too: pools can"
+        f" have {used} {line.machine} that are reserved or on demand and not committed before",
+        given=str(line.nodes),
+        allowed=f"at most {used}" if used else "none; spot nodes do not count",
+        fix=fix,
+    )

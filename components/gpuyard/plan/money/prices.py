@@ -1,0 +1,175 @@
+"""What one node costs an hour, by how it is bought: your price, else the catalogue's, else unknown.
+
+A price is a range, because zones and days differ: the floor takes its low end, the worst case its high
+end, and only the expected bill a mean. A cloud bills a reservation that is no commitment at the price on
+demand. Neither spot nor flex-start costs more than the list price on demand, so that bounds what nobody has
+published: EC2's default maximum price for spot is the price on demand, and GKE sells flex-start at a discount
+from it (their documentation, read on 2026-11-21).
+"""
+
+from collections.abc import Sequence
+
+from gpuyard.catalogue.commitments import CAPACITY_BLOCK, LOOKED_FOR, commitments_of
+from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.records import NodePrice, PoolPlan
+from gpuyard.refusals import refuse
+from gpuyard.spec.nearest import nearest
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.sections import MachinePrice, Prices
+
+_YOURS = "your price"
+
+
+def node_price(prices: Prices | None, machine: Machine, mode: Capacity) -> NodePrice:
+    """What a node costs when it is bought in this way."""
+    mine = (prices.machines.get(machine.name) if prices else None) or MachinePrice()
+    if mode is Capacity.SPOT:
+        return _spot(mine, machine)
+    if mode is Capacity.FLEX_START:
+        return _unknown(machine, mode, bound=_bound(mine, machine))
+    if mode in {Capacity.RESERVED, Capacity.BLOCK} and mine.reserved is not None:
+        return _fixed(machine, mode, mine.reserved, f"{_YOURS} for reserved nodes")
+    if mode is Capacity.BLOCK:
+        return _block(machine)
+    if mine.on_demand is not None:
+        return _fixed(machine, mode, mine.on_demand, _YOURS)
+    return _listed(machine, mode, prices.discount_percent if prices else 0)
+
+
+def _fixed(machine: Machine, mode: Capacity, usd: float, basis: str) -> NodePrice:
+    return NodePrice(
+        mode=mode.value,
+        low=usd,
+        mean=usd,
+        high=usd,
+        basis=basis,
+        checked_on=machine.source.checked_on,
+    )
+
+
+def _unknown(machine: Machine, mode: Capacity, *, bound: float | None) -> NodePrice:
+    since = f"price unknown since {machine.source.checked_on}"
+    if mode in {Capacity.ON_DEMAND, Capacity.RESERVED}:
+        basis = since
+    else:
+        known = "" if bound is None else " (at most the price on demand)"
+        basis = f"{mode.value} {since}{known}"
+    return NodePrice(
+        mode=mode.value,
+        low=None,
+        mean=None,
+        high=bound,
+        basis=basis,
+        checked_on=machine.source.checked_on,
+    )
+
+
+def _bound(mine: MachinePrice, machine: Machine) -> float | None:
+    """What a spot or flex-start node cannot exceed: a discount of yours does not lower what others pay."""
+    return machine.on_demand.high if machine.on_demand else mine.on_demand
+
+
+def _listed(machine: Machine, mode: Capacity, discount: float) -> NodePrice:
+    price = machine.on_demand
+    if price is None:
+        return _unknown(machine, mode, bound=None)
+    keep = (100 - discount) / 100
+    off = f", {discount:g} % off" if discount else ""
+    return _ranged(mode, price, keep, f"list price in {machine.region}", off)
+
+
+def _ranged(mode: Capacity, price: Price, keep: float, what: str, off: str = "") -> NodePrice:
+    seen = "" if price.source.verified else ", not verified"
+    return NodePrice(
+        mode=mode.value,
+        low=price.low * keep,
+        mean=(price.low + price.high) / 2 * keep,
+        high=price.high * keep,
+        basis=f"{what} on {price.source.checked_on}{off}{seen}",
+        checked_on=price.source.checked_on,
+        source=price.source.title,
+    )
+
+
+def _block(machine: Machine) -> NodePrice:
+    for commitment in commitments_of(machine.name):
+        if commitment.kind == CAPACITY_BLOCK:
+            what = f"capacity block price in {commitment.region}"
+            return _ranged(Capacity.BLOCK, commitment.usd_per_hour, 1, what)
+    return _unknown(machine, Capacity.BLOCK, bound=None)
+
+
+def _spot(mine: MachinePrice, machine: Machine) -> NodePrice:
+    """A yearly average of yours is what to expect; it neither lowers the worst hour nor raises the best."""
+    listed = machine.spot
+    where = f"spot price in {machine.region}"
+    if mine.spot is None:
+        if listed is None:
+            return _unknown(machine, Capacity.SPOT, bound=_bound(mine, machine))
+        return _ranged(Capacity.SPOT, listed, 1, where)
+    known = [mine.spot, *((listed.low, listed.high) if listed else ())]
+    bound = _bound(mine, machine)
+    return NodePrice(
+        mode=Capacity.SPOT.value,
+        low=min(known),
+        mean=mine.spot,
+        high=max(known if listed or bound is None else [*known, bound]),
+        basis="your average on spot"
+        + (f", between the prices seen on {listed.source.checked_on}" if listed else ""),
+        checked_on=machine.source.checked_on,
+        source=listed.source.title if listed else "",
+    )
+
+
+def commitment_price(
+    prices: Prices, machine: str, years: int, given: float | None
+) -> tuple[float | None, str]:
+    """What a committed node costs an hour, and from where: your entry, your reserved price, the catalogue."""
+    if given is not None:
+        return given, _YOURS
+    mine = prices.machines.get(machine)
+    if mine and mine.reserved is not None:
+        return mine.reserved, f"{_YOURS} for reserved nodes"
+    for known in commitments_of(machine):
+        if known.years == years:
+            source = known.usd_per_hour.source
+            seen = "" if source.verified else ", not verified"
+            return (
+                known.usd_per_hour.high,
+                f"{known.named} in {known.region} on {source.checked_on}{seen}",
+            )
+    return None, f"price unknown since {LOOKED_FOR.checked_on}"
+
+
+def check_prices(spec: PlatformSpec, pools: Sequence[PoolPlan]) -> list[Finding]:
+    """Every machine that `prices` names is one of the catalogue, or one that a pool describes."""
+    if spec.prices is None:
+        return []
+    named: list[tuple[Path, str]] = [
+        *((("prices", "machines", name), name) for name in spec.prices.machines),
+        *(
+            (("prices", "commitments", index, "machine"), entry.machine)
+            for index, entry in enumerate(spec.prices.commitments)
+        ),
+    ]
+    known = list(dict.fromkeys([*MACHINES, *(p.machine.name for p in pools)]))
+    return [_unknown_machine(path, name, known) for path, name in named if name not in known]
+
+
+def _unknown_machine(path: Path, name: str, known: list[str]) -> Finding:
+    near = nearest(name, known)
+    entry = path[:2] == ("prices", "commitments")
+    fix = None
+    if near:
+        fix = Fix(says=f"write {near}", at=path, value=near) if entry else Fix(says=f"write {near}")
+    else:
+        fix = Fix(says="remove it", at=path[:3])
+    return refuse(
+        "prices.unknown_machine",
+        path,
+        "no machine of that name in the catalogue or among the pools, so the price would change nothing",
+        given=name,
+        allowed="a machine type, or the name the plan gives a described machine",
+        fix=fix,
+    )

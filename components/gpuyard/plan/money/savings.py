@@ -1,0 +1,89 @@
+"""What the catalogue's commitments of one and three years would save: advice, nothing that is counted.
+
+A commitment pays for itself on nodes that always run. The floor's nodes do. The expected nodes run on
+average: what is said of them holds when that many really run all the time, so only whole nodes count. What
+commitments of yours pay for already is left out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+
+from gpuyard.catalogue.commitments import Commitment, commitments_of, unpriced_of
+from gpuyard.catalogue.machines import Capacity, find_machine
+from gpuyard.plan.money.prices import node_price
+from gpuyard.plan.records import Bill, BillLine
+from gpuyard.spec.platform import HOURS_PER_MONTH
+from gpuyard.spec.sections import Prices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """One commitment that is sold for the nodes of one pool."""
+
+    pool: str
+    machine: str
+    commitment: str
+    usd_per_node: float
+    break_even_percent: float
+    """Share of the time a node must run for it to be cheaper than on demand; above 100 it never is."""
+    floor_nodes: int
+    expected_nodes: int
+    floor_usd_per_month: float
+    """Saved with the floor's nodes committed; below nothing where the commitment is dearer."""
+    expected_usd_per_month: float
+    source: str
+    checked_on: date
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoPrice:
+    """Commitments that are sold for a machine, at a price that is unknown."""
+
+    machine: str
+    commitments: tuple[str, ...]
+    since: date
+
+
+def savings(prices: Prices | None, bill: Bill) -> tuple[tuple[Saving, ...], tuple[NoPrice, ...]]:
+    """For every pool with nodes at the price on demand: what is sold, and what of it has no known price."""
+    found: list[Saving] = []
+    unknown: dict[str, NoPrice] = {}
+    for line in bill.lines:
+        if int(line.open_expected) < 1:
+            continue
+        found += _of(prices, line)
+        if missing := [u for u in unpriced_of(line.machine) if u.years]:
+            names = tuple(u.named for u in missing)
+            unknown[line.machine] = NoPrice(line.machine, names, missing[0].since)
+    return tuple(found), tuple(unknown.values())
+
+
+def _of(prices: Prices | None, line: BillLine) -> Iterable[Saving]:
+    machine = find_machine(line.machine)
+    now = node_price(prices, machine, Capacity.ON_DEMAND).high if machine else None
+    if now:
+        for commitment in commitments_of(line.machine):
+            if commitment.years:
+                yield _saving(line, commitment, now)
+
+
+def _saving(line: BillLine, commitment: Commitment, now: float) -> Saving:
+    price = commitment.usd_per_hour
+    month = (now - price.high) * HOURS_PER_MONTH
+    low, middle = int(line.open_floor), int(line.open_expected)
+    return Saving(
+        pool=line.pool,
+        machine=line.machine,
+        commitment=commitment.named,
+        usd_per_node=price.high,
+        break_even_percent=100 * price.high / now,
+        floor_nodes=low,
+        expected_nodes=middle,
+        floor_usd_per_month=low * month,
+        expected_usd_per_month=middle * month,
+        source=price.source.title,
+        checked_on=price.source.checked_on,
+        verified=price.source.verified,
+    )

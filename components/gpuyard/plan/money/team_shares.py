@@ -1,0 +1,84 @@
+"""Whose the bill is: each team pays for what it is guaranteed, and what nobody is guaranteed stays nobody's.
+
+A pool's cost is divided by parts of its GPUs when every node runs. Guarantees and unassigned capacity are
+all that a pool holds, so the shares of all teams and nobody's share are the bill, in each of the three cases.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from gpuyard.plan.records import BillLine, PoolPlan, Quota, Share, Total
+from gpuyard.spec.platform import HOURS_PER_MONTH, PlatformSpec
+
+_CASES = ("floor", "expected", "worst")
+Portions = Mapping[str, float]
+"""By pool, how much of it: 0 to 1."""
+
+
+def plan_shares(
+    spec: PlatformSpec,
+    pools: Sequence[PoolPlan],
+    quotas: Mapping[int, Sequence[Quota]],
+    lines: Sequence[BillLine],
+    idle: Mapping[str, Total],
+) -> tuple[Share, ...]:
+    """One for each team, and nobody's last: with system nodes and idle commitments."""
+    by_pool = {line.pool: line for line in lines}
+    of_one = _of_one(pools)
+    given = {pool.name: 0.0 for pool in pools}
+    shares = []
+    for index, team in enumerate(spec.teams):
+        portions: dict[str, float] = {}
+        for quota in quotas[index]:
+            if quota.nominal:
+                part = quota.nominal * of_one[quota.pool, quota.resource]
+                portions[quota.pool] = portions.get(quota.pool, 0.0) + part
+        for name, part in portions.items():
+            given[name] += part
+        shares.append(_share(team.name, portions, by_pool))
+    rest = {line.pool: 1.0 - given.get(line.pool, 0.0) for line in lines}
+    # a pool that is guaranteed to the last slice leaves the rounding of its parts, and nothing to pay
+    rest = {name: part for name, part in rest.items() if part > _ROUNDING}
+    nobodys = _share(None, rest, by_pool)
+    totals = {case: _plus(getattr(nobodys, case), idle[case]) for case in _CASES}
+    return (*shares, Share(team=None, **totals))
+
+
+_ROUNDING = 1e-9
+
+
+def _of_one(pools: Iterable[PoolPlan]) -> dict[tuple[str, str], float]:
+    """How much of the pool's GPUs one of a resource is; nothing of a pool that never has nodes."""
+    found = {}
+    for pool in pools:
+        gpus = pool.gpus_per_node * pool.machine.gpu_fraction * pool.nodes.high
+        for offer in pool.counted:
+            found[pool.name, offer.resource] = float(offer.gpu_share / gpus) if gpus else 0.0
+    return found
+
+
+def _share(team: str | None, portions: Portions, lines: Mapping[str, BillLine]) -> Share:
+    return Share(
+        team=team,
+        floor=_total((p, part, lines[p].floor_usd) for p, part in portions.items()),
+        expected=_total((p, part, lines[p].expected_usd) for p, part in portions.items()),
+        worst=_total((p, part, lines[p].worst_usd) for p, part in portions.items()),
+    )
+
+
+def _total(parts: Iterable[tuple[str, float, float | None]]) -> Total:
+    usd, unknown = 0.0, []
+    for name, part, cost in parts:
+        if cost is None:
+            unknown.append(name)
+        else:
+            usd += part * cost
+    return Total(usd, tuple(unknown))
+
+
+def _plus(one: Total, two: Total) -> Total:
+    return Total(one.usd + two.usd, (*one.unknown, *two.unknown))
+
+
+def monthly(total: Total) -> float | None:
+    """Dollars a month; None when a part is unknown."""
+    return None if total.unknown else total.usd * HOURS_PER_MONTH

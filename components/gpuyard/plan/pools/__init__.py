@@ -1,0 +1,1 @@
+"""Node pools: machines, labels, topology, images, room for pods."""

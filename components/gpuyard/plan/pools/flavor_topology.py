@@ -1,0 +1,45 @@
+"""What queues must know to place the pods of a job near each other: levels, and the flavor that names them.
+
+A flavor with a topology takes no change of its labels, tolerations or topology (Kueue v0.19 CRD), and no
+flavor can be deleted while a queue has it. So the name of such a flavor changes with what it says: the new
+one is made beside the old one, the queues take it, and the old one goes last.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from gpuyard.plan.digests import short_digest
+from gpuyard.plan.records import PoolPlan, Taint, TopologyPlan
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.pools import Pool
+
+
+def plan_placement(spec: PlatformSpec, pool: Pool, levels: tuple[str, ...]) -> TopologyPlan | None:
+    """The topology of a pool; pools with the same levels share it. None where none is asked for."""
+    if not pool.topology:
+        return None
+    widest = levels[0].rpartition("/")[2].replace(".", "-")
+    name = f"{spec.name}-{widest}-{short_digest(levels)}"
+    return TopologyPlan(name=name, levels=levels)
+
+
+def flavor_name(
+    stable_name: str,
+    topology: TopologyPlan | None,
+    selector: Mapping[str, str],
+    taints: Iterable[Taint],
+) -> str:
+    """The pool's name; with a topology, and a digest of all that may not change in it."""
+    if topology is None:
+        return stable_name
+    fixed = short_digest(topology.levels, dict(selector), [str(t) for t in taints])
+    return f"{stable_name}-{fixed}"
+
+
+def zone_of(zones: Sequence[str], index: int) -> str:
+    """The zone of a simulated node: they are dealt over the zones in turn."""
+    return zones[index % len(zones)]
+
+
+def topologies(pools: Iterable[PoolPlan]) -> tuple[TopologyPlan, ...]:
+    """Every topology once, in the order of the pools."""
+    return tuple(dict.fromkeys(p.topology for p in pools if p.topology))

@@ -1,0 +1,91 @@
+"""Labels of a pool: what Kubernetes takes as one, and what is nobody's to set."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+
+from gpuyard.catalogue.sources import Source
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.names import RESERVED_LABEL_DOMAINS
+from gpuyard.refusals import refuse
+from gpuyard.spec.pools import Pool
+
+LABELS = Source("Kubernetes, Labels and Selectors: syntax and character set", date(2026, 11, 21))
+
+_LONGEST = 63
+_LONGEST_PREFIX = 253
+_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+GRAMMAR = (
+    "letters, digits, dashes, dots and underscores, a letter or digit at both ends, at most 63"
+)
+
+
+def check_labels(pool: Pool, path: Path) -> Iterator[Finding]:
+    """Labels that the kubelet would refuse, and labels of other domains."""
+    for key, value in pool.labels.items():
+        where = (*path, "labels", key)
+        domain, _, name = key.rpartition("/")
+        if any(domain == d or domain.endswith(f".{d}") for d in RESERVED_LABEL_DOMAINS):
+            yield _reserved(domain, key, where)
+        if not is_name(name) or ((domain or "/" in key) and not _is_prefix(domain)):
+            yield _bad_key(pool, key, where)
+        if not is_name(value):
+            yield _bad_value(value, where)
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the value of a label, or the name in its key."""
+    return len(text) <= _LONGEST and _NAME.fullmatch(text) is not None
+
+
+def _is_prefix(text: str) -> bool:
+    return len(text) <= _LONGEST_PREFIX and _PREFIX.fullmatch(text) is not None
+
+
+def _near_name(text: str) -> str:
+    """The text with a dash for what may not stand there; "" when nothing is left."""
+    return re.sub(r"[^-A-Za-z0-9_.]+", "-", text).strip("-_.")[:_LONGEST].strip("-_.")
+
+
+def _reserved(domain: str, key: str, where: Path) -> Finding:
+    return refuse(
+        "pool.label_reserved",
+        where,
+        f"labels of {domain} are set by Kubernetes, NVIDIA or this platform",
+        given=key,
+        allowed="labels of a domain of yours, or without one",
+        fix=Fix(says="remove it", at=where),
+    )
+
+
+def _bad_key(pool: Pool, key: str, where: Path) -> Finding:
+    domain, _, name = key.rpartition("/")
+    prefix = f"{domain.lower()}/" if _is_prefix(domain.lower()) else ""
+    near = prefix + _near_name(name)
+    renamed = {near if k == key else k: v for k, v in pool.labels.items()}
+    usable = near != prefix and near not in pool.labels
+    return refuse(
+        "pool.label_key",
+        where,
+        "no key of a label in Kubernetes",
+        given=key,
+        allowed=f"NAME or DOMAIN/NAME; a name has {GRAMMAR}",
+        fix=Fix(says=f"write {near}", at=where[:-1], value=renamed)
+        if usable
+        else Fix(says="remove it", at=where),
+    )
+
+
+def _bad_value(value: str, where: Path) -> Finding:
+    near = _near_name(value)
+    return refuse(
+        "pool.label_value",
+        where,
+        "no value of a label in Kubernetes",
+        given=value,
+        allowed=GRAMMAR,
+        fix=Fix(says=f"write {near}", at=where, value=near)
+        if near
+        else Fix(says="remove it", at=where),
+    )

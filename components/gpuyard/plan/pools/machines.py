@@ -1,0 +1,176 @@
+"""Which machine a pool is made of, looked up or described, and whether it can be had like that."""
+
+from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
+from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine, machine_names
+from gpuyard.catalogue.sources import Source
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.pools.alternatives import of_size, take, with_gpus
+from gpuyard.refusals import refuse, warn
+from gpuyard.spec.nearest import nearest
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import MachineShape, Pool, System
+
+_SHOWN_NAMES = 6
+
+
+def choose_machines(
+    spec: PlatformSpec, pool: Pool, path: Path
+) -> tuple[tuple[Machine, ...], list[Finding]]:
+    """The machines of a pool, preferred first; none when a finding refuses."""
+    modes = [rung.mode for rung in pool.capacity]
+    if isinstance(pool.machine, MachineShape):
+        return _described(pool.machine, spec.cloud, modes, (*path, "machine"))
+    found: list[Machine] = []
+    findings: list[Finding] = []
+    listed = not isinstance(pool.machine, str)
+    for index, name in enumerate(pool.machines):
+        where = (*path, "machine", index) if listed else (*path, "machine")
+        machine, problems = _sold_here(name, spec.cloud, modes, where, with_gpu=True)
+        findings += problems
+        if machine is None:
+            continue
+        if not machine.is_gpu_machine:
+            alone = len(pool.machines) == 1
+            instead = of_size(machine, spec.cloud, modes, with_gpu=True) if alone else None
+            findings.append(_no_gpu(machine, instead, where, alone=alone))
+            continue
+        found.append(machine)
+    findings += _unlike(found, (*path, "machine"))
+    return ((), findings) if findings else (tuple(found), [])
+
+
+def choose_system_machine(
+    spec: PlatformSpec, system: System
+) -> tuple[Machine | None, list[Finding]]:
+    """The machine of the system nodes; one with GPUs would work, and cost many times what it need."""
+    path, modes = ("system", "machine"), [Capacity.ON_DEMAND]
+    machine, findings = _sold_here(system.machine, spec.cloud, modes, path, with_gpu=False)
+    if machine is not None and machine.is_gpu_machine:
+        instead = of_size(machine, spec.cloud, modes, with_gpu=False)
+        findings.append(_idle_gpus(machine, instead, path))
+    return machine, findings
+
+
+def _idle_gpus(machine: Machine, instead: Machine | None, path: Path) -> Finding:
+    gpus = f"{machine.gpus} × {machine.gpu.name}" if machine.gpu else ""
+    return warn(
+        "system.gpu_machine",
+        path,
+        f"system nodes run controllers and no jobs: {gpus} a node would be paid and never used",
+        given=machine.name,
+        allowed="a machine without GPUs",
+        fix=take(instead, path),
+    )
+
+
+def _described(
+    shape: MachineShape, cloud: Cloud, modes: list[Capacity], path: Path
+) -> tuple[tuple[Machine, ...], list[Finding]]:
+    gpu = find_gpu(shape.gpu)
+    if gpu is None:
+        near = nearest(shape.gpu, gpu_spellings())
+        return (), [
+            refuse(
+                "pool.gpu_unknown",
+                (*path, "gpu"),
+                "no GPU of that name in the catalogue",
+                given=shape.gpu,
+                allowed=", ".join(gpu_spellings()),
+                fix=Fix(says=f"write {near}", at=(*path, "gpu"), value=near) if near else None,
+            )
+        ]
+    if cloud in {Cloud.AWS, Cloud.GCP}:
+        return (), [
+            refuse(
+                "pool.machine_described",
+                path,
+                f"{cloud.value} sells machine types; a described machine is for clusters of your own",
+                allowed="a machine type",
+                fix=take(with_gpus(gpu, shape.gpus, shape.cpu, cloud, modes), path),
+            )
+        ]
+    machine = Machine(
+        name=f"{gpu.name}x{shape.gpus}".lower(),
+        cloud=cloud.value,
+        vcpus=shape.cpu,
+        memory_gib=shape.memory_gib,
+        gpu=gpu,
+        gpus=shape.gpus,
+        source=Source("described in the stack file", gpu.source.checked_on),
+    )
+    return (machine,), []
+
+
+def _sold_here(
+    name: str, cloud: Cloud, modes: list[Capacity], path: Path, *, with_gpu: bool
+) -> tuple[Machine | None, list[Finding]]:
+    """A catalogued machine that this cloud sells; only machines of the wanted kind are suggested."""
+    seller = cloud.value if cloud in {Cloud.AWS, Cloud.GCP} else None
+    machine = find_machine(name)
+    if machine is not None and seller in {None, machine.cloud}:
+        return machine, []
+    names = [n for n in machine_names(seller) if MACHINES[n].is_gpu_machine is with_gpu]
+    near = nearest(name, names)
+    shown = ", ".join(([near] if near else []) + [n for n in names if n != near][:_SHOWN_NAMES])
+    problem = (
+        "no such machine in the catalogue"
+        if machine is None
+        else f"{machine.cloud} sells it, {cloud.value} does not"
+    )
+    return None, [
+        refuse(
+            "pool.machine_unknown" if machine is None else "pool.machine_cloud",
+            path,
+            problem,
+            given=name,
+            allowed=f"{shown}, … ({len(names)} in the catalogue)",
+            fix=Fix(says=f"write {near}", at=path, value=near)
+            if near
+            else take(_alike(machine, cloud, modes, with_gpu=with_gpu), path),
+        )
+    ]
+
+
+def _alike(
+    machine: Machine | None, cloud: Cloud, modes: list[Capacity], *, with_gpu: bool
+) -> Machine | None:
+    """What this cloud sells that is most like a machine of another cloud."""
+    if machine is None:
+        return None
+    if machine.gpu is not None and with_gpu:
+        return with_gpus(machine.gpu, machine.gpus, machine.vcpus, cloud, modes)
+    return of_size(machine, cloud, modes, with_gpu=with_gpu)
+
+
+def _no_gpu(machine: Machine, instead: Machine | None, path: Path, *, alone: bool) -> Finding:
+    """In a list it is one too many; alone, a machine of its size with GPUs was meant."""
+    return refuse(
+        "pool.no_gpu",
+        path,
+        "this machine has no GPU",
+        given=machine.name,
+        allowed="a GPU machine; machines without belong to `system`",
+        fix=take(instead, path)
+        or (Fix(says="name a machine with GPUs") if alone else Fix(says="remove it", at=path)),
+    )
+
+
+def _unlike(machines: list[Machine], path: Path) -> list[Finding]:
+    """Machines of one pool must be alike: same GPU, as many, same architecture."""
+    kinds = {(m.gpu.name if m.gpu else "", m.gpus, m.gpu_fraction, m.arch): m for m in machines}
+    if len(kinds) <= 1:
+        return []
+    first = machines[0]
+    given = ", ".join(
+        f"{m.name} ({m.gpus} × {m.gpu.name if m.gpu else '-'}, {m.arch})" for m in machines
+    )
+    return [
+        refuse(
+            "pool.machines_unlike",
+            path,
+            "the machines of one pool must have the same GPUs, as many, and the same architecture",
+            given=given,
+            allowed=f"machines like {first.name}",
+            fix=Fix(says="make a pool of each kind", at=path, value=first.name),
+        )
+    ]

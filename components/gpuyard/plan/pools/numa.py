@@ -1,0 +1,77 @@
+"""NUMA: how strictly the kubelet keeps a pod's CPUs, memory and GPUs in one part of the machine."""
+
+from collections.abc import Mapping
+
+from gpuyard.catalogue.machines import Machine
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.records import PoolPlan, ShapePlan
+from gpuyard.refusals import refuse, warn
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.pools import Pool
+from gpuyard.spec.sections import Numa
+
+
+def plan_numa(pool: Pool, machine: Machine) -> str:
+    """What was asked for, else `restricted` where the NUMA nodes are known, else none."""
+    if pool.numa is not None:
+        return pool.numa.value
+    return (Numa.RESTRICTED if machine.numa_nodes else Numa.NONE).value
+
+
+def check_numa(
+    spec: PlatformSpec, pools: Mapping[str, PoolPlan | None], shapes: list[ShapePlan]
+) -> list[Finding]:
+    """`single-numa-node` refuses each pod that needs two NUMA nodes: no shape may be such a pod."""
+    findings: list[Finding] = []
+    for index, one in enumerate(spec.pools):
+        pool = pools.get(one.name)
+        if pool is None or one.numa is not Numa.SINGLE:
+            continue
+        path: Path = ("pools", index, "numa")
+        found = _too_wide(pool, shapes, path) or _risk(pool, path)
+        findings += [found] if found else []
+    return findings
+
+
+def _in_one(pool: PoolPlan) -> int | None:
+    """GPUs of one NUMA node; None when nobody has seen how many there are."""
+    nodes = pool.machine.numa_nodes
+    return pool.gpus_per_node // nodes if nodes else None
+
+
+def _too_wide(pool: PoolPlan, shapes: list[ShapePlan], path: Path) -> Finding | None:
+    most = _in_one(pool)
+    whole = pool.unit("")
+    mine = [s for s in shapes if s.pool == pool.name and whole and s.resource == whole.resource]
+    wide = max(mine, key=lambda s: s.per_node, default=None)
+    if most is None or wide is None or wide.per_node <= most:
+        return None
+    return refuse(
+        "numa.single_node",
+        path,
+        f"{pool.machine.name} has {pool.machine.numa_nodes} NUMA nodes with {most} GPUs each; a pod of shape"
+        f" {wide.name} takes {wide.per_node}, and the kubelet would refuse it",
+        given="single-numa-node",
+        allowed=f"restricted, or pods with at most {most} GPUs",
+        fix=Fix(says="write restricted", at=path, value="restricted"),
+    )
+
+
+def _risk(pool: PoolPlan, path: Path) -> Finding | None:
+    most = _in_one(pool)
+    if pool.gpus_per_node in {1, most}:
+        return None
+    why = (
+        f"how many NUMA nodes {pool.machine.name} has is not known"
+        if most is None
+        else f"{pool.machine.name} has {pool.machine.numa_nodes} NUMA nodes with {most} GPUs each"
+    )
+    bound = "more GPUs than one of them has" if most is None else f"more than {most} GPUs"
+    return warn(
+        "numa.single_node",
+        path,
+        f"{why}: the kubelet refuses every pod with {bound}, and the job fails",
+        given="single-numa-node",
+        allowed="restricted: it aligns what can be aligned, and refuses no whole node",
+        fix=Fix(says="write restricted", at=path, value="restricted"),
+    )

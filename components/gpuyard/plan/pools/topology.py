@@ -1,0 +1,164 @@
+"""Where nodes stand to each other: labels from wide to narrow, zones, and what a fabric asks of them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+
+from gpuyard.catalogue.buying import ZONES
+from gpuyard.catalogue.fabric import GPUDIRECT, direct_fabric
+from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.sources import Source
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.names import CLIQUE_LABEL, HOSTNAME_LABEL, ZONE_LABEL
+from gpuyard.plan.pools.labels import GRAMMAR, is_name
+from gpuyard.plan.records import PoolPlan, ShapePlan
+from gpuyard.refusals import refuse, warn
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import Pool
+
+EC2_LEVELS = tuple(f"topology.k8s.aws/network-node-layer-{n}" for n in (1, 2, 3))
+EC2_TOPOLOGY = ("p3dn.", "p4", "p5", "p6", "g6e.", "g7e.")
+"""Families whose place in the network EC2 tells."""
+EC2_TOPOLOGY_SOURCE = Source("EC2 instance topology, prerequisites", date(2026, 11, 21))
+GCE_LEVELS = tuple(
+    f"cloud.google.com/gce-topology-{name}" for name in ("block", "subblock", "host")
+)
+GCE_LEVELS_SOURCE = Source("GKE, topology-aware scheduling with Kueue", date(2026, 11, 21))
+RACK_GPUS = frozenset({"GB200", "GB300"})
+"""GPUs whose NVLink goes through several nodes; those of one domain carry the same clique."""
+
+
+def plan_topology(cloud: Cloud, machine: Machine, zones: tuple[str, ...]) -> tuple[str, ...]:
+    """Labels that say how near nodes are, the widest first, the node itself last.
+
+    Only labels that every node of the pool carries: a node without one of them would count for nothing.
+    """
+    levels: tuple[str, ...] = ()
+    if cloud is Cloud.AWS and machine.name.startswith(EC2_TOPOLOGY):
+        levels = EC2_LEVELS
+    elif cloud is Cloud.GCP and machine.name in GPUDIRECT:
+        levels = GCE_LEVELS
+    elif cloud is not Cloud.NONE and zones:
+        levels = (ZONE_LABEL,)
+    clique = (CLIQUE_LABEL,) if cloud is not Cloud.SIMULATED and is_rack(machine) else ()
+    return (*levels, *clique, HOSTNAME_LABEL)
+
+
+def is_rack(machine: Machine) -> bool:
+    """Whether NVLink goes through several of these nodes."""
+    return machine.gpu is not None and machine.gpu.name in RACK_GPUS
+
+
+def check_zones(spec: PlatformSpec) -> list[Finding]:
+    """Zones that look like the cloud's, all of one region: a cluster has one."""
+    form = ZONES.get(spec.cloud.value)
+    findings: list[Finding] = []
+    region, where = "", ""
+    for number, pool in enumerate(spec.pools):
+        first = len(findings)
+        for index, zone in enumerate(pool.zones):
+            path: Path = ("pools", number, "zones", index)
+            if form is None:
+                findings += [] if is_name(zone) else [_no_label(zone, path)]
+                continue
+            read = form.pattern.fullmatch(zone)
+            if read is None:
+                near = zone.lower() if form.pattern.fullmatch(zone.lower()) else None
+                findings.append(_no_zone(spec.cloud, zone, form.example, near, path))
+            elif region and read["region"] != region:
+                findings.append(_other_region(zone, region, where, path))
+            elif not region:
+                region, where = read["region"], f"{zone} of {pool.name}"
+        findings[first:] = _kept(pool, findings[first:], ("pools", number, "zones"))
+    return findings
+
+
+def _kept(pool: Pool, found: list[Finding], path: Path) -> list[Finding]:
+    """Where a zone is to go, all that are no zones go with it: a fix leaves nothing of its kind behind."""
+    wrong = {f.path[-1] for f in found}
+    keep = [zone for index, zone in enumerate(pool.zones) if index not in wrong]
+    fix = (
+        Fix(says=f"keep {', '.join(keep)}", at=path, value=keep)
+        if keep
+        else Fix(says="remove `zones`, or write those that you mean", at=path)
+    )
+    return [replace(f, fix=fix) if f.fix and f.fix.value is None else f for f in found]
+
+
+def _no_zone(cloud: Cloud, zone: str, example: str, near: str | None, path: Path) -> Finding:
+    says = f"write {near}" if near else "remove it, or write the zone that you mean"
+    return refuse(
+        "pool.zone",
+        path,
+        f"not the name of a zone on {cloud.value}",
+        given=zone,
+        allowed=f"such as {example}",
+        fix=Fix(says=says, at=path, value=near),
+    )
+
+
+def _no_label(zone: str, path: Path) -> Finding:
+    """On nodes of one's own a zone is whatever their label says, and a label takes no more than this."""
+    return refuse(
+        "pool.zone",
+        path,
+        "no node can carry this zone in its label",
+        given=zone,
+        allowed=GRAMMAR,
+        fix=Fix(says="remove it, or write the zone that you mean", at=path),
+    )
+
+
+def _other_region(zone: str, region: str, where: str, path: Path) -> Finding:
+    return refuse(
+        "pool.zone",
+        path,
+        f"this zone is not in {region}, where {where} is: a cluster lies in one region",
+        given=zone,
+        allowed=f"zones of {region}",
+        fix=Fix(says="remove it", at=path),
+    )
+
+
+def check_fabric(
+    spec: PlatformSpec, pools: Mapping[str, PoolPlan | None], shapes: list[ShapePlan]
+) -> list[Finding]:
+    """Shapes of several nodes whose GPUs talk past the host: that works within one zone."""
+    if spec.cloud not in {Cloud.AWS, Cloud.GCP}:
+        return []
+    findings: list[Finding] = []
+    first_wide = {s.pool: s for s in reversed(shapes) if s.nodes > 1}
+    for index, one in enumerate(spec.pools):
+        pool = pools.get(one.name)
+        fabric = direct_fabric(pool.machine) if pool else None
+        wide = first_wide.get(one.name)
+        if fabric is None or wide is None or len(one.zones) == 1:
+            continue
+        findings.append(_zones_of_fabric(one, fabric.name, wide, ("pools", index)))
+    return findings
+
+
+def _zones_of_fabric(pool: Pool, fabric: str, shape: ShapePlan, path: Path) -> Finding:
+    problem = (
+        f"shape {shape.name} takes {shape.nodes} nodes of {pool.name},"
+        f" and {fabric} does not reach from zone to zone"
+    )
+    allowed = "one zone; a second one is a second pool"
+    if not pool.zones:
+        return warn(
+            "fabric.zones",
+            path,
+            f"{problem}: without zones, nodes may start in several",
+            given="any zone of the region",
+            allowed=allowed,
+            fix=Fix(says="add zones: [ZONE] with the zone that has the capacity"),
+        )
+    first = pool.zones[0]
+    return refuse(
+        "fabric.zones",
+        (*path, "zones"),
+        problem,
+        given=", ".join(pool.zones),
+        allowed=allowed,
+        fix=Fix(says=f"write zones: [{first}]", at=(*path, "zones"), value=[first]),
+    )

@@ -1,0 +1,1 @@
+"""Queues of Kueue: resource groups, priorities, preemption, waiting, other clusters."""

@@ -1,0 +1,189 @@
+"""A platform that only queues: its jobs run on other clusters, which Kueue's MultiKueue sends them to.
+
+Its pools stand for what those clusters hold together, so that guarantees, borrowing and fair shares reach
+over all of them. No node is made or billed here, and which cluster a job gets is decided there: it goes to
+those that are asked, and the first whose own queue admits it runs it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+
+from gpuyard.catalogue.machines import Capacity, Machine
+from gpuyard.catalogue.sources import Source
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.names import MULTIKUEUE_SECRET_KEY
+from gpuyard.plan.money.bill import plan_bill
+from gpuyard.plan.records import Bill, DispatchPlan, PoolPlan, Quota, WorkerPlan
+from gpuyard.plan.renames import free_name
+from gpuyard.refusals import listed, note, refuse, warn
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.pools import Rung
+from gpuyard.spec.queueing import WorkerCluster
+from gpuyard.spec.values import Range
+
+SOURCE = Source("Kueue v0.19.2: pkg/controller/admissionchecks/multikueue", date(2026, 11, 21))
+
+FRAMEWORKS = ("batch/job", "pod", "deployment")
+"""What is sent. The dispatcher watches each of its kinds on every cluster, and has no connection to one that
+lacks a kind: with JobSet among them, no cluster without JobSet would ever be asked."""
+KINDS = ("Job", "CronJob", "Pod", "Deployment", "StatefulSet", "ReplicaSet")
+"""The same as people write them; what makes pods is sent pod by pod."""
+COLLECT_EVERY = "1m"
+"""How often what was sent and has no owner any more is deleted there (Kueue's default)."""
+LOST_AFTER = "15m"
+"""How long a job stays with a cluster that does not answer, before it is sent elsewhere (Kueue's default). It
+may still run there, and when the cluster is back the copy that was admitted first stays (Kueue v0.19.2): a
+shorter time starts jobs twice, and in vain, after every restart of an API server."""
+ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
+IN_STEPS = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+STEP = 3
+"""Clusters that are asked first, and how many more every five minutes (Kueue's default). A cluster that is
+asked may start nodes and evict others for a job that another one then runs."""
+
+
+def plan_dispatch(spec: PlatformSpec) -> DispatchPlan | None:
+    """Where jobs are sent, None where they run here."""
+    workers = spec.queueing.clusters
+    if not workers:
+        return None
+    return DispatchPlan(
+        config=spec.name,
+        check=f"{spec.name}-clusters",
+        clusters=tuple(WorkerPlan(w.name, f"{spec.name}-{w.name}", w.secret) for w in workers),
+        dispatcher=ALL_AT_ONCE if len(workers) <= STEP else IN_STEPS,
+    )
+
+
+def bill_of(
+    spec: PlatformSpec,
+    pools: Sequence[PoolPlan],
+    system: Machine | None,
+    quotas: Mapping[int, Sequence[Quota]],
+) -> Bill:
+    """The bill; of pools that stand elsewhere it has lines without cost, or they would be paid twice."""
+    if not spec.queueing.clusters:
+        return plan_bill(spec, list(pools), system, quotas)
+    nothing = {"warm": (), "capacity": (Rung(mode=Capacity.ON_DEMAND),)}
+    empty = spec.model_copy(
+        update={"pools": tuple(p.model_copy(update=nothing) for p in spec.pools)}
+    )
+    absent = [replace(p, nodes=Range(0, 0), start_nodes=0) for p in pools]
+    bill = plan_bill(empty, absent, system, quotas)
+    names = {pool.name for pool in pools}
+    where = f"billed by the stacks of {listed(w.name for w in spec.queueing.clusters)}"
+    lines = [replace(line, note=where) if line.pool in names else line for line in bill.lines]
+    return replace(bill, lines=tuple(lines))
+
+
+def check_clusters(spec: PlatformSpec) -> list[Finding]:
+    """Names and secrets that stand for one cluster each, and what makes no sense where no job runs."""
+    if not spec.queueing.clusters:
+        return []
+    findings = _twice(spec.queueing.clusters)
+    for index, pool in enumerate(spec.pools):
+        path: Path = ("pools", index)
+        findings += _elsewhere((*path, "topology"), "pods are placed", asked=pool.topology)
+        findings += _elsewhere((*path, "sharing"), "claims are met", asked=pool.sharing.dra)
+    for index, team in enumerate(spec.teams):
+        findings += _elsewhere(
+            ("teams", index, "idle"), "idle GPUs are seen", asked=bool(team.idle)
+        )
+    findings += _check_budgets(spec)
+    return [*findings, _needs(spec)]
+
+
+def _twice(workers: Sequence[WorkerCluster]) -> list[Finding]:
+    findings: list[Finding] = []
+    names = [w.name for w in workers]
+    secrets = [w.secret for w in workers]
+    for index, worker in enumerate(workers):
+        path: Path = ("queueing", "clusters", index)
+        if worker.name in names[:index]:
+            findings.append(
+                refuse(
+                    "clusters.duplicate",
+                    (*path, "name"),
+                    "another cluster has the name",
+                    given=worker.name,
+                    allowed="a name of its own for each cluster",
+                    fix=_other((*path, "name"), worker.name, names),
+                )
+            )
+        if worker.secret in secrets[:index]:
+            other = names[secrets.index(worker.secret)]
+            findings.append(
+                refuse(
+                    "clusters.secret",
+                    (*path, "secret"),
+                    f"the secret leads to {other} already: one cluster would be asked twice for each job,"
+                    " and what each of the two sends would be deleted as the other's",
+                    given=worker.secret,
+                    allowed="a secret of its own for each cluster",
+                    fix=_other((*path, "secret"), f"{worker.name}-kubeconfig", secrets),
+                )
+            )
+    return findings
+
+
+def _other(path: Path, wish: str, taken: Sequence[str]) -> Fix:
+    """The nearest that nobody has."""
+    free = wish if wish not in taken else free_name(wish, taken)
+    return Fix(says=f"write {free}", at=path, value=free)
+
+
+def _elsewhere(path: Path, what: str, *, asked: bool) -> list[Finding]:
+    """Refuse what is decided where the pods run."""
+    word = path[-1]
+    if not asked:
+        return []
+    return [
+        refuse(
+            "clusters.pool",
+            path,
+            f"{what} on the cluster that runs a job, and none runs here",
+            given="dra" if word == "sharing" else str(word),
+            allowed=f"`{word}` in the stack files of those clusters",
+            fix=Fix(says=f"remove `{word}`", at=path),
+        )
+    ]
+
+
+def _check_budgets(spec: PlatformSpec) -> list[Finding]:
+    """Warn of limits that nothing here can break."""
+    paths: list[Path] = [("budget",)] if spec.budget else []
+    paths += [
+        ("teams", index, "budget_usd_per_month")
+        for index, team in enumerate(spec.teams)
+        if team.budget_usd_per_month is not None
+    ]
+    return [
+        warn(
+            "clusters.budget",
+            path,
+            "the pools are billed by the clusters that have them, so this limit holds back nothing",
+            allowed="a budget in the stack file of each of these clusters",
+            fix=Fix(says="remove it", at=path),
+        )
+        for path in paths
+    ]
+
+
+def _needs(spec: PlatformSpec) -> Finding:
+    """What no proof of this stack file can see."""
+    names = listed(w.name for w in spec.queueing.clusters)
+    homes = (
+        listed(f"{t.stable_name} ({', '.join(t.queues)})" for t in spec.teams)
+        or "none, without teams"
+    )
+    secrets = listed(w.secret for w in spec.queueing.clusters)
+    return note(
+        "clusters.workers",
+        ("queueing", "clusters"),
+        # the engine shows the beginning of a note only, so what somebody must still make comes first
+        f"jobs are sent once kueue-system has {secrets}, made by hand, with a way there as"
+        f" `{MULTIKUEUE_SECRET_KEY}` and the role of docs/concepts/multikueue.md. Not seen from here: that a"
+        f" Kueue runs in {names} with the same namespaces and queues: {homes}. Jobs and pods are sent,"
+        " JobSets are not; a gang needs its place in one cluster",
+        given=names,
+    )

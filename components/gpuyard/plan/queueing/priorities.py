@@ -1,0 +1,126 @@
+"""Priorities of jobs: names with values, and what they do to guarantees.
+
+Kueue orders the jobs that wait in a queue by priority, and a job that finds its own queue full evicts jobs
+of lower priority there. Across queues a priority takes nothing from a guarantee: only what is borrowed
+can be taken back, whatever its priority. A job without a priority counts as 0.
+"""
+
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
+from gpuyard.findings import Finding, Fix
+from gpuyard.names import PRIORITY_LABEL
+from gpuyard.plan.records import PriorityPlan
+from gpuyard.refusals import listed, note, refuse, warn
+from gpuyard.spec.nearest import nearest
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.teams import Team
+
+POLICIES_SINCE = 36
+"""The minor of Kubernetes 1 from which every API server has MutatingAdmissionPolicy; in 1.34 and 1.35 it is a
+beta that is off (KEP-3962; apiserver v0.36.3, pkg/features/kube_features.go)."""
+WITHOUT = 0
+"""The priority of a job that names none."""
+
+
+def gives_priorities(kubernetes: str) -> bool:
+    """Whether jobs that name no priority get their team's from the API server."""
+    return int(kubernetes.partition(".")[2]) >= POLICIES_SINCE
+
+
+def plan_priorities(spec: PlatformSpec) -> tuple[PriorityPlan, ...]:
+    """Every priority, the first to go at the top."""
+    by_value = sorted(spec.priorities.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(PriorityPlan(name, value) for name, value in by_value)
+
+
+def check_priorities(spec: PlatformSpec) -> list[Finding]:
+    """Names nobody knows, values that decide nothing, and guarantees that evict themselves."""
+    findings = _alike(spec)
+    if spec.priorities and spec.queueing.preemption is Preemption.NEVER:
+        findings.append(
+            note(
+                "priority.order_only",
+                ("priorities",),
+                "with preemption: never a higher priority is first among those that wait,"
+                " and takes nothing from a job that runs",
+                given=", ".join(p.name for p in plan_priorities(spec)),
+            )
+        )
+    for index, team in enumerate(spec.teams):
+        if team.priority is not None and (finding := _check_team(spec, index, team, team.priority)):
+            findings.append(finding)
+    return findings + _by_label(spec)
+
+
+def _by_label(spec: PlatformSpec) -> list[Finding]:
+    """Priorities of teams on a Kubernetes that cannot write them into jobs."""
+    mine = [t.name for t in spec.teams if t.priority in spec.priorities]
+    if not mine or spec.kubernetes not in KUBERNETES_MINORS or gives_priorities(spec.kubernetes):
+        return []
+    return [
+        warn(
+            "team.priority_by_label",
+            ("kubernetes",),
+            f"Kubernetes {spec.kubernetes} cannot write a priority into jobs: those of {listed(mine)} have"
+            f" their team's only when they name it themselves, with the label {PRIORITY_LABEL};"
+            f" else they count as {WITHOUT}",
+            given=spec.kubernetes,
+            allowed=f"1.{POLICIES_SINCE} or newer",
+            fix=Fix(says=f"move to 1.{POLICIES_SINCE}, or have every job name its priority"),
+        )
+    ]
+
+
+def _alike(spec: PlatformSpec) -> list[Finding]:
+    """Two names for one value: neither goes before the other."""
+    findings: list[Finding] = []
+    first: dict[int, str] = {}
+    for name, value in sorted(spec.priorities.items()):
+        if value not in first:
+            first[value] = name
+            continue
+        path = ("priorities", name)
+        findings.append(
+            warn(
+                "priority.same",
+                path,
+                f"{name} and {first[value]} have the same value: neither goes before the other",
+                given=str(value),
+                allowed="a value of its own for each priority",
+                fix=Fix(says=f"remove {name}, or give it another value"),
+            )
+        )
+    return findings
+
+
+def _check_team(spec: PlatformSpec, index: int, team: Team, name: str) -> Finding | None:
+    path = ("teams", index, "priority")
+    if name not in spec.priorities:
+        names = [p.name for p in plan_priorities(spec)]
+        near = nearest(name, names)
+        return refuse(
+            "team.priority_unknown",
+            path,
+            "no priority of that name",
+            given=name,
+            allowed=", ".join(names) or "names under `priorities`; there are none",
+            fix=Fix(says=f"write {near}", at=path, value=near)
+            if near
+            else Fix(says="remove it, or add it under `priorities`", at=path),
+        )
+    value = spec.priorities[name]
+    if value >= WITHOUT or spec.queueing.preemption is Preemption.NEVER:
+        return None
+    enough = [p for p in reversed(plan_priorities(spec)) if p.value >= WITHOUT]
+    better = enough[0].name if enough else None
+    return warn(
+        "priority.below_none",
+        path,
+        f"jobs of {team.name} have {value} by default, less than a job that names no priority ({WITHOUT}):"
+        " any such job in the team's queue evicts them, on the team's own guarantee too",
+        given=f"{name} ({value})",
+        allowed=f"a priority of {WITHOUT} or more as the default",
+        fix=Fix(says=f"write {better}", at=path, value=better)
+        if better
+        else Fix(says="remove it: without a default its jobs are equal", at=path),
+    )

@@ -1,0 +1,310 @@
+"""Flavors, resource groups and cohorts, as Kueue counts them.
+
+Kueue's rules: a resource stands in one resource group of a queue, every flavor of a group lists exactly
+the group's resources, a flavor stands in one group, and a group has at most 64 flavors. So the groups are
+the connected parts of "pool advertises resource", and nothing else is possible.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.capacity.provisioning import plan_checks
+from gpuyard.plan.pools.flavor_topology import topologies
+from gpuyard.plan.queueing.installation import installs_kueue
+from gpuyard.plan.queueing.kueue import start_minutes
+from gpuyard.plan.queueing.multikueue import plan_dispatch
+from gpuyard.plan.queueing.priorities import plan_priorities
+from gpuyard.plan.quotas.cohorts import Node, cohort_object
+from gpuyard.plan.quotas.flow import Amounts
+from gpuyard.plan.quotas.quotas import Quotas
+from gpuyard.plan.records import (
+    CohortLimit,
+    CohortPlan,
+    FlavorPlan,
+    PoolPlan,
+    QueueingPlan,
+    Quota,
+    ResourceGroup,
+    TeamPlan,
+)
+from gpuyard.plan.sharing.compute_slices import all_profiles
+from gpuyard.refusals import refuse
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.teams import Team
+
+MAX_FLAVORS = 64
+MAX_RESOURCES = 64
+"""Flavors, and resources, in one resource group (Kueue v1beta2 CRD)."""
+MAX_GROUPS = 16
+"""Resource groups in one queue or cohort (the same)."""
+MAX_FLAVORS_IN_ALL = 256
+"""Flavors of all groups of a queue together (Kueue v0.19 ClusterQueue webhook)."""
+_SHOWN = 3
+"""Pools that a fix names one by one."""
+
+
+def plan_flavor(pool: PoolPlan) -> FlavorPlan:
+    """The flavor of a pool: its labels pick the nodes, its taints are tolerated for admitted pods."""
+    topology = pool.topology.name if pool.topology else None
+    return FlavorPlan(
+        pool.flavor, pool.node_selector, pool.taints, stopped=bool(pool.stop), topology=topology
+    )
+
+
+def resource_groups(pools: Iterable[PoolPlan]) -> tuple[ResourceGroup, ...]:
+    """Connected parts of pools and their resources, in the order of the pools."""
+    groups = _Groups()
+    for pool in pools:
+        groups.add(pool)
+    return groups.done()
+
+
+@dataclass(slots=True)
+class _Group:
+    """Pools by position and name, and all that any of them advertises."""
+
+    pools: list[tuple[int, str]]
+    resources: dict[str, None]
+
+
+class _Groups:
+    """Groups that grow pool by pool: a platform of a thousand pools asks often whether one more fits."""
+
+    def __init__(self) -> None:
+        self.homes: dict[str, _Group] = {}
+        self.count = 0
+
+    def add(self, pool: PoolPlan) -> None:
+        """One more pool; the groups that it touches become one."""
+        first, *others = self._touched(pool) or [_Group([], {})]
+        first.pools.append((self.count, pool.flavor))
+        for other in others:
+            first.pools += other.pools
+            first.resources |= other.resources
+        first.resources |= dict.fromkeys(a.resource for a in pool.counted)
+        changed = [r for other in others for r in other.resources]
+        self.homes.update(dict.fromkeys(changed, first))
+        self.homes.update(dict.fromkeys((a.resource for a in pool.counted), first))
+        self.count += 1
+
+    def _touched(self, pool: PoolPlan) -> list[_Group]:
+        found = (self.homes.get(a.resource) for a in pool.counted)
+        return list({id(g): g for g in found if g is not None}.values())
+
+    def fits(self, pool: PoolPlan) -> bool:
+        """Whether Kueue would still take them as one queue or cohort with this pool."""
+        touched = self._touched(pool)
+        resources = {a.resource for a in pool.counted}.union(*(g.resources for g in touched))
+        return (
+            sum(len(g.pools) for g in touched) < MAX_FLAVORS
+            and len(resources) <= MAX_RESOURCES
+            and len(self._groups()) + (not touched) <= MAX_GROUPS
+            and self.count < MAX_FLAVORS_IN_ALL
+        )
+
+    def _groups(self) -> list[_Group]:
+        return list({id(g): g for g in self.homes.values()}.values())
+
+    def done(self) -> tuple[ResourceGroup, ...]:
+        """The groups, sorted."""
+        return tuple(
+            ResourceGroup(
+                tuple(sorted(group.resources, key=_resource_order)),
+                tuple(name for _, name in sorted(group.pools)),
+            )
+            for group in sorted(self._groups(), key=lambda g: min(g.pools))
+        )
+
+
+def _resource_order(name: str) -> tuple[int, str]:
+    return (len(name), name)
+
+
+def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], quotas: Quotas) -> QueueingPlan:
+    """The cohort tree with what no team is guaranteed, and a flavor for every pool."""
+    return QueueingPlan(
+        cohorts=(*_unassigned(spec, pools, quotas.spare), *plan_cohorts(spec, pools, quotas)),
+        flavors=tuple(plan_flavor(p) for p in pools),
+        preemption=spec.queueing.preemption.value,
+        fair_sharing=spec.queueing.fair_sharing,
+        priorities=plan_priorities(spec),
+        slices_of=all_profiles(pools),
+        install=installs_kueue(spec),
+        dispatch=plan_dispatch(spec),
+        stop=spec.queueing.stop.value if spec.queueing.stop else "",
+        topologies=topologies(pools),
+        checks=plan_checks(spec, pools),
+        start_minutes=start_minutes(spec),
+        usage_half_life_hours=spec.queueing.usage_half_life_hours,
+    )
+
+
+def plan_cohorts(spec: PlatformSpec, pools: Sequence[PoolPlan], quotas: Quotas) -> list[CohortPlan]:
+    """The cohorts of the stack file, parents first.
+
+    A limit is one of a resource in a pool, so a cohort that has some lists all that its teams have a quota
+    of, as its own with the amount 0; for what its limits do not name they are 0.
+    """
+    flow, teams = quotas.flow, quotas.by_team
+    used: dict[Node, set[tuple[str, str]]] = defaultdict(set)
+    for team, home in enumerate(flow.tree.homes):
+        for node in flow.tree.above(home):
+            used[node].update((q.pool, q.resource) for q in teams[team])
+    found = []
+    for index in reversed(flow.tree.upward):
+        cohort, parent = spec.queueing.cohorts[index], flow.tree.parents[index]
+        borrow, lend = flow.borrow.get(index), flow.lend.get(index)
+        limited = borrow is not None or lend is not None
+        mine = [p for p in pools if any((p.name, a.resource) in used[index] for a in p.counted)]
+        found.append(
+            CohortPlan(
+                name=cohort_object(spec.name, cohort.name),
+                parent=spec.name
+                if parent is None
+                else cohort_object(spec.name, spec.queueing.cohorts[parent].name),
+                title=cohort.name,
+                weight=cohort.weight,
+                resource_groups=resource_groups(mine) if limited else (),
+                quotas=(),
+                limits=tuple(
+                    CohortLimit(
+                        pool=p.name,
+                        resource=a.resource,
+                        borrow=None if borrow is None else borrow.get((p.name, a.resource), 0),
+                        lend=None if lend is None else lend.get((p.name, a.resource), 0),
+                    )
+                    for p in (mine if limited else ())
+                    for a in p.counted
+                ),
+            )
+        )
+    return found
+
+
+def _unassigned(
+    spec: PlatformSpec, pools: Sequence[PoolPlan], spare: Amounts
+) -> tuple[CohortPlan, ...]:
+    """The root, and as many children as it takes to hold what nobody is guaranteed."""
+    left = {key: amount for key, amount in spare.items() if amount > 0}
+    spare_pools = {name for name, _ in left}
+    with_spare = [p for p in pools if p.name in spare_pools]
+    chunks: list[list[PoolPlan]] = [[]]
+    groups = _Groups()
+    for pool in with_spare:
+        if not groups.fits(pool):
+            chunks.append([])
+            groups = _Groups()
+        chunks[-1].append(pool)
+        groups.add(pool)
+    return tuple(
+        CohortPlan(
+            name=spec.name if index == 0 else f"{spec.name}-unassigned-{index}",
+            parent=None if index == 0 else spec.name,
+            resource_groups=resource_groups(chunk),
+            quotas=tuple(
+                Quota(
+                    pool=p.name,
+                    resource=a.resource,
+                    nominal=left[p.name, a.resource],
+                    borrow=0,
+                    lend=None,
+                )
+                for p in chunk
+                for a in p.counted
+                if (p.name, a.resource) in left
+            ),
+        )
+        for index, chunk in enumerate(chunks)
+    )
+
+
+def check_cohort_sizes(spec: PlatformSpec, plan: QueueingPlan) -> list[Finding]:
+    """Kueue refuses a cohort beyond its limits: say so before it does."""
+    positions = {cohort.name: i for i, cohort in enumerate(spec.queueing.cohorts)}
+    return [
+        refuse(
+            "queue.flavors",
+            ("queueing", "cohorts", positions[cohort.title]),
+            f"Kueue's cohort {cohort.title} would be too big for limits: {why}",
+            given=f"{sum(len(group.flavors) for group in cohort.resource_groups)} pools",
+            allowed="fewer pools for its teams, or no borrow and lend of its own",
+            fix=Fix(says="remove its borrow and lend, or give its teams fewer pools"),
+        )
+        for cohort in plan.cohorts
+        if cohort.title and (why := _too_big(cohort.resource_groups))
+    ]
+
+
+def _too_big(groups: tuple[ResourceGroup, ...]) -> str:
+    """Which of Kueue's limits the groups of one queue or cohort exceed, "" when none."""
+    for group in groups:
+        if len(group.flavors) > MAX_FLAVORS:
+            return f"{len(group.flavors)} pools for {group.resources[0]}; a queue tries at most {MAX_FLAVORS}"
+        if len(group.resources) > MAX_RESOURCES:
+            return f"{len(group.resources)} resources counted together, at most {MAX_RESOURCES}"
+    if len(groups) > MAX_GROUPS:
+        return f"{len(groups)} kinds of GPU resources; a queue counts at most {MAX_GROUPS}"
+    flavors = sum(len(group.flavors) for group in groups)
+    if flavors > MAX_FLAVORS_IN_ALL:
+        return f"{flavors} pools in all; a queue has at most {MAX_FLAVORS_IN_ALL}"
+    return ""
+
+
+def check_flavors(
+    team: Team, index: int, plan: TeamPlan, pools: Mapping[str, PoolPlan]
+) -> list[Finding]:
+    """Kueue refuses a queue beyond its limits: say so before it does."""
+    groups = plan.resource_groups
+    if not (why := _too_big(groups)):
+        return []
+    path: Path = ("teams", index)
+    fix = _fewer_borrowed(team, plan, pools, (*path, "borrow")) or _merged(plan, pools)
+    return [
+        refuse(
+            "queue.flavors",
+            (*path, "guarantee"),
+            f"the Kueue queue of team {team.name} would be too big: {why}",
+            given=f"{sum(len(group.flavors) for group in groups)} pools",
+            allowed="fewer pools for one team; pools that are alike can be one pool",
+            fix=fix,
+        )
+    ]
+
+
+def _fewer_borrowed(
+    team: Team, plan: TeamPlan, pools: Mapping[str, PoolPlan], path: Path
+) -> Fix | None:
+    """Without the last pools it only borrows from, as many as it takes; None when that is not enough."""
+    used = list(dict.fromkeys(q.pool for q in plan.quotas))
+    guaranteed = {q.pool for q in plan.quotas if q.nominal}
+    dropped: list[str] = []
+    for name in reversed([name for name in used if name not in guaranteed]):
+        dropped.append(name)
+        if not _too_big(resource_groups(pools[n] for n in used if n not in dropped)):
+            kept = {k: n for k, n in team.borrow.items() if k.partition("/")[0] not in dropped}
+            says = f"do not borrow from {', '.join(reversed(dropped))}"
+            return Fix(says=says, at=path, value=kept)
+    return None
+
+
+def _merged(plan: TeamPlan, pools: Mapping[str, PoolPlan]) -> Fix:
+    """Name the largest group of its pools that differ in nothing but name and size."""
+    alike: dict[object, list[str]] = {}
+    for name in dict.fromkeys(q.pool for q in plan.quotas):
+        pool = pools[name]
+        kind = (
+            pool.machines,
+            pool.zones,
+            pool.capacity,
+            pool.scaling,
+            pool.advertised,
+            pool.owners,
+        )
+        alike.setdefault(kind, []).append(name)
+    most = max(alike.values(), key=len)
+    if len(most) == 1:
+        return Fix(says="give the team fewer pools")
+    shown = ", ".join(most[:_SHOWN]) + (f" and {len(most) - _SHOWN} more" if most[_SHOWN:] else "")
+    return Fix(says=f"make one pool of {shown}: they are alike")

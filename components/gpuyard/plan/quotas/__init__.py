@@ -1,0 +1,1 @@
+"""Quotas of teams and cohorts, proved against capacity."""

@@ -1,0 +1,125 @@
+"""What cohorts borrow and lend at most: read, bound from the leaves to the root, and proved."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from gpuyard.findings import Finding, Path
+from gpuyard.plan.pools.pools import Pools
+from gpuyard.plan.quotas.entries import Claim, Granted, grant, read_claim, up_to
+from gpuyard.plan.quotas.flow import Amounts, Flow, add
+from gpuyard.refusals import refuse
+from gpuyard.spec.platform import PlatformSpec
+
+_Limit = dict[int, list[Claim]]
+"""By cohort: a cohort that says nothing is not in it, one that says `{}` has no claims."""
+
+
+class CohortClaims:
+    """The limits of all cohorts, understood."""
+
+    def __init__(self, spec: PlatformSpec, pools: Pools) -> None:
+        self.names = [cohort.name for cohort in spec.queueing.cohorts]
+        self.findings: list[Finding] = []
+        self.borrow: _Limit = {}
+        self.lend: _Limit = {}
+        for index, cohort in enumerate(spec.queueing.cohorts):
+            path: Path = ("queueing", "cohorts", index)
+            if cohort.borrow is not None:
+                self.borrow[index] = self._read(cohort.borrow, pools, index, (*path, "borrow"))
+            if cohort.lend is not None:
+                self.lend[index] = self._read(cohort.lend, pools, index, (*path, "lend"))
+
+    def _read(self, shares: Mapping[str, int], pools: Pools, index: int, path: Path) -> list[Claim]:
+        found: list[Claim] = []
+        for text in shares:
+            claim, problem = read_claim(shares, text, pools, index, (*path, text))
+            found += [claim] if claim else []
+            self.findings += [problem] if problem else []
+        return found
+
+
+def bind(flow: Flow, claims: CohortClaims) -> list[Finding]:
+    """Give every cohort its limits: lending from the leaves upwards, borrowing from the root downwards."""
+    findings: list[Finding] = []
+    for cohort in flow.tree.upward:
+        if cohort in claims.lend:
+            findings += _bind_lending(flow, cohort, claims)
+        flow.pass_on(cohort)
+    for cohort in reversed(flow.tree.upward):
+        if cohort in claims.borrow:
+            flow.borrow[cohort] = _amounts(claims.borrow[cohort])
+    return findings
+
+
+def _bind_lending(flow: Flow, cohort: int, claims: CohortClaims) -> list[Finding]:
+    name = claims.names[cohort]
+
+    def no_more(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
+        before = f" and the cohort {taken} of them already" if taken else ""
+        return refuse(
+            "lend.over_guarantee",
+            claim.path,
+            f"the teams of cohort {name} lend {limit} {resource} of {claim.pool.name} together"
+            f"{before}; it cannot lend more",
+            **up_to(claim, resource, f"{limit - taken}", fits),
+        )
+
+    held = flow.stock[cohort]
+    granted, findings = grant(
+        claims.lend[cohort], lambda claim, r: held.get((claim.pool.name, r), 0), no_more
+    )
+    flow.lend[cohort] = granted[cohort]
+    return findings
+
+
+def _amounts(claims: Sequence[Claim]) -> Amounts:
+    """What these claims ask for, whether it is there or not."""
+    total: Amounts = defaultdict(int)
+    for claim in claims:
+        add(total, {(claim.pool.name, r): n * claim.count for r, n in claim.per_unit.items()})
+    return total
+
+
+def check_limits(flow: Flow, claims: CohortClaims, borrowed: Granted) -> list[Finding]:
+    """Refuse to borrow more than there is outside, or than the cohort's teams may use."""
+    findings: list[Finding] = []
+    use: list[Amounts] = [defaultdict(int) for _ in flow.tree.parents]
+    for team, home in enumerate(flow.tree.homes):
+        if home is not None:
+            add(use[home], borrowed[team])
+    for cohort in flow.tree.upward:
+        if cohort in claims.borrow:
+            findings += _check_borrowing(flow, cohort, claims, use[cohort])
+            limit = flow.borrow[cohort]
+            use[cohort] = {key: min(n, limit.get(key, 0)) for key, n in use[cohort].items()}
+        parent = flow.tree.parents[cohort]
+        if parent is not None:
+            add(use[parent], use[cohort])
+    return findings
+
+
+def _check_borrowing(
+    flow: Flow, cohort: int, claims: CohortClaims, use: Mapping[tuple[str, str], int]
+) -> list[Finding]:
+    name = claims.names[cohort]
+
+    def never(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
+        key, pool = (claim.pool.name, resource), claim.pool.name
+        why = (
+            f"outside of cohort {name} there are {limit} {resource} of {pool} at most"
+            if flow.outside(cohort, key) <= use.get(key, 0)
+            else f"the teams of cohort {name} may borrow {limit} {resource} of {pool} together"
+        )
+        before = f", and the cohort borrows {taken} of them already" if taken else ""
+        return refuse(
+            "borrow.never",
+            claim.path,
+            f"{why}{before}: it can never borrow more",
+            **up_to(claim, resource, f"{limit - taken}", fits),
+        )
+
+    def within_reach(claim: Claim, resource: str) -> int:
+        key = (claim.pool.name, resource)
+        return min(flow.outside(cohort, key), use.get(key, 0))
+
+    return grant(claims.borrow[cohort], within_reach, never)[1]

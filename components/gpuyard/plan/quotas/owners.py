@@ -1,0 +1,130 @@
+"""Pools dedicated to teams: who may claim something of a pool, and what its owners leave unused.
+
+In Kueue a team's queue lists only flavors that the team has a quota of, and no queue hands out a flavor
+it does not list. So a claim that is refused here is the whole fence: what an owned pool has left over
+stands in the common cohort, and only its owners' queues can reach it (docs/decisions/0012).
+"""
+
+from collections.abc import Mapping, Sequence
+
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.records import PoolPlan, Quota, within_reach
+from gpuyard.refusals import refuse, warn
+from gpuyard.spec.nearest import nearest
+from gpuyard.spec.platform import PlatformSpec
+
+Owners = Mapping[str, frozenset[str]]
+"""Teams by the name of the pool that is theirs; a pool that is everybody's is not in it."""
+
+
+def known_owners(spec: PlatformSpec) -> Owners:
+    """Who owns what. A pool with an owner nobody knows judges no team: the name itself is refused."""
+    teams = {team.name for team in spec.teams}
+    return {p.name: frozenset(p.owners) for p in spec.pools if p.owners and teams >= {*p.owners}}
+
+
+def check_owner_names(spec: PlatformSpec) -> list[Finding]:
+    """Refuse owners who are no teams."""
+    teams = [team.name for team in spec.teams]
+    findings: list[Finding] = []
+    for index, pool in enumerate(spec.pools):
+        if unknown := [owner for owner in dict.fromkeys(pool.owners) if owner not in teams]:
+            findings.append(_unknown(pool.owners, unknown, teams, ("pools", index, "owners")))
+    return findings
+
+
+def _unknown(
+    owners: Sequence[str], unknown: Sequence[str], teams: Sequence[str], path: Path
+) -> Finding:
+    meant = {owner: nearest(owner, teams) for owner in unknown}
+    right = dict.fromkeys(name for owner in owners if (name := meant.get(owner, owner)))
+    said = [
+        f"write {near}" if near else f"remove {owner}, or add the team"
+        for owner, near in meant.items()
+    ]
+    return refuse(
+        "pool.owner_unknown",
+        path,
+        "no team of that name",
+        given=", ".join(unknown),
+        allowed=", ".join(teams) or "names of teams; there are none",
+        fix=Fix(says="; ".join(said), at=path, value=list(right) or None),
+    )
+
+
+def not_theirs(owners: Owners, pool: str, team: str, text: str, path: Path) -> Finding | None:
+    """Refuse a claim on a pool that is dedicated to others."""
+    if team in owners.get(pool, {team}):
+        return None
+    names = ", ".join(sorted(owners[pool]))
+    kind = path[2]
+    verb = {"guarantee": "be guaranteed", "borrow": "borrow", "lend": "lend"}[str(kind)]
+    return refuse(
+        "pool.owner",
+        path,
+        f"{pool} is dedicated to {names}: {team} cannot {verb} anything of it",
+        given=text,
+        allowed=f"pools without owners, or with {team} among them",
+        fix=Fix(says=f"remove it, or add {team} to the owners of {pool}", at=path),
+    )
+
+
+def check_left_over(
+    spec: PlatformSpec,
+    pools: Mapping[str, PoolPlan],
+    quotas: Mapping[int, Sequence[Quota]],
+    spare: Mapping[tuple[str, str], int],
+) -> list[Finding]:
+    """Warn of what an owned pool has left and no owner may borrow: it is paid for and nobody's."""
+    indexes = {team.name: index for index, team in enumerate(spec.teams)}
+    borrowed = {(q.pool, q.resource) for mine in quotas.values() for q in mine if q.borrow}
+    findings: list[Finding] = []
+    for position, pool in enumerate(spec.pools):
+        plan = pools.get(pool.name)
+        if not pool.owners or plan is None or not {*pool.owners} <= set(indexes):
+            continue
+        lost = {
+            a.resource: spare[pool.name, a.resource]
+            for a in plan.counted
+            if spare[pool.name, a.resource] > 0 and (pool.name, a.resource) not in borrowed
+        }
+        if lost:
+            owner = _best_owner(pool.owners, indexes, pool.name, quotas)
+            findings.append(_left_over(spec, plan, indexes[owner], lost, ("pools", position)))
+    return findings
+
+
+def _best_owner(
+    owners: Sequence[str],
+    indexes: Mapping[str, int],
+    pool: str,
+    quotas: Mapping[int, Sequence[Quota]],
+) -> str:
+    """One that uses the pool already: another might stand too close to it."""
+
+    def uses(owner: str) -> bool:
+        return pool in within_reach(quotas[indexes[owner]])
+
+    return next((owner for owner in owners if uses(owner)), owners[0])
+
+
+def _left_over(
+    spec: PlatformSpec, pool: PoolPlan, team: int, lost: Mapping[str, int], path: Path
+) -> Finding:
+    amounts = ", ".join(f"{amount} {resource}" for resource, amount in lost.items())
+    whose = " or ".join(dict.fromkeys(spec.pools[int(path[1])].owners))
+    more = {pool.key(resource): amount for resource, amount in lost.items()}
+    say = ", ".join(f"{key}: {amount}" for key, amount in more.items())
+    return warn(
+        "pool.left_over",
+        path,
+        f"{pool.name} is dedicated to {whose}, and nobody else can use it, but {amounts}"
+        " of it are guaranteed to nobody and no owner may borrow them",
+        given=amounts,
+        allowed="every part of a dedicated pool guaranteed to an owner, or borrowed by one",
+        fix=Fix(
+            says=f"let {spec.teams[team].name} borrow {{{say}}}, or give the pool fewer nodes",
+            at=("teams", team, "borrow"),
+            value=dict(spec.teams[team].borrow) | more,
+        ),
+    )

@@ -1,0 +1,210 @@
+"""Guarantees, borrowing and lending, in the resources that nodes really advertise.
+
+A stack file counts whole GPUs by a bare pool name, slices and shares by `pool/unit`. Here they become
+quotas of resources, and are proved against what the pools hold when every node runs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.pools.pools import Pools
+from gpuyard.plan.quotas.cohort_limits import CohortClaims, bind, check_limits
+from gpuyard.plan.quotas.cohorts import read_tree
+from gpuyard.plan.quotas.entries import Claim, capacity, grant, per_node, read_claim, up_to
+from gpuyard.plan.quotas.flow import Amounts, Flow, summed
+from gpuyard.plan.quotas.owners import known_owners, not_theirs
+from gpuyard.plan.records import Quota
+from gpuyard.refusals import note, refuse
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.teams import Team
+from gpuyard.spec.values import MAX_NODES
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """Who has what, and what is left."""
+
+    by_team: Mapping[int, tuple[Quota, ...]]
+    """By team index."""
+    spare: Amounts
+    """What no team is guaranteed."""
+    flow: Flow
+    """What passes between cohorts."""
+    understood: bool
+    """False when a claim means something that is not counted here: a misspelt pool or unit."""
+
+    def room_to_borrow(self, team: int, quota: Quota) -> int:
+        """What the team of this quota could borrow beyond what it may, with everybody else idle."""
+        own = quota.nominal if quota.lend is None else quota.lend
+        home = self.flow.tree.homes[team]
+        return self.flow.most(home, (quota.pool, quota.resource)) - own - quota.borrow
+
+
+def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[Quotas, list[Finding]]:
+    """What every team is guaranteed, may borrow and lends, and every finding about it."""
+    claims, findings = _claims(spec, pools)
+    of_cohorts = CohortClaims(spec, pools)
+    findings += of_cohorts.findings
+    understood = all(f.fix and f.fix.at and f.fix.value is None for f in findings)
+    nominal, problems = grant(
+        claims["guarantee"], lambda claim, r: capacity(claim.pool, r), _too_much, per_owner=False
+    )
+    findings += problems
+    lend, problems = grant(
+        claims["lend"], lambda claim, r: nominal[claim.owner].get((claim.pool.name, r), 0), _no_more
+    )
+    findings += problems
+    given = summed(nominal.values())
+    spare = {
+        (pool.name, offer.resource): capacity(pool, offer.resource)
+        - given.get((pool.name, offer.resource), 0)
+        for pool in pools.values()
+        if pool is not None
+        for offer in pool.counted
+    }
+    lent = [(nominal if t.lend is None else lend)[i] for i, t in enumerate(spec.teams)]
+    tree = read_tree(spec)
+    flow = Flow(tree, spare, lent)
+    findings += bind(flow, of_cohorts)
+
+    def within_reach(claim: Claim, resource: str) -> int:
+        key = (claim.pool.name, resource)
+        return flow.most(tree.homes[claim.owner], key) - lent[claim.owner].get(key, 0)
+
+    def out_of_reach(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
+        why = _bound(spec, flow, claim, resource)
+        return _out_of_reach(claim, resource, limit, taken, fits, why)
+
+    borrow, problems = grant(claims["borrow"], within_reach, out_of_reach)
+    findings += problems
+    findings += check_limits(flow, of_cohorts, borrow)
+    findings += _start_notes(given, pools, spec)
+    positions = {name: i for i, name in enumerate(pools)}
+    quotas = {
+        i: _quotas(team, pools, positions, nominal[i], borrow[i], lend[i])
+        for i, team in enumerate(spec.teams)
+    }
+    return Quotas(quotas, spare, flow, understood), findings
+
+
+def _bound(spec: PlatformSpec, flow: Flow, claim: Claim, resource: str) -> str:
+    """The cohort whose limit keeps a team from having more, in words; "" when none does."""
+    key = (claim.pool.name, resource)
+    for node in flow.tree.above(flow.tree.homes[claim.owner]):
+        limits = flow.borrow.get(node) if node is not None else None
+        if node is not None and limits is not None:
+            limit = limits.get(key, 0)
+            if limit < flow.outside(node, key):
+                name = spec.queueing.cohorts[node].name
+                return f", because its cohort {name} borrows {limit} at most"
+    return ""
+
+
+def _claims(spec: PlatformSpec, pools: Pools) -> tuple[dict[str, list[Claim]], list[Finding]]:
+    claims: dict[str, list[Claim]] = {"guarantee": [], "borrow": [], "lend": []}
+    findings: list[Finding] = []
+    owners = known_owners(spec)
+    for index, team in enumerate(spec.teams):
+        for kind, shares in (
+            ("guarantee", team.guarantee),
+            ("borrow", team.borrow),
+            ("lend", team.lend or {}),
+        ):
+            for text in shares:
+                path: Path = ("teams", index, kind, text)
+                claim, problem = read_claim(shares, text, pools, index, path)
+                if claim and (
+                    refusal := not_theirs(owners, claim.pool.name, team.name, text, path)
+                ):
+                    claim, problem = None, refusal
+                if problem:
+                    findings.append(problem)
+                elif claim:
+                    claims[kind].append(claim)
+    return claims, findings
+
+
+def _too_much(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
+    pool, amount = claim.pool, claim.count * claim.per_unit[resource]
+    each = per_node(pool, resource)
+    need = ceil((taken + amount) / each)
+    others = f", other guarantees take {taken} of them" if taken else ""
+    more = f", or let {pool.name} have {need} nodes" if need <= MAX_NODES else ""
+    return refuse(
+        "quota.over_capacity",
+        claim.path,
+        f"{pool.name} holds {limit} {resource} with all {pool.nodes.high} nodes ({each} a node){others}",
+        given=f"{amount} {resource}",
+        allowed=f"{limit - taken} {resource}",
+        fix=Fix(says=f"guarantee {fits}{more}", at=claim.path, value=fits),
+    )
+
+
+def _no_more(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
+    before = f" and lends {taken} of them already" if taken else ""
+    problem = f"the team is guaranteed {limit} {resource} of {claim.pool.name}{before}; it cannot lend more"
+    most = f"{limit - taken}"
+    return refuse("lend.over_guarantee", claim.path, problem, **up_to(claim, resource, most, fits))
+
+
+def _out_of_reach(
+    claim: Claim, resource: str, limit: int, taken: int, fits: int, why: str
+) -> Finding:
+    """A borrowing limit that could never be reached, even with everybody else idle."""
+    before = f", and the team borrows {taken} of them already" if taken else ""
+    problem = (
+        f"of {claim.pool.name} other teams lend and nobody has {limit} {resource} at most{before}"
+        if not why
+        else f"of {claim.pool.name} the team can borrow {limit} {resource} at most{why}{before}"
+    )
+    most = f"{limit - taken}"
+    return refuse("borrow.never", claim.path, problem, **up_to(claim, resource, most, fits))
+
+
+def _start_notes(given: Amounts, pools: Pools, spec: PlatformSpec) -> list[Finding]:
+    """Guarantees beyond the nodes that run from the beginning: say how many must start first."""
+    findings: list[Finding] = []
+    positions = {pool.name: i for i, pool in enumerate(spec.pools)}
+    for pool in pools.values():
+        if pool is None:
+            continue
+        need = max(ceil(given.get((pool.name, a.resource), 0) / a.per_node) for a in pool.counted)
+        if pool.start_nodes < need:
+            findings.append(
+                note(
+                    "quota.nodes_to_start",
+                    ("pools", positions[pool.name], "nodes"),
+                    f"the guarantees of {pool.name} need {need} nodes;"
+                    f" {pool.start_nodes} run from the beginning,"
+                    f" {need - pool.start_nodes} start when jobs ask for them",
+                    given=str(pool.nodes),
+                )
+            )
+    return findings
+
+
+def _quotas(
+    team: Team,
+    pools: Pools,
+    positions: Mapping[str, int],
+    nominal: Amounts,
+    borrow: Amounts,
+    lend: Amounts,
+) -> tuple[Quota, ...]:
+    """In the order of the pools and of what their nodes advertise, whatever the order of the keys."""
+    mine = sorted({pool for pool, _ in (*nominal, *borrow)}, key=positions.__getitem__)
+    used = (p for name in mine if (p := pools[name]))
+    keys = ((p.name, a.resource) for p in used for a in p.counted)
+    return tuple(
+        Quota(
+            pool=key[0],
+            resource=key[1],
+            nominal=nominal.get(key, 0),
+            borrow=borrow.get(key, 0),
+            lend=None if team.lend is None else lend.get(key, 0),
+        )
+        for key in keys
+        if key in nominal or key in borrow
+    )

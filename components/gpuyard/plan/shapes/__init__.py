@@ -1,0 +1,1 @@
+"""Shapes: what must be able to start, from zero nodes too."""

@@ -1,0 +1,163 @@
+"""Whether a team can have what a shape needs at once: pools that hold it are not enough, a quota must too.
+
+A gang's pods get one flavor, so its whole demand must fit one team's quota in one pool.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gpuyard.findings import Finding, Fix
+from gpuyard.plan.pools.pools import Pools
+from gpuyard.plan.quotas.quotas import Quotas
+from gpuyard.plan.records import Advertised, PoolPlan, Quota, ShapePlan
+from gpuyard.plan.shapes.shapes import choices, record
+from gpuyard.plan.sharing.compute_slices import in_quota
+from gpuyard.refusals import note, refuse
+from gpuyard.spec.platform import PlatformSpec, Shape
+from gpuyard.spec.queueing import Preemption
+
+
+@dataclass(frozen=True, slots=True)
+class _Chance:
+    """What one team can have of a resource in a pool, beside what the shape needs there."""
+
+    team: int
+    pool: PoolPlan
+    offer: Advertised
+    quota: Quota
+    per_node: int
+    need: int
+
+    @property
+    def missing(self) -> int:
+        return self.need - self.quota.nominal - self.quota.borrow
+
+
+def place_shapes(
+    spec: PlatformSpec, pools: Pools, shapes: Sequence[ShapePlan], quotas: Quotas
+) -> tuple[list[ShapePlan], list[Finding]]:
+    """Each shape in the first pool in which a team can start it, with those who can.
+
+    Without teams there are no queues, and nothing to judge.
+    """
+    if not spec.teams:
+        return list(shapes), []
+    by_name = {shape.name: shape for shape in shapes}
+    holders = _holders(quotas)
+    placed: list[ShapePlan] = []
+    findings: list[Finding] = []
+    for index, shape in enumerate(spec.shapes):
+        if shape.name not in by_name:
+            continue
+        chances: list[_Chance] = []
+        able: list[_Chance] = []
+        for here in _chances(shape, pools, holders):
+            chances += here
+            if able := [c for c in here if c.missing <= 0]:
+                break
+        if able:
+            plan = _placed(spec, shape, able)
+            placed.append(plan)
+            if not plan.guaranteed:
+                findings.append(_only_borrowed(spec, index, plan))
+        elif quotas.understood:
+            findings.append(_no_quota(spec, index, by_name[shape.name], chances, quotas))
+    return placed, findings
+
+
+_Holders = Mapping[tuple[str, str], Sequence[tuple[int, Quota]]]
+"""Teams with their quota, by pool and resource: a thousand of them are looked through once."""
+
+
+def _holders(quotas: Quotas) -> _Holders:
+    holders: dict[tuple[str, str], list[tuple[int, Quota]]] = defaultdict(list)
+    for team, mine in quotas.by_team.items():
+        for quota in mine:
+            holders[quota.pool, quota.resource].append((team, quota))
+    return holders
+
+
+def _chances(shape: Shape, pools: Pools, holders: _Holders) -> Iterator[list[_Chance]]:
+    """Pool by pool, the best first; in each what every team could have."""
+    asked = [p for name, p in pools.items() if p is not None and shape.pool in {None, name}]
+    per_node = shape.gpus_per_node or 1
+    for pool, offer in choices(shape, asked):
+        resource, each = in_quota(pool, offer.resource)
+        need = per_node * each
+        yield [
+            _Chance(team, pool, offer, quota, need, need * shape.nodes)
+            for team, quota in holders.get((pool.name, resource), ())
+        ]
+
+
+def _placed(spec: PlatformSpec, shape: Shape, able: Sequence[_Chance]) -> ShapePlan:
+    return replace(
+        record(shape, able[0].pool, able[0].offer),
+        teams=tuple(spec.teams[c.team].name for c in able),
+        guaranteed=tuple(spec.teams[c.team].name for c in able if c.quota.nominal >= c.need),
+    )
+
+
+def _only_borrowed(spec: PlatformSpec, index: int, plan: ShapePlan) -> Finding:
+    need = plan.per_node * plan.nodes
+    lost = (
+        "which is taken back when it is claimed"
+        if spec.queueing.preemption is Preemption.RECLAIM
+        else "so it waits until others are idle"
+    )
+    return note(
+        "shape.borrows",
+        ("shapes", index),
+        f"no guarantee in {plan.pool} holds {need} {plan.resource}:"
+        f" {', '.join(plan.teams)} can start it only with borrowed capacity, {lost}",
+        given=f"{need} {plan.resource}",
+    )
+
+
+def _no_quota(
+    spec: PlatformSpec,
+    index: int,
+    plan: ShapePlan,
+    chances: Sequence[_Chance],
+    quotas: Quotas,
+) -> Finding:
+    used = [c for c in chances if c.quota.nominal or c.quota.borrow]
+    best = min(used, key=lambda c: c.missing, default=None)
+    if best is None:
+        need, resource, pool = plan.per_node * plan.nodes, plan.resource, plan.pool
+        most, who = 0, "no team has any of it, guaranteed or to borrow"
+    else:
+        need, resource, pool = best.need, best.quota.resource, best.pool.name
+        most = best.quota.nominal + best.quota.borrow
+        who = (
+            f"{spec.teams[best.team].name} can have most, {best.quota.nominal} guaranteed"
+            f" and {best.quota.borrow} borrowed"
+        )
+    return refuse(
+        "shape.no_quota",
+        ("shapes", index),
+        f"needs {need} {resource} of {pool} at once, which no team can have: {who}",
+        given=f"{need} {resource}",
+        allowed=f"at most {most} {resource}",
+        fix=_nearest(spec, index, best, quotas)
+        or Fix(says=f"guarantee {need} {resource} of {pool} to a team, or let one borrow them"),
+    )
+
+
+def _nearest(spec: PlatformSpec, index: int, best: _Chance | None, quotas: Quotas) -> Fix | None:
+    """Let the team that lacks least borrow the rest, else make the gang as small as that team can have."""
+    if best is None:
+        return None
+    team, key = spec.teams[best.team], best.pool.key(best.quota.resource)
+    if best.missing <= quotas.room_to_borrow(best.team, best.quota):
+        more = team.borrow.get(key, 0) + best.missing
+        return Fix(
+            says=f"let {team.name} borrow {key}: {more}",
+            at=("teams", best.team, "borrow"),
+            value=dict(team.borrow) | {key: more},
+        )
+    nodes = (best.quota.nominal + best.quota.borrow) // best.per_node
+    if not nodes:
+        return None
+    return Fix(says=f"write nodes: {nodes}", at=("shapes", index, "nodes"), value=nodes)

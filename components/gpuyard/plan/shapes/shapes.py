@@ -1,0 +1,289 @@
+"""Workloads that must be able to start: which pool can, and from how many nodes."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.names import SHARED_UNIT
+from gpuyard.plan.pools.pools import Pools
+from gpuyard.plan.records import Advertised, PoolPlan, ShapePlan
+from gpuyard.plan.renames import rename_fix
+from gpuyard.plan.sharing.fractions import pick, pieces, show_needs
+from gpuyard.refusals import listed, refuse
+from gpuyard.spec.nearest import nearest
+from gpuyard.spec.platform import Latency, PerPod, PlatformSpec, Shape
+from gpuyard.spec.values import Range
+
+
+def plan_shapes(spec: PlatformSpec, pools: Pools) -> tuple[list[ShapePlan], list[Finding]]:
+    """Where each shape starts, or for every pool that was considered why it cannot."""
+    found: list[ShapePlan] = []
+    findings: list[Finding] = []
+    names: set[str] = set()
+    positions = {pool.name: i for i, pool in reversed(list(enumerate(spec.pools)))}
+    for index, shape in enumerate(spec.shapes):
+        path: Path = ("shapes", index)
+        if shape.name in names:
+            taken = [s.name for s in spec.shapes]
+            findings.append(
+                refuse(
+                    "shape.duplicate",
+                    (*path, "name"),
+                    "another shape has the name",
+                    given=shape.name,
+                    allowed="a name of its own for each shape",
+                    fix=rename_fix(shape, taken, path),
+                )
+            )
+        names.add(shape.name)
+        plan, problem = _plan_shape(shape, pools, positions, path)
+        if problem:
+            findings.append(problem)
+        elif plan:
+            found.append(plan)
+    return found, findings
+
+
+def _plan_shape(
+    shape: Shape, pools: Pools, positions: Mapping[str, int], path: Path
+) -> tuple[ShapePlan | None, Finding | None]:
+    if shape.pool is not None and shape.pool not in pools:
+        near = nearest(shape.pool, list(pools))
+        says = f"write {near}" if near else "remove it: any pool that can hold it"
+        fix = Fix(says=says, at=(*path, "pool"), value=near)
+        return None, refuse(
+            "shape.unknown_pool",
+            (*path, "pool"),
+            "no pool of that name",
+            given=shape.pool,
+            allowed=listed(pools),
+            fix=fix,
+        )
+    considered = [p for name, p in pools.items() if shape.pool in {None, name}]
+    candidates = [p for p in considered if p is not None]
+    if len(candidates) < len(considered):
+        return None, None  # a candidate is refused itself; this shape cannot be judged yet
+    starts, reasons = _starts(shape, candidates)
+    if starts:
+        pool, offer = starts
+        return record(shape, pool, offer), None
+    return None, refuse(
+        "shape.cannot_start",
+        path,
+        "no pool can start it: " + _why(reasons),
+        given=_wanted(shape),
+        allowed="what the nodes of a pool hold",
+        fix=_nearest_shape(shape, candidates, path) or _one_node(shape, candidates, positions),
+    )
+
+
+def _starts(
+    shape: Shape, pools: list[PoolPlan]
+) -> tuple[tuple[PoolPlan, Advertised] | None, dict[str, list[str]]]:
+    """The first pool that can start it, or for what a pod needs the smallest piece of any; else why not."""
+    found: list[tuple[tuple[float, float], PoolPlan, Advertised]] = []
+    reasons: dict[str, list[str]] = {}
+    for pool in pools:
+        offer, why = offer_in(shape, pool)
+        if offer is None:
+            reasons.setdefault(why, []).append(pool.name)
+            continue
+        if not (shape.per_pod and shape.per_pod.needs):
+            return (pool, offer), reasons  # the first will do
+        found.append((_piece_size(shape, pool), pool, offer))
+    best = min(found, key=lambda x: x[0], default=None)  # the first of equals
+    return (best[1:] if best else None), reasons
+
+
+def _why(reasons: Mapping[str, list[str]]) -> str:
+    """Each reason once, after the pools that have it."""
+    return "; ".join(f"{listed(names)}: {why}" for why, names in reasons.items())
+
+
+def _piece_size(shape: Shape, pool: PoolPlan) -> tuple[float, float]:
+    piece = pick(shape.per_pod, pool) if shape.per_pod and shape.per_pod.needs else None
+    return piece.size if piece else (0, 0)
+
+
+def choices(shape: Shape, pools: Iterable[PoolPlan]) -> Iterator[tuple[PoolPlan, Advertised]]:
+    """Every pool that can start it, with what it takes there, the best first."""
+    if shape.per_pod and shape.per_pod.needs:
+        pools = sorted(pools, key=lambda pool: _piece_size(shape, pool))
+    for pool in pools:
+        offer, _ = offer_in(shape, pool)
+        if offer is not None:
+            yield pool, offer
+
+
+def record(shape: Shape, pool: PoolPlan, offer: Advertised) -> ShapePlan:
+    """Where it starts, and how many of its pods a node holds."""
+    pod, per_node = shape.per_pod, shape.gpus_per_node or 1
+    fits, bound = offer.per_node // per_node, ""
+    if pod is not None:
+        cpus, memory = pool.room.cpu // pod.cpu, pool.room.memory_gib // pod.memory_gib
+        if min(cpus, memory) < fits:
+            fits, bound = (cpus, "CPU") if cpus <= memory else (memory, "memory")
+    return ShapePlan(
+        shape.name,
+        pool.name,
+        offer.resource,
+        per_node,
+        shape.nodes,
+        pool.start_nodes < shape.nodes,
+        pods_per_node=fits,
+        bound_by=bound,
+        needs=show_needs(pod) if pod and pod.needs else "",
+    )
+
+
+def _wanted(shape: Shape) -> str:
+    times = f"{shape.nodes} nodes × " if shape.nodes > 1 else ""
+    if shape.gpus_per_node:
+        return f"{times}{shape.gpus_per_node} GPUs"
+    pod = shape.per_pod
+    what = (
+        show_needs(pod)
+        if pod and pod.needs
+        else ""
+        if pod is None
+        else pod.slice or f"{pod.shares} shares"
+    )
+    return f"{times}{what}"
+
+
+def offer_in(shape: Shape, pool: PoolPlan) -> tuple[Advertised | None, str]:
+    """The resource the shape takes in this pool, or why it cannot."""
+    if shape.nodes > pool.nodes.high:
+        return None, f"at most {pool.nodes.high} nodes, {shape.nodes} wanted"
+    offer, why = _fraction(shape.per_pod, pool) if shape.per_pod else _whole(shape, pool)
+    if offer and offer.resource in pool.scale.hidden and not pool.start_nodes:
+        return None, f"{_BLIND} {offer.resource} from a node that runs, and none does"
+    return offer, why
+
+
+_BLIND = "its autoscaler learns of"
+
+
+def _whole(shape: Shape, pool: PoolPlan) -> tuple[Advertised | None, str]:
+    whole, wanted = pool.unit(""), shape.gpus_per_node or 0
+    if whole is None:
+        return None, f"no whole GPUs ({pool.sharing})"
+    if wanted > whole.per_node:
+        return None, f"{whole.per_node} GPUs a node, {wanted} wanted"
+    return whole, ""
+
+
+def _fraction(pod: PerPod, pool: PoolPlan) -> tuple[Advertised | None, str]:
+    if pod.needs:
+        piece = pick(pod, pool)
+        if piece is None:
+            return None, _lacks(pod, pool)
+        return _with_room(pod, pool, piece.offer)
+    unit = pod.slice or SHARED_UNIT
+    offer = pool.unit(unit)
+    if pod.slice == SHARED_UNIT:
+        return None, f"`{SHARED_UNIT}` is no slice, write shares: 1"
+    if offer is None:
+        has = ", ".join(a.unit or "whole GPUs" for a in pool.advertised)
+        return None, f"no {unit} (it has {has})"
+    if pod.shares and pod.shares > 1:
+        return (
+            None,
+            f"{pod.shares} shares wanted, but a pod gets one: more would be turns on the same GPU",
+        )
+    return _with_room(pod, pool, offer)
+
+
+def _lacks(pod: PerPod, pool: PoolPlan) -> str:
+    known = pieces(pool)
+    if pod.latency is Latency.STRICT and all(p.takes_turns for p in known):
+        return f"pods take turns on its GPUs ({pool.sharing})"
+    return f"{show_needs(pod)} wanted, it has at most {known[-1]}"
+
+
+def _with_room(pod: PerPod, pool: PoolPlan, offer: Advertised) -> tuple[Advertised | None, str]:
+    room = pool.room
+    if pod.cpu <= room.cpu and pod.memory_gib <= room.memory_gib:
+        return offer, ""
+    return None, (
+        f"{room.cpu} CPUs and {room.memory_gib} GiB of a node are for pods,"
+        f" {pod.cpu} CPUs and {pod.memory_gib} GiB wanted"
+    )
+
+
+def _one_node(shape: Shape, pools: list[PoolPlan], positions: Mapping[str, int]) -> Fix | None:
+    """One node that always runs, where only that keeps the shape from starting."""
+    for pool in pools:
+        if _BLIND in offer_in(shape, pool)[1]:
+            nodes, index = Range(1, pool.nodes.high), positions[pool.name]
+            at: Path = ("pools", index, "nodes")
+            return Fix(says=f"write pools[{index}].nodes: {nodes}", at=at, value=str(nodes))
+    return None
+
+
+def _nearest_shape(shape: Shape, pools: list[PoolPlan], path: Path) -> Fix | None:
+    """The smallest change after which a pool can start it: one word of it, else two."""
+    changes = [c for pool in pools for c in _changes(shape, pool)]
+    for change in sorted(changes, key=len):
+        if any(offer_in(_changed(shape, change), pool)[0] for pool in pools):
+            return _as_fix(shape, change, path)
+    return None
+
+
+_Change = dict[tuple[str, ...], int | float | str]
+"""New values by where they stand in the shape."""
+
+
+def _changes(shape: Shape, pool: PoolPlan) -> list[_Change]:
+    """What would have to change to start in this pool, and only that."""
+    change: _Change = {}
+    if shape.nodes > pool.nodes.high > 0:
+        change["nodes",] = pool.nodes.high
+    whole, pod = pool.unit(""), shape.per_pod
+    if shape.gpus_per_node and whole and shape.gpus_per_node > whole.per_node:
+        change["gpus_per_node",] = whole.per_node
+    if pod and pod.shares and pod.shares > 1:
+        change["per_pod", "shares"] = 1
+    if pod and pod.slice and pool.unit(pod.slice) is None:
+        near = nearest(pod.slice, [a.unit for a in pool.advertised])
+        if near is not None:
+            change["per_pod", "slice"] = near
+    if pod and pod.cpu > pool.room.cpu:
+        change["per_pod", "cpu"] = pool.room.cpu
+    if pod and pod.memory_gib > pool.room.memory_gib:
+        change["per_pod", "memory_gib"] = pool.room.memory_gib
+    if pod and pod.needs and pick(pod, pool) is None:
+        change |= _less(pod, pool)
+    return [change] if change else []
+
+
+def _less(pod: PerPod, pool: PoolPlan) -> _Change:
+    """What the largest piece of a pool has, where the pod needs more."""
+    known, change = pieces(pool), _Change()
+    if pod.latency is Latency.STRICT and all(p.takes_turns for p in known):
+        change["per_pod", "latency"] = Latency.RELAXED
+    else:
+        known = [p for p in known if not (pod.latency is Latency.STRICT and p.takes_turns)]
+    largest = known[-1]
+    if (pod.gpu_memory_gib or 0) > largest.memory_gib >= 1:
+        change["per_pod", "gpu_memory_gib"] = int(largest.memory_gib)
+    if (pod.compute_percent or 0) > largest.compute_percent >= 1:
+        change["per_pod", "compute_percent"] = float(int(largest.compute_percent))
+    return change
+
+
+def _changed(shape: Shape, change: _Change) -> Shape:
+    pod = {where[1]: value for where, value in change.items() if len(where) > 1}
+    top: dict[str, object] = {where[0]: value for where, value in change.items() if len(where) == 1}
+    if shape.per_pod and pod:
+        top["per_pod"] = shape.per_pod.model_copy(update=pod)
+    return shape.model_copy(update=top)
+
+
+def _as_fix(shape: Shape, change: _Change, path: Path) -> Fix:
+    says = ", ".join(f"{where[-1]}: {value}" for where, value in change.items())
+    if len(change) == 1:
+        where, changed = next(iter(change.items()))
+        value = changed.value if isinstance(changed, Latency) else changed
+        return Fix(says=f"write {says}", at=(*path, *where), value=value)
+    whole = _changed(shape, change).model_dump(mode="json", exclude_unset=True)
+    return Fix(says=f"write {says}", at=path, value=whole)

@@ -1,0 +1,1 @@
+"""Sharing of GPUs: MIG, time-slicing, MPS, DRA."""

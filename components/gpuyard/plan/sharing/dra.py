@@ -1,0 +1,145 @@
+"""Dynamic resource allocation: GPUs that pods claim, instead of counting them.
+
+Such nodes advertise no extended resource. Kueue counts the devices of a claim under a name that its own
+configuration maps the device class to, so guarantees and quotas work as with counted GPUs.
+"""
+
+from collections.abc import Mapping
+from datetime import date
+
+from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS
+from gpuyard.catalogue.sources import Source
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM
+from gpuyard.plan.pools.topology import is_rack
+from gpuyard.plan.records import Advertised, DraPlan, PoolPlan, ShapePlan
+from gpuyard.refusals import refuse, warn
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import Pool
+
+GPU_CLASS = "gpu.nvidia.com"
+CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
+"""Claimed by the pods of a ComputeDomain: NVLink from node to node."""
+CLASSES_SOURCE = Source("device classes of the NVIDIA DRA driver v0.5.0", date(2026, 11, 21))
+KUBERNETES_FLOOR = "1.34"
+"""The first minor that serves resource.k8s.io/v1."""
+KUBERNETES_SOURCE = Source(
+    "GPU Operator v26.7.0: GPUCluster needs Kubernetes 1.34.2 and driver 580", date(2026, 11, 21)
+)
+DRIVER_FLOOR = "580"
+QUOTA_KEY = "{}.deviceclass.resource.k8s.io/devices"
+"""How a ResourceQuota names the devices of a class."""
+
+
+def plan_dra(pool: Pool, machine: Machine) -> DraPlan | None:
+    """What the DRA driver does on these nodes; None where GPUs are counted."""
+    if not pool.sharing.dra:
+        return None
+    rack = is_rack(machine)
+    return DraPlan(
+        driver=PINS["dra-driver"].version,
+        device_classes=(GPU_CLASS, CHANNEL_CLASS) if rack else (GPU_CLASS,),
+        quota_resource=GPU_CLAIM,
+        compute_domains=rack,
+    )
+
+
+def claimed(machine: Machine) -> Advertised:
+    """A GPU that is claimed, under the name that queues count it by."""
+    return Advertised(GPU_CLAIM, machine.gpus, "", machine.gpu_fraction)
+
+
+def dra_labels(pool: Pool) -> dict[str, str]:
+    """The device plugin stays off nodes whose GPUs are claimed: two owners would hand out each GPU twice."""
+    return {DEVICE_PLUGIN_LABEL: "false"} if pool.sharing.dra else {}
+
+
+def quota_key(resource: str) -> str:
+    """What a namespace's ResourceQuota calls a resource."""
+    return QUOTA_KEY.format(GPU_CLASS) if resource == GPU_CLAIM else f"requests.{resource}"
+
+
+def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
+    """Claims need a Kubernetes that serves them, a driver, and nobody else who hands the GPUs out."""
+    if not pool.sharing.dra:
+        return []
+    here = (*path, "sharing")
+    findings: list[Finding] = []
+    if spec.cloud is Cloud.SIMULATED:
+        findings.append(
+            refuse(
+                "dra.simulated",
+                here,
+                "the simulated cluster has no DRA driver: nothing would ever answer a claim",
+                given="dra",
+                allowed="counted GPUs, slices or shares",
+                fix=Fix(says="remove `sharing`", at=here),
+            )
+        )
+    if _older(spec.kubernetes):
+        findings.append(
+            refuse(
+                "dra.kubernetes",
+                here,
+                f"claims are served from Kubernetes {KUBERNETES_FLOOR} on (resource.k8s.io/v1)",
+                given=f"dra on {spec.kubernetes}",
+                allowed=f"kubernetes {KUBERNETES_FLOOR} or newer",
+                fix=Fix(
+                    says=f'write kubernetes: "{KUBERNETES_MINORS[-1]}"',
+                    at=("kubernetes",),
+                    value=KUBERNETES_MINORS[-1],
+                ),
+            )
+        )
+    return findings + _check_owner(pool, path)
+
+
+def _older(minor: str) -> bool:
+    """Whether a supported minor comes before claims do; others are refused on their own."""
+    known = KUBERNETES_MINORS
+    return minor in known and known.index(minor) < known.index(KUBERNETES_FLOOR)
+
+
+def _check_owner(pool: Pool, path: Path) -> list[Finding]:
+    """No device plugin beside the DRA driver; images with one of their own cannot be chosen for claims."""
+    if not pool.select or pool.select.get(DEVICE_PLUGIN_LABEL) == "false":
+        return []
+    where, labels = (*path, "select"), {**pool.select, DEVICE_PLUGIN_LABEL: "false"}
+    return [
+        refuse(
+            "dra.device_plugin",
+            where,
+            "nodes that exist may run the device plugin: beside the DRA driver,"
+            " each GPU would be handed out twice",
+            given=", ".join(f"{k}={v}" for k, v in pool.select.items()),
+            allowed=f"nodes where the plugin is off, labelled {DEVICE_PLUGIN_LABEL}=false",
+            fix=Fix(says=f'add {DEVICE_PLUGIN_LABEL}: "false"', at=where, value=labels),
+        )
+    ]
+
+
+def check_compute_domains(
+    spec: PlatformSpec, pools: Mapping[str, PoolPlan | None], shapes: list[ShapePlan]
+) -> list[Finding]:
+    """NVLink reaches through a rack, but only pods of one ComputeDomain may use it, and that is a claim."""
+    findings: list[Finding] = []
+    first_wide = {s.pool: s for s in reversed(shapes) if s.nodes > 1}
+    for index, one in enumerate(spec.pools):
+        pool, wide = pools.get(one.name), first_wide.get(one.name)
+        if pool is None or wide is None or pool.dra or not is_rack(pool.machine):
+            continue
+        gpu = pool.machine.gpu.name if pool.machine.gpu else ""
+        at: Path = ("pools", index, "sharing")
+        findings.append(
+            warn(
+                "dra.compute_domain",
+                at,
+                f"shape {wide.name} takes {wide.nodes} nodes with {gpu}: their NVLink goes from node to node"
+                " for pods that claim a channel of one ComputeDomain, and for no others",
+                given=pool.sharing,
+                allowed="dra",
+                fix=Fix(says="write dra", at=at, value="dra"),
+            )
+        )
+    return findings

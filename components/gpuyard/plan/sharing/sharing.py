@@ -1,0 +1,207 @@
+"""What the GPUs of a node turn into: layouts by GPU, and the resources the node advertises."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.names import GPU, GPU_SHARED, SHARED_UNIT, shared
+from gpuyard.plan.records import Advertised, GpuLayout
+from gpuyard.plan.sharing.dra import claimed
+from gpuyard.plan.sharing.mig import nearest_layout, place, why_not
+from gpuyard.refusals import refuse
+from gpuyard.spec.sharing import MigGroup, Sharing
+from gpuyard.spec.values import show_gpu_indexes
+
+MPS_CLIENTS_OLD_GPUS = 16
+"""MPS clients per GPU below compute capability 7.5 (k8s-device-plugin v0.20.0)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedGpus:
+    """How a node's GPUs are shared, decided."""
+
+    method: str
+    layouts: tuple[GpuLayout, ...]
+    advertised: tuple[Advertised, ...]
+    replicas: int
+
+
+def share_gpus(
+    sharing: Sharing, machine: Machine, path: Path
+) -> tuple[SharedGpus | None, list[Finding]]:
+    """Decide what a node advertises, or say why this GPU cannot be shared like that."""
+    if machine.gpu_fraction != 1 and sharing != Sharing():
+        return None, [_fraction(machine, path)]
+    if sharing.dra:
+        return SharedGpus("dra", (), (claimed(machine),), 1), []
+    if sharing.mig:
+        return _share_slices(sharing, machine, path)
+    if sharing.mps and (too_many := _mps_limit(sharing.mps, machine, path)):
+        return None, [too_many]
+    return _share_whole(sharing, machine), []
+
+
+def _share_whole(sharing: Sharing, machine: Machine) -> SharedGpus:
+    if replicas := sharing.time_slicing or sharing.mps:
+        method = "time-slicing" if sharing.time_slicing else "mps"
+        share = Advertised(GPU_SHARED, machine.gpus * replicas, SHARED_UNIT, Fraction(1, replicas))
+        return SharedGpus(method, (), (share,), replicas)
+    return SharedGpus("none", (), (Advertised(GPU, machine.gpus, "", machine.gpu_fraction),), 1)
+
+
+def _share_slices(
+    sharing: Sharing, machine: Machine, path: Path
+) -> tuple[SharedGpus | None, list[Finding]]:
+    product = machine.gpu.mig if machine.gpu else None
+    if product is None:
+        return None, [_not_cuttable(machine, path)]
+    layouts, findings = _layouts(sharing, machine, product, (*path, "mig"))
+    if findings:
+        return None, findings
+    if not layouts:  # `mig: {}`, or every group leaves its GPUs whole
+        return _share_whole(sharing, machine), []
+    return _cut(layouts, machine, product, sharing.time_slicing), []
+
+
+def _fraction(machine: Machine, path: Path) -> Finding:
+    return refuse(
+        "sharing.fraction",
+        path,
+        f"{machine.name} has {machine.gpu_fraction} of a GPU already; a part cannot be shared again",
+        allowed="no sharing",
+        fix=Fix(says="remove `sharing`", at=path),
+    )
+
+
+def _mps_limit(replicas: int, machine: Machine, path: Path) -> Finding | None:
+    limit = MPS_CLIENTS_OLD_GPUS
+    if machine.gpu is None or machine.gpu.compute_capability >= (7, 5) or replicas <= limit:
+        return None
+    return refuse(
+        "mps.clients",
+        (*path, "mps"),
+        f"{machine.gpu.name} (compute capability below 7.5) serves at most {limit} MPS clients",
+        given=str(replicas),
+        allowed=f"2 to {limit}",
+        fix=Fix(says=f"write mps: {limit}", at=(*path, "mps"), value=limit),
+    )
+
+
+def _layouts(
+    sharing: Sharing, machine: Machine, product: MigProduct, path: Path
+) -> tuple[list[GpuLayout], list[Finding]]:
+    """The layouts that cut something, by GPU; groups without slices leave their GPUs whole."""
+    one = len(sharing.mig) == 1 and sharing.mig[0].gpus is None
+    findings: list[Finding] = []
+    layouts: list[GpuLayout] = []
+    taken: set[int] = set()
+    for index, group in enumerate(sharing.mig):
+        gpus = group.gpus if group.gpus is not None else tuple(range(machine.gpus))
+        here = path if one else (*path, index)
+        if problem := _wrong_gpus(group, gpus, machine, here, taken):
+            findings.append(problem)
+        taken |= set(gpus)
+        placement = place(product, group.slices)
+        if placement is None:
+            findings.append(_impossible(group, product, here))
+        elif placement:
+            names = [p.name for p in product.profiles if p.name in group.slices]
+            layouts.append(GpuLayout(gpus, {n: group.slices[n] for n in names}, placement))
+    return sorted(layouts, key=lambda x: x.gpus), findings
+
+
+def _cut(
+    layouts: list[GpuLayout], machine: Machine, product: MigProduct, replicas: int
+) -> SharedGpus:
+    taken = {i for layout in layouts for i in layout.gpus}
+    advertised = _advertised(layouts, machine.gpus - len(taken), product, replicas)
+    method = "mig+time-slicing" if replicas else "mig"
+    return SharedGpus(method, tuple(layouts), advertised, replicas or 1)
+
+
+def _not_cuttable(machine: Machine, path: Path) -> Finding:
+    name = machine.gpu.name if machine.gpu else machine.name
+    return refuse(
+        "mig.not_possible",
+        (*path, "mig"),
+        f"{name} cannot be cut into MIG slices, or nobody has published how",
+        given=machine.name,
+        allowed="MIG on " + ", ".join(MIG_PRODUCTS),
+        fix=Fix(says="share it by time_slicing: 4 instead", at=path, value={"time_slicing": 4}),
+    )
+
+
+def _wrong_gpus(
+    group: MigGroup, gpus: tuple[int, ...], machine: Machine, path: Path, taken: set[int]
+) -> Finding | None:
+    absent = [i for i in gpus if i >= machine.gpus]
+    twice = [i for i in gpus if i in taken]
+    if not absent and not twice:
+        return None
+    problem = "no such GPU in one node" if absent else "this GPU has a layout already"
+    left = tuple(i for i in gpus if i < machine.gpus and i not in taken)
+    shown = show_gpu_indexes(left) if left else ""
+    return refuse(
+        "mig.gpus",
+        (*path, "gpus") if group.gpus is not None else path,
+        f"{problem}: {', '.join(str(i) for i in absent or twice)}",
+        given=show_gpu_indexes(gpus),
+        allowed=f"0-{machine.gpus - 1}, each GPU in one layout",
+        fix=Fix(says=f"write {shown}", at=(*path, "gpus"), value=shown)
+        if left
+        else Fix(says="remove this layout", at=path),
+    )
+
+
+def _impossible(group: MigGroup, product: MigProduct, path: Path) -> Finding:
+    near = nearest_layout(product, group.slices)
+    value: dict[str, object] = (
+        {"gpus": show_gpu_indexes(group.gpus)} if group.gpus is not None else {}
+    )
+    return refuse(
+        "mig.placement",
+        path,
+        f"this layout does not fit on one {product.gpu}: {why_not(product, group.slices)}",
+        given=show_layout(group.slices),
+        allowed=f"{product.slices} compute slices on {product.units} memory units;"
+        f" `gpuyard mig {product.gpu}` lists every profile",
+        fix=Fix(
+            says=f"the nearest that fits: {show_layout(near)}", at=path, value={**value, **near}
+        ),
+    )
+
+
+def show_layout(counts: Mapping[str, int]) -> str:
+    """A layout as people write it."""
+    return "{" + ", ".join(f"{name}: {count}" for name, count in counts.items()) + "}"
+
+
+def _advertised(
+    layouts: list[GpuLayout], whole: int, product: MigProduct, replicas: int
+) -> tuple[Advertised, ...]:
+    """Slices by profile in catalogue order, then GPUs that were left whole."""
+    found: list[Advertised] = []
+    for profile in product.profiles:
+        count = sum(len(x.gpus) * x.counts.get(profile.name, 0) for x in layouts)
+        if not count:
+            continue
+        share = sum((_share(x, profile.name, product) for x in layouts), Fraction(0)) / count
+        resource, unit = profile.resource, profile.name
+        if replicas:
+            resource, unit = shared(resource), f"{unit}.shared"
+        times = replicas or 1
+        found.append(Advertised(resource, count * times, unit, share / times))
+    if whole:
+        found.append(Advertised(GPU, whole, "", Fraction(1)))
+    return tuple(found)
+
+
+def _share(layout: GpuLayout, profile: str, product: MigProduct) -> Fraction:
+    """GPUs that the slices of one profile take in a layout, so that the slices used pay for the whole GPU."""
+    slices = {p.name: p.slices for p in product.profiles}
+    used = sum(slices[name] * count for name, count in layout.counts.items())
+    mine = slices[profile] * layout.counts.get(profile, 0)
+    return Fraction(mine * len(layout.gpus), used)

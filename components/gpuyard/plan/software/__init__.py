@@ -1,0 +1,1 @@
+"""Versions of the software of a platform: pins, support, vulnerabilities."""

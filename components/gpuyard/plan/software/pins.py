@@ -1,0 +1,158 @@
+"""Versions a stack file picks itself: known, readable, still supported, and made for this Kubernetes.
+
+Everything else stays as it is pinned. Vulnerabilities are looked for in every version, picked or pinned.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, Pin
+from gpuyard.catalogue.software.versions import is_version
+from gpuyard.catalogue.sources import Source
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.software.support import check_pins
+from gpuyard.refusals import note, refuse, warn
+from gpuyard.spec.nearest import nearest
+from gpuyard.spec.platform import PlatformSpec
+
+
+def effective_pins(spec: PlatformSpec) -> dict[str, Pin]:
+    """The version of every component on this platform; what cannot be read of `software` is left out."""
+    return default_pins(spec.kubernetes) | {
+        name: _picked(name, version) for name, version in _readable(spec).items()
+    }
+
+
+def default_pins(minor: str) -> dict[str, Pin]:
+    """What is installed when nothing is picked: the autoscaler is the one of the cluster's minor."""
+    if minor == KUBERNETES_MINORS[-1]:
+        return dict(PINS)
+    from gpuyard.catalogue.software.compatibility import AUTOSCALERS
+
+    return dict(PINS) | ({"cluster-autoscaler": AUTOSCALERS[minor]} if minor in AUTOSCALERS else {})
+
+
+def _picked(name: str, version: str) -> Pin:
+    pin = PINS[name]
+    return replace(
+        pin, version=version, source=Source("the stack file", pin.source.checked_on, verified=False)
+    )
+
+
+def _readable(spec: PlatformSpec) -> dict[str, str]:
+    return {n: v for n, v in spec.software.items() if n in PINS and is_version(n, v)}
+
+
+def check_software(spec: PlatformSpec) -> list[Finding]:
+    """What stands against the versions of this platform."""
+    if not spec.software:
+        return check_pins()
+    findings = [
+        finding
+        for name, version in spec.software.items()
+        if (finding := _unreadable(spec, name, version))
+    ]
+    defaults, readable = default_pins(spec.kubernetes), _readable(spec)
+    pins = effective_pins(spec)
+    for finding in check_pins(pins.values()):
+        name = str(finding.path[-1])
+        findings.append(_fixed(finding, defaults[name]) if name in readable else finding)
+    for name, version in readable.items():
+        path, pinned = ("software", name), defaults[name]
+        findings += _not_made_for(spec.kubernetes, name, version, pinned, path)
+        if name == "gpu-operator":
+            findings += _life_cycle(version, pinned, path)
+        if version != pinned.version:
+            findings.append(
+                note(
+                    "software.untried",
+                    path,
+                    f"{pinned.version} was tried together with the other versions, {version} was not",
+                    given=version,
+                )
+            )
+    return findings
+
+
+def _unreadable(spec: PlatformSpec, name: str, version: str) -> Finding | None:
+    path: Path = ("software", name)
+    if name not in PINS:
+        near = nearest(name, list(PINS))
+        rest = {k: v for k, v in spec.software.items() if k != name}
+        better = {**rest, near: version} if near and near not in rest else None
+        return refuse(
+            "software.unknown",
+            path,
+            "no component of that name",
+            given=name,
+            allowed=", ".join(PINS),
+            fix=Fix(says=f"write {near}", at=("software",), value=better)
+            if better
+            else Fix(says="remove it", at=path),
+        )
+    if is_version(name, version):
+        return None
+    pinned = default_pins(spec.kubernetes)[name].version
+    return refuse(
+        "software.version",
+        path,
+        f"no exact version of {name}",
+        given=version,
+        allowed=f"one release, such as {pinned}",
+        fix=Fix(says=f'write "{pinned}"', at=path, value=pinned),
+    )
+
+
+def _back(pinned: Pin, path: Path) -> Fix:
+    return Fix(says=f'write "{pinned.version}", the pinned one', at=path, value=pinned.version)
+
+
+def _fixed(finding: Finding, pinned: Pin) -> Finding:
+    return replace(finding, fix=_back(pinned, finding.path))
+
+
+def _not_made_for(minor: str, name: str, version: str, pinned: Pin, path: Path) -> list[Finding]:
+    """A version whose makers do not name the cluster's minor. An unsupported minor is refused itself."""
+    from gpuyard.catalogue.software.compatibility import minors_of
+
+    minors = minors_of(name, version)
+    if minor not in KUBERNETES_MINORS or minors is None or minors.hold(minor):
+        return []
+    usual = minors_of(name, pinned.version)
+    if usual is None or usual.hold(minor):
+        fix = _back(pinned, path)
+    else:  # as DRA, which no default needs
+        fix = Fix(says=f'write kubernetes: "{usual.first}"', at=("kubernetes",), value=usual.first)
+    return [
+        refuse(
+            "software.kubernetes",
+            path,
+            f"{name} {version} is not made for Kubernetes {minor}",
+            given=version,
+            allowed=f"a version for Kubernetes {minor}; this one is for {minors}",
+            fix=fix,
+        )
+    ]
+
+
+def _life_cycle(version: str, pinned: Pin, path: Path) -> list[Finding]:
+    """NVIDIA supports the newest line of the operator, mends the one before, and no other."""
+    from gpuyard.catalogue.software.support import OperatorStatus, operator_status
+
+    line = ".".join(version.removeprefix("v").split(".")[:2])
+    match operator_status(version):
+        case OperatorStatus.ENDED:
+            problem = f"NVIDIA does not support the line {line} of the GPU Operator any more"
+            return [refuse("software.ended", path, problem, given=version, fix=_back(pinned, path))]
+        case OperatorStatus.DEPRECATED:
+            problem = f"NVIDIA only mends the line {line} of the GPU Operator; the next one ends it"
+            return [
+                warn("software.deprecated", path, problem, given=version, fix=_back(pinned, path))
+            ]
+        case _:
+            return []
+
+
+def versions(pins: Mapping[str, Pin]) -> dict[str, str]:
+    """By component, for the plan."""
+    return {name: pin.version for name, pin in pins.items()}

@@ -1,0 +1,143 @@
+"""Proofs about versions: none with a published vulnerability, and a Kubernetes that is still supported.
+
+The day is an argument. A plan without a day says nothing about support, so the same spec gives the same plan.
+"""
+
+from collections.abc import Iterable
+from datetime import date
+from functools import cache
+from typing import TYPE_CHECKING
+
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, Pin
+from gpuyard.findings import Finding, Fix, Severity
+from gpuyard.refusals import refuse, warn
+from gpuyard.spec.platform import Cloud
+
+if TYPE_CHECKING:
+    from gpuyard.catalogue.cves import Advisory
+    from gpuyard.catalogue.software.support import Support
+
+WARN_DAYS = 60
+"""Somebody should plan the upgrade from then on: EKS announces an end at least so long before."""
+
+_SERVICES = {Cloud.AWS: "EKS", Cloud.GCP: "GKE", Cloud.NONE: "the Kubernetes project"}
+
+
+def check_pins(pins: Iterable[Pin] = tuple(PINS.values())) -> list[Finding]:
+    """Refuse a version that a bulletin of NVIDIA lists as affected; warn of a driver branch without fixes."""
+    return [finding for pin in pins if (finding := _check_pin(pin))]
+
+
+@cache  # bulletins and pins are fixed, and a program may make a thousand plans
+def _check_pin(pin: Pin) -> Finding | None:
+    from gpuyard.catalogue.cves import branch_of, floor, known_vulnerabilities, maintained
+
+    branch = branch_of(pin.advised_as, pin.version)
+    path, given = ("software", pin.name), f"{pin.name} {pin.version}"
+    against = list(known_vulnerabilities(pin.advised_as, pin.version))
+    lowest = floor(pin.advised_as, branch)
+    if against and lowest:
+        more = f", and {len(against) - 1} more" if against[1:] else ""
+        bound = f"{lowest}" if lowest.above else f"{lowest} or later"
+        return refuse(
+            "software.vulnerable",
+            path,
+            f"has a published vulnerability: {_named(against[0])}{more}",
+            given=given,
+            allowed=bound,
+            fix=Fix(says=f"take {pin.name} {bound}"),
+        )
+    if branch and maintained(branch) is False:
+        return warn(
+            "software.branch_ended",
+            path,
+            f"NVIDIA's newest driver bulletin has no fix for branch {branch}: nobody says it is safe",
+            given=given,
+            fix=Fix(says="take a driver of a branch that still gets fixes"),
+        )
+    return None
+
+
+def _named(row: "Advisory") -> str:
+    score = "" if row.score is None else f", score {row.score}"
+    return f"{row.cve}{score} (NVIDIA bulletin {row.bulletin})"
+
+
+def check_kubernetes(cloud: Cloud, minor: str, today: date) -> list[Finding]:
+    """Warn before support of a Kubernetes minor ends, refuse when all of it has ended.
+
+    A simulated cluster is nobody's to support; a minor that is refused already is not judged twice.
+    """
+    if cloud is Cloud.SIMULATED or minor not in KUBERNETES_MINORS:
+        return []
+    judged = _judge(cloud, minor, today)
+    if judged is None:
+        return []
+    severity, problem = judged
+    return [
+        Finding(
+            id="kubernetes.support",
+            severity=severity,
+            path=("kubernetes",),
+            problem=problem,
+            given=minor,
+            fix=None if severity is Severity.NOTE else _fix(cloud, minor, today, severity),
+        )
+    ]
+
+
+def _judge(cloud: Cloud, minor: str, today: date) -> tuple[Severity, str] | None:
+    """How bad it is, in words; None when more than WARN_DAYS of standard support are left."""
+    from gpuyard.catalogue.software.support import support
+
+    service = _SERVICES[cloud]
+    known = support(cloud.value, minor, today)
+    if known is None:
+        return Severity.NOTE, f"until when {service} supports Kubernetes {minor} is unknown"
+    if known.days_left > WARN_DAYS:
+        return None
+    window = known.window
+    doubt = "" if window.source.verified else f" (not confirmed on a page of {service} itself)"
+    if known.days_left > 0:
+        days = _days(known.days_left)
+        return (
+            Severity.WARN,
+            f"standard support by {service} ends on {window.standard_end}{doubt}, in {days}",
+        )
+    ended = f"standard support by {service} ended on {window.standard_end}{doubt}"
+    if window.has_extended:
+        return _judge_extended(known, ended)
+    return _ended(known), ended
+
+
+def _judge_extended(known: "Support", ended: str) -> tuple[Severity, str]:
+    end, left = known.window.extended_end, known.extended_days_left
+    if left is None:
+        return Severity.WARN, f"{ended}; until when there is extended support is unknown"
+    if left > 0:
+        rest = f"extended support, for an extra charge, ends on {end}, in {_days(left)}"
+        return Severity.WARN, f"{ended}; {rest}"
+    return _ended(known), f"{ended}, and extended support on {end}"
+
+
+def _ended(known: "Support") -> Severity:
+    """A date that its owner has not confirmed refuses nothing."""
+    return Severity.REFUSE if known.window.source.verified else Severity.WARN
+
+
+def _fix(cloud: Cloud, minor: str, today: date, severity: Severity) -> Fix | None:
+    """The nearest newer minor with nothing to say against it, or at least with nothing as bad."""
+    newer = KUBERNETES_MINORS[KUBERNETES_MINORS.index(minor) + 1 :]
+    judged = {each: _judge(cloud, each, today) for each in newer}
+    better = [each for each, said in judged.items() if said is None]
+    if severity is Severity.REFUSE:
+        better += [each for each, said in judged.items() if said and said[0] is not severity]
+        if not better:
+            return Fix(says="take a newer release of gpuyard, with a newer Kubernetes in it")
+    if not better:
+        return None
+    return Fix(says=f'write "{better[0]}"', at=("kubernetes",), value=better[0])
+
+
+def _days(count: int) -> str:
+    return f"{count} day{'s' if count != 1 else ''}"

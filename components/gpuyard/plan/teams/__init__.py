@@ -1,0 +1,1 @@
+"""Teams: namespaces, isolation, limits, access to the network, idle reclaim."""

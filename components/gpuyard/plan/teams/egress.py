@@ -1,0 +1,88 @@
+"""Where pods of a team may send, beside each other: name service, and networks that were named.
+
+Nobody outside a team's namespace reaches its pods, and they reach nobody else's. A cloud's metadata service
+hands the credentials of a node to whoever asks, so it is taken out of every network that holds it.
+"""
+
+from collections.abc import Sequence
+from datetime import date
+from ipaddress import IPv4Network, IPv6Network, ip_network
+
+from gpuyard.catalogue.sources import Source
+from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.records import Reach
+from gpuyard.refusals import refuse
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.teams import Team
+
+Network = IPv4Network | IPv6Network
+
+METADATA = ("169.254.169.254/32", "fd00:ec2::254/128", "fd20:ce::254/128")
+"""EC2 and Compute Engine share the first; the second is EC2's on IPv6, the third Compute Engine's."""
+METADATA_SOURCE = Source(
+    "EC2 and Compute Engine documentation: addresses of the instance metadata service",
+    date(2026, 11, 21),
+)
+NODE_DNS = "169.254.20.10/32"
+"""A cache of names that runs on the node itself: a policy that names pods never meets it."""
+NODE_DNS_SOURCE = Source(
+    "kubernetes cluster/addons/dns/nodelocaldns/README.md; GKE has it by default since 1.33.1",
+    date(2026, 11, 21),
+)
+CLOUD_DNS = METADATA[0]
+"""With Cloud DNS, GKE writes the node's metadata address into pods as their name server; its port 53 answers
+for names only, credentials are on port 80."""
+CLOUD_DNS_SOURCE = Source("tektoncd/operator issue 4000", date(2026, 11, 21), verified=False)
+
+_METADATA = tuple(ip_network(address) for address in METADATA)
+
+
+def name_servers(cloud: Cloud) -> tuple[str, ...]:
+    """Addresses of name servers that are no pods."""
+    return (NODE_DNS, CLOUD_DNS) if cloud is Cloud.GCP else (NODE_DNS,)
+
+
+def plan_egress(spec: PlatformSpec, team: Team) -> tuple[Reach, ...]:
+    """The team's own networks, else those of the whole platform; sorted, so that order says nothing."""
+    networks = {ip_network(cidr) for cidr in team.egress_cidrs or _common(spec)}
+    return tuple(
+        Reach(str(network), tuple(str(one) for one in _METADATA if _holds(network, one)))
+        for network in sorted(networks, key=lambda n: (n.version, n.network_address, n.prefixlen))
+    )
+
+
+def check_egress(spec: PlatformSpec) -> list[Finding]:
+    """Refuse networks that are nothing but the metadata service."""
+    findings = _check(_common(spec), ("admission", "egress_cidrs"))
+    for index, team in enumerate(spec.teams):
+        findings += _check(team.egress_cidrs, ("teams", index, "egress_cidrs"))
+    return findings
+
+
+def _common(spec: PlatformSpec) -> Sequence[str]:
+    return spec.admission.egress_cidrs if spec.admission else ()
+
+
+def _holds(network: Network, one: Network) -> bool:
+    return network.version == one.version and network.supernet_of(one)  # type: ignore[arg-type]
+
+
+def _check(cidrs: Sequence[str], path: Path) -> list[Finding]:
+    bare = [cidr for cidr in cidrs if cidr in METADATA]
+    if not bare:
+        return []
+    return [
+        refuse(
+            "egress.metadata",
+            path,
+            "this is the cloud's metadata service: it gives the credentials of the node, and of everything"
+            " the node may do, to every pod that can reach it",
+            given=", ".join(bare),
+            allowed="networks with something else in them; the metadata service is left out of each",
+            fix=Fix(
+                says=f"remove {', '.join(bare)}",
+                at=path,
+                value=[cidr for cidr in cidrs if cidr not in bare],
+            ),
+        )
+    ]

@@ -1,0 +1,146 @@
+"""Idle reclaim: for whom, by which measurements, and whether there are any.
+
+A small program looks at the teams that ask for it every few minutes; docs/decisions/0014 says why it is one.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from gpuyard.catalogue.metrics import PROMETHEUS_OPERATED
+from gpuyard.catalogue.software.programs import PYTHON
+from gpuyard.findings import Finding, Fix
+from gpuyard.plan.records import IdlePlan, IdleTeam, PoolPlan, Quota, within_reach
+from gpuyard.refusals import listed, note, refuse, warn
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.sections import Prometheus
+from gpuyard.spec.teams import Idle
+
+CHECK_MINUTES = 5
+"""From one look to the next."""
+_MINUTES_A_DAY = 24 * 60
+
+
+def plan_idle(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> IdlePlan | None:
+    """The program, when any team asks for it."""
+    teams = tuple(
+        IdleTeam(
+            team=team.name,
+            namespace=team.stable_name,
+            after_minutes=team.idle.after_minutes,
+            grace_minutes=team.idle.grace_minutes,
+            below_percent=team.idle.below_percent,
+            dry_run=team.idle.dry_run,
+        )
+        for team in spec.teams
+        if team.idle
+    )
+    if not teams:
+        return None
+    named = spec.observability.prometheus_address if spec.observability else None
+    return IdlePlan(
+        prometheus=named or PROMETHEUS_OPERATED,
+        image=PYTHON.at(spec.mirror.images if spec.mirror else None),
+        resources=tuple(dict.fromkeys(a.resource for p in pools for a in p.advertised)),
+        paused=spec.cloud is Cloud.SIMULATED,
+        teams=teams,
+    )
+
+
+def check_idle(
+    spec: PlatformSpec, pools: Mapping[str, PoolPlan], quotas: Mapping[int, tuple[Quota, ...]]
+) -> list[Finding]:
+    """What keeps idle reclaim from doing what the stack file says."""
+    asked = [(index, team.name, team.idle) for index, team in enumerate(spec.teams) if team.idle]
+    if not asked:
+        return []
+    findings = _unmeasured(spec, asked[0][0])
+    for index, name, idle in asked:
+        findings += _minutes(spec, index, idle)
+        findings += _blind(index, name, pools, quotas[index])
+    if spec.cloud is Cloud.SIMULATED:
+        findings.append(
+            note(
+                "idle.simulated",
+                ("teams", asked[0][0], "idle"),
+                "its schedule is made and paused: pods on simulated nodes run no program, and no GPU is there"
+                " to be measured",
+            )
+        )
+    return findings
+
+
+def _unmeasured(spec: PlatformSpec, index: int) -> list[Finding]:
+    """Whose Prometheus is asked; this release installs none."""
+    asked = spec.observability.prometheus if spec.observability else None
+    if asked is Prometheus.EXISTING:
+        return []
+    why = "this release installs none" if asked is Prometheus.INSTALL else "there is to be none"
+    path = ("observability", "prometheus") if asked else ("observability",)
+    value = "existing" if asked else {"prometheus": "existing"}
+    return [
+        refuse(
+            "idle.unmeasured",
+            ("teams", index, "idle"),
+            "what GPUs do is asked of a Prometheus"
+            + (f", and {why}" if asked else ", and the stack file names none")
+            + ": nothing would ever be suspended",
+            given=f"observability.prometheus: {asked.value}" if asked else "",
+            allowed="observability: {prometheus: existing}, with prometheus_address where it is not"
+            f" {PROMETHEUS_OPERATED}",
+            fix=Fix(says="write observability: {prometheus: existing}", at=path, value=value),
+        )
+    ]
+
+
+def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Finding]:
+    """Times that cannot be kept."""
+    findings: list[Finding] = []
+    path = ("teams", index, "idle")
+    if idle.grace_minutes < CHECK_MINUTES:
+        findings.append(
+            warn(
+                "idle.grace",
+                (*path, "grace_minutes"),
+                f"the program looks every {CHECK_MINUTES} minutes: whoever is warned has"
+                f" {CHECK_MINUTES} minutes all the same",
+                given=str(idle.grace_minutes),
+                allowed=f"{CHECK_MINUTES} or more",
+                fix=Fix(
+                    says=f"write {CHECK_MINUTES}",
+                    at=(*path, "grace_minutes"),
+                    value=CHECK_MINUTES,
+                ),
+            )
+        )
+    days = spec.observability.retention_days if spec.observability else None
+    if days and idle.after_minutes > days * _MINUTES_A_DAY:
+        most = days * _MINUTES_A_DAY
+        findings.append(
+            refuse(
+                "idle.retention",
+                (*path, "after_minutes"),
+                "measurements are gone before a GPU can have been idle for so long: nothing would ever be"
+                " suspended",
+                given=f"{idle.after_minutes} minutes, with retention_days: {days}",
+                allowed=f"at most {most} minutes",
+                fix=Fix(says=f"write {most}", at=(*path, "after_minutes"), value=most),
+            )
+        )
+    return findings
+
+
+def _blind(
+    index: int, name: str, pools: Mapping[str, PoolPlan], quotas: Iterable[Quota]
+) -> list[Finding]:
+    """Pools in which less is seen of a pod than of a whole GPU."""
+    used = within_reach(quotas)
+    together = [p for p in used if pools[p].replicas > 1]
+    claimed = [p for p in used if pools[p].dra]
+    says = []
+    if together:
+        says.append(
+            f"in {listed(together)} a GPU is measured for all who share it, so {name}'s pods count as busy as"
+            " long as one of them is"
+        )
+    if claimed:
+        says.append(f"in {listed(claimed)} GPUs are claimed, and nothing of {name} is suspended")
+    return [note("idle.blind", ("teams", index, "idle"), "; ".join(says))] if says else []

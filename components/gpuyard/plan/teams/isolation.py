@@ -1,0 +1,123 @@
+"""How close teams may come: what lies between their pods in each kind of pool, and who asks for more.
+
+What each team asks for holds whatever the other one asks: the stricter wish of two decides.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from math import ceil
+
+from gpuyard.findings import Finding, Fix
+from gpuyard.plan.records import PoolPlan, Quota, within_reach
+from gpuyard.refusals import refuse
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.teams import Isolation
+
+SEPARATION: Mapping[str, Isolation] = {
+    "none": Isolation.SLICE,
+    "mig": Isolation.SLICE,
+    "dra": Isolation.SLICE,
+    "time-slicing": Isolation.SHARED,
+    "mps": Isolation.SHARED,
+    "mig+time-slicing": Isolation.SHARED,
+}
+"""The most that a pool keeps between two teams that both use it. Whole GPUs, and GPUs that pods claim, stand
+in one node; a claim belongs to one namespace, so two teams never share a device through it."""
+
+_RANK = {Isolation.SHARED: 0, Isolation.SLICE: 1, Isolation.NODE: 2}
+_WORDS = {
+    "none": "whole GPUs of one node",
+    "dra": "claimed GPUs of one node",
+    "mig": "MIG slices of one GPU",
+}
+
+Quotas = Mapping[int, Sequence[Quota]]
+
+
+def check_isolation(
+    spec: PlatformSpec, pools: Mapping[str, PoolPlan], quotas: Quotas
+) -> list[Finding]:
+    """Refuse every pool that mixes a team with others more closely than it allows."""
+    users = _users(quotas)
+    findings: list[Finding] = []
+    for index, team in enumerate(spec.teams):
+        close = {
+            name: [spec.teams[other].name for other in users[name] if other != index]
+            for name in within_reach(quotas[index])
+            if _RANK[SEPARATION[pools[name].sharing]] < _RANK[team.isolation]
+        }
+        close = {name: sorted(others) for name, others in close.items() if others}
+        loosest = min(
+            (SEPARATION[pools[name].sharing] for name in close), key=_RANK.__getitem__, default=None
+        )
+        if loosest is not None:
+            findings += [
+                _too_close(spec, index, pools[name], others, loosest, quotas)
+                for name, others in close.items()
+            ]
+    return findings
+
+
+def _users(quotas: Quotas) -> dict[str, list[int]]:
+    """The teams, by index, that can have something of a pool."""
+    users: dict[str, list[int]] = defaultdict(list)
+    for index, mine in quotas.items():
+        for name in within_reach(mine):
+            users[name].append(index)
+    return users
+
+
+def _too_close(
+    spec: PlatformSpec,
+    index: int,
+    pool: PoolPlan,
+    others: Sequence[str],
+    loosest: Isolation,
+    quotas: Quotas,
+) -> Finding:
+    team = spec.teams[index]
+    how = _WORDS.get(pool.sharing, pool.sharing)
+    return refuse(
+        "tenancy.isolation",
+        ("teams", index, "isolation"),
+        f"{team.name} asks for isolation `{team.isolation.value}`, but in pool {pool.name} ({how})"
+        f" its pods can stand beside those of {', '.join(others)}",
+        given=team.isolation.value,
+        allowed=f"a pool that no other team uses, or isolation: {SEPARATION[pool.sharing].value}",
+        fix=Fix(
+            says=f"{_apart(spec, index, pool, quotas)}, or accept isolation: {loosest.value}",
+            at=("teams", index, "isolation"),
+            value=loosest.value,
+        ),
+    )
+
+
+def _apart(spec: PlatformSpec, index: int, pool: PoolPlan, quotas: Quotas) -> str:
+    """How the team gets a pool of its own; with numbers of nodes where the pool has enough of them."""
+    team = spec.teams[index].name
+    mine = _nodes(pool, [quotas[index]])
+    if not mine:
+        return f"let {team} not borrow from {pool.name}"
+    rest = _nodes(pool, [q for i, q in quotas.items() if i != index])
+    if mine + rest > pool.nodes.high:
+        return f"give {team} a pool of its own instead of {pool.name}"
+    left = pool.nodes.high - mine
+    return (
+        f"give {team} a pool of its own (owners: [{team}], nodes: {mine}), {pool.name} keeps {left}"
+    )
+
+
+def _nodes(pool: PoolPlan, quotas: Sequence[Sequence[Quota]]) -> int:
+    """Nodes that these guarantees need, when they share them."""
+    return max(
+        ceil(
+            sum(
+                q.nominal
+                for mine in quotas
+                for q in mine
+                if (q.pool, q.resource) == (pool.name, a.resource)
+            )
+            / a.per_node
+        )
+        for a in pool.counted
+    )

@@ -1,0 +1,1 @@
+"""The objects of Kueue: its chart, configuration, queues, priorities, checks and topologies."""

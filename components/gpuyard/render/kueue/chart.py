@@ -1,0 +1,115 @@
+"""Kueue's own chart with values from the plan: where it runs, how big it is, what it reads at its start."""
+
+from typing import Any
+
+from gpuyard.catalogue.software.charts import KUEUE_CHART
+from gpuyard.names import (
+    KUEUE,
+    KUEUE_ANSWERS,
+    KUEUE_NAMESPACE,
+    KUEUE_RELEASE,
+    POD_SECURITY_LABEL,
+    POOL_LABEL,
+    SYSTEM_POOL,
+)
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.charts import Release
+from gpuyard.render.kueue.configuration import kueue_configuration
+from gpuyard.render.mirror import chart_location, image_repository
+from gpuyard.render.objects import Object, made, namespace_object, system_tolerations
+from gpuyard.render.text import yaml_text
+
+_MEMORY = ((100, "512Mi"), (1000, "2Gi"))
+"""Up to so many nodes, so much memory. The first is the chart's own; the others are an estimate: the manager
+keeps every workload, and with topology every pod and node, in memory."""
+_MOST_MEMORY = "4Gi"
+REPLICAS = 2
+"""One leads, the other answers webhooks while it moves: without an answer nobody can create a pod."""
+
+
+def kueue_release(plan: PlatformPlan) -> Release | None:
+    """What Helm installs, None where Kueue is there already."""
+    if not plan.queueing.install:
+        return None
+    return Release(
+        name=KUEUE,
+        namespace=KUEUE_NAMESPACE,
+        chart=chart_location(plan.spec, KUEUE_CHART),
+        version=plan.software[KUEUE_CHART.name],
+        values=kueue_values(plan),
+    )
+
+
+def kueue_answers(plan: PlatformPlan) -> Object:
+    """A service that has pods behind it as soon as a manager is ready, and its webhooks answer.
+
+    A deployment waits for that before it makes the first queue: without webhooks nobody can make one.
+    """
+    selector = {"app.kubernetes.io/name": KUEUE, "control-plane": "controller-manager"}
+    spec = {"selector": selector, "ports": [{"name": "webhooks", "port": 443, "targetPort": 9443}]}
+    return made(plan, "v1", "Service", KUEUE_ANSWERS, namespace=KUEUE_NAMESPACE, spec=spec)
+
+
+def kueue_release_object(plan: PlatformPlan, release: Release) -> Object:
+    """The chart as an object, where objects become files: Flux can take its values from here."""
+    return made(
+        plan,
+        "v1",
+        "ConfigMap",
+        KUEUE_RELEASE,
+        namespace=release.namespace,
+        data={"values.yaml": yaml_text(dict(release.values)), **release.told},
+    )
+
+
+def kueue_objects(plan: PlatformPlan) -> list[Object]:
+    """The namespace that the chart is installed into."""
+    labels = {POD_SECURITY_LABEL: "restricted"}
+    return [namespace_object(plan, KUEUE_NAMESPACE, labels)] if plan.queueing.install else []
+
+
+def kueue_values(plan: PlatformPlan) -> dict[str, Any]:
+    """The chart's values: only those that differ from its own, but for the image."""
+    image = {
+        "repository": image_repository(plan.spec, KUEUE_CHART),
+        "tag": KUEUE_CHART.tag.format(plan.software[KUEUE_CHART.name]),
+        "pullPolicy": "IfNotPresent",
+    }
+    memory = _memory(plan)
+    resources = {
+        "requests": {"cpu": "500m", "memory": memory},
+        "limits": {"cpu": "2", "memory": memory},
+    }
+    return {
+        # Whatever a release is called elsewhere, the configuration names these objects.
+        "fullnameOverride": KUEUE,
+        "controllerManager": {
+            "replicas": REPLICAS,
+            "podDisruptionBudget": {"enabled": True, "minAvailable": 1},
+            "manager": {"image": image, "resources": resources},
+            **_placement(plan),
+        },
+        "managerConfig": {"controllerManagerConfigYaml": yaml_text(kueue_configuration(plan))},
+    }
+
+
+def _placement(plan: PlatformPlan) -> dict[str, Any]:
+    """On system nodes where there are any of ours, and not both replicas on one when that can be."""
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app.kubernetes.io/name": KUEUE}},
+    }
+    placement: dict[str, Any] = {
+        "tolerations": system_tolerations(),
+        "topologySpreadConstraints": [spread],
+    }
+    if plan.system is not None:
+        placement["nodeSelector"] = {POOL_LABEL: SYSTEM_POOL}
+    return placement
+
+
+def _memory(plan: PlatformPlan) -> str:
+    nodes = sum(pool.nodes.high for pool in plan.pools)
+    return next((memory for most, memory in _MEMORY if nodes <= most), _MOST_MEMORY)

@@ -1,0 +1,112 @@
+"""How Kueue itself is set up for a platform: what counts as quota, and who shares fairly."""
+
+from typing import Any
+
+from gpuyard.names import (
+    GPU_CLAIM,
+    KUEUE_CERTIFICATES,
+    KUEUE_CONFIG_KEY,
+    KUEUE_CONFIGMAP,
+    KUEUE_NAMESPACE,
+    KUEUE_WEBHOOKS,
+    MIG_SLICES,
+)
+from gpuyard.plan.queueing.kueue import (
+    FIRST_REQUEUE_SECONDS,
+    FRAMEWORKS,
+    LONGEST_REQUEUE_SECONDS,
+    WITHOUT_QUOTA,
+)
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.sharing.dra import GPU_CLASS
+from gpuyard.render.kueue.multikueue import dispatch_configuration
+from gpuyard.render.objects import Object, made
+from gpuyard.render.text import yaml_text
+
+_CHARTS_OWN: dict[str, Any] = {
+    "health": {"healthProbeBindAddress": ":8081"},
+    "webhook": {"port": 9443},
+    "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+    "controller": {
+        "groupKindConcurrency": {
+            "Job.batch": 5,
+            "Pod": 5,
+            "Workload.kueue.x-k8s.io": 10,
+            "LocalQueue.kueue.x-k8s.io": 5,
+            "ClusterQueue.kueue.x-k8s.io": 5,
+            "ResourceFlavor.kueue.x-k8s.io": 1,
+        }
+    },
+    "clientConnection": {"qps": 300, "burst": 500},
+}
+"""What the chart's own configuration sets (charts/kueue/values.yaml, Kueue v0.19.2). Ours replaces it as a
+whole: without these the manager has 20 requests a second, and one worker for each kind."""
+
+SAMPLING = "5m"
+"""How often Kueue looks at who uses what (Kueue v0.19 has the same)."""
+
+
+def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
+    """The manager's configuration file."""
+    minutes = plan.queueing.start_minutes
+    configuration: dict[str, Any] = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "namespace": KUEUE_NAMESPACE,
+        **_CHARTS_OWN,
+        # Quota and use of each queue as metrics: the chart leaves them out, dashboards need them.
+        "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
+        "internalCertManagement": {
+            "enable": True,
+            "webhookServiceName": KUEUE_WEBHOOKS,
+            "webhookSecretName": KUEUE_CERTIFICATES,
+        },
+        "manageJobsWithoutQueueName": False,
+        "integrations": {"frameworks": list(FRAMEWORKS)},
+        "resources": {"excludeResourcePrefixes": list(WITHOUT_QUOTA)},
+        "waitForPodsReady": {
+            "timeout": f"{minutes}m",
+            # a pod that fails needs another node as its job did at first
+            "recoveryTimeout": f"{minutes}m",
+            "blockAdmission": False,
+            "requeuingStrategy": {
+                "timestamp": "Eviction",
+                "backoffBaseSeconds": FIRST_REQUEUE_SECONDS,
+                "backoffMaxSeconds": LONGEST_REQUEUE_SECONDS,
+            },
+        },
+    }
+    if any(pool.dra for pool in plan.pools):
+        configuration["resources"]["deviceClassMappings"] = [
+            {"name": GPU_CLAIM, "deviceClassNames": [GPU_CLASS]}
+        ]
+    if plan.queueing.slices_of:
+        configuration["resources"]["transformations"] = [
+            {"input": profile, "strategy": "Replace", "outputs": {MIG_SLICES: str(slices)}}
+            for profile, slices in plan.queueing.slices_of.items()
+        ]
+    if plan.queueing.fair_sharing:
+        strategies = ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
+        configuration["fairSharing"] = {"preemptionStrategies": strategies}
+    if plan.queueing.usage_half_life_hours is not None:
+        configuration["admissionFairSharing"] = {
+            "usageHalfLifeTime": f"{plan.queueing.usage_half_life_hours}h",
+            "usageSamplingInterval": SAMPLING,
+            "resourceWeights": _worth(plan),
+        }
+    return configuration | dispatch_configuration(plan)
+
+
+def _worth(plan: PlatformPlan) -> dict[str, float]:
+    """What using one of each resource counts: the part of a GPU that it is, the largest of several pools."""
+    worth: dict[str, float] = {}
+    for offer in (a for pool in plan.pools for a in pool.counted):
+        share = round(float(offer.gpu_share), 4)
+        worth[offer.resource] = max(share, worth.get(offer.resource, 0))
+    return dict(sorted(worth.items()))
+
+
+def kueue_configuration_object(plan: PlatformPlan) -> Object:
+    """The ConfigMap that Kueue's own chart would make; the manager reads it when it starts."""
+    data = {KUEUE_CONFIG_KEY: yaml_text(kueue_configuration(plan))}
+    return made(plan, "v1", "ConfigMap", KUEUE_CONFIGMAP, namespace=KUEUE_NAMESPACE, data=data)

@@ -1,0 +1,56 @@
+"""A team's own priority, written into its jobs by the API server.
+
+The namespace says which, so one policy serves all teams, and members cannot change it. A job that names a
+priority keeps it; so do the parts of a job that Kueue takes as one, which say nothing by themselves.
+"""
+
+from gpuyard.names import PRIORITY_LABEL, TEAM_PRIORITY_LABEL
+from gpuyard.plan.queueing.kueue import queued_by_group
+from gpuyard.plan.queueing.priorities import gives_priorities
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.objects import Object, made, namespaces_with
+
+API = "admissionregistration.k8s.io/v1"
+_UNNAMED = f"!('{PRIORITY_LABEL}' in object.metadata.?labels.orValue({{}}))"
+_ON_ITS_OWN = (
+    "!object.metadata.?ownerReferences.orValue([])"
+    ".exists(o, o.?controller.orValue(false) && o.kind != 'CronJob')"
+)
+_GIVEN = f"namespaceObject.metadata.labels['{TEAM_PRIORITY_LABEL}']"
+
+
+def priority_objects(plan: PlatformPlan) -> list[Object]:
+    """The policy and where it holds; none where no team has a priority, or no API server knows policies."""
+    if not gives_priorities(plan.kubernetes) or not any(team.priority for team in plan.teams):
+        return []
+    name = f"gpuyard-{plan.name}-priority"
+    added = f"Object{{metadata: Object.metadata{{labels: {{'{PRIORITY_LABEL}': {_GIVEN}}}}}}}"
+    policy = {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {
+            "resourceRules": [
+                {
+                    "apiGroups": [group],
+                    "apiVersions": ["*"],
+                    "operations": ["CREATE"],
+                    "resources": kinds,
+                }
+                for group, kinds in queued_by_group().items()
+                if group != "workload.codeflare.dev"  # members may make none (`access`)
+            ]
+        },
+        "matchConditions": [
+            {"name": "unnamed", "expression": _UNNAMED},
+            {"name": "on-its-own", "expression": _ON_ITS_OWN},
+        ],
+        "mutations": [
+            {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": added}}
+        ],
+    }
+    selector = namespaces_with(plan, TEAM_PRIORITY_LABEL)
+    binding = {"policyName": name, "matchResources": {"namespaceSelector": selector}}
+    return [
+        made(plan, API, "MutatingAdmissionPolicy", name, spec=policy),
+        made(plan, API, "MutatingAdmissionPolicyBinding", name, spec=binding),
+    ]

@@ -1,0 +1,51 @@
+"""Kueue's admission checks by ProvisioningRequest."""
+
+from typing import Any
+
+from gpuyard.names import KUEUE_API, KUEUE_GROUP
+from gpuyard.plan.records import CheckPlan, PlatformPlan, TeamPlan
+from gpuyard.render.objects import Object, made
+
+_CONFIG = "ProvisioningRequestConfig"
+CONTROLLER = f"{KUEUE_GROUP}/provisioning-request"
+
+
+def check_objects(plan: PlatformPlan) -> list[Object]:
+    """The configuration before the check that names it: a check without it is inactive."""
+    return [obj for check in plan.queueing.checks for obj in _check(plan, check)]
+
+
+def _check(plan: PlatformPlan, check: CheckPlan) -> list[Object]:
+    config: dict[str, Any] = {
+        "provisioningClassName": check.provisioning_class,
+        "retryStrategy": {
+            "backoffLimitCount": check.retries,
+            "backoffBaseSeconds": check.first_wait_seconds,
+            "backoffMaxSeconds": check.longest_wait_seconds,
+        },
+    }
+    if check.parameters:
+        config["parameters"] = dict(check.parameters)
+    if check.resources:
+        config["managedResources"] = list(check.resources)
+    if check.node_label:
+        key, detail = check.node_label
+        selector = [{"key": key, "valueFromProvisioningClassDetail": detail}]
+        config["podSetUpdates"] = {"nodeSelector": selector}
+    named = {"apiGroup": KUEUE_GROUP, "kind": _CONFIG, "name": check.name}
+    spec = {"controllerName": CONTROLLER, "parameters": named}
+    return [
+        made(plan, KUEUE_API, _CONFIG, check.name, spec=config),
+        made(plan, KUEUE_API, "AdmissionCheck", check.name, spec=spec),
+    ]
+
+
+def admission_checks(plan: PlatformPlan, team: TeamPlan) -> dict[str, Any]:
+    """The part of a queue's spec that names its checks, each for the flavors that it is about."""
+    used = {flavor for group in team.resource_groups for flavor in group.flavors}
+    checks = []
+    for check in plan.queueing.checks:
+        asked = [p.flavor for p in plan.pools if p.provisioning == check.word and p.flavor in used]
+        if asked:
+            checks.append({"name": check.name, "onFlavors": asked})
+    return {"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}

@@ -1,0 +1,154 @@
+"""Kueue's objects: flavors, cohorts and a cluster queue for every team."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gpuyard.names import KUEUE_API, STOP_TAINT, TEAM_LABEL
+from gpuyard.plan.records import (
+    CohortPlan,
+    FlavorPlan,
+    PlatformPlan,
+    PriorityPlan,
+    Quota,
+    ResourceGroup,
+    Taint,
+    TeamPlan,
+)
+from gpuyard.render.kueue.configuration import kueue_configuration_object
+from gpuyard.render.kueue.multikueue import dispatch_checks, multikueue_objects
+from gpuyard.render.kueue.priority import priority_objects
+from gpuyard.render.kueue.provisioning import admission_checks, check_objects
+from gpuyard.render.kueue.topology import topology_name, topology_objects
+from gpuyard.render.objects import Object, made, taint_object, toleration_object
+from gpuyard.spec.platform import Cloud
+
+STOP_POLICIES = {"hold": "Hold", "drain": "HoldAndDrain"}
+
+
+def queueing_objects(plan: PlatformPlan) -> list[Object]:
+    """Flavors and cohorts first: a cluster queue that names a missing one is inactive."""
+    # Elsewhere Kueue's chart brings its configuration.
+    simulated = plan.cloud == Cloud.SIMULATED.value
+    return [
+        *([kueue_configuration_object(plan)] if simulated else []),
+        *(_priority(plan, priority) for priority in plan.queueing.priorities),
+        *priority_objects(plan),
+        *topology_objects(plan),
+        *(_flavor(plan, flavor) for flavor in plan.queueing.flavors),
+        *check_objects(plan),
+        *multikueue_objects(plan),
+        *(_cohort(plan, cohort) for cohort in plan.queueing.cohorts),
+        *(_cluster_queue(plan, team) for team in plan.teams),
+    ]
+
+
+def _priority(plan: PlatformPlan, priority: PriorityPlan) -> Object:
+    """The value stands at the top: this kind has no spec."""
+    return made(
+        plan,
+        KUEUE_API,
+        "WorkloadPriorityClass",
+        priority.name,
+        value=priority.value,
+        description=f"of platform {plan.name}",
+    )
+
+
+def _flavor(plan: PlatformPlan, flavor: FlavorPlan) -> Object:
+    # a brake is a taint that the flavor does not tolerate for its pods, so queues pass over it
+    brake = (Taint(STOP_TAINT, "hold"),) if flavor.stopped else ()
+    spec = {
+        "nodeLabels": dict(flavor.node_labels),
+        "nodeTaints": [taint_object(t) for t in (*flavor.taints, *brake)],
+        "tolerations": [toleration_object(t) for t in flavor.taints],
+        **topology_name(flavor),
+    }
+    return made(plan, KUEUE_API, "ResourceFlavor", flavor.name, spec=spec)
+
+
+def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
+    spec: dict[str, Any] = {}
+    if cohort.parent:
+        spec["parentName"] = cohort.parent
+    if cohort.title and plan.queueing.fair_sharing:
+        spec["fairSharing"] = {"weight": f"{cohort.weight:g}"}
+    if cohort.limits:
+        spec["resourceGroups"] = _limits(plan, cohort)
+    elif cohort.resource_groups:
+        spec["resourceGroups"] = _quotas(plan, cohort.resource_groups, cohort.quotas, limits=False)
+    return made(plan, KUEUE_API, "Cohort", cohort.name, spec=spec)
+
+
+def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
+    spec: dict[str, Any] = {
+        "cohortName": team.cohort,
+        "namespaceSelector": {"matchLabels": {TEAM_LABEL: team.namespace}},
+        "queueingStrategy": "BestEffortFIFO",
+        "preemption": _preemption(plan.queueing.preemption),
+        "resourceGroups": _quotas(plan, team.resource_groups, team.quotas, limits=True),
+        **admission_checks(plan, team),
+    }
+    if plan.queueing.fair_sharing:
+        spec["fairSharing"] = {"weight": f"{team.weight:g}"}
+    if plan.queueing.usage_half_life_hours is not None:
+        spec["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    if checks := dispatch_checks(plan):  # never beside those above: `provisioning.clusters`
+        spec["admissionChecksStrategy"] = {"admissionChecks": checks}
+    if team.stop:
+        spec["stopPolicy"] = STOP_POLICIES[team.stop]
+    return made(plan, KUEUE_API, "ClusterQueue", team.cluster_queue, spec=spec)
+
+
+def _preemption(policy: str) -> dict[str, Any]:
+    if policy == "reclaim":
+        return {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
+    return {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"}
+
+
+def _limits(plan: PlatformPlan, cohort: CohortPlan) -> list[Object]:
+    """A cohort's own quota is nothing; its limits count what its queues and the cohorts below it have."""
+    by_key = {(plan.pool(m.pool).flavor, m.resource): m for m in cohort.limits}
+
+    def entry(flavor: str, resource: str) -> Object:
+        limit = by_key.get((flavor, resource))
+        found: Object = {"name": resource, "nominalQuota": "0"}
+        if limit and limit.borrow is not None:
+            found["borrowingLimit"] = str(limit.borrow)
+        if limit and limit.lend is not None:
+            found["lendingLimit"] = str(limit.lend)
+        return found
+
+    return _groups(cohort.resource_groups, entry)
+
+
+def _quotas(
+    plan: PlatformPlan, groups: Iterable[ResourceGroup], quotas: Iterable[Quota], *, limits: bool
+) -> list[Object]:
+    by_key = {(plan.pool(q.pool).flavor, q.resource): q for q in quotas}
+    return _groups(
+        groups, lambda flavor, name: _resource(name, by_key.get((flavor, name)), limits=limits)
+    )
+
+
+def _groups(groups: Iterable[ResourceGroup], entry: Callable[[str, str], Object]) -> list[Object]:
+    """What Kueue counts together, with an entry for each flavor and resource."""
+    return [
+        {
+            "coveredResources": list(group.resources),
+            "flavors": [
+                {"name": flavor, "resources": [entry(flavor, r) for r in group.resources]}
+                for flavor in group.flavors
+            ],
+        }
+        for group in groups
+    ]
+
+
+def _resource(name: str, quota: Quota | None, *, limits: bool) -> Object:
+    """Every flavor of a group lists every resource of it; what it does not have, or nobody may use, is 0."""
+    entry: Object = {"name": name, "nominalQuota": str(quota.nominal if quota else 0)}
+    if limits:
+        entry["borrowingLimit"] = str(quota.borrow if quota else 0)
+        if quota and quota.lend is not None:
+            entry["lendingLimit"] = str(quota.lend)
+    return entry

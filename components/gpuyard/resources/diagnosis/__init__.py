@@ -1,0 +1,1 @@
+"""Explanations of what the engine or the cluster refuses, for people."""

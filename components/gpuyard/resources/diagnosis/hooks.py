@@ -1,0 +1,127 @@
+"""What there is to say beyond the provider's error when an object can't be made, or will not go.
+
+The provider names the object. Whose it is, or what inside a namespace holds it, only a second look at the
+cluster tells. Pulumi calls an error hook when an operation has failed, so a deployment that succeeds pays for
+no look. Hooks are the program's: a `destroy` has them with `--run-program`; without it the engine shows the
+provider's error alone, and docs/guides/existing-kueue.md has the commands to ask oneself.
+https://www.pulumi.com/docs/iac/concepts/resources/options/hooks
+"""
+
+import itertools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.settings import monitor_supports_feature
+
+from gpuyard.names import PLATFORM_LABEL
+from gpuyard.resources.diagnosis.kubectl import Reach
+from gpuyard.resources.diagnosis.ownership import owner_of, writers
+from gpuyard.resources.diagnosis.stuck_namespaces import kinds_left, stuck
+
+_NUMBERS = itertools.count(1)
+_EXISTS = "already exists"
+_TIMED_OUT = "timed out"
+_HELM_MET = re.compile(r'(\w+) "([^"]+)" in namespace "([^"]*)" exists and cannot be imported')
+_AGGREGATION = "clusterrole-aggregation-controller"
+
+
+def hooks_of(name: str, reach: Reach) -> pulumi.ResourceHookBinding | None:
+    """The hooks for objects of the provider `name`; None where the engine, or a mock of it, knows none."""
+    if not monitor_supports_feature(resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS):
+        return None
+
+    async def tell(args: pulumi.ErrorHookArgs) -> bool:
+        try:
+            says = await explained(reach, args)
+        except Exception as problem:  # noqa: BLE001  an explanation that fails must not hide the failure
+            pulumi.log.debug(f"no explanation of the failure of {args.urn}: {problem}")
+            says = None
+        if says:
+            # A warning: the error is the provider's, and a hook of the user's may still have it retried.
+            pulumi.log.warn(says)
+        return False
+
+    # The state keeps a hook's name: the same program must give the same one, and no two hooks share one.
+    return pulumi.ResourceHookBinding(
+        on_error=[pulumi.ErrorHook(f"gpuyard:{name}:{next(_NUMBERS)}", tell)]
+    )
+
+
+async def explained(reach: Reach, args: pulumi.ErrorHookArgs) -> str | None:
+    """What a look at the cluster adds to the error; None when there is nothing to add."""
+    error = args.errors[0] if args.errors else ""
+    inputs = args.new_inputs or args.old_inputs or {}
+    if args.failed_operation == "create" and (met := _HELM_MET.search(error)):
+        return await _met_by_helm(reach, *met.groups())
+    if args.failed_operation == "create" and _EXISTS in error:
+        return await _taken(reach, inputs)
+    if (
+        args.failed_operation == "delete"
+        and inputs.get("kind") == "Namespace"
+        and _TIMED_OUT in error
+    ):
+        return await _stuck(reach, inputs["metadata"]["name"])
+    return None
+
+
+def _named(kind: str, name: str, namespace: str | None) -> list[str]:
+    """An object, as kubectl takes it."""
+    return [kind, name, *(["-n", namespace] if namespace else [])]
+
+
+def _to_look(reach: Reach, where: list[str]) -> str:
+    """The command that shows an object with those who wrote it."""
+    return reach.command("get", *where, "-o", "yaml", "--show-managed-fields")
+
+
+async def _taken(reach: Reach, inputs: Mapping[str, Any]) -> str:
+    meta = inputs["metadata"]
+    group = inputs["apiVersion"].rpartition("/")[0]
+    kind = f"{inputs['kind'].lower()}{'.' if group else ''}{group}"
+    where = _named(kind, meta["name"], meta.get("namespace"))
+    live = await reach.get(*where)
+    if live is None:
+        owner = f"Whose it is, its labels and managedFields say: {_to_look(reach, where)}"
+    else:
+        owner = owner_of(live, (meta.get("labels") or {}).get(PLATFORM_LABEL))
+    return (
+        f"{inputs['kind']} {meta['name']} is there already, and this stack did not make it.\n"
+        f"  {owner}\n"
+        "  fix: give the platform or the team another name; or, with its owner's consent, take it over with "
+        "`pulumi import`"
+    )
+
+
+async def _met_by_helm(reach: Reach, kind: str, name: str, namespace: str) -> str:
+    """Helm installs over nothing that it did not make."""
+    where = _named(kind.lower(), name, namespace)
+    live = await reach.get(*where)
+    if live is not None and kind == "ClusterRole" and writers(live) == {_AGGREGATION}:
+        return (
+            f"ClusterRole {name} is left over from a chart that was taken out: Kubernetes wrote it anew "
+            f"while Helm deleted it, and nobody else has written it ({_AGGREGATION} is alone in its "
+            "managedFields).\n"
+            f"  fix: {reach.command('delete', *where)}"
+        )
+    owner = f"{owner_of(live)} " if live is not None else ""
+    return (
+        f"{kind} {name} is there already, and Helm installs over nothing that another made.\n"
+        f"  {owner}See {_to_look(reach, where)}\n"
+        "  fix: where another Kueue runs, write `queueing: {install: false}`; delete the object only when "
+        "nobody uses it any more"
+    )
+
+
+async def _stuck(reach: Reach, name: str) -> str:
+    namespace = await reach.get("namespace", name)
+    if namespace is None:
+        command = reach.command("get", "namespace", name, "-o", "jsonpath={.status.conditions}")
+        return f"What holds namespace {name}, its conditions say: {command}"
+    items = None
+    if kinds := kinds_left(namespace):
+        found = await reach.get(",".join(kinds), "-n", name)
+        items = found.get("items") if found is not None else None
+    return stuck(namespace, items)

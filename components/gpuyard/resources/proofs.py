@@ -1,0 +1,146 @@
+"""From what a component was given to a proved plan, before anything is registered."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+from pulumi.output import Unknown
+
+from gpuyard.findings import Finding, Fix, Path, Severity, refused
+from gpuyard.plan.platform import plan
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.software.support import check_kubernetes
+from gpuyard.resources import arguments
+from gpuyard.resources.errors import PlatformRefused
+from gpuyard.spec import platform as vocabulary
+from gpuyard.spec.nearest import nearest
+from gpuyard.spec.problems import show_given
+from gpuyard.spec.read import read_platform
+from gpuyard.today import today
+
+if TYPE_CHECKING:
+    PlatformLike = (
+        vocabulary.PlatformSpec | PlatformPlan | arguments.PlatformSpec | Mapping[str, Any]
+    )
+else:
+    # The component host reads annotations at run time and takes no unions: other languages give
+    # the typed mapping.
+    PlatformLike = arguments.PlatformSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A plan that no proof refuses, and what else there is to say about it."""
+
+    plan: PlatformPlan
+    findings: tuple[Finding, ...] = ()
+
+
+def prove(platform: object) -> Proof:
+    """Read and plan a platform; PlatformRefused lists everything that stands against it.
+
+    A plan is taken as it is: whoever made it has proved it.
+    """
+    if isinstance(platform, PlatformPlan):
+        return Proof(platform)
+    late = list(_late(platform, ()))
+    if late:
+        raise PlatformRefused("the platform", late)
+    reading = read_platform(_plain(platform))
+    findings = list(reading.findings)
+    found: PlatformPlan | None = None
+    if (sound := reading.spec or reading.sound_part) is not None:
+        found, more = plan(sound)
+        findings += reading.beside(more)
+    if found is None or refused(findings):
+        name = f" {sound.name}" if sound is not None else ""
+        raise PlatformRefused(f"the platform{name}", findings)
+    return Proof(found, tuple(findings))
+
+
+def due(spec: vocabulary.PlatformSpec) -> list[Finding]:
+    """What the calendar says today, as warnings at most.
+
+    A deployment registers the same on every day: nobody whose cluster has to be mended now is stopped by a
+    date. `gpuyard check` refuses what support has ended for.
+    """
+    return [
+        replace(finding, severity=min(finding.severity, Severity.WARN, key=lambda s: s.rank))
+        for finding in check_kubernetes(spec.cloud, spec.kubernetes, today())
+    ]
+
+
+def read_args(
+    component: str, args: object, *, required: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> Mapping[str, Any]:
+    """The arguments of a component as a mapping, with none missing and none unknown."""
+    known = (*required, *optional)
+    if not isinstance(args, Mapping):
+        finding = Finding(
+            id="args.form",
+            severity=Severity.REFUSE,
+            path=(),
+            problem=f"the arguments of {component} are a mapping",
+            given=type(args).__name__,
+            allowed="{" + ", ".join(f'"{name}": …' for name in known) + "}",
+        )
+        raise PlatformRefused(component, [finding])
+    findings = [_missing(name) for name in required if name not in args]
+    findings += [_unknown(name, known) for name in args if name not in known]
+    if findings:
+        raise PlatformRefused(component, findings)
+    return args
+
+
+def _missing(name: str) -> Finding:
+    return Finding(
+        id="args.missing",
+        severity=Severity.REFUSE,
+        path=(name,),
+        problem=f"`{name}` is missing",
+        fix=Fix(says=f"add `{name}`"),
+    )
+
+
+def _unknown(name: object, known: tuple[str, ...]) -> Finding:
+    near = nearest(name, known) if isinstance(name, str) else None
+    return Finding(
+        id="args.unknown",
+        severity=Severity.REFUSE,
+        path=(str(name),),
+        problem="unknown argument",
+        given=show_given(name),
+        allowed=", ".join(known),
+        fix=Fix(says=f"write `{near}`" if near else "remove it"),
+    )
+
+
+def _late(value: object, path: Path) -> Iterator[Finding]:
+    """What is known only after a deployment: a plan can't be proved about it."""
+    if isinstance(value, pulumi.Output | Unknown) or inspect.isawaitable(value):
+        yield Finding(
+            id="args.late",
+            severity=Severity.REFUSE,
+            path=path,
+            problem="the value is an output, known only after a deployment, or a secret",
+            given=type(value).__name__,
+            allowed="a plain value: pools, quotas and the bill are proved before anything is made",
+            fix=Fix(says="write the value itself, or read it from the stack's configuration"),
+        )
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _late(inner, (*path, str(key)))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _late(inner, (*path, index))
+
+
+def _plain(value: Any) -> Any:
+    """The same tree of dictionaries and lists, whatever kinds of mapping it was made of."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

@@ -1,0 +1,1 @@
+"""Rules on admission: what team pods are held to."""

@@ -1,0 +1,18 @@
+"""GPU-ADM-02: pods of a team have no privilege and nothing of the node's own."""
+
+from gpuyard.admission.requirements import PRIVILEGES
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Reference, Rule
+from gpuyard.rules.subjects.admission import HELD_KINDS, checked
+
+RULE = Rule(
+    id=PRIVILEGES.id,
+    title=PRIVILEGES.title,
+    severity=Severity.REFUSE,
+    why="Privilege and the node's own namespaces undo every share, slice and quota, GPU pod or not.",
+    fix="Remove privileged, hostPID, hostIPC and hostNetwork; RDMA needs the capability IPC_LOCK alone.",
+    sources=("Kubernetes Pod Security Standards, baseline",),
+    references=(Reference("CIS EKS 1.8.0", "4.2.1-4.2.5"), Reference("CIS GKE 1.9.0", "4.2.1")),
+    kinds=HELD_KINDS,
+    check_stack=checked(PRIVILEGES),
+)

@@ -1,0 +1,17 @@
+"""GPU-ADM-04: pods of a team stay off nodes that are kept for others."""
+
+from gpuyard.admission.requirements import PLACING
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Rule
+from gpuyard.rules.subjects.admission import HELD_KINDS, checked
+
+RULE = Rule(
+    id=PLACING.id,
+    title=PLACING.title,
+    severity=Severity.REFUSE,
+    why="A dedicated pool is only dedicated as long as nobody else's pods tolerate its taint.",
+    fix="Tolerate by key, and leave the taints of pools to the queue; choose nodes by labels, not by name.",
+    sources=("Kubernetes documentation, taints and tolerations: nodeName bypasses the scheduler",),
+    kinds=HELD_KINDS,
+    check_stack=checked(PLACING),
+)

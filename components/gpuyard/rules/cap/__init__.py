@@ -1,0 +1,1 @@
+"""Rules on capacity: pools of GPU nodes."""

@@ -1,0 +1,34 @@
+"""GPU-CAP-01: GPU nodes are kept for GPU pods."""
+
+from collections.abc import Iterator
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, text
+from gpuyard.rules.subjects.pools import GPU, KARPENTER, NODE_GROUP, gpu_pool
+
+_KEEPS = frozenset({"NO_SCHEDULE", "NO_EXECUTE", "NoSchedule", "NoExecute"})
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    pool = gpu_pool(resource)
+    if pool is None:
+        return
+    if not any(text(taint.get("effect")) in _KEEPS for taint in pool.taints):
+        effect = "NO_SCHEDULE" if resource.group_kind == NODE_GROUP else "NoSchedule"
+        yield Violation(
+            pool.taints_at,
+            "no taint keeps other pods off these GPU nodes: a web server can hold a machine of GPUs",
+            f"taint it {GPU}=present:{effect}",
+        )
+
+
+RULE = Rule(
+    id="GPU-CAP-01",
+    title="A pool of GPU nodes is tainted",
+    severity=Severity.REFUSE,
+    why="Untainted GPU nodes fill with pods that need no GPU, and never scale down.",
+    fix="Give the pool a NoSchedule taint, nvidia.com/gpu by custom; GKE adds that one by itself.",
+    sources=("awsdocs/amazon-eks-user-guide, node taints on managed node groups",),
+    kinds=(NODE_GROUP, KARPENTER),
+    check=_check,
+)

@@ -1,0 +1,61 @@
+"""GPU-CAP-02: the number of GPUs has an end that somebody has chosen."""
+
+from collections.abc import Iterator
+
+from gpuyard.catalogue.machines import find_machine
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, number
+from gpuyard.rules.subjects.pools import GPU, KARPENTER, NODE_GROUP, NODE_POOL, POOL_KINDS, gpu_pool
+
+_BOUNDS: dict[str, tuple[Path, ...]] = {
+    NODE_GROUP: (("scalingConfig", "maxSize"),),
+    NODE_POOL: (
+        ("autoscaling", "totalMaxNodeCount"),
+        ("autoscaling", "maxNodeCount"),
+        ("nodeCount",),
+        ("initialNodeCount",),
+    ),
+    KARPENTER: (("spec", "limits", GPU), ("spec", "limits", "nodes"), ("spec", "replicas")),
+}
+
+
+def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
+    pool = gpu_pool(resource)
+    if pool is None:
+        return
+    bounds = _BOUNDS[resource.group_kind]
+    given = ((path, number(at(resource.properties, *path))) for path in bounds)
+    found = [(path, bound) for path, bound in given if bound is not None]
+    if not found:
+        yield Violation(
+            bounds[0][:-1],
+            "nothing bounds the GPUs of this pool but the cloud's quota and your card",
+            f"set {'.'.join(str(step) for step in bounds[0])}",
+        )
+        return
+    path, bound = found[0]
+    per_node = 1 if path[-1] == GPU else max((_gpus(name) for name in pool.machines), default=1)
+    if (gpus := int(bound) * per_node) > parameters["most_gpus"]:
+        yield Violation(
+            path,
+            f"the pool may grow to {gpus:,} GPUs, more than the {parameters['most_gpus']:,} allowed",
+            f"lower it to {parameters['most_gpus'] // per_node}",
+        )
+
+
+def _gpus(name: str) -> int:
+    machine = find_machine(name)
+    return machine.gpus if machine else 1
+
+
+RULE = Rule(
+    id="GPU-CAP-02",
+    title="A pool of GPU nodes has an upper bound",
+    severity=Severity.REFUSE,
+    why="Without one, a loop that makes jobs spends until the cloud's quota ends it.",
+    fix="Set maxSize, maxNodeCount, or Karpenter's limits in nvidia.com/gpu.",
+    sources=("Karpenter documentation, NodePools: unset limits mean none",),
+    kinds=POOL_KINDS,
+    parameters={"most_gpus": 10_000},
+    check=_check,
+)

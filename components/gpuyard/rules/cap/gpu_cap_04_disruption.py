@@ -1,0 +1,36 @@
+"""GPU-CAP-04: Karpenter may disturb GPU nodes only as somebody has decided."""
+
+from collections.abc import Iterator
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items
+from gpuyard.rules.subjects.pools import KARPENTER, gpu_pool
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    if gpu_pool(resource) is None or at(resource.properties, "spec", "replicas") is not None:
+        return
+    if not items(at(resource.properties, "spec", "disruption", "budgets")):
+        yield Violation(
+            ("spec", "disruption"),
+            "without budgets Karpenter may take a tenth of the GPU nodes at any hour",
+            "write spec.disruption.budgets, such as nodes: 0 while people train",
+        )
+    if at(resource.properties, "spec", "template", "spec", "expireAfter") is None:
+        yield Violation(
+            ("spec", "template", "spec"),
+            "without expireAfter every GPU node is ended after 720 hours, whatever runs on it",
+            "write spec.template.spec.expireAfter: Never, or how long the longest job may be",
+        )
+
+
+RULE = Rule(
+    id="GPU-CAP-04",
+    title="A Karpenter pool of GPUs says when its nodes may be disturbed",
+    severity=Severity.WARN,
+    why="The defaults suit web servers: they end a training run in its last hour.",
+    fix="Write disruption budgets and expireAfter for GPU NodePools.",
+    sources=("kubernetes-sigs/karpenter v1.14.1 pkg/apis/v1/nodepool.go, defaults",),
+    kinds=(KARPENTER,),
+    check=_check,
+)

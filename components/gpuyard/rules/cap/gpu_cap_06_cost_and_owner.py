@@ -1,0 +1,84 @@
+"""GPU-CAP-06: what the pools may cost together has been agreed, and somebody is named who pays."""
+
+from collections.abc import Iterator, Mapping
+
+from gpuyard.catalogue.machines import find_machine
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, mapping, number
+from gpuyard.rules.subjects.pools import (
+    KARPENTER,
+    NODE_GROUP,
+    NODE_POOL,
+    POOL_KINDS,
+    GpuPool,
+    gpu_pools,
+)
+
+_TAGS: Mapping[str, tuple[str, ...]] = {
+    NODE_GROUP: ("tags",),
+    NODE_POOL: ("nodeConfig", "resourceLabels"),
+}
+_NODES: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    NODE_GROUP: (("scalingConfig", "maxSize"),),
+    NODE_POOL: (("autoscaling", "maxNodeCount"), ("nodeCount",)),
+    KARPENTER: (("spec", "limits", "nodes"), ("spec", "replicas")),
+}
+
+
+def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
+    pools = list(gpu_pools(stack.of(*POOL_KINDS)))
+    ceiling = parameters["usd_per_hour"]
+    costs = [(pool, _worst(pool)) for pool in pools]
+    total = sum(cost for _, cost in costs)
+    if ceiling is not None and total > ceiling:
+        dearest = max(costs, key=lambda each: each[1])[0]
+        yield Violation(
+            (),
+            f"with every node running these pools cost {total:,.0f} $/hour at list price,"
+            f" {ceiling:,.0f} is agreed",
+            "lower the largest bound, or agree on more",
+            dearest.resource,
+        )
+    for pool in pools:
+        yield from _untagged(pool, tuple(parameters["tags"]))
+
+
+def _worst(pool: GpuPool) -> float:
+    prices = [
+        machine.on_demand.high
+        for name in pool.machines
+        if (machine := find_machine(name)) is not None and machine.on_demand is not None
+    ]
+    given = (
+        number(at(pool.resource.properties, *path)) for path in _NODES[pool.resource.group_kind]
+    )
+    nodes = next((count for count in given if count is not None), 0)
+    return nodes * max(prices, default=0.0)
+
+
+def _untagged(pool: GpuPool, wanted: tuple[str, ...]) -> Iterator[Violation]:
+    path = _TAGS.get(pool.resource.group_kind)
+    if path is None:
+        return
+    given = mapping(at(pool.resource.properties, *path))
+    tags = {key.lower().replace("_", "-") for key in given}
+    if missing := [tag for tag in wanted if tag not in tags]:
+        yield Violation(
+            path,
+            f"nobody is named who pays for these GPUs: no {' and no '.join(missing)}",
+            f"tag the pool with {', '.join(missing)}",
+            pool.resource,
+        )
+
+
+RULE = Rule(
+    id="GPU-CAP-06",
+    title="GPU pools stay under the agreed cost and say whose they are",
+    severity=Severity.WARN,
+    why="A bill without a name is nobody's, and grows.",
+    fix="Agree on a ceiling (`usd_per_hour`), and tag pools with their owner and cost centre.",
+    sources=("list prices of gpuyard.catalogue.machines",),
+    kinds=POOL_KINDS,
+    parameters={"usd_per_hour": None, "tags": ("owner", "cost-center")},
+    check_stack=_check,
+)

@@ -1,0 +1,1 @@
+"""Rules on configuration of GPU software."""

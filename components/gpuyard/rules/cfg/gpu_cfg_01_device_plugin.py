@@ -1,0 +1,126 @@
+"""GPU-CFG-01: the device plugin's configuration shares what it says it shares."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    items,
+    known,
+    mapping,
+    number,
+    text,
+)
+from gpuyard.rules.shr.gpu_shr_01_sharing_in_one_team import PLUGIN
+from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.spec.sharing import MAX_REPLICAS
+
+_METHODS = ("timeSlicing", "mps")
+_LEAST = 2
+_OWN = frozenset({"renameByDefault", "failRequestsGreaterThanOne", "resources"})
+_OF_RESOURCE = frozenset({"name", "replicas", "rename", "devices"})
+_MEMORY = "memory"
+_EXAMPLE = "resources: [{name: nvidia.com/gpu, replicas: 4}]"
+
+
+def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    for config in stack.of(PLUGIN):
+        for path, problem, fix in _sharing(mapping(config.properties.get("sharing"))):
+            yield Violation(("sharing", *path), problem, fix, config)
+        for path, problem, fix in _strategy(config, stack):
+            yield Violation(path, problem, fix, config)
+
+
+_Said = tuple[Path, str, str]
+
+
+def _sharing(sharing: Mapping[str, Any]) -> Iterator[_Said]:
+    methods = [method for method in _METHODS if method in sharing]
+    if len(methods) == len(_METHODS):
+        yield (), "both timeSlicing and mps are here: the plugin takes one", "keep one of them"
+    for method in methods:
+        found = mapping(sharing[method])
+        for key in found:
+            if key not in _OWN:
+                yield (
+                    (method, key),
+                    f"{key} is no field here and is dropped in silence",
+                    _instead(key),
+                )
+        listed = items(found.get("resources"))
+        if not listed:
+            problem = f"{method} without resources: the plugin stops, with `no resources specified`"
+            yield (method,), problem, f"write {_EXAMPLE} below it"
+        for index, each in enumerate(listed):
+            for path, problem, fix in _resource(mapping(each), method):
+                yield (method, "resources", index, *path), problem, fix
+
+
+def _resource(each: Mapping[str, Any], method: str) -> Iterator[_Said]:
+    if not text(each.get("name")):
+        yield (), "a shared resource without a name is refused", "write name: nvidia.com/gpu"
+    replicas = number(each.get("replicas"))
+    if replicas is None or replicas < _LEAST:
+        given = "without replicas" if replicas is None else f"with replicas: {replicas:g}"
+        yield ("replicas",), f"{given} the plugin does not start", f"write {_LEAST} or more"
+    elif method == "mps" and replicas > MAX_REPLICAS:
+        yield (
+            ("replicas",),
+            f"MPS serves {MAX_REPLICAS} clients at most, {replicas:g} are wanted",
+            f"write {MAX_REPLICAS} or less",
+        )
+    for key in each:
+        if key not in _OF_RESOURCE:
+            yield (key,), f"{key} is no field here and is dropped in silence", _instead(key)
+
+
+def _instead(key: str) -> str:
+    if _MEMORY in key.lower():
+        return (
+            "remove it: time-slicing limits no memory; MPS gives each client its share, MIG its own"
+        )
+    return f"remove it; what is read is {_EXAMPLE}"
+
+
+def _strategy(config: Resource, stack: Stack) -> Iterator[_Said]:
+    """What a configuration says of MIG, against what the operator tells the plugin by its environment."""
+    wanted = text(at(config.properties, "flags", "migStrategy"))
+    if wanted == "mixed" and "mps" in mapping(config.properties.get("sharing")):
+        yield ("sharing", "mps"), "the plugin refuses MPS together with mixed", "use one of them"
+    if not wanted:
+        return
+    for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
+        in_values = operator.group_kind == OPERATOR_VALUES
+        path: Path = ("mig",) if in_values else ("spec", "mig")
+        said = (
+            known(at(operator.properties, *path).get("strategy")) if _has(operator, path) else None
+        )
+        strategy = "single" if said is None and in_values else said
+        if strategy and strategy != wanted:
+            yield (
+                ("flags", "migStrategy"),
+                f"the operator's mig.strategy, {strategy}, wins over {wanted} here: it comes by environment",
+                f'set mig.strategy: "" in the operator, or {wanted} there',
+            )
+
+
+def _has(operator: Resource, path: Path) -> bool:
+    return isinstance(at(operator.properties, *path), Mapping)
+
+
+RULE = Rule(
+    id="GPU-CFG-01",
+    title="A device-plugin configuration says what it shares, in words that are read",
+    severity=Severity.REFUSE,
+    why="The plugin drops unknown fields without a word, and without resources it stops: no GPU on the node.",
+    fix="Write sharing.timeSlicing.resources (or mps.resources) with name and replicas, and nothing else.",
+    sources=("NVIDIA/k8s-device-plugin v0.20.0, api/config/v1: sharing.go, replicas.go",),
+    kinds=(PLUGIN,),
+    check_stack=_check,
+)

@@ -1,0 +1,101 @@
+"""GPU-CFG-02: values that the GPU Operator reads."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.catalogue.software.operator_values import SECTIONS, TOP_LEVEL
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, known, mapping, text
+from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.spec.nearest import nearest
+
+_INSTEAD: Mapping[tuple[str, ...], str] = {
+    (
+        "mig",
+        "config",
+    ): "label nodes nvidia.com/mig.config; layouts of your own go into migManager.config",
+    ("operator", "defaultRuntime"): "remove it: the container runtime is found on the node",
+    ("devicePlugin", "mps", "enabled"): "remove it; write sharing.mps into devicePlugin.config",
+    ("devicePlugin", "mps", "replicas"): "remove it; write sharing.mps into devicePlugin.config",
+    ("driver", "useOpenKernelModules"): "write driver.kernelModuleType: open",
+}
+"""Keys of guides that the chart does not have, or reads and drops."""
+_STRATEGIES = ("none", "single", "mixed", "")
+_LAYOUTS = ("all-disabled", "")
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    in_values = resource.group_kind == OPERATOR_VALUES
+    base: Path = () if in_values else ("spec",)
+    values = resource.properties if in_values else mapping(resource.properties.get("spec"))
+    if in_values:
+        yield from _unread(values)
+    yield from _wrong(values, base)
+
+
+def _unread(values: Mapping[str, Any]) -> Iterator[Violation]:
+    said = set()
+    for path, instead in _INSTEAD.items():
+        if at(values, *path) is not None:
+            said.add(path)
+            yield Violation(
+                path, f"{'.'.join(path)} is no value of the chart: it does nothing", instead
+            )
+    for key, below in values.items():
+        if key not in TOP_LEVEL:
+            near = nearest(key, sorted(TOP_LEVEL))
+            yield Violation(
+                (key,),
+                f"{key} is no value of the chart: it does nothing",
+                f"write {near}" if near else "remove it",
+            )
+        for name in _strange(key, known(below)):
+            if (key, name) not in said:
+                near = nearest(name, sorted(SECTIONS[key]))
+                yield Violation(
+                    (key, name),
+                    f"{key}.{name} is no value of the chart: it does nothing",
+                    f"write {key}.{near}" if near else "remove it",
+                )
+
+
+def _strange(key: str, below: Any) -> list[str]:
+    return [name for name in mapping(below) if key in SECTIONS and name not in SECTIONS[key]]
+
+
+def _wrong(values: Mapping[str, Any], base: Path) -> Iterator[Violation]:
+    layout = text(at(values, "migManager", "config", "default"))
+    if layout not in _LAYOUTS:
+        yield Violation(
+            (*base, "migManager", "config", "default"),
+            f"a ClusterPolicy takes only all-disabled here, {layout} is rejected",
+            f"label nodes nvidia.com/mig.config={layout}",
+        )
+    strategy = at(values, "mig", "strategy")
+    if strategy is not None and strategy not in _STRATEGIES:
+        yield Violation(
+            (*base, "mig", "strategy"),
+            f"mig.strategy is none, single or mixed, {strategy} is rejected",
+            "write one of them",
+        )
+    version = text(at(values, "toolkit", "version"))
+    if version[:1].isdigit():
+        yield Violation(
+            (*base, "toolkit", "version"),
+            f"no image of the container toolkit is tagged {version}: tags begin with v",
+            f"write v{version}",
+        )
+
+
+RULE = Rule(
+    id="GPU-CFG-02",
+    title="Every value for the GPU Operator is one that it reads",
+    severity=Severity.REFUSE,
+    why="Helm takes any key without a word: a layout or a runtime that was set so was never set.",
+    fix="Write values as the chart has them; MIG layouts are labels of nodes.",
+    sources=(
+        "NVIDIA/gpu-operator v26.7.0 deployments/gpu-operator/values.yaml and the ClusterPolicy CRD",
+    ),
+    kinds=(OPERATOR_VALUES, CLUSTER_POLICY),
+    check=_check,
+)

@@ -1,0 +1,98 @@
+"""GPU-CFG-03: Karpenter objects in the words of the version that is served."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items, mapping, text
+from gpuyard.rules.subjects.pools import KARPENTER
+
+NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
+_OLD_KINDS = {
+    "karpenter.sh/Provisioner": "NodePool",
+    "karpenter.k8s.aws/AWSNodeTemplate": "EC2NodeClass",
+}
+_SERVED = "v1"
+POLICIES = ("WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced")
+REFERENCE = ("group", "kind", "name")
+KUBELET_ELSEWHERE = ("topologyManagerPolicy", "cpuManagerPolicy", "memoryManagerPolicy")
+_TEMPLATE: Path = ("spec", "template", "spec")
+_RESERVED = "karpenter.sh"
+_ALLOWED = "karpenter.sh/capacity-type"
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    kind = resource.group_kind
+    if kind in _OLD_KINDS:
+        problem = f"{resource.kind} is of Karpenter before 0.32: nothing serves it"
+        yield Violation(("kind",), problem, f"write it as {_OLD_KINDS[kind]} of {_served(kind)}")
+        return
+    if resource.kind.split("/")[1] != _SERVED:
+        problem = f"{resource.kind} is not served since Karpenter 1.1"
+        yield Violation(("apiVersion",), problem, f"write {_served(kind)}")
+    yield from _pool(resource.properties) if kind == KARPENTER else _class(resource.properties)
+
+
+def _served(kind: str) -> str:
+    return f"{kind.partition('/')[0]}/{_SERVED}"
+
+
+def _pool(properties: Any) -> Iterator[Violation]:
+    reference = mapping(at(properties, *_TEMPLATE, "nodeClassRef"))
+    if missing := [key for key in REFERENCE if not text(reference.get(key))]:
+        yield Violation(
+            (*_TEMPLATE, "nodeClassRef"),
+            f"a node class is named by group, kind and name; no {' and no '.join(missing)} here",
+            "write nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: …}",
+        )
+    disruption = mapping(at(properties, "spec", "disruption"))
+    policy = text(disruption.get("consolidationPolicy"))
+    if policy and policy not in POLICIES:
+        yield Violation(
+            ("spec", "disruption", "consolidationPolicy"),
+            f"{policy} is rejected: it is one of {', '.join(POLICIES)}",
+            f"write {POLICIES[1]}" if "nder" in policy else f"write {POLICIES[0]}",
+        )
+    if "expireAfter" in disruption:
+        yield Violation(
+            ("spec", "disruption", "expireAfter"),
+            "expireAfter is read below the template only: here it is dropped, and nodes end after 720h",
+            "move it to spec.template.spec.expireAfter",
+        )
+    yield from _labels(properties)
+
+
+def _labels(properties: Any) -> Iterator[Violation]:
+    for key in mapping(at(properties, "spec", "template", "metadata", "labels")):
+        if key.partition("/")[0].endswith(_RESERVED) and key != _ALLOWED:
+            yield Violation(
+                ("spec", "template", "metadata", "labels", key),
+                f"labels under {_RESERVED} are Karpenter's own: the NodePool is rejected",
+                "use a domain of your own",
+            )
+    for index, each in enumerate(items(at(properties, *_TEMPLATE, "requirements"))):
+        if not text(mapping(each).get("key")):
+            problem = "a requirement without a key is rejected"
+            yield Violation((*_TEMPLATE, "requirements", index), problem, "name the label as key")
+
+
+def _class(properties: Any) -> Iterator[Violation]:
+    for key in mapping(at(properties, "spec", "kubelet")):
+        if key in KUBELET_ELSEWHERE:
+            yield Violation(
+                ("spec", "kubelet", key),
+                f"{key} is no field of an EC2NodeClass",
+                "write it into userData, as a NodeConfig with spec.kubelet.config",
+            )
+
+
+RULE = Rule(
+    id="GPU-CFG-03",
+    title="Karpenter objects are of the version and in the words that are served",
+    severity=Severity.REFUSE,
+    why="An old version is rejected, and fields that moved are dropped: the pool makes other nodes, or none.",
+    fix="Write karpenter.sh/v1 with a whole nodeClassRef; kubelet policies go into userData.",
+    sources=("kubernetes-sigs/karpenter v1.14.1 CRDs and aws/karpenter-provider-aws EC2NodeClass",),
+    kinds=(KARPENTER, NODE_CLASS, *_OLD_KINDS),
+    check=_check,
+)

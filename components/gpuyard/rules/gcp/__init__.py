@@ -1,0 +1,1 @@
+"""Rules on Google Cloud and GKE."""

@@ -1,0 +1,37 @@
+"""GPU-GCP-03: GPU nodes boot what was signed."""
+
+from collections.abc import Iterator
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, is_true
+from gpuyard.rules.subjects.pools import NODE_POOL, gpu_pool
+
+_PATH = ("nodeConfig", "shieldedInstanceConfig")
+_EFFECTS = {
+    "enableSecureBoot": "a kernel module that nobody signed can be loaded on these nodes",
+    "enableIntegrityMonitoring": "nobody notices when these nodes boot something else",
+}
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    if gpu_pool(resource) is None:
+        return
+    for field, effect in _EFFECTS.items():
+        value = at(resource.properties, *_PATH, field)
+        # integrity monitoring is on unless it is turned off, secure boot the other way round
+        on = is_true(value) or (value is None and field == "enableIntegrityMonitoring")
+        if not on:
+            yield Violation((*_PATH, field), effect, f"set {field}: true")
+
+
+RULE = Rule(
+    id="GPU-GCP-03",
+    title="GKE GPU nodes boot securely",
+    severity=Severity.WARN,
+    why="GPU nodes load kernel modules by design; secure boot keeps that to signed ones.",
+    fix="Turn secure boot and integrity monitoring on; use drivers that Google signs.",
+    sources=("GKE documentation, shielded nodes, and secure kernel modules on COS",),
+    references=(Reference("CIS GKE 1.9.0", "5.5.5-5.5.7"),),
+    kinds=(NODE_POOL,),
+    check=_check,
+)

@@ -1,0 +1,57 @@
+"""GPU-GCP-04: one party installs the driver, and it is said which."""
+
+from collections.abc import Iterator
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, block, items, text
+from gpuyard.rules.subjects.pools import NODE_POOL, GpuPool, gpu_pools
+
+_OPERATOR = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
+_OFF = "INSTALLATION_DISABLED"
+
+
+def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    by_operator = any(_installs(found.properties) for found in stack.of(*_OPERATOR))
+    for pool in gpu_pools(stack.of(NODE_POOL)):
+        mode, path = _mode(pool)
+        if mode in {"", "GPU_DRIVER_VERSION_UNSPECIFIED"}:
+            yield Violation(
+                path,
+                "nobody says who installs the driver; what GKE does then depends on its version",
+                "set gpuDriverVersion: LATEST, or INSTALLATION_DISABLED with the GPU Operator",
+                pool.resource,
+            )
+        elif mode != _OFF and by_operator:
+            yield Violation(
+                path,
+                f"GKE installs the driver ({mode}) and so does the GPU Operator: nodes break at boot",
+                f"set {_OFF} here, or driver.enabled: false in the operator",
+                pool.resource,
+            )
+
+
+def _mode(pool: GpuPool) -> tuple[str, tuple[str | int, ...]]:
+    path = ("nodeConfig", "guestAccelerators")
+    first = block(next(iter(items(at(pool.resource.properties, *path))), None))
+    install = block(first.get("gpuDriverInstallationConfig"))
+    return text(install.get("gpuDriverVersion")), path
+
+
+def _installs(values: object) -> bool:
+    """The operator installs the driver unless it is told not to."""
+    for driver in (at(values, "driver"), at(values, "spec", "driver")):
+        if driver is not None:
+            return block(driver).get("enabled") is not False
+    return True
+
+
+RULE = Rule(
+    id="GPU-GCP-04",
+    title="One party installs the GPU driver on GKE",
+    severity=Severity.REFUSE,
+    why="Two installers fight over one kernel module, and the node offers no GPU.",
+    fix="Set the driver installation mode of the pool, and switch the other party's off.",
+    sources=("NVIDIA GPU Operator documentation, google-gke.rst",),
+    kinds=(NODE_POOL,),
+    check_stack=_check,
+)

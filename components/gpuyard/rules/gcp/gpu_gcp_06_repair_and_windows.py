@@ -1,0 +1,45 @@
+"""GPU-GCP-06: GPU nodes are repaired, and not upgraded in the middle of a run."""
+
+from collections.abc import Iterator
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, is_true, text
+from gpuyard.rules.subjects.pools import NODE_POOL, gpu_pool
+
+_CLUSTER = "gcp:container/Cluster"
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    properties = resource.properties
+    if resource.group_kind == _CLUSTER:
+        if text(at(properties, "releaseChannel", "channel")) in {"", "UNSPECIFIED"}:
+            yield Violation(
+                ("releaseChannel",),
+                "without a release channel the cluster ages until Google upgrades it by force",
+                "choose a channel: REGULAR, or STABLE",
+            )
+        if at(properties, "maintenancePolicy") is None:
+            yield Violation(
+                ("maintenancePolicy",),
+                "nodes may be upgraded, and drained, at any hour of any day",
+                "set a maintenance window, and exclusions for long training runs",
+            )
+    elif gpu_pool(resource) is not None and not is_true(at(properties, "management", "autoRepair")):
+        yield Violation(
+            ("management", "autoRepair"),
+            "a node whose GPU has failed stays, and takes the next job as well",
+            "set management: {autoRepair: true}",
+        )
+
+
+RULE = Rule(
+    id="GPU-GCP-06",
+    title="GKE repairs GPU nodes, and upgrades them in a window",
+    severity=Severity.WARN,
+    why="A drain in the middle of a run costs every GPU hour since the last checkpoint.",
+    fix="Turn auto repair on; choose a release channel and a maintenance window.",
+    sources=("GKE documentation, release channels, maintenance windows and exclusions",),
+    references=(Reference("CIS GKE 1.9.0", "5.5.2-5.5.4"),),
+    kinds=(_CLUSTER, NODE_POOL),
+    check=_check,
+)

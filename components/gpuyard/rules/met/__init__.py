@@ -1,0 +1,1 @@
+"""Rules on metrics, alerts and scalers."""

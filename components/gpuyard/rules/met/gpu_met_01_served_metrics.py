@@ -1,0 +1,75 @@
+"""GPU-MET-01: every metric that is asked for is served by somebody."""
+
+import re
+from collections.abc import Iterator
+
+from gpuyard.catalogue.metrics import DCGM_DEFAULT, DEV, KUEUE, KUEUE_PREFIX, kueue_type, meant_by
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, items, text
+from gpuyard.rules.subjects.promql import read_promql
+from gpuyard.rules.subjects.queries import COUNTERS, QUERY_KINDS, queries, recorded
+from gpuyard.spec.nearest import nearest
+
+_FIELD = re.compile(r"DCGM_(FI|EXP)_")
+_SUMS = {
+    f"{DEV}FB_TOTAL": f"write {DEV}FB_USED + {DEV}FB_FREE + {DEV}FB_RESERVED, or list the field"
+}
+"""What can be had without the field."""
+
+
+def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    listed = {
+        text(name)
+        for counters in stack.of(COUNTERS)
+        for name in items(counters.properties.get("fields"))
+        if _FIELD.match(text(name))
+    }
+    served = frozenset(listed or DCGM_DEFAULT)
+    own = recorded(stack)
+    for resource in stack.of(*QUERY_KINDS):
+        for path, query in queries(resource):
+            asked = dict.fromkeys(each.metric for each in read_promql(query).selectors)
+            for metric in asked:
+                said = None if metric in own else _unserved(metric, served, given=bool(listed))
+                if said is not None:
+                    yield Violation(path, *said, resource)
+
+
+def _unserved(metric: str, served: frozenset[str], *, given: bool) -> tuple[str, str] | None:
+    """What is wrong with the name, and what to do; None when somebody serves it, or nobody here knows it."""
+    if metric.startswith(KUEUE_PREFIX):
+        return None if kueue_type(metric) else _unknown_of_kueue(metric)
+    if not metric.lower().startswith("dcgm_") or metric in served:
+        return None
+    if not _FIELD.match(metric):
+        meant = meant_by(metric) or nearest(metric, sorted(DCGM_DEFAULT))
+        fix = (
+            f"write {meant}" if meant else "write a name as the exporter's list of counters has it"
+        )
+        return f"no exporter serves {metric}: the expression is empty, and says nothing", fix
+    where = "no list of counters here has it" if given else "the exporter's own list has it not"
+    near = nearest(metric, sorted(served))
+    add = f"add {metric} to a list of counters"
+    fix = _SUMS.get(metric) or (f"write {near}, or {add}" if near else add)
+    return f"{metric} is not served: {where}", fix
+
+
+def _unknown_of_kueue(metric: str) -> tuple[str, str]:
+    near = nearest(metric.removeprefix(KUEUE_PREFIX), sorted(KUEUE))
+    fix = f"write {KUEUE_PREFIX}{near}" if near else "write a name as Kueue's reference has it"
+    return f"Kueue serves no {metric}: the expression is empty, and says nothing", fix
+
+
+RULE = Rule(
+    id="GPU-MET-01",
+    title="Alerts, dashboards and scalers ask for metrics that are served",
+    severity=Severity.REFUSE,
+    why="An alert on a name that nobody serves never fires, and a scaler on one never scales.",
+    fix="Write names as the exporter's list of counters has them; what is not in it has to be added.",
+    sources=(
+        "NVIDIA/dcgm-exporter 4.6.0-4.8.3 etc/default-counters.csv",
+        "kubernetes-sigs/kueue v0.19.2 pkg/metrics/metrics.go",
+    ),
+    kinds=QUERY_KINDS,
+    check_stack=_check,
+)

@@ -1,0 +1,105 @@
+"""GPU-MET-02: expressions mean what their metrics are."""
+
+from collections.abc import Iterator
+
+from gpuyard.catalogue.metrics import (
+    DCGM_DEFAULT,
+    DEV,
+    KUEUE_PREFIX,
+    NOT_UNDER_MIG,
+    kueue_type,
+    meant_by,
+)
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, mapping, text
+from gpuyard.rules.subjects.promql import Expression, Selector, read_promql
+from gpuyard.rules.subjects.queries import QUERY_KINDS, keeps_labels, queries
+
+_OF_COUNTERS = frozenset({"rate", "irate", "increase"})
+_POD = ("pod", "namespace", "container")
+_FREE, _USED = f"{DEV}FB_FREE", f"{DEV}FB_USED"
+_WHOLE = f"divide by {_USED} + {_FREE} + {DEV}FB_RESERVED"
+_STRATEGIES = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
+
+_Said = tuple[str, str]
+
+
+def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
+    keeps = parameters["honor_labels"] or keeps_labels(stack)
+    slices = bool(stack.of("config:mig-parted")) or any(_mixed(stack))
+    for resource in stack.of(*QUERY_KINDS):
+        for path, query in queries(resource):
+            found = read_promql(query)
+            for problem, fix in dict.fromkeys(_said(found, keeps=keeps, slices=slices)):
+                yield Violation(path, problem, fix, resource)
+
+
+def _mixed(stack: Stack) -> Iterator[bool]:
+    for operator in stack.of(*_STRATEGIES):
+        for path in (("mig",), ("spec", "mig")):
+            yield text(mapping(at(operator.properties, *path)).get("strategy")) == "mixed"
+
+
+def _field(each: Selector) -> str:
+    return each.metric if each.metric in DCGM_DEFAULT else meant_by(each.metric) or ""
+
+
+def _said(found: Expression, *, keeps: bool, slices: bool) -> Iterator[_Said]:
+    for before, each in zip((None, *found.selectors), found.selectors, strict=False):
+        field = _field(each)
+        if DCGM_DEFAULT.get(field) == "gauge":
+            yield from _rates(each, field)
+        if slices and field in NOT_UNDER_MIG:
+            yield (
+                f"of GPUs cut by MIG there is no {field}",
+                "use DCGM_FI_PROF_GR_ENGINE_ACTIVE, a ratio from 0 to 1",
+            )
+        if kueue_type(each.metric) == "histogram" and each.metric.startswith(KUEUE_PREFIX):
+            yield (
+                f"{each.metric} is a histogram: there is no series of that name",
+                f"write histogram_quantile(0.95, sum by (le) (rate({each.metric}_bucket[5m])))",
+            )
+        if before is not None:
+            yield from _memory(_field(before), each.before, field)
+        if field and not keeps:
+            yield from _labels(each, found)
+
+
+def _rates(each: Selector, field: str) -> Iterator[_Said]:
+    for function in _OF_COUNTERS & set(each.functions[:1]):
+        yield (
+            f"{function}() is for counters, and {field} is a gauge: each fall counts as a restart",
+            "use deriv(), or avg_over_time()",
+        )
+
+
+def _memory(before: str, operator: str, field: str) -> Iterator[_Said]:
+    if (before, operator, field) == (_USED, "/", _FREE):
+        yield "used by free is no utilisation: at half full it is 1, at the end endless", _WHOLE
+    elif (before, operator, field) == (_FREE, "-", _USED):
+        yield "free less used is neither: it is negative once half is used", _WHOLE
+
+
+def _labels(each: Selector, found: Expression) -> Iterator[_Said]:
+    for label in _POD:
+        if label in each.labels or label in found.grouped:
+            yield (
+                f"{label} is the exporter's own here, honorLabels being off: not that of who uses the GPU",
+                f"write exported_{label}, or set honorLabels: true in the exporter's monitor",
+            )
+
+
+RULE = Rule(
+    id="GPU-MET-02",
+    title="Expressions use GPU metrics as what they are",
+    severity=Severity.WARN,
+    why="A rate of a gauge, a ratio of the wrong parts or the wrong pod gives numbers that look right.",
+    fix="Use deriv() for gauges, quantiles for histograms, exported_pod for whose work it is.",
+    sources=(
+        "NVIDIA/dcgm-exporter issues 27, 85, 216, 342, 430; etc/default-counters.csv for the types",
+        "Prometheus documentation, honor_labels and rate()",
+    ),
+    kinds=QUERY_KINDS,
+    parameters={"honor_labels": False},
+    check_stack=_check,
+)

@@ -1,0 +1,74 @@
+"""GPU-MET-04: KEDA and the adapter are asked in their own words."""
+
+import re
+from collections.abc import Iterator
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items, mapping, text
+from gpuyard.rules.subjects.queries import ADAPTER, SCALERS
+
+_MISNAMED = tuple(f"autoscaling.{kind}" for kind in SCALERS)
+_MATCHERS = "<<.LabelMatchers>>"
+_FIELDS = frozenset({"Series", "LabelMatchers", "LabelValuesByName", "GroupBy", "GroupBySlice"})
+_FIELD = re.compile(r"<<-?\s*\.(\w+)")
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    kind = resource.group_kind
+    if kind == ADAPTER:
+        yield from _adapter(resource)
+    elif kind in _MISNAMED:
+        problem = f"nothing serves {resource.kind}: KEDA's group is keda.sh"
+        yield Violation(("apiVersion",), problem, "write keda.sh/v1alpha1")
+    else:
+        yield from _queues(resource)
+
+
+def _queues(resource: Resource) -> Iterator[Violation]:
+    for index, each in enumerate(items(at(resource.properties, "spec", "triggers"))):
+        trigger = mapping(each)
+        if text(trigger.get("type")) != "aws-sqs-queue" or trigger.get("authenticationRef"):
+            continue
+        if text(at(trigger, "metadata", "identityOwner")) != "operator":
+            yield Violation(
+                ("spec", "triggers", index),
+                "nobody says with whose rights the queue is read: the scaler fails, and nothing scales",
+                "name a TriggerAuthentication in authenticationRef",
+            )
+
+
+def _adapter(resource: Resource) -> Iterator[Violation]:
+    for key in ("rules", "externalRules"):
+        for index, rule in enumerate(items(resource.properties.get(key))):
+            query = text(mapping(rule).get("metricsQuery"))
+            path = (key, index, "metricsQuery")
+            for name in _FIELD.findall(query):
+                if name not in _FIELDS:
+                    problem = f"<<.{name}>> is nothing that a metricsQuery is given: the rule fails"
+                    yield Violation(path, problem, "group by <<.GroupBy>>")
+            if (
+                key == "rules"
+                and query
+                and _MATCHERS not in query
+                and ".LabelValuesByName" not in query
+            ):
+                yield Violation(
+                    path,
+                    f"without {_MATCHERS} every pod is told the figure of all pods",
+                    f"write <<.Series>>{{{_MATCHERS}}}",
+                )
+
+
+RULE = Rule(
+    id="GPU-MET-04",
+    title="Scalers name KEDA's group and their rights, adapter rules their matchers",
+    severity=Severity.REFUSE,
+    why="A scaler that cannot read its metric leaves GPUs idle, and says so in a status only.",
+    fix="Write keda.sh/v1alpha1 with authenticationRef; keep <<.LabelMatchers>> in every metricsQuery.",
+    sources=(
+        "kedacore/keda v2.20 CRDs, scaler aws-sqs-queue",
+        "kubernetes-sigs/prometheus-adapter docs/config.md",
+    ),
+    kinds=(*SCALERS, *_MISNAMED, ADAPTER),
+    check=_check,
+)

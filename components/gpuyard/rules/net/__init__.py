@@ -1,0 +1,1 @@
+"""Rules on networks of GPU nodes."""

@@ -1,0 +1,129 @@
+"""GPU-NET-01: nobody outside reaches the nodes, and nobody reaches them by SSH."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import (
+    Parameters,
+    Reference,
+    Resource,
+    Rule,
+    Violation,
+    at,
+    block,
+    is_true,
+    items,
+    known,
+    number,
+    text,
+)
+from gpuyard.rules.subjects.pools import NODE_GROUP, gpu_pool
+
+GROUP = "aws:ec2/SecurityGroup"
+GROUP_RULE = "aws:ec2/SecurityGroupRule"
+INGRESS = "aws:vpc/SecurityGroupIngressRule"
+FIREWALL = "gcp:compute/Firewall"
+_WORLD = frozenset({"0.0.0.0/0", "::/0"})
+_SSH = 22
+_WEB = frozenset({80.0, 443.0})
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    yield from _CHECKS[resource.group_kind](resource)
+
+
+def _group(resource: Resource) -> Iterator[Violation]:
+    for index, rule in enumerate(items(resource.properties.get("ingress"))):
+        yield from _rule(block(rule), ("ingress", index))
+
+
+def _group_rule(resource: Resource) -> Iterator[Violation]:
+    if text(resource.properties.get("type")) == "ingress":
+        yield from _rule(resource.properties, ())
+
+
+def _rule(rule: Mapping[str, Any], path: Path) -> Iterator[Violation]:
+    ranges = [*items(rule.get("cidrBlocks")), *items(rule.get("ipv6CidrBlocks"))]
+    first, last = number(rule.get("fromPort")), number(rule.get("toPort"))
+    yield from _judge({text(each) for each in ranges}, first, last, path)
+
+
+def _ingress(resource: Resource) -> Iterator[Violation]:
+    given = resource.properties
+    ranges = {text(given.get("cidrIpv4")), text(given.get("cidrIpv6"))}
+    yield from _judge(ranges, number(given.get("fromPort")), number(given.get("toPort")), ())
+
+
+def _judge(
+    ranges: set[str], first: float | None, last: float | None, path: Path
+) -> Iterator[Violation]:
+    low, high = (
+        (0, 65535) if first is None or first < 0 else (first, last if last is not None else first)
+    )
+    if low == high and low in _WEB:
+        return  # a load balancer's front door
+    if _WORLD & ranges:
+        yield _open(path, "every port" if high - low > _SSH else f"port {low:.0f}")
+    elif low <= _SSH <= high and ranges - {""}:
+        yield _ssh(path)
+
+
+def _firewall(resource: Resource) -> Iterator[Violation]:
+    given = resource.properties
+    if text(given.get("direction")) == "EGRESS" or is_true(given.get("disabled")):
+        return
+    world = bool(_WORLD & {text(each) for each in items(given.get("sourceRanges"))})
+    for index, allowed in enumerate(items(given.get("allows"))):
+        ports = [str(known(port)) for port in items(block(allowed).get("ports"))]
+        if ports and set(ports) <= {"80", "443"}:
+            continue
+        if world:
+            yield _open(("allows", index), f"port {', '.join(ports)}" if ports else "every port")
+        elif str(_SSH) in ports and items(given.get("sourceRanges")):
+            yield _ssh(("allows", index))
+
+
+def _node_group(resource: Resource) -> Iterator[Violation]:
+    if gpu_pool(resource) is None or not at(resource.properties, "remoteAccess", "ec2SshKey"):
+        return
+    if items(at(resource.properties, "remoteAccess", "sourceSecurityGroupIds")):
+        yield _ssh(("remoteAccess",))
+    else:
+        yield _open(("remoteAccess",), f"port {_SSH}")
+
+
+def _open(path: Path, what: str) -> Violation:
+    return Violation(
+        path,
+        f"the whole internet reaches {what} of these machines",
+        "admit named networks only; services come in through a load balancer",
+    )
+
+
+def _ssh(path: Path) -> Violation:
+    return Violation(
+        path,
+        "SSH goes around every quota, log and admission rule of the cluster",
+        "remove it; use Session Manager or `kubectl debug node` for the rare case",
+    )
+
+
+_CHECKS = {
+    GROUP: _group,
+    GROUP_RULE: _group_rule,
+    INGRESS: _ingress,
+    FIREWALL: _firewall,
+    NODE_GROUP: _node_group,
+}
+RULE = Rule(
+    id="GPU-NET-01",
+    title="GPU nodes admit nobody from outside, and no SSH",
+    severity=Severity.REFUSE,
+    why="An H100 that answers on the internet is found within hours, and mines until somebody looks.",
+    fix="Admit named networks only; no port 22 on GPU nodes.",
+    sources=("EKS API, RemoteAccessConfig: without source groups port 22 is open to the world",),
+    references=(Reference("CIS EKS 1.8.0", "5.4"), Reference("CIS GKE 1.9.0", "5.6")),
+    kinds=(GROUP, GROUP_RULE, INGRESS, FIREWALL, NODE_GROUP),
+    check=_check,
+)

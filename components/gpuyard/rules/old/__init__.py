@@ -1,0 +1,1 @@
+"""Rules on versions of APIs."""

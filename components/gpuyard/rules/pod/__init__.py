@@ -1,0 +1,1 @@
+"""Rules on pods that use GPUs."""

@@ -1,0 +1,110 @@
+"""GPU-POD-02: pods get devices from the device plugin, not from the host."""
+
+from collections.abc import Iterator
+
+from gpuyard.admission.host import PRIVILEGED, SHARES_HOST
+from gpuyard.admission.requirement import Slip
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import (
+    Parameters,
+    Reference,
+    Resource,
+    Rule,
+    Violation,
+    is_true,
+    items,
+    mapping,
+    text,
+)
+from gpuyard.rules.subjects.pods import POD_KINDS, Pod, pods_of
+
+_DEVICES = ("/dev/nvidia", "/dev/dri")
+_ALL_DEVICES = frozenset({"", "/dev", "/proc", "/sys"})
+"""Without a slash at the end; the first is the root."""
+_SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a file of ours
+_SHARED = ("hostPID", "hostIPC")
+
+
+def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
+    if resource.namespace in parameters["namespaces"]:
+        return
+    for pod in pods_of(resource):
+        if not (any(pod.gpus().values()) or pod.claims_devices or _reaches_for_devices(pod)):
+            continue
+        for slip in (*_host(pod), *_privileged(pod)):
+            yield Violation(slip.path, slip.problem, slip.fix)
+        yield from _volumes(pod)
+
+
+def _reaches_for_devices(pod: Pod) -> bool:
+    return any(_path(volume).startswith(_DEVICES) for volume in items(pod.spec.get("volumes")))
+
+
+def _path(volume: object) -> str:
+    return text(mapping(mapping(volume).get("hostPath")).get("path"))
+
+
+def _host(pod: Pod) -> Iterator[Slip]:
+    for field in _SHARED:
+        if is_true(pod.spec.get(field)):
+            yield SHARES_HOST[field].slip(pod.at(field))
+
+
+def _privileged(pod: Pod) -> Iterator[Slip]:
+    for path, container in pod.containers():
+        if is_true(mapping(container.get("securityContext")).get("privileged")):
+            where = (*path, "securityContext", "privileged")
+            yield PRIVILEGED.slip(where, container=text(container.get("name")))
+
+
+def _volumes(pod: Pod) -> Iterator[Violation]:
+    shm = set(_shm_volumes(pod))
+    for index, volume in enumerate(items(pod.spec.get("volumes"))):
+        path, where = _path(volume), pod.at("volumes", index)
+        if path.startswith(_DEVICES) or (path and path.rstrip("/") in _ALL_DEVICES):
+            yield Violation(
+                (*where, "hostPath", "path"),
+                f"the host's {path} hands out devices past the device plugin",
+                "remove the volume; the device plugin mounts what the pod was given",
+            )
+        yield from _shared_memory(volume, where, shm)
+
+
+def _shm_volumes(pod: Pod) -> Iterator[str]:
+    for _, container in pod.containers():
+        for mount in items(container.get("volumeMounts")):
+            if text(mapping(mount).get("mountPath")).rstrip("/") == _SHM:
+                yield text(mapping(mount).get("name"))
+
+
+def _shared_memory(volume: object, where: Path, shm: set[str]) -> Iterator[Violation]:
+    if text(mapping(volume).get("name")) not in shm:
+        return
+    if _path(volume):
+        yield Violation(
+            (*where, "hostPath"),
+            f"the host's {_SHM} is shared with every pod of the node",
+            "use emptyDir: {medium: Memory, sizeLimit: …}",
+        )
+        return
+    empty = mapping(volume).get("emptyDir")
+    if isinstance(empty, dict) and empty.get("medium") == "Memory" and not empty.get("sizeLimit"):
+        yield Violation(
+            (*where, "emptyDir"),
+            "shared memory without sizeLimit may take all memory of the node",
+            "add sizeLimit, at most the pod's memory limit",
+        )
+
+
+RULE = Rule(
+    id="GPU-POD-02",
+    title="A GPU pod has no privileges and no devices of the host",
+    severity=Severity.REFUSE,
+    why="Privilege, the host's devices or its shared memory undo every share, slice and quota there is.",
+    fix="Remove privileged, hostPID, hostIPC and hostPath devices; give /dev/shm an emptyDir with sizeLimit.",
+    sources=("Kubernetes Pod Security Standards, baseline and restricted",),
+    references=(Reference("CIS EKS 1.8.0", "4.2.1-4.2.5"), Reference("CIS GKE 1.9.0", "4.2.1")),
+    kinds=POD_KINDS,
+    parameters={"namespaces": ("gpu-operator", "kube-system", "gpuyard-system")},
+    check=_check,
+)

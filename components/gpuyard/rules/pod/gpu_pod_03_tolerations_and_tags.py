@@ -1,0 +1,77 @@
+"""GPU-POD-03: GPU pods go where they are sent, and run what was built."""
+
+import re
+from collections.abc import Iterator
+
+from gpuyard.admission.images import allowed, prefix
+from gpuyard.admission.placing import EVERY_TAINT
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import (
+    Parameters,
+    Reference,
+    Resource,
+    Rule,
+    Violation,
+    items,
+    mapping,
+    text,
+)
+from gpuyard.rules.subjects.pods import POD_KINDS, Pod, pods_of
+
+_DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
+
+
+def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
+    if resource.namespace in parameters["namespaces"] or resource.kind.endswith("/DaemonSet"):
+        return  # node agents run everywhere, that is what they are for
+    for pod in pods_of(resource):
+        if any(pod.gpus().values()) or pod.claims_devices:
+            yield from _tolerations(pod)
+            yield from _images(pod, parameters)
+
+
+def _tolerations(pod: Pod) -> Iterator[Violation]:
+    for index, toleration in enumerate(items(pod.spec.get("tolerations"))):
+        given = mapping(toleration)
+        if text(given.get("operator")) == "Exists" and not text(given.get("key")):
+            slip = EVERY_TAINT.slip(pod.at("tolerations", index))
+            yield Violation(slip.path, slip.problem, slip.fix)
+
+
+def _images(pod: Pod, parameters: Parameters) -> Iterator[Violation]:
+    places = tuple(prefix(each) for each in parameters["images_from"])
+    for path, container in pod.containers():
+        image, where = text(container.get("image")), (*path, "image")
+        if not image:
+            continue
+        if places and not allowed(image, places):
+            problem = f"{image} comes from no allowed registry"
+            yield Violation(where, problem, f"use one of {', '.join(places)}")
+        name = image.rpartition("/")[2]
+        if _DIGEST.search(image):
+            continue
+        if ":" not in name or name.endswith(":latest"):
+            yield Violation(
+                where,
+                f"{image} is another image tomorrow: a node that joins later runs other code than its gang",
+                "pin the image by digest, as name:tag@sha256:…",
+            )
+
+
+RULE = Rule(
+    id="GPU-POD-03",
+    title="A GPU workload tolerates by name and runs a pinned image",
+    severity=Severity.WARN,
+    why="A wildcard toleration defeats every fence between pools; a moving tag gives one gang two programs.",
+    fix="Name the taints to tolerate; pin images, best by digest; keep to the allowed registries.",
+    sources=(
+        "Kubernetes documentation, taints and tolerations: an empty key with Exists matches all",
+    ),
+    references=(Reference("CIS EKS 1.8.0", "5.1.4"),),
+    kinds=POD_KINDS,
+    parameters={
+        "namespaces": ("gpu-operator", "kube-system", "gpuyard-system"),
+        "images_from": (),
+    },
+    check=_check,
+)

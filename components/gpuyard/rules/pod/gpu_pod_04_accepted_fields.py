@@ -1,0 +1,150 @@
+"""GPU-POD-04: GPU pods say nothing that is refused, or that nobody reads."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Violation,
+    is_true,
+    items,
+    known,
+    mapping,
+    number,
+    text,
+)
+from gpuyard.rules.subjects.pods import GPU_PREFIXES, POD_KINDS, Pod, pods_of
+
+_VENDOR = re.compile(r"nvidia|nvcr|cuda|dcgm")
+_CUDA = re.compile(r"(^|/)cuda$")
+_TWO_PARTS = re.compile(r"\d+\.\d+(-|$)")
+_EXPORTER = re.compile(r"(^|/)dcgm-exporter$")
+_THREE_PARTS = re.compile(r"v?\d+\.\d+\.\d+")
+_VARIABLES: Mapping[str, str] = {
+    "CUDA_MEMORY_LIMIT": "share by MPS or MIG, which do limit memory",
+    "GPU_MEMORY_LIMIT": "share by MPS or MIG, which do limit memory",
+}
+"""Variables of guides that neither CUDA nor the container toolkit reads."""
+_MPS_WORDS: Mapping[str, tuple[str, str]] = {
+    "set_default_memory_limit": (
+        "MPS has no command set_default_memory_limit",
+        "let the device plugin run MPS: sharing.mps limits the memory of each client",
+    ),
+    "nvidia-cuda-mps-control -d": (
+        "an MPS server of a pod serves no other pod: they do not see its pipes",
+        "let the device plugin run MPS: sharing.mps in its configuration",
+    ),
+}
+
+
+def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
+    if resource.namespace in parameters["namespaces"]:
+        return
+    for pod in pods_of(resource):
+        if any(pod.gpus()) or pod.claims_devices or _of_vendor(pod):
+            for path, container in pod.containers():
+                yield from _image(path, text(container.get("image")))
+                yield from _rights(path, mapping(container.get("securityContext")))
+                yield from _variables(path, container)
+                yield from _commands(path, container)
+                yield from _quantities(path, mapping(container.get("resources")))
+
+
+def _of_vendor(pod: Pod) -> bool:
+    return any(_VENDOR.search(text(container.get("image"))) for _, container in pod.containers())
+
+
+def _image(path: Path, image: str) -> Iterator[Violation]:
+    name, _, tag = image.partition("@")[0].rpartition(":")
+    if _CUDA.search(name) and _TWO_PARTS.match(tag):
+        version, _, rest = tag.partition("-")
+        yield Violation(
+            (*path, "image"),
+            f"no image of CUDA was ever tagged {tag}: versions have three parts",
+            f"write {version}.0-{rest or 'base-ubuntu22.04'} if it is still there, best by digest",
+        )
+    if _EXPORTER.search(name) and _THREE_PARTS.fullmatch(tag):
+        yield Violation(
+            (*path, "image"),
+            f"no image of the exporter is tagged {tag}: a tag is DCGM's version, its own, and its system",
+            "write one such as 4.6.0-4.8.3-distroless",
+        )
+
+
+def _rights(path: Path, context: Mapping[str, Any]) -> Iterator[Violation]:
+    added = [text(each) for each in items(mapping(context.get("capabilities")).get("add"))]
+    for index, name in enumerate(added):
+        if name.startswith("CAP_"):
+            yield Violation(
+                (*path, "securityContext", "capabilities", "add", index),
+                f"names of capabilities are without CAP_ here: {name} is none that the runtime knows",
+                f"write {name.removeprefix('CAP_')}",
+            )
+    strong = is_true(context.get("privileged")) or "CAP_SYS_ADMIN" in added
+    if known(context.get("allowPrivilegeEscalation")) is False and strong:
+        yield Violation(
+            (*path, "securityContext", "allowPrivilegeEscalation"),
+            "the API refuses a container that is privileged or adds CAP_SYS_ADMIN, and may not gain rights",
+            "remove the privilege; GPU pods need none",
+        )
+
+
+def _variables(path: Path, container: Mapping[str, Any]) -> Iterator[Violation]:
+    for index, variable in enumerate(items(container.get("env"))):
+        name = text(mapping(variable).get("name"))
+        if name in _VARIABLES:
+            yield Violation((*path, "env", index), f"nothing reads {name}", _VARIABLES[name])
+
+
+def _commands(path: Path, container: Mapping[str, Any]) -> Iterator[Violation]:
+    for field in ("command", "args"):
+        words = " ".join(text(each) for each in items(container.get(field)))
+        for found, (problem, fix) in _MPS_WORDS.items():
+            if found in words:
+                yield Violation((*path, field), problem, fix)
+
+
+def _quantities(path: Path, resources: Mapping[str, Any]) -> Iterator[Violation]:
+    limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
+    for name in sorted({*limits, *requests}):
+        if not name.startswith(GPU_PREFIXES):
+            continue
+        limit, request = number(limits.get(name)), number(requests.get(name))
+        whose = "limits" if name in limits else "requests"
+        asked = limit if name in limits else request
+        where = (*path, "resources", whose, name)
+        if asked is None or asked % 1:
+            given = known(resources[whose][name])
+            yield Violation(
+                where,
+                f"{given} is no number of {name}: GPUs are whole",
+                "ask for 1 and share by MIG or MPS",
+            )
+        elif name not in limits:
+            yield Violation(where, f"{name} without a limit is refused", "write it under limits")
+        elif name in requests and request != limit:
+            yield Violation(
+                where,
+                f"{requests[name]} requested and {limits[name]} the limit of {name}: they have to be equal",
+                "leave the request out",
+            )
+
+
+RULE = Rule(
+    id="GPU-POD-04",
+    title="A GPU pod says only what is accepted and read",
+    severity=Severity.REFUSE,
+    why="Such a pod is refused, never starts for want of its image, or runs without the limit it counts on.",
+    fix="Write tags that exist, capabilities without CAP_, whole GPUs as limits; share by MIG or MPS.",
+    sources=(
+        "Kubernetes API validation of extended resources and of allowPrivilegeEscalation",
+        "NVIDIA/k8s-device-plugin v0.20.0, MPS; tags of nvidia/cuda and of the exporter",
+    ),
+    kinds=POD_KINDS,
+    parameters={"namespaces": ("gpu-operator", "kube-system", "gpuyard-system")},
+    check=_check,
+)

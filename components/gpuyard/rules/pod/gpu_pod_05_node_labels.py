@@ -1,0 +1,128 @@
+"""GPU-POD-05: pods select nodes by labels that somebody sets."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, items, mapping, text
+from gpuyard.rules.subjects.pods import POD_KINDS, Pod, pods_of
+
+_INVENTED: tuple[tuple[str, str], ...] = (
+    ("gpu.nvidia.com/", "select nvidia.com/gpu.product; NVLink domains are nvidia.com/gpu.clique"),
+    (
+        "k8s.amazonaws.com/ec2-spot-termination",
+        "select karpenter.sh/capacity-type or eks.amazonaws.com/capacityType",
+    ),
+)
+"""Labels of guides that nothing puts on nodes, by how they begin."""
+_NUMBERS = frozenset({"nvidia.com/gpu.memory", "nvidia.com/gpu.count", "nvidia.com/gpu.replicas"})
+_PLUGINS = re.compile(r"(^|/)(k8s-device-plugin|dcgm-exporter)(:|@|$)")
+_POD_RESOURCES = "/var/lib/kubelet/pod-resources"
+_ABOUT = "DCGM_EXPORTER_KUBERNETES"
+
+
+def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
+    for pod in pods_of(resource):
+        for path, key, values in _selected(pod):
+            if key not in parameters["labels"]:
+                yield from _label(path, key, values)
+        if resource.group_kind == "apps/DaemonSet":
+            yield from _agent(pod, mapping(resource.properties.get("spec")))
+
+
+def _selected(pod: Pod) -> Iterator[tuple[Path, str, list[str]]]:
+    for key, value in mapping(pod.spec.get("nodeSelector")).items():
+        yield pod.at("nodeSelector", key), key, [text(value)]
+    for path, term in _terms(pod):
+        for index, each in enumerate(items(term.get("matchExpressions"))):
+            expression = mapping(each)
+            values = [text(value) for value in items(expression.get("values"))]
+            yield (*path, "matchExpressions", index), text(expression.get("key")), values
+
+
+def _terms(pod: Pod) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    node = mapping(mapping(pod.spec.get("affinity")).get("nodeAffinity"))
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    for index, term in enumerate(items(mapping(node.get(required)).get("nodeSelectorTerms"))):
+        path = pod.at("affinity", "nodeAffinity", required, "nodeSelectorTerms", index)
+        yield path, mapping(term)
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    for index, each in enumerate(items(node.get(preferred))):
+        path = pod.at("affinity", "nodeAffinity", preferred, index, "preference")
+        yield path, mapping(mapping(each).get("preference"))
+
+
+def _label(path: Path, key: str, values: list[str]) -> Iterator[Violation]:
+    for beginning, instead in _INVENTED:
+        if key.startswith(beginning):
+            yield Violation(
+                path, f"nothing labels nodes {key}: the pod waits, or the wish is idle", instead
+            )
+    for value in values if key in _NUMBERS else ():
+        if not value.isdigit():
+            yield Violation(
+                path,
+                f"{key} is a whole number in text, MiB for memory: no node has {value!r}",
+                f'write {key}: "40960", or compare with Gt',
+            )
+
+
+def _placed(pod: Pod) -> bool:
+    return bool(mapping(pod.spec.get("nodeSelector")) or mapping(pod.spec.get("affinity")))
+
+
+def _waits(pod: Pod) -> bool:
+    """A device plugin that finds no GPU and has been told not to fail: NVIDIA's own manifest is so."""
+    return any(
+        text(mapping(each).get("name")) == "FAIL_ON_INIT_ERROR"
+        and text(mapping(each).get("value")) == "false"
+        for _, container in pod.containers()
+        for each in items(container.get("env"))
+    )
+
+
+def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
+    """A device plugin or an exporter of one's own."""
+    images = [text(container.get("image")) for _, container in pod.containers()]
+    if not any(_PLUGINS.search(image) for image in images):
+        return
+    if not mapping(spec.get("selector")):
+        problem = "a DaemonSet without a selector of its pods is rejected"
+        yield Violation(
+            ("spec", "selector"), problem, "repeat the template's labels as matchLabels"
+        )
+    if not (_placed(pod) or _waits(pod)):
+        yield Violation(
+            pod.at("nodeSelector"),
+            "it runs on every node, those without GPUs too: a toleration keeps it off none",
+            'select nvidia.com/gpu.present: "true"',
+        )
+    mounted = [
+        text(mapping(mapping(each).get("hostPath")).get("path"))
+        for each in items(pod.spec.get("volumes"))
+    ]
+    for path, container in pod.containers():
+        names = [text(mapping(each).get("name")) for each in items(container.get("env"))]
+        if _ABOUT in names and not any(each.startswith(_POD_RESOURCES) for each in mounted):
+            yield Violation(
+                (*path, "env", names.index(_ABOUT)),
+                "the exporter cannot say whose GPU it is: the kubelet's socket is not mounted",
+                f"mount hostPath {_POD_RESOURCES}",
+            )
+
+
+RULE = Rule(
+    id="GPU-POD-05",
+    title="Nodes are selected by labels that they have",
+    severity=Severity.WARN,
+    why="A label of somebody's guide is on no node: the pod waits for ever, and the autoscaler adds nothing.",
+    fix="Select by the labels of GPU feature discovery, of the cloud, or of your pools.",
+    sources=(
+        "NVIDIA/k8s-device-plugin v0.20.0 docs/gpu-feature-discovery: labels",
+        "NVIDIA/dcgm-exporter README: DCGM_EXPORTER_KUBERNETES and pod-resources",
+    ),
+    kinds=POD_KINDS,
+    parameters={"labels": ()},
+    check=_check,
+)

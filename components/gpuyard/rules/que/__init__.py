@@ -1,0 +1,1 @@
+"""Rules on queues, priorities and quotas."""

@@ -1,0 +1,87 @@
+"""GPU-QUE-01: jobs stand in a queue that there is."""
+
+from collections.abc import Iterator
+
+from gpuyard.findings import Path, Severity
+from gpuyard.names import QUEUE_LABEL
+from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, mapping, text
+from gpuyard.rules.subjects.pods import pods_of
+from gpuyard.rules.subjects.tenants import LOCAL_QUEUE
+
+JOBS = (
+    "batch/Job",
+    "jobset.x-k8s.io/JobSet",
+    "kubeflow.org/MPIJob",
+    "kubeflow.org/PyTorchJob",
+    "kubeflow.org/TFJob",
+    "kubeflow.org/JAXJob",
+    "kubeflow.org/XGBoostJob",
+    "kubeflow.org/PaddleJob",
+    "ray.io/RayCluster",
+    "ray.io/RayJob",
+)
+"""What Kueue takes as one job, by a label of its own."""
+CLUSTER_QUEUE = "kueue.x-k8s.io/ClusterQueue"
+_LABEL: Path = ("metadata", "labels", QUEUE_LABEL)
+_ANNOTATION: Path = ("metadata", "annotations", QUEUE_LABEL)
+_DEFAULT = "default"
+
+
+def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    queues: dict[str, set[str]] = {}
+    for queue in stack.of(LOCAL_QUEUE):
+        queues.setdefault(queue.namespace, set()).add(queue.name)
+    of_cluster = {queue.name for queue in stack.of(CLUSTER_QUEUE)}
+    for job in stack.of(*JOBS):
+        here = queues.get(job.namespace, set())
+        for path, problem, fix in _said(job, here, of_cluster):
+            yield Violation(path, problem, fix, job)
+
+
+def _said(job: Resource, here: set[str], of_cluster: set[str]) -> Iterator[tuple[Path, str, str]]:
+    name = text(at(job.properties, *_LABEL))
+    elsewhere = list(_elsewhere(job))
+    if name:
+        yield from _queue(name, here, of_cluster)
+    elif elsewhere:
+        problem = f"{QUEUE_LABEL} is a label of the {_kind(job)} itself: from here nobody reads it"
+        yield elsewhere[0], problem, f"move it to metadata.labels of the {_kind(job)}"
+    elif here and _DEFAULT not in here and any(any(pod.gpus().values()) for pod in pods_of(job)):
+        yield (
+            _LABEL,
+            f"the job names no queue, and {job.namespace} has no default: nobody counts its GPUs",
+            f"label it {QUEUE_LABEL}: {min(here)}",
+        )
+
+
+def _queue(name: str, here: set[str], of_cluster: set[str]) -> Iterator[tuple[Path, str, str]]:
+    if name in here or not (here or name in of_cluster):
+        return
+    sort = "a ClusterQueue" if name in of_cluster else "no LocalQueue of its namespace"
+    known = f"one of {', '.join(sorted(here))}" if here else "a LocalQueue of its namespace"
+    yield _LABEL, f"{name} is {sort}: the job waits for ever", f"name {known}"
+
+
+def _elsewhere(job: Resource) -> Iterator[Path]:
+    if at(job.properties, *_ANNOTATION):
+        yield _ANNOTATION
+    for pod in pods_of(job):
+        for field in ("labels", "annotations"):
+            if mapping(pod.metadata.get(field)).get(QUEUE_LABEL):
+                yield (*pod.path, "metadata", field, QUEUE_LABEL)
+
+
+def _kind(job: Resource) -> str:
+    return job.kind.rpartition("/")[2]
+
+
+RULE = Rule(
+    id="GPU-QUE-01",
+    title="A GPU job names a queue of its namespace, as a label of its own",
+    severity=Severity.REFUSE,
+    why="A job past the queue takes GPUs that others were promised; one in no queue never starts.",
+    fix=f"Label the job itself {QUEUE_LABEL} with the name of a LocalQueue of its namespace.",
+    sources=("kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework and constants",),
+    kinds=JOBS,
+    check_stack=_check,
+)

@@ -1,0 +1,1 @@
+"""Rules on sharing of GPUs."""

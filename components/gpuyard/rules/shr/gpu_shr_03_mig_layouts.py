@@ -1,0 +1,121 @@
+"""GPU-SHR-03: MIG layouts exist on a GPU, and quotas name slices that nodes advertise."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.catalogue.gpus import find_gpu
+from gpuyard.catalogue.mig import ALSO_CUT_AS, MIG_PRODUCTS, MigProduct
+from gpuyard.findings import Path, Severity
+from gpuyard.plan.sharing.mig import place, why_not
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    items,
+    mapping,
+    number,
+    text,
+)
+from gpuyard.rules.subjects.tenants import QUOTA, gpu_keys
+from gpuyard.spec.nearest import nearest
+
+MIG_PARTED = "config:mig-parted"
+QUEUE = "kueue.x-k8s.io/ClusterQueue"
+_STRATEGIES = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
+_PREFIX = "nvidia.com/mig-"
+_PRODUCTS = (*MIG_PRODUCTS.values(), *ALSO_CUT_AS.values())
+_RESOURCES = {p.resource: p.name for product in _PRODUCTS for p in product.profiles}
+
+
+def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    for config in stack.of(MIG_PARTED):
+        yield from _layouts(config)
+    named = list(_named(stack))
+    for resource, path, name in named:
+        if name not in _RESOURCES:
+            near = nearest(name, list(_RESOURCES))
+            yield Violation(
+                path,
+                f"no GPU has a slice {name.removeprefix(_PREFIX)}: nothing ever counts against this",
+                f"write {near}" if near else "write a profile as `gpuyard mig GPU` lists them",
+                resource,
+            )
+    if named:
+        yield from _single(stack)
+
+
+def _layouts(config: Resource) -> Iterator[Violation]:
+    for name, groups in mapping(config.properties.get("mig-configs")).items():
+        for index, group in enumerate(items(groups)):
+            counts = _counts(mapping(group).get("mig-devices"))
+            path: Path = ("mig-configs", name, index, "mig-devices")
+            if counts and (problem := _impossible(counts, mapping(group).get("device-filter"))):
+                yield Violation(
+                    path, problem, "`gpuyard mig GPU LAYOUT` finds one that fits", config
+                )
+
+
+def _counts(devices: Any) -> dict[str, int]:
+    counts = {profile: int(number(count) or 0) for profile, count in mapping(devices).items()}
+    return {profile: count for profile, count in counts.items() if count > 0}
+
+
+def _impossible(counts: Mapping[str, int], wanted: Any) -> str:
+    """Why no GPU can be cut so; "" when one can."""
+    products = [p for p in _products(wanted) if all(p.profile(name) for name in counts)]
+    shown = ", ".join(f"{name}: {count}" for name, count in counts.items())
+    if not products:
+        return f"no GPU has all of these slices: {shown}"
+    if any(place(product, counts) is not None for product in products):
+        return ""
+    return f"{{{shown}}} does not fit on one {products[0].gpu}: {why_not(products[0], counts)}"
+
+
+def _products(wanted: Any) -> list[MigProduct]:
+    """Those that a device filter names by PCI id; all where there is none, or an id nobody knows."""
+    ids = [wanted] if isinstance(wanted, str) else [text(each) for each in items(wanted)]
+    found = [gpu.mig for each in ids if (gpu := find_gpu(each)) is not None and gpu.mig is not None]
+    also = [ALSO_CUT_AS[p.gpu] for p in found if p.gpu in ALSO_CUT_AS]
+    return [*found, *also] or list(_PRODUCTS)
+
+
+def _named(stack: Stack) -> Iterator[tuple[Resource, Path, str]]:
+    for quota in stack.of(QUOTA):
+        for key in gpu_keys(quota):
+            name = key.removeprefix("requests.")
+            if name.startswith(_PREFIX):
+                yield quota, ("spec", "hard", key), name
+    for queue in stack.of(QUEUE):
+        for index, group in enumerate(items(at(queue.properties, "spec", "resourceGroups"))):
+            for position, name in enumerate(items(mapping(group).get("coveredResources"))):
+                if text(name).startswith(_PREFIX):
+                    path = ("spec", "resourceGroups", index, "coveredResources", position)
+                    yield queue, path, text(name)
+
+
+def _single(stack: Stack) -> Iterator[Violation]:
+    for operator in stack.of(*_STRATEGIES):
+        path: Path = ("mig",) if operator.kind.startswith("values:") else ("spec", "mig")
+        if text(at(operator.properties, *path, "strategy")) == "single":
+            yield Violation(
+                (*path, "strategy"),
+                "with the strategy single every slice is called nvidia.com/gpu:"
+                " quotas and queues here count nvidia.com/mig-*, which no node advertises",
+                "set mig.strategy: mixed, or count nvidia.com/gpu",
+                operator,
+            )
+
+
+RULE = Rule(
+    id="GPU-SHR-03",
+    title="MIG layouts fit their GPU, and quotas name what nodes advertise",
+    severity=Severity.REFUSE,
+    why="An impossible layout fails on the node, with a label as its only word; a wrong name counts nothing.",
+    fix="Take layouts that `gpuyard mig` proves, and names as nodes advertise them.",
+    sources=("MIG User Guide, placements; mig-parted v0.15.0; gpuyard.catalogue.mig",),
+    kinds=(MIG_PARTED, QUOTA, QUEUE),
+    check_stack=_check,
+)

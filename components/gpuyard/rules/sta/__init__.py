@@ -1,0 +1,1 @@
+"""Rules on state: protection and secrets."""

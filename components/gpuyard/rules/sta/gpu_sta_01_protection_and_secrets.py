@@ -1,0 +1,104 @@
+"""GPU-STA-01: what cannot be made again is protected, and secrets are not written down."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, items, mapping, text
+from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
+
+CLUSTERS = ("aws:eks/Cluster", "gcp:container/Cluster")
+STORES = ("aws:s3/Bucket", "aws:s3/BucketV2", "gcp:storage/Bucket")
+_CHECKPOINTS = re.compile(r"checkpoint|ckpt|weights|models?([-_]|$)", re.IGNORECASE)
+_SECRET = re.compile(
+    r"(^|[_.-])(password|passwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)s?$",
+    re.IGNORECASE,
+)
+_PLAIN = re.compile(r"[A-Za-z0-9+/=_.:-]{12,}")
+_HINTS = ("example", "changeme", "placeholder", "your-", "dummy", "${", "<")
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    kind = resource.group_kind
+    if kind in CLUSTERS or (kind in STORES and _CHECKPOINTS.search(_bucket(resource))):
+        yield from _unprotected(resource)
+    elif kind == "ConfigMap":
+        yield from _in_mapping(mapping(resource.properties.get("data")), ("data",))
+    elif kind.startswith("values:"):
+        yield from _in_values(resource.properties, ())
+    else:
+        yield from _in_environment(resource)
+
+
+def _bucket(resource: Resource) -> str:
+    return (
+        text(resource.properties.get("bucket"))
+        or text(resource.properties.get("name"))
+        or resource.name
+    )
+
+
+def _unprotected(resource: Resource) -> Iterator[Violation]:
+    field = resource.properties.get("deletionProtection")
+    if resource.protected is True or field is True:
+        return
+    if resource.protected is None and field is not False:
+        return  # a file that cannot say it either way
+    yield Violation(
+        ("deletionProtection",) if field is False else (),
+        f"one wrong update deletes {resource.name} and all that is in it",
+        "protect it: ResourceOptions(protect=True), and deletionProtection where there is one",
+    )
+
+
+def _in_mapping(found: Mapping[str, Any], path: Path) -> Iterator[Violation]:
+    for key, value in found.items():
+        if _SECRET.search(key) and _is_secret(value):
+            yield _written((*path, key))
+
+
+def _in_values(value: Any, path: Path) -> Iterator[Violation]:
+    if isinstance(value, Mapping):
+        yield from _in_mapping(value, path)
+        for key, each in value.items():
+            yield from _in_values(each, (*path, key))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _in_values(each, (*path, index))
+
+
+def _in_environment(resource: Resource) -> Iterator[Violation]:
+    for pod in pods_of(resource):
+        for path, container in pod.containers():
+            for index, variable in enumerate(items(container.get("env"))):
+                given = mapping(variable)
+                if _SECRET.search(text(given.get("name"))) and _is_secret(given.get("value")):
+                    yield _written((*path, "env", index, "value"))
+
+
+def _is_secret(value: Any) -> bool:
+    """Long enough, and no reference to something else; what is unknown is usually a real secret, kept."""
+    if not isinstance(value, str) or not _PLAIN.fullmatch(value):
+        return False
+    return not any(hint in value.lower() for hint in _HINTS)
+
+
+def _written(path: Path) -> Violation:
+    return Violation(
+        path,
+        "a secret in plain text: whoever reads the file, the cluster or the state has it",
+        "put it into a Secret (or a secret store), and refer to it",
+    )
+
+
+RULE = Rule(
+    id="GPU-STA-01",
+    title="Clusters and checkpoint stores are protected, and no secret is in plain text",
+    severity=Severity.REFUSE,
+    why="A fleet can be bought again; a month of training and a leaked key cannot be had back.",
+    fix="Protect clusters and checkpoint stores from deletion; keep secrets in Secrets.",
+    sources=("EKS and GKE APIs, deletionProtection; Pulumi documentation, protect",),
+    kinds=(*CLUSTERS, *STORES, "ConfigMap", "values:gpu-operator", "values:kueue", *POD_KINDS),
+    check=_check,
+)

@@ -1,0 +1,43 @@
+"""GPU-STK-01: nothing on the nodes has a published vulnerability."""
+
+from collections.abc import Iterator
+
+from gpuyard.catalogue.cves import branch_of, floor, known_vulnerabilities
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation
+from gpuyard.rules.subjects.components import VERSIONED_KINDS, Found, components_in
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    for found in components_in(resource):
+        yield from _vulnerable(found)
+
+
+def _vulnerable(found: Found) -> Iterator[Violation]:
+    try:
+        against = known_vulnerabilities(found.component, found.version)
+    except ValueError:
+        return  # a tag such as `latest` is no version; another rule is about those
+    if not against:
+        return
+    worst, lowest = against[0], floor(found.component, branch_of(found.component, found.version))
+    score = "" if worst.score is None else f" (score {worst.score})"
+    more = f" and {len(against) - 1} more" if against[1:] else ""
+    yield Violation(
+        found.path,
+        f"{found.component} {found.version} has {worst.cve}{score}{more},"
+        f" NVIDIA bulletin {worst.bulletin}",
+        f"take {lowest} or later",
+    )
+
+
+RULE = Rule(
+    id="GPU-STK-01",
+    title="No component is in a known-vulnerable range",
+    severity=Severity.REFUSE,
+    why="These run as root on every GPU node; several known faults lead from a container to the host.",
+    fix="Take a version above the floor that NVIDIA's bulletins give.",
+    sources=("NVIDIA/product-security CSAF files, as gpuyard.catalogue.cves has them",),
+    kinds=VERSIONED_KINDS,
+    check=_check,
+)

@@ -1,0 +1,47 @@
+"""GPU-STK-02: the GPU Operator is of a line that still gets fixes."""
+
+from collections.abc import Iterator
+
+from gpuyard.catalogue.software.pins import GPU_OPERATOR
+from gpuyard.catalogue.software.support import OperatorStatus, operator_status
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation
+from gpuyard.rules.subjects.components import (
+    CLUSTER_POLICY,
+    OPERATOR_VALUES,
+    RELEASES,
+    components_in,
+)
+
+_SAYS = {
+    OperatorStatus.ENDED: "is of a line whose support has ended: no fix comes any more",
+    OperatorStatus.DEPRECATED: "is of the line before the current one: only grave faults are fixed",
+}
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    for found in components_in(resource):
+        if found.component != "gpu-operator":
+            continue
+        try:
+            status = operator_status(found.version)
+        except ValueError:
+            continue  # no version: another rule is about those
+        if status is not None and status in _SAYS:
+            yield Violation(
+                found.path,
+                f"GPU Operator {found.version} {_SAYS[status]}",
+                f"go to the next line, one at a time, until v{GPU_OPERATOR.version}",
+            )
+
+
+RULE = Rule(
+    id="GPU-STK-02",
+    title="The GPU Operator is inside its support window",
+    severity=Severity.WARN,
+    why="Upgrades are supported from one line to the next only: later is more steps, each with a drain.",
+    fix="Upgrade the operator line by line to the current one.",
+    sources=("NVIDIA GPU Operator documentation, life-cycle policy",),
+    kinds=(OPERATOR_VALUES, CLUSTER_POLICY, *RELEASES),
+    check=_check,
+)

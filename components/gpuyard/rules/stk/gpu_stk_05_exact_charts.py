@@ -1,0 +1,50 @@
+"""GPU-STK-05: what is installed is what was tried."""
+
+import re
+from collections.abc import Iterator
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, is_true
+from gpuyard.rules.subjects.components import RELEASES, release_of
+
+CHARTS = frozenset(
+    {
+        *("gpu-operator", "nvidia-device-plugin", "dcgm-exporter", "network-operator"),
+        *("kueue", "volcano", "karpenter", "cluster-autoscaler", "keda", "jobset"),
+        *("kubeflow-trainer", "kube-prometheus-stack", "prometheus-adapter", "opencost"),
+        *("k8s-dra-driver-gpu", "nvidia-dra-driver-gpu", "node-feature-discovery"),
+    }
+)
+"""Charts that a GPU platform is made of."""
+_EXACT = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    chart, version, path = release_of(resource)
+    if chart not in CHARTS:
+        return
+    if not _EXACT.fullmatch(version):
+        given = f"`{version}`" if version else "no version"
+        yield Violation(
+            path,
+            f"{given} of {chart} installs whatever is newest on the day",
+            "write one exact version",
+        )
+    if is_true(resource.properties.get("reuseValues")):
+        yield Violation(
+            ("reuseValues",),
+            "values of earlier releases stay in force, unseen by whoever reads this file",
+            "remove reuseValues: the file then says all of it",
+        )
+
+
+RULE = Rule(
+    id="GPU-STK-05",
+    title="Charts have exact versions and all their values here",
+    severity=Severity.REFUSE,
+    why="Two clusters from one file should be alike, also when one is made a month later.",
+    fix="Write exact chart versions; do not reuse values of earlier releases.",
+    sources=("Helm documentation, version constraints and --reuse-values",),
+    kinds=RELEASES,
+    check=_check,
+)

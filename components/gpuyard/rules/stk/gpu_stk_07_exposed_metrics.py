@@ -1,0 +1,75 @@
+"""GPU-STK-07: metrics stay inside the cluster."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Violation,
+    at,
+    items,
+    mapping,
+    number,
+    text,
+)
+from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+
+_OPEN = frozenset({"LoadBalancer", "NodePort"})
+_PORTS = frozenset({9400.0, 5555.0})
+"""The exporter's metrics, and DCGM's own engine."""
+_TYPE = ("dcgmExporter", "service", "type")
+_EXPORTER_VALUES = "values:dcgm-exporter"
+_TYPES = {
+    OPERATOR_VALUES: (_TYPE,),
+    CLUSTER_POLICY: (("spec", *_TYPE),),
+    _EXPORTER_VALUES: (_TYPE, ("service", "type")),
+}
+"""Where values say how the exporter is served."""
+_WORDS = ("dcgm", "gpu-metrics", "nvidia-exporter")
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    if resource.group_kind == "Service":
+        kind = text(at(resource.properties, "spec", "type"))
+        if kind in _OPEN and _serves_metrics(resource):
+            yield _violation(("spec", "type"), kind)
+        return
+    for path in _TYPES[resource.group_kind]:
+        kind = text(at(resource.properties, *path))
+        if kind in _OPEN:
+            yield _violation(path, kind)
+
+
+def _serves_metrics(resource: Resource) -> bool:
+    ports = items(at(resource.properties, "spec", "ports"))
+    named = resource.name + " ".join(_labels(resource.properties))
+    return any(number(mapping(port).get("port")) in _PORTS for port in ports) or any(
+        word in named for word in _WORDS
+    )
+
+
+def _labels(properties: Mapping[str, Any]) -> list[str]:
+    return [text(value) for value in mapping(at(properties, "spec", "selector")).values()]
+
+
+def _violation(path: tuple[str, ...], kind: str) -> Violation:
+    return Violation(
+        path,
+        f"a {kind} shows GPU metrics, and the exporter's debug pages, to whoever reaches the nodes",
+        "use ClusterIP, and let Prometheus scrape inside the cluster",
+    )
+
+
+RULE = Rule(
+    id="GPU-STK-07",
+    title="GPU metrics are not served outside the cluster",
+    severity=Severity.REFUSE,
+    why="The exporter has no password, and served profiles of its memory until CVE-2026-47483 was fixed.",
+    fix="Make the Service a ClusterIP; let a NetworkPolicy admit Prometheus only.",
+    sources=("NVIDIA bulletin on CVE-2026-47483",),
+    kinds=("Service", OPERATOR_VALUES, CLUSTER_POLICY, _EXPORTER_VALUES),
+    check=_check,
+)

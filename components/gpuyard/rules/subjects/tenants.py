@@ -1,0 +1,19 @@
+"""Which namespaces of a stack have a claim on GPUs: they are its tenants."""
+
+from gpuyard.rules.rule import Resource, Stack, at, mapping
+from gpuyard.rules.subjects.pods import VENDOR
+
+LOCAL_QUEUE = "kueue.x-k8s.io/LocalQueue"
+QUOTA = "ResourceQuota"
+
+
+def gpu_tenants(stack: Stack) -> set[str]:
+    """Namespaces with a queue of Kueue's, or a quota of GPUs."""
+    quotas = (quota for quota in stack.of(QUOTA) if gpu_keys(quota))
+    found = {resource.namespace for resource in (*stack.of(LOCAL_QUEUE), *quotas)}
+    return found - {""}
+
+
+def gpu_keys(quota: Resource) -> list[str]:
+    """The keys of a quota that are about GPUs."""
+    return [key for key in mapping(at(quota.properties, "spec", "hard")) if VENDOR in key]

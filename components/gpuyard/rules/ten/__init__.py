@@ -1,0 +1,1 @@
+"""Rules on tenants and their namespaces."""

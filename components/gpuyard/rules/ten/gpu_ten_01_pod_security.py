@@ -1,0 +1,47 @@
+"""GPU-TEN-01: namespaces with GPUs hold their pods to a standard."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Reference, Rule, Stack, Violation, at, mapping, text
+from gpuyard.rules.subjects.tenants import gpu_tenants
+
+_LABEL = "pod-security.kubernetes.io/enforce"
+_PATH = ("metadata", "labels", _LABEL)
+_ENOUGH = frozenset({"restricted", "baseline"})
+
+
+def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    tenants = gpu_tenants(stack)
+    for namespace in stack.of("Namespace"):
+        name = text(at(namespace.properties, "metadata", "name"))
+        level = text(mapping(at(namespace.properties, "metadata", "labels")).get(_LABEL))
+        if name in tenants and level not in _ENOUGH:
+            given = f"`{level}`" if level else "nothing"
+            yield Violation(
+                _PATH,
+                f"{given} is asked of pods in {name}: a privileged one reaches every GPU of its node",
+                f"label it {_LABEL}: restricted",
+                namespace,
+            )
+
+
+def _remediate(properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = mapping(properties.get("metadata"))
+    labels = {**mapping(metadata.get("labels")), _LABEL: "restricted"}
+    return {**properties, "metadata": {**metadata, "labels": labels}}
+
+
+RULE = Rule(
+    id="GPU-TEN-01",
+    title="Namespaces of teams enforce a Pod Security level",
+    severity=Severity.REFUSE,
+    why="Quotas and slices hold only as long as no pod is privileged.",
+    fix="Enforce restricted in teams' namespaces, baseline where RDMA needs IPC_LOCK.",
+    sources=("Kubernetes documentation, Pod Security Admission",),
+    references=(Reference("CIS EKS 1.8.0", "4.2"), Reference("CIS GKE 1.9.0", "4.2.1")),
+    kinds=("Namespace",),
+    check_stack=_check,
+    remediate=_remediate,
+)

@@ -1,0 +1,104 @@
+"""GPU-TEN-03: network policies that deny by default, and let names and the outside be reached as meant."""
+
+from collections.abc import Iterator, Sequence
+
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import (
+    Parameters,
+    Reference,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    items,
+    mapping,
+    number,
+)
+from gpuyard.rules.subjects.tenants import gpu_tenants
+
+POLICY = "networking.k8s.io/NetworkPolicy"
+_DNS = 53
+_OUTSIDE = frozenset({80, 443})
+
+
+def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    policies = stack.of(POLICY)
+    for policy in policies:
+        yield from _inward(policy)
+    for name in sorted({policy.namespace for policy in policies}):
+        yield from _names([policy for policy in policies if policy.namespace == name])
+    namespaces = stack.of("Namespace")
+    bare = _without_denial(stack, policies) if namespaces else set[str]()
+    for namespace in namespaces:
+        if namespace.name in bare:
+            yield Violation(
+                ("metadata", "name"),
+                f"nothing denies traffic in {namespace.name} by default: every pod of the cluster reaches it",
+                "add a NetworkPolicy with podSelector: {} and both policyTypes",
+                namespace,
+            )
+
+
+def _without_denial(stack: Stack, policies: Sequence[Resource]) -> set[str]:
+    """Namespaces with GPUs in which no policy denies anything."""
+    return gpu_tenants(stack) - {policy.namespace for policy in policies if _denies(policy)}
+
+
+def _inward(policy: Resource) -> Iterator[Violation]:
+    """Egress to the web that only ever reaches pods of the same namespace."""
+    for index, rule in enumerate(items(at(policy.properties, "spec", "egress"))):
+        ports = {number(mapping(port).get("port")) for port in items(mapping(rule).get("ports"))}
+        peers = [mapping(peer) for peer in items(mapping(rule).get("to"))]
+        only_here = [
+            peer for peer in peers if set(peer) == {"podSelector"} and not peer["podSelector"]
+        ]
+        if ports & _OUTSIDE and peers and len(only_here) == len(peers):
+            yield Violation(
+                ("spec", "egress", index, "to"),
+                "an empty podSelector is every pod of this namespace, and nothing outside it",
+                "name what is outside by ipBlock: {cidr: …}",
+                policy,
+            )
+
+
+def _denies(policy: Resource) -> bool:
+    spec = mapping(policy.properties.get("spec"))
+    return "podSelector" in spec and not mapping(spec.get("podSelector"))
+
+
+def _names(policies: list[Resource]) -> Iterator[Violation]:
+    """Denied egress without DNS: nothing is found by its name any more."""
+    denying = [policy for policy in policies if _denies(policy) and _is_egress(policy)]
+    if denying and not any(_allows_dns(policy) for policy in policies):
+        yield Violation(
+            ("spec", "egress"),
+            "egress is denied and port 53 with it: no pod finds anything by its name",
+            "allow UDP and TCP 53 to kube-dns",
+            denying[0],
+        )
+
+
+def _is_egress(policy: Resource) -> bool:
+    return "Egress" in items(at(policy.properties, "spec", "policyTypes"))
+
+
+def _allows_dns(policy: Resource) -> bool:
+    for rule in items(at(policy.properties, "spec", "egress")):
+        ports = items(mapping(rule).get("ports"))
+        if not ports or any(number(mapping(port).get("port")) == _DNS for port in ports):
+            return True
+    return False
+
+
+RULE = Rule(
+    id="GPU-TEN-03",
+    title="Network policies deny by default, allow DNS, and name the outside by address",
+    severity=Severity.WARN,
+    why="A policy that looks as if it let models be downloaded, and does not, is found out at night.",
+    fix="Deny by default in teams' namespaces; allow DNS; allow the outside by ipBlock.",
+    sources=("Kubernetes documentation, network policies: podSelector and namespaceSelector",),
+    references=(Reference("CIS EKS 1.8.0", "4.3.2"),),
+    kinds=(POLICY, "Namespace"),
+    check_stack=_check,
+)

@@ -1,0 +1,155 @@
+"""Who must go for a job: Kueue's choice among what runs (Kueue v0.19, scheduler/preemption).
+
+With `preemption: reclaim` queues carry `reclaimWithinCohort: Any` and `withinClusterQueue: LowerPriority`;
+borrowing never pre-empts by priority. With fair sharing the unfairest queue gives first.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from gpuyard.scheduler.desk import Running, take_all
+from gpuyard.scheduler.fair_preemption import FairChoice
+from gpuyard.scheduler.quotas import Key, Node, Quotas, Uses, within
+from gpuyard.scheduler.rights import OWN, RECLAIM, Targets, leavers
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A job that needs quota others have."""
+
+    team: str
+    uses: Uses
+    priority: int
+    short_of: frozenset[Key]
+    """Of these there is not enough now, or no place for it."""
+    place: Callable[[Sequence[Running]], bool] | None = None
+    """Whether nodes have room for it once these jobs are gone; None where its queue does not ask."""
+
+
+def targets(quotas: Quotas, jobs: Collection[Running], wish: Wish, *, fair: bool) -> Targets:
+    """The jobs to evict; none when evicting does not help, or must not be. Leaves the quotas as they were."""
+    borrowers = {t for t in quotas.used if any(quotas.borrows(t, key) for key in wish.short_of)}
+    others = borrowers - {wish.team}
+    candidates = [
+        j
+        for j in jobs
+        if (j.team in others or (j.team == wish.team and j.priority < wish.priority))
+        and any(j.uses.get(key) for key in wish.short_of)
+    ]
+    candidates.sort(key=lambda j: (not j.leaving, j.team == wish.team, j.priority, -j.since))
+    found = _fair(quotas, candidates, wish) if fair else _classical(quotas, candidates, wish)
+    take_all(quotas, leavers(found))
+    return found
+
+
+def _fits(quotas: Quotas, wish: Wish, gone: Targets, *, borrowing: bool) -> bool:
+    enough = all(
+        amount <= quotas.available(wish.team, key)
+        and (borrowing or not quotas.borrows(wish.team, key, amount))
+        for key, amount in wish.uses.items()
+    )
+    return enough and (wish.place is None or wish.place(leavers(gone)))
+
+
+def _spared(quotas: Quotas, found: Targets, fits: Callable[[Targets], bool]) -> Targets:
+    """Give back, last chosen first, whoever need not go; the very last one must."""
+    kept = list(found)
+    for position in range(len(kept) - 2, -1, -1):
+        job = kept[position][0]
+        quotas.take(str(job.team), job.uses)
+        if fits([*kept[:position], *kept[position + 1 :]]):
+            kept[position] = kept[-1]
+            kept.pop()
+        else:
+            quotas.take(str(job.team), job.uses, -1)
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A job, and how the wisher stands to it in the tree; a job of its own queue gives way in any case."""
+
+    job: Running
+    between: tuple[Node, ...]
+    """Its queue, and its cohorts below the one that it has in common with the wisher."""
+    entitled: bool
+    """Whether a part of the tree that the wisher is in, and the job is not, holds what is asked for."""
+
+    def may_go(self, wish: Wish, *, borrowing: bool) -> bool:
+        """Only while its part of the tree still borrows, and never so that others may borrow."""
+        if borrowing and not self.entitled:
+            return False
+        return not any(within(node, wish.short_of) for node in self.between)
+
+
+def _candidates(quotas: Quotas, others: Collection[Running], wish: Wish) -> list[_Candidate]:
+    """Those over whom the wisher has an advantage first, each kind in the order of the jobs."""
+    queue = quotas.queues[wish.team]
+    entitled: dict[int, bool] = {}
+    holds, rest = _holds(queue, wish.uses)
+    for cohort in queue.above:
+        entitled[id(cohort)] = holds
+        fits, rest = _holds(cohort, rest)
+        holds = holds or fits
+    found: list[_Candidate] = []
+    for job in others:
+        theirs = quotas.queues[str(job.team)]
+        way = (theirs, *theirs.above)
+        common = next(i for i, node in enumerate(way) if id(node) in entitled)
+        between = way[:common]
+        if not any(within(node, wish.short_of) for node in between):
+            found.append(_Candidate(job, between, entitled[id(way[common])]))
+    return sorted(found, key=lambda candidate: not candidate.entitled)
+
+
+def _holds(node: Node, uses: Uses) -> tuple[bool, dict[Key, int]]:
+    """Whether all of it fits into what the node holds; what must come from above."""
+    rest = {key: max(0, amount - node.kept_free(key)) for key, amount in uses.items()}
+    return not any(node.borrows(key, amount) for key, amount in uses.items()), rest
+
+
+def _classical(quotas: Quotas, jobs: list[Running], wish: Wish) -> Targets:
+    others = _candidates(quotas, [j for j in jobs if j.team != wish.team], wish)
+    own = [_Candidate(j, (), entitled=True) for j in jobs if j.team == wish.team]
+    under = all(
+        quotas.used[wish.team][key] < quotas.nominal(wish.team, key) for key in wish.short_of
+    )
+    attempts = [True, False] if any(c.entitled for c in others) else [False, True]
+    if not others or not under:
+        attempts = [True]
+    for borrowing in attempts:
+        fits = partial(_fits, quotas, wish, borrowing=borrowing)
+        found: Targets = []
+        for candidate in sorted((*others, *own), key=lambda c: not c.job.leaving):
+            if not candidate.may_go(wish, borrowing=borrowing):
+                continue
+            job = candidate.job
+            found.append((job, OWN if job.team == wish.team else RECLAIM))
+            quotas.take(str(job.team), job.uses, -1)
+            if fits(found):
+                return _spared(quotas, found, fits)
+        take_all(quotas, leavers(found))
+    return []
+
+
+def _fair(quotas: Quotas, candidates: list[Running], wish: Wish) -> Targets:
+    """Shares are compared with the wish already counted."""
+    queue = quotas.queues[wish.team]
+    quotas.take(wish.team, wish.uses)
+
+    def fits(gone: Targets) -> bool:
+        """Whether the wish fits now, its own use aside."""
+        quotas.take(wish.team, wish.uses, -1)
+        found = _fits(quotas, wish, gone, borrowing=True)
+        quotas.take(wish.team, wish.uses)
+        return found
+
+    entitled = not any(quotas.borrows(wish.team, key) for key in wish.short_of)
+    chosen = FairChoice(quotas, candidates, queue, fits, entitled=entitled)
+    enough = chosen.first() or chosen.second()
+    quotas.take(wish.team, wish.uses, -1)
+    if not enough:
+        take_all(quotas, leavers(chosen.found))
+        return []
+    return _spared(quotas, chosen.found, partial(_fits, quotas, wish, borrowing=True))

@@ -1,0 +1,358 @@
+"""What a job needs, as the API server, Kueue and the scheduler each count it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from gpuyard import names
+from gpuyard.manifests.gpu_requests import pod_total
+from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, quantity, whole_units
+from gpuyard.manifests.workloads import JobRead, PodRead
+from gpuyard.plan.records import LimitsPlan
+from gpuyard.scheduler.selectors import Requirement, Term, Toleration
+from gpuyard.scheduler.topology import Near, near_of
+
+GANGS = frozenset({"Pod", "Job", "CronJob", "JobSet", "TrainJob", "MPIJob", "StatefulSet"})
+"""Kinds that one workload of Kueue stands for. Of any other kind each pod queues by itself, but for a
+LeaderWorkerSet, of which each group does."""
+_QUEUED_BY_OWNER = GANGS | {"Deployment", "LeaderWorkerSet"}
+"""Kinds whose own label says the queue; Kueue writes it over what their pods say."""
+_NATIVE = ("cpu", "memory", "ephemeral-storage", "hugepages-")
+_DISK = "ephemeral-storage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSet:
+    """Pods that are alike."""
+
+    path: str
+    count: int
+    requests: Mapping[str, int]
+    """Of one pod: CPU in thousandths, memory in bytes, devices by number."""
+    selector: Mapping[str, str] = field(default_factory=dict[str, str])
+    terms: tuple[Term, ...] = ()
+    """Required node affinity: one of them must match; none: every node does."""
+    tolerations: tuple[Toleration, ...] = ()
+    apart: bool = False
+    """No two of them on one node."""
+    near: Near | None = None
+    """What they say about their place."""
+    unsaid: frozenset[str] = frozenset()
+    """What no container names: the namespace's defaults stand in `requests`."""
+    largest: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Of CPU and memory, the most that one of its containers asks for or is limited to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Something the API server does not accept, and what it should be."""
+
+    says: str
+    at: str
+    value: str | int
+    resource: str
+    amount: int
+    pod_set: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A job, reduced to what decides whether it starts."""
+
+    kind: str
+    name: str
+    namespace: str
+    queue_label: str
+    priority_label: str
+    """A priority of the queues."""
+    priority_class: str
+    """A priority of the pods, which counts where no label is."""
+    pod_sets: tuple[PodSet, ...]
+    refused: tuple[Refused, ...]
+    cautions: tuple[str, ...]
+    groups: int = 0
+    """Workloads that each hold pods of every pod set, the same number; 0: each pod queues by itself."""
+
+    @property
+    def together(self) -> bool:
+        """All pods start or none."""
+        return self.kind in GANGS
+
+
+def request_of(job: JobRead, limits: LimitsPlan | None = None) -> Request:
+    """Read what a job needs; in the namespace of a team, containers that say nothing get its defaults."""
+    refused: list[Refused] = []
+    cautions: list[str] = []
+    pod_sets = []
+    for index, pod in enumerate(job.pods):
+        before = len(refused)
+        pod_sets.append(_pod_set(pod, refused, cautions, unsaid(limits), max(1, job.groups)))
+        refused[before:] = [replace(r, pod_set=index) for r in refused[before:]]
+    gang = job.kind in GANGS
+    by_owner = job.kind in _QUEUED_BY_OWNER
+    labels = job.own_labels if by_owner else (job.pods[0].labels if job.pods else {})
+    classes = [p.priority_class for p in job.pods if p.priority_class]
+    if job.kind == "TrainJob":
+        cautions.append(
+            f"its runtime {job.runtime or '(not named)'} is not known here:"
+            " containers, selectors and CPU that it adds are not counted"
+        )
+    elif not gang and sum(p.count for p in pod_sets) > 1:
+        one = "group" if job.kind == "LeaderWorkerSet" else "pod"
+        if one == "pod" or job.groups > 1:
+            cautions.append(
+                f"Kueue queues each {one} of a {job.kind} by itself: some may run without all"
+            )
+    if names.POD_GROUP_LABEL in job.own_labels:
+        cautions.append("it belongs to a pod group; the other pods of the group are not counted")
+    return Request(
+        kind=job.kind,
+        name=job.name,
+        namespace=job.namespace,
+        queue_label=labels.get(names.QUEUE_LABEL, ""),
+        priority_label=labels.get(names.PRIORITY_LABEL, ""),
+        priority_class=classes[0] if classes else "",
+        pod_sets=tuple(pod_sets),
+        refused=tuple(refused),
+        cautions=tuple(dict.fromkeys(cautions)),
+        groups=job.groups if job.kind == "LeaderWorkerSet" else 0,
+    )
+
+
+def grouped(pod_sets: Sequence[PodSet]) -> list[tuple[int, ...]]:
+    """Which pod sets share a flavor and a place, by the group that they name; most stand alone."""
+    found: dict[str | int, list[int]] = {}
+    for index, pods in enumerate(pod_sets):
+        if pods.count:
+            found.setdefault((pods.near and pods.near.group) or index, []).append(index)
+    return [tuple(members) for members in found.values()]
+
+
+def misgrouped(pod_sets: Sequence[PodSet]) -> str:
+    """Why Kueue takes no such group: it knows a leader and its workers only. "" when it does."""
+    for members in grouped(pod_sets) if len(pod_sets) > 1 else ():
+        nears = [near for i in members if (near := pod_sets[i].near) and near.group]
+        if not nears:
+            continue
+        if len(members) != 2:  # noqa: PLR2004  a leader, and its workers
+            return f"group {nears[0].group} has {len(members)} pod sets instead of 2"
+        if all(pod_sets[i].count > 1 for i in members):
+            counts = " and ".join(str(pod_sets[i].count) for i in members)
+            return f"group {nears[0].group} has {counts} pods, and one of its pod sets must have 1"
+        if len({(n.how, n.level) for n in nears}) > 1:
+            return f"the pod sets of group {nears[0].group} ask for different topologies"
+    return ""
+
+
+def unsaid(limits: LimitsPlan | None) -> Counter[str]:
+    """What a container asks for that names none of it."""
+    if limits is None:
+        return Counter()
+    return Counter({CPU: limits.unsaid.cpu * MILLI, MEMORY: limits.unsaid.memory_gib * GIB})
+
+
+def _pod_set(
+    pod: PodRead, refused: list[Refused], cautions: list[str], default: Counter[str], groups: int
+) -> PodSet:
+    spec = pod.spec
+    if pod.claims:
+        cautions.append(
+            "each of its resource claims (DRA) is taken for one GPU; what they say is not read"
+        )
+    if items_of(spec, "topologySpreadConstraints"):
+        cautions.append("its topology spread constraints are not judged")
+    affinity = mapping_of(spec, "affinity")
+    apart = _apart(affinity, pod, cautions)
+    largest = _largest(pod)
+    return PodSet(
+        path=pod.path,
+        count=pod.count,
+        requests=_requests(pod, refused, cautions, default),
+        selector={
+            k: v
+            for k, v in mapping_of(spec, "nodeSelector").items()
+            if isinstance(k, str) and isinstance(v, str)
+        },
+        terms=_terms(affinity),
+        tolerations=tuple(_toleration(t) for t in items_of(spec, "tolerations")),
+        apart=apart,
+        near=near_of(pod.annotations, pod.count // groups),
+        unsaid=frozenset(default) - largest.keys(),
+        largest=largest,
+    )
+
+
+def _apart(affinity: Mapping[Any, Any], pod: PodRead, cautions: list[str]) -> bool:
+    """Whether the pods keep their own kind off their nodes; other rules between pods are not judged."""
+    apart = False
+    for term in items_of(
+        mapping_of(affinity, "podAntiAffinity"), "requiredDuringSchedulingIgnoredDuringExecution"
+    ):
+        wanted = mapping_of(term, "labelSelector", "matchLabels")
+        ours = bool(wanted) and all(pod.labels.get(k) == v for k, v in wanted.items())
+        if ours and term.get("topologyKey") == names.HOSTNAME_LABEL:
+            apart = True
+        else:
+            cautions.append("a rule that keeps it away from other pods is not judged")
+    if items_of(
+        mapping_of(affinity, "podAffinity"), "requiredDuringSchedulingIgnoredDuringExecution"
+    ):
+        cautions.append("a rule that keeps it near other pods is not judged")
+    return apart
+
+
+def _terms(affinity: Mapping[Any, Any]) -> tuple[Term, ...]:
+    required = mapping_of(
+        affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    return tuple(
+        tuple(
+            Requirement(
+                str(e.get("key", "")),
+                str(e.get("operator", "")),
+                tuple(str(v) for v in _list(e, "values")),
+            )
+            for key in ("matchExpressions", "matchFields")
+            for e in items_of(term, key)
+        )
+        for term in items_of(required, "nodeSelectorTerms")
+    )
+
+
+def _toleration(value: Mapping[Any, Any]) -> Toleration:
+    return Toleration(
+        *(
+            found if isinstance(found := value.get(key), str) else ""
+            for key in ("key", "operator", "value", "effect")
+        )
+    )
+
+
+def _largest(pod: PodRead) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for key in ("initContainers", "containers"):
+        for _, container in _containers(pod, key):
+            for part in ("limits", "requests"):
+                said = mapping_of(container, "resources", part)
+                for name in (CPU, MEMORY):
+                    amount = quantity(said.get(name))
+                    if amount is not None:
+                        found[name] = max(whole_units(name, amount), found.get(name, 0))
+    return found
+
+
+def _requests(
+    pod: PodRead, refused: list[Refused], cautions: list[str], default: Counter[str]
+) -> dict[str, int]:
+    """What the scheduler reserves for one pod, its overhead and its claims included."""
+
+    def asks(where: str, container: Mapping[Any, Any]) -> Counter[str]:
+        said = _asks(container, where, refused)
+        said.update({name: n for name, n in default.items() if name not in said})
+        return said
+
+    total = pod_total(
+        ((c, asks(where, c)) for where, c in _containers(pod, "initContainers")),
+        (asks(where, c) for where, c in _containers(pod, "containers")),
+    )
+    for name, value in mapping_of(pod.spec, "overhead").items():
+        if isinstance(name, str) and (amount := quantity(value)) and amount > 0:
+            total[name] += whole_units(name, amount)
+    if total.pop(_DISK, 0):
+        cautions.append(
+            "its ephemeral storage is not judged: how large a node's disk is stands elsewhere"
+        )
+    if pod.claims:
+        total[names.GPU_CLAIM] = pod.claims
+    return {name: total[name] for name in sorted(total)}
+
+
+def _containers(pod: PodRead, key: str) -> list[tuple[str, Mapping[Any, Any]]]:
+    return [
+        (f"{pod.path}.{key}[{i}].resources", c)
+        for i, c in enumerate(_list(pod.spec, key))
+        if isinstance(c, Mapping)
+    ]
+
+
+def _asks(container: Mapping[Any, Any], where: str, refused: list[Refused]) -> Counter[str]:
+    resources = mapping_of(container, "resources")
+    limits, requests = mapping_of(resources, "limits"), mapping_of(resources, "requests")
+    asks: Counter[str] = Counter()
+    for name in dict.fromkeys([*limits, *requests]):
+        if not isinstance(name, str):
+            continue
+        given = requests.get(name, limits.get(name))
+        amount = quantity(given)
+        if amount is None or amount < 0:
+            part = "requests" if name in requests else "limits"
+            refused.append(
+                Refused(f"{name}: {given!r} is no quantity", f"{where}.{part}.{name}", 1, name, 1)
+            )
+            continue
+        if not name.startswith(_NATIVE):
+            problem = _not_acceptable(name, limits, requests, where)
+            if problem is not None:
+                refused.append(problem)
+                continue
+        asks[name] += whole_units(name, amount)
+    return asks
+
+
+def _not_acceptable(
+    name: str, limits: Mapping[Any, Any], requests: Mapping[Any, Any], where: str
+) -> Refused | None:
+    """Why the API server would not take this resource of a container, None when it would."""
+    limit, asked = quantity(limits.get(name)), quantity(requests.get(name))
+    at = f"{where}.limits.{name}"
+    amount = max(1, whole_units(name, (asked if limit is None else limit) or Fraction(1)))
+    if "/" not in name:
+        says = f"`{name}` is no resource of Kubernetes: devices have a domain, as in {names.GPU}"
+        return Refused(says, at, f"nvidia.com/{name}", f"nvidia.com/{name}", amount)
+    if limit is None:
+        return Refused(
+            f"{name}: a request without a limit, which Kubernetes refuses", at, amount, name, amount
+        )
+    if name in requests and asked != limit:
+        return Refused(
+            f"{name}: request {requests[name]} and limit {limits[name]} differ,"
+            " which Kubernetes refuses for devices",
+            f"{where}.requests.{name}",
+            amount,
+            name,
+            amount,
+        )
+    if limit.denominator != 1:
+        return Refused(
+            f"{name}: {limits[name]} is no whole number, which Kubernetes refuses for devices",
+            at,
+            amount,
+            name,
+            amount,
+        )
+    return None
+
+
+def mapping_of(value: Any, *keys: str) -> Mapping[Any, Any]:
+    """What stands at the keys when it is a mapping, else an empty one."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any, key: str) -> Sequence[Any]:
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, list) else []
+
+
+def items_of(value: Any, key: str) -> list[Mapping[Any, Any]]:
+    """The mappings of the list at the key."""
+    return [item for item in _list(value, key) if isinstance(item, Mapping)]
+
+
+def text_of(value: Any, key: str) -> str:
+    """The text at the key, "" for anything else."""
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,171 @@
+"""Which nodes a pod accepts, and which accept it: labels, node affinity, taints.
+
+Three answers: yes, no, and None for what only a live node could tell.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gpuyard import names
+from gpuyard.plan.records import PlatformPlan, PoolPlan, Taint
+from gpuyard.spec.platform import Cloud
+
+_DISCOVERED = "nvidia.com/"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One line of a node affinity."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+
+
+Term = tuple[Requirement, ...]
+"""Requirements that must all be met."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A taint that a pod bears."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+    def covers(self, taint: Taint) -> bool:
+        """Whether it is about this taint; an empty key with Exists is about all."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key != taint.key and not (not self.key and self.operator == "Exists"):
+            return False
+        return self.operator == "Exists" or self.value == taint.value
+
+
+def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> Taint | None:
+    """The first taint that keeps the pod away, None when it may stay."""
+    return next((t for t in taints if not any(x.covers(t) for x in tolerations)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What is known of a pool's node labels: several values where nodes differ."""
+
+    known: Mapping[str, tuple[str, ...]]
+    closed: bool
+    """True: a label without a domain that is not known is not there."""
+
+    def meets(self, want: Requirement) -> bool | None:
+        """Whether some node of the pool meets one requirement."""
+        if want.key not in self.known:
+            absent = False if self.closed and "/" not in want.key else None
+            if want.operator in {"NotIn", "DoesNotExist"}:
+                return None if absent is None else True
+            return absent
+        values = self.known[want.key]
+        if want.operator in {"Exists", "DoesNotExist"}:
+            return want.operator == "Exists"
+        if want.operator in {"In", "NotIn"}:
+            return any((v in want.values) == (want.operator == "In") for v in values)
+        return any(_compares(v, want) for v in values)
+
+
+def _compares(value: str, want: Requirement) -> bool:
+    """Gt and Lt compare whole numbers; anything else meets nothing."""
+    if not (want.values and _is_number(value) and _is_number(want.values[0])):
+        return False
+    here, there = int(value), int(want.values[0])
+    return (want.operator == "Gt" and here > there) or (want.operator == "Lt" and here < there)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.lstrip("-").isdecimal()
+
+
+def labels_of(plan: PlatformPlan, pool: PoolPlan) -> Labels:
+    """Labels that every node of a pool has, by the plan and by what its machine is."""
+    ours = {**pool.labels, **pool.node_selector}
+    known: dict[str, tuple[str, ...]] = {key: (value,) for key, value in ours.items()}
+    known |= {
+        names.ARCH_LABEL: (pool.machine.arch,),
+        names.OS_LABEL: ("linux",),
+        names.INSTANCE_TYPE_LABEL: pool.machines,
+    }
+    if pool.zones:
+        known[names.ZONE_LABEL] = pool.zones
+    if pool.sharing == "none" and pool.machine.gpu is not None:
+        known[f"{names.GPU}.product"] = (pool.machine.gpu.product,)
+    return Labels(known, closed=plan.cloud != Cloud.NONE.value)
+
+
+def accepts(
+    labels: Labels, selector: Mapping[str, str], terms: tuple[Term, ...]
+) -> tuple[bool | None, str]:
+    """Whether the pod may stand on such a node, and the key that decides or that is not known."""
+    answer: bool | None = True
+    about = ""
+    for key, value in selector.items():
+        met = labels.meets(Requirement(key, "In", (value,)))
+        if met is False:
+            return False, f"{key}={value}"
+        if met is None:
+            answer, about = None, f"{key}={value}"
+    if terms:
+        met, key = _any_term(labels, terms)
+        if met is False:
+            return False, key
+        if met is None:
+            answer, about = None, key
+    return answer, about
+
+
+def _any_term(labels: Labels, terms: tuple[Term, ...]) -> tuple[bool | None, str]:
+    answers = [_all_of(labels, term) for term in terms]
+    for wanted in (True, None):
+        if found := [a for a in answers if a[0] is wanted]:
+            return found[0]
+    return answers[0]
+
+
+def _all_of(labels: Labels, term: Term) -> tuple[bool | None, str]:
+    """A term without requirements matches no node."""
+    if not term:
+        return False, "an empty node selector term"
+    answers = [(labels.meets(r), _shown(r)) for r in term]
+    for wanted in (False, None):
+        if found := [a for a in answers if a[0] is wanted]:
+            return found[0]
+    return True, ""
+
+
+def _shown(want: Requirement) -> str:
+    return " ".join([want.key, want.operator, *want.values])
+
+
+def flavor_accepts(
+    flavor_labels: Mapping[str, str], selector: Mapping[str, str], terms: tuple[Term, ...]
+) -> bool:
+    """Kueue's own look at a flavor: only keys that the flavor itself has; a term left empty matches."""
+    if any(flavor_labels.get(k, v) != v for k, v in selector.items()):
+        return False
+    labels = Labels({k: (v,) for k, v in flavor_labels.items()}, closed=True)
+    kept = [tuple(r for r in term if r.key in flavor_labels) for term in terms]
+    if not kept or not all(kept):
+        return True
+    return any(all(labels.meets(r) for r in term) for term in kept)
+
+
+def discovered(selector: Mapping[str, str], terms: tuple[Term, ...]) -> str | None:
+    """A label that appears only after a node runs: whoever starts nodes from zero does not know it."""
+    keys = (*selector, *(r.key for term in terms for r in term))
+    return next(
+        (
+            k
+            for k in keys
+            if k.startswith(_DISCOVERED)
+            and k not in {names.MIG_CONFIG_LABEL, names.PLUGIN_CONFIG_LABEL}
+        ),
+        None,
+    )

@@ -1,0 +1,245 @@
+"""Which nodes a queue ties pods to, where pools are placed by topology: what pods say, and their room.
+
+How annotations are read is `pkg/controller/jobframework/tas_validation.go` of Kueue v0.19; the search itself
+is in `domains`.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from gpuyard.scheduler.domains import Domain, Found, Wanted, find
+from gpuyard.scheduler.nodes import Amounts, Nodes, Room, with_itself
+
+REQUIRED = "kueue.x-k8s.io/podset-required-topology"
+PREFERRED = "kueue.x-k8s.io/podset-preferred-topology"
+UNCONSTRAINED = "kueue.x-k8s.io/podset-unconstrained-topology"
+HOW = {"required": REQUIRED, "preferred": PREFERRED, "unconstrained": UNCONSTRAINED}
+"""The annotations that say how near, by their words."""
+SLICE_LEVEL = "kueue.x-k8s.io/podset-slice-required-topology"
+SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
+LAYERS = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
+GROUP = "kueue.x-k8s.io/podset-group-name"
+MOST_LAYERS = 3
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
+_FALSE = ("0", "f", "F", "FALSE", "false", "False")
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """What a pod set says about the place of its pods."""
+
+    how: str = ""
+    """required, preferred, unconstrained; empty when it speaks of slices only."""
+    level: str = ""
+    slice_level: str = ""
+    slice_size: int = 1
+    inner: tuple[tuple[str, int], ...] = ()
+    """Slices within slices: level and size, the widest first."""
+    group: str = ""
+    """Pod sets of one group share a domain: a leader, and its workers."""
+    wrong: str = ""
+    """Why Kueue does not take it."""
+
+    @property
+    def layers(self) -> tuple[tuple[str, int], ...]:
+        """Levels and sizes of all slices, the widest first."""
+        return ((self.slice_level, self.slice_size), *self.inner) if self.slice_level else ()
+
+
+def near_of(annotations: Mapping[str, str], count: int) -> Near | None:
+    """Read a pod template's annotations as Kueue's webhook does; None where they say nothing."""
+    how = [word for word, key in HOW.items() if key in annotations]
+    if not how and not {SLICE_LEVEL, SLICE_SIZE, LAYERS, GROUP} & annotations.keys():
+        return None
+    word = how[0] if how else ""
+    level = annotations[HOW[word]] if word and word != "unconstrained" else ""
+    wrong = f"more than one of {', '.join(HOW[word] for word in how)}" if len(how) > 1 else ""
+    if word == "unconstrained" and annotations[UNCONSTRAINED] not in (*_TRUE, *_FALSE):
+        wrong = (
+            wrong or f"{UNCONSTRAINED}: {annotations[UNCONSTRAINED]!r} is neither true nor false"
+        )
+    layers, problem = _slices(annotations, count)
+    (slice_level, size), *inner = layers or [("", 1)]
+    group = annotations.get(GROUP, "")
+    wrong = wrong or problem or _misgrouped(annotations, group, level)
+    return Near(word, level, slice_level, size, tuple(inner), group, wrong)
+
+
+def _misgrouped(annotations: Mapping[str, str], group: str, level: str) -> str:
+    if GROUP not in annotations:
+        return ""
+    if group.isascii() and group.isdecimal():
+        return f"{GROUP}: {group!r} must not be a number"
+    if others := [key for key in (SLICE_SIZE, SLICE_LEVEL, LAYERS) if key in annotations]:
+        return f"{GROUP} and {others[0]} exclude each other"
+    return "" if level else f"{GROUP} goes with {REQUIRED} or {PREFERRED} only"
+
+
+def _slices(annotations: Mapping[str, str], count: int) -> tuple[list[tuple[str, int]], str]:
+    level, text = annotations.get(SLICE_LEVEL), annotations.get(SLICE_SIZE)
+    if LAYERS in annotations:
+        if level is not None or text is not None:
+            return [], f"{LAYERS} excludes {SLICE_LEVEL} and {SLICE_SIZE}"
+        return _layers(annotations[LAYERS], count)
+    if level is None and text is None:
+        return [], ""
+    if level is None or text is None:
+        return [], f"{SLICE_LEVEL} and {SLICE_SIZE} go together"
+    size = int(text) if text.isascii() and text.isdecimal() else 0
+    if not 1 <= size <= count:
+        return [], f"{SLICE_SIZE}: {text!r} is no number from 1 to {count}"
+    return [(level, size)], ""
+
+
+def _layers(text: str, count: int) -> tuple[list[tuple[str, int]], str]:
+    """Slices in several layers, as JSON; the widest comes first, and each size divides the one before."""
+    try:
+        read = json.loads(text)
+    except ValueError:
+        read = None
+    entries = read if isinstance(read, list) else []
+    found = [
+        (e["topology"], e["size"])
+        for e in entries
+        if isinstance(e, dict)
+        and isinstance(e.get("topology"), str)
+        and isinstance(e.get("size"), int)
+    ]
+    if not 1 <= len(found) <= MOST_LAYERS or len(found) < len(entries):
+        return [], f"{LAYERS} is no JSON list of 1 to {MOST_LAYERS} entries with topology and size"
+    if len({level for level, _ in found}) < len(found):
+        return [], f"{LAYERS} names a topology twice"
+    if not 1 <= found[0][1] <= count or any(size < 1 for _, size in found):
+        return [], f"{LAYERS}: sizes must be from 1 to {count}"
+    for (_, wide), (_, size) in pairwise(found):
+        if wide % size:
+            return [], f"{LAYERS}: {size} does not divide {wide}"
+    return found, ""
+
+
+def mismatch(near: Near | None, levels: Sequence[str] | None, *, everywhere: bool) -> str:
+    """Why a flavor's topology and a job's words do not go together; "" when they do.
+
+    `everywhere`: all flavors of the queue have a topology, so that jobs that say nothing are placed too.
+    """
+    if levels is None:
+        return "the job asks for a topology, and the pool has none" if near else ""
+    if near is None:
+        why = "the pool takes jobs with a topology annotation only, as others of its queue have no topology"
+        return "" if everywhere else why
+    chain = [*filter(None, (near.level, *(level for level, _ in near.layers)))]
+    for level in chain:
+        if level not in levels:
+            return f"its nodes have no level {level}; there are {', '.join(levels)}"
+    for position, (wide, narrow) in enumerate(pairwise(chain)):
+        same_is_fine = not position and bool(near.level)
+        if levels.index(wide) + (0 if same_is_fine else 1) > levels.index(narrow):
+            return f"its slices ask for {narrow}, which is wider than {wide}"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """What became of pods that a queue looked for nodes for."""
+
+    room: Room
+    """Afterwards; as before when they found none."""
+    fits: bool
+    best: int
+    """How many of the pods the best domain of the level holds, or all nodes where no level is required."""
+    nodes: int = 0
+    started: int = 0
+    guessed: bool = False
+    """True when labels were needed that only nodes which run could show."""
+
+
+def spot(
+    room: Room,
+    levels: Sequence[str],
+    requests: Amounts,
+    count: int,
+    near: Near | None,
+    leader: Amounts | None = None,
+) -> Spot:
+    """Find nodes for pods that are alike, and for one leader; none without the labels of the levels."""
+    near = near or Near("unconstrained")
+    each = with_itself(requests)
+    leads = with_itself(leader) if leader is not None else None
+    guessed = any(
+        len(n.where or ()) < len(levels) - 1 for n in room if n.where is not None and n.count
+    )
+    asks = bool(near.level) and near.level != levels[-1]
+    entries = _leaves(room, each, leads, len(levels))
+    found = find([*entries], len(levels), _wanted(near, levels, count, leads=leads is not None))
+    if found.pods is None:
+        return Spot(room, fits=False, best=found.best, guessed=guessed and asks)
+    after = _after(room, (each, leads), _taken(entries, found))
+    return replace(after, best=count, guessed=guessed and asks)
+
+
+def _wanted(near: Near, levels: Sequence[str], count: int, *, leads: bool) -> Wanted:
+    """The levels by their index: slices that speak of no wider domain may lie anywhere."""
+    last = len(levels) - 1
+    widest = 0 if near.slice_level else last
+    return Wanted(
+        count=count,
+        level=levels.index(near.level) if near.level else widest,
+        slice_level=levels.index(near.slice_level) if near.slice_level else last,
+        slice_size=near.slice_size,
+        inner=tuple((levels.index(at), size) for at, size in near.inner),
+        required=near.how == "required",
+        loose=not near.level,
+        leader=leads,
+    )
+
+
+def _leaves(room: Room, each: Amounts, leads: Amounts | None, depth: int) -> dict[Domain, int]:
+    """Nodes, and the entry of the room that each belongs to."""
+    found: dict[Domain, int] = {}
+    for index, group in enumerate(room):
+        if group.where is None:
+            continue
+        above = (*group.where, *[""] * (depth - 1 - len(group.where)))
+        pods = beside = max(0, group.slots(each))
+        if leads is not None and group.slots(leads) > 0:
+            beside = max(0, group.less(leads, 1, 1).slots(each))
+        for one in range(group.count):
+            node = Domain((*above, f"{index:06d}/{one:06d}"), pods=pods, pods_beside=beside)
+            node.leaders = int(leads is not None and group.slots(leads) > 0)
+            found[node] = index
+    return found
+
+
+def _taken(entries: Mapping[Domain, int], found: Found) -> Mapping[int, Counter[tuple[int, int]]]:
+    """By entry of the room: how many nodes take so many pods, and so many leaders."""
+    pods = dict(found.pods or ())
+    nodes: Iterable[Domain] = dict.fromkeys((*pods, *([found.leader] if found.leader else [])))
+    taken: dict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
+    for node in nodes:
+        taken[entries[node]][pods.get(node, 0), int(node is found.leader)] += 1
+    return taken
+
+
+def _after(
+    room: Room,
+    asks: tuple[Amounts, Amounts | None],
+    taken: Mapping[int, Counter[tuple[int, int]]],
+) -> Spot:
+    """The room with the pods on their nodes."""
+    each, leads = asks
+    after: list[Nodes] = []
+    nodes = started = 0
+    for index, group in enumerate(room):
+        used = taken.get(index, Counter())
+        for (pods, leaders), number in sorted(used.items()):
+            less = group.less(leads or {}, leaders, number).less(each, pods, number)
+            after.append(replace(less, running=True, hosts=group.hosts | {""}))
+        total = used.total()
+        nodes += 0 if group.hosts else total
+        started += 0 if group.running else total
+        if group.count > total or not total:
+            after.append(replace(group, count=group.count - total))
+    return Spot(tuple(after), fits=True, best=0, nodes=nodes, started=started)

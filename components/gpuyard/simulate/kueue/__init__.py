@@ -1,0 +1,1 @@
+"""The real Kueue of the simulated cluster: its process and its certificates."""

@@ -1,0 +1,208 @@
+"""The real Kueue manager, run beside the cluster instead of in it.
+
+Four things a pod would have had are done here: the webhook service leads to this machine (a service
+of type ExternalName to `localhost`, so that certificates need no name of this machine), each webhook
+names our port, the certificate secret is copied to where the kubelet would have mounted it, and the
+CRDs get the conversion stanza that Kueue's own installation adds.
+"""
+
+import base64
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from gpuyard.errors import EnvironmentLacks
+from gpuyard.names import KUEUE_API
+from gpuyard.simulate.api import Api, ApiError, Object, Unreachable
+from gpuyard.simulate.kueue.certificates import keep, kept
+from gpuyard.simulate.parts import Place
+from gpuyard.simulate.state import is_free, write_private
+
+NAMESPACE: Final = "kueue-system"
+SERVICE: Final = "kueue-webhook-service"
+SECRET: Final = "kueue-webhook-server-cert"  # noqa: S105  its name, not its content
+# A platform may put its own configuration here, where Kueue's chart keeps it; the next `up` takes it over.
+CONFIG_MAP: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/kueue-manager-config"
+CONFIG_KEY: Final = "controller_manager_config.yaml"
+# Kinds Kueue can queue when their CRD is there; the built-in ones need none.
+_INTEGRATIONS: Final = {"jobsets.jobset.x-k8s.io": "jobset.x-k8s.io/jobset"}
+_BUILT_IN: Final = ("batch/job", "pod")
+# As in Kueue's own installation: its webhooks must not stand between the control plane and its pods.
+_NOT_IN_SYSTEM: Final[Object] = {
+    "matchExpressions": [
+        {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "NotIn",
+            "values": ["kube-system", NAMESPACE],
+        }
+    ]
+}
+
+
+def default_configuration(frameworks: list[str]) -> Object:
+    """The configuration used until a platform brings its own."""
+    return {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "manageJobsWithoutQueueName": False,
+        "integrations": {"frameworks": frameworks},
+        "fairSharing": {
+            "preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
+        },
+        # Fake pods are ready at once when they have a node, so only a gang that finds no nodes can run
+        # into this: half an hour, Kueue's default, would hide that in a demo.
+        "waitForPodsReady": {"timeout": "5m", "recoveryTimeout": "5m", "blockAdmission": False},
+    }
+
+
+def configuration(wanted: Object, ports: dict[str, int], certificates: Path) -> Object:
+    """A configuration with the few values that running out of the cluster dictates."""
+    dictated: dict[str, Object] = {
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{ports['kueue-health']}"},
+        "metrics": {"bindAddress": f"127.0.0.1:{ports['kueue-metrics']}"},
+        "webhook": {
+            "host": "127.0.0.1",
+            "port": ports["kueue-webhook"],
+            "certDir": str(certificates),
+        },
+        "leaderElection": {"leaderElect": False},
+        # Without a certificate manager Kueue makes its own; with `false` it insists on mounted ones.
+        "internalCertManagement": {
+            "enable": True,
+            "webhookServiceName": SERVICE,
+            "webhookSecretName": SECRET,
+        },
+    }
+    return wanted | {key: {**(wanted.get(key) or {}), **value} for key, value in dictated.items()}
+
+
+def with_conversion(crd: Object, port: int, authority: str = "") -> Object:
+    """The CRD with Kueue's conversion webhook, when it has more than one version."""
+    if len(crd["spec"]["versions"]) == 1:
+        return crd
+    service = {"name": SERVICE, "namespace": NAMESPACE, "path": "/convert", "port": port}
+    client = _client(service, authority)
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": client}
+    return crd | {"spec": crd["spec"] | {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
+
+
+def with_port(hooks: Object, port: int, authority: str = "") -> Object:
+    """Webhook configuration as installed under Kueue's name, leading to our port."""
+    changed = []
+    for hook in hooks["webhooks"]:
+        path = hook["clientConfig"]["service"]["path"]
+        service = {"name": SERVICE, "namespace": NAMESPACE, "port": port, "path": path}
+        ours = hook | {"clientConfig": _client(service, authority)}
+        if not any("kueue.x-k8s.io" in rule["apiGroups"] for rule in hook["rules"]):
+            ours["namespaceSelector"] = _NOT_IN_SYSTEM
+        changed.append(ours)
+    name = f"kueue-{hooks['metadata']['name']}"
+    return hooks | {"metadata": {"name": name}, "webhooks": changed}
+
+
+def _client(service: Object, authority: str) -> Object:
+    """How the API server reaches a webhook; without an authority Kueue adds its own."""
+    return {"service": service} | ({"caBundle": authority} if authority else {})
+
+
+def crds(place: Place) -> list[Object]:
+    """Kueue's CRDs."""
+    port = place.port("kueue-webhook")
+    authority = kept(place.tools).get("ca.crt", "")
+    found = read_manifests(place.tools.share / "kueue" / "crds")
+    return [with_conversion(crd, port, authority) for crd in found]
+
+
+def surroundings(place: Place) -> list[Object]:
+    """Everything else Kueue expects to find in the cluster."""
+    certificates = kept(place.tools)
+    authority = certificates.get("ca.crt", "")
+    secret: Object = {"data": certificates} if certificates else {}
+    port = place.port("kueue-webhook")
+    inside = {"namespace": NAMESPACE}
+    hooks = read_manifests(place.tools.share / "kueue" / "webhooks")
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": SERVICE, **inside},
+            "spec": {"type": "ExternalName", "externalName": "localhost"},
+        },
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET, **inside}, **secret},
+        *(with_port(hook, port, authority) for hook in hooks),
+    ]
+
+
+def read_manifests(folder: Path) -> list[Object]:
+    """Every object in the YAML files of a folder, in the order of file names."""
+    # The C parser is six times faster, and the CRDs are 2 MB of YAML.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    found: list[Object] = []
+    for path in sorted(folder.glob("*.yaml")):
+        found += [item for item in yaml.load_all(path.read_text(encoding="utf-8"), loader) if item]
+    return found
+
+
+def wanted_configuration(api: Api, place: Place) -> str:
+    """The configuration Kueue should run with now: the platform's when it has one, else ours."""
+    kinds = [name for crd, name in _INTEGRATIONS.items() if _has_crd(api, crd)]
+    config_map = api.get(CONFIG_MAP)
+    text = (config_map or {}).get("data", {}).get(CONFIG_KEY)
+    certificates = place.folder.path / "kueue" / "certs"
+    if not text:
+        made = configuration(
+            default_configuration([*_BUILT_IN, *kinds]), place.settings.ports, certificates
+        )
+    else:
+        try:
+            made = configuration(dict(yaml.safe_load(text)), place.settings.ports, certificates)
+        except (yaml.YAMLError, TypeError, ValueError) as problem:
+            raise EnvironmentLacks(
+                f"ConfigMap kueue-manager-config, key {CONFIG_KEY}, is not a Kueue configuration ({problem});"
+                " correct or delete it and run `gpuyard sim up` again"
+            ) from problem
+    return yaml.safe_dump(made, sort_keys=True)
+
+
+def configuration_path(place: Place) -> Path:
+    """The configuration file Kueue was started with."""
+    return place.folder.path / "kueue" / "configuration.yaml"
+
+
+def copy_certificates(api: Api, place: Place) -> None:
+    """Copy the secret to where Kueue looks for mounted files, as soon as Kueue has filled it in."""
+    folder = place.folder.path / "kueue" / "certs"
+    try:
+        secret = api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}") or {}
+    except (ApiError, Unreachable):
+        return
+    keep(place.tools, secret.get("data") or {})
+    for name, value in (secret.get("data") or {}).items():
+        text, path = base64.b64decode(value).decode(), folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_private(path, text)
+
+
+def _has_crd(api: Api, name: str) -> bool:
+    return api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}") is not None
+
+
+def is_ready(api: Api) -> bool:
+    """Whether Kueue's webhooks answer: a dry run of a flavor goes through two of them."""
+    flavor = {
+        "apiVersion": KUEUE_API,
+        "kind": "ResourceFlavor",
+        "metadata": {"name": "probe"},
+    }
+    try:
+        api.call("POST", f"/apis/{KUEUE_API}/resourceflavors?dryRun=All", flavor)
+    except (ApiError, Unreachable):
+        return False
+    return True
+
+
+def listens(place: Place) -> bool:
+    """Whether Kueue's webhook server has begun; cheaper to ask than a webhook."""
+    return not is_free(place.port("kueue-webhook"))

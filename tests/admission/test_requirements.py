@@ -1,0 +1,153 @@
+"""The parameters of a team, and how names of images are read."""
+
+import pytest
+
+from gpuyard.admission.host import hands_out_devices
+from gpuyard.admission.images import allowed, prefix, repository
+from gpuyard.admission.parameters import Limits, enforcement, limits_of, read_limits
+from gpuyard.admission.requirements import REQUIREMENTS
+from gpuyard.plan.records import Taint
+from gpuyard.spec.sections import Enforce
+from kit.stacks import plan_of, platform, pool, team
+
+DIGEST = "@sha256:" + "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("image", "full"),
+    [
+        ("nginx", "docker.io/library/nginx"),
+        ("nginx:1.27", "docker.io/library/nginx"),
+        (f"nginx:1.27{DIGEST}", "docker.io/library/nginx"),
+        ("nginx/nginx", "docker.io/nginx/nginx"),
+        ("docker.io/nginx", "docker.io/library/nginx"),
+        ("index.docker.io/nginx", "docker.io/library/nginx"),
+        ("index.docker.io/a/b", "docker.io/a/b"),
+        ("nvcr.io/nvidia/pytorch:26.10-py3", "nvcr.io/nvidia/pytorch"),
+        ("host:5000/a", "host:5000/a"),
+        ("host:5000/a:1", "host:5000/a"),
+        ("localhost/a", "localhost/a"),
+        ("Host/a", "Host/a"),
+        ("host/a", "docker.io/host/a"),
+        ("example.org", "docker.io/library/example.org"),
+    ],
+)
+def test_a_repository_in_full(image, full):
+    assert repository(image) == full
+
+
+@pytest.mark.parametrize(
+    ("given", "full"),
+    [
+        ("nvcr.io", "nvcr.io"),
+        ("nvcr.io/", "nvcr.io"),
+        ("host:5000", "host:5000"),
+        ("localhost", "localhost"),
+        ("docker.io", "docker.io"),
+        ("index.docker.io", "docker.io"),
+        ("index.docker.io/nvidia", "docker.io/nvidia"),
+        ("docker.io/nvidia", "docker.io/nvidia"),
+        ("nvidia/cuda", "docker.io/nvidia/cuda"),
+        ("nginx", "docker.io/library/nginx"),
+        ("registry.example.org/team/", "registry.example.org/team"),
+    ],
+)
+def test_a_prefix_in_full(given, full):
+    assert prefix(given) == full
+
+
+@pytest.mark.parametrize(
+    ("image", "prefixes", "fits"),
+    [
+        ("docker.io/nvidia/cuda:13", ("docker.io/nvidia",), True),
+        ("nvidia/cuda:13", ("docker.io/nvidia",), True),
+        ("nvidia", ("docker.io/nvidia",), False),
+        ("nginx", ("docker.io",), True),
+        ("nvcr.io/a", ("nvcr.io/ab",), False),
+        ("nvcr.io/ab", ("nvcr.io/a",), False),
+        ("nvcr.io:443/a", ("nvcr.io",), False),
+        ("nvcr.io/a", ("quay.io", "nvcr.io"), True),
+        ("nvcr.io/a", (), False),
+    ],
+)
+def test_a_prefix_ends_where_a_part_of_the_path_does(image, prefixes, fits):
+    assert allowed(image, prefixes) is fits
+
+
+@pytest.mark.parametrize(
+    ("path", "does"),
+    [
+        ("/", True),
+        ("//", True),
+        ("/dev", True),
+        ("/dev/", True),
+        ("/./dev//nvidia0", True),
+        ("/devs", False),
+        ("/var", True),
+        ("/var/log", False),
+        ("/var/lib/kubelet", True),
+        ("/var/lib/kubelet/pods", False),
+        ("/var/run/docker.sock", True),
+        ("/var/run/docker.sock.old", False),
+        ("/mnt/dev", False),
+    ],
+)
+def test_what_hands_out_devices(path, does):
+    assert hands_out_devices(path) is does
+
+
+def teams_of(*teams, **more):
+    return plan_of(platform([pool(nodes=8)], list(teams), **more))
+
+
+def test_a_team_has_what_the_platform_says_unless_it_says_itself():
+    own = team("own", guarantee={"train": 8}, images_from=["nvcr.io/team/"])
+    usual = team("usual", guarantee={"train": 8}, queues={"main": 1.0, "fast": 2.0})
+    plan = teams_of(own, usual, admission={"images_from": ["nginx", "nginx"], "guaranteed": False})
+    assert limits_of(plan, plan.team("own")) == Limits(
+        images_from=("nvcr.io/team",), taints=(), guaranteed=False, queues=("default",)
+    )
+    assert limits_of(plan, plan.team("usual")) == Limits(
+        images_from=("docker.io/library/nginx",),
+        taints=(),
+        guaranteed=False,
+        queues=("main", "fast"),
+    )
+    assert not limits_of(plan, plan.team("usual")).has_default
+
+
+def test_without_a_section_everything_is_refused_that_can_be_and_images_are_free():
+    plan = teams_of(team("a", guarantee={"train": 8}))
+    assert enforcement(plan) is Enforce.DENY
+    assert limits_of(plan, plan.teams[0]) == Limits()
+
+
+def test_a_team_may_not_tolerate_the_pools_of_others():
+    pools = [pool("train"), pool("vip", owners=["a"]), pool("both", owners=["a", "b"])]
+    teams = [team("a", guarantee={"vip": 8}), team("b", guarantee={"both": 8})]
+    plan = plan_of(platform(pools, teams))
+    assert limits_of(plan, plan.team("a")).taints == ()
+    assert limits_of(plan, plan.team("b")).taints == (Taint("gpuyard.dev/pool", "vip"),)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Limits(),
+        Limits(images_from=(), taints=(), guaranteed=False, queues=("main",)),
+        Limits(
+            images_from=("nvcr.io", "docker.io/library"),
+            taints=(Taint("gpuyard.dev/pool", "vip"), Taint("a/b", "", "NoExecute")),
+            queues=("main", "default"),
+        ),
+    ],
+)
+def test_parameters_are_read_back_as_they_were_written(limits):
+    annotations = limits.annotations()
+    assert all(isinstance(value, str) for value in annotations.values())
+    assert read_limits(annotations) == limits
+
+
+def test_every_requirement_has_an_id_of_its_own():
+    ids = [requirement.id for requirement in REQUIREMENTS]
+    assert len(set(ids)) == len(ids)

@@ -1,0 +1,126 @@
+"""The pins: each exact, with its source, above the floors; and what upstream's own files name."""
+
+import re
+
+import pytest
+import yaml
+
+from gpuyard.catalogue.cves import branch_of, floor, known_vulnerabilities, maintained
+from gpuyard.catalogue.software.pins import GPU_OPERATOR, OPERATOR_PARTS, PINS
+from gpuyard.catalogue.software.support import OperatorStatus, operator_status
+from gpuyard.catalogue.software.versions import parse_version
+from kit.levels import upstream
+
+EVERY = [pytest.param(pin, id=name) for name, pin in PINS.items()]
+
+
+@pytest.mark.parametrize("pin", EVERY)
+def test_a_pin_is_one_exact_version_that_its_source_names(pin):
+    assert re.fullmatch(r"\d+(\.\d+)+(-\d+(\.\d+)*)?", pin.version)
+    assert parse_version(pin.advised_as, pin.version).released
+    assert pin.version in pin.source.title
+    assert pin.source.verified
+
+
+@pytest.mark.parametrize("pin", EVERY)
+def test_no_pin_is_below_its_floor(pin):
+    assert known_vulnerabilities(pin.advised_as, pin.version) == ()
+    lowest = floor(pin.advised_as, branch_of(pin.advised_as, pin.version))
+    assert lowest is None or lowest.holds(pin.version)
+
+
+def test_floors_are_known_for_what_bulletins_speak_of():
+    advised = {pin.advised_as for pin in PINS.values() if floor(pin.advised_as)}
+    assert advised == {
+        "container-toolkit",
+        "dcgm",
+        "dcgm-exporter",
+        "device-plugin",
+        "gpu-operator",
+        "mig-manager",
+    }
+    drivers = [pin for pin in PINS.values() if pin.advised_as == "driver"]
+    assert {p.name: maintained(branch_of("driver", p.version)) for p in drivers} == {
+        "driver": True,
+        "driver-610": None,
+        "driver-580": True,
+        "driver-535": True,
+    }
+
+
+def test_a_name_is_pinned_once():
+    assert len(PINS) == 38
+    assert PINS["gpu-operator"] is GPU_OPERATOR
+    assert all(PINS[pin.name] is pin for pin in OPERATOR_PARTS)
+
+
+def test_the_pinned_operator_is_supported():
+    assert operator_status(GPU_OPERATOR.version) is OperatorStatus.SUPPORTED
+
+
+OPERATOR_KEYS = {
+    "driver": ("driver",),
+    "driver-manager": ("driver", "manager"),
+    "container-toolkit": ("toolkit",),
+    "device-plugin": ("devicePlugin",),
+    "gpu-feature-discovery": ("gfd",),
+    "mig-manager": ("migManager",),
+    "dcgm": ("dcgm",),
+    "dcgm-exporter": ("dcgmExporter",),
+    "gdrcopy": ("gdrcopy",),
+    "gds": ("gds",),
+}
+
+
+@pytest.mark.parametrize(("name", "keys"), OPERATOR_KEYS.items())
+def test_a_part_is_what_the_operators_own_values_name(name, keys):
+    values = yaml.safe_load(upstream("values", "gpu-operator.yaml").read_text(encoding="utf-8"))
+    for key in keys:
+        values = values[key]
+    assert re.match(r"v?([\d.]+(-[\d.]+)?)", values["version"])[1] == PINS[name].version
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "pattern"),
+    [
+        ("kube-prometheus-stack", "kube-prometheus-stack.Chart.yaml", r"^version: {}$"),
+        ("prometheus-operator", "kube-prometheus-stack.Chart.yaml", r"^appVersion: v{}$"),
+        ("opencost", "opencost.yaml", r'tag: "{}@sha256:'),
+        ("dra-driver", "gpu-operator.yaml", r"image: dra-driver-nvidia-gpu\s+version: v{}$"),
+    ],
+)
+def test_a_chart_is_what_its_own_file_names(name, file, pattern):
+    text = upstream("values", file).read_text(encoding="utf-8")
+    assert re.search(pattern.format(re.escape(PINS[name].version)), text, re.MULTILINE)
+
+
+KNOWN_BEHIND = {
+    "kubeflow/mpi-operator": "0.8.0",
+    "prometheus-operator/prometheus-operator": "0.93.0",
+    "NVIDIA/dcgm-exporter": "4.5.3-4.8.2",
+}
+"""Releases whose files upstream/ keeps, where the pin is a later patch with the same interface."""
+
+
+@pytest.mark.parametrize(
+    ("repository", "name"),
+    [
+        ("NVIDIA/gpu-operator", "gpu-operator"),
+        ("kubernetes-sigs/kueue", "kueue"),
+        ("kubernetes-sigs/karpenter", "karpenter"),
+        ("aws/karpenter-provider-aws", "karpenter-aws"),
+        ("kedacore/keda", "keda"),
+        ("volcano-sh/volcano", "volcano"),
+        ("kubernetes-sigs/jobset", "jobset"),
+        ("NVIDIA/mig-parted", "mig-manager"),
+        ("kubeflow/mpi-operator", "mpi-operator"),
+        ("prometheus-operator/prometheus-operator", "prometheus-operator"),
+        ("NVIDIA/dcgm-exporter", "dcgm-exporter"),
+    ],
+)
+def test_schemas_are_those_of_the_pinned_release(repository, name):
+    manifest = yaml.safe_load(upstream("manifest.json").read_text(encoding="utf-8"))
+    refs = {
+        entry["ref"].removeprefix("v") for entry in manifest if entry["repository"] == repository
+    }
+    assert refs == {KNOWN_BEHIND.get(repository, PINS[name].version)}

@@ -1,0 +1,97 @@
+"""`gpuyard check`: the findings are the result."""
+
+import json
+
+import pytest
+
+from kit.stacks import platform, pool, team
+
+NOTED = platform(
+    [pool(nodes="0..4", machine="p5e.48xlarge")],
+    [team(guarantee={"train": 8})],
+    cloud="aws",
+    budget={"worst_usd_per_hour": 1000},
+)
+"""A warning (a price is unknown) and a note (a node must start)."""
+
+
+def test_a_sound_stack_is_fine(gpuyard, write):
+    path = write(platform())
+    ended = gpuyard("check", path)
+    assert (ended.code, ended.err) == (0, "")
+    text = " ".join(ended.out.split())
+    assert text == f"fine {path}: 1 pool, 0 teams, 0 shapes proved; at worst 220.16 $/hour"
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "code", "verdict"),
+    [("refuse", 0, "fine"), ("warn", 3, "failed"), ("note", 3, "failed")],
+)
+def test_fail_on_decides_what_is_fine(gpuyard, write, fail_on, code, verdict):
+    ended = gpuyard("check", write(NOTED), "--fail-on", fail_on)
+    assert ended.code == code
+    assert ended.out.splitlines()[-2].startswith(verdict) or f"\n{verdict} " in ended.out
+    assert [w for w in ("refuse  ", "warn    ", "note    ") if w in ended.out] == [
+        "warn    ",
+        "note    ",
+    ]
+
+
+def test_notes_alone_do_not_fail_on_warn(gpuyard, write):
+    noted = platform([pool(nodes="0..4", scaling="autoscaler")], [team(guarantee={"train": 8})])
+    assert gpuyard("check", write(noted), "--fail-on", "warn").code == 0
+    assert gpuyard("check", write(noted), "--fail-on", "note").code == 3
+
+
+def test_an_unknown_severity_is_wrong_usage(gpuyard, write):
+    ended = gpuyard("check", write(NOTED), "--fail-on", "fatal")
+    assert (ended.code, ended.out) == (2, "")
+    assert "refuse" in ended.err
+
+
+def test_against_a_state_is_said_to_be_missing_not_ignored(gpuyard, write):
+    ended = gpuyard("check", write(platform()), "--against", "state.json")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--against is not served yet" in ended.err
+
+
+def test_the_document_keeps_its_shape(gpuyard, write):
+    path = write(NOTED)
+    document = json.loads(gpuyard("check", path, "--format", "json").out)
+    assert list(document) == [
+        "version", "command", "findings", "stack", "counts", "fail_on", "failed", "platform",
+    ]  # fmt: skip
+    assert document["findings"][0]["docs"] == f"docs/findings/{document['findings'][0]['id']}.md"
+    assert document["version"] == 1
+    assert document["command"] == "check"
+    assert document["stack"] == str(path)
+    assert document["counts"] == {"refuse": 0, "warn": 1, "note": 1}
+    assert document["platform"]["unknown_prices"] == ["train"]
+    assert list(document["findings"][0]) == [
+        "id", "docs", "severity", "path", "where", "file", "line", "problem", "given", "allowed", "fix",
+    ]  # fmt: skip
+
+
+def test_a_fix_that_a_program_can_apply_has_its_place_and_value(gpuyard, write):
+    wrong = platform(teams=[team(guarantee={"train": 40})])
+    document = json.loads(gpuyard("check", write(wrong), "--format", "json").out)
+    fix = document["findings"][0]["fix"]
+    assert (fix["at"], fix["value"]) == (["teams", 0, "guarantee", "train"], 32)
+
+
+def test_of_very_many_findings_the_text_shows_the_first_and_counts_the_rest(gpuyard, write):
+    path = write(platform(**{f"field{i}": 1 for i in range(250)}))
+    ended = gpuyard("check", path)
+    assert ended.code == 3
+    assert ended.out.count("\nrefuse  ") + ended.out.startswith("refuse  ") == 200
+    assert "… and 50 more; --format json lists every one." in ended.out
+    assert "250 refuse" in ended.out
+    assert len(json.loads(gpuyard("check", path, "--format", "json").out)["findings"]) == 250
+
+
+def test_findings_come_gravest_first(gpuyard, write):
+    wrong = NOTED | {"teams": [team(guarantee={"train": 40})]}
+    document = json.loads(gpuyard("check", write(wrong), "--format", "json").out)
+    found = [f["severity"] for f in document["findings"]]
+    assert found == sorted(found, key=["refuse", "warn", "note"].index)
+    assert found[0] == "refuse"

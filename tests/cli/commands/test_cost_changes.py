@@ -1,0 +1,186 @@
+"""A bill against another: pools and teams that come, go and change their names, and prices nobody knows."""
+
+import json
+
+import pytest
+
+from gpuyard.cli.terminal.text import signed_usd, usd
+from gpuyard.plan.money.bill_changes import Change, pool_changes, team_changes, total_changes
+from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
+
+UNPRICED = "p5e.48xlarge"
+UNPRICED_TOO = "g6.12xlarge"
+"""On spot."""
+
+
+def aws(*pools, teams=()):
+    return platform(pools, teams, cloud="aws")
+
+
+def changes(before, after, of=pool_changes):
+    return {c.name: c for c in of(plan_of(before), plan_of(after))}
+
+
+def worst(before, after):
+    """Of every pool the change of its worst hour."""
+    return {name: c.cases[-1] for name, c in changes(before, after).items()}
+
+
+def rows(text):
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_an_added_pool_costs_all_it_costs_and_a_removed_one_saves_it():
+    one, two = aws(pool()), aws(pool(), shared_pool())
+    added, removed = worst(one, two)["dev"], worst(two, one)["dev"]
+    assert (added.was, added.before, added.now) == ("", None, "1 × g6.12xlarge")
+    assert added.difference == pytest.approx(4.6016)
+    assert (removed.now, removed.after) == ("", None)
+    assert removed.difference == pytest.approx(-4.6016)
+
+
+def test_a_pool_that_says_what_it_was_called_is_the_same_pool():
+    before, after = aws(pool("train")), aws(pool("learn", formerly=["train"], nodes=3))
+    found = changes(before, after)
+    assert list(found) == ["system", "train → learn"]
+    assert found["train → learn"].nodes == "4 → 3 × p5.48xlarge"
+    assert [c.difference for c in found["train → learn"].cases] == pytest.approx([-55.04] * 3)
+
+
+def test_a_renamed_pool_is_one_that_goes_and_one_that_comes():
+    found = worst(aws(pool("train")), aws(pool("learn")))
+    assert list(found) == ["system", "train", "learn"], "what was there stands first"
+    assert found["train"].difference == -found["learn"].difference == pytest.approx(-220.16)
+
+
+def test_a_pool_that_only_may_grow_is_dearer_at_worst_and_not_at_least():
+    before, after = aws(pool(nodes="1..2")), aws(pool(nodes="1..4"))
+    assert worst(before, after)["train"].difference == pytest.approx(2 * 55.04)
+    totals = changes(before, after, total_changes)
+    assert totals["floor"].difference == 0
+    assert totals["worst"].difference == pytest.approx(2 * 55.04)
+
+
+def test_a_pool_of_no_nodes_is_there_and_costs_nothing():
+    same = changes(aws(pool(nodes="0..1")), aws(pool(nodes="0..1")))["train"]
+    assert (same.is_one, same.nodes) == (False, "0..1 × p5.48xlarge")
+    found = same.cases[0]
+    assert (found.was, found.difference) == ("0..1 × p5.48xlarge", 0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        (pool(), pool(machine=UNPRICED), "220.16 unknown unknown"),
+        (pool(machine=UNPRICED), pool(), "unknown 220.16 unknown"),
+        (pool(machine=UNPRICED), pool(machine=UNPRICED, nodes=5), "unknown unknown unknown"),
+        (pool(machine=UNPRICED), pool("other"), "unknown - unknown"),
+        (pool("other"), pool(machine=UNPRICED), "- unknown unknown"),
+    ],
+)
+def test_a_change_with_one_unknown_side_is_unknown_and_never_counted_as_nothing(
+    gpuyard, write, before, after, shown
+):
+    old, new = write(aws(before), "old.yaml"), write(aws(after), "new.yaml")
+    ended = gpuyard("cost", new, "--against", old)
+    assert ended.code == 0
+    shown_rows = [row for row in rows(ended.out) if row.endswith(f" {shown}")]
+    assert len(shown_rows) == 3, "in each of the three cases"
+    document = json.loads(gpuyard("cost", new, "--against", old, "--format", "json").out)
+    listed = document["changes"]["pools_usd_per_hour"]
+    train = next(c for c in listed if c["name"] == "train")
+    assert {train[case]["difference"] for case in ("floor", "expected", "worst")} == {None}
+    totals = {c["name"]: c for c in document["changes"]["usd_per_hour"]}
+    assert totals["worst"]["difference"] is None, "a part of it is unknown"
+
+
+def test_every_unknown_price_is_named_also_two_of_one_pool(gpuyard, write):
+    old = write(aws(pool(machine=UNPRICED)), "old.yaml")
+    new = write(aws(pool(machine=UNPRICED_TOO, capacity=["spot"])), "new.yaml")
+    ended = gpuyard("cost", new, "--against", old, "--format", "markdown")
+    assert ended.code == 0, ended.err
+    caveats = [line for line in ended.out.splitlines() if "not in the sum" in line]
+    assert caveats == [
+        f"- train ({UNPRICED}): price unknown since 2026-11-21, not in the sums.",
+        (
+            f"- train ({UNPRICED_TOO}): spot price unknown since 2026-11-21 (at most the price on demand),"
+            " not in the sums of floor and expected."
+        ),
+    ]
+
+
+def test_one_unknown_price_on_both_sides_is_named_once(gpuyard, write):
+    path = write(aws(pool(machine=UNPRICED)))
+    ended = gpuyard("cost", path, "--against", path, "--format", "markdown")
+    assert ended.out.count("not in the sums.") == 1
+
+
+def test_teams_come_go_and_stay():
+    kept, gone = team("kept", guarantee={"train": 8}), team("gone", guarantee={"train": 8})
+    came = team("came", guarantee={"train": 16})
+    found = changes(aws(pool(), teams=[kept, gone]), aws(pool(), teams=[kept, came]), team_changes)
+    node_month = 55.04 * 730
+    assert {name: c.difference for name, c in found.items()} == {
+        "kept": 0,
+        "gone": pytest.approx(-node_month),
+        "came": pytest.approx(2 * node_month),
+        "nobody's": pytest.approx(-node_month),
+    }
+
+
+def test_a_guarantee_of_unknown_price_makes_the_teams_change_unknown():
+    before = aws(pool(), teams=[team(guarantee={"train": 8})])
+    after = aws(pool(machine=UNPRICED), teams=[team(guarantee={"train": 8})])
+    assert changes(before, after, team_changes)["vision"].difference is None
+
+
+def test_without_teams_there_is_no_section_for_them(gpuyard, write):
+    path = write(aws(pool()))
+    for form in ("text", "markdown"):
+        assert "Teams" not in gpuyard("cost", path, "--against", path, "--format", form).out
+
+
+def test_simulated_nodes_are_said_to_cost_nothing_on_either_side(gpuyard, write):
+    free = write(platform([cut_pool()], cloud="simulated"), "free.yaml")
+    paid = write(aws(cut_pool()), "paid.yaml")
+    for one, other in ((free, paid), (paid, free)):
+        text = " ".join(gpuyard("cost", one, "--against", other).out.split())
+        assert text.count("Simulated nodes cost nothing") == 1
+    assert "Simulated" not in gpuyard("cost", paid, "--against", paid).out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "was", "now", "difference"),
+    [
+        (1.0, 3.0, "x", "x", 2.0),
+        (None, 3.0, "", "x", 3.0),
+        (1.0, None, "x", "", -1.0),
+        (None, 3.0, "x", "x", None),
+        (1.0, None, "x", "x", None),
+        (None, None, "", "x", None),
+        (None, None, "x", "", None),
+    ],
+)
+def test_what_is_not_there_costs_nothing_and_what_is_unknown_stays_so(
+    before, after, was, now, difference
+):
+    assert Change("x", before, after, was, now).difference == difference
+
+
+@pytest.mark.parametrize(
+    ("amount", "plain", "signed"),
+    [
+        (None, "unknown", "unknown"),
+        (0.0, "0.00", "="),
+        (0.004, "0.00", "="),
+        (-0.004, "-0.00", "="),
+        (0.005, "0.01", "+0.01"),
+        (-1.5, "-1.50", "-1.50"),
+        (999.99, "999.99", "+999.99"),
+        (1000.0, "1,000", "+1,000"),
+        (-1234567.8, "-1,234,568", "-1,234,568"),
+    ],
+)
+def test_money_has_cents_below_a_thousand_and_a_change_its_sign(amount, plain, signed):
+    assert signed_usd(amount) == signed
+    assert usd(amount) == plain

@@ -1,0 +1,211 @@
+"""`gpuyard explain`: the answer on the screen and for programs, and every way to ask wrongly."""
+
+import io
+import json
+import sys
+
+import pytest
+import yaml
+
+from kit.cases.explain import job
+from kit.stacks import cut_pool, platform, pool, shared_pool, team
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def stack(write):
+    pools = [pool(), cut_pool(), shared_pool()]
+    teams = [
+        team("vision", guarantee={"train": 8}, borrow={"train": 16}),
+        team("speech", guarantee={"train": 16}, borrow={"train": 8}),
+    ]
+    return write(platform(pools, teams, cloud="simulated"))
+
+
+@pytest.fixture
+def ask(gpuyard, write, stack):
+    """Explain these workloads."""
+
+    def asked(*values, running=None, more=()):
+        more = list(more)
+        if running is not None:
+            text = running if isinstance(running, str) else yaml.safe_dump(running)
+            more += ["--running", write(text, "running.yaml")]
+        return gpuyard("explain", stack, write(yaml.safe_dump_all(values), "job.yaml"), *more)
+
+    return asked
+
+
+def test_a_job_that_starts(ask):
+    ended = ask(job(pods=2, gpus=8))
+    assert (ended.code, ended.err) == (0, "")
+    text = flat(ended.out)
+    assert "Job job starts in train on 2 nodes of train, running already." in text
+    assert "asks 16 nvidia.com/gpu in 2 pods" in text
+    assert "queue default in namespace vision, of team vision" in text
+    assert "train yes 16 nvidia.com/gpu of 24 free, partly borrowed" in text
+
+
+def test_a_job_that_never_starts_is_a_finding(ask):
+    ended = ask(job(pods=4, gpus=8))
+    assert ended.code == 3
+    text = flat(ended.out)
+    assert "Job job never train: 32 nvidia.com/gpu wanted, team vision can have 24 at most" in text
+    assert "change run 3 pods instead of 4" in text
+    assert "or in stack let team vision borrow 24: teams[0].borrow.train: 24" in text
+    assert "because" not in text, "the only pool's reason is told already"
+
+
+def test_a_job_that_waits_is_none(ask):
+    ended = ask(job(gpus=8), running=[{"team": "vision", "pool": "train", "pods": 3, "gpus": 8}])
+    assert ended.code == 0
+    text = flat(ended.out)
+    assert "Job job waits" in text
+    assert "condition when team vision's own jobs return 8 nvidia.com/gpu of train" in text
+    assert "meanwhile It waits whole in its queue" in text
+
+
+def test_who_is_evicted_is_named(ask):
+    busy = [{"team": "speech", "pool": "train", "gpus": 8, "name": f"s{n}"} for n in range(4)]
+    text = flat(ask(job(gpus=8), running={"running": busy}).out)
+    assert "evicts speech: s3 (it borrows what the team is guaranteed)" in text
+
+
+def test_a_namespace_of_nobody_has_no_queue(ask):
+    ended = ask(job(namespace="default", tolerations=[{"operator": "Exists"}]))
+    assert ended.code == 0
+    assert "queue none (namespace default)" in flat(ended.out)
+    assert "! namespace default belongs to no team" in flat(ended.out)
+
+
+def test_several_workloads_are_explained_and_the_rest_is_counted(ask):
+    ended = ask(job(name="a", gpus=None), {"kind": "ConfigMap"}, job(name=""))
+    assert ended.code == 3
+    titles = [line for line in ended.out.splitlines() if line.startswith("Job")]
+    assert titles == ["Job a  never", "Job (no name)  starts in train"]
+    assert "asks nothing in 1 pod" in flat(ended.out)
+    assert "1 other object in" in ended.err
+
+
+def test_the_same_for_programs(ask):
+    ended = ask(job(gpus=8), job(gpus=16), more=["--format", "json"])
+    found = json.loads(ended.out)
+    assert (ended.code, found["command"], found["findings"], found["running"]) == (
+        3,
+        "explain",
+        [],
+        None,
+    )
+    first, second = found["jobs"]
+    assert (first["verdict"], first["pools"], first["from_zero"], first["admitted"]) == (
+        "starts", ["train"], False, True,
+    )  # fmt: skip
+    assert second["changes"] == [
+        {
+            "says": "ask for 8 nvidia.com/gpu per pod instead of 16 nvidia.com/gpu",
+            "at": "spec.template.spec: nvidia.com/gpu",
+            "value": 8,
+        }
+    ]
+
+
+def test_a_refused_stack_explains_nothing(gpuyard, write):
+    wrong = write(platform([pool(nodes="9..2")]))
+    path = write(yaml.safe_dump(job()), "job.yaml")
+    ended = gpuyard("explain", wrong, path)
+    assert (ended.code, ended.out) == (3, "")
+    assert "refused" in ended.err
+    document = json.loads(gpuyard("explain", wrong, path, "--format", "json").out)
+    assert document["jobs"] == []
+    assert document["findings"]
+
+
+def nameless():
+    value = job()
+    del value["metadata"]["namespace"]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "more", "says"),
+    [
+        (nameless(), [], "has no metadata.namespace, so nobody knows whose it is. Write one, or give --team with one of vision, speech."),  # noqa: E501
+        (job(), ["--team", "art"], "--team art: no such team. Teams are vision, speech."),
+        (job(), ["--team", "speech"], "is in the namespace vision of team vision, and --team says speech. Leave one of the two out."),  # noqa: E501
+        (job(namespace="x"), ["--team", "speech"], "is in the namespace x of no team, and --team says speech."),  # noqa: E501
+        ({"kind": "ConfigMap"}, [], "no workload is in it, only ConfigMap."),
+        (job(), ["--live"], "--live is not served yet"),
+        (job(), ["--running", "gone.yaml"], "gone.yaml"),
+        (job(), ["--running", ""], "an empty or impossible name is no file"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_said(ask, value, more, says):
+    ended = ask(value, more=more)
+    assert ended.code == 2
+    assert says in flat(ended.err)
+
+
+def test_the_team_can_be_named(ask):
+    assert ask(nameless(), more=["--team", "speech"]).code == 0
+    assert ask(job(), more=["--team", "vision"]).code == 0
+
+
+def test_lines_that_make_no_sense_are_all_named(ask):
+    ended = ask(job(), running=[{"team": "art", "pool": "train", "gpus": 1}, 3])
+    assert ended.code == 2
+    assert "item 0: team: 'art' is not one of vision, speech" in flat(ended.err)
+    assert "item 1: not a mapping" in flat(ended.err)
+
+
+def test_what_runs_may_come_from_standard_input(ask, monkeypatch):
+    text = json.dumps({"kind": "List", "items": [job(pods=2, gpus=8)]}).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    ended = ask(job(pods=2, gpus=8), more=["--running", "-"])
+    assert ended.code == 0
+    assert "waits" in ended.out
+
+
+def test_standard_input_that_is_closed_is_no_file(ask, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "standard input is closed. Give the path of a file." in flat(
+        ask(job(), more=["--running", "-"]).err
+    )
+
+
+# ── large answers of a cluster ────────────────────────────────────────────────────────────────────
+def node(number):
+    labels = {"gpuyard.dev/pool": "train", "note": "x" * 4000}
+    return {"kind": "Node", "metadata": {"name": f"n{number}", "labels": labels}, "status": {}}
+
+
+def test_a_cluster_may_say_more_than_a_person_writes(ask):
+    dump = json.dumps({"kind": "List", "items": [node(n) for n in range(300)]})
+    assert len(dump) > 1024 * 1024
+    ended = ask(job(gpus=8), running=dump)
+    assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{" + " " * 1024 * 1024 + "}x", "is not JSON"),
+        ("[" * 2_000_000, "is not JSON"),
+        ("a: b\n" * 400_000, "2,000,000 bytes; at most 1,048,576"),
+    ],
+)
+def test_what_is_large_and_no_json_is_refused(ask, text, says):
+    ended = ask(job(), running=text)
+    assert ended.code == 2
+    assert says in flat(ended.err)
+
+
+def test_too_much_is_refused(ask, monkeypatch):
+    monkeypatch.setattr("gpuyard.cli.job_files.MAX_DUMP_BYTES", 1024 * 1024 + 10)
+    text = json.dumps([node(n) for n in range(300)]).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    ended = ask(job(), more=["--running", "-"])
+    assert ended.code == 2
+    assert "has more than 1 MiB. Ask for fewer objects." in flat(ended.err)

@@ -1,0 +1,289 @@
+"""`gpuyard lint` on files, folders, patterns and standard input."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from gpuyard.cli.commands.lint_rules import shown_default
+from gpuyard.rules import RULES as ALL
+
+QUOTA = """\
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: gpus}
+spec: {hard: {limits.nvidia.com/gpu: 8}}
+"""
+SOUND = QUOTA.replace("limits.", "requests.")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in {
+        "a/bad.yaml": QUOTA,
+        "a/good.yml": SOUND,
+        "a/note.txt": QUOTA,
+        "a/.git/x.yaml": QUOTA,
+        "b/chart.yaml": "a: {{ .Values.x }}\n",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def stdin(monkeypatch, text):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+
+def test_a_finding_is_shown_with_its_place_and_fix(gpuyard, folder):
+    ended = gpuyard("lint", "a/bad.yaml")
+    assert ended.code == 3
+    assert "at       a/bad.yaml:4:15" in ended.out
+    assert "fix      write requests.nvidia.com/gpu" in ended.out
+    assert "GPU-TEN-02" in ended.out
+    assert "failed  1 resource in 1 file held against" in ended.out
+
+
+def test_a_folder_is_read_without_what_is_no_manifest(gpuyard, folder):
+    document = json.loads(gpuyard("lint", "a", "--format", "json").out)
+    assert document["files"] == ["a/bad.yaml", "a/good.yml"]
+    assert [hit["file"] for hit in document["hits"]] == ["a/bad.yaml"]
+    assert document["failed"] is True
+
+
+def test_a_file_named_itself_is_read_whatever_it_is_called(gpuyard, folder):
+    assert gpuyard("lint", "a/note.txt").code == 3
+
+
+def test_a_pattern_gives_files(gpuyard, folder):
+    assert gpuyard("lint", "**/good.*").code == 0
+    ended = gpuyard("lint", "**/nothing.*")
+    assert ended.code == 2
+    assert "no file matches" in ended.err
+
+
+def test_standard_input_is_a_file(gpuyard, folder, monkeypatch):
+    stdin(monkeypatch, QUOTA)
+    ended = gpuyard("lint", "-")
+    assert ended.code == 3
+    assert "<stdin>:4:15" in ended.out
+
+
+def test_a_closed_standard_input_is_said(gpuyard, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert gpuyard("lint", "-").code == 2
+
+
+def test_a_template_is_said_and_is_no_failure(gpuyard, folder):
+    ended = gpuyard("lint", "b")
+    assert ended.code == 0
+    assert "b/chart.yaml:1: a template, not YAML yet" in " ".join(ended.err.split())
+    assert "1 file or part not read" in " ".join(ended.out.split())
+
+
+def test_a_file_that_was_named_must_be_readable(gpuyard, folder):
+    (folder / "junk.yaml").write_bytes(b"\xff\xfe")
+    ended = gpuyard("lint", "junk.yaml")
+    assert ended.code == 2
+    assert ended.out.startswith("unread  0 resources in 1 file held against")
+    assert gpuyard("lint", ".").code == 3
+    assert gpuyard("lint", "absent.yaml").code == 2
+    assert gpuyard("lint", "").code == 2
+
+
+def test_in_a_folder_a_file_that_cannot_be_opened_is_said(gpuyard, folder):
+    (folder / "b" / "dangling.yaml").symlink_to("nowhere")
+    ended = gpuyard("lint", "b")
+    assert ended.code == 0
+    assert "dangling.yaml" in ended.err
+
+
+def test_what_is_in_the_baseline_passes(gpuyard, folder):
+    assert gpuyard("lint", "a", "--write-baseline", "base.json").code == 3
+    ended = gpuyard("lint", "a", "--baseline", "base.json")
+    assert ended.code == 0
+    assert "0 open, 1 baseline" in " ".join(ended.out.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "starts"),
+    [("json", "{"), ("sarif", "{"), ("junit", "<?xml"), ("github", "::error file=a/bad.yaml,")],
+)
+def test_every_format_is_written(gpuyard, folder, name, starts):
+    ended = gpuyard("lint", "a", "--format", name)
+    assert ended.out.startswith(starts)
+    assert ended.code == 3
+
+
+def test_a_comment_without_a_reason_is_said(gpuyard, folder):
+    (folder / "c.yaml").write_text(QUOTA + "# gpuyard: ignore GPU-TEN-02\n")
+    ended = gpuyard("lint", "c.yaml")
+    assert ended.code == 3
+    assert "c.yaml:5: ignores nothing: say why" in " ".join(ended.err.split())
+
+
+def test_a_very_long_list_is_cut_and_the_rest_counted(gpuyard, folder):
+    (folder / "many.yaml").write_text("\n---\n".join([QUOTA] * 510))
+    ended = gpuyard("lint", "many.yaml")
+    assert "… and 10 more; --format json lists every one." in ended.out
+
+
+RULES = """\
+levels: {GPU-TEN-02: advisory}
+exceptions:
+  - {rule: GPU-TEN-02, resource: gpus, reason: the team moves out, expires: EXPIRES}
+"""
+
+
+@pytest.mark.parametrize(
+    ("expires", "code", "counted"),
+    [("2027-01-01", 0, "0 open, 1 excepted"), ("2026-11-21", 3, "1 open")],
+)
+def test_settings_let_a_resource_pass_until_they_expire(gpuyard, folder, expires, code, counted):
+    (folder / "rules.yaml").write_text(RULES.replace("EXPIRES", expires))
+    ended = gpuyard("lint", "a", "--config", "rules.yaml", "--fail-on", "warn")
+    assert ended.code == code
+    assert counted in " ".join(ended.out.split())
+    over = (
+        f"! the exception of GPU-TEN-02 for gpus expired on {expires}: the rule holds there again"
+    )
+    assert (over in " ".join(ended.err.split())) is (code == 3)
+
+
+def test_a_rule_may_be_advice_or_off(gpuyard, folder):
+    (folder / "rules.yaml").write_text("levels: {GPU-TEN-02: advisory}\n")
+    ended = gpuyard("lint", "a", "--config", "rules.yaml")
+    assert ended.code == 0
+    assert ended.out.startswith("warn    spec.hard.limits.nvidia.com/gpu: ")
+    (folder / "rules.yaml").write_text("levels: {GPU-TEN-02: off}\n")
+    assert "0 open" in gpuyard("lint", "a", "--config", "rules.yaml").out
+
+
+def test_settings_with_slips_are_refused_before_anything_is_read(gpuyard, folder):
+    (folder / "rules.yaml").write_text("levels:\n  GPU-TEN-2: off\n")
+    ended = gpuyard("lint", "a", "--config", "rules.yaml")
+    assert (ended.code, ended.out) == (2, "")
+    assert (
+        "rules.yaml:2: levels.GPU-TEN-2: no rule 'GPU-TEN-2'; did you mean GPU-TEN-02?" in ended.err
+    )
+    assert gpuyard("lint", "a", "--config", "absent.yaml").code == 2
+
+
+STACK = """\
+config:
+  gpuyard:platform:
+    name: lab
+    policies:
+      levels: {GPU-TEN-02: LEVEL}
+      exceptions:
+        - {rule: GPU-TEN-02, resource: RESOURCE, reason: the team moves out, expires: EXPIRES}
+"""
+
+
+def stack(folder, level="mandatory", resource="gpus", expires="2027-01-01"):
+    text = STACK.replace("LEVEL", level).replace("RESOURCE", resource).replace("EXPIRES", expires)
+    (folder / "stacks").mkdir(exist_ok=True)
+    (folder / "stacks" / "Pulumi.lab.yaml").write_text(text)
+
+
+@pytest.mark.parametrize("named", ["lab", "stacks/Pulumi.lab.yaml"])
+def test_the_policies_of_a_stack_file_hold_for_files(gpuyard, folder, named):
+    stack(folder, resource="other", level="advisory")
+    ended = gpuyard("lint", "a", "--stack", named)
+    assert (ended.code, ended.out[:4]) == (0, "warn")
+    stack(folder)
+    ended = gpuyard("lint", "a", "--stack", named)
+    assert ended.code == 0
+    assert "0 open, 1 excepted" in " ".join(ended.out.split())
+
+
+def test_an_exception_of_a_stack_file_that_is_over_excuses_nothing_and_is_said(gpuyard, folder):
+    stack(folder, expires="2026-11-21")
+    ended = gpuyard("lint", "a", "--stack", "lab")
+    assert ended.code == 3
+    assert "exception expired on 2026-11-21: the team moves out" in " ".join(ended.out.split())
+    over = (
+        "! the exception of GPU-TEN-02 for gpus expired on 2026-11-21: the rule holds there again"
+    )
+    assert over in " ".join(ended.err.split())
+
+
+def test_what_a_file_of_settings_says_counts_before_what_the_stack_file_says(gpuyard, folder):
+    stack(folder, level="off")
+    (folder / "rules.yaml").write_text("levels: {GPU-TEN-02: advisory}\n")
+    both = ("--stack", "lab", "--config", "rules.yaml")
+    assert "0 open, 1 excepted" in " ".join(gpuyard("lint", "a", *both).out.split())
+    stack(folder, level="off", resource="other")
+    assert gpuyard("lint", "a", *both).out.startswith("warn ")
+
+
+def test_a_stack_file_with_slips_or_none_at_all_is_refused_before_anything_is_read(gpuyard, folder):
+    stack(folder, level="strict")
+    ended = gpuyard("lint", "a", "--stack", "lab")
+    assert (ended.code, ended.out) == (2, "")
+    assert "stacks/Pulumi.lab.yaml:5: levels.GPU-TEN-02: not one of the known words" in ended.err
+    ended = gpuyard("lint", "a", "--stack", "lob")
+    assert ended.code == 2
+    assert "no stack 'lob' in stacks; there are: lab." in ended.err
+
+
+def test_every_rule_is_listed_with_its_severity_and_title(gpuyard):
+    ended = gpuyard("lint", "--rules")
+    assert ended.code == 0
+    assert "refuse  GPU-TEN-02  A GPU quota is keyed by requests" in ended.out
+    listed = json.loads(gpuyard("lint", "--rules", "--format", "json").out)["rules"]
+    assert [rule["id"] for rule in listed] == [rule.id for rule in ALL]
+    assert listed[0]["docs"] == f"docs/rules/{ALL[0].id}.md"
+
+
+def test_a_rule_is_explained_with_everything_it_has(gpuyard):
+    ended = gpuyard("lint", "--explain", "gpu-pod-03")
+    words = " ".join(ended.out.split())
+    assert ended.code == 0
+    for part in (
+        "warn GPU-POD-03 A GPU workload tolerates by name",
+        "A wildcard toleration defeats",
+        "fix Name the taints",
+        "looks at Pod, ",
+        "parameter images_from: []",
+        "asked by CIS EKS 1.8.0 5.1.4",
+        "source Kubernetes documentation",
+        "page docs/rules/GPU-POD-03.md",
+    ):
+        assert part in words
+    (rule,) = json.loads(gpuyard("lint", "--explain", "GPU-POD-03", "--format", "json").out)[
+        "rules"
+    ]
+    assert rule["parameters"]["images_from"] == []
+    assert {"framework": "CIS EKS 1.8.0", "section": "5.1.4"} in rule["references"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--explain", "GPU-POD-33"], "no rule 'GPU-POD-33'. Did you mean GPU-POD-03?"),
+        (["--explain", "?"], "no rule '?'. `gpuyard lint --rules` lists every rule."),
+        (["--rules", "a.yaml"], "--rules looks at no files. Leave a.yaml out, or --rules."),
+        (["--rules", "--format", "sarif"], "--rules is written as text or json, not as sarif."),
+        ([], "nothing to lint. Give files, folders, patterns, or - for standard input."),
+    ],
+)
+def test_what_makes_no_sense_together_is_refused(gpuyard, arguments, said):
+    ended = gpuyard("lint", *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in " ".join(ended.err.split())
+
+
+def test_a_default_is_shown_as_it_would_be_written():
+    values = {None: "not set", True: "true", False: "false", 3: "3", "a": "a", ("a", "b"): "[a, b]"}
+    assert {value: shown_default(value) for value in values} == values
+
+
+def test_a_finding_names_its_page(gpuyard, folder):
+    ended = gpuyard("lint", "a/bad.yaml")
+    assert "rule     GPU-TEN-02  docs/rules/GPU-TEN-02.md" in ended.out
+    (hit,) = json.loads(gpuyard("lint", "a/bad.yaml", "--format", "json").out)["hits"]
+    assert hit["docs"] == "docs/rules/GPU-TEN-02.md"

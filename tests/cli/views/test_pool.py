@@ -1,0 +1,64 @@
+"""The facts of a pool that `gpuyard plan -v` shows."""
+
+import pytest
+
+from gpuyard.cli.views.pool import pool_facts
+from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool
+
+
+def facts(one, cloud="none"):
+    return list(pool_facts(plan_of(platform([one], cloud=cloud)).pools[0]))
+
+
+def test_every_pool_says_what_is_on_its_nodes():
+    assert facts(pool(zones=["room-1"])) == [
+        ("label", "gpuyard.dev/platform=lab"),
+        ("label", "gpuyard.dev/pool=train"),
+        ("label", "nvidia.com/device-plugin.config=train"),
+        ("taint", "nvidia.com/gpu=present:NoSchedule"),
+        ("zone", "room-1"),
+        ("room", "190 CPUs, 2,033 GiB for pods; 23 and 254 GiB for each GPU"),
+        ("numa", "restricted, 2 NUMA nodes"),
+        ("near", "kubernetes.io/hostname"),
+    ]
+
+
+def test_what_nobody_has_seen_is_said():
+    assert ("numa", "none, NUMA nodes not known") in facts(pool(machine="p5en.48xlarge"))
+
+
+def test_nodes_that_exist_are_told_by_their_labels():
+    assert ("select", "rack=a, tier=gold") in facts(pool(select={"rack": "a", "tier": "gold"}))
+
+
+@pytest.mark.parametrize(
+    ("one", "cloud", "expected"),
+    [
+        (pool(nodes="0..4"), "aws", []),
+        (
+            shared_pool(nodes="0..4"),
+            "aws",
+            [
+                "Karpenter learns of nvidia.com/gpu.shared: 16 from a NodeOverlay, beside whole GPUs",
+                "pods of whole GPUs stay away by gpuyard.dev/pool=dev",
+            ],
+        ),
+        (
+            cut_pool(nodes="0..4", scaling="autoscaler"),
+            "aws",
+            ["Cluster Autoscaler learns what a node holds from 9 tags of its group"],
+        ),
+        (
+            pool(machine="a2-highgpu-8g", nodes="1..4", sharing={"mps": 2}),
+            "gcp",
+            ["known from a node that runs only: nvidia.com/gpu.shared"],
+        ),
+    ],
+)
+def test_who_adds_nodes_and_how_they_know_what_a_node_holds(one, cloud, expected):
+    assert [text for kind, text in facts(one, cloud) if kind == "scale"] == expected
+
+
+def test_nodes_that_stand_close_together_say_so():
+    one = pool(zones=["us-east-1a"], nodes="0..4", capacity=["spot", "on-demand"])
+    assert ("place", "in one cluster placement group: spot, on-demand") in facts(one, "aws")

@@ -1,0 +1,202 @@
+"""What a namespace lets in beside GPUs, as `explain` tells it."""
+
+import pytest
+
+from gpuyard.explain import Verdict
+from kit.cases.explain import GPU, SHARE, job, local, one_team, running, said, state_of
+from kit.stacks import plan_of, platform, pool, team
+
+NEVER, STARTS, WAITS = Verdict.NEVER, Verdict.STARTS, Verdict.WAITS
+TOLERATED = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+EVICTED = (
+    "After 5 minutes it is evicted whole, and queues again 1 minute later,"
+    " then after twice as long, up to 1 hour."
+)
+
+
+def limited(**limits):
+    """Four nodes with eight GPUs and 192 CPUs each, for one team that may have less than all of it."""
+    mine = team(guarantee={"train": 32}, limits=limits)
+    return plan_of(platform([pool()], [mine], cloud="simulated"))
+
+
+# ── one container ─────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize("kind", ["Job", "Pod", "Deployment", "JobSet"])
+def test_a_container_larger_than_any_node_is_not_let_in(kind):
+    if kind == "JobSet":
+        template = {"spec": job(requests={"cpu": 193})["spec"]}
+        value = job(kind="Job") | {"kind": kind}
+        value["spec"] = {"replicatedJobs": [{"name": "a", "replicas": 1, "template": template}]}
+    else:
+        value = job(kind=kind, requests={"cpu": 193})
+    found = said(local(), value)
+    assert (found.verdict, found.admitted) == (NEVER, False)
+    assert found.says == (
+        "one of its containers asks for 193 CPUs, or is limited to them, and the LimitRange of"
+        " namespace vision allows one 192 CPUs"
+    )
+
+
+def test_a_limit_counts_as_much_as_a_request():
+    value = job()
+    value["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"] = "3Ti"
+    found = said(local(), value)
+    assert "asks for 3072 GiB, or is limited to them" in found.says
+    assert found.verdict is NEVER
+
+
+def test_init_containers_are_held_to_it_too():
+    first = {"resources": {"requests": {"cpu": "200"}}}
+    assert said(local(), job(initContainers=[first])).verdict is NEVER
+
+
+def test_a_job_of_no_pods_has_no_container():
+    assert said(local(), job(pods=0, requests={"cpu": 500})).verdict is STARTS
+
+
+def test_the_limit_of_a_team_holds_for_one_container_as_well():
+    found = said(limited(cpu=64), job(requests={"cpu": 65}))
+    assert found.says.endswith("allows one 64 CPUs")
+    assert [c.says for c in found.changes] == ["ask for 64 CPUs per pod instead of 65 CPUs"]
+
+
+def test_other_namespaces_have_no_such_limit():
+    found = said(local(), job(gpus=None, namespace="elsewhere", requests={"cpu": 500}))
+    assert "LimitRange" not in found.says
+
+
+# ── all pods together ─────────────────────────────────────────────────────────────────────────────
+def test_a_gang_beyond_the_quota_is_admitted_and_never_whole():
+    found = said(limited(cpu=300), job(pods=4, gpus=8, requests={"cpu": 100}))
+    assert (found.verdict, found.admitted, found.pods_started) == (NEVER, True, 0)
+    assert found.says == (
+        "its pods ask for 400 CPUs together, and the ResourceQuota of namespace vision holds 300 CPUs"
+    )
+    assert (found.conditions, found.meanwhile) == ((), "")
+    assert found.pools == ("train",)
+    assert found.stack_change == "let team vision have more: teams[0].limits.cpu: 400"
+    assert [c.says for c in found.changes] == ["ask for 75 CPUs per pod instead of 100 CPUs"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "requests", "asked", "word"),
+    [
+        ({"memory_gib": 100}, {"memory": "60Gi"}, "120 GiB", "memory_gib: 120"),
+        ({"memory_gib": 100}, {"memory": "50.5Gi"}, "101 GiB", "memory_gib: 101"),
+        ({"pods": 1}, {}, "2 pods", "pods: 2"),
+        ({"cpu": 1}, {"cpu": "600m"}, "1.2 CPUs", "cpu: 2"),
+    ],
+)
+def test_memory_and_the_number_of_pods_are_counted_as_well(limits, requests, asked, word):
+    found = said(limited(**limits), job(pods=2, requests=requests))
+    assert found.says.startswith(f"its pods ask for {asked} together")
+    assert found.stack_change.endswith(word)
+
+
+def test_what_runs_already_is_counted_and_then_it_waits():
+    plan = limited(cpu=300)
+    busy = state_of(running("vision", 8, nodes=["train-000", "train-001"]))
+    for pods in busy.jobs[0].pods:
+        pods.requests["cpu"] = 100_000
+    found = said(plan, job(pods=2, gpus=8, requests={"cpu": 100}), busy)
+    assert (found.verdict, found.admitted) == (WAITS, True)
+    assert found.says == (
+        "its pods ask for 200 CPUs together, and the ResourceQuota of namespace vision holds"
+        " 300 CPUs and its pods have 200 CPUs"
+    )
+    assert found.conditions == ("when pods of team vision that hold 100 CPUs have ended",)
+    assert found.meanwhile == (
+        "Kueue admits it, and Kubernetes refuses each pod beyond the quota; those that exist hold"
+        f" their GPUs. {EVICTED}"
+    )
+    assert said(plan, job(gpus=8, requests={"cpu": 100}), busy).verdict is STARTS
+
+
+def test_pods_of_another_team_do_not_count():
+    teams = [team(guarantee={"train": 8}, limits={"pods": 2}), team("b", guarantee={"train": 8})]
+    plan = plan_of(platform([pool()], teams, cloud="simulated"))
+    others = state_of(running("b", 1, pods=8))
+    assert said(plan, job(pods=2), others).verdict is STARTS
+
+
+def test_a_pod_of_its_own_is_refused_at_once():
+    found = said(limited(cpu=10), job(kind="Pod", requests={"cpu": "6"}))
+    assert found.verdict is STARTS
+    busy = state_of(running("vision", 1))
+    busy.jobs[0].pods[0].requests["cpu"] = 5_000
+    found = said(limited(cpu=10), job(kind="Pod", requests={"cpu": "6"}), busy)
+    assert (found.verdict, found.admitted) == (WAITS, False)
+    assert found.meanwhile.startswith("Kubernetes refuses the pod, and nothing waits")
+
+
+def test_a_pod_without_gpus_is_held_to_the_quota_too():
+    plan = limited(pods=1)
+    busy = state_of(running("vision", 1))
+    found = said(plan, job(kind="Pod", gpus=None, tolerations=TOLERATED), busy)
+    assert (found.verdict, found.admitted) == (WAITS, False)
+
+
+def test_a_pod_whose_sidecars_are_too_many_never_comes():
+    value = job(kind="Pod", requests={"cpu": 6})
+    value["spec"]["containers"] *= 2
+    found = said(limited(cpu=10), value)
+    assert (found.verdict, found.admitted) == (NEVER, False)
+    assert "its pods ask for 12 CPUs together" in found.says
+
+
+def test_pods_of_a_stateful_set_exist_before_they_are_admitted():
+    found = said(limited(cpu=10), job(kind="StatefulSet", pods=3, requests={"cpu": 4}))
+    assert (found.verdict, found.admitted) == (NEVER, False)
+    busy = state_of(running("vision", 1))
+    busy.jobs[0].pods[0].requests["cpu"] = 2_000
+    found = said(limited(cpu=10), job(kind="StatefulSet", pods=2, requests={"cpu": 5}), busy)
+    assert (found.verdict, found.admitted) == (WAITS, False)
+    assert found.meanwhile == (
+        "Kubernetes refuses the pods beyond that; their owner tries again, ever more seldom."
+    )
+    assert said(limited(cpu=10), job(kind="StatefulSet", pods=2)).verdict is STARTS
+
+
+def test_of_a_deployment_so_many_pods_start_as_the_quota_holds():
+    found = said(limited(cpu=10), job(kind="Deployment", pods=4, requests={"cpu": 4}))
+    assert (found.verdict, found.pods_started, found.admitted) == (NEVER, 2, False)
+    assert found.says == (
+        "2 of 4 pods start; for the next, its pods ask for 12 CPUs together, and the ResourceQuota"
+        " of namespace vision holds 10 CPUs"
+    )
+
+
+def test_what_finds_no_node_stays_what_is_said():
+    found = said(limited(cpu=500), job(gpus=16))
+    assert found.says.startswith("its queue sends it to train")
+
+
+# ── what is not said ──────────────────────────────────────────────────────────────────────────────
+def test_a_container_that_names_nothing_gets_the_defaults_of_the_namespace():
+    two = job(pods=3, gpus=8)
+    two["spec"]["template"]["spec"]["containers"].append({"name": "sidecar"})
+    assert said(limited(cpu=6), two).verdict is STARTS
+    found = said(limited(cpu=5), two)
+    assert found.says.startswith("its pods ask for 6 CPUs together")
+    assert found.asks == {GPU: 24}
+
+
+def test_a_limit_alone_is_its_request():
+    value = job(pods=2)
+    value["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "8"
+    assert "16 CPUs together" in said(limited(cpu=15), value).says
+
+
+def test_defaults_are_never_more_than_the_team_may_have():
+    plan = limited(memory_gib=1)
+    assert plan.team("vision").limits.unsaid.memory_gib == 1
+    assert said(plan, job()).verdict is STARTS
+
+
+def test_sentences_name_what_the_job_names():
+    found = said(one_team([pool(nodes=2)], {"train": 16}), job(pods=3, gpus=5))
+    assert found.says.endswith("do not hold 3 pods with 5 nvidia.com/gpu")
+    found = said(
+        local(), job(pods=2, gpus=1, resource=SHARE, namespace="speech", requests={"cpu": 40})
+    )
+    assert "with 40 CPUs and 1 nvidia.com/gpu.shared" in found.says

@@ -1,0 +1,1 @@
+"""Cases that several folders of tests share."""

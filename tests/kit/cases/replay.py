@@ -1,0 +1,65 @@
+"""Jobs and platforms for the queue model: a test says only what it is about."""
+
+import random
+from collections import Counter
+from typing import Any
+
+from gpuyard.names import GPU
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.replay import Arrival, Course, Replay
+from kit.cluster.queues import one_pool
+from kit.stacks import plan_of
+
+KEY = ("q", GPU)
+"""The quota of the only pool."""
+
+
+def queues(nodes: int, **rest: Any) -> PlatformPlan:
+    """A platform called q with nodes of eight GPUs; teams by letter, as in `queue_lab.one_pool`."""
+    return plan_of(one_pool("q", nodes, **rest))
+
+
+def came(name: str, at: float = 0, gpus: int = 8, seconds: float = 10, **rest: Any) -> Arrival:
+    """A job of one pod; the first letter of its name is its team's."""
+    return Arrival(
+        name=name, team=f"q-{name[0]}", at=at, seconds=seconds, requests={GPU: gpus}, **rest
+    )
+
+
+def courses(found: Replay) -> dict[str, Course]:
+    """What became of each job, by name."""
+    return {course.job.name: course for course in found.courses}
+
+
+def starts(found: Replay) -> dict[str, float | None]:
+    """When each job was first admitted."""
+    return {name: course.admitted for name, course in courses(found).items()}
+
+
+def used_at(found: Replay, moment: float) -> Counter[str]:
+    """What each team held just after this moment, but for jobs that were told to give way.
+
+    Kueue gives away what those leave in the cycle in which it tells them, before their pods have ended.
+    """
+    used: Counter[str] = Counter()
+    for course in found.courses:
+        for spell in course.spells:
+            if spell.start <= moment < spell.end - bool(spell.evicted_by):
+                used[course.job.team] += spell.uses[KEY]
+    return used
+
+
+def some_jobs(number: int, count: int, teams: str = "abc") -> list[Arrival]:
+    """Jobs of this number: gangs and single GPUs, in a burst."""
+    rng = random.Random(number)  # noqa: S311  no secret is made of it
+    return [
+        came(
+            f"{rng.choice(teams)}{index}",
+            at=rng.randrange(30),
+            gpus=rng.choice([1, 2, 4, 8]),
+            seconds=rng.randint(1, 20),
+            pods=rng.choice([1, 1, 2, 3]),
+            priority=rng.choice([0, 0, 10]),
+        )
+        for index in range(count)
+    ]

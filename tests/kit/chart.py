@@ -1,0 +1,87 @@
+"""Kueue's own chart, out of the module that its manager was built from, and what real Helm makes of it."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from testbed.families import CLUSTER  # noqa: E402 - the path is set just above
+from testbed.golang import present_go  # noqa: E402
+from testbed.plugins.kubernetes.templates import find_helm  # noqa: E402
+from testbed.workspace import Workspace  # noqa: E402
+
+from kit.levels import require_level, upstream  # noqa: E402
+
+MODULE = "sigs.k8s.io/kueue"
+
+
+@cache
+def folder() -> Path:
+    """The chart's folder; the module is fetched when its sources are not there any more."""
+    go = present_go(Workspace(ROOT / ".testbed"))
+    require_level(
+        "engine", go, "no Go, whose module folder has Kueue's chart; `make tools` gets it"
+    )
+    assert go is not None
+    said = go.answer(["mod", "download", "-json", MODULE], CLUSTER.folder)
+    chart = Path(json.loads(said)["Dir"]) / "charts" / "kueue"
+    assert (chart / "Chart.yaml").is_file(), chart
+    return chart
+
+
+def helm() -> str:
+    """The helm binary."""
+    found = find_helm()
+    require_level("engine", found, "no helm; `scripts/tools helm` builds it")
+    assert found is not None
+    return found
+
+
+def rendered(values: Mapping[str, Any], namespace: str, release: str = "kueue") -> list[Any]:
+    """What Helm makes of the chart, in the order in which it would install it."""
+    command = [helm(), "template", release, str(folder()), "--namespace", namespace]
+    done = subprocess.run(
+        [*command, "--kube-version", "1.36.3", "--include-crds", "--values", "-"],
+        input=yaml.safe_dump(dict(values)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [obj for obj in yaml.safe_load_all(done.stdout) if obj]
+
+
+def definitions() -> Iterator[Any]:
+    """Kueue's kinds, without the webhook that converts old versions: there nobody answers it."""
+    for file in sorted(upstream("crds", "kueue").glob("*.yaml")):
+        for crd in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+            crd["spec"].pop("conversion", None)
+            yield crd
+
+
+def without_servers(target: Path, version: str = "") -> Path:
+    """A copy for nodes whose pods only look as if they ran: nobody answers webhooks there."""
+    shutil.copytree(folder(), target)
+    for path in (target, *target.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)  # a module's files are read-only
+    for part in (
+        "webhook/manifests.yaml",
+        "visibility/apiservice_v1beta1.yaml",
+        "visibility/apiservice_v1beta2.yaml",
+    ):
+        (target / "templates" / part).unlink()
+    if version:
+        file = target / "Chart.yaml"
+        chart = yaml.safe_load(file.read_text()) | {"version": version}
+        file.write_text(yaml.safe_dump(chart))
+    return target

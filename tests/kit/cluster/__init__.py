@@ -1,0 +1,1 @@
+"""Labs on a real control plane: queues, runs, the yard, idle reclaim, parts that stand still."""

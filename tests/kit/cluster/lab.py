@@ -1,0 +1,398 @@
+"""What a real Kueue and a real scheduler do with a job, seen beside what `explain` said of it.
+
+A number gives a small platform and its jobs. The platform's rendered objects are applied, the nodes come from
+the fakes of the node agents, and the state that `explain` is given is read back from the cluster.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+from gpuyard.explain import Explanation, Verdict, explain
+from gpuyard.explain.running import read_running
+from gpuyard.manifests.workloads import read_job
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.platform import platform_objects
+from gpuyard.simulate.api import Api, ApiError
+from kit.generated.small_platforms import jobs_for, small_platform, tree_platform
+from kit.stacks import plan_of
+
+Value = dict[str, Any]
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+PLURALS = {
+    "Namespace": "/api/v1/namespaces",
+    "Node": "/api/v1/nodes",
+    "ConfigMap": "configmaps",
+    "LimitRange": "limitranges",
+    "NetworkPolicy": "networkpolicies",
+    "ResourceQuota": "resourcequotas",
+    "Role": "roles",
+    "RoleBinding": "rolebindings",
+    "ClusterPolicy": "/apis/nvidia.com/v1/clusterpolicies",
+    "WorkloadPriorityClass": f"{KUEUE}/workloadpriorityclasses",
+    "Topology": f"{KUEUE}/topologies",
+    "ResourceFlavor": f"{KUEUE}/resourceflavors",
+    "ProvisioningRequestConfig": f"{KUEUE}/provisioningrequestconfigs",
+    "AdmissionCheck": f"{KUEUE}/admissionchecks",
+    "Cohort": f"{KUEUE}/cohorts",
+    "ClusterQueue": f"{KUEUE}/clusterqueues",
+    "LocalQueue": "localqueues",
+    "MutatingAdmissionPolicy": f"{ADMISSION}/mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": f"{ADMISSION}/mutatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicy": f"{ADMISSION}/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": f"{ADMISSION}/validatingadmissionpolicybindings",
+    "MultiKueueCluster": f"{KUEUE}/multikueueclusters",
+    "MultiKueueConfig": f"{KUEUE}/multikueueconfigs",
+    "ServiceAccount": "serviceaccounts",
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "Job": "jobs",
+    "Pod": "pods",
+    "Deployment": "deployments",
+    "StatefulSet": "statefulsets",
+    "CronJob": "cronjobs",
+}
+QUIET = 3.0
+"""Seconds without any change after which nothing more is to be expected. A pod without a verdict then shares
+that of its siblings: Kueue sets alike workloads aside together and writes the reason into one of them."""
+MADE_ELSEWHERE = {"kueue-manager-config"}
+"""Kueue's own configuration: the same for all platforms of one run."""
+
+
+# ── the cluster ───────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What became of a job in the cluster."""
+
+    what: str
+    """refused, waits (no quota), stuck (admitted, pods without a node), runs."""
+    pools: tuple[str, ...] = ()
+    running: int = 0
+    evicted: tuple[str, ...] = ()
+    says: str = ""
+
+
+def path_of(value: Value, name: str | None = None) -> str:
+    plural = PLURALS[value["kind"]]
+    if not plural.startswith("/"):
+        version = value["apiVersion"]
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        plural = f"{root}/namespaces/{value['metadata']['namespace']}/{plural}"
+    return f"{plural}/{name or value['metadata']['name']}"
+
+
+def apply(api: Api, value: Value) -> None:
+    query = "?fieldManager=test&force=true"
+    api.call("PATCH", path_of(value) + query, value, "application/apply-patch+yaml")
+
+
+def delete(api: Api, path: str) -> None:
+    """What is gone already is as good."""
+    try:
+        api.call("DELETE", path, {"propagationPolicy": "Background"})
+    except ApiError as problem:
+        if problem.status != 404:
+            raise
+
+
+def slack() -> float:
+    """How much longer things may take while this machine does other work as well.
+
+    The load average lags behind, so each test worker beside this one counts as well.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return max(float(workers), os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def wait(look: Any, what: str, seconds: float = 120) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds:.0f} s for {what}")
+        time.sleep(0.1)
+    return found
+
+
+class Lab:
+    """One platform on the cluster, from its objects to its end."""
+
+    patience = 300.0
+    """Seconds for nodes and queues to be ready, on a machine that does other work as well."""
+
+    def __init__(self, api: Api, plan: PlatformPlan) -> None:
+        self.api = api
+        self.plan = plan
+        self.objects = [
+            o
+            for o in platform_objects(plan)
+            if o["metadata"]["name"] not in MADE_ELSEWHERE
+            and not o["kind"].startswith("ValidatingAdmissionPolicy")
+        ]
+
+    def __enter__(self) -> Self:
+        self.api.apply(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}}
+        )
+        for team in self.plan.teams:  # an earlier run of the same platform may still be going
+            path = f"/api/v1/namespaces/{team.namespace}"
+            wait(lambda path=path: self.api.get(path) is None, f"no {path}", 120)
+        for value in self.objects:
+            apply(self.api, value)
+        wait(self._nodes_ready, "nodes with their devices", self.patience)
+        wait(self._queues_active, "active queues", self.patience)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for value in reversed(self.objects):
+            if value["kind"] not in {"Namespace", "ClusterPolicy"}:
+                delete(self.api, path_of(value))
+        for team in self.plan.teams:
+            delete(self.api, f"/api/v1/namespaces/{team.namespace}")
+
+    def _nodes_ready(self) -> bool:
+        for pool in self.plan.pools:
+            query = f"?labelSelector=gpuyard.dev/pool%3D{pool.stable_name}"
+            nodes = self.api.call("GET", f"/api/v1/nodes{query}")["items"]
+            wanted = {a.resource: str(a.per_node) for a in pool.advertised}
+            for node in nodes:
+                has = node.get("status", {}).get("allocatable", {})
+                ready = [
+                    c["status"]
+                    for c in node.get("status", {}).get("conditions", [])
+                    if c["type"] == "Ready"
+                ]
+                devices = {k: v for k, v in has.items() if k.startswith("nvidia.com/")}
+                if devices != wanted or ready != ["True"] or "cpu" not in has:
+                    return False
+            if len(nodes) != pool.nodes.high:
+                return False
+        return True
+
+    def _queues_active(self) -> bool:
+        for team in self.plan.teams:
+            queue = self.api.get(f"{KUEUE}/clusterqueues/{team.cluster_queue}") or {}
+            if condition(queue, "Active").get("status") != "True":
+                return False
+            local = f"{KUEUE}/namespaces/{team.namespace}/localqueues/{team.local_queue}"
+            if condition(self.api.get(local) or {}, "Active").get("status") != "True":
+                return False
+        return True
+
+    def listed(self, path: str) -> list[Value]:
+        return list(self.api.call("GET", path)["items"])
+
+    def dump(self) -> list[Value]:
+        """As `kubectl get pods,workloads,nodes -o json` gives it."""
+        ours = {t.namespace for t in self.plan.teams}
+        found = [
+            {**item, "kind": kind}
+            for kind, path in (
+                ("Node", "/api/v1/nodes"),
+                ("Pod", "/api/v1/pods"),
+                ("Workload", f"{KUEUE}/workloads"),
+            )
+            for item in self.listed(path)
+        ]
+        return [f for f in found if f["kind"] == "Node" or f["metadata"]["namespace"] in ours]
+
+    def explained(self, job: Value) -> Explanation:
+        state, problems = read_running(self.plan, self.dump())
+        assert not problems, problems
+        read = read_job(job)
+        assert read is not None
+        return explain(self.plan, read, state)
+
+    def submitted(self, job: Value) -> Seen:
+        """Create it, and watch until nothing more happens."""
+        before = self._reservations()
+        try:
+            self.api.call("POST", path_of(job).rpartition("/")[0], job)
+        except ApiError as problem:
+            return Seen("refused", says=str(problem))
+        changed, picture = time.monotonic(), self._versions()
+
+        def settled() -> Seen | None:
+            nonlocal changed, picture
+            if (now := self._versions()) != picture:
+                changed, picture = time.monotonic(), now
+            return self._settled(job, patient=time.monotonic() - changed < QUIET)
+
+        seen = wait(settled, f"{job['metadata']['name']} to settle")
+        evicted = {title for title, *_ in before - self._reservations()}
+        return Seen(seen.what, seen.pools, seen.running, tuple(sorted(evicted)), seen.says)
+
+    def _versions(self) -> list[tuple[str, str]]:
+        """Another one after every change of a pod or a workload of this platform."""
+        return [
+            (f["metadata"]["uid"], f["metadata"]["resourceVersion"])
+            for f in self.dump()
+            if f["kind"] != "Node"
+        ]
+
+    def remove(self, namespace: str, name: str) -> None:
+        """A job and its pods, whatever kind it was."""
+        ways = (
+            f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}",
+            f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}",
+            f"/api/v1/namespaces/{namespace}/pods/{name}",
+        )
+        for path in ways:
+            if self.api.get(path) is not None:
+                self.api.call("DELETE", path, {"propagationPolicy": "Foreground"})
+                wait(lambda p=path: self.api.get(p) is None, f"{name} to be gone")
+
+        def gone() -> bool:
+            left = [*self._pods(namespace, name), *self._workloads(namespace, name)]
+            return not left
+
+        wait(gone, f"the pods of {name} to be gone")
+
+    def _admitted(self) -> list[Value]:
+        ours = {t.namespace for t in self.plan.teams}
+        return [
+            w
+            for w in self.listed(f"{KUEUE}/workloads")
+            if w["metadata"]["namespace"] in ours and w.get("status", {}).get("admission")
+        ]
+
+    def _reservations(self) -> set[tuple[str, str, str]]:
+        """Who has quota, and since when: who was evicted may have it anew already, in another pool."""
+        return {
+            (
+                self._title(w),
+                str(w["metadata"]["name"]),
+                str(condition(w, "QuotaReserved").get("lastTransitionTime")),
+            )
+            for w in self._admitted()
+        }
+
+    def _title(self, found: Value) -> str:
+        """`team namespace/job`; a pod of a Deployment counts as its Deployment."""
+        owner = found["metadata"].get("ownerReferences", [{"name": "?"}])[0]
+        name = owner["name"] if owner.get("kind") == "Job" else owner["name"].split("-")[0]
+        return f"{found['metadata']['namespace']}/{name}"
+
+    def _pods(self, namespace: str, name: str) -> list[Value]:
+        query = f"?labelSelector=job%3D{name}"
+        return self.listed(f"/api/v1/namespaces/{namespace}/pods{query}")
+
+    def _workloads(self, namespace: str, name: str) -> list[Value]:
+        return [
+            w
+            for w in self.listed(f"{KUEUE}/namespaces/{namespace}/workloads")
+            if self._title(w) == f"{namespace}/{name}"
+        ]
+
+    def _settled(self, job: Value, *, patient: bool) -> Seen | None:
+        namespace, name = job["metadata"]["namespace"], job["metadata"]["name"]
+        spec = job["spec"]
+        gang = job["kind"] != "Deployment"
+        pods_wanted = spec.get("replicas", spec.get("parallelism", 1))
+        pods_wanted = min(pods_wanted, spec.get("completions", pods_wanted))
+        workloads = self._workloads(namespace, name)
+        unmade = 0 if gang else self._unmade(namespace, name)
+        if len(workloads) < (1 if gang else pods_wanted - unmade):
+            return None
+        verdicts = [self._of_workload(w) for w in workloads]
+        if not patient and any(verdicts):
+            verdicts = ["as its sibling" if v is None else v for v in verdicts]
+        if any(v is None for v in verdicts):
+            return None
+        waiting = [str(v) for v in verdicts if v] + ["not made: ResourceQuota"] * unmade
+        pods = self._pods(namespace, name)
+        expected = (0 if waiting else pods_wanted) if gang else pods_wanted - len(waiting)
+        placed = [p for p in pods if p["status"].get("phase") == "Running"]
+        stuck = [p for p in pods if "Unschedulable" in str(p["status"].get("conditions"))]
+        if gang and not patient and (why := self._refused_pods(namespace, name)):
+            return Seen("stuck", says=why)
+        if len(placed) + len(stuck) != expected or (stuck and patient):
+            return None  # the room of those who were evicted may only just become free
+        pools = {p["spec"].get("nodeSelector", {}).get("gpuyard.dev/pool", "?") for p in placed}
+        shown = tuple(sorted(pools))
+        if waiting:
+            return Seen("waits", shown, len(placed), says=waiting[0])
+        what = "stuck" if stuck else "runs"
+        says = str(stuck[0]["status"].get("conditions")) if stuck else ""
+        return Seen(what, shown, len(placed), says=says)
+
+    def _unmade(self, namespace: str, name: str) -> int:
+        """Pods of a Deployment that its namespace's ResourceQuota keeps from being made."""
+        path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
+        found = self.api.get(path) or {}
+        if condition(found, "ReplicaFailure").get("status") != "True":
+            return 0
+        return int(found["spec"]["replicas"]) - len(self._pods(namespace, name))
+
+    def _refused_pods(self, namespace: str, name: str) -> str:
+        """Why an admitted Job does not get all of its pods; "" while it may."""
+        query = f"?fieldSelector=involvedObject.name%3D{name},reason%3DFailedCreate"
+        events = self.listed(f"/api/v1/namespaces/{namespace}/events{query}")
+        return next((e["message"] for e in events if "exceeded quota" in e["message"]), "")
+
+    def _of_workload(self, found: Value) -> str | None:
+        """Why it waits; "" when admitted; None while Kueue has not decided."""
+        if condition(found, "Admitted").get("status") == "True":
+            return ""
+        reserved = condition(found, "QuotaReserved")
+        said = str(reserved.get("message", ""))
+        if reserved.get("status") == "False" and said and "Pending the preemption" not in said:
+            return said
+        return None
+
+
+def condition(value: Value, kind: str) -> Value:
+    found = value.get("status", {}).get("conditions", [])
+    return next((c for c in found if c["type"] == kind), {})
+
+
+# ── the comparison ────────────────────────────────────────────────────────────────────────────────
+def disagreement(said: Explanation, seen: Seen, plan: PlatformPlan) -> str:
+    """What the two do not agree on, "" when they do."""
+    stable = {p.name: p.stable_name for p in plan.pools}
+    if said.cautions and any("differ in size" in c for c in said.cautions):
+        return ""
+    expected = _expected(said, seen)
+    if seen.what not in expected:
+        return f"said {said.verdict} ({said.says}), seen {seen.what} ({seen.says[:400]})"
+    if said.kind == "Deployment" and said.pods_started != seen.running:
+        return f"said {said.pods_started} pods, seen {seen.running} ({seen.says[:300]})"
+    if seen.what != "runs":
+        return ""
+    pools = tuple(sorted(stable[p] for p in said.pools))
+    namespaces = {t.name: t.namespace for t in plan.teams}
+    gone = {f"{namespaces[p.team]}/{p.name.split('-')[0]}" for p in said.preempts}
+    told, was = (pools, tuple(sorted(gone))), (seen.pools, seen.evicted)
+    return "" if told == was else f"said {told}, seen {was}"
+
+
+def _expected(said: Explanation, seen: Seen) -> set[str]:
+    if said.meanwhile.startswith("Kubernetes refuses"):
+        return {"refused"}
+    if said.kind == "Deployment" and said.verdict is not Verdict.STARTS and seen.what != "refused":
+        return {"waits", "stuck"}  # pod by pod: some may wait for quota and some for a node
+    return {
+        (Verdict.STARTS, True): {"runs"},
+        (Verdict.WAITS, True): {"stuck"},
+        (Verdict.WAITS, False): {"waits"},
+        (Verdict.NEVER, True): {"stuck"},
+        (Verdict.NEVER, False): {"waits", "refused"},
+    }[said.verdict, said.admitted]
+
+
+def compare(
+    api: Api, number: int, jobs: int, *, fair: bool, tree: bool = False
+) -> Iterator[tuple[Value, Explanation, Seen, str]]:
+    """Submit the jobs of a platform one after another; each with what was said, seen, and not agreed on."""
+    plan = plan_of((tree_platform if tree else small_platform)(number, fair=fair))
+    with Lab(api, plan) as lab:
+        for job in jobs_for(plan, number, jobs):
+            said = lab.explained(job)
+            seen = lab.submitted(job)
+            yield job, said, seen, disagreement(said, seen, plan)
+            for title in seen.evicted:
+                lab.remove(*title.split("/"))
+            if seen.what != "runs":
+                lab.remove(job["metadata"]["namespace"], job["metadata"]["name"])

@@ -1,0 +1,290 @@
+"""A platform on a real Kueue: from its spec to jobs that its teams submit, and what becomes of them.
+
+    with QueueLab(api, one_pool("lend", 3, a={"guarantee": 8}, b={"guarantee": 16, "lend": 8})) as lab:
+        lab.submit("a", "first", gpus=8)
+        lab.expect("a", "first", "admitted")
+
+Every queue is the one that the platform's plan renders; nothing is written by hand but the jobs.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpuyard.names import KUEUE_CONFIG_KEY, PRIORITY_LABEL, QUEUE_LABEL
+from gpuyard.render.kueue.configuration import kueue_configuration_object
+from gpuyard.render.platform import platform_objects
+from gpuyard.simulate import cluster, processes, state
+from gpuyard.simulate.api import Api, ApiError, Object, Unreachable, connect
+from gpuyard.simulate.kueue import manager as kueue_manager
+from kit.cluster import lab as reality
+from kit.cluster.lab import KUEUE, Lab, Value, condition
+from kit.generated.small_platforms import pod_spec
+from kit.stacks import Raw, plan_of, platform, pool
+
+DURATION = "sim.gpuyard.dev/duration"
+SHARES = ("guarantee", "borrow", "lend")
+IN_QUEUES = {"Topology", "ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue"}
+QUIET = 2.5
+"""Seconds without any change after which Kueue has nothing more to do: it takes those it set aside up again
+one second after something came free."""
+
+
+def one_pool(name: str, nodes: int, shapes: Iterable[Raw] = (), **rest: Any) -> Raw:
+    """A platform with nodes of eight GPUs; teams are given by letter, their amounts are of its only pool.
+
+    Everything bears the platform's name, so that one platform may come up while the last one still goes.
+    """
+    teams: list[Raw] = []
+    for letter in [key for key in rest if len(key) == 1]:
+        given = rest.pop(letter)
+        shares = {k: {name: n} if n else {} for k, n in given.items() if k in SHARES}
+        teams.append({"name": f"{name}-{letter}", **given, **shares})
+    pools = [pool(name, nodes=nodes)]
+    return platform(
+        name=name, cloud="simulated", pools=pools, teams=teams, shapes=[*shapes], **rest
+    )
+
+
+class QueueLab(Lab):
+    """One platform's queues, and jobs in them. Teams are called by their letter, see `one_pool`."""
+
+    def __init__(self, api: Api, raw: Mapping[str, Any]) -> None:
+        super().__init__(api, plan_of(raw))
+        self.jobs: dict[tuple[str, str], str] = {}
+        """Everything submitted: its namespace and name, and what it looks like to Kueue."""
+
+    def becomes(self, raw: Mapping[str, Any]) -> None:
+        """Apply the same platform after a change of its stack file."""
+        self.plan = plan_of(raw)
+        for value in platform_objects(self.plan):
+            if value["kind"] in IN_QUEUES:
+                reality.apply(self.api, value)
+
+    def __exit__(self, *_: object) -> None:
+        """Jobs go first: a queue that is in use stays until its last workload is gone."""
+        namespaces = {namespace for namespace, _ in self.jobs}
+        for namespace in namespaces:
+            reality.delete(self.api, f"/apis/batch/v1/namespaces/{namespace}/jobs")
+        reality.wait(lambda: not self._left(namespaces), "workloads to be gone", 120)
+        super().__exit__()
+
+    def _left(self, namespaces: set[str]) -> list[Value]:
+        return [w for n in namespaces for w in self.listed(f"{KUEUE}/namespaces/{n}/workloads")]
+
+    def namespace(self, team: str) -> str:
+        """Where a team's jobs are submitted."""
+        return self.plan.team(f"{self.plan.name}-{team}").namespace
+
+    def node(self, index: int) -> str:
+        """The name of one of the platform's nodes."""
+        return [o["metadata"]["name"] for o in self.objects if o["kind"] == "Node"][index]
+
+    def submit(self, team: str, name: str, **shape: Any) -> Value:
+        """Create a job of the team; see `job` for its shape."""
+        made = job(self.namespace(team), name, **shape)
+        self.noted(made)
+        self.api.call("POST", reality.path_of(made).rpartition("/")[0], made)
+        return made
+
+    def noted(self, made: Value) -> None:
+        """Remember a job, so that it is taken away at the end."""
+        metadata, spec = made["metadata"], made["spec"]
+        looks = {**spec, "template": {"spec": spec["template"]["spec"]}, **metadata["labels"]}
+        self.jobs[metadata["namespace"], metadata["name"]] = repr(looks)
+
+    def withdraw(self, team: str, name: str) -> None:
+        """Delete a job; its quota is free when this returns."""
+        namespace = self.namespace(team)
+        reality.delete(self.api, f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
+        reality.wait(lambda: self.workload(team, name) is None, f"{name} to be gone", 120)
+
+    def workload(self, team: str, name: str) -> Value | None:
+        """Kueue's own record of a job."""
+        found = self._workloads(self.namespace(team), name)
+        return found[0] if found else None
+
+    def state(self, team: str, name: str) -> str:
+        """In one word: admitted, finished, waits; "" while Kueue has not looked at it."""
+        return state_of(self.workload(team, name) or {})
+
+    def says(self, team: str, name: str) -> str:
+        """Why Kueue lets a job wait, in its words."""
+        found = condition(self.workload(team, name) or {}, "QuotaReserved")
+        return str(found.get("message", ""))
+
+    def expect(self, team: str, name: str, wanted: str, seconds: float = 120) -> None:
+        """Wait until a job is in this state; what Kueue says instead is the failure's message."""
+        try:
+            reality.wait(lambda: self.state(team, name) == wanted, "a state", seconds)
+        except TimeoutError:
+            seen = self.state(team, name) or "not looked at"
+            raise AssertionError(
+                f"{team}'s {name}: wanted {wanted}, is {seen}: {self.says(team, name)}"
+            ) from None
+
+    def evicted(self, team: str, name: str) -> str:
+        """Why a job was evicted last, in Kueue's one word; "" when it never was."""
+        found = self.workload(team, name) or {}
+        why = condition(found, "Preempted") or condition(found, "Evicted")
+        return str(why.get("reason", ""))
+
+    def pods(self, team: str, name: str) -> list[Value]:
+        """The pods of a job, those that are over too."""
+        return self._pods(self.namespace(team), name)
+
+    def running(self, team: str, name: str) -> int:
+        """How many of a job's pods run."""
+        return sum(p["status"].get("phase") == "Running" for p in self.pods(team, name))
+
+    def used(self, resource: str = "nvidia.com/gpu") -> dict[str, int]:
+        """What each team holds of a resource, by what Kueue has admitted."""
+        team_of = self._letters()
+        found = dict.fromkeys(team_of.values(), 0)
+        for one in self._admitted():
+            if condition(one, "Finished").get("status") == "True":
+                continue
+            for pods in one["status"]["admission"]["podSetAssignments"]:
+                found[team_of[one["metadata"]["namespace"]]] += int(
+                    pods["resourceUsage"].get(resource, 0)
+                )
+        return found
+
+    def stopped(self, team: str) -> bool:
+        """Whether Kueue says that the team's queue is stopped."""
+        name = self.plan.team(f"{self.plan.name}-{team}").cluster_queue
+        active = condition(self.api.get(f"{KUEUE}/clusterqueues/{name}") or {}, "Active")
+        return active.get("reason") == "Stopped"
+
+    def comes_to(self, **used: int) -> None:
+        """Wait until each team holds so many GPUs; and it stays so when nothing changes any more."""
+        with suppress(TimeoutError):
+            soon(lambda: self.used() == used, "what the assertion below shows better")
+        self.settle()
+        assert self.used() == used
+
+    def settle(self, seconds: float = 120) -> dict[str, str]:
+        """Wait until nothing changes any more; the state of every job by `team/name`."""
+        deadline = time.monotonic() + seconds
+        before: object = None
+        since = time.monotonic()
+        while time.monotonic() < deadline:
+            now = self._picture()
+            if now != before or not all(now.values()):
+                before, since = now, time.monotonic()
+            elif time.monotonic() - since > QUIET:
+                return now
+            time.sleep(0.2)
+        raise TimeoutError(f"no rest within {seconds:.0f} s: {before}")
+
+    def _letters(self) -> dict[str, str]:
+        """The letters of the teams by their namespaces."""
+        return {t.namespace: t.name.removeprefix(f"{self.plan.name}-") for t in self.plan.teams}
+
+    def _picture(self) -> dict[str, str]:
+        """Kueue sets alike jobs aside together and tells one of them why: what holds for it holds for all."""
+        found = dict.fromkeys(self.jobs, "")
+        for namespace in self._letters():
+            for one in self.listed(f"{KUEUE}/namespaces/{namespace}/workloads"):
+                found[namespace, self._title(one).partition("/")[2]] = state_of(one)
+        waiting = {(key[0], self.jobs[key]) for key, state in found.items() if state == "waits"}
+        return {
+            f"{self._letters()[key[0]]}/{key[1]}": state
+            or ("waits" if (key[0], self.jobs[key]) in waiting else "")
+            for key, state in found.items()
+        }
+
+
+def state_of(workload: Value) -> str:
+    """A workload's state in one word."""
+    if condition(workload, "Finished").get("status") == "True":
+        return "finished"
+    if condition(workload, "Admitted").get("status") == "True":
+        return "admitted"
+    reserved = condition(workload, "QuotaReserved")
+    pending = str(reserved.get("message", ""))
+    if reserved.get("status") == "False" and pending and "Pending the preemption" not in pending:
+        return "waits"
+    return ""
+
+
+def job(  # noqa: PLR0913  a shape has so many sides
+    namespace: str,
+    name: str,
+    *,
+    pods: int = 1,
+    gpus: int = 8,
+    seconds: float | None = None,
+    priority: str = "",
+    queue: str = "",
+    spec: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> Value:
+    """So many pods with so many GPUs each; without `seconds` they run until they are deleted."""
+    amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
+    labels = {"job": name}
+    notes = {} if seconds is None else {DURATION: f"{round(seconds * 1000)}ms"}
+    template = {
+        "metadata": {"labels": labels, "annotations": {**notes, **(annotations or {})}},
+        "spec": {**pod_spec(amounts), **(spec or {})},
+    }
+    metadata: Value = {"name": name, "namespace": namespace, "labels": {}}
+    if priority:
+        metadata["labels"][PRIORITY_LABEL] = priority
+    if queue:
+        metadata["labels"][QUEUE_LABEL] = queue
+    body = {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": body}
+
+
+@contextmanager
+def kueue_as_rendered(name: str, raw: Mapping[str, Any], **changes: object) -> Iterator[Api]:
+    """The cluster's Kueue with the configuration that this platform renders, `changes` at its top.
+
+    Kueue reads it when it starts; `cluster.up` starts it anew. Afterwards it is as it was.
+    """
+    cluster.up(name)
+    api = connect(Path(cluster.status(name).kubeconfig))
+    before = api.get(kueue_manager.CONFIG_MAP)
+    found: Object = kueue_configuration_object(plan_of(raw))
+    content = yaml.safe_load(found["data"][KUEUE_CONFIG_KEY]) | changes
+    metadata = {k: v for k, v in found["metadata"].items() if k in {"name", "namespace"}}
+    data = {KUEUE_CONFIG_KEY: yaml.safe_dump(content)}
+    reality.apply(api, {**found, "metadata": metadata, "data": data})
+    cluster.up(name)
+    try:
+        yield api
+    finally:
+        if before is None:
+            api.call("DELETE", kueue_manager.CONFIG_MAP)
+        else:
+            api.merge(kueue_manager.CONFIG_MAP, {"data": before["data"]})
+        cluster.up(name)
+
+
+def soon(look: Callable[[], Any], what: str, seconds: float = 120) -> Any:
+    """Wait for something true, whatever the cluster answers on the way."""
+
+    def safely() -> Any:
+        try:
+            return look()
+        except (ApiError, Unreachable):
+            return None
+
+    return reality.wait(safely, what, seconds)
+
+
+def kill(name: str, part: str) -> None:
+    """End a process of the cluster without warning."""
+    record = state.folder_of(name).recorded(part)
+    assert record is not None
+    os.kill(record.pid, signal.SIGKILL)
+    while record.alive:
+        processes.reap()
+        time.sleep(0.01)

@@ -1,0 +1,157 @@
+"""The local platform as a person at a terminal meets it: commands, interruptions, and what is live."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpuyard.plan import planned
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.simulate.api import Api, connect
+from gpuyard.spec.read import platform_spec
+
+ROOT = Path(__file__).resolve().parents[3]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+STACK = "local"
+QUIET = ("--yes", "--skip-preview", "--non-interactive", "--suppress-permalink=true")
+
+
+@dataclass
+class Yard:
+    """Commands against the platform, as a person at a terminal runs them."""
+
+    env: dict[str, str]
+    home: Path
+    work: Path
+    _engine: dict[str, str] = field(default_factory=dict)
+
+    def run(self, *command: str, code: int | None = 0) -> str:
+        """A script of the project; its whole output."""
+        return self._ended(
+            subprocess.run(command, cwd=ROOT, env=self.env, check=False, **_TEXT), code
+        )
+
+    def pulumi(self, *arguments: str, code: int | None = 0) -> str:
+        """The engine with the environment that `make shell` gives."""
+        return self._ended(self._pulumi(*arguments), code)
+
+    def tried(self, *arguments: str) -> tuple[int, str]:
+        """The same, where it may fail."""
+        done = self._pulumi(*arguments)
+        return done.returncode, self._ended(done, None)
+
+    def started(self, *arguments: str) -> "subprocess.Popen[str]":
+        """The engine, under way."""
+        command = ["pulumi", *arguments]
+        return subprocess.Popen(command, cwd=ROOT, env=self.engine_env, **_PIPES)
+
+    def interrupted(self, after: float, how: signal.Signals, *arguments: str) -> tuple[int, str]:
+        """The engine, interrupted some time after it was started."""
+        process = subprocess.Popen(
+            ["pulumi", *arguments], cwd=ROOT, env=self.engine_env, start_new_session=True, **_PIPES
+        )
+        try:
+            said, _ = process.communicate(timeout=after)
+        except subprocess.TimeoutExpired:
+            # As at a terminal: Ctrl-C reaches the whole group; a kill takes the engine alone.
+            if how is signal.SIGINT:
+                os.killpg(process.pid, how)
+            else:
+                process.send_signal(how)
+            said, _ = process.communicate(timeout=120)
+        return process.returncode, said
+
+    @property
+    def engine_env(self) -> dict[str, str]:
+        if not self._engine:
+            from testbed.yard.engine import engine
+
+            state = Path(self.env["GPUYARD_YARD_STATE"])
+            self._engine = {**self.env, **engine(str(self.kubeconfig), state).env}
+        return self._engine
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.home / STACK / "kubeconfig"
+
+    @property
+    def api(self) -> Api:
+        return connect(self.kubeconfig)
+
+    def spec(self) -> dict[str, Any]:
+        """The platform of the stack file, to be changed."""
+        return yaml.safe_load((ROOT / "stacks/Pulumi.local.yaml").read_text())["config"][
+            "gpuyard:platform"
+        ]
+
+    def plan(self) -> PlatformPlan:
+        return planned(platform_spec(self.spec()))
+
+    def config(self, platform: dict[str, Any]) -> str:
+        """A stack file with this platform, outside the repository."""
+        whole = yaml.safe_load((ROOT / "stacks/Pulumi.local.yaml").read_text())
+        whole["config"]["gpuyard:platform"] = platform
+        path = self.work / "Pulumi.changed.yaml"
+        path.write_text(yaml.safe_dump(whole))
+        return str(path)
+
+    def changes(self, platform: dict[str, Any]) -> dict[str, str]:
+        """What a preview of this platform would do, by kind and name of the object; unchanged left out."""
+        said = self.pulumi(
+            "preview", "--stack", STACK, "--json", "--config-file", self.config(platform)
+        )
+        steps = json.loads(said[said.index("{") :])["steps"]
+        return {s["urn"].rpartition("::")[2]: s["op"] for s in steps if s["op"] != "same"}
+
+    def owned(self) -> list[str]:
+        """Every live object with the platform's label, as kind/namespace/name, duplicates and all."""
+        found = []
+        for path in OWNED:
+            listed = self.api.get(f"{path}?labelSelector=gpuyard.dev/platform={STACK}")
+            for item in (listed or {}).get("items", []):
+                meta = item["metadata"]
+                found.append(
+                    f"{path.rpartition('/')[2]}/{meta.get('namespace', '')}/{meta['name']}"
+                )
+        return sorted(found)
+
+    def _pulumi(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            ["pulumi", *arguments], cwd=ROOT, env=self.engine_env, check=False, **_TEXT
+        )
+
+    def _ended(self, done: "subprocess.CompletedProcess[str]", code: int | None) -> str:
+        assert code is None or done.returncode == code, done.stdout[-6000:]
+        assert "Traceback (most recent call last)" not in done.stdout, done.stdout[-6000:]
+        return done.stdout
+
+
+_PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+_TEXT: dict[str, Any] = {**_PIPES, "timeout": 400}
+_ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+_KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+OWNED = (
+    "/api/v1/namespaces",
+    "/api/v1/nodes",
+    "/api/v1/configmaps",
+    "/api/v1/limitranges",
+    "/api/v1/resourcequotas",
+    "/apis/networking.k8s.io/v1/networkpolicies",
+    "/apis/rbac.authorization.k8s.io/v1/roles",
+    "/apis/rbac.authorization.k8s.io/v1/rolebindings",
+    "/apis/nvidia.com/v1/clusterpolicies",
+    f"{_ADMISSION}/validatingadmissionpolicies",
+    f"{_ADMISSION}/validatingadmissionpolicybindings",
+    f"{_KUEUE}/resourceflavors",
+    f"{_KUEUE}/cohorts",
+    f"{_KUEUE}/clusterqueues",
+    f"{_KUEUE}/localqueues",
+)

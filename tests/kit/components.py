@@ -1,0 +1,51 @@
+"""One small platform, and each component made from it: what the tests of the components share."""
+
+from typing import Any
+
+import pulumi
+
+from gpuyard.resources import GpuNodePool, IdleReclaim, Platform, Queueing, Team
+from gpuyard.testing import Graph
+from kit.stacks import cut_pool, platform, pool, shared_pool, team
+
+LAB = platform(
+    cloud="simulated",
+    pools=[
+        pool(zones=["a", "b"], labels={"rack": "r1"}),
+        cut_pool(),
+        shared_pool(),
+    ],
+    teams=[
+        team("vision", guarantee={"train": 8, "serve/3g.20gb": 4}, groups=["seers"], idle={}),
+        team("speech", guarantee={"dev/shared": 4}, borrow={"train": 8}, weight=2),
+    ],
+    budget={"worst_usd_per_hour": 5000},
+    observability={"prometheus": "existing"},
+)
+COMPONENTS = ("GpuNodePool", "IdleReclaim", "Platform", "Queueing", "Team")
+
+
+def component(
+    kind: str, platform: Any = LAB, opts: pulumi.ResourceOptions | None = None
+) -> pulumi.ComponentResource:
+    """The component of that class, called lab: of the pool train or the team vision where one is needed."""
+    if kind == "GpuNodePool":
+        return GpuNodePool("lab", {"platform": platform, "pool": "train"}, opts)
+    if kind == "Team":
+        return Team("lab", {"platform": platform, "team": "vision"}, opts)
+    if kind == "IdleReclaim":
+        return IdleReclaim("lab", {"platform": platform}, opts)
+    if kind == "Queueing":
+        return Queueing("lab", {"platform": platform}, opts)
+    return Platform("lab", {"platform": platform}, opts)
+
+
+def token(kind: str) -> str:
+    """The type token of a component."""
+    return f"gpuyard:index:{kind}"
+
+
+def waits_for(graph: Graph, name: str) -> set[str]:
+    """What the resource of that name waits for, without the names of the parents."""
+    by_urn = {one.urn: one for one in graph}
+    return {by_urn[urn].name.partition(":")[2] for urn in graph.one(name=name).dependencies}

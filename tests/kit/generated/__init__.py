@@ -1,0 +1,1 @@
+"""Inputs that are made up: platforms, pods, slips of the pen, mutated stack files."""

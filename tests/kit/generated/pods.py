@@ -1,0 +1,255 @@
+"""Pods that a namespace of a team may be asked to take: every feature that a requirement looks at, mixed."""
+
+import random
+from typing import Any
+
+from gpuyard.names import CLASS_LABEL, QUEUE_GATE, QUEUE_LABEL
+
+Value = dict[str, Any]
+
+IMAGES = (
+    "nginx",
+    "nginx:1.27",
+    "library/nginx",
+    "docker.io/nginx@sha256:" + "0" * 64,
+    "docker.io/library/nginx:1.27@sha256:" + "1" * 64,
+    "index.docker.io/nginx",
+    "index.docker.io/library/nginx:2",
+    "docker.io/nginx/nginx",
+    "nginx/nginx:1",
+    "registry.example.org/team/train:1.4",
+    "registry.example.org/team",
+    "registry.example.org/team:latest",
+    "registry.example.org/teams/train",
+    "registry.example.org/other/team",
+    "registry.example.org:443/team/train",
+    "registry.example.org.evil.example/team/x",
+    "nvcr.io/nvidia/pytorch:26.10-py3",
+    "nvcr.io:5000/nvidia/pytorch",
+    "localhost/x",
+    "localhost:5000/x/y:z",
+    "localhost:5000/z",
+    "Host/team/x",
+    "a.b/c:5000",
+)
+GPUS = (1, "1", 8, "8", "8000m", "1k", "0", 0, "2e0")
+AMOUNTS = (1, "1", "1000m", "0.5", "500m", 2, "2", "2000m")
+MEMORY = ("1Gi", "1024Mi", 1073741824, "1073741824", "2Gi", "2G", "2e9", "0.5Gi")
+PATHS = (
+    *("/dev", "/dev/", "/dev/nvidia0", "//dev/./shm", "/devices", "/", "/mnt/data", "/run", "/var"),
+    *("/var/run/docker.sock", "/var/lib/kubelet/device-plugins/kubelet.sock", "/var/lib/kubelet"),
+    *("/var/lib/kubelet/seccomp", "/sys/class", "/proc", "/procs", "/etc/cdi", "/etc", "/home/x"),
+    *("/run/containerd/containerd.sock", "/run/nvidia/driver", "/run/nvidia-x", "/srv"),
+)
+TOLERATIONS: tuple[Value, ...] = (
+    {"operator": "Exists"},
+    {"operator": "Exists", "effect": "NoSchedule"},
+    {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+    {"key": "nvidia.com/gpu", "value": "present"},
+    {"key": "gpuyard.dev/pool", "operator": "Exists"},
+    {"key": "gpuyard.dev/pool", "operator": "Exists", "effect": "NoExecute"},
+    {"key": "gpuyard.dev/pool", "operator": "Equal", "value": "vip", "effect": "NoSchedule"},
+    {"key": "gpuyard.dev/pool", "value": "vip"},
+    {"key": "gpuyard.dev/pool", "value": "open"},
+    {"key": "gpuyard.dev/pool", "operator": "Equal", "value": "alpha", "effect": "NoSchedule"},
+    {"key": "other", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
+)
+ENVIRONMENT: tuple[Value, ...] = (
+    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"},
+    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "none"},
+    {"name": "NVIDIA_VISIBLE_DEVICES", "value": ""},
+    {"name": "NVIDIA_VISIBLE_DEVICES"},
+    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "VOID"},
+    {"name": "NVIDIA_VISIBLE_DEVICES", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+    {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "all"},
+    {"name": "OTHER", "value": "all"},
+)
+OWNERS: tuple[Value, ...] = (
+    {"apiVersion": "batch/v1", "kind": "Job", "controller": True},
+    {"apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": True},
+    {"apiVersion": "v1", "kind": "ReplicationController", "controller": True},
+    {"apiVersion": "batch/v1", "kind": "CronJob", "controller": True},
+    {"apiVersion": "apps/v1", "kind": "StatefulSet", "controller": True},
+    {"apiVersion": "apps/v1", "kind": "StatefulSet"},
+    {"apiVersion": "example.org/v1", "kind": "Batch", "controller": True},
+    {"apiVersion": "batch/v1", "kind": "Job"},
+)
+
+
+class Maker:
+    """Makes the same pods for the same number."""
+
+    def __init__(self, number: int) -> None:
+        self._dice = random.Random(number)  # noqa: S311  dice, not keys
+        # every fourth is tame, or nearly all would be refused for something
+        self._tame = number % 4 == 0
+        self._images = ("nvcr.io/nvidia/pytorch:26.10-py3",) if self._tame else IMAGES
+
+    def maybe(self, chance: float) -> bool:
+        return self._dice.random() < chance
+
+    def odd(self, chance: float) -> bool:
+        return self._dice.random() < chance * (0.2 if self._tame else 1)
+
+    def some(self, values: tuple[Any, ...], most: int) -> list[Any]:
+        return self._dice.sample(values, self._dice.randint(0, min(most, len(values))))
+
+    def one(self, values: tuple[Any, ...]) -> Any:
+        return self._dice.choice(values)
+
+    def pod(self) -> Value:
+        """A pod that the API server would take where nobody holds it to anything."""
+        metadata: Value = {"name": "x", "labels": self.labels()}
+        if self.maybe(0.2):
+            metadata["ownerReferences"] = [{**self.one(OWNERS), "name": "o", "uid": "u"}]
+        spec = self.spec(in_pod=True)
+        if self.maybe(0.3) and "nodeName" not in spec:
+            spec["schedulingGates"] = [{"name": self.one((QUEUE_GATE, "example.org/later"))}]
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+    def labels(self) -> dict[str, str]:
+        labels = {"app": "x"}
+        if self.maybe(0.4):
+            labels[QUEUE_LABEL] = "main"
+        if self.maybe(0.4):
+            labels[CLASS_LABEL] = self.one(("training", "training", "notebook"))
+        return labels
+
+    def spec(self, *, in_pod: bool, restart: str = "Always") -> Value:
+        claims = self.maybe(0.1)
+        spec: Value = {
+            "restartPolicy": restart,
+            "containers": [
+                self.container(f"c{i}", claims) for i in range(self.one((1, 1, 1, 2, 3)))
+            ],
+        }
+        if self.maybe(0.3):
+            spec["initContainers"] = [self.container("i", claims)]
+            if self.maybe(0.3):
+                spec["initContainers"][0]["restartPolicy"] = "Always"
+        if claims:
+            spec["resourceClaims"] = [{"name": "g", "resourceClaimName": "some"}]
+        for field in ("hostPID", "hostIPC", "hostNetwork"):
+            if self.odd(0.15):
+                spec[field] = self.maybe(0.7)
+        if self.odd(0.3):
+            spec["tolerations"] = self.some(TOLERATIONS, 3)
+        if self.odd(0.3):
+            spec["volumes"] = [self.volume(i) for i in range(self.one((1, 2, 3)))]
+        if self.odd(0.2):
+            spec["runtimeClassName"] = self.one(("nvidia", "other"))
+        if self.odd(0.08) or (not in_pod and self.maybe(0.05)):
+            spec["nodeName"] = "some-node"
+        return spec
+
+    def container(self, name: str, claims: bool) -> Value:
+        found: Value = {"name": name, "image": self.one(self._images)}
+        if self.odd(0.4):
+            found["env"] = self.some(ENVIRONMENT, 3)
+        if self.odd(0.2):
+            found["securityContext"] = {"privileged": self.maybe(0.6)}
+        elif self.odd(0.2):
+            found["securityContext"] = {"capabilities": {"add": ["IPC_LOCK"]}}
+        resources: Value = {}
+        if self.maybe(0.7):
+            resources = self.resources()
+        if claims and self.maybe(0.5):
+            resources["claims"] = [{"name": "g"}]
+        if resources or self.maybe(0.2):
+            found["resources"] = resources
+        return found
+
+    def resources(self) -> Value:
+        limits: Value = {}
+        requests: Value = {}
+        if self.maybe(0.4):
+            name = self.one(("nvidia.com/gpu", "nvidia.com/mig-1g.10gb", "nvidia.com/gpu.shared"))
+            limits[name] = self.one(GPUS)
+            if self.maybe(0.3):
+                requests[name] = limits[name]
+        if self.maybe(0.2):
+            limits["rdma/hca"] = 1
+        for resource, amounts in (("cpu", AMOUNTS), ("memory", MEMORY)):
+            if self.maybe(0.7):
+                limits[resource] = self.one(amounts)
+                if self.maybe(0.6):
+                    requests[resource] = limits[resource] if self.maybe(0.5) else self.one(amounts)
+            elif self.maybe(0.3):
+                requests[resource] = self.one(amounts)
+        return {
+            k: v for k, v in (("limits", limits), ("requests", requests)) if v or self.maybe(0.1)
+        }
+
+    def volume(self, index: int) -> Value:
+        sources: tuple[Value, ...] = (
+            {"hostPath": {"path": self.one(PATHS)}},
+            {"hostPath": {"path": self.one(PATHS), "type": "Directory"}},
+            {"emptyDir": {"medium": "Memory"}},
+            {"image": {"reference": self.one(self._images), "pullPolicy": "IfNotPresent"}},
+            {"configMap": {"name": "some"}},
+        )
+        return {"name": f"v{index}", **self.one(sources)}
+
+    def workload(self) -> Value:
+        """What makes pods, of one kind or another."""
+        kind = self.one(
+            (
+                "Job",
+                "Job",
+                "CronJob",
+                "Deployment",
+                "StatefulSet",
+                "DaemonSet",
+                "ReplicaSet",
+                "ReplicationController",
+            )
+        )
+        restart = "Never" if kind in {"Job", "CronJob"} else "Always"
+        template = {
+            "metadata": {"labels": self.labels()},
+            "spec": self.spec(in_pod=False, restart=restart),
+        }
+        metadata: Value = {"name": "x", "labels": self.labels()}
+        if self.maybe(0.15):
+            metadata["ownerReferences"] = [{**self.one(OWNERS), "name": "o", "uid": "u"}]
+        if kind in {"Job", "CronJob"}:
+            spec: Value = {"template": template}
+            if kind == "CronJob":
+                job: Value = {"spec": spec}
+                if self.maybe(0.7):
+                    job["metadata"] = {"labels": self.labels()}
+                spec = {"schedule": "0 3 * * *", "jobTemplate": job}
+            return {"apiVersion": "batch/v1", "kind": kind, "metadata": metadata, "spec": spec}
+        selector: Value = {"app": "x"}
+        version = "v1" if kind == "ReplicationController" else "apps/v1"
+        spec = {
+            "selector": selector if version == "v1" else {"matchLabels": selector},
+            "template": template,
+        }
+        if kind == "StatefulSet":
+            spec["serviceName"] = "x"
+        return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+    def jobset(self) -> Value:
+        """A JobSet, of one or two kinds of jobs."""
+        jobs = [
+            {
+                "name": f"r{i}",
+                "template": {
+                    "spec": {
+                        "template": {
+                            "metadata": {"labels": self.labels()},
+                            "spec": self.spec(in_pod=False, restart="Never"),
+                        }
+                    }
+                },
+            }
+            for i in range(self.one((1, 2)))
+        ]
+        return {
+            "apiVersion": "jobset.x-k8s.io/v1alpha2",
+            "kind": "JobSet",
+            "metadata": {"name": "x", "labels": self.labels()},
+            "spec": {"replicatedJobs": jobs},
+        }

@@ -1,0 +1,449 @@
+"""What the program adds to an error of the provider: whose a name is, what holds a namespace."""
+
+import asyncio
+import os
+import stat
+from pathlib import Path
+
+import pulumi
+import pytest
+
+from gpuyard.resources import ClusterProvider, Platform
+from gpuyard.resources.diagnosis import hooks as told
+from gpuyard.resources.diagnosis.hooks import explained, hooks_of
+from gpuyard.resources.diagnosis.kubectl import Reach
+from gpuyard.resources.diagnosis.ownership import owner_of, writers
+from gpuyard.resources.diagnosis.stuck_namespaces import conditions, holders, kinds_left, stuck
+from kit.components import LAB
+
+AT = "2026-10-01T10:00:00Z"
+NOBODY = "It does not say whose it is"
+SAME = (
+    "a platform of this very name, lab (label gpuyard.dev/platform): another stack deploys it, "
+    "or this stack's state has lost the object"
+)
+
+
+def live(labels=None, annotations=None, **more):
+    return {
+        "kind": "ClusterQueue",
+        "metadata": {"labels": labels, "annotations": annotations, **more},
+    }
+
+
+def wrote(manager, at=AT, **more):
+    return {"manager": manager, "operation": "Apply", "time": at, **more}
+
+
+@pytest.mark.parametrize(
+    ("obj", "says"),
+    [
+        (live({"gpuyard.dev/platform": "west"}), "platform west of GPU Yard (label gpuyard.dev/platform)"),
+        (
+            live({"gpuyard.dev/platform": "lab"}),
+            SAME,
+        ),
+        (
+            live(
+                {"app.kubernetes.io/managed-by": "Helm"},
+                {"meta.helm.sh/release-name": "queues", "meta.helm.sh/release-namespace": "batch"},
+            ),
+            "Helm release batch/queues (annotation meta.helm.sh/release-name)",
+        ),
+        (
+            live({"app.kubernetes.io/managed-by": "terraform"}),
+            "terraform (label app.kubernetes.io/managed-by)",
+        ),
+        (
+            live(None, {"argocd.argoproj.io/tracking-id": "batch:kueue.x-k8s.io/ClusterQueue:x/y"}),
+            "Argo CD application batch (annotation argocd.argoproj.io/tracking-id)",
+        ),
+        (
+            live({"argocd.argoproj.io/instance": "batch"}),
+            "Argo CD application batch (label argocd.argoproj.io/instance)",
+        ),
+        (
+            live(
+                {
+                    "kustomize.toolkit.fluxcd.io/name": "apps",
+                    "kustomize.toolkit.fluxcd.io/namespace": "flux-system",
+                }
+            ),
+            "Flux Kustomization flux-system/apps (label kustomize.toolkit.fluxcd.io/name)",
+        ),
+        (
+            live({"helm.toolkit.fluxcd.io/name": "apps"}),
+            "Flux HelmRelease apps (label helm.toolkit.fluxcd.io/name)",
+        ),
+        (
+            live(ownerReferences=[{"kind": "Tenant", "name": "oil"}]),
+            "Tenant oil (owner reference)",
+        ),
+    ],
+)  # fmt: skip
+def test_what_an_object_says_of_its_owner(obj, says):
+    assert owner_of(obj, "lab") == f"It belongs to {says}."
+
+
+def test_several_owners_are_all_named():
+    both = live({"gpuyard.dev/platform": "west", "app.kubernetes.io/managed-by": "Pulumi"})
+    assert "platform west" in owner_of(both)
+    assert "Pulumi (label" in owner_of(both)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({}, "It does not say whose it is."),
+        ({"creationTimestamp": AT}, f"It does not say whose it is; it was made at {AT}."),
+        (
+            {"managedFields": [wrote("kueue", subresource="status")], "creationTimestamp": AT},
+            f"It does not say whose it is; it was made at {AT}.",
+        ),
+        (
+            {"managedFields": [wrote("anna", "2026-09-01T10:00:00Z"), wrote("kubectl-edit")]},
+            f"{NOBODY}; last written by kubectl-edit at {AT}, before that by anna (managedFields).",
+        ),
+        (
+            {"managedFields": [{"manager": "old"}]},
+            "It does not say whose it is; last written by old (managedFields).",
+        ),
+    ],
+)
+def test_without_a_sign_whoever_wrote_it_is_named(more, says):
+    assert owner_of(live(**more)) == says
+
+
+def test_writers_are_the_managers():
+    assert writers(live(managedFields=[wrote("a"), wrote("a"), wrote("b")])) == {"a", "b"}
+    assert writers({}) == set()
+
+
+def condition(kind, message, status="True"):
+    return {"type": kind, "status": status, "message": message}
+
+
+CONTENT = (
+    "Some resources are remaining: pods. has 2 resource instances, "
+    "widgets.example.com has 1 resource instances"
+)
+LEFT_BY = "example.com/hold in 1 resource instances"
+FINALIZERS = f"Some content in the namespace has finalizers remaining: {LEFT_BY}"
+VISION = {
+    "kind": "Namespace",
+    "metadata": {"name": "vision"},
+    "status": {
+        "conditions": [
+            condition("NamespaceDeletionDiscoveryFailure", "All resources successfully discovered", "False"),
+            condition("NamespaceContentRemaining", CONTENT),
+            condition("NamespaceFinalizersRemaining", FINALIZERS),
+        ]
+    },
+}  # fmt: skip
+
+
+def left(kind, name, finalizers=(), **more):
+    return {
+        "kind": kind,
+        "metadata": {"namespace": "vision", "name": name, "finalizers": list(finalizers), **more},
+    }
+
+
+def test_a_namespace_says_what_is_left_in_it():
+    assert conditions(VISION) == [CONTENT, FINALIZERS]
+    assert kinds_left(VISION) == ["pods", "widgets.example.com"]
+    assert conditions({}) == kinds_left({}) == []
+
+
+def test_what_holds_it_is_named_before_what_only_goes():
+    items = [
+        left("Pod", "b", deletionTimestamp=AT),
+        left("Pod", "a"),
+        left("Widget", "w", ["example.com/hold", "example.com/more"]),
+    ]
+    assert holders(items) == [
+        "Widget vision/w is held by example.com/hold, example.com/more",
+        "Pod vision/a has no finalizer, and nobody deletes it",
+        f"Pod vision/b has no finalizer, and is to go since {AT}",
+    ]
+
+
+def test_of_many_a_few_are_named():
+    lines = holders([left("Pod", f"p{n:03}", ["x/y"]) for n in range(500)])
+    assert len(lines) == 11
+    assert lines[-1] == "and 490 more"
+
+
+def test_the_text_about_a_namespace():
+    text = stuck(VISION, [left("Widget", "w", ["example.com/hold"])])
+    assert text.splitlines()[:4] == [
+        "Namespace vision does not go:",
+        f"  {CONTENT}",
+        f"  {FINALIZERS}",
+        "  Widget vision/w is held by example.com/hold",
+    ]
+    assert "fix: " in text
+    assert "which objects" not in text
+    unread = stuck(VISION, None)
+    assert (
+        "which objects: kubectl get pods,widgets.example.com -n vision -o custom-columns=" in unread
+    )
+    silent = stuck({"metadata": {"name": "vision"}}, None)
+    assert "it says nothing of what is left in it" in silent
+    assert "which objects" not in silent
+
+
+class Looks(Reach):
+    """Answers looks from a table, and keeps what was asked."""
+
+    def __init__(self, answers, context=None):
+        super().__init__(None, context)
+        object.__setattr__(self, "answers", answers)
+        object.__setattr__(self, "asked", [])
+
+    async def get(self, *what):
+        self.asked.append(what)
+        return self.answers.get(what)
+
+
+def failed(error, operation="create", **inputs):
+    side = "old_inputs" if operation == "delete" else "new_inputs"
+    return pulumi.ErrorHookArgs(
+        "urn", "", "name", "type", failed_operation=operation, errors=[error], **{side: inputs}
+    )
+
+
+def says(looks, args):
+    return asyncio.run(explained(looks, args))
+
+
+QUEUE = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "ClusterQueue",
+    "metadata": {"name": "lab-vision", "labels": {"gpuyard.dev/platform": "lab"}},
+}
+TAKEN = 'clusterqueues.kueue.x-k8s.io "lab-vision" already exists'
+
+
+def test_a_taken_name_and_its_owner():
+    asked = ("clusterqueue.kueue.x-k8s.io", "lab-vision")
+    looks = Looks({asked: live({"gpuyard.dev/platform": "west"})})
+    assert says(looks, failed(TAKEN, **QUEUE)) == (
+        "ClusterQueue lab-vision is there already, and this stack did not make it.\n"
+        "  It belongs to platform west of GPU Yard (label gpuyard.dev/platform).\n"
+        "  fix: give the platform or the team another name; or, with its owner's consent, take it over "
+        "with `pulumi import`"
+    )
+    assert looks.asked == [asked]
+
+
+def test_a_taken_name_in_a_namespace_that_nobody_could_look_at():
+    inputs = {"apiVersion": "v1", "kind": "ConfigMap"}
+    inputs["metadata"] = {"name": "gpuyard-platform", "namespace": "gpuyard-system"}
+    text = says(Looks({}, "blue"), failed("it already exists", **inputs))
+    assert (
+        "kubectl --context blue get configmap gpuyard-platform -n gpuyard-system -o yaml "
+        "--show-managed-fields" in text
+    )
+
+
+MET = (
+    'Unable to continue with install: {} "{}" in namespace "{}" exists and cannot be imported into the '
+    "current release: invalid ownership metadata"
+)
+
+
+@pytest.mark.parametrize(
+    ("managers", "left_over"),
+    [
+        (["clusterrole-aggregation-controller"], True),
+        (["clusterrole-aggregation-controller", "anna"], False),
+    ],
+)
+def test_a_role_that_kubernetes_wrote_anew_is_told_from_one_that_somebody_has(managers, left_over):
+    met = failed(MET.format("ClusterRole", "kueue-batch-admin-role", ""))
+    role = live(managedFields=[wrote(one) for one in managers])
+    text = says(Looks({("clusterrole", "kueue-batch-admin-role"): role}), met)
+    assert ("is left over from a chart that was taken out" in text) == left_over
+    assert ("fix: kubectl delete clusterrole kueue-batch-admin-role" in text) == left_over
+    assert ("anna" in text) != left_over
+
+
+def test_helm_meets_an_object_that_nobody_could_look_at():
+    text = says(Looks({}), failed(MET.format("Service", "kueue", "kueue-system")))
+    assert "Service kueue is there already, and Helm installs over nothing" in text
+    assert "See kubectl get service kueue -n kueue-system -o yaml --show-managed-fields" in text
+    assert "delete the object only when nobody uses it any more" in text
+
+
+GONE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}}
+LATE = "timed out waiting for the condition"
+
+
+def test_a_namespace_is_looked_into():
+    items = {"items": [left("Widget", "w", ["example.com/hold"])]}
+    looks = Looks(
+        {("namespace", "vision"): VISION, ("pods,widgets.example.com", "-n", "vision"): items}
+    )
+    assert "Widget vision/w is held by example.com/hold" in says(
+        looks, failed(LATE, "delete", **GONE)
+    )
+    del looks.answers["pods,widgets.example.com", "-n", "vision"]
+    assert "which objects: kubectl get pods," in says(looks, failed(LATE, "delete", **GONE))
+    looks.answers["namespace", "vision"] = GONE
+    assert "it says nothing" in says(looks, failed(LATE, "delete", **GONE))
+    looks.answers.clear()
+    assert "kubectl get namespace vision -o jsonpath={.status.conditions}" in says(
+        looks, failed(LATE, "delete", **GONE)
+    )
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        failed("the server says no", **QUEUE),
+        failed(TAKEN, "update", **QUEUE),
+        failed(LATE, "delete", **QUEUE),
+        failed("forbidden", "delete", **GONE),
+        pulumi.ErrorHookArgs("urn", "", "name", "type", failed_operation="create"),
+    ],
+    ids=["other", "update", "no-namespace", "forbidden", "silent"],
+)
+def test_nobody_looks_where_there_is_nothing_to_add(args):
+    looks = Looks({})
+    assert says(looks, args) is None
+    assert looks.asked == []
+
+
+# ── the look itself ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def kubectl(tmp_path, monkeypatch):
+    """A kubectl that does what a line of shell says, and keeps what it was asked."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+    def does(line):
+        tool = folder / "kubectl"
+        tool.write_text(f'#!/bin/sh\necho "$@" >"{tmp_path}/asked"\n{line}\n')
+        tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
+        return tmp_path / "asked"
+
+    return does
+
+
+def looked(reach, *what):
+    return asyncio.run(reach.get(*what))
+
+
+def test_kubectl_is_asked_for_json_with_its_writers(kubectl):
+    asked = kubectl("""echo '{"kind": "Pod"}'""")
+    assert looked(Reach(None, "blue"), "pod", "a", "-n", "b") == {"kind": "Pod"}
+    assert asked.read_text().strip() == (
+        "--context blue --request-timeout=10s get pod a -n b -o json --show-managed-fields"
+    )
+
+
+def test_a_kubeconfig_goes_to_a_file_that_only_we_read_and_that_does_not_stay(
+    kubectl, tmp_path, monkeypatch
+):
+    asked = kubectl("""file="${1#--kubeconfig=}"; stat -c %a "$file" >mode; cat "$file" """)
+    monkeypatch.chdir(tmp_path)
+
+    async def look():
+        return await Reach(pulumi.Output.secret('{"users": []}')).get("pods")
+
+    assert asyncio.run(look()) == {"users": []}
+    assert (tmp_path / "mode").read_text().strip() == "600"
+    assert not Path(asked.read_text().split()[0].removeprefix("--kubeconfig=")).exists()
+
+
+def test_a_kubeconfig_may_be_a_path(kubectl):
+    asked = kubectl("echo '{}'")
+    assert looked(Reach("~/.kube/blue"), "pods") == {}
+    assert asked.read_text().split()[0] == f"--kubeconfig={Path.home() / '.kube/blue'}"
+
+
+@pytest.mark.parametrize("line", ["exit 1", "echo no json", "echo '[]'", "exec sleep 30"])
+def test_a_look_that_fails_in_any_way_gives_nothing(kubectl, line, monkeypatch):
+    monkeypatch.setattr("gpuyard.resources.diagnosis.kubectl.SECONDS", 0.5)
+    kubectl(line)
+    assert looked(Reach(), "pods") is None
+
+
+def test_without_kubectl_a_look_gives_nothing(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert looked(Reach(), "pods") is None
+
+
+# ── the hook ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class Hook:
+    """Stands for the SDK's hook, which an engine would have to register."""
+
+    def __init__(self, name, callback):
+        self.name, self.callback = name, callback
+
+
+@pytest.fixture
+def engine_with_hooks(monkeypatch):
+    monkeypatch.setattr(told, "monitor_supports_feature", lambda _: True)
+    monkeypatch.setattr(pulumi, "ErrorHook", Hook)
+    said = []
+    monkeypatch.setattr(pulumi.log, "warn", said.append)
+    return said
+
+
+def test_an_explanation_is_said_and_nothing_is_retried(engine_with_hooks):
+    (hook,) = hooks_of("lab", Looks({})).on_error
+    (other,) = hooks_of("lab", Looks({})).on_error
+    assert hook.name.startswith("gpuyard:lab:")
+    assert hook.name != other.name
+    assert asyncio.run(hook.callback(failed(TAKEN, **QUEUE))) is False
+    assert len(engine_with_hooks) == 1
+    assert engine_with_hooks[0].startswith("ClusterQueue lab-vision is there already")
+    assert asyncio.run(hook.callback(failed("no", **QUEUE))) is False
+    assert len(engine_with_hooks) == 1
+
+
+def test_an_explanation_that_fails_hides_nothing(engine_with_hooks):
+    (hook,) = hooks_of("lab", Looks(None)).on_error  # a table that is none
+    assert asyncio.run(hook.callback(failed(TAKEN, **QUEUE))) is False
+    assert engine_with_hooks == []
+
+
+def test_an_engine_without_hooks_gets_none(monkeypatch):
+    monkeypatch.setattr(told, "monitor_supports_feature", lambda _: False)
+    assert hooks_of("lab", Reach()) is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "hooked"),
+    [
+        (lambda: ClusterProvider("lab", "lab"), True),
+        (lambda: ClusterProvider("lab", "lab", render_to="folder"), False),
+        (lambda: pulumi.ProviderResource("kubernetes", "lab", {}), False),
+    ],
+    ids=["ours", "files", "theirs"],
+)
+def test_hooks_come_with_our_provider_alone(pulumi_mocks, monkeypatch, provider, hooked):
+    """Which cluster another provider speaks to, only that provider knows."""
+    binding = pulumi.ResourceHookBinding(on_error=[])
+    monkeypatch.setattr("gpuyard.resources.provider.hooks_of", lambda *_: binding)
+    given = []
+    real = pulumi.CustomResource.__init__
+
+    def init(self, token, name, props=None, opts=None, *more, **options):
+        if opts is not None and token.startswith("kubernetes:"):
+            given.append(opts.hooks is not None and opts.hooks.on_error is not None)
+        real(self, token, name, props, opts, *more, **options)
+
+    monkeypatch.setattr(pulumi.CustomResource, "__init__", init)
+    pulumi_mocks.run(
+        lambda: Platform("lab", {"platform": LAB}, pulumi.ResourceOptions(providers=[provider()]))
+    )
+    assert given
+    assert set(given) == {hooked}
