@@ -26,27 +26,33 @@ from gpuyard.plan.records.nodes import (
     WorkerPlan,
 )
 from gpuyard.plan.records.platform import (
+    OperatorParts,
+    PlatformPlan,
+    ShapePlan,
+)
+from gpuyard.plan.records.pools import (
     Advertised,
+    GpuLayout,
+    NodeSoftware,
+    PoolPlan,
+    Slice,
+    Taint,
+)
+from gpuyard.plan.records.queues import (
     CohortLimit,
     CohortPlan,
     FlavorPlan,
-    GpuLayout,
-    HostAmount,
-    LimitsPlan,
-    NodeSoftware,
-    OperatorParts,
-    PlatformPlan,
-    PoolPlan,
     PriorityPlan,
     QueueingPlan,
     Quota,
-    Reach,
     ResourceGroup,
-    ShapePlan,
-    Slice,
-    Taint,
-    TeamPlan,
     within_reach,
+)
+from gpuyard.plan.records.teams import (
+    HostAmount,
+    LimitsPlan,
+    Reach,
+    TeamPlan,
 )
 
 __all__ = [
