@@ -13,7 +13,6 @@ from gpuyard.scheduler.flavors import Assignment, Mode, counted
 from gpuyard.scheduler.nodes import largest_free, node_of
 from gpuyard.scheduler.quotas import Key
 from gpuyard.scheduler.requests import PodSet, Refused
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Enforce
 
 
@@ -257,7 +256,7 @@ def no_plain_node(plan: PlatformPlan, pods: PodSet) -> str:
     some_pods = f"{some(pods.count, 'pod')} ({pods.path}) ask{'s' if pods.count == 1 else ''}"
     where = (
         "every node here is a GPU node, whose taint"
-        if plan.cloud == Cloud.SIMULATED.value
+        if plan.simulated
         else "the nodes it selects are GPU nodes, whose taint"
     )
     return f"{some_pods} for no GPU, and {where} such pods do not tolerate"
@@ -358,7 +357,7 @@ def admitted_in_vain(plan: PlatformPlan) -> str:
 def _evicted_later(plan: PlatformPlan) -> str:
     minutes = kueue.in_words(60 * plan.queueing.start_minutes)
     # elsewhere a Kueue that runs already may be set up by somebody else
-    ours = plan.cloud == Cloud.SIMULATED.value or plan.spec.queueing.install is not False
+    ours = plan.simulated or plan.spec.queueing.install is not False
     timeout = minutes if ours else f"{minutes} (unless Kueue is set up otherwise)"
     return (
         f"After {timeout} it is evicted whole,"

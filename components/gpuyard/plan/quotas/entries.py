@@ -62,7 +62,7 @@ def _per_unit(pool: PoolPlan, unit: str) -> dict[str, int] | None:
     if pool.compute_slices is not None:
         slices = slices_of_one_gpu(pool)
         return {pool.compute_slices.resource: slices} if slices else None
-    if pool.sharing in {"time-slicing", "mps"}:
+    if pool.sharing.shares_whole_gpus:
         return {pool.advertised[0].resource: pool.replicas}
     if len({tuple(x.counts.items()) for x in pool.layouts}) > 1:
         return None  # GPUs of one node differ: "one GPU" has no single meaning

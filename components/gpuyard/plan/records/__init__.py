@@ -14,8 +14,6 @@ from gpuyard.plan.records.money import (
     Total,
 )
 from gpuyard.plan.records.nodes import (
-    CheckPlan,
-    DispatchPlan,
     DraPlan,
     Ec2Purchase,
     GkePurchase,
@@ -23,7 +21,6 @@ from gpuyard.plan.records.nodes import (
     NodeRoom,
     ScaleKnowledge,
     TopologyPlan,
-    WorkerPlan,
 )
 from gpuyard.plan.records.platform import (
     OperatorParts,
@@ -39,13 +36,16 @@ from gpuyard.plan.records.pools import (
     Taint,
 )
 from gpuyard.plan.records.queues import (
+    CheckPlan,
     CohortLimit,
     CohortPlan,
+    DispatchPlan,
     FlavorPlan,
     PriorityPlan,
     QueueingPlan,
     Quota,
     ResourceGroup,
+    WorkerPlan,
     within_reach,
 )
 from gpuyard.plan.records.teams import (

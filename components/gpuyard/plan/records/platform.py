@@ -10,7 +10,7 @@ from gpuyard.plan.records.money import Bill, BillLine
 from gpuyard.plan.records.pools import PoolPlan
 from gpuyard.plan.records.queues import QueueingPlan
 from gpuyard.plan.records.teams import TeamPlan
-from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.platform import Cloud, PlatformSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class PlatformPlan:
     """The derived platform."""
 
     name: str
-    cloud: str
+    cloud: Cloud
     kubernetes: str
     spec: PlatformSpec = field(repr=False)
     cluster_name: str | Late
@@ -70,6 +70,11 @@ class PlatformPlan:
     """What becomes of idle jobs; None when no team asks for it."""
     software: Mapping[str, str] = field(default_factory=dict)
     """The version of every component: the pinned one, or what the stack file picks."""
+
+    @property
+    def simulated(self) -> bool:
+        """True when its nodes are fake: nothing is billed, and no program runs on them."""
+        return self.cloud is Cloud.SIMULATED
 
     def pool(self, name: str) -> PoolPlan:
         """The pool of that name; KeyError names those there are."""

@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.plan.records.nodes import DraPlan, LadderRung, NodeRoom, ScaleKnowledge, TopologyPlan
-from gpuyard.spec.sections import FabricSpec, WarmWindow
+from gpuyard.plan.records.shown import shown
+from gpuyard.spec.pools import Scaling
+from gpuyard.spec.sections import FabricSpec, Numa, PoolStop, Provisioning, WarmWindow
 from gpuyard.spec.values import Range
 
 
@@ -79,7 +83,7 @@ class PoolPlan:
     nodes: Range
     start_nodes: int
     """Nodes that are there from the beginning: the floor, or all of them when nothing scales."""
-    scaling: str
+    scaling: Scaling
     capacity: tuple[str, ...]
     """The ladder in words, best first."""
     ladder: tuple[LadderRung, ...]
@@ -87,8 +91,7 @@ class PoolPlan:
     zones: tuple[str, ...]
     warm: tuple[WarmWindow, ...]
     """Hours in which nodes are kept; `gpuyard.plan.capacity.warm` sums them."""
-    sharing: str
-    """none, mig, time-slicing, mps, mig+time-slicing or dra."""
+    sharing: SharingMethod
     mig_strategy: str
     """none or mixed; per pool, through the device plugin's configuration."""
     replicas: int
@@ -104,7 +107,7 @@ class PoolPlan:
     """Labels that tell the pool's nodes: ours, or those of nodes that exist already."""
     scale: ScaleKnowledge
     room: NodeRoom
-    numa: str
+    numa: Numa
     """The kubelet's topology policy."""
     topology_levels: tuple[str, ...]
     """Labels that say how near nodes are, the widest first, the node itself last."""
@@ -116,18 +119,19 @@ class PoolPlan:
     """None on simulated nodes, which boot from nothing."""
     owners: tuple[str, ...] = ()
     """Teams the pool is dedicated to; empty: everybody's."""
-    stop: str = ""
-    """hold: no new job starts in it."""
+    stop: PoolStop | Literal[""] = ""
+    """hold: no new job starts in it; empty: none."""
     flavor: str
     """Its name in the queues."""
     topology: TopologyPlan | None = None
     """By which queues place its pods near each other; None: where there is room."""
-    provisioning: str | None = None
-    """How its autoscaler is asked before a job is admitted: check-capacity, atomic or queued."""
+    provisioning: Provisioning | None = None
+    """How its autoscaler is asked before a job is admitted."""
     compute_slices: Advertised | None = None
     """What queues count instead of the slices of each profile; None where they count what nodes advertise."""
 
     @property
+    @shown
     def counted(self) -> tuple[Advertised, ...]:
         """What guarantees and queues count: what nodes advertise, or compute slices and whole GPUs."""
         if self.compute_slices is None:
@@ -135,16 +139,19 @@ class PoolPlan:
         return (self.compute_slices, *(a for a in self.advertised if a.unit == ""))
 
     @property
+    @shown
     def cpu_per_gpu(self) -> int:
         """CPU threads for each GPU, when its pods share the node's evenly."""
         return self.room.cpu // self.machine.gpus
 
     @property
+    @shown
     def memory_gib_per_gpu(self) -> int:
         """Main memory in GiB for each GPU, shared evenly."""
         return self.room.memory_gib // self.machine.gpus
 
     @property
+    @shown
     def gpus_per_node(self) -> int:
         """Physical GPUs in one node."""
         return self.machine.gpus

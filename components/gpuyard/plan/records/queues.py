@@ -2,10 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from gpuyard.plan.queueing.kueue import START_MINUTES
-from gpuyard.plan.records.nodes import CheckPlan, DispatchPlan, TopologyPlan
+from gpuyard.plan.records.nodes import TopologyPlan
 from gpuyard.plan.records.pools import Taint
+from gpuyard.plan.records.shown import shown
+from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.sections import Provisioning
+from gpuyard.spec.teams import Stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +88,55 @@ class CohortPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckPlan:
+    """What an autoscaler is asked before a job is admitted."""
+
+    name: str
+    """Of the admission check, and of its configuration."""
+    word: Provisioning
+    """What the stack file calls it."""
+    provisioning_class: str
+    parameters: Mapping[str, str]
+    """What the class is told."""
+    resources: tuple[str, ...]
+    """Pods that ask for one of these are what is asked about; none: all pods."""
+    node_label: tuple[str, str] | None
+    """A label that the nodes get which were made for the job, and the answer's detail that says its value."""
+    retries: int
+    first_wait_seconds: int
+    longest_wait_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlan:
+    """A cluster that runs jobs of this platform."""
+
+    name: str
+    title: str
+    """What Kueue calls it."""
+    secret: str
+    """What leads there; its content is known to nobody here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DispatchPlan:
+    """Where a platform sends its jobs that runs none itself."""
+
+    config: str
+    check: str
+    """The admission check of every queue."""
+    clusters: tuple[WorkerPlan, ...]
+    """In the order of the stack file."""
+    dispatcher: str
+    """Who is asked first: every cluster, or a few more at a time."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """As the stack file calls them."""
+        return tuple(worker.name for worker in self.clusters)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueingPlan:
     """What every queue has in common."""
 
@@ -90,12 +144,12 @@ class QueueingPlan:
     """The root first; children hold unassigned capacity of pools beyond what one cohort can list. After
     them those of the stack file, parents first."""
     flavors: tuple[FlavorPlan, ...]
-    preemption: str
+    preemption: Preemption
     fair_sharing: bool
     priorities: tuple[PriorityPlan, ...] = ()
     """The highest first."""
-    stop: str = ""
-    """hold or drain, for every queue; empty: none."""
+    stop: Stop | Literal[""] = ""
+    """For every queue; empty: none."""
     slices_of: Mapping[str, int] = field(default_factory=dict)
     """Compute slices by profile resource, where queues count those instead of profiles."""
     install: bool = False
@@ -112,6 +166,7 @@ class QueueingPlan:
     """Where jobs are sent; None: they run here, and the pools have nodes."""
 
     @property
+    @shown
     def unassigned(self) -> tuple[Quota, ...]:
         """What no team is guaranteed; whose queue has the pool may borrow it within its limits."""
         return tuple(q for c in self.cohorts for q in c.quotas)

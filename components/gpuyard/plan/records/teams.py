@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from gpuyard.names import LOCAL_QUEUE
 from gpuyard.plan.records.queues import Quota, ResourceGroup
-from gpuyard.spec.teams import PodSecurity
+from gpuyard.plan.records.shown import shown
+from gpuyard.spec.teams import Isolation, PodSecurity, Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class TeamPlan:
     local_queue: str
     """The queue of jobs that name none, called `default`; its first where it has none of that name."""
     groups: tuple[str, ...]
-    isolation: str
+    isolation: Isolation
     weight: float
     quotas: tuple[Quota, ...]
     resource_groups: tuple[ResourceGroup, ...]
@@ -70,8 +72,8 @@ class TeamPlan:
     """All its queues, by name, and their weights."""
     cohort: str = ""
     """The object of the cohort its queue is in."""
-    stop: str = ""
-    """hold or drain, the stronger of the platform's and its own; empty: none."""
+    stop: Stop | Literal[""] = ""
+    """The stronger of the platform's and its own; empty: none."""
     viewers: tuple[str, ...] = ()
     pod_security: PodSecurity = PodSecurity.BASELINE
     name_servers: tuple[str, ...] = ()
@@ -80,6 +82,7 @@ class TeamPlan:
     """Networks outside the cluster that its pods may send to."""
 
     @property
+    @shown
     def has_default(self) -> bool:
         """Whether jobs that name no queue get one."""
         return LOCAL_QUEUE in self.queues
