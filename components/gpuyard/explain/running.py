@@ -8,10 +8,10 @@ from gpuyard import names
 from gpuyard.explain.answer import arrive
 from gpuyard.manifests.quantities import quantity, whole_units
 from gpuyard.manifests.workloads import read_job
+from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.desk import Desk, Pods, Running, State
 from gpuyard.scheduler.flavors import counted, in_quotas
-from gpuyard.scheduler.quotas import Key
 from gpuyard.scheduler.requests import items_of, mapping_of, request_of, text_of
 
 Value = Mapping[Any, Any]

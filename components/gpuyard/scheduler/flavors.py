@@ -13,10 +13,10 @@ from gpuyard.explain.records import Considered
 from gpuyard.manifests.quantities import show_amount
 from gpuyard.names import MIG_SLICES, STOP_TAINT
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
+from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, ResourceGroup, Taint, TeamPlan
 from gpuyard.scheduler.desk import Desk, take_all
 from gpuyard.scheduler.preemption import Wish, targets
-from gpuyard.scheduler.quotas import Key
 from gpuyard.scheduler.requests import PodSet, grouped
 from gpuyard.scheduler.rights import Targets, leavers
 from gpuyard.scheduler.selectors import flavor_accepts, untolerated

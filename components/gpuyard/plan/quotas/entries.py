@@ -12,7 +12,7 @@ from typing import TypedDict
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.names import SLICES_UNIT
 from gpuyard.plan.pools.pools import Pools
-from gpuyard.plan.quotas.flow import Amounts
+from gpuyard.plan.quotas.cohort_tree import Amounts
 from gpuyard.plan.records import PoolPlan
 from gpuyard.plan.sharing.compute_slices import by_slices, profiles, slices_of_one_gpu
 from gpuyard.refusals import listed, refuse
