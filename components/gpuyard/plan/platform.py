@@ -4,7 +4,7 @@ from datetime import date
 
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.errors import PlanRefused
-from gpuyard.findings import Finding, Fix, refused, show
+from gpuyard.findings import Finding, Fix, note, refuse, refused, show
 from gpuyard.plan.deferred import check_deferred
 from gpuyard.plan.money.budgets import check_budgets
 from gpuyard.plan.money.commitments import check_commitments
@@ -36,7 +36,6 @@ from gpuyard.plan.software.support import check_kubernetes
 from gpuyard.plan.teams.idle import check_idle, plan_idle
 from gpuyard.plan.teams.limits import fit_limits, plan_limits
 from gpuyard.plan.teams.teams import plan_teams
-from gpuyard.refusals import note, refuse
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 
