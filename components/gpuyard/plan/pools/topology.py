@@ -23,8 +23,6 @@ GCE_LEVELS = tuple(
     f"cloud.google.com/gce-topology-{name}" for name in ("block", "subblock", "host")
 )
 GCE_LEVELS_SOURCE = Source("GKE, topology-aware scheduling with Kueue", date(2026, 11, 21))
-RACK_GPUS = frozenset({"GB200", "GB300"})
-"""GPUs whose NVLink goes through several nodes; those of one domain carry the same clique."""
 
 
 def plan_topology(cloud: Cloud, machine: Machine, zones: tuple[str, ...]) -> tuple[str, ...]:
@@ -39,13 +37,8 @@ def plan_topology(cloud: Cloud, machine: Machine, zones: tuple[str, ...]) -> tup
         levels = GCE_LEVELS
     elif cloud is not Cloud.NONE and zones:
         levels = (ZONE_LABEL,)
-    clique = (CLIQUE_LABEL,) if cloud is not Cloud.SIMULATED and is_rack(machine) else ()
+    clique = (CLIQUE_LABEL,) if cloud is not Cloud.SIMULATED and machine.is_rack else ()
     return (*levels, *clique, HOSTNAME_LABEL)
-
-
-def is_rack(machine: Machine) -> bool:
-    """Whether NVLink goes through several of these nodes."""
-    return machine.gpu is not None and machine.gpu.name in RACK_GPUS
 
 
 def check_zones(spec: PlatformSpec) -> list[Finding]:
