@@ -7,7 +7,7 @@ from gpuyard.explain.making_place import Made, make_place
 from gpuyard.explain.namespace import excess, kept_out, refused_container, within
 from gpuyard.explain.outcome import Outcome, held_back, never
 from gpuyard.explain.placing import on_nodes
-from gpuyard.explain.records import Considered, Preempted, Verdict
+from gpuyard.explain.records import Preempted, Verdict
 from gpuyard.explain.sentences import places as near_words
 from gpuyard.explain.sentences import quota as words
 from gpuyard.plan.queueing.multikueue import KINDS as SENT
@@ -16,6 +16,7 @@ from gpuyard.plan.sharing.dra import quota_key
 from gpuyard.scheduler.desk import EMPTY, Desk, Running
 from gpuyard.scheduler.flavors import (
     Assignment,
+    Considered,
     Mode,
     Place,
     assign,

@@ -1,6 +1,6 @@
 """What all components share: their options, their objects, and the order these are made in."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import pulumi
@@ -8,6 +8,7 @@ import pulumi
 from gpuyard.errors import UsageError
 from gpuyard.plan.records.late import bind
 from gpuyard.render.charts import Release
+from gpuyard.render.dependencies import needed_by
 from gpuyard.resources.objects import register_object
 from gpuyard.resources.provider import ClusterProvider
 from gpuyard.resources.releases import register_release
@@ -49,7 +50,7 @@ class Component(pulumi.ComponentResource):
         """Register objects in order, late values bound to the outputs that `late` names."""
         made: list[pulumi.CustomResource] = []
         for obj in objects:
-            named = [self._objects[key] for key in _named_by(obj) if key in self._objects]
+            named = [self._objects[key] for key in needed_by(obj) if key in self._objects]
             bound = bind(obj, dict(late or {}).__getitem__)
             resource = register_object(
                 self, bound, self._hooked(_held_at_most(obj, self._after(named)))
@@ -96,49 +97,6 @@ def _held_at_most(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulum
 def once_made(value: _T, resource: pulumi.Resource) -> pulumi.Output[_T]:
     """A value that is known already; what uses it waits for the resource all the same."""
     return resource.urn.apply(lambda _: value)
-
-
-_FENCES = dict.fromkeys(("ResourceQuota", "LimitRange", "NetworkPolicy"), "gpuyard")
-"""What limits a namespace; people and jobs are let in when it stands."""
-_ENTRANCES = frozenset({"LocalQueue", "RoleBinding"})
-
-
-def _named_by(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Kind and name of the objects that this one names, or must not be before."""
-    spec = obj.get("spec", {})
-    if namespace := obj["metadata"].get("namespace"):
-        yield "Namespace", namespace
-    if obj["kind"] in _ENTRANCES:
-        yield from _FENCES.items()
-    if obj["kind"] == "RoleBinding":
-        yield "Role", obj["roleRef"]["name"]
-    yield from _of_queues(obj["kind"], spec)
-    if obj["kind"] == "MutatingAdmissionPolicyBinding":
-        yield "MutatingAdmissionPolicy", spec["policyName"]
-    if obj["kind"] == "ValidatingAdmissionPolicyBinding":
-        yield "ValidatingAdmissionPolicy", spec["policyName"]
-    if obj["kind"] == "ClusterPolicy":
-        for part in ("devicePlugin", "migManager"):
-            yield "ConfigMap", spec[part]["config"]["name"]
-
-
-def _of_queues(kind: str, spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Kueue's objects: what names a missing one is inactive."""
-    if kind in {"Cohort", "ClusterQueue"}:
-        if cohort := spec.get("parentName") or spec.get("cohortName"):
-            yield "Cohort", cohort
-        for group in spec.get("resourceGroups", ()):
-            for flavor in group["flavors"]:
-                yield "ResourceFlavor", flavor["name"]
-        for check in spec.get("admissionChecksStrategy", {}).get("admissionChecks", ()):
-            yield "AdmissionCheck", check["name"]
-    if kind == "ResourceFlavor" and "topologyName" in spec:
-        yield "Topology", spec["topologyName"]
-    if kind == "AdmissionCheck":
-        yield spec["parameters"]["kind"], spec["parameters"]["name"]
-    if kind == "MultiKueueConfig":
-        for cluster in spec["clusters"]:
-            yield "MultiKueueCluster", cluster
 
 
 def _refuse_two_providers(name: str, opts: pulumi.ResourceOptions | None) -> None:

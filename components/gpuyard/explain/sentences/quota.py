@@ -4,12 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 
 from gpuyard import names
-from gpuyard.explain.records import Considered
 from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, show_amount
 from gpuyard.plan.queueing import kueue
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.scheduler.desk import Desk
-from gpuyard.scheduler.flavors import Assignment, Mode, counted
+from gpuyard.scheduler.flavors import Assignment, Considered, Mode, counted
 from gpuyard.scheduler.nodes import largest_free, node_of
 from gpuyard.scheduler.quotas import Key
 from gpuyard.scheduler.requests import PodSet, Refused
