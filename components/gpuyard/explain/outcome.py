@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpuyard.explain.records import Considered, Preempted, Verdict
+from gpuyard.explain.records import Preempted, Verdict
 from gpuyard.scheduler.desk import Pods, Running
-from gpuyard.scheduler.flavors import Assignment
+from gpuyard.scheduler.flavors import Assignment, Considered
 from gpuyard.scheduler.nodes import Room
 
 

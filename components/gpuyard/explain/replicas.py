@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from gpuyard.explain.namespace import excess, kept_out
 from gpuyard.explain.outcome import Outcome
-from gpuyard.explain.records import Considered, Preempted, Verdict
+from gpuyard.explain.records import Preempted, Verdict
 from gpuyard.explain.sentences import cautions, nodes
 from gpuyard.explain.workload import commit, decide_workload, sent_elsewhere
 from gpuyard.plan.records import TeamPlan
 from gpuyard.scheduler.desk import EMPTY, Desk
+from gpuyard.scheduler.flavors import Considered
 from gpuyard.scheduler.requests import PodSet, Request
 
 MAX_REPLICAS = 1000

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from gpuyard.explain.outcome import Outcome, never
 from gpuyard.explain.placing import on_nodes
-from gpuyard.explain.records import Considered, Verdict
+from gpuyard.explain.records import Verdict
 from gpuyard.explain.sentences import cautions, dispatch, nodes, queue
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.scheduler.desk import Desk
 from gpuyard.scheduler.flavors import (
+    Considered,
     counted,
 )
 from gpuyard.scheduler.nodes import lacking, node_of

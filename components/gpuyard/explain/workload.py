@@ -6,12 +6,13 @@ from dataclasses import replace
 from gpuyard.explain.making_place import Made, make_place
 from gpuyard.explain.outcome import Outcome, never
 from gpuyard.explain.placing import on_nodes
-from gpuyard.explain.records import Considered, Preempted, Verdict
+from gpuyard.explain.records import Preempted, Verdict
 from gpuyard.explain.sentences import cautions, dispatch, places, queue
 from gpuyard.plan.records import DispatchPlan, PlatformPlan, TeamPlan
 from gpuyard.scheduler.desk import EMPTY, Desk, Running
 from gpuyard.scheduler.flavors import (
     Assignment,
+    Considered,
     Mode,
     Place,
     assign,

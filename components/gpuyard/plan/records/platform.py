@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.names import LOCAL_QUEUE
-from gpuyard.plan.queueing.kueue import START_MINUTES
 from gpuyard.plan.records.idle import IdlePlan
 from gpuyard.plan.records.late import Late
 from gpuyard.plan.records.money import Bill, BillLine
@@ -368,7 +367,7 @@ class QueueingPlan:
     """Of all flavors."""
     checks: tuple[CheckPlan, ...] = ()
     """What is asked of autoscalers."""
-    start_minutes: int = START_MINUTES
+    start_minutes: int
     """How long an admitted job has until all its pods run."""
     usage_half_life_hours: int | None = None
     """Among the queues of a team, who used less goes first; None: whoever came first."""

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, refuse, warn
 from gpuyard.plan.quotas.entries import per_node
 from gpuyard.plan.records import HostAmount, LimitsPlan, PoolPlan, Quota, ShapePlan
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import PlatformSpec, Shape
 from gpuyard.spec.teams import Team
 
