@@ -7,6 +7,7 @@ the strategy in every pool's own device-plugin configuration.
 from collections.abc import Iterable
 from typing import Any
 
+from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.names import (
     CLUSTER_POLICY,
     GPU,
@@ -18,7 +19,6 @@ from gpuyard.names import (
 from gpuyard.plan.records import GpuLayout, PlatformPlan, PoolPlan, Taint
 from gpuyard.render.objects import Object, made, namespace_object, toleration_object
 from gpuyard.render.text import yaml_text
-from gpuyard.spec.platform import Cloud
 
 
 def gpu_operator_objects(plan: PlatformPlan) -> list[Object]:
@@ -37,7 +37,7 @@ def gpu_operator_objects(plan: PlatformPlan) -> list[Object]:
             {p.plugin_config: yaml_text(plugin_config(p)) for p in plan.pools},
         ),
     ]
-    if plan.cloud == Cloud.SIMULATED.value:
+    if plan.simulated:
         objects.append(_cluster_policy(plan))
     return objects
 
@@ -76,7 +76,7 @@ def plugin_config(pool: PoolPlan) -> dict[str, Any]:
     """
     config: dict[str, Any] = {"version": "v1", "flags": {"migStrategy": pool.mig_strategy}}
     if pool.replicas > 1:
-        method = "mps" if pool.sharing == "mps" else "timeSlicing"
+        method = "mps" if pool.sharing is SharingMethod.MPS else "timeSlicing"
         shared = [a.resource.removesuffix(".shared") for a in pool.advertised if a.resource != GPU]
         config["sharing"] = {
             method: {

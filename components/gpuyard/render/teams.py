@@ -60,7 +60,7 @@ def _namespace(plan: PlatformPlan, team: TeamPlan) -> Object:
         team.namespace,
         labels={
             TEAM_LABEL: team.namespace,
-            ISOLATION_LABEL: team.isolation,
+            ISOLATION_LABEL: team.isolation.value,
             **({TEAM_PRIORITY_LABEL: team.priority} if team.priority else {}),
             **{label: level.value for label, level in levels.items()},
             **{f"{label}-version": version for label in levels},

@@ -65,5 +65,5 @@ def provider_of(
     identifier = existing or plan.name
     if plan.spec.apply is Apply.RENDER:
         return ClusterProvider(name, identifier, render_to=render_to or f"rendered/{plan.name}")
-    own = plan.cloud == Cloud.NONE.value
+    own = plan.cloud is Cloud.NONE
     return ClusterProvider(name, identifier, context=existing if own else None)

@@ -45,7 +45,7 @@ def admission_checks(plan: PlatformPlan, team: TeamPlan) -> dict[str, Any]:
     used = {flavor for group in team.resource_groups for flavor in group.flavors}
     checks = []
     for check in plan.queueing.checks:
-        asked = [p.flavor for p in plan.pools if p.provisioning == check.word and p.flavor in used]
+        asked = [p.flavor for p in plan.pools if p.provisioning is check.word and p.flavor in used]
         if asked:
             checks.append({"name": check.name, "onFlavors": asked})
     return {"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}

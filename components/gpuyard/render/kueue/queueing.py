@@ -20,15 +20,17 @@ from gpuyard.render.kueue.priority import priority_objects
 from gpuyard.render.kueue.provisioning import admission_checks, check_objects
 from gpuyard.render.kueue.topology import topology_name, topology_objects
 from gpuyard.render.objects import Object, made, taint_object, toleration_object
-from gpuyard.spec.platform import Cloud
+from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.sections import PoolStop
+from gpuyard.spec.teams import Stop
 
-STOP_POLICIES = {"hold": "Hold", "drain": "HoldAndDrain"}
+STOP_POLICIES = {Stop.HOLD: "Hold", Stop.DRAIN: "HoldAndDrain"}
 
 
 def queueing_objects(plan: PlatformPlan) -> list[Object]:
     """Flavors and cohorts first: a cluster queue that names a missing one is inactive."""
     # Elsewhere Kueue's chart brings its configuration.
-    simulated = plan.cloud == Cloud.SIMULATED.value
+    simulated = plan.simulated
     return [
         *([kueue_configuration_object(plan)] if simulated else []),
         *(_priority(plan.name, priority) for priority in plan.queueing.priorities),
@@ -56,7 +58,7 @@ def _priority(owner: str, priority: PriorityPlan) -> Object:
 
 def _flavor(owner: str, flavor: FlavorPlan) -> Object:
     # a brake is a taint that the flavor does not tolerate for its pods, so queues pass over it
-    brake = (Taint(STOP_TAINT, "hold"),) if flavor.stopped else ()
+    brake = (Taint(STOP_TAINT, PoolStop.HOLD.value),) if flavor.stopped else ()
     spec = {
         "nodeLabels": dict(flavor.node_labels),
         "nodeTaints": [taint_object(t) for t in (*flavor.taints, *brake)],
@@ -99,8 +101,8 @@ def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
     return made(plan.name, KUEUE_API, "ClusterQueue", team.cluster_queue, spec=spec)
 
 
-def _preemption(policy: str) -> dict[str, Any]:
-    if policy == "reclaim":
+def _preemption(policy: Preemption) -> dict[str, Any]:
+    if policy is Preemption.RECLAIM:
         return {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
     return {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"}
 
