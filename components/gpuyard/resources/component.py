@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import pulumi
 
 from gpuyard.errors import UsageError
+from gpuyard.names import KUEUE_GROUP
 from gpuyard.plan.records.late import bind
 from gpuyard.render.charts import Release
 from gpuyard.render.dependencies import needed_by
@@ -14,7 +15,7 @@ from gpuyard.resources.provider import ClusterProvider
 from gpuyard.resources.releases import register_release
 
 _T = TypeVar("_T")
-_HELD = "kueue.x-k8s.io/"
+_HELD = f"{KUEUE_GROUP}/"
 """Kueue holds its objects by finalizers while a job uses them. They go after the namespaces and jobs that
 used them, so what is still held then is held by somebody else, or by nobody who runs."""
 _HELD_AT_MOST = "3m"
@@ -39,7 +40,7 @@ class Component(pulumi.ComponentResource):
         super().__init__(token, name, dict(state), opts)
         self._waits_for = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
         provider = self.get_provider("kubernetes:core/v1:Namespace")
-        self._explains = provider.explains if isinstance(provider, ClusterProvider) else None
+        self._ours = provider if isinstance(provider, ClusterProvider) else None
         self._objects: dict[tuple[str, str], pulumi.CustomResource] = {}
 
     def _register(
@@ -59,8 +60,14 @@ class Component(pulumi.ComponentResource):
             made.append(resource)
         return made
 
-    def _install(self, release: Release, answers: Mapping[str, Any]) -> None:
-        """Install a chart; whatever is registered from now on waits until the service `answers` has pods."""
+    def _install(self, release: Release, answers: Mapping[str, Any], group: str) -> None:
+        """Install a chart that brings the kinds of an API group.
+
+        Whatever is registered from now on waits until the service `answers` has pods, and each object of the
+        group until its kind is served.
+        """
+        if self._ours is not None:
+            self._ours.brings.add(group)
         namespace = [self._object("Namespace", release.namespace)]
         made = register_release(self, release, self._hooked(self._after(namespace)))
         self._waits_for = self._after([made])
@@ -74,7 +81,7 @@ class Component(pulumi.ComponentResource):
 
     def _hooked(self, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
         """The options with the provider's hooks; these go to objects one by one, for none are inherited."""
-        opts.hooks = self._explains
+        opts.hooks = self._ours.explains if self._ours is not None else None
         return opts
 
     def _child(self, waits_for: Iterable[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
