@@ -29,10 +29,10 @@ def gpu_operator_objects(plan: PlatformPlan) -> list[Object]:
     if plan.queueing.dispatch:
         return []
     objects = [
-        namespace_object(plan, GPU_OPERATOR_NAMESPACE, {POD_SECURITY_LABEL: "privileged"}),
-        _config_map(plan, MIG_CONFIGMAP, {"config.yaml": yaml_text(mig_parted_config(plan))}),
+        namespace_object(plan.name, GPU_OPERATOR_NAMESPACE, {POD_SECURITY_LABEL: "privileged"}),
+        _config_map(plan.name, MIG_CONFIGMAP, {"config.yaml": yaml_text(mig_parted_config(plan))}),
         _config_map(
-            plan,
+            plan.name,
             PLUGIN_CONFIGMAP,
             {p.plugin_config: yaml_text(plugin_config(p)) for p in plan.pools},
         ),
@@ -42,8 +42,8 @@ def gpu_operator_objects(plan: PlatformPlan) -> list[Object]:
     return objects
 
 
-def _config_map(plan: PlatformPlan, name: str, data: dict[str, str]) -> Object:
-    return made(plan, "v1", "ConfigMap", name, namespace=GPU_OPERATOR_NAMESPACE, data=data)
+def _config_map(owner: str, name: str, data: dict[str, str]) -> Object:
+    return made(owner, "v1", "ConfigMap", name, namespace=GPU_OPERATOR_NAMESPACE, data=data)
 
 
 def mig_parted_config(plan: PlatformPlan) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _cluster_policy(plan: PlatformPlan) -> Object:
             "config": {"name": MIG_CONFIGMAP, "default": "all-disabled"},
         },
     }
-    return made(plan, "nvidia.com/v1", "ClusterPolicy", CLUSTER_POLICY, spec=spec)
+    return made(plan.name, "nvidia.com/v1", "ClusterPolicy", CLUSTER_POLICY, spec=spec)
 
 
 def _by_key(taints: Iterable[Taint]) -> list[Taint]:

@@ -43,6 +43,8 @@ def record_objects(plan: PlatformPlan) -> list[Object]:
         "pools": "\n".join(f"{p.name} {p.nodes} {p.machine.name}" for p in plan.pools),
     }
     return [
-        namespace_object(plan, SYSTEM_NAMESPACE, {POD_SECURITY_LABEL: "restricted"}),
-        made(plan, "v1", "ConfigMap", PLATFORM_CONFIGMAP, namespace=SYSTEM_NAMESPACE, data=data),
+        namespace_object(plan.name, SYSTEM_NAMESPACE, {POD_SECURITY_LABEL: "restricted"}),
+        made(
+            plan.name, "v1", "ConfigMap", PLATFORM_CONFIGMAP, namespace=SYSTEM_NAMESPACE, data=data
+        ),
     ]

@@ -4,7 +4,7 @@ from typing import TypedDict
 
 import pulumi
 
-from gpuyard.findings import Finding, Fix, Severity
+from gpuyard.findings import Fix, refuse
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.nodes import node_objects
 from gpuyard.resources.component import Component
@@ -62,11 +62,10 @@ def refuse_other_clouds(plan: PlatformPlan) -> None:
     """Say so before anything is registered when this release can't make the platform's nodes."""
     if plan.cloud in {Cloud.SIMULATED, Cloud.NONE}:
         return
-    finding = Finding(
-        id="cloud.nodes",
-        severity=Severity.REFUSE,
-        path=("cloud",),
-        problem=(
+    finding = refuse(
+        "cloud.nodes",
+        ("cloud",),
+        (
             f"nodes on {plan.cloud} are checked, planned, priced and rendered; creating them comes "
             "with the cloud pools"
         ),

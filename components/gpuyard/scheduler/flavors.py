@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from gpuyard.explain.records import Considered
 from gpuyard.manifests.quantities import show_amount
 from gpuyard.names import MIG_SLICES, STOP_TAINT
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
@@ -40,6 +39,15 @@ class Mode(IntEnum):
     PREEMPT = 3
     RECLAIM = 4
     FIT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """One pool, whether the job goes there, and why."""
+
+    pool: str
+    taken: bool
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from gpuyard.cli.views.findings import show_finding
 from gpuyard.cli.views.pool import show_pool
 from gpuyard.cli.views.queues import show_queues
 from gpuyard.cli.views.teams import show_limits
-from gpuyard.findings import Finding
+from gpuyard.findings import Finding, listed
 from gpuyard.names import GPU_CLAIM, MIG_PREFIX
 from gpuyard.plan.records import (
     Advertised,
@@ -21,7 +21,6 @@ from gpuyard.plan.records import (
     ShapePlan,
     TeamPlan,
 )
-from gpuyard.refusals import listed
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Scaling
 

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.plan.records import PoolPlan, ShapePlan
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import Numa

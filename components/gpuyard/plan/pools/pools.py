@@ -2,7 +2,7 @@
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.findings import Finding, Fix, Path, refused
+from gpuyard.findings import Finding, Fix, Path, refuse, refused
 from gpuyard.names import (
     GPU,
     GPU_TAINT_VALUE,
@@ -30,7 +30,6 @@ from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import compute_slices
 from gpuyard.plan.sharing.dra import check_dra, dra_labels, plan_dra
 from gpuyard.plan.sharing.sharing import SharedGpus, share_gpus
-from gpuyard.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 

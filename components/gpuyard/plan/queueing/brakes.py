@@ -5,8 +5,7 @@ Nothing else of a plan depends on them: the same guarantees hold again as soon a
 
 from typing import Literal
 
-from gpuyard.findings import Finding, Fix, Path
-from gpuyard.refusals import warn
+from gpuyard.findings import Finding, Fix, Path, warn
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Stop, Team
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.capacity.provisioning import plan_checks
 from gpuyard.plan.pools.flavor_topology import topologies
 from gpuyard.plan.queueing.installation import installs_kueue
@@ -30,7 +30,6 @@ from gpuyard.plan.records import (
     TeamPlan,
 )
 from gpuyard.plan.sharing.compute_slices import all_profiles
-from gpuyard.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, note, refuse
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.quotas.cohort_limits import CohortClaims, bind, check_limits
 from gpuyard.plan.quotas.cohort_tree import Amounts
@@ -17,7 +17,6 @@ from gpuyard.plan.quotas.entries import Claim, NoClaim, capacity, grant, per_nod
 from gpuyard.plan.quotas.flow import Flow, summed
 from gpuyard.plan.quotas.owners import known_owners, not_theirs
 from gpuyard.plan.records import Quota
-from gpuyard.refusals import note, refuse
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
 from gpuyard.spec.values import MAX_NODES

@@ -92,23 +92,23 @@ class CommitmentLine:
     @shown
     def idle_floor_usd(self) -> float | None:
         """What the idle nodes cost an hour at the floor."""
-        return _paid(self.idle_floor, self.usd_per_node)
+        return cost_of_nodes(self.idle_floor, self.usd_per_node)
 
     @property
     @shown
     def idle_expected_usd(self) -> float | None:
         """The same as expected."""
-        return _paid(self.idle_expected, self.usd_per_node)
+        return cost_of_nodes(self.idle_expected, self.usd_per_node)
 
     @property
     @shown
     def idle_worst_usd(self) -> float | None:
         """The same at worst."""
-        return _paid(self.idle_worst, self.usd_per_node)
+        return cost_of_nodes(self.idle_worst, self.usd_per_node)
 
 
-def _paid(nodes: float, price: float | None) -> float | None:
-    """No nodes cost nothing, whatever the price."""
+def cost_of_nodes(nodes: float, price: float | None) -> float | None:
+    """Dollars an hour; no nodes cost nothing, whatever the price."""
     if nodes == 0:
         return 0.0
     return None if price is None else price * nodes

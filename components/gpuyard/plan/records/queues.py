@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gpuyard.plan.queueing.kueue import START_MINUTES
 from gpuyard.plan.records.nodes import TopologyPlan
 from gpuyard.plan.records.pools import Taint
 from gpuyard.plan.records.shown import shown
@@ -158,7 +157,7 @@ class QueueingPlan:
     """Of all flavors."""
     checks: tuple[CheckPlan, ...] = ()
     """What is asked of autoscalers."""
-    start_minutes: int = START_MINUTES
+    start_minutes: int
     """How long an admitted job has until all its pods run."""
     usage_half_life_hours: int | None = None
     """Among the queues of a team, who used less goes first; None: whoever came first."""

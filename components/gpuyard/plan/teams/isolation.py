@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, refuse
 from gpuyard.plan.records import PoolPlan, Quota, within_reach
-from gpuyard.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation
 

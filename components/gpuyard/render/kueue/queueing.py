@@ -33,10 +33,10 @@ def queueing_objects(plan: PlatformPlan) -> list[Object]:
     simulated = plan.simulated
     return [
         *([kueue_configuration_object(plan)] if simulated else []),
-        *(_priority(plan, priority) for priority in plan.queueing.priorities),
+        *(_priority(plan.name, priority) for priority in plan.queueing.priorities),
         *priority_objects(plan),
         *topology_objects(plan),
-        *(_flavor(plan, flavor) for flavor in plan.queueing.flavors),
+        *(_flavor(plan.name, flavor) for flavor in plan.queueing.flavors),
         *check_objects(plan),
         *multikueue_objects(plan),
         *(_cohort(plan, cohort) for cohort in plan.queueing.cohorts),
@@ -44,19 +44,19 @@ def queueing_objects(plan: PlatformPlan) -> list[Object]:
     ]
 
 
-def _priority(plan: PlatformPlan, priority: PriorityPlan) -> Object:
+def _priority(owner: str, priority: PriorityPlan) -> Object:
     """The value stands at the top: this kind has no spec."""
     return made(
-        plan,
+        owner,
         KUEUE_API,
         "WorkloadPriorityClass",
         priority.name,
         value=priority.value,
-        description=f"of platform {plan.name}",
+        description=f"of platform {owner}",
     )
 
 
-def _flavor(plan: PlatformPlan, flavor: FlavorPlan) -> Object:
+def _flavor(owner: str, flavor: FlavorPlan) -> Object:
     # a brake is a taint that the flavor does not tolerate for its pods, so queues pass over it
     brake = (Taint(STOP_TAINT, PoolStop.HOLD.value),) if flavor.stopped else ()
     spec = {
@@ -65,7 +65,7 @@ def _flavor(plan: PlatformPlan, flavor: FlavorPlan) -> Object:
         "tolerations": [toleration_object(t) for t in flavor.taints],
         **topology_name(flavor),
     }
-    return made(plan, KUEUE_API, "ResourceFlavor", flavor.name, spec=spec)
+    return made(owner, KUEUE_API, "ResourceFlavor", flavor.name, spec=spec)
 
 
 def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
@@ -78,7 +78,7 @@ def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
         spec["resourceGroups"] = _limits(plan, cohort)
     elif cohort.resource_groups:
         spec["resourceGroups"] = _quotas(plan, cohort.resource_groups, cohort.quotas, limits=False)
-    return made(plan, KUEUE_API, "Cohort", cohort.name, spec=spec)
+    return made(plan.name, KUEUE_API, "Cohort", cohort.name, spec=spec)
 
 
 def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
@@ -98,7 +98,7 @@ def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
         spec["admissionChecksStrategy"] = {"admissionChecks": checks}
     if team.stop:
         spec["stopPolicy"] = STOP_POLICIES[team.stop]
-    return made(plan, KUEUE_API, "ClusterQueue", team.cluster_queue, spec=spec)
+    return made(plan.name, KUEUE_API, "ClusterQueue", team.cluster_queue, spec=spec)
 
 
 def _preemption(policy: Preemption) -> dict[str, Any]:
