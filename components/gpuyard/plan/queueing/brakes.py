@@ -4,6 +4,7 @@ Nothing else of a plan depends on them: the same guarantees hold again as soon a
 """
 
 from gpuyard.findings import Finding, Fix, Path
+from gpuyard.plan.draft import Draft
 from gpuyard.refusals import warn
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Stop, Team
@@ -20,8 +21,9 @@ def stop_of(spec: PlatformSpec, team: Team) -> str:
     return next((stop.value for stop in (Stop.DRAIN, Stop.HOLD) if stop in asked), "")
 
 
-def check_stops(spec: PlatformSpec) -> list[Finding]:
+def check_stops(draft: Draft) -> list[Finding]:
     """Every brake that is on."""
+    spec = draft.spec
     findings: list[Finding] = []
     if spec.queueing.stop:
         what = _WORDS[spec.queueing.stop].format(whose="any team")

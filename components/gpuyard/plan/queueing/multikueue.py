@@ -13,6 +13,7 @@ from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path
 from gpuyard.names import MULTIKUEUE_SECRET_KEY
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.bill import plan_bill
 from gpuyard.plan.records import Bill, DispatchPlan, PoolPlan, Quota, WorkerPlan
 from gpuyard.plan.renames import free_name
@@ -76,8 +77,9 @@ def bill_of(
     return replace(bill, lines=tuple(lines))
 
 
-def check_clusters(spec: PlatformSpec) -> list[Finding]:
+def check_clusters(draft: Draft) -> list[Finding]:
     """Names and secrets that stand for one cluster each, and what makes no sense where no job runs."""
+    spec = draft.spec
     if not spec.queueing.clusters:
         return []
     findings = _twice(spec.queueing.clusters)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 
 from gpuyard.findings import Finding, Fix
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, Quota, within_reach
 from gpuyard.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
@@ -34,10 +35,9 @@ _WORDS = {
 Quotas = Mapping[int, Sequence[Quota]]
 
 
-def check_isolation(
-    spec: PlatformSpec, pools: Mapping[str, PoolPlan], quotas: Quotas
-) -> list[Finding]:
+def check_isolation(draft: Draft) -> list[Finding]:
     """Refuse every pool that mixes a team with others more closely than it allows."""
+    spec, pools, quotas = draft.spec, draft.sound, draft.quotas
     users = _users(quotas)
     findings: list[Finding] = []
     for index, team in enumerate(spec.teams):
