@@ -9,7 +9,7 @@ import pytest
 
 import proofs
 import sizes
-from gpuyard.findings import Severity, in_order
+from gpuyard.findings import Severity, in_order, refuse, warn
 from gpuyard.plan import platform as whole
 from gpuyard.plan.capacity import scaling
 from gpuyard.plan.draft import Draft
@@ -20,7 +20,6 @@ from gpuyard.plan.pools import pools as pools_module
 from gpuyard.plan.rule_exceptions import check_exceptions
 from gpuyard.plan.shapes import stage as shapes_module
 from gpuyard.plan.software.support import check_kubernetes
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.read import platform_spec, read_stack_file
 from kit.generated import platforms as made_up
 from kit.stacks import parts, plan_of, platform, pool, shape, spec_of, team

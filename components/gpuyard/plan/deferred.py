@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from gpuyard.findings import Finding, Path
+from gpuyard.findings import Finding, Path, note
 from gpuyard.plan.draft import Draft
-from gpuyard.refusals import note
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.platform import Cloud, PlatformSpec
 

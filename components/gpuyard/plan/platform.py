@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date
 
 from gpuyard.errors import PlanRefused
-from gpuyard.findings import Finding, Fix, in_order, refused, show
+from gpuyard.findings import Finding, Fix, in_order, refuse, refused, show
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.ladder_proofs import check_reservations
 from gpuyard.plan.deferred import check_deferred, check_validation, show_validation
@@ -50,7 +50,6 @@ from gpuyard.plan.teams.isolation import check_isolation
 from gpuyard.plan.teams.limits import decide_limits
 from gpuyard.plan.teams.pod_security import check_pod_security
 from gpuyard.plan.teams.teams import check_nothing, check_team_names, decide_teams
-from gpuyard.refusals import refuse
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 Stage = Callable[[Draft], tuple[Draft, list[Finding]]]

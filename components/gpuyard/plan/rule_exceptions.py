@@ -3,9 +3,8 @@
 What a rule is and what breaks it, the linter and the policy pack know; here is only what is over.
 """
 
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, warn
 from gpuyard.plan.draft import Draft
-from gpuyard.refusals import warn
 
 
 def check_exceptions(draft: Draft) -> list[Finding]:

@@ -9,7 +9,7 @@ from gpuyard.cli.views.findings import show_finding
 from gpuyard.cli.views.pool import show_pool
 from gpuyard.cli.views.queues import show_queues
 from gpuyard.cli.views.teams import show_limits
-from gpuyard.findings import Finding
+from gpuyard.findings import Finding, listed
 from gpuyard.names import GPU_CLAIM, MIG_PREFIX
 from gpuyard.plan.records import (
     Advertised,
@@ -20,7 +20,6 @@ from gpuyard.plan.records import (
     ShapePlan,
     TeamPlan,
 )
-from gpuyard.refusals import listed
 
 _FEW = 3
 """Names that a cell holds."""

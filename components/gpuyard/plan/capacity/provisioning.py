@@ -10,11 +10,10 @@ from datetime import date
 from gpuyard.catalogue.buying import FLEX_START
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.names import GPU_CLAIM
 from gpuyard.plan.capacity.scaling import scaling_of
 from gpuyard.plan.records import CheckPlan, PoolPlan
-from gpuyard.refusals import note, refuse, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.sections import Provisioning

@@ -2,10 +2,9 @@
 
 from math import ceil
 
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, refuse, warn
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Bill
-from gpuyard.refusals import refuse, warn
 
 _ROUNDING_USD = 1e-6
 """Sums of prices carry the noise of binary fractions; a limit is broken by more than that."""

@@ -9,10 +9,9 @@ from it (their documentation, read on 2026-11-21).
 
 from gpuyard.catalogue.commitments import CAPACITY_BLOCK, LOOKED_FOR, commitments_of
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import NodePrice
-from gpuyard.refusals import refuse
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.sections import MachinePrice, Prices
 

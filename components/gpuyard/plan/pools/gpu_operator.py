@@ -19,10 +19,9 @@ from gpuyard.catalogue.software.images import (
 )
 from gpuyard.catalogue.software.pins import DRIVER, OPERATOR_PARTS
 from gpuyard.catalogue.software.versions import is_version
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, refuse
 from gpuyard.plan.pools.node_images import driver_misfit, misfits, unfit_driver
 from gpuyard.plan.records import NodeSoftware, OperatorParts, PoolPlan
-from gpuyard.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
 
 DRIVERS = (

@@ -9,9 +9,8 @@ from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.images import IMAGES, NodeImage, find_image, images_of
 from gpuyard.catalogue.software.versions import parse_version
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.plan.records import Advertised
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import Numa
 

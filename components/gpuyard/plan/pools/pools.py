@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.images import NodeImage
-from gpuyard.findings import Finding, Fix, Path, refused
+from gpuyard.findings import Finding, Fix, Path, refuse, refused
 from gpuyard.names import (
     GPU,
     GPU_TAINT_VALUE,
@@ -34,7 +34,6 @@ from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import compute_slices
 from gpuyard.plan.sharing.dra import check_dra, dra_labels, plan_dra
 from gpuyard.plan.sharing.sharing import SharedGpus, share_gpus
-from gpuyard.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 

@@ -7,12 +7,11 @@ from gpuyard.catalogue.buying import ZONES
 from gpuyard.catalogue.fabric import GPUDIRECT, direct_fabric
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.names import CLIQUE_LABEL, HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.labels import GRAMMAR, is_name
 from gpuyard.plan.records import ShapePlan
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Pool
 

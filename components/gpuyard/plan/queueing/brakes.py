@@ -3,9 +3,8 @@
 Nothing else of a plan depends on them: the same guarantees hold again as soon as a brake is released.
 """
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, warn
 from gpuyard.plan.draft import Draft
-from gpuyard.refusals import warn
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Stop, Team
 

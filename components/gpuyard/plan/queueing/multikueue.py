@@ -11,13 +11,12 @@ from datetime import date
 
 from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, listed, note, refuse, warn
 from gpuyard.names import MULTIKUEUE_SECRET_KEY
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.bill import plan_bill
 from gpuyard.plan.records import Bill, DispatchPlan, PoolPlan, Quota, WorkerPlan
 from gpuyard.plan.renames import free_name
-from gpuyard.refusals import listed, note, refuse, warn
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Rung
 from gpuyard.spec.queueing import WorkerCluster

@@ -8,7 +8,7 @@ the connected parts of "pool advertises resource", and nothing else is possible.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.capacity.provisioning import plan_checks
 from gpuyard.plan.draft import Amounts, Draft
 from gpuyard.plan.pools.flavor_topology import topologies
@@ -28,7 +28,6 @@ from gpuyard.plan.records import (
     TeamPlan,
 )
 from gpuyard.plan.sharing.compute_slices import all_profiles
-from gpuyard.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
 

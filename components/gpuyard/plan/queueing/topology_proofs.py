@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, listed, note, refuse, warn
 from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan, TeamPlan, within_reach
-from gpuyard.refusals import listed, note, refuse, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.sections import Provisioning

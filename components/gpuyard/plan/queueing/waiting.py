@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, listed, warn
 from gpuyard.names import LOCAL_QUEUE
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.kueue import NODE_MINUTES, START_MINUTES, start_minutes
 from gpuyard.plan.queueing.priorities import WITHOUT
 from gpuyard.plan.quotas.cohorts import read_tree
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
-from gpuyard.refusals import listed, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.queueing import Preemption

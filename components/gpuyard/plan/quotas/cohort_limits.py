@@ -3,11 +3,10 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from gpuyard.findings import Finding, Path
+from gpuyard.findings import Finding, Path, refuse
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.quotas.entries import Claim, Granted, grant, read_claim, up_to
 from gpuyard.plan.quotas.flow import Amounts, Flow, add
-from gpuyard.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
 
 _Limit = dict[int, list[Claim]]

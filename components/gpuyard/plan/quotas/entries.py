@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, listed, refuse
 from gpuyard.names import SLICES_UNIT
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.quotas.flow import Amounts
 from gpuyard.plan.records import PoolPlan
 from gpuyard.plan.sharing.compute_slices import by_slices, profiles, slices_of_one_gpu
-from gpuyard.refusals import listed, refuse
 from gpuyard.spec.nearest import nearest
 
 Granted = Mapping[int, Amounts]

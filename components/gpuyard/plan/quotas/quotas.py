@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, note, refuse
 from gpuyard.plan.draft import CohortDraft, Draft
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.quotas.cohort_limits import CohortClaims, bind, check_limits
@@ -18,7 +18,6 @@ from gpuyard.plan.quotas.entries import Claim, capacity, grant, per_node, read_c
 from gpuyard.plan.quotas.flow import Amounts, Flow, summed
 from gpuyard.plan.quotas.owners import known_owners, not_theirs
 from gpuyard.plan.records import Quota
-from gpuyard.refusals import note, refuse
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
 from gpuyard.spec.values import MAX_NODES

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, refuse, warn
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import HostAmount, ShapePlan
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import PlatformSpec, Shape
 
 UNSAID = HostAmount(cpu=1, memory_gib=2)

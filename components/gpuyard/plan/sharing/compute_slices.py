@@ -12,11 +12,10 @@ from fractions import Fraction
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
 from gpuyard.names import MIG_SLICES, SLICES_UNIT
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Advertised, GpuLayout, PoolPlan, Quota
-from gpuyard.refusals import listed, refuse, warn
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import MigQuota
 from gpuyard.spec.teams import Team

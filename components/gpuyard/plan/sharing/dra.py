@@ -9,12 +9,11 @@ from datetime import date
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.topology import is_rack
 from gpuyard.plan.records import Advertised, DraPlan
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
 

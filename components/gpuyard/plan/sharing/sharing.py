@@ -6,12 +6,11 @@ from fractions import Fraction
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.names import GPU, GPU_SHARED, SHARED_UNIT, shared
 from gpuyard.plan.records import Advertised, GpuLayout
 from gpuyard.plan.sharing.dra import claimed
 from gpuyard.plan.sharing.mig import nearest_layout, place, why_not
-from gpuyard.refusals import refuse
 from gpuyard.spec.sharing import MigGroup, Sharing
 from gpuyard.spec.values import show_gpu_indexes
 

@@ -9,9 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, Pin
-from gpuyard.findings import Finding, Fix, Severity
+from gpuyard.findings import Finding, Fix, Severity, refuse, warn
 from gpuyard.plan.draft import Draft
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import Cloud
 
 if TYPE_CHECKING:

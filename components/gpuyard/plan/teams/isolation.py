@@ -7,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import ceil
 
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, refuse
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, Quota, within_reach
-from gpuyard.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, refuse, warn
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.team_shares import monthly
 from gpuyard.plan.queueing.brakes import stop_of
@@ -16,7 +16,6 @@ from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import at_most
 from gpuyard.plan.sharing.dra import quota_key
 from gpuyard.plan.teams.egress import name_servers, plan_egress
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation
 
