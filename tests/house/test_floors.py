@@ -44,6 +44,9 @@ def contracts(root: Path) -> tuple[int, str]:
         ("catalogue/mig.py", "import gpuyard.plan", "floors: "),
         ("errors.py", "import gpuyard.spec", "floors: "),
         ("resources/objects.py", "import gpuyard.testing", "floors: "),
+        ("plan/pools/labels.py", "import gpuyard.plan.teams.teams", "floors of the plan: "),
+        ("plan/draft.py", "import gpuyard.plan.pools.pools", "floors of the plan: "),
+        ("plan/shapes/host.py", "import gpuyard.plan.queueing.kueue", "floors of the plan: "),
         ("plan/records/late.py", "import pulumi", "the pure floors "),
         ("spec/values.py", "import subprocess", "the pure floors "),
         ("resources/objects.py", "import rich", "only the command line "),
@@ -66,12 +69,13 @@ def test_a_forbidden_import_breaks_its_contract(copy, module, line, contract):
     assert contract in printed.partition("Broken contracts")[2]
 
 
-def test_a_module_without_a_floor_breaks_the_floors(copy):
-    path = copy / "components" / "gpuyard" / "attic.py"
+@pytest.mark.parametrize("module", ["attic.py", "plan/attic.py"])
+def test_a_module_without_a_floor_breaks_the_floors(copy, module):
+    path = copy / "components" / "gpuyard" / module
     path.write_text("", encoding="utf-8")
     try:
         status, printed = contracts(copy)
     finally:
         path.unlink()
     assert status == 1
-    assert "gpuyard.attic" in printed
+    assert f"gpuyard.{module.removesuffix('.py').replace('/', '.')}" in printed

@@ -128,19 +128,19 @@ def test_everything_wrong_is_said_at_once():
         shapes=[{"name": "x", "pool": "c", "gpus_per_node": 99}],
     )
     assert ids(raw) == [
+        "budget.worst",
         "kubernetes.unsupported",
-        "system.missing",
         "pool.machine_unknown",
         "mig.placement",
         "shape.cannot_start",
-        "quota.unknown_pool",
-        "quota.over_capacity",
-        "lend.over_guarantee",
-        "borrow.never",
+        "system.missing",
         "team.reserved",
-        "team.nothing",
-        "budget.worst",
+        "borrow.never",
         "budget.team",
+        "quota.over_capacity",
+        "quota.unknown_pool",
+        "lend.over_guarantee",
+        "team.nothing",
     ]
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from gpuyard.catalogue.software.charts import KUEUE_CHART
 from gpuyard.catalogue.software.pins import PINS
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.installation import check_kueue, installs_kueue
 from gpuyard.render.mirror import chart_location, image_repository, is_remote
 from kit.stacks import platform, pool, spec_of
@@ -71,10 +72,10 @@ def test_kueue_is_installed_where_nobody_brings_it(cloud, said, installed):
 
 def test_what_another_kueue_needs_depends_on_what_the_platform_uses():
     plain = {"install": False, "fair_sharing": False}
-    (short,) = check_kueue(spec(queueing=plain))
+    (short,) = check_kueue(Draft(spec(queueing=plain)))
     assert "fairSharing" not in short.problem
     assert "deviceClassMappings" not in short.problem
-    (claims,) = check_kueue(spec(queueing={"install": False}, pools=[pool(sharing="dra")]))
+    (claims,) = check_kueue(Draft(spec(queueing={"install": False}, pools=[pool(sharing="dra")])))
     assert "resources.deviceClassMappings for gpuyard.dev/gpu-claim" in claims.problem
     assert claims.problem.endswith("fairSharing.preemptionStrategies")
 
@@ -85,7 +86,7 @@ def test_another_kueue_must_be_told_of_slices_and_of_clusters():
         "mig_quota": "slices",
         "clusters": [{"name": "west", "secret": "w"}],
     }
-    (found,) = check_kueue(spec(queueing=more))
+    (found,) = check_kueue(Draft(spec(queueing=more)))
     assert "resources.transformations of MIG profiles to gpuyard.dev/mig-slices" in found.problem
     assert "multiKueue.origin lab, integrations.frameworks of batch/job, pod, deployment alone" in (
         found.problem

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from gpuyard.findings import Finding, Path, note
+from gpuyard.plan.draft import Draft
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
@@ -32,8 +33,9 @@ _POOL: Mapping[str, str] = {
 }
 
 
-def check_deferred(spec: PlatformSpec) -> list[Finding]:
+def check_deferred(draft: Draft) -> list[Finding]:
     """What the stack file asks for and this release makes nothing of."""
+    spec = draft.spec
     findings = [note("section.deferred", *said) for said in _said(spec, _PLATFORM, ())]
     findings += _planned(spec, _PLATFORM_PLANNED, ())
     planned, nothing = dict(_POOL_PLANNED), dict(_POOL)
@@ -48,6 +50,23 @@ def check_deferred(spec: PlatformSpec) -> list[Finding]:
             lacks = "`sharing: dra` is planned, not carried out: the DRA driver is not installed"
             findings.append(note("section.deferred", (*path, "sharing"), lacks))
     return findings
+
+
+def check_validation(draft: Draft) -> list[Finding]:
+    """Say that a hardware check was asked for, and that there is none."""
+    if draft.spec.validation is None:
+        return []
+    return [note("validation.deferred", ("validation",), show_validation(draft.spec))]
+
+
+def show_validation(spec: PlatformSpec) -> str:
+    """What becomes of the hardware check."""
+    if spec.validation is None:
+        return "not asked for"
+    asked = (
+        f"{spec.validation.profile.value} check{', required' if spec.validation.required else ''}"
+    )
+    return f"{asked}: deferred, this release has no hardware check, so no pool counts as checked"
 
 
 def _planned(model: SpecModel, words: Mapping[str, str], path: Path) -> list[Finding]:

@@ -1,43 +1,140 @@
-"""The plan of a whole platform. Start here to see what a spec means."""
+"""The plan of a whole platform. Start here to see what a spec means.
 
+Stages decide, one after the other, and each reads what those before it decided. Checks read what all stages
+decided and say what is wrong with it, in no order. A new capability adds one or the other
+(docs/architecture.md).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import date
 
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.errors import PlanRefused
-from gpuyard.findings import Finding, Fix, note, refuse, refused, show
-from gpuyard.plan.deferred import check_deferred
+from gpuyard.findings import Finding, Fix, in_order, refuse, refused, show
+from gpuyard.names import SYSTEM_POOL
+from gpuyard.plan.capacity.ladder_proofs import check_reservations
+from gpuyard.plan.deferred import check_deferred, check_validation, show_validation
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.bill import bill_of
 from gpuyard.plan.money.budgets import check_budgets
 from gpuyard.plan.money.commitments import check_commitments
 from gpuyard.plan.money.prices import check_prices
-from gpuyard.plan.pools.machines import choose_system_machine
-from gpuyard.plan.pools.node_images import operator_parts
+from gpuyard.plan.pools.gpu_operator import operator_parts
+from gpuyard.plan.pools.machines import check_system, decide_system
 from gpuyard.plan.pools.numa import check_numa
-from gpuyard.plan.pools.pools import Pools, plan_pools
-from gpuyard.plan.pools.topology import check_fabric
+from gpuyard.plan.pools.own_nodes import check_selectors
+from gpuyard.plan.pools.pools import decide_pools
+from gpuyard.plan.pools.topology import check_fabric, check_zones
 from gpuyard.plan.queueing.brakes import check_stops
 from gpuyard.plan.queueing.installation import check_kueue
 from gpuyard.plan.queueing.multikueue import check_clusters
 from gpuyard.plan.queueing.priorities import check_priorities
-from gpuyard.plan.queueing.queueing import check_cohort_sizes, plan_queueing
+from gpuyard.plan.queueing.queueing import check_cohort_sizes, check_flavors, decide_queueing
 from gpuyard.plan.queueing.topology_proofs import check_topology
 from gpuyard.plan.queueing.waiting import check_waiting
 from gpuyard.plan.quotas.cohorts import check_cohorts
 from gpuyard.plan.quotas.owners import check_left_over, check_owner_names
-from gpuyard.plan.quotas.quotas import plan_quotas
-from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.plan.quotas.quotas import decide_quotas
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.plan.rule_exceptions import check_exceptions
-from gpuyard.plan.shapes.quota import place_shapes
-from gpuyard.plan.shapes.shapes import plan_shapes
+from gpuyard.plan.shapes.host import check_own_limits
+from gpuyard.plan.shapes.shapes import check_shape_names
+from gpuyard.plan.shapes.stage import decide_shapes
 from gpuyard.plan.sharing.compute_slices import check_slices
 from gpuyard.plan.sharing.dra import check_compute_domains
 from gpuyard.plan.software.pins import check_software, effective_pins, versions
-from gpuyard.plan.software.support import check_kubernetes
-from gpuyard.plan.teams.idle import check_idle, plan_idle
-from gpuyard.plan.teams.limits import fit_limits, plan_limits
-from gpuyard.plan.teams.teams import plan_teams
+from gpuyard.plan.software.support import check_kubernetes, check_minor
+from gpuyard.plan.teams.egress import check_egress
+from gpuyard.plan.teams.idle import check_idle, decide_idle
+from gpuyard.plan.teams.isolation import check_isolation
+from gpuyard.plan.teams.limits import decide_limits
+from gpuyard.plan.teams.pod_security import check_pod_security
+from gpuyard.plan.teams.teams import check_nothing, check_team_names, decide_teams
 from gpuyard.spec.platform import Cloud, PlatformSpec
+
+Stage = Callable[[Draft], tuple[Draft, list[Finding]]]
+"""Decides more of a draft, with what keeps it from deciding."""
+Check = Callable[[Draft], Iterable[Finding]]
+"""Says what is wrong with a draft that every stage has seen."""
+
+
+def decide_bill(draft: Draft) -> tuple[Draft, list[Finding]]:
+    """What an hour costs, and each team's share of it."""
+    bill = bill_of(draft.spec, list(draft.sound.values()), draft.system, draft.quotas)
+    return replace(draft, bill=bill), []
+
+
+def check_cluster(draft: Draft) -> list[Finding]:
+    """Refuse a simulated cluster that exists already."""
+    spec = draft.spec
+    if spec.cloud is not Cloud.SIMULATED or not _existing(spec):
+        return []
+    return [
+        refuse(
+            "cluster.simulated",
+            ("cluster", "existing"),
+            "a simulated cluster is made with the platform, and named for it",
+            given=str(_existing(spec)),
+            allowed="cloud: none for a cluster that exists",
+            fix=Fix(says="remove it", at=("cluster", "existing")),
+        )
+    ]
+
+
+STAGES: tuple[Stage, ...] = (
+    decide_system,
+    decide_pools,
+    decide_quotas,
+    decide_shapes,
+    decide_limits,
+    decide_bill,
+    decide_teams,
+    decide_queueing,
+    decide_idle,
+)
+"""In this order: each reads what those before it decided."""
+
+CHECKS: tuple[Check, ...] = (
+    check_budgets,
+    check_cluster,
+    check_clusters,
+    check_cohort_sizes,
+    check_cohorts,
+    check_commitments,
+    check_compute_domains,
+    check_deferred,
+    check_egress,
+    check_exceptions,
+    check_fabric,
+    check_flavors,
+    check_idle,
+    check_isolation,
+    check_kubernetes,
+    check_kueue,
+    check_left_over,
+    check_minor,
+    check_nothing,
+    check_numa,
+    check_own_limits,
+    check_owner_names,
+    check_pod_security,
+    check_prices,
+    check_priorities,
+    check_reservations,
+    check_selectors,
+    check_shape_names,
+    check_slices,
+    check_software,
+    check_stops,
+    check_system,
+    check_team_names,
+    check_topology,
+    check_validation,
+    check_waiting,
+    check_zones,
+)
+"""In any order: what is found is sorted."""
 
 
 def plan(
@@ -46,65 +143,15 @@ def plan(
     """Derive the platform, with everything there is to say about it; None exactly when a finding refuses.
 
     Given the day, it also says which support ends soon or has ended; without one it knows no calendar.
+    Findings are in order: the gravest first, then by their paths.
     """
-    findings = _check_platform(spec) + check_software(spec) + check_deferred(spec)
-    findings += check_kueue(spec)
-    if today is not None:
-        findings += check_kubernetes(spec.cloud, spec.kubernetes, today)
-        findings += check_exceptions(spec, today)
-    system, problems = choose_system_machine(spec, spec.system) if spec.system else (None, [])
-    findings += problems
-    pools, problems = plan_pools(spec)
-    findings += problems
-    shapes, problems = plan_shapes(spec, pools)
-    findings += problems + check_owner_names(spec) + check_priorities(spec)
-    findings += check_cohorts(spec) + check_stops(spec) + check_clusters(spec)
-    quotas, problems = plan_quotas(spec, pools)
-    findings += problems
-    shapes, problems = place_shapes(spec, pools, shapes, quotas)
-    findings += [
-        *check_fabric(spec, pools, shapes),
-        *check_numa(spec, pools, shapes),
-        *check_compute_domains(spec, pools, shapes),
-    ]
-    findings += problems
-    sound = _sound(pools)
-    findings += check_left_over(spec, sound, quotas.by_team, quotas.spare)
-    limits = plan_limits(spec, sound, quotas.by_team, shapes)
-    shapes, problems = fit_limits(spec, shapes)
-    findings += problems
-    bill = bill_of(spec, list(sound.values()), system, quotas.by_team)
-    if None not in pools.values():  # what a refused pool would have used is not known
-        findings += check_prices(spec, list(sound.values()))
-        findings += check_commitments(list(sound.values()), bill)
-    findings += check_slices(spec, sound, quotas.by_team)
-    findings += check_waiting(spec, list(sound.values()))
-    teams, problems = plan_teams(spec, sound, quotas.by_team, quotas.spare, bill, limits)
-    findings += problems + check_topology(spec, sound, teams, shapes)
-    findings += check_budgets(
-        spec, bill, {i: t.guarantee_usd_per_month for i, t in enumerate(teams)}
-    )
-    queueing = plan_queueing(spec, list(sound.values()), quotas)
-    findings += check_cohort_sizes(spec, queueing) + check_idle(spec, sound, quotas.by_team)
-    if refused(findings):
-        return None, findings
-    return PlatformPlan(
-        name=spec.name,
-        cloud=spec.cloud,
-        kubernetes=spec.kubernetes,
-        spec=spec,
-        cluster_name=_cluster_name(spec),
-        system=next((line for line in bill.lines if line.pool == "system"), None),
-        pools=tuple(sound.values()),
-        teams=tuple(teams),
-        queueing=queueing,
-        shapes=tuple(shapes),
-        bill=bill,
-        validation=_validation(spec),
-        software=versions(effective_pins(spec)),
-        operator=None if queueing.dispatch else operator_parts(sound.values()),
-        idle=plan_idle(spec, sound.values()),
-    ), findings
+    draft, findings = Draft(spec, today), list[Finding]()
+    for stage in STAGES:
+        draft, problems = stage(draft)
+        findings += problems
+    for check in CHECKS:
+        findings += check(draft)
+    return None if refused(findings) else _recorded(draft), in_order(findings)
 
 
 def planned(spec: PlatformSpec, today: date | None = None) -> PlatformPlan:
@@ -113,6 +160,28 @@ def planned(spec: PlatformSpec, today: date | None = None) -> PlatformPlan:
     if found is None:
         raise PlanRefused(f"the platform {spec.name} is refused:\n{show(findings)}")
     return found
+
+
+def _recorded(draft: Draft) -> PlatformPlan:
+    """What is decided, as the record that everybody else reads."""
+    spec, pools = draft.spec, tuple(draft.sound.values())
+    return PlatformPlan(
+        name=spec.name,
+        cloud=spec.cloud,
+        kubernetes=spec.kubernetes,
+        spec=spec,
+        cluster_name=_cluster_name(spec),
+        system=next((line for line in draft.bill.lines if line.pool == SYSTEM_POOL), None),
+        pools=pools,
+        teams=draft.teams,
+        queueing=draft.queueing,
+        shapes=draft.shapes,
+        bill=draft.bill,
+        validation=show_validation(spec),
+        software=versions(effective_pins(spec)),
+        operator=None if draft.queueing.dispatch else operator_parts(pools),
+        idle=draft.idle,
+    )
 
 
 def _cluster_name(spec: PlatformSpec) -> str | Late:
@@ -124,61 +193,3 @@ def _cluster_name(spec: PlatformSpec) -> str | Late:
 
 def _existing(spec: PlatformSpec) -> str | None:
     return spec.cluster.existing if spec.cluster else None
-
-
-def _sound(pools: Pools) -> dict[str, PoolPlan]:
-    return {name: pool for name, pool in pools.items() if pool is not None}
-
-
-def _check_platform(spec: PlatformSpec) -> list[Finding]:
-    findings: list[Finding] = []
-    if spec.kubernetes not in KUBERNETES_MINORS:
-        newest = KUBERNETES_MINORS[-1]
-        findings.append(
-            refuse(
-                "kubernetes.unsupported",
-                ("kubernetes",),
-                "not a Kubernetes minor that every pinned component supports",
-                given=spec.kubernetes,
-                allowed=", ".join(f'"{v}"' for v in KUBERNETES_MINORS),
-                fix=Fix(says=f'write "{newest}"', at=("kubernetes",), value=newest),
-            )
-        )
-    if spec.cloud is Cloud.SIMULATED and _existing(spec):
-        findings.append(
-            refuse(
-                "cluster.simulated",
-                ("cluster", "existing"),
-                "a simulated cluster is made with the platform, and named for it",
-                given=str(_existing(spec)),
-                allowed="cloud: none for a cluster that exists",
-                fix=Fix(says="remove it", at=("cluster", "existing")),
-            )
-        )
-    if spec.system is None and spec.cloud in {Cloud.AWS, Cloud.GCP} and not _existing(spec):
-        machine = "m7i.xlarge" if spec.cloud is Cloud.AWS else "e2-standard-4"
-        findings.append(
-            refuse(
-                "system.missing",
-                ("system",),
-                f"on {spec.cloud.value} no node exists before the pools; controllers need nodes without GPUs",
-                allowed="system: {machine: TYPE, nodes: 2..3}",
-                fix=Fix(
-                    says=f"add system: {{machine: {machine}, nodes: 2..3}}",
-                    at=("system",),
-                    value={"machine": machine, "nodes": "2..3"},
-                ),
-            )
-        )
-    if spec.validation is not None:
-        findings.append(note("validation.deferred", ("validation",), _validation(spec)))
-    return findings
-
-
-def _validation(spec: PlatformSpec) -> str:
-    if spec.validation is None:
-        return "not asked for"
-    asked = (
-        f"{spec.validation.profile.value} check{', required' if spec.validation.required else ''}"
-    )
-    return f"{asked}: deferred, this release has no hardware check, so no pool counts as checked"

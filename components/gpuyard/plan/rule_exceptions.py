@@ -3,24 +3,28 @@
 What a rule is and what breaks it, the linter and the policy pack know; here is only what is over.
 """
 
-from collections.abc import Iterator
-from datetime import date
-
 from gpuyard.findings import Finding, Fix, warn
-from gpuyard.spec.platform import PlatformSpec
+from gpuyard.plan.draft import Draft
 
 
-def check_exceptions(spec: PlatformSpec, today: date) -> Iterator[Finding]:
-    """Those that excuse nothing any more."""
-    for index, each in enumerate(spec.policies.exceptions if spec.policies else ()):
-        if each.expires <= today:
-            path = ("policies", "exceptions", index)
-            yield warn(
-                "policies.expired",
-                path,
-                f"the exception of {each.rule} for {each.resource} expired on {each.expires}:"
-                " the rule holds there again",
-                given=str(each.expires),
-                allowed=f"a day after {today}",
-                fix=Fix(says="take it away, or say again why and until when", at=path),
-            )
+def check_exceptions(draft: Draft) -> list[Finding]:
+    """Those that excuse nothing any more; without a day none is known to be over."""
+    today, policies = draft.today, draft.spec.policies
+    if today is None or policies is None:
+        return []
+    over = [(i, each) for i, each in enumerate(policies.exceptions) if each.expires <= today]
+    return [
+        warn(
+            "policies.expired",
+            ("policies", "exceptions", index),
+            f"the exception of {each.rule} for {each.resource} expired on {each.expires}:"
+            " the rule holds there again",
+            given=str(each.expires),
+            allowed=f"a day after {today}",
+            fix=Fix(
+                says="take it away, or say again why and until when",
+                at=("policies", "exceptions", index),
+            ),
+        )
+        for index, each in over
+    ]

@@ -9,6 +9,7 @@ import pulumi
 from pulumi.output import Unknown
 
 from gpuyard.findings import Finding, Fix, Path, Severity, refused
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.platform import plan
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.software.support import check_kubernetes
@@ -68,7 +69,7 @@ def due(spec: vocabulary.PlatformSpec) -> list[Finding]:
     """
     return [
         replace(finding, severity=min(finding.severity, Severity.WARN, key=lambda s: s.rank))
-        for finding in check_kubernetes(spec.cloud, spec.kubernetes, today())
+        for finding in check_kubernetes(Draft(spec, today()))
     ]
 
 

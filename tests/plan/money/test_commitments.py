@@ -176,7 +176,7 @@ def test_a_refused_pool_hides_what_commitments_would_have_been_used_for():
 
 def test_one_commitment_may_be_both_unused_and_of_unknown_price():
     raw = platform([pool(nodes=1)], prices={"commitments": [commit(2, None)]})
-    assert ids(raw) == ["prices.unused_commitment", "prices.commitment_unpriced"]
+    assert ids(raw) == ["prices.commitment_unpriced", "prices.unused_commitment"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.software.images import DEPLOY_LABEL, IMAGES, Part, images_of
 from gpuyard.catalogue.software.versions import is_version
-from gpuyard.plan.pools.node_images import DRIVERS, choose_image, unfit_driver
+from gpuyard.plan.pools.gpu_operator import DRIVERS
+from gpuyard.plan.pools.node_images import choose_image, unfit_driver
 from gpuyard.plan.sharing.sharing import share_gpus
 from gpuyard.spec.sharing import Sharing
 from kit.stacks import cut_pool, findings, ids, plan_of, platform, pool, shared_pool, spec_of

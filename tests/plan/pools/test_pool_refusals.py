@@ -393,8 +393,8 @@ def test_everything_wrong_with_a_pool_is_said_at_once():
     )
     assert ids(raw) == [
         "pool.label_reserved",
-        "pool.fixed_range",
         "capacity.over_nodes",
+        "pool.fixed_range",
         "mig.placement",
     ]
 
@@ -402,11 +402,11 @@ def test_everything_wrong_with_a_pool_is_said_at_once():
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (platform([pool(), pool(machine="??")]), ["pool.duplicate", "pool.machine_unknown"]),
+        (platform([pool(), pool(machine="??")]), ["pool.machine_unknown", "pool.duplicate"]),
         (platform([pool(machine=["p5.48xlarge", "m7i.xlarge"])]), ["pool.no_gpu"]),
         (
             platform([cut_pool(sharing={"mig": [{"gpus": 9, "3g.20gb": 3}]})]),
-            ["mig.gpus", "mig.placement"],
+            ["mig.placement", "mig.gpus"],
         ),
     ],
 )

@@ -31,8 +31,8 @@ def test_every_brake_is_said_with_what_it_does():
     found = findings(raw)
     assert {f.severity for f in found} == {Severity.WARN}
     assert [(f.where, f.problem) for f in found] == [
-        ("queueing.stop", "stopped: no job of any team starts, and what runs is evicted"),
         ("pools[0].stop", "stopped: no job starts in pool train, what runs there goes on"),
+        ("queueing.stop", "stopped: no job of any team starts, and what runs is evicted"),
         ("teams[0].stop", "stopped: no job of team vision starts, what runs goes on"),
     ]
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.queueing import (
     MAX_FLAVORS,
     MAX_GROUPS,
@@ -191,17 +192,18 @@ def test_a_team_with_too_many_pools_in_all_is_refused():
 
 
 def test_more_resources_together_than_a_group_can_cover_are_refused():
-    raw = platform([pool("a")], [team(guarantee={"a": 1})])
+    raw = platform([pool("a")], [team("small"), team(guarantee={"a": 1})])
     planned, spec = plan_of(raw), spec_of(raw)
     resources = tuple(f"nvidia.com/mig-{i}g.1gb" for i in range(65))
 
     def check(count):
         groups = (ResourceGroup(resources[:count], ("a",)),)
-        one = replace(planned.teams[0], resource_groups=groups)
-        return check_flavors(spec.teams[0], 3, one, {"a": planned.pools[0]})
+        one = replace(planned.teams[1], resource_groups=groups)
+        teams = (planned.teams[0], one)
+        return check_flavors(Draft(spec, pools={"a": planned.pools[0]}, teams=teams))
 
     (finding,) = check(65)
-    assert finding.path == ("teams", 3, "guarantee")
+    assert finding.path == ("teams", 1, "guarantee")
     assert finding.problem.endswith(": 65 resources counted together, at most 64")
     assert finding.fix.says == "give the team fewer pools"
     assert check(64) == []

@@ -182,7 +182,7 @@ def test_entries_of_one_resource_count_together_in_a_cohort_too():
         [{"name": "labs", "borrow": {"train": 4, "train/": 6}, "lend": {"train": 3, "train/": 6}}],
         team("a", guarantee={"train": 8}, borrow={"train": 9}, cohort="labs"),
     )
-    lend, borrow = findings(raw)
+    borrow, lend = findings(raw)
     assert lend.problem == (
         "the teams of cohort labs lend 8 nvidia.com/gpu of train together and the cohort 3 of them already;"
         " it cannot lend more"

@@ -352,9 +352,9 @@ def test_a_claim_is_counted_as_its_fix_would_leave_it():
     )
     assert [(f.where, f.fix.value) for f in findings(raw)] == [
         ("teams[0].guarantee.train", 32),
-        ("teams[1].guarantee.train", 0),
         ("teams[0].lend.train", 32),
         ("teams[1].borrow.train", 32),
+        ("teams[1].guarantee.train", 0),
     ]
 
 

@@ -160,7 +160,7 @@ def test_a_key_nobody_understands_judges_no_shape():
 
 def test_a_key_that_its_fix_removes_is_no_quota_either():
     raw = platform(teams=[team("a", guarantee={"??": 16})], shapes=[GANG])
-    assert ids(raw) == ["quota.unknown_pool", "shape.no_quota"]
+    assert ids(raw) == ["shape.no_quota", "quota.unknown_pool"]
 
 
 @pytest.mark.parametrize(

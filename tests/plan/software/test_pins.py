@@ -5,6 +5,7 @@ import pytest
 from gpuyard.catalogue.software.compatibility import AUTOSCALERS, minors_of
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS
 from gpuyard.findings import Severity
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.software.pins import check_software, default_pins, effective_pins
 from gpuyard.plan.software.support import check_pins
 from kit.fixes import check_fix
@@ -52,7 +53,7 @@ def test_a_picked_version_says_that_it_comes_from_the_stack_file():
 def test_what_cannot_be_read_changes_no_version():
     spec = spec_of(picks(kueue="newest", slurm="1.0"))
     assert effective_pins(spec) == default_pins("1.36")
-    assert [f.id for f in check_software(spec)] == ["software.version", "software.unknown"]
+    assert [f.id for f in check_software(Draft(spec))] == ["software.version", "software.unknown"]
 
 
 TABLE = [
@@ -123,7 +124,7 @@ def test_a_pinned_version_that_became_vulnerable_keeps_its_own_fix(monkeypatch):
 
     bad = PINS["gpu-operator"].__class__("gpu-operator", "26.3.1", PINS["gpu-operator"].source)
     monkeypatch.setattr(software, "PINS", {**PINS, "gpu-operator": bad})
-    found = check_software(spec_of(picks(kueue="0.19.2")))
+    found = check_software(Draft(spec_of(picks(kueue="0.19.2"))))
     assert [f.fix.says for f in found] == ["take gpu-operator 26.3.2 or later"]
 
 

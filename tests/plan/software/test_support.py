@@ -12,9 +12,9 @@ from gpuyard.catalogue.software.support import WINDOWS, Window
 from gpuyard.errors import PlanRefused
 from gpuyard.findings import Severity
 from gpuyard.plan import plan, planned
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.software import support as versions
 from gpuyard.plan.software.support import WARN_DAYS, check_kubernetes, check_pins
-from gpuyard.spec.platform import Cloud
 from kit.stacks import findings, platform, pool, spec_of
 
 REFUSE, WARN, NOTE = Severity.REFUSE, Severity.WARN, Severity.NOTE
@@ -111,9 +111,7 @@ def test_a_branch_that_gets_fixes_or_is_newer_is_not(version):
 def test_a_plan_has_the_findings_of_its_pins(monkeypatch):
     from gpuyard.plan import platform as whole
 
-    monkeypatch.setattr(
-        whole, "check_software", lambda _: check_pins([pin("gpu-operator", "26.3.1")])
-    )
+    monkeypatch.setattr(whole, "CHECKS", (lambda _: check_pins([pin("gpu-operator", "26.3.1")]),))
     found, said = plan(spec_of(platform()))
     assert found is None
     assert [f.id for f in said] == ["software.vulnerable"]
@@ -227,14 +225,15 @@ def test_an_unknown_window_is_no_better_than_a_warning(monkeypatch):
         "1.35", date(2026, 12, 1), None, has_extended=False, source=dates.KUBERNETES_PAGES
     )
     monkeypatch.setattr(dates, "WINDOWS", {"none": {"1.35": soon}})
-    (found,) = check_kubernetes(Cloud.NONE, "1.35", date(2026, 11, 21))
+    (found,) = check_kubernetes(Draft(spec_of(raw("none", "1.35")), date(2026, 11, 21)))
     assert (found.severity, found.fix) == (WARN, None)
 
 
 def test_a_simulated_cluster_needs_no_support():
     day = date(2030, 1, 1)
-    assert check_kubernetes(Cloud.SIMULATED, "1.33", day) == []
-    assert plan(spec_of(platform(cloud="simulated", kubernetes="1.33")), day)[0] is not None
+    spec = spec_of(platform(cloud="simulated", kubernetes="1.33"))
+    assert check_kubernetes(Draft(spec, day)) == []
+    assert plan(spec, day)[0] is not None
 
 
 def test_a_minor_that_is_refused_already_is_not_judged_twice():

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Quota
 from gpuyard.plan.teams.isolation import SEPARATION, check_isolation
 from kit.fixes import check_fix
@@ -70,7 +71,9 @@ def test_claimed_gpus_stand_as_close_as_whole_ones(wish):
     )
     found = [replace(plan_of(platform([pool("p")])).pools[0], sharing="dra")]
     one = Quota(pool="p", resource="nvidia.com/gpu", nominal=1, borrow=0, lend=None)
-    problems = check_isolation(spec_of(raw), {"p": found[0]}, {0: (one,), 1: (one,)})
+    problems = check_isolation(
+        Draft(spec_of(raw), pools={"p": found[0]}, quotas={0: (one,), 1: (one,)})
+    )
     assert [f.id for f in problems] == ["tenancy.isolation"] * (wish not in ALLOWED["dra"])
     for finding in problems:
         assert "(claimed GPUs of one node)" in finding.problem

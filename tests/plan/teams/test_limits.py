@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from gpuyard.plan import plan
 from gpuyard.plan.records import HostAmount
-from gpuyard.plan.teams.limits import ASIDE, UNSAID
+from gpuyard.plan.shapes.host import UNSAID
+from gpuyard.plan.teams.limits import ASIDE
 from kit.stacks import (
     cut_pool,
     findings,

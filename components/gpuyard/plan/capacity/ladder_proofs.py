@@ -7,6 +7,7 @@ from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.plan.capacity.ladder import HELD, most
 from gpuyard.plan.capacity.scaling import scaling_of
+from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Rung, Scaling
 from gpuyard.spec.values import MAX_NODES, Range
@@ -212,8 +213,9 @@ def _not_sold(pool: Pool, index: int, machines: tuple[Machine, ...], path: Path)
     )
 
 
-def check_reservations(spec: PlatformSpec) -> list[Finding]:
+def check_reservations(draft: Draft) -> list[Finding]:
     """One reservation on several rungs: twice in one pool, of two machines, or shared by two pools."""
+    spec = draft.spec
     findings: list[Finding] = []
     first: dict[str, tuple[Pool, int]] = {}
     for number, pool in enumerate(spec.pools):

@@ -1,25 +1,24 @@
 """Limits that the stack file sets itself: on the worst hour, and on every team's guarantees."""
 
-from collections.abc import Mapping
 from math import ceil
 
 from gpuyard.findings import Finding, Fix, refuse, warn
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Bill
-from gpuyard.spec.platform import PlatformSpec
 
 _ROUNDING_USD = 1e-6
 """Sums of prices carry the noise of binary fractions; a limit is broken by more than that."""
 
 
-def check_budgets(
-    spec: PlatformSpec, bill: Bill, monthly: Mapping[int, float | None]
-) -> list[Finding]:
+def check_budgets(draft: Draft) -> list[Finding]:
     """Limits that the bill breaks, and those that an unknown price may break."""
+    spec, bill = draft.spec, draft.bill
+    monthly = [team.guarantee_usd_per_month for team in draft.teams]
     findings: list[Finding] = []
     if spec.budget:
         findings += _check_worst(spec.budget.worst_usd_per_hour, bill)
     for index, team in enumerate(spec.teams):
-        limit, cost = team.budget_usd_per_month, monthly.get(index)
+        limit, cost = team.budget_usd_per_month, monthly[index]
         path = ("teams", index, "budget_usd_per_month")
         if limit is None:
             continue

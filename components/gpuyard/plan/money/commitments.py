@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 from gpuyard.findings import Finding, Fix, Path, warn
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.prices import commitment_price, node_price
-from gpuyard.plan.records import Bill, CommitmentLine, Covered, PoolPlan
+from gpuyard.plan.records import Bill, CommitmentLine, Covered
 from gpuyard.spec.sections import Prices
 
 
@@ -130,11 +131,14 @@ def plan_commitments(
     return tuple(lines)
 
 
-def check_commitments(pools: Sequence[PoolPlan], bill: Bill) -> list[Finding]:
+def check_commitments(draft: Draft) -> list[Finding]:
     """Commitments that are paid and never used, and those whose price nobody knows."""
+    if not draft.whole:
+        return []
     findings: list[Finding] = []
+    bill = draft.bill
     machines = {line.machine for line in bill.lines}
-    perhaps = {name for pool in pools for name in pool.machines} - machines
+    perhaps = {name for pool in draft.sound.values() for name in pool.machines} - machines
     for index, line in enumerate(bill.commitments):
         path: Path = ("prices", "commitments", index)
         if line.machine not in {*MACHINES, *machines}:

@@ -7,14 +7,12 @@ published: EC2's default maximum price for spot is the price on demand, and GKE 
 from it (their documentation, read on 2026-11-21).
 """
 
-from collections.abc import Sequence
-
 from gpuyard.catalogue.commitments import CAPACITY_BLOCK, LOOKED_FOR, commitments_of
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
 from gpuyard.findings import Finding, Fix, Path, refuse
-from gpuyard.plan.records import NodePrice, PoolPlan
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import NodePrice
 from gpuyard.spec.nearest import nearest
-from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import MachinePrice, Prices
 
 _YOURS = "your price"
@@ -141,18 +139,19 @@ def commitment_price(
     return None, f"price unknown since {LOOKED_FOR.checked_on}"
 
 
-def check_prices(spec: PlatformSpec, pools: Sequence[PoolPlan]) -> list[Finding]:
+def check_prices(draft: Draft) -> list[Finding]:
     """Every machine that `prices` names is one of the catalogue, or one that a pool describes."""
-    if spec.prices is None:
+    prices = draft.spec.prices
+    if prices is None or not draft.whole:
         return []
     named: list[tuple[Path, str]] = [
-        *((("prices", "machines", name), name) for name in spec.prices.machines),
+        *((("prices", "machines", name), name) for name in prices.machines),
         *(
             (("prices", "commitments", index, "machine"), entry.machine)
-            for index, entry in enumerate(spec.prices.commitments)
+            for index, entry in enumerate(prices.commitments)
         ),
     ]
-    known = list(dict.fromkeys([*MACHINES, *(p.machine.name for p in pools)]))
+    known = list(dict.fromkeys([*MACHINES, *(p.machine.name for p in draft.sound.values())]))
     return [_unknown_machine(path, name, known) for path, name in named if name not in known]
 
 

@@ -1,13 +1,16 @@
 """Which machine a pool is made of, looked up or described, and whether it can be had like that."""
 
+from dataclasses import replace
+
 from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine, machine_names
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.alternatives import of_size, take, with_gpus
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import Cloud, PlatformSpec
-from gpuyard.spec.pools import MachineShape, Pool, System
+from gpuyard.spec.pools import MachineShape, Pool
 
 _SHOWN_NAMES = 6
 
@@ -38,16 +41,39 @@ def choose_machines(
     return ((), findings) if findings else (tuple(found), [])
 
 
-def choose_system_machine(
-    spec: PlatformSpec, system: System
-) -> tuple[Machine | None, list[Finding]]:
+def decide_system(draft: Draft) -> tuple[Draft, list[Finding]]:
     """The machine of the system nodes; one with GPUs would work, and cost many times what it need."""
+    spec, system = draft.spec, draft.spec.system
+    if system is None:
+        return draft, []
     path, modes = ("system", "machine"), [Capacity.ON_DEMAND]
     machine, findings = _sold_here(system.machine, spec.cloud, modes, path, with_gpu=False)
     if machine is not None and machine.is_gpu_machine:
         instead = of_size(machine, spec.cloud, modes, with_gpu=False)
         findings.append(_idle_gpus(machine, instead, path))
-    return machine, findings
+    return replace(draft, system=machine), findings
+
+
+def check_system(draft: Draft) -> list[Finding]:
+    """Refuse a cluster that we make in a cloud without nodes for its controllers."""
+    spec = draft.spec
+    exists = spec.cluster is not None and spec.cluster.existing
+    if spec.system is not None or spec.cloud not in {Cloud.AWS, Cloud.GCP} or exists:
+        return []
+    machine = "m7i.xlarge" if spec.cloud is Cloud.AWS else "e2-standard-4"
+    return [
+        refuse(
+            "system.missing",
+            ("system",),
+            f"on {spec.cloud.value} no node exists before the pools; controllers need nodes without GPUs",
+            allowed="system: {machine: TYPE, nodes: 2..3}",
+            fix=Fix(
+                says=f"add system: {{machine: {machine}, nodes: 2..3}}",
+                at=("system",),
+                value={"machine": machine, "nodes": "2..3"},
+            ),
+        )
+    ]
 
 
 def _idle_gpus(machine: Machine, instead: Machine | None, path: Path) -> Finding:

@@ -1,11 +1,11 @@
 """NUMA: how strictly the kubelet keeps a pod's CPUs, memory and GPUs in one part of the machine."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan
-from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import Numa
 
@@ -17,17 +17,15 @@ def plan_numa(pool: Pool, machine: Machine) -> Numa:
     return Numa.RESTRICTED if machine.numa_nodes else Numa.NONE
 
 
-def check_numa(
-    spec: PlatformSpec, pools: Mapping[str, PoolPlan | None], shapes: list[ShapePlan]
-) -> list[Finding]:
+def check_numa(draft: Draft) -> list[Finding]:
     """`single-numa-node` refuses each pod that needs two NUMA nodes: no shape may be such a pod."""
     findings: list[Finding] = []
-    for index, one in enumerate(spec.pools):
-        pool = pools.get(one.name)
+    for index, one in enumerate(draft.spec.pools):
+        pool = draft.pools.get(one.name)
         if pool is None or one.numa is not Numa.SINGLE:
             continue
         path: Path = ("pools", index, "numa")
-        found = _too_wide(pool, shapes, path) or _risk(pool, path)
+        found = _too_wide(pool, draft.shapes, path) or _risk(pool, path)
         findings += [found] if found else []
     return findings
 
@@ -38,7 +36,7 @@ def _in_one(pool: PoolPlan) -> int | None:
     return pool.gpus_per_node // nodes if nodes else None
 
 
-def _too_wide(pool: PoolPlan, shapes: list[ShapePlan], path: Path) -> Finding | None:
+def _too_wide(pool: PoolPlan, shapes: Sequence[ShapePlan], path: Path) -> Finding | None:
     most = _in_one(pool)
     whole = pool.unit("")
     mine = [s for s in shapes if s.pool == pool.name and whole and s.resource == whole.resource]

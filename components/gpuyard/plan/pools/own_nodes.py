@@ -2,6 +2,7 @@
 
 from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.names import POOL_LABEL
+from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.sections import FabricKind
@@ -98,8 +99,9 @@ def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
     return []
 
 
-def check_selectors(spec: PlatformSpec) -> list[Finding]:
+def check_selectors(draft: Draft) -> list[Finding]:
     """No node is in two pools: labels that one node can carry all of may select it twice."""
+    spec = draft.spec
     findings: list[Finding] = []
     chosen = [(i, p) for i, p in enumerate(spec.pools) if p.select and spec.cloud is Cloud.NONE]
     for place, (number, pool) in enumerate(chosen):

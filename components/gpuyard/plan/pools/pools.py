@@ -1,7 +1,10 @@
 """Pools: from what was asked for to labels, taints and what each node advertises."""
 
+from dataclasses import dataclass, replace
+
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sharing import SharingMethod
+from gpuyard.catalogue.software.images import NodeImage
 from gpuyard.findings import Finding, Fix, Path, refuse, refused
 from gpuyard.names import (
     GPU,
@@ -13,18 +16,20 @@ from gpuyard.names import (
     SYSTEM_POOL,
 )
 from gpuyard.plan.capacity.ladder import plan_ladder, show_ladder
-from gpuyard.plan.capacity.ladder_proofs import check_ladder, check_reservations
+from gpuyard.plan.capacity.ladder_proofs import check_ladder
 from gpuyard.plan.capacity.provisioning import check_provisioning
 from gpuyard.plan.capacity.scaling import check_scaling, plan_scaling, scaling_of
 from gpuyard.plan.capacity.warm import check_warm
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.flavor_topology import flavor_name, plan_placement
+from gpuyard.plan.pools.gpu_operator import ImagedPool, agree
 from gpuyard.plan.pools.labels import check_labels
 from gpuyard.plan.pools.machines import choose_machines
-from gpuyard.plan.pools.node_images import check_pods, choose_image, settle, software_of
+from gpuyard.plan.pools.node_images import check_pods, choose_image
 from gpuyard.plan.pools.numa import plan_numa
-from gpuyard.plan.pools.own_nodes import check_own_nodes, check_selectors, node_selector
+from gpuyard.plan.pools.own_nodes import check_own_nodes, node_selector
 from gpuyard.plan.pools.room import plan_room
-from gpuyard.plan.pools.topology import check_zones, plan_topology
+from gpuyard.plan.pools.topology import plan_topology
 from gpuyard.plan.records import NodeSoftware, PoolPlan, Taint
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import compute_slices
@@ -37,25 +42,53 @@ Pools = dict[str, PoolPlan | None]
 """By name; None for a pool that a finding refuses, so that nothing else blames it again."""
 
 
-def plan_pools(spec: PlatformSpec) -> tuple[Pools, list[Finding]]:
-    """Every pool, or every reason why not."""
-    pools: Pools = {}
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What is chosen for one pool, before its image is agreed with those of the others."""
+
+    index: int
+    pool: Pool
+    machines: tuple[Machine, ...]
+    gpus: SharedGpus
+    image: NodeImage | None
+
+
+def decide_pools(draft: Draft) -> tuple[Draft, list[Finding]]:
+    """Every pool, or every reason why not: chosen one by one, agreed together, and then recorded."""
+    spec = draft.spec
+    chosen, findings = _choose_all(spec)
+    software, problems = agree(spec, [i for c in chosen.values() if c and (i := _imaged(c))])
+    pools = {
+        name: _record(spec, choice, software.get(name)) if choice else None
+        for name, choice in chosen.items()
+    }
+    return replace(draft, pools=pools), findings + problems
+
+
+def _choose_all(spec: PlatformSpec) -> tuple[dict[str, _Choice | None], list[Finding]]:
+    """By name; of two pools with one name the first, and None where a finding refuses a pool."""
+    chosen: dict[str, _Choice | None] = {}
     findings: list[Finding] = []
     taken = {SYSTEM_POOL}
     for index, pool in enumerate(spec.pools):
-        path: Path = ("pools", index)
-        if pool.name in pools or pool.name == SYSTEM_POOL or pool.stable_name in taken:
-            findings.append(_name_taken(pool, spec, path))
-            pools.setdefault(pool.name, None)
-            findings += _plan_pool(spec, pool, path)[1]
-            continue
-        taken.add(pool.stable_name)
-        plan, problems = _plan_pool(spec, pool, path)
-        pools[pool.name] = plan
+        choice, problems = _choose(spec, pool, index)
+        if pool.name in chosen or pool.name == SYSTEM_POOL or pool.stable_name in taken:
+            findings.append(_name_taken(pool, spec, ("pools", index)))
+            chosen.setdefault(pool.name, None)
+        else:
+            taken.add(pool.stable_name)
+            chosen[pool.name] = choice
         findings += problems
-    findings += [*check_zones(spec), *check_reservations(spec), *check_selectors(spec)]
-    settled, problems = settle(spec, pools)
-    return settled, findings + problems
+    return chosen, findings
+
+
+def _imaged(choice: _Choice) -> ImagedPool | None:
+    """Simulated nodes boot from no image."""
+    if choice.image is None:
+        return None
+    return ImagedPool(
+        choice.pool.name, choice.index, choice.machines[0], choice.gpus.method, choice.image
+    )
 
 
 def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Finding:
@@ -77,7 +110,8 @@ def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Finding:
     )
 
 
-def _plan_pool(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[PoolPlan | None, list[Finding]]:
+def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None, list[Finding]]:
+    path: Path = ("pools", index)
     fixed = scaling_of(spec.cloud, pool) is Scaling.FIXED
     findings = [
         *check_labels(pool, path),
@@ -101,22 +135,17 @@ def _plan_pool(spec: PlatformSpec, pool: Pool, path: Path) -> tuple[PoolPlan | N
     findings += problems
     if refused(findings):
         return None, findings
-    plan = _record(spec, pool, machines, gpus, software_of(image, machines[0]))
-    return plan, findings + check_pods(spec, plan, path)
+    findings += check_pods(spec, machines[0], gpus.advertised, path)
+    return _Choice(index, pool, machines, gpus, image), findings
 
 
-def _record(
-    spec: PlatformSpec,
-    pool: Pool,
-    machines: tuple[Machine, ...],
-    gpus: SharedGpus,
-    software: NodeSoftware | None,
-) -> PoolPlan:
+def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) -> PoolPlan:
+    pool, machines, gpus = choice.pool, choice.machines, choice.gpus
     scaling = scaling_of(spec.cloud, pool)
     stable = pool.stable_name
     mig_config = stable if gpus.layouts else None
     ladder = plan_ladder(spec, pool, machines[0])
-    labels = _labels(spec, pool, mig_config)
+    labels = _labels(spec, pool, mig_config, software)
     taints = _taints(stable, gpus.method, fenced=bool(pool.owners))
     selector = node_selector(pool)
     levels = plan_topology(spec.cloud, machines[0], pool.zones)
@@ -159,13 +188,17 @@ def _record(
     )
 
 
-def _labels(spec: PlatformSpec, pool: Pool, mig_config: str | None) -> dict[str, str]:
+def _labels(
+    spec: PlatformSpec, pool: Pool, mig_config: str | None, software: NodeSoftware | None
+) -> dict[str, str]:
     ours = {PLUGIN_CONFIG_LABEL: pool.stable_name}
     if not pool.select:  # nodes that exist are told by their own labels
         ours |= {PLATFORM_LABEL: spec.name, POOL_LABEL: pool.stable_name}
     if mig_config:
         ours[MIG_CONFIG_LABEL] = mig_config
     ours |= dra_labels(pool)
+    if software:
+        ours |= software.labels
     return dict(sorted((pool.labels | ours).items()))
 
 

@@ -1,6 +1,5 @@
 """Where nodes stand to each other: labels from wide to narrow, zones, and what a fabric asks of them."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -10,9 +9,10 @@ from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.names import CLIQUE_LABEL, HOSTNAME_LABEL, ZONE_LABEL
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.labels import GRAMMAR, is_name
-from gpuyard.plan.records import PoolPlan, ShapePlan
-from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.plan.records import ShapePlan
+from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Pool
 
 EC2_LEVELS = tuple(f"topology.k8s.aws/network-node-layer-{n}" for n in (1, 2, 3))
@@ -41,8 +41,9 @@ def plan_topology(cloud: Cloud, machine: Machine, zones: tuple[str, ...]) -> tup
     return (*levels, *clique, HOSTNAME_LABEL)
 
 
-def check_zones(spec: PlatformSpec) -> list[Finding]:
+def check_zones(draft: Draft) -> list[Finding]:
     """Zones that look like the cloud's, all of one region: a cluster has one."""
+    spec = draft.spec
     form = ZONES.get(spec.cloud.value)
     findings: list[Finding] = []
     region, where = "", ""
@@ -112,16 +113,14 @@ def _other_region(zone: str, region: str, where: str, path: Path) -> Finding:
     )
 
 
-def check_fabric(
-    spec: PlatformSpec, pools: Mapping[str, PoolPlan | None], shapes: list[ShapePlan]
-) -> list[Finding]:
+def check_fabric(draft: Draft) -> list[Finding]:
     """Shapes of several nodes whose GPUs talk past the host: that works within one zone."""
-    if spec.cloud not in {Cloud.AWS, Cloud.GCP}:
+    if draft.spec.cloud not in {Cloud.AWS, Cloud.GCP}:
         return []
     findings: list[Finding] = []
-    first_wide = {s.pool: s for s in reversed(shapes) if s.nodes > 1}
-    for index, one in enumerate(spec.pools):
-        pool = pools.get(one.name)
+    first_wide = {s.pool: s for s in reversed(draft.shapes) if s.nodes > 1}
+    for index, one in enumerate(draft.spec.pools):
+        pool = draft.pools.get(one.name)
         fabric = direct_fabric(pool.machine) if pool else None
         wide = first_wide.get(one.name)
         if fabric is None or wide is None or len(one.zones) == 1:

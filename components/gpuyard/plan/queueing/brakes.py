@@ -6,6 +6,7 @@ Nothing else of a plan depends on them: the same guarantees hold again as soon a
 from typing import Literal
 
 from gpuyard.findings import Finding, Fix, Path, warn
+from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Stop, Team
 
@@ -21,8 +22,9 @@ def stop_of(spec: PlatformSpec, team: Team) -> Stop | Literal[""]:
     return next((stop for stop in (Stop.DRAIN, Stop.HOLD) if stop in asked), "")
 
 
-def check_stops(spec: PlatformSpec) -> list[Finding]:
+def check_stops(draft: Draft) -> list[Finding]:
     """Every brake that is on."""
+    spec = draft.spec
     findings: list[Finding] = []
     if spec.queueing.stop:
         what = _WORDS[spec.queueing.stop].format(whose="any team")

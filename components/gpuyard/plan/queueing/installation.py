@@ -2,6 +2,7 @@
 
 from gpuyard.findings import Finding, Fix, Path, note, refuse
 from gpuyard.names import GPU_CLAIM, MIG_SLICES
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.plan.queueing.multikueue import FRAMEWORKS as SENT
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -17,8 +18,9 @@ def installs_kueue(spec: PlatformSpec) -> bool:
     return spec.queueing.install
 
 
-def check_kueue(spec: PlatformSpec) -> list[Finding]:
+def check_kueue(draft: Draft) -> list[Finding]:
     """A second Kueue in one cluster is refused; what another's must be told is said."""
+    spec = draft.spec
     if spec.cloud is Cloud.SIMULATED:
         return [_second()] if installs_kueue(spec) else []
     return [] if installs_kueue(spec) else [_needed_of_another(spec)]

@@ -11,6 +11,7 @@ from datetime import date
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, listed, note, refuse, warn
 from gpuyard.names import MULTIKUEUE_SECRET_KEY
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import DispatchPlan, WorkerPlan
 from gpuyard.plan.renames import free_name
 from gpuyard.spec.platform import PlatformSpec
@@ -49,8 +50,9 @@ def plan_dispatch(spec: PlatformSpec) -> DispatchPlan | None:
     )
 
 
-def check_clusters(spec: PlatformSpec) -> list[Finding]:
+def check_clusters(draft: Draft) -> list[Finding]:
     """Names and secrets that stand for one cluster each, and what makes no sense where no job runs."""
+    spec = draft.spec
     if not spec.queueing.clusters:
         return []
     findings = _twice(spec.queueing.clusters)

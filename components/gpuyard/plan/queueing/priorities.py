@@ -8,6 +8,7 @@ can be taken back, whatever its priority. A job without a priority counts as 0.
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
 from gpuyard.names import PRIORITY_LABEL
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PriorityPlan
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
@@ -32,8 +33,9 @@ def plan_priorities(spec: PlatformSpec) -> tuple[PriorityPlan, ...]:
     return tuple(PriorityPlan(name, value) for name, value in by_value)
 
 
-def check_priorities(spec: PlatformSpec) -> list[Finding]:
+def check_priorities(draft: Draft) -> list[Finding]:
     """Names nobody knows, values that decide nothing, and guarantees that evict themselves."""
+    spec = draft.spec
     findings = _alike(spec)
     if spec.priorities and spec.queueing.preemption is Preemption.NEVER:
         findings.append(

@@ -5,20 +5,18 @@ the group's resources, a flavor stands in one group, and a group has at most 64 
 the connected parts of "pool advertises resource", and nothing else is possible.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.capacity.provisioning import plan_checks
+from gpuyard.plan.draft import Amounts, Draft
 from gpuyard.plan.pools.flavor_topology import topologies
 from gpuyard.plan.queueing.installation import installs_kueue
 from gpuyard.plan.queueing.kueue import start_minutes
 from gpuyard.plan.queueing.multikueue import plan_dispatch
 from gpuyard.plan.queueing.priorities import plan_priorities
-from gpuyard.plan.quotas.cohort_tree import Amounts
-from gpuyard.plan.quotas.cohorts import Node, cohort_object
-from gpuyard.plan.quotas.quotas import Quotas
+from gpuyard.plan.quotas.cohorts import cohort_object
 from gpuyard.plan.records import (
     CohortLimit,
     CohortPlan,
@@ -121,10 +119,11 @@ def _resource_order(name: str) -> tuple[int, str]:
     return (len(name), name)
 
 
-def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], quotas: Quotas) -> QueueingPlan:
+def decide_queueing(draft: Draft) -> tuple[Draft, list[Finding]]:
     """The cohort tree with what no team is guaranteed, and a flavor for every pool."""
-    return QueueingPlan(
-        cohorts=(*_unassigned(spec, pools, quotas.spare), *plan_cohorts(spec, pools, quotas)),
+    spec, pools = draft.spec, list(draft.sound.values())
+    plan = QueueingPlan(
+        cohorts=(*_unassigned(spec, pools, draft.spare), *_cohorts(draft, pools)),
         flavors=tuple(plan_flavor(p) for p in pools),
         preemption=spec.queueing.preemption,
         fair_sharing=spec.queueing.fair_sharing,
@@ -138,24 +137,20 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], quotas: Quotas) -> 
         start_minutes=start_minutes(spec),
         usage_half_life_hours=spec.queueing.usage_half_life_hours,
     )
+    return replace(draft, queueing=plan), []
 
 
-def plan_cohorts(spec: PlatformSpec, pools: Sequence[PoolPlan], quotas: Quotas) -> list[CohortPlan]:
+def _cohorts(draft: Draft, pools: Sequence[PoolPlan]) -> list[CohortPlan]:
     """The cohorts of the stack file, parents first.
 
     A limit is one of a resource in a pool, so a cohort that has some lists all that its teams have a quota
     of, as its own with the amount 0; for what its limits do not name they are 0.
     """
-    flow, teams = quotas.flow, quotas.by_team
-    used: dict[Node, set[tuple[str, str]]] = defaultdict(set)
-    for team, home in enumerate(flow.tree.homes):
-        for node in flow.tree.above(home):
-            used[node].update((q.pool, q.resource) for q in teams[team])
-    found = []
-    for index in reversed(flow.tree.upward):
-        cohort, parent = spec.queueing.cohorts[index], flow.tree.parents[index]
+    spec, found = draft.spec, []
+    for one in draft.cohorts:
+        cohort, parent = spec.queueing.cohorts[one.index], one.parent
         limited = cohort.borrow is not None or cohort.lend is not None
-        mine = [p for p in pools if any((p.name, a.resource) in used[index] for a in p.counted)]
+        mine = [p for p in pools if any((p.name, a.resource) in one.used for a in p.counted)]
         found.append(
             CohortPlan(
                 name=cohort_object(spec.name, cohort.name),
@@ -170,8 +165,8 @@ def plan_cohorts(spec: PlatformSpec, pools: Sequence[PoolPlan], quotas: Quotas) 
                     CohortLimit(
                         pool=p.name,
                         resource=a.resource,
-                        borrow=flow.cohorts[index].borrow[p.name, a.resource],
-                        lend=flow.cohorts[index].lend[p.name, a.resource],
+                        borrow=one.borrow[p.name, a.resource],
+                        lend=one.lend[p.name, a.resource],
                     )
                     for p in (mine if limited else ())
                     for a in p.counted
@@ -218,9 +213,9 @@ def _unassigned(
     )
 
 
-def check_cohort_sizes(spec: PlatformSpec, plan: QueueingPlan) -> list[Finding]:
+def check_cohort_sizes(draft: Draft) -> list[Finding]:
     """Kueue refuses a cohort beyond its limits: say so before it does."""
-    positions = {cohort.name: i for i, cohort in enumerate(spec.queueing.cohorts)}
+    positions = {cohort.name: i for i, cohort in enumerate(draft.spec.queueing.cohorts)}
     return [
         refuse(
             "queue.flavors",
@@ -230,7 +225,7 @@ def check_cohort_sizes(spec: PlatformSpec, plan: QueueingPlan) -> list[Finding]:
             allowed="fewer pools for its teams, or no borrow and lend of its own",
             fix=Fix(says="remove its borrow and lend, or give its teams fewer pools"),
         )
-        for cohort in plan.cohorts
+        for cohort in draft.queueing.cohorts
         if cohort.title and (why := _too_big(cohort.resource_groups))
     ]
 
@@ -250,25 +245,27 @@ def _too_big(groups: tuple[ResourceGroup, ...]) -> str:
     return ""
 
 
-def check_flavors(
-    team: Team, index: int, plan: TeamPlan, pools: Mapping[str, PoolPlan]
-) -> list[Finding]:
+def check_flavors(draft: Draft) -> list[Finding]:
     """Kueue refuses a queue beyond its limits: say so before it does."""
-    groups = plan.resource_groups
-    if not (why := _too_big(groups)):
-        return []
-    path: Path = ("teams", index)
-    fix = _fewer_borrowed(team, plan, pools, (*path, "borrow")) or _merged(plan, pools)
+    pools = draft.sound
     return [
-        refuse(
-            "queue.flavors",
-            (*path, "guarantee"),
-            f"the Kueue queue of team {team.name} would be too big: {why}",
-            given=f"{sum(len(group.flavors) for group in groups)} pools",
-            allowed="fewer pools for one team; pools that are alike can be one pool",
-            fix=fix,
-        )
+        _too_many(team, plan, pools, ("teams", index), why)
+        for index, (team, plan) in enumerate(zip(draft.spec.teams, draft.teams, strict=True))
+        if (why := _too_big(plan.resource_groups))
     ]
+
+
+def _too_many(
+    team: Team, plan: TeamPlan, pools: Mapping[str, PoolPlan], path: Path, why: str
+) -> Finding:
+    return refuse(
+        "queue.flavors",
+        (*path, "guarantee"),
+        f"the Kueue queue of team {team.name} would be too big: {why}",
+        given=f"{sum(len(group.flavors) for group in plan.resource_groups)} pools",
+        allowed="fewer pools for one team; pools that are alike can be one pool",
+        fix=_fewer_borrowed(team, plan, pools, (*path, "borrow")) or _merged(plan, pools),
+    )
 
 
 def _fewer_borrowed(

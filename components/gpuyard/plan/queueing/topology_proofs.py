@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from gpuyard.findings import Finding, Fix, Path, listed, note, refuse, warn
 from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan, TeamPlan, within_reach
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Scaling
@@ -13,13 +14,9 @@ _ADDS_NODES = frozenset({Provisioning.ATOMIC, Provisioning.QUEUED})
 """Answers that come after nodes were made; the other looks at nodes that run."""
 
 
-def check_topology(
-    spec: PlatformSpec,
-    pools: dict[str, PoolPlan],
-    teams: Sequence[TeamPlan],
-    shapes: Sequence[ShapePlan],
-) -> list[Finding]:
+def check_topology(draft: Draft) -> list[Finding]:
     """Pods placed by topology need nodes that run, that carry labels, that hold what is asked."""
+    spec, pools, teams, shapes = draft.spec, draft.sound, draft.teams, draft.shapes
     findings: list[Finding] = []
     placed: list[tuple[Path, PoolPlan]] = []
     for index, one in enumerate(spec.pools):

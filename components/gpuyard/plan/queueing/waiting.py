@@ -1,7 +1,10 @@
 """What decides who waits how long: queues of a team, weights, and the time that a job has to start."""
 
+from collections.abc import Iterable
+
 from gpuyard.findings import Finding, Fix, Path, listed, warn
 from gpuyard.names import LOCAL_QUEUE
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.kueue import NODE_MINUTES, START_MINUTES, start_minutes
 from gpuyard.plan.queueing.priorities import WITHOUT
 from gpuyard.plan.quotas.cohorts import read_tree
@@ -20,14 +23,15 @@ def first_queue(queues: dict[str, float]) -> str:
     return LOCAL_QUEUE if LOCAL_QUEUE in queues else next(iter(queues))
 
 
-def check_waiting(spec: PlatformSpec, pools: list[PoolPlan]) -> list[Finding]:
+def check_waiting(draft: Draft) -> list[Finding]:
     """Weights that weigh nothing, jobs that no queue sees, and a time too short for a node to start."""
+    spec = draft.spec
     return [
         *_check_team_weights(spec),
         *_check_cohort_weights(spec),
         *_check_queues(spec),
         *_check_usage(spec),
-        *_check_start(spec, pools),
+        *_check_start(spec, draft.sound.values()),
     ]
 
 
@@ -182,7 +186,7 @@ def _evicting(spec: PlatformSpec) -> list[str]:
     return [name for name, value in spec.priorities.items() if value != WITHOUT]
 
 
-def _check_start(spec: PlatformSpec, pools: list[PoolPlan]) -> list[Finding]:
+def _check_start(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> list[Finding]:
     """Warn of a time in which a node that must start first may not be there."""
     minutes = start_minutes(spec)
     late = [

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.renames import free_name
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
@@ -94,8 +95,9 @@ def _upward(parents: Sequence[Node]) -> tuple[int, ...]:
     return tuple(sorted(depth, key=lambda index: -depth[index]))
 
 
-def check_cohorts(spec: PlatformSpec) -> list[Finding]:
+def check_cohorts(draft: Draft) -> list[Finding]:
     """Names that are taken or unknown, circles, and cohorts that nobody is in."""
+    spec = draft.spec
     findings: list[Finding] = []
     names = list(dict.fromkeys(cohort.name for cohort in spec.queueing.cohorts))
     seen: set[str] = set()

@@ -8,6 +8,7 @@ stands in the common cohort, and only its owners' queues can reach it (docs/deci
 from collections.abc import Mapping, Sequence
 
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, Quota, within_reach
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
@@ -22,8 +23,9 @@ def known_owners(spec: PlatformSpec) -> Owners:
     return {p.name: frozenset(p.owners) for p in spec.pools if p.owners and teams >= {*p.owners}}
 
 
-def check_owner_names(spec: PlatformSpec) -> list[Finding]:
+def check_owner_names(draft: Draft) -> list[Finding]:
     """Refuse owners who are no teams."""
+    spec = draft.spec
     teams = [team.name for team in spec.teams]
     findings: list[Finding] = []
     for index, pool in enumerate(spec.pools):
@@ -68,18 +70,14 @@ def not_theirs(owners: Owners, pool: str, team: str, text: str, path: Path) -> F
     )
 
 
-def check_left_over(
-    spec: PlatformSpec,
-    pools: Mapping[str, PoolPlan],
-    quotas: Mapping[int, Sequence[Quota]],
-    spare: Mapping[tuple[str, str], int],
-) -> list[Finding]:
+def check_left_over(draft: Draft) -> list[Finding]:
     """Warn of what an owned pool has left and no owner may borrow: it is paid for and nobody's."""
+    spec, quotas, spare = draft.spec, draft.quotas, draft.spare
     indexes = {team.name: index for index, team in enumerate(spec.teams)}
     borrowed = {(q.pool, q.resource) for mine in quotas.values() for q in mine if q.borrow}
     findings: list[Finding] = []
     for position, pool in enumerate(spec.pools):
-        plan = pools.get(pool.name)
+        plan = draft.pools.get(pool.name)
         if not pool.owners or plan is None or not {*pool.owners} <= set(indexes):
             continue
         lost = {

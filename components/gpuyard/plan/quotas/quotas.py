@@ -4,15 +4,17 @@ A stack file counts whole GPUs by a bare pool name, slices and shares by `pool/u
 quotas of resources, and are proved against what the pools hold when every node runs.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from gpuyard.findings import Finding, Fix, Path, note, refuse
+from gpuyard.plan.draft import CohortDraft, Draft
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.quotas.cohort_limits import CohortClaims, bind, check_limits
 from gpuyard.plan.quotas.cohort_tree import Amounts
-from gpuyard.plan.quotas.cohorts import read_tree
+from gpuyard.plan.quotas.cohorts import Node, read_tree
 from gpuyard.plan.quotas.entries import Claim, NoClaim, capacity, grant, per_node, read_claim, up_to
 from gpuyard.plan.quotas.flow import Flow, summed
 from gpuyard.plan.quotas.owners import known_owners, not_theirs
@@ -40,6 +42,39 @@ class Quotas:
         own = quota.nominal if quota.lend is None else quota.lend
         home = self.flow.tree.homes[team]
         return self.flow.cohorts[home].most((quota.pool, quota.resource)) - own - quota.borrow
+
+
+def decide_quotas(draft: Draft) -> tuple[Draft, list[Finding]]:
+    """What every team has, and what passes between cohorts."""
+    quotas, findings = plan_quotas(draft.spec, draft.pools)
+    decided = replace(
+        draft,
+        quotas=quotas.by_team,
+        spare=quotas.spare,
+        understood=quotas.understood,
+        room_to_borrow=quotas.room_to_borrow,
+        cohorts=_cohorts(quotas),
+    )
+    return decided, findings
+
+
+def _cohorts(quotas: Quotas) -> tuple[CohortDraft, ...]:
+    """The cohorts of the stack file, parents first."""
+    flow = quotas.flow
+    used: dict[Node, set[tuple[str, str]]] = defaultdict(set)
+    for team, home in enumerate(flow.tree.homes):
+        for node in flow.tree.above(home):
+            used[node].update((q.pool, q.resource) for q in quotas.by_team[team])
+    return tuple(
+        CohortDraft(
+            index=index,
+            parent=flow.tree.parents[index],
+            borrow=flow.cohorts[index].borrow,
+            lend=flow.cohorts[index].lend,
+            used=frozenset(used[index]),
+        )
+        for index in reversed(flow.tree.upward)
+    )
 
 
 def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[Quotas, list[Finding]]:

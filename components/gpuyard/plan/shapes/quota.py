@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpuyard.findings import Finding, Fix, note, refuse
-from gpuyard.plan.pools.pools import Pools
-from gpuyard.plan.quotas.quotas import Quotas
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Advertised, PoolPlan, Quota, ShapePlan
 from gpuyard.plan.shapes.shapes import choices, record
 from gpuyard.plan.sharing.compute_slices import in_quota
@@ -33,51 +32,41 @@ class _Chance:
         return self.need - self.quota.nominal - self.quota.borrow
 
 
-def place_shapes(
-    spec: PlatformSpec, pools: Pools, shapes: Sequence[ShapePlan], quotas: Quotas
-) -> tuple[list[ShapePlan], list[Finding]]:
-    """Each shape in the first pool in which a team can start it, with those who can.
-
-    Without teams there are no queues, and nothing to judge.
-    """
-    if not spec.teams:
-        return list(shapes), []
-    by_name = {shape.name: shape for shape in shapes}
-    holders = _holders(quotas)
-    placed: list[ShapePlan] = []
-    findings: list[Finding] = []
-    for index, shape in enumerate(spec.shapes):
-        if shape.name not in by_name:
-            continue
-        chances: list[_Chance] = []
-        able: list[_Chance] = []
-        for here in _chances(shape, pools, holders):
-            chances += here
-            if able := [c for c in here if c.missing <= 0]:
-                break
-        if able:
-            plan = _placed(spec, shape, able)
-            placed.append(plan)
-            if not plan.guaranteed:
-                findings.append(_only_borrowed(spec, index, plan))
-        elif quotas.understood:
-            findings.append(_no_quota(spec, index, by_name[shape.name], chances, quotas))
-    return placed, findings
-
-
-_Holders = Mapping[tuple[str, str], Sequence[tuple[int, Quota]]]
+Holders = Mapping[tuple[str, str], Sequence[tuple[int, Quota]]]
 """Teams with their quota, by pool and resource: a thousand of them are looked through once."""
 
 
-def _holders(quotas: Quotas) -> _Holders:
+def with_quota(
+    draft: Draft, index: int, plan: ShapePlan, holders: Holders
+) -> tuple[ShapePlan | None, list[Finding]]:
+    """A shape in the first pool in which a team can start it, with those who can; None where none can.
+
+    Without teams there are no queues, and nothing to judge.
+    """
+    spec = draft.spec
+    if not spec.teams:
+        return plan, []
+    chances: list[_Chance] = []
+    for here in _chances(spec.shapes[index], draft.pools, holders):
+        chances += here
+        if able := [c for c in here if c.missing <= 0]:
+            placed = _placed(spec, spec.shapes[index], able)
+            return placed, [] if placed.guaranteed else [_only_borrowed(spec, index, placed)]
+    return None, [_no_quota(draft, index, plan, chances)] if draft.understood else []
+
+
+def quota_holders(quotas: Mapping[int, Sequence[Quota]]) -> Holders:
+    """Who has any quota of what."""
     holders: dict[tuple[str, str], list[tuple[int, Quota]]] = defaultdict(list)
-    for team, mine in quotas.by_team.items():
+    for team, mine in quotas.items():
         for quota in mine:
             holders[quota.pool, quota.resource].append((team, quota))
     return holders
 
 
-def _chances(shape: Shape, pools: Pools, holders: _Holders) -> Iterator[list[_Chance]]:
+def _chances(
+    shape: Shape, pools: Mapping[str, PoolPlan | None], holders: Holders
+) -> Iterator[list[_Chance]]:
     """Pool by pool, the best first; in each what every team could have."""
     asked = [p for name, p in pools.items() if p is not None and shape.pool in {None, name}]
     per_node = shape.gpus_per_node or 1
@@ -114,13 +103,7 @@ def _only_borrowed(spec: PlatformSpec, index: int, plan: ShapePlan) -> Finding:
     )
 
 
-def _no_quota(
-    spec: PlatformSpec,
-    index: int,
-    plan: ShapePlan,
-    chances: Sequence[_Chance],
-    quotas: Quotas,
-) -> Finding:
+def _no_quota(draft: Draft, index: int, plan: ShapePlan, chances: Sequence[_Chance]) -> Finding:
     used = [c for c in chances if c.quota.nominal or c.quota.borrow]
     best = min(used, key=lambda c: c.missing, default=None)
     if best is None:
@@ -130,7 +113,7 @@ def _no_quota(
         need, resource, pool = best.need, best.quota.resource, best.pool.name
         most = best.quota.nominal + best.quota.borrow
         who = (
-            f"{spec.teams[best.team].name} can have most, {best.quota.nominal} guaranteed"
+            f"{draft.spec.teams[best.team].name} can have most, {best.quota.nominal} guaranteed"
             f" and {best.quota.borrow} borrowed"
         )
     return refuse(
@@ -139,17 +122,17 @@ def _no_quota(
         f"needs {need} {resource} of {pool} at once, which no team can have: {who}",
         given=f"{need} {resource}",
         allowed=f"at most {most} {resource}",
-        fix=_nearest(spec, index, best, quotas)
+        fix=_nearest(draft, index, best)
         or Fix(says=f"guarantee {need} {resource} of {pool} to a team, or let one borrow them"),
     )
 
 
-def _nearest(spec: PlatformSpec, index: int, best: _Chance | None, quotas: Quotas) -> Fix | None:
+def _nearest(draft: Draft, index: int, best: _Chance | None) -> Fix | None:
     """Let the team that lacks least borrow the rest, else make the gang as small as that team can have."""
     if best is None:
         return None
-    team, key = spec.teams[best.team], best.pool.key(best.quota.resource)
-    if best.missing <= quotas.room_to_borrow(best.team, best.quota):
+    team, key = draft.spec.teams[best.team], best.pool.key(best.quota.resource)
+    if best.missing <= draft.room_to_borrow(best.team, best.quota):
         more = team.borrow.get(key, 0) + best.missing
         return Fix(
             says=f"let {team.name} borrow {key}: {more}",

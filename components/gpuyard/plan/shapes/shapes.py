@@ -4,47 +4,41 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gpuyard.findings import Finding, Fix, Path, listed, refuse
 from gpuyard.names import SHARED_UNIT
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.records import Advertised, PoolPlan, ShapePlan
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.fractions import pick, pieces, show_needs
 from gpuyard.spec.nearest import nearest
-from gpuyard.spec.platform import Latency, PerPod, PlatformSpec, Shape
+from gpuyard.spec.platform import Latency, PerPod, Shape
 from gpuyard.spec.values import Range
 
 
-def plan_shapes(spec: PlatformSpec, pools: Pools) -> tuple[list[ShapePlan], list[Finding]]:
-    """Where each shape starts, or for every pool that was considered why it cannot."""
-    found: list[ShapePlan] = []
-    findings: list[Finding] = []
-    names: set[str] = set()
-    positions = {pool.name: i for i, pool in reversed(list(enumerate(spec.pools)))}
-    for index, shape in enumerate(spec.shapes):
-        path: Path = ("shapes", index)
-        if shape.name in names:
-            taken = [s.name for s in spec.shapes]
-            findings.append(
-                refuse(
-                    "shape.duplicate",
-                    (*path, "name"),
-                    "another shape has the name",
-                    given=shape.name,
-                    allowed="a name of its own for each shape",
-                    fix=rename_fix(shape, taken, path),
-                )
-            )
-        names.add(shape.name)
-        plan, problem = _plan_shape(shape, pools, positions, path)
-        if problem:
-            findings.append(problem)
-        elif plan:
-            found.append(plan)
-    return found, findings
+def check_shape_names(draft: Draft) -> list[Finding]:
+    """Refuse a shape with the name of one before it."""
+    names = [shape.name for shape in draft.spec.shapes]
+    first = {name: index for index, name in reversed(list(enumerate(names)))}
+    return [
+        refuse(
+            "shape.duplicate",
+            ("shapes", index, "name"),
+            "another shape has the name",
+            given=shape.name,
+            allowed="a name of its own for each shape",
+            fix=rename_fix(shape, names, ("shapes", index)),
+        )
+        for index, shape in enumerate(draft.spec.shapes)
+        if first[shape.name] < index
+    ]
 
 
-def _plan_shape(
+def start(
     shape: Shape, pools: Pools, positions: Mapping[str, int], path: Path
 ) -> tuple[ShapePlan | None, Finding | None]:
+    """Where a shape starts, or for every pool that was considered why it cannot.
+
+    Neither where a pool is refused itself: the shape cannot be judged yet.
+    """
     if shape.pool is not None and shape.pool not in pools:
         near = nearest(shape.pool, list(pools))
         says = f"write {near}" if near else "remove it: any pool that can hold it"
@@ -60,7 +54,7 @@ def _plan_shape(
     considered = [p for name, p in pools.items() if shape.pool in {None, name}]
     candidates = [p for p in considered if p is not None]
     if len(candidates) < len(considered):
-        return None, None  # a candidate is refused itself; this shape cannot be judged yet
+        return None, None
     starts, reasons = _starts(shape, candidates)
     if starts:
         pool, offer = starts

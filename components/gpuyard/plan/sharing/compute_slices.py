@@ -15,6 +15,7 @@ from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
 from gpuyard.names import MIG_SLICES, SLICES_UNIT
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Advertised, GpuLayout, PoolPlan, Quota
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import MigQuota
@@ -103,12 +104,9 @@ def by_slices(shares: Counts, pool: PoolPlan) -> dict[str, int]:
     return found
 
 
-def check_slices(
-    spec: PlatformSpec,
-    pools: Mapping[str, PoolPlan],
-    quotas: Mapping[int, tuple[Quota, ...]],
-) -> list[Finding]:
+def check_slices(draft: Draft) -> list[Finding]:
     """What a number of slices does not say: which profile there is room for, and in which pool."""
+    spec, pools, quotas = draft.spec, draft.sound, draft.quotas
     if spec.queueing.mig_quota is not MigQuota.SLICES:
         return []
     if not any(pool.compute_slices for pool in pools.values()):

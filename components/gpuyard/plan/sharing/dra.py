@@ -4,7 +4,6 @@ Such nodes advertise no extended resource. Kueue counts the devices of a claim u
 configuration maps the device class to, so guarantees and quotas work as with counted GPUs.
 """
 
-from collections.abc import Mapping
 from datetime import date
 
 from gpuyard.catalogue.machines import Machine
@@ -12,7 +11,8 @@ from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM
-from gpuyard.plan.records import Advertised, DraPlan, PoolPlan, ShapePlan
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import Advertised, DraPlan
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
 
@@ -117,14 +117,12 @@ def _check_owner(pool: Pool, path: Path) -> list[Finding]:
     ]
 
 
-def check_compute_domains(
-    spec: PlatformSpec, pools: Mapping[str, PoolPlan | None], shapes: list[ShapePlan]
-) -> list[Finding]:
+def check_compute_domains(draft: Draft) -> list[Finding]:
     """NVLink reaches through a rack, but only pods of one ComputeDomain may use it, and that is a claim."""
     findings: list[Finding] = []
-    first_wide = {s.pool: s for s in reversed(shapes) if s.nodes > 1}
-    for index, one in enumerate(spec.pools):
-        pool, wide = pools.get(one.name), first_wide.get(one.name)
+    first_wide = {s.pool: s for s in reversed(draft.shapes) if s.nodes > 1}
+    for index, one in enumerate(draft.spec.pools):
+        pool, wide = draft.pools.get(one.name), first_wide.get(one.name)
         if pool is None or wide is None or pool.dra or not pool.machine.is_rack:
             continue
         gpu = pool.machine.gpu.name if pool.machine.gpu else ""

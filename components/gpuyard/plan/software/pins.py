@@ -10,6 +10,7 @@ from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, Pin
 from gpuyard.catalogue.software.versions import is_version
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.software.support import check_pins
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
@@ -42,8 +43,9 @@ def _readable(spec: PlatformSpec) -> dict[str, str]:
     return {n: v for n, v in spec.software.items() if n in PINS and is_version(n, v)}
 
 
-def check_software(spec: PlatformSpec) -> list[Finding]:
+def check_software(draft: Draft) -> list[Finding]:
     """What stands against the versions of this platform."""
+    spec = draft.spec
     if not spec.software:
         return check_pins()
     findings = [

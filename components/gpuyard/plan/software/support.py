@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, Pin
 from gpuyard.findings import Finding, Fix, Severity, refuse, warn
+from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud
 
 if TYPE_CHECKING:
@@ -62,12 +63,31 @@ def _named(row: "Advisory") -> str:
     return f"{row.cve}{score} (NVIDIA bulletin {row.bulletin})"
 
 
-def check_kubernetes(cloud: Cloud, minor: str, today: date) -> list[Finding]:
+def check_minor(draft: Draft) -> list[Finding]:
+    """Refuse a Kubernetes minor that the pinned components are not all made for."""
+    if draft.spec.kubernetes in KUBERNETES_MINORS:
+        return []
+    newest = KUBERNETES_MINORS[-1]
+    return [
+        refuse(
+            "kubernetes.unsupported",
+            ("kubernetes",),
+            "not a Kubernetes minor that every pinned component supports",
+            given=draft.spec.kubernetes,
+            allowed=", ".join(f'"{v}"' for v in KUBERNETES_MINORS),
+            fix=Fix(says=f'write "{newest}"', at=("kubernetes",), value=newest),
+        )
+    ]
+
+
+def check_kubernetes(draft: Draft) -> list[Finding]:
     """Warn before support of a Kubernetes minor ends, refuse when all of it has ended.
 
-    A simulated cluster is nobody's to support; a minor that is refused already is not judged twice.
+    Without a day no calendar is known. A simulated cluster is nobody's to support; a minor that is refused
+    already is not judged twice.
     """
-    if cloud is Cloud.SIMULATED or minor not in KUBERNETES_MINORS:
+    cloud, minor, today = draft.spec.cloud, draft.spec.kubernetes, draft.today
+    if today is None or cloud is Cloud.SIMULATED or minor not in KUBERNETES_MINORS:
         return []
     judged = _judge(cloud, minor, today)
     if judged is None:

@@ -10,6 +10,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Reach
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Team
@@ -50,8 +51,9 @@ def plan_egress(spec: PlatformSpec, team: Team) -> tuple[Reach, ...]:
     )
 
 
-def check_egress(spec: PlatformSpec) -> list[Finding]:
+def check_egress(draft: Draft) -> list[Finding]:
     """Refuse networks that are nothing but the metadata service."""
+    spec = draft.spec
     findings = _check(_common(spec), ("admission", "egress_cidrs"))
     for index, team in enumerate(spec.teams):
         findings += _check(team.egress_cidrs, ("teams", index, "egress_cidrs"))

@@ -4,10 +4,12 @@ A small program looks at the teams that ask for it every few minutes; docs/decis
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from gpuyard.catalogue.metrics import PROMETHEUS_OPERATED
 from gpuyard.catalogue.software.programs import PYTHON
 from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import IdlePlan, IdleTeam, PoolPlan, Quota, within_reach
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import Prometheus
@@ -18,8 +20,12 @@ CHECK_MINUTES = 5
 _MINUTES_A_DAY = 24 * 60
 
 
-def plan_idle(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> IdlePlan | None:
+def decide_idle(draft: Draft) -> tuple[Draft, list[Finding]]:
     """The program, when any team asks for it."""
+    return replace(draft, idle=_plan(draft.spec, draft.sound.values())), []
+
+
+def _plan(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> IdlePlan | None:
     teams = tuple(
         IdleTeam(
             team=team.name,
@@ -44,10 +50,9 @@ def plan_idle(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> IdlePlan | None:
     )
 
 
-def check_idle(
-    spec: PlatformSpec, pools: Mapping[str, PoolPlan], quotas: Mapping[int, tuple[Quota, ...]]
-) -> list[Finding]:
+def check_idle(draft: Draft) -> list[Finding]:
     """What keeps idle reclaim from doing what the stack file says."""
+    spec, pools, quotas = draft.spec, draft.sound, draft.quotas
     asked = [(index, team.name, team.idle) for index, team in enumerate(spec.teams) if team.idle]
     if not asked:
         return []

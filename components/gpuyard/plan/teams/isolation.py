@@ -9,6 +9,7 @@ from math import ceil
 
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.findings import Finding, Fix, refuse
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, Quota, within_reach
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation
@@ -34,10 +35,9 @@ _WORDS = {
 Quotas = Mapping[int, Sequence[Quota]]
 
 
-def check_isolation(
-    spec: PlatformSpec, pools: Mapping[str, PoolPlan], quotas: Quotas
-) -> list[Finding]:
+def check_isolation(draft: Draft) -> list[Finding]:
     """Refuse every pool that mixes a team with others more closely than it allows."""
+    spec, pools, quotas = draft.spec, draft.sound, draft.quotas
     users = _users(quotas)
     findings: list[Finding] = []
     for index, team in enumerate(spec.teams):

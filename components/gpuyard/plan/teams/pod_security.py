@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from gpuyard.findings import Finding, Fix, listed, warn
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Quota, within_reach
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import PodSecurity
@@ -19,11 +20,11 @@ def stricter(level: PodSecurity) -> PodSecurity:
     return _STRICTER[level]
 
 
-def check_pod_security(spec: PlatformSpec, quotas: Mapping[int, Sequence[Quota]]) -> list[Finding]:
+def check_pod_security(draft: Draft) -> list[Finding]:
     """Warn of every team whose pods may be privileged, and say who stands beside them."""
     return [
-        _privileged(spec, index, quotas)
-        for index, team in enumerate(spec.teams)
+        _privileged(draft.spec, index, draft.quotas)
+        for index, team in enumerate(draft.spec.teams)
         if team.pod_security is PodSecurity.PRIVILEGED
     ]
 

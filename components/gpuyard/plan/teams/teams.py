@@ -2,24 +2,22 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gpuyard.findings import Finding, Fix, refuse, warn
+from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.team_shares import monthly
 from gpuyard.plan.queueing.brakes import stop_of
-from gpuyard.plan.queueing.queueing import check_flavors, resource_groups
+from gpuyard.plan.queueing.queueing import resource_groups
 from gpuyard.plan.queueing.waiting import first_queue
-from gpuyard.plan.quotas.cohort_tree import Amounts
 from gpuyard.plan.quotas.cohorts import home_of
-from gpuyard.plan.records import Bill, LimitsPlan, PoolPlan, Quota, Share, TeamPlan, within_reach
+from gpuyard.plan.records import PoolPlan, Quota, TeamPlan, within_reach
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import at_most
 from gpuyard.plan.sharing.dra import quota_key
-from gpuyard.plan.teams.egress import check_egress, name_servers, plan_egress
-from gpuyard.plan.teams.isolation import check_isolation
-from gpuyard.plan.teams.limits import Limits
-from gpuyard.plan.teams.pod_security import check_pod_security
+from gpuyard.plan.teams.egress import name_servers, plan_egress
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.teams import Isolation, Team
+from gpuyard.spec.teams import Isolation
 
 RESERVED_NAMESPACES = frozenset(
     {
@@ -34,48 +32,36 @@ RESERVED_NAMESPACES = frozenset(
 )
 
 
-def plan_teams(
-    spec: PlatformSpec,
-    pools: dict[str, PoolPlan],
-    quotas: Mapping[int, tuple[Quota, ...]],
-    spare: Amounts,
-    bill: Bill,
-    limits: Limits,
-) -> tuple[list[TeamPlan], list[Finding]]:
-    """Every team, and what refuses them."""
-    teams: list[TeamPlan] = []
-    findings: list[Finding] = _names(spec)
-    for index, team in enumerate(spec.teams):
-        plan = _plan_team(spec, team, quotas[index], pools, bill.shares[index], limits[index])
-        teams.append(plan)
-        findings += check_flavors(team, index, plan, pools)
-        if not any((*team.guarantee.values(), *team.borrow.values())):
-            findings.append(
-                warn(
-                    "team.nothing",
-                    ("teams", index),
-                    f"team {team.name} has no guarantee and may not borrow: none of its jobs will ever start",
-                    fix=_something(spec, index, pools, quotas, spare),
-                )
-            )
-    findings += check_egress(spec) + check_pod_security(spec, quotas)
-    return teams, findings + check_isolation(spec, pools, quotas)
+def decide_teams(draft: Draft) -> tuple[Draft, list[Finding]]:
+    """Every team, with all that is decided about it."""
+    pools = draft.sound
+    teams = (_plan_team(draft, index, pools) for index in range(len(draft.spec.teams)))
+    return replace(draft, teams=tuple(teams)), []
 
 
-def _something(
-    spec: PlatformSpec,
-    index: int,
-    pools: dict[str, PoolPlan],
-    quotas: Mapping[int, tuple[Quota, ...]],
-    spare: Amounts,
-) -> Fix:
+def check_nothing(draft: Draft) -> list[Finding]:
+    """Warn of teams that can never start anything."""
+    return [
+        warn(
+            "team.nothing",
+            ("teams", index),
+            f"team {team.name} has no guarantee and may not borrow: none of its jobs will ever start",
+            fix=_something(draft, index),
+        )
+        for index, team in enumerate(draft.spec.teams)
+        if not any((*team.guarantee.values(), *team.borrow.values()))
+    ]
+
+
+def _something(draft: Draft, index: int) -> Fix:
     """Borrow one of the first resource that nobody is guaranteed, where nobody minds the company."""
+    spec, pools = draft.spec, draft.sound
     owned = {pool.name for pool in spec.pools if pool.owners}
     users: dict[str, list[Isolation]] = defaultdict(list)
-    for team, held in zip(spec.teams, quotas.values(), strict=True):
+    for team, held in zip(spec.teams, draft.quotas.values(), strict=True):
         for name in within_reach(held):
             users[name].append(team.isolation)
-    for (name, resource), left in spare.items():
+    for (name, resource), left in draft.spare.items():
         near = {*users[name], spec.teams[index].isolation}
         if left < 1 or name in owned or (users[name] and near != {Isolation.SHARED}):
             continue
@@ -85,14 +71,9 @@ def _something(
     return Fix(says="add a guarantee, or let it borrow")
 
 
-def _plan_team(
-    spec: PlatformSpec,
-    team: Team,
-    quotas: tuple[Quota, ...],
-    pools: dict[str, PoolPlan],
-    share: Share,
-    limits: LimitsPlan,
-) -> TeamPlan:
+def _plan_team(draft: Draft, index: int, pools: Mapping[str, PoolPlan]) -> TeamPlan:
+    spec, team = draft.spec, draft.spec.teams[index]
+    quotas, share = draft.quotas[index], draft.bill.shares[index]
     # quotas stand in the order of the pools, and so do their groups
     used = dict.fromkeys(q.pool for q in quotas)
     return TeamPlan(
@@ -106,7 +87,7 @@ def _plan_team(
         weight=team.weight,
         quotas=quotas,
         resource_groups=resource_groups(pools[name] for name in used),
-        limits=limits,
+        limits=draft.limits[index],
         hard=_hard(quotas, pools),
         guarantee_usd_per_month=monthly(share.worst),
         expected_usd_per_month=monthly(share.expected),
@@ -130,7 +111,9 @@ def _hard(quotas: tuple[Quota, ...], pools: Mapping[str, PoolPlan]) -> dict[str,
     return dict(sorted(total.items()))
 
 
-def _names(spec: PlatformSpec) -> list[Finding]:
+def check_team_names(draft: Draft) -> list[Finding]:
+    """Refuse names that two teams have, or that the cluster has already."""
+    spec = draft.spec
     findings: list[Finding] = []
     seen: set[str] = set()
     for index, team in enumerate(spec.teams):

@@ -1,0 +1,202 @@
+"""The GPU Operator: the driver, container toolkit, device plugin and MIG manager that it brings to nodes.
+
+The image decides most of it. The operator has one setting for all nodes of a cluster, so what pools have in
+different ways is switched on for all and kept off, by a node label, where the image brings it already.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gpuyard.catalogue.gpus import Gpu
+from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.software.images import (
+    DEPLOY_LABEL,
+    IMAGES,
+    NodeImage,
+    Owner,
+    Part,
+    images_of,
+)
+from gpuyard.catalogue.software.pins import DRIVER, OPERATOR_PARTS
+from gpuyard.catalogue.software.versions import is_version
+from gpuyard.findings import Finding, Fix, refuse
+from gpuyard.plan.pools.node_images import driver_misfit, misfits, unfit_driver
+from gpuyard.plan.records import NodeSoftware, OperatorParts, PoolPlan
+from gpuyard.spec.platform import PlatformSpec
+
+DRIVERS = (
+    DRIVER.version,
+    *(p.version for p in OPERATOR_PARTS if p.advised_as == "driver" and p is not DRIVER),
+)
+"""Drivers that the operator can bring, the default first."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImagedPool:
+    """A pool whose nodes boot from an image, before anything is agreed with the other pools."""
+
+    name: str
+    index: int
+    """Its place in the stack file."""
+    machine: Machine
+    sharing: str
+    image: NodeImage
+
+    @property
+    def gets_driver(self) -> bool:
+        """Whether the operator brings the driver."""
+        return self.image.owners[Part.DRIVER] is Owner.OPERATOR
+
+
+def agree(
+    spec: PlatformSpec, pools: Sequence[ImagedPool]
+) -> tuple[dict[str, NodeSoftware], list[Finding]]:
+    """What brings which part to each pool's nodes, by pool, seen over all pools of the cluster."""
+    driver, findings = _driver(spec, pools)
+    needed = {part for pool in pools for part in Part if _operator_brings(pool.image, part)}
+    software = {
+        pool.name: NodeSoftware(
+            image=pool.image.name,
+            variant=pool.image.variants.get(pool.machine.arch, ""),
+            driver=driver if pool.gets_driver else pool.image.driver,
+            owners={part.value: owner.value for part, owner in pool.image.owners.items()},
+            labels=_kept_off(pool.image, needed) | dict(pool.image.node_labels),
+        )
+        for pool in pools
+    }
+    return software, findings + _settings(pools)
+
+
+def _operator_brings(image: NodeImage, part: Part) -> bool:
+    return image.owners[part] is Owner.OPERATOR
+
+
+def _kept_off(image: NodeImage, needed: set[Part]) -> dict[str, str]:
+    """Labels against what the operator brings to other nodes, and this image has already."""
+    return {
+        DEPLOY_LABEL[part]: "false"
+        for part in Part
+        if part in needed and not _operator_brings(image, part)
+    }
+
+
+def _driver(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> tuple[str | None, list[Finding]]:
+    """The driver that the operator brings to every node that has none; one serves them all."""
+    served = {pool: pool.machine.gpu for pool in pools if pool.gets_driver and pool.machine.gpu}
+    if not served:
+        return None, []
+    pinned = spec.software.get("driver")
+    if pinned is not None and is_version("driver", pinned):
+        return pinned, _judge_pin(pinned, served)
+    left = list(DRIVERS)
+    for pool, gpu in served.items():
+        fit = [version for version in left if not unfit_driver(gpu, version)]
+        if not fit:
+            return None, [_disagree(spec, pool, served)]
+        left = fit
+    return left[0], []
+
+
+_Served = Mapping[ImagedPool, Gpu]
+"""The pools that get the operator's driver, with their GPUs."""
+
+
+def _judge_pin(pinned: str, served: _Served) -> list[Finding]:
+    """A driver that the stack file pins, against the GPUs that get it: the first it does not fit."""
+    unfit = [(pool, why) for pool, gpu in served.items() if (why := unfit_driver(gpu, pinned))]
+    if not unfit:
+        return []
+    pool, why = unfit[0]
+    fit = [v for v in DRIVERS if not any(unfit_driver(each, v) for each in served.values())]
+    at = ("software", "driver")
+    fix = (
+        Fix(says=f'write "{fit[0]}"', at=at, value=fit[0])
+        if fit
+        else Fix(says="leave it out, and give a pool an image that holds its own driver")
+    )
+    found = driver_misfit(why, at, f"{served[pool].name} of pools[{pool.index}] needs {why}")
+    return [replace(found, given=pinned, allowed=", ".join(fit) or why.needs, fix=fix)]
+
+
+def _disagree(spec: PlatformSpec, pool: ImagedPool, served: _Served) -> Finding:
+    """No driver serves this pool and those before it: one of them needs an image that holds its own."""
+    needs = {
+        one: what
+        for one, gpu in served.items()
+        if one.index <= pool.index and (what := _needs(gpu))
+    }
+    other, image = next(
+        (other, image)
+        for other in reversed(needs)
+        for image in images_of(spec.cloud.value)
+        if not _operator_brings(image, Part.DRIVER)
+        and not misfits(image, other.machine, other.sharing)
+    )
+    return refuse(
+        "driver.pools_disagree",
+        ("pools", pool.index),
+        "the GPU Operator brings one driver to all nodes, and none serves these pools: "
+        + ", ".join(f"{o.name} ({served[o].name}) needs {what}" for o, what in needs.items()),
+        given=", ".join(DRIVERS),
+        allowed="pools that one driver serves, or an image that holds its own",
+        fix=Fix(
+            says=f"write image: {image.name} for {other.name}",
+            at=("pools", other.index, "image"),
+            value=image.name,
+        ),
+    )
+
+
+def _needs(gpu: Gpu) -> str:
+    if gpu.last_driver_branch:
+        return f"branch {gpu.last_driver_branch} or before"
+    return f"{gpu.first_driver} or later" if gpu.first_driver else ""
+
+
+def _settings(pools: Sequence[ImagedPool]) -> list[Finding]:
+    """Values of the operator's chart that hold for every node must be the same for all images."""
+    with_operator = [pool for pool in pools if pool.image.uses_operator]
+    for pool in with_operator:
+        first = with_operator[0]
+        if pool.image.settings != first.image.settings:
+            return [_other_settings(pool, first)]
+    return []
+
+
+def _other_settings(pool: ImagedPool, first: ImagedPool) -> Finding:
+    """The image of one pool for the other, whichever of the two it fits."""
+    image, at, write = pool.image, pool, first.image
+    if misfits(write, pool.machine, pool.sharing):
+        at, write = first, image
+    return refuse(
+        "image.pools_disagree",
+        ("pools", pool.index),
+        f"{image.name} needs other settings of the GPU Operator than {first.image.name} of"
+        f" {first.name}, and they hold for the whole cluster",
+        given=", ".join(sorted({*image.settings, *first.image.settings})),
+        allowed=f"{image.name} for all pools, or {first.image.name}",
+        fix=Fix(
+            says=f"write image: {write.name} for {at.name}",
+            at=("pools", at.index, "image"),
+            value=write.name,
+        ),
+    )
+
+
+def operator_parts(pools: Iterable[PoolPlan]) -> OperatorParts | None:
+    """What the GPU Operator is told for the whole cluster; None on simulated nodes."""
+    software = [pool.node_software for pool in pools if pool.node_software]
+    if not software:
+        return None
+    brought = {
+        part for part in Part if any(s.owners[part.value] == Owner.OPERATOR.value for s in software)
+    }
+    settings: dict[str, str] = {}
+    drivers = [s.driver for s in software if s.owners[Part.DRIVER.value] == Owner.OPERATOR.value]
+    for each in software:
+        settings |= IMAGES[each.image].settings
+    return OperatorParts(
+        enabled={part.value: part in brought for part in Part},
+        driver=next(iter(drivers), None),
+        settings=settings,
+    )

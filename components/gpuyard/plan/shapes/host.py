@@ -1,0 +1,123 @@
+"""What a shape's pods ask for beside GPUs, and teams whose own limits do not hold it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gpuyard.findings import Finding, Fix, refuse, warn
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import HostAmount, ShapePlan
+from gpuyard.spec.platform import PlatformSpec, Shape
+
+UNSAID = HostAmount(cpu=1, memory_gib=2)
+"""What a container gets that names nothing, because where CPU is counted every pod must name some: a core
+to feed a GPU, and memory that many sidecars together still find on the smallest GPU node (16 GiB)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a shape takes beside GPUs, at least."""
+
+    pods: int
+    each: HostAmount
+
+    @property
+    def amount(self) -> HostAmount:
+        """CPU and memory of all its pods."""
+        return HostAmount(self.pods * self.each.cpu, self.pods * self.each.memory_gib)
+
+    def by_word(self) -> dict[str, int]:
+        """In the words of the stack file."""
+        return {"cpu": self.amount.cpu, "memory_gib": self.amount.memory_gib, "pods": self.pods}
+
+
+def need_of(shape: Shape) -> Need:
+    """A shape of whole GPUs says nothing of CPU; each of its pods has at least what it need not say."""
+    pod = shape.per_pod
+    return Need(shape.nodes, HostAmount(pod.cpu, pod.memory_gib) if pod else UNSAID)
+
+
+def recorded(draft: Draft) -> Iterator[tuple[Shape, ShapePlan]]:
+    """Every shape that can start, as it was asked for and as it is planned."""
+    by_name = {shape.name: shape for shape in draft.spec.shapes}
+    return ((by_name[plan.name], plan) for plan in draft.shapes)
+
+
+Said = Mapping[str, Mapping[str, int]]
+"""By team what the stack file itself says of its limits, in its words."""
+
+
+def said_limits(spec: PlatformSpec) -> Said:
+    """The limits that are written, not those that follow from quotas."""
+    return {team.name: team.limits.model_dump(exclude_none=True) for team in spec.teams}
+
+
+def _lacking(need: Mapping[str, int], limits: Mapping[str, int]) -> dict[str, int]:
+    """What is needed of each word in which a team's limits are too small."""
+    return {word: amount for word, amount in need.items() if amount > limits.get(word, amount)}
+
+
+def within_limits(shape: Shape, plan: ShapePlan, said: Said) -> tuple[ShapePlan, tuple[str, ...]]:
+    """A shape with the teams whose limits hold it, and those whose limits do not."""
+    need = need_of(shape).by_word()
+    short = tuple(name for name in plan.teams if _lacking(need, said[name]))
+    if not short:
+        return plan, ()
+    gone = frozenset(short)
+    teams = tuple(t for t in plan.teams if t not in gone)
+    return replace(
+        plan, teams=teams, guaranteed=tuple(t for t in plan.guaranteed if t not in gone)
+    ), short
+
+
+def check_own_limits(draft: Draft) -> list[Finding]:
+    """Teams whose own limits keep them from a shape; refused where nobody else can start it."""
+    said = said_limits(draft.spec)
+    lacking: dict[str, dict[str, int]] = {}
+    kept_from: dict[str, list[str]] = {}
+    alone: set[str] = set()
+    for shape, plan in recorded(draft):
+        need, short = need_of(shape).by_word(), draft.kept_from.get(plan.name, ())
+        for name in short:
+            kept_from.setdefault(name, []).append(plan.name)
+            mine = lacking.setdefault(name, {})
+            for word, amount in _lacking(need, said[name]).items():
+                mine[word] = max(amount, mine.get(word, 0))
+        if short and not plan.teams:
+            alone.add(short[0])
+    positions = {team.name: index for index, team in enumerate(draft.spec.teams)}
+    return [
+        _too_small(
+            "team.limits",
+            draft.spec,
+            positions[name],
+            (kept_from[name], need),
+            nobody=name in alone,
+        )
+        for name, need in lacking.items()
+    ]
+
+
+def _too_small(
+    kind: str,
+    spec: PlatformSpec,
+    index: int,
+    lacks: tuple[Sequence[str], Mapping[str, int]],
+    *,
+    nobody: bool,
+) -> Finding:
+    shapes, need = lacks
+    team, path = spec.teams[index], ("teams", index, "limits")
+    limits = team.limits.model_dump(exclude_none=True)
+    wanted = ", ".join(f"{word}: {amount}" for word, amount in need.items())
+    given = ", ".join(f"{word}: {limits[word]}" for word in need)
+    words = "shape" if len(shapes) == 1 else "shapes"
+    rest = " and no other team can start it" if nobody else ""
+    return (refuse if nobody else warn)(
+        kind,
+        path,
+        f"{team.name} has the GPUs for {words} {', '.join(shapes)}, but its limits do not hold what its pods"
+        f" ask for beside them: Kubernetes would never make all of them{rest}",
+        given=given,
+        allowed=f"at least {wanted}",
+        fix=Fix(says=f"write {wanted}", at=path, value={**limits, **need}),
+    )

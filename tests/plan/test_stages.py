@@ -1,0 +1,198 @@
+"""Stages and checks: what one adds works beside all others, and nothing else has to know of it."""
+
+import ast
+import random
+from dataclasses import FrozenInstanceError, replace
+from functools import wraps
+
+import pytest
+
+import proofs
+import sizes
+from gpuyard.findings import Severity, in_order, refuse, warn
+from gpuyard.plan import platform as whole
+from gpuyard.plan.capacity import scaling
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.money.commitments import check_commitments
+from gpuyard.plan.money.prices import check_prices
+from gpuyard.plan.platform import CHECKS, STAGES, plan
+from gpuyard.plan.pools import pools as pools_module
+from gpuyard.plan.rule_exceptions import check_exceptions
+from gpuyard.plan.shapes import stage as shapes_module
+from gpuyard.plan.software.support import check_kubernetes
+from gpuyard.spec.read import platform_spec, read_stack_file
+from kit.generated import platforms as made_up
+from kit.stacks import parts, plan_of, platform, pool, shape, spec_of, team
+
+
+def specs():
+    """One stack for each finding that there is, and made-up platforms that have several."""
+    cases = (proofs.read(kind).of("bad")[0] for kind in proofs.ids())
+    read = (
+        (read_stack_file(case.text.encode(), proofs.FILE), case.today)
+        for case in cases
+        if case.text
+    )
+    found = [(r.sound_part, day) for r, day in read if r.sound_part is not None]
+    return found + [(spec_of(made_up.platform(n)), None) for n in range(40)]
+
+
+@pytest.mark.timeout(300)
+def test_the_order_of_the_checks_changes_neither_the_findings_nor_the_plan(monkeypatch):
+    every = specs()
+    assert len(every) > 150
+    before = [plan(spec, day) for spec, day in every]
+    assert sum(found is not None for found, _ in before) > 20
+    rng = random.Random(17)  # noqa: S311  no secret is made of it
+    for order in (tuple(reversed(CHECKS)), tuple(rng.sample(CHECKS, len(CHECKS)))):
+        monkeypatch.setattr(whole, "CHECKS", order)
+        for (spec, day), said in zip(every, before, strict=True):
+            assert plan(spec, day) == said
+
+
+def test_findings_come_in_order():
+    for number in made_up.KNOWN[:60]:
+        findings = made_up.known(number)[1]
+        assert findings == in_order(findings)
+
+
+def test_a_new_stage_and_a_new_check_need_nothing_but_their_line(monkeypatch):
+    """A capability that paints nodes: a stage decides the colour, a check says what is wrong with it."""
+
+    def decide_colour(draft):
+        painted = {
+            name: replace(pool, labels={**pool.labels, "example.com/colour": "green"})
+            for name, pool in draft.sound.items()
+        }
+        problems = [warn("colour.dull", ("pools",), "everything is green")]
+        return replace(draft, pools={**draft.pools, **painted}), problems
+
+    def check_colour(draft):
+        for index, one in enumerate(draft.spec.pools):
+            colour = draft.sound[one.name].labels["example.com/colour"]
+            if one.name == "roses":
+                yield refuse("colour.wrong", ("pools", index), "roses are red", given=colour)
+
+    stages = list(STAGES)
+    stages.insert(stages.index(pools_module.decide_pools) + 1, decide_colour)
+    monkeypatch.setattr(whole, "STAGES", tuple(stages))
+    monkeypatch.setattr(whole, "CHECKS", (check_colour, *CHECKS))
+    found, findings = plan(spec_of(platform([pool("daisies")])))
+    assert found.pools[0].labels["example.com/colour"] == "green"
+    assert [(f.id, f.severity) for f in findings] == [("colour.dull", Severity.WARN)]
+    found, findings = plan(spec_of(platform([pool("daisies"), pool("roses")])))
+    assert found is None
+    assert parts(findings[0]) == ("colour.wrong", ("pools", 1), "roses are red", "green", "")
+    assert [f.id for f in findings] == ["colour.wrong", "colour.dull"]
+
+
+def _called(name):
+    """Modules of the plan that define a function of this beginning, and the names they give it."""
+    for path in sizes.below(sizes.tracked(), "components/gpuyard/plan/"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith(name):
+                yield node
+
+
+def test_every_check_of_a_draft_and_every_stage_is_one_of_the_tuples():
+    def takes_a_draft(node):
+        return [ast.unparse(a.annotation) for a in node.args.args if a.annotation] == ["Draft"]
+
+    checks = {node.name for node in _called("check_") if takes_a_draft(node)}
+    assert checks == {check.__name__ for check in CHECKS}
+    assert {node.name for node in _called("decide_")} == {stage.__name__ for stage in STAGES}
+    assert len(set(CHECKS)) == len(CHECKS)
+
+
+def test_a_draft_does_not_change():
+    draft = Draft(spec_of(platform()))
+    with pytest.raises(FrozenInstanceError):
+        draft.shapes = ()
+
+
+def test_a_draft_that_no_stage_has_seen_is_empty():
+    draft = Draft(spec_of(platform(teams=[team(guarantee={"train": 8})])))
+    assert (draft.sound, draft.quotas, draft.shapes, draft.teams) == ({}, {}, (), ())
+    assert draft.whole
+    assert (draft.bill.lines, draft.queueing.cohorts) == ((), ())
+    quota = plan_of(platform(teams=[team(guarantee={"train": 8})])).teams[0].quotas[0]
+    assert draft.room_to_borrow(0, quota) == 0
+
+
+def test_without_a_day_no_check_knows_a_calendar():
+    raw = platform(kubernetes="1.33", cloud="aws")
+    raw["policies"] = {"exceptions": [_long_over()]}
+    draft = Draft(platform_spec(raw))
+    for check in (check_kubernetes, check_exceptions):
+        assert list(check(draft)) == []
+        assert list(check(replace(draft, today=proofs.TODAY.replace(year=2040))))
+
+
+def _long_over():
+    return {
+        "rule": "GPU-AWS-01",
+        "resource": "lab",
+        "reason": "for a week",
+        "expires": "2026-01-01",
+    }
+
+
+def test_what_money_buys_is_not_judged_where_a_pool_is_refused():
+    raw = platform([pool()], prices={"machines": {"nothing.like-it": {"on_demand": 1}}})
+    draft = Draft(spec_of(raw), pools={"train": plan_of(platform()).pools[0]})
+    assert [f.id for f in check_prices(draft)] == ["prices.unknown_machine"]
+    assert check_prices(replace(draft, pools={"train": None})) == []
+    lost = {"commitments": [{"machine": "p4d.24xlarge", "nodes": 2, "years": 1}]}
+    found = plan_of(platform([pool(nodes=1)], prices=lost))
+    draft = Draft(found.spec, pools={"train": found.pools[0]}, bill=found.bill)
+    assert "prices.no_pool" in [f.id for f in check_commitments(draft)]
+    assert check_commitments(replace(draft, pools={"train": None})) == []
+
+
+def counted(monkeypatch, module, name):
+    """How often a function is called."""
+    calls = []
+    real = getattr(module, name)
+
+    @wraps(real)
+    def count(*args, **kwargs):
+        calls.append(args)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(module, name, count)
+    return calls
+
+
+def test_a_pool_is_recorded_once_with_what_all_images_agreed_on(monkeypatch):
+    made = counted(monkeypatch, pools_module, "PoolPlan")
+    scaled = counted(monkeypatch, pools_module, "plan_scaling")
+    pools = [
+        pool("bare", machine="g6.12xlarge", image="ubuntu-eks", nodes="0..4", scaling="autoscaler"),
+        pool("brought", machine="g6.12xlarge", nodes="0..4", scaling="autoscaler"),
+    ]
+    found = plan_of(platform(pools, cloud="aws"))
+    assert len(made) == len(scaled) == len(pools)
+    for one in found.pools:
+        assert one.node_software.labels.items() <= one.labels.items()
+        tags = {
+            key.removeprefix(f"{scaling.TAG_PREFIX}/label/"): value
+            for key, value in one.scale.tags.items()
+            if key.startswith(f"{scaling.TAG_PREFIX}/label/")
+        }
+        assert tags == one.labels
+    assert any(one.node_software.labels for one in found.pools)
+
+
+def test_a_shape_is_asked_once_for_a_pool_then_a_quota_then_limits(monkeypatch):
+    order = []
+    for name in ("start", "with_quota", "within_limits"):
+        real = getattr(shapes_module, name)
+        monkeypatch.setattr(
+            shapes_module,
+            name,
+            lambda *args, name=name, real=real: [order.append(name), real(*args)][1],
+        )
+    shapes = [shape("one", gpus_per_node=8), shape("two", gpus_per_node=1)]
+    teams = [team(guarantee={"train": 8})]
+    assert len(plan_of(platform(teams=teams, shapes=shapes)).shapes) == 2
+    assert order == ["start", "with_quota", "within_limits"] * 2
