@@ -6,28 +6,24 @@ from dataclasses import fields, is_dataclass
 from datetime import date
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
-from gpuyard.plan import records
-from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import Late
-from gpuyard.spec.values import Range
+if TYPE_CHECKING:
+    from gpuyard.plan.records import PlatformPlan
 
 _DIGITS = 6
 """Of a float that is shown: binary noise behind them is nobody's figure."""
 
 
-def plan_document(plan: PlatformPlan) -> dict[str, Any]:
+def plan_document(plan: "PlatformPlan") -> dict[str, Any]:
     """The whole plan, and the spec it comes from."""
     made: dict[str, Any] = tree(plan)
     return made
 
 
-_AS_GIVEN = f"{records.__name__}.nodes"
+_RECORDS = "gpuyard.plan.records"
+_AS_GIVEN = f"{_RECORDS}.nodes"
 """Records of nodes are shown as they are; what they derive is said by the pool that has them."""
-_SHOWN_AS_TEXT = (Range, Fraction)
 
 
 def tree(value: Any) -> Any:
@@ -46,6 +42,12 @@ def tree(value: Any) -> Any:
 
 
 def _special(value: Any) -> Any:
+    # only now: what is shown as text needs neither the plan nor the models of the stack file
+    from pydantic import BaseModel
+
+    from gpuyard.plan.records.late import Late
+    from gpuyard.spec.values import Range
+
     match value:
         case Late():
             return {"late": value.name}
@@ -55,7 +57,7 @@ def _special(value: Any) -> Any:
             return value.isoformat()
         case frozenset():
             return sorted(tree(v) for v in value)
-        case _ if is_dataclass(value) and not isinstance(value, _SHOWN_AS_TEXT):
+        case _ if is_dataclass(value) and not isinstance(value, Range | Fraction):
             return _record(value)
         case _:
             return str(value)
@@ -65,7 +67,7 @@ def _record(value: Any) -> Any:
     """Fields of a record; of plan records also what they derive."""
     kind = type(value)
     names = [f.name for f in fields(value)]
-    if kind.__module__.startswith(records.__name__) and kind.__module__ != _AS_GIVEN:
+    if kind.__module__.startswith(_RECORDS) and kind.__module__ != _AS_GIVEN:
         names += [name for name, member in vars(kind).items() if isinstance(member, property)]
     return {name: tree(getattr(value, name)) for name in names}
 
