@@ -12,7 +12,7 @@ from gpuyard.plan.money.unit_costs import monthly, unit_costs
 from gpuyard.plan.records import Total
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 CONTRACT = HERE / "golden" / "contract.yaml"
 RESEARCH = HERE.parent / "golden_stacks" / "research.yaml"
 
