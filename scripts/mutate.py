@@ -100,7 +100,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "plan/pools/topology.py": ("tests/plan/pools/test_pool_facts.py", "tests/plan/test_proofs.py"),
     "plan/capacity/warm.py": ("tests/plan/capacity/test_warm.py",),
     "plan/capacity/cron.py": ("tests/plan/capacity/test_warm.py",),
-    "refusals.py": ("tests/findings/test_refusals.py",),
+    "findings.py": ("tests/findings/test_findings.py",),
 }
 """The modules whose answers cost money or capacity, and the tests that speak for each."""
 

@@ -7,8 +7,12 @@ once. A finding's path points into the `gpuyard:platform` value of the stack fil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 Path = tuple[str | int, ...]
+
+_SHOWN = 12
+"""Names in one finding: a thousand of them, in a thousand findings, help nobody."""
 
 
 class Severity(StrEnum):
@@ -69,6 +73,35 @@ class Finding:
         return "\n  ".join(parts)
 
 
+def _found(
+    severity: Severity,
+    kind: str,
+    path: Path,
+    problem: str,
+    *,
+    given: str = "",
+    allowed: str = "",
+    fix: Fix | None = None,
+) -> Finding:
+    return Finding(
+        id=kind,
+        severity=severity,
+        path=path,
+        problem=problem,
+        given=given,
+        allowed=allowed,
+        fix=fix,
+    )
+
+
+refuse = partial(_found, Severity.REFUSE)
+"""A finding that stops the plan."""
+warn = partial(_found, Severity.WARN)
+"""A finding that does not stop the plan, but somebody should act on."""
+note = partial(_found, Severity.NOTE)
+"""A finding that is good to know."""
+
+
 def show_path(path: Path) -> str:
     """Write a path the way people and `jq` do; the root is `(platform)`."""
     text = ""
@@ -104,3 +137,10 @@ def _sort_key(path: Path) -> tuple[tuple[int, int, str], ...]:
 def show(findings: Sequence[Finding]) -> str:
     """All findings as plain text, for messages that have no screen of their own."""
     return "\n".join(f"{f.severity.value} {f.id} {f}" for f in in_order(findings))
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a, b, c`; of very many the first, and how many more there are."""
+    every = list(names)
+    more = len(every) - _SHOWN
+    return ", ".join(every if more <= 1 else [*every[:_SHOWN], f"… ({len(every):,} in all)"])

@@ -132,3 +132,9 @@ def test_more_gpus_of_one_family_cost_more(family):
         by_count.setdefault(m.gpus, []).append(m.on_demand.low)
     counts = sorted(by_count)
     assert all(min(by_count[a]) < min(by_count[b]) for a, b in itertools.pairwise(counts))
+
+
+def test_only_nodes_whose_nvlink_leaves_them_are_parts_of_a_rack():
+    racks = {machine.gpu.name for machine in MACHINES.values() if machine.is_rack}
+    assert racks == {"GB200", "GB300"}
+    assert not any(m.is_rack for m in MACHINES.values() if m.gpu is None)

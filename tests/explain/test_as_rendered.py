@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard import names
-from gpuyard.explain.sentences import quota as words
+from gpuyard.explain.sentences import nodes
 from gpuyard.plan.queueing import kueue
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.platform import platform_objects
@@ -160,7 +160,7 @@ def test_a_gang_without_nodes_is_evicted_after_a_while(minutes, told):
             "backoffMaxSeconds": 3600,
         },
     }
-    assert words.admitted_in_vain(plan) == (
+    assert nodes.admitted_in_vain(plan) == (
         f"Kueue admits it, its pods stay pending and hold the quota. {told} it is evicted whole,"
         " and queues again 1 minute later, then after twice as long, up to 1 hour."
     )

@@ -21,6 +21,10 @@ class Capacity(StrEnum):
     ON_DEMAND = "on-demand"
 
 
+RACK_GPUS = frozenset({"GB200", "GB300"})
+"""GPUs whose NVLink goes through several nodes; those of one domain carry the same clique."""
+
+
 @dataclass(frozen=True, slots=True)
 class Price:
     """US dollars an hour for one machine, from low to high where zones differ."""
@@ -67,6 +71,11 @@ class Machine:
     def is_gpu_machine(self) -> bool:
         """True when it carries a GPU, or a part of one."""
         return self.gpu is not None
+
+    @property
+    def is_rack(self) -> bool:
+        """True when NVLink goes through several of these nodes."""
+        return self.gpu is not None and self.gpu.name in RACK_GPUS
 
 
 def _number(cell: str) -> float | None:

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 from gpuyard import names
 from gpuyard.explain.changes import homes, nearest_changes, pins
-from gpuyard.explain.decide import commit, decide
+from gpuyard.explain.decide import decide
 from gpuyard.explain.outcome import Outcome
 from gpuyard.explain.policy import Held, held_to_policy
 from gpuyard.explain.records import Change, Explanation, Verdict
-from gpuyard.explain.sentences import quota as words
+from gpuyard.explain.sentences import cautions, namespace, queue
+from gpuyard.explain.workload import commit
 from gpuyard.manifests.workloads import JobRead
 from gpuyard.plan.queueing.priorities import gives_priorities
 from gpuyard.plan.queueing.waiting import compared
@@ -33,11 +34,11 @@ def explain(
     home = team_of(plan, job.namespace, team)
     request = judged(plan, request_of(job, home.limits if home else None))
     desk = Desk(plan, state)
-    priority, cautions = _priority(plan, request, home)
+    priority, said = _priority(plan, request, home)
     held = Held() if request.refused else held_to_policy(plan, home, job)
-    cautions += held.cautions
+    said = (*said, *held.cautions)
     if held.outcome is not None and not held.wants_queue:
-        return _record(desk, request, home, held.outcome, ((), cautions))
+        return _record(desk, request, home, _beside(held.outcome, said))
     outcome = held.outcome or decide(desk, home, request, priority)
 
     def starts(changed: Request) -> bool:
@@ -59,7 +60,7 @@ def explain(
             changes = nearest_changes(plan, home, request, could_start)
     elif outcome.verdict is Verdict.WAITS and home is not None:
         changes = pins(plan, home, request, starts)
-    return _record(desk, request, home, outcome, (changes, cautions))
+    return _record(desk, request, home, _beside(outcome, said), changes)
 
 
 def judged(plan: PlatformPlan, request: Request) -> Request:
@@ -72,7 +73,9 @@ def judged(plan: PlatformPlan, request: Request) -> Request:
         replace(pods, requests={r: n for r, n in pods.requests.items() if r not in unknown})
         for pods in request.pod_sets
     )
-    return replace(request, pod_sets=sets, cautions=(*request.cautions, words.not_judged(unknown)))
+    return replace(
+        request, pod_sets=sets, cautions=(*request.cautions, cautions.not_judged(unknown))
+    )
 
 
 def team_of(plan: PlatformPlan, namespace: str, team: str | None) -> TeamPlan | None:
@@ -108,9 +111,9 @@ def _priority(
     if name in known:
         return known[name], ()
     if name:
-        return 0, (words.unknown_priority(name),)
+        return 0, (cautions.unknown_priority(name),)
     if team is not None and team.priority is not None:
-        return 0, (words.priority_by_label_only(team),)
+        return 0, (cautions.priority_by_label_only(team),)
     return 0, ()
 
 
@@ -120,8 +123,13 @@ def _use(desk: Desk, team: TeamPlan | None, outcome: Outcome) -> tuple[str, ...]
     evicted = {p.team for p in outcome.preempts}
     said: list[str] = []
     if team is not None and team.name in counted and (desk.state.waiting or team.name in evicted):
-        said.append(words.use_orders(team.name))
-    return (*said, *(words.use_evicts(name) for name in counted if name in evicted))
+        said.append(cautions.use_orders(team.name))
+    return (*said, *(cautions.use_evicts(name) for name in counted if name in evicted))
+
+
+def _beside(outcome: Outcome, cautions: tuple[str, ...]) -> Outcome:
+    """The same with more to be said beside it."""
+    return replace(outcome, cautions=(*outcome.cautions, *cautions))
 
 
 def _record(
@@ -129,27 +137,26 @@ def _record(
     request: Request,
     team: TeamPlan | None,
     outcome: Outcome,
-    said: tuple[tuple[Change, ...], tuple[str, ...]],
+    changes: tuple[Change, ...] = (),
 ) -> Explanation:
     asks: Counter[str] = Counter()
     for pods in request.pod_sets:
         asks.update({r: n * pods.count for r, n in pods.requests.items() if r not in pods.unsaid})
-    changes, cautions = said
     stack_change = ""
     if outcome.beyond is not None and team is not None:
-        stack_change = words.more_for_namespace(desk.plan, team, *outcome.beyond)
+        stack_change = namespace.more_for_namespace(desk.plan, team, *outcome.beyond)
     elif outcome.verdict is Verdict.NEVER and team is not None and outcome.assignment is not None:
-        stack_change = words.stack_change(desk.plan, desk, team, outcome.assignment)
-    others = (words.others_wait(desk.state.waiting),) if desk.state.waiting else ()
+        stack_change = queue.stack_change(desk.plan, desk, team, outcome.assignment)
+    others = (cautions.others_wait(desk.state.waiting),) if desk.state.waiting else ()
     waiting = (*others, *_use(desk, team, outcome))
-    queue = request.queue_label or names.LOCAL_QUEUE
-    queued = team is not None and queue in team.queues
+    local_queue = request.queue_label or names.LOCAL_QUEUE
+    queued = team is not None and local_queue in team.queues
     return Explanation(
         kind=request.kind,
         name=request.name,
         team=team.name if team else None,
         namespace=request.namespace or (team.namespace if team else ""),
-        queue=queue if queued else None,
+        queue=local_queue if queued else None,
         verdict=outcome.verdict,
         says=outcome.says,
         admitted=outcome.admitted,
@@ -163,7 +170,7 @@ def _record(
         meanwhile=outcome.meanwhile,
         preempts=outcome.preempts,
         reasons=outcome.reasons,
-        cautions=(*request.cautions, *outcome.cautions, *cautions, *waiting),
+        cautions=(*request.cautions, *outcome.cautions, *waiting),
         changes=changes,
         stack_change=stack_change,
     )

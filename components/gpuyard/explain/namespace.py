@@ -6,31 +6,16 @@ already, those are counted that stand in pools.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from gpuyard.explain.outcome import Outcome, never, unstarted
+from gpuyard.explain.outcome import Excess, Outcome, never, unstarted
 from gpuyard.explain.records import Verdict
-from gpuyard.explain.sentences import quota as words
+from gpuyard.explain.sentences import namespace
 from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
 from gpuyard.plan.records import HostAmount, LimitsPlan, TeamPlan
 from gpuyard.scheduler.desk import Desk
 from gpuyard.scheduler.nodes import with_itself
 from gpuyard.scheduler.requests import PodSet
-
-
-@dataclass(frozen=True, slots=True)
-class Excess:
-    """More of something than all pods of a namespace may have together."""
-
-    resource: str
-    asks: int
-    has: int
-    hard: int
-
-    @property
-    def for_good(self) -> bool:
-        """Whether it is too much also when no other pod is there."""
-        return self.asks > self.hard
 
 
 def hard_of(limits: LimitsPlan) -> dict[str, int]:
@@ -54,7 +39,7 @@ def refused_container(team: TeamPlan, pod_sets: Iterable[PodSet]) -> Outcome | N
     for pods in pod_sets:
         for resource, amount in pods.largest.items() if pods.count else ():
             if amount > most[resource]:
-                says = words.container_too_large(team, resource, amount, most[resource])
+                says = namespace.container_too_large(team, resource, amount, most[resource])
                 return never(says)
     return None
 
@@ -90,7 +75,7 @@ def within(desk: Desk, team: TeamPlan, pod_sets: Iterable[PodSet], outcome: Outc
     found = excess(after, team, ((p.requests, p.count) for p in pod_sets))
     if found is None or (outcome.verdict is Verdict.NEVER and not found.for_good):
         return outcome
-    meanwhile = "" if found.for_good else words.unmade(desk.plan)
+    meanwhile = "" if found.for_good else namespace.unmade(desk.plan)
     full = kept_out(team, found)
     return unstarted(
         outcome,
@@ -104,14 +89,12 @@ def within(desk: Desk, team: TeamPlan, pod_sets: Iterable[PodSet], outcome: Outc
 
 def kept_out(team: TeamPlan, found: Excess) -> Outcome:
     """Pods that are not made: for now, or for good."""
-    says = words.over_namespace(team, found.resource, (found.asks, found.has, found.hard))
+    says = namespace.over_namespace(team, found)
     if found.for_good:
         return replace(never(says), beyond=(found.resource, found.asks))
     return Outcome(
         verdict=Verdict.WAITS,
         says=says,
-        meanwhile=words.made_later(),
-        conditions=(
-            words.own_end_first(team, found.resource, found.asks + found.has - found.hard),
-        ),
+        meanwhile=namespace.made_later(),
+        conditions=(namespace.own_end_first(team, found),),
     )

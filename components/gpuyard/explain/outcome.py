@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpuyard.explain.records import Considered, Preempted, Verdict
+from gpuyard.explain.records import Preempted, Verdict
 from gpuyard.scheduler.desk import Pods, Running
-from gpuyard.scheduler.flavors import Assignment
+from gpuyard.scheduler.flavors import Assignment, Considered
 from gpuyard.scheduler.nodes import Room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What becomes of a job; every sentence about it is in `words`."""
+    """What becomes of a job; every sentence about it is in `sentences`."""
 
     verdict: Verdict
     says: str
@@ -35,6 +35,26 @@ class Outcome:
     """What a team's own limit lacks: the resource, and how much would do."""
     homes: tuple[Pods, ...] = ()
     """Where its pods stand, for what comes after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """More of something than all pods of a namespace may have together."""
+
+    resource: str
+    asks: int
+    has: int
+    hard: int
+
+    @property
+    def for_good(self) -> bool:
+        """Whether it is too much also when no other pod is there."""
+        return self.asks > self.hard
+
+    @property
+    def lacking(self) -> int:
+        """How much must be given back before there is room."""
+        return self.asks + self.has - self.hard
 
 
 def unstarted(outcome: Outcome, **said: Any) -> Outcome:

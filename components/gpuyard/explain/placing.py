@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from gpuyard.explain.outcome import Outcome, never
 from gpuyard.explain.records import Verdict
-from gpuyard.explain.sentences import places as near_words
-from gpuyard.explain.sentences import quota as words
+from gpuyard.explain.sentences import cautions, nodes, places, queue
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.desk import Desk, Pods
 from gpuyard.scheduler.flavors import counted
@@ -14,7 +13,6 @@ from gpuyard.scheduler.nodes import Placed, Room, lacking, node_of, place
 from gpuyard.scheduler.requests import PodSet, grouped
 from gpuyard.scheduler.selectors import accepts, discovered, labels_of, untolerated
 from gpuyard.scheduler.topology import Spot, spot
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Provisioning
 
 Members = tuple[PodSet, ...]
@@ -40,7 +38,7 @@ def on_nodes(desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str |
     for pool, members in _in_turn(desk.plan, pod_sets, homes):
         if pool is None:
             taken = _host(desk, members[0], placing)
-            why = "" if taken else words.no_plain_node(desk.plan, members[0])
+            why = "" if taken else nodes.no_plain_node(desk.plan, members[0])
         else:
             found = (_wrong_pool(desk.plan, pool, pods, placing) for pods in members)
             why = next(filter(None, found), "")
@@ -49,17 +47,17 @@ def on_nodes(desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str |
         if pool is not None and not _into_pool(desk.plan, pool, members, placing):
             return _no_room(desk, pod_sets, homes, (pool, members))
     if _may_block_itself(desk, pod_sets, homes):
-        placing.cautions.append(words.blocks_itself())
+        placing.cautions.append(cautions.blocks_itself())
     pools = tuple(dict.fromkeys(p for p in homes.values() if p))
     pods_in_all = sum(p.count for p in pod_sets)
     return Outcome(
         verdict=Verdict.STARTS,
-        says=words.starts(pools, placing.nodes, placing.started, pods_in_all),
+        says=nodes.starts(pools, placing.nodes, placing.started, pods_in_all),
         pools=pools,
         pods_started=pods_in_all,
         nodes=placing.nodes,
         nodes_to_start=dict(placing.started),
-        conditions=(*words.nodes_first(desk, placing.started), *_asked(desk.plan, pools)),
+        conditions=(*nodes.nodes_first(desk, placing.started), *_asked(desk.plan, pools)),
         cautions=tuple(dict.fromkeys(placing.cautions)),
         rooms=placing.rooms,
         homes=tuple(placing.homes),
@@ -85,30 +83,28 @@ def _wrong_pool(plan: PlatformPlan, pool: str, pods: PodSet, placing: _Placing) 
     """Why no node of the pool can ever take one of the pods, "" when one can."""
     met, about = accepts(labels_of(plan, plan.pool(pool)), pods.selector, pods.terms)
     if met is False:
-        return words.wrong_nodes(plan, pool, about)
+        return nodes.wrong_nodes(plan, pool, about)
     if met is None:
-        placing.cautions.append(words.unknown_label(pool, about))
+        placing.cautions.append(cautions.unknown_label(pool, about))
     one, near = plan.pool(pool), pods.near
     if short := lacking(node_of(plan, one), pods.requests):
-        return words.too_big_for_node(plan, pool, pods, short)
+        return nodes.too_big_for_node(plan, pool, pods, short)
     if one.topology is not None and near and pods.count % near.slice_size:
-        return near_words.left_over(one, pods, near.slice_size)
+        return places.left_over(one, pods, near.slice_size)
     return ""
 
 
 def _asked(plan: PlatformPlan, pools: tuple[str, ...]) -> tuple[str, ...]:
     """Answers that come before the job is admitted."""
     return tuple(
-        near_words.asked_first(plan, plan.pool(name))
-        for name in pools
-        if plan.pool(name).provisioning
+        places.asked_first(plan, plan.pool(name)) for name in pools if plan.pool(name).provisioning
     )
 
 
 def _looked_at(pool: PoolPlan, room: Room) -> Room:
     """Nodes that a queue or an autoscaler's look reckons with; others only where they are asked for first."""
-    waits = pool.topology is not None or pool.provisioning == Provisioning.CHECK.value
-    if not waits or pool.provisioning in {Provisioning.ATOMIC.value, Provisioning.QUEUED.value}:
+    waits = pool.topology is not None or pool.provisioning is Provisioning.CHECK
+    if not waits or pool.provisioning in {Provisioning.ATOMIC, Provisioning.QUEUED}:
         return room
     return tuple(n for n in room if n.running)
 
@@ -131,9 +127,9 @@ def _find(pool: PoolPlan, members: Members, placing: _Placing) -> Placed | Spot:
         return replace(placed, room=(*placed.room, *rest))
     found = _spot(pool, seen, members)
     if found.guessed and pods.near:
-        placing.cautions.append(near_words.guessed(pool, pods.near.level))
+        placing.cautions.append(cautions.guessed(pool, pods.near.level))
     if pods.apart and pods.count > 1:
-        placing.cautions.append(near_words.apart_unseen())
+        placing.cautions.append(cautions.apart_unseen())
     return replace(found, room=(*found.room, *rest))
 
 
@@ -150,10 +146,10 @@ def _into_pool(plan: PlatformPlan, pool: str, members: Members, placing: _Placin
         asked = [r for pods in members for r, n in pods.requests.items() if n]
         unknown = [r for r in plan.pool(pool).scale.hidden if r in asked]
         if unknown and not runs:
-            placing.cautions.append(words.hidden(pool, unknown))
+            placing.cautions.append(cautions.hidden(pool, unknown))
         placing.started[pool] = placing.started.get(pool, 0) + placed.started
         for label in filter(None, (discovered(p.selector, p.terms) for p in members)):
-            placing.cautions.append(words.discovered_late(pool, label))
+            placing.cautions.append(cautions.discovered_late(pool, label))
     return True
 
 
@@ -174,16 +170,16 @@ def _no_room(
     emptied = Desk(desk.plan, replace(desk.state, jobs=()))
     if desk.is_empty or on_nodes(emptied, pod_sets, homes).verdict is not Verdict.STARTS:
         if one.topology is None:
-            return never(words.too_many_for_pool(desk.plan, pool, members[0]))
+            return never(nodes.too_many_for_pool(desk.plan, pool, members[0]))
         return _never_near(emptied, one, members)
     ends = _whose_end(desk, pod_sets, homes)
     if one.topology is not None or one.provisioning:
         return _kept(desk, one, members, ends)
     return Outcome(
         verdict=Verdict.WAITS,
-        says=words.fragmented(desk, pool, members[0]),
-        conditions=(words.room_first(pool, members[0], ends),),
-        meanwhile=words.admitted_in_vain(desk.plan),
+        says=nodes.fragmented(desk, pool, members[0]),
+        conditions=(nodes.room_first(pool, members[0], ends),),
+        meanwhile=nodes.admitted_in_vain(desk.plan),
     )
 
 
@@ -191,8 +187,8 @@ def _never_near(emptied: Desk, pool: PoolPlan, members: Members) -> Outcome:
     """Not even with nobody else there."""
     found = _spot(pool, _looked_at(pool, emptied.rooms[pool.name]), members)
     running = emptied.running_nodes(pool.name)
-    cautions = (near_words.only_running(pool, running),) if running < pool.nodes.high else ()
-    return replace(never(near_words.no_place(pool, members, found)), held=True, cautions=cautions)
+    cautions = (places.only_running(pool, running),) if running < pool.nodes.high else ()
+    return replace(never(places.no_place(pool, members, found)), held=True, cautions=cautions)
 
 
 def _kept(desk: Desk, pool: PoolPlan, members: Members, ends: str) -> Outcome:
@@ -201,17 +197,17 @@ def _kept(desk: Desk, pool: PoolPlan, members: Members, ends: str) -> Outcome:
         return Outcome(
             verdict=Verdict.WAITS,
             held=True,
-            says=words.fragmented(desk, pool.name, members[0]),
-            conditions=(words.room_first(pool.name, members[0], ends),),
-            meanwhile=near_words.denied(desk.plan, pool),
+            says=nodes.fragmented(desk, pool.name, members[0]),
+            conditions=(nodes.room_first(pool.name, members[0], ends),),
+            meanwhile=places.denied(desk.plan, pool),
         )
     found = _spot(pool, _looked_at(pool, desk.rooms[pool.name]), members)
     return Outcome(
         verdict=Verdict.WAITS,
         held=True,
-        says=f"its quota is free, but {near_words.no_place(pool, members, found)}",
-        conditions=(near_words.place_first(pool, members, ends),),
-        meanwhile=words.queued(),
+        says=f"its quota is free, but {places.no_place(pool, members, found)}",
+        conditions=(places.place_first(pool, members, ends),),
+        meanwhile=queue.queued(),
     )
 
 
@@ -269,7 +265,7 @@ def _host(desk: Desk, pods: PodSet, placing: _Placing) -> bool:
             continue
         if _into_pool(desk.plan, pool.name, (pods,), placing):
             return True
-    if desk.plan.cloud == Cloud.SIMULATED.value or _selects_a_pool(desk.plan, pods):
+    if desk.plan.simulated or _selects_a_pool(desk.plan, pods):
         return False
-    placing.cautions.append(words.outside_pools())
+    placing.cautions.append(cautions.outside_pools())
     return True

@@ -7,7 +7,7 @@ from gpuyard.admission.parameters import enforcement, limits_of
 from gpuyard.admission.requirement import Workload
 from gpuyard.admission.requirements import QUEUED, refusals
 from gpuyard.explain.outcome import Outcome, never
-from gpuyard.explain.sentences import quota as words
+from gpuyard.explain.sentences import policy
 from gpuyard.manifests.pods import Pod
 from gpuyard.manifests.workloads import JobRead
 from gpuyard.plan.records import PlatformPlan, TeamPlan
@@ -32,9 +32,9 @@ def held_to_policy(plan: PlatformPlan, team: TeamPlan | None, job: JobRead) -> H
         return Held()
     said = [str(each) for each in found]
     if (how := enforcement(plan)) is not Enforce.DENY:
-        return Held(cautions=(words.let_pass(said, how),))
+        return Held(cautions=(policy.let_pass(said, how),))
     wants_queue = {each.id for each in found} == {QUEUED.id}
-    return Held(outcome=never(words.not_admitted(said)), wants_queue=wants_queue)
+    return Held(outcome=never(policy.not_admitted(said)), wants_queue=wants_queue)
 
 
 def _workload(job: JobRead) -> Workload:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gpuyard.scheduler.flavors import Considered
+
 
 class Verdict(StrEnum):
     """Whether a job starts; the order of the members is from good to bad."""
@@ -11,15 +13,6 @@ class Verdict(StrEnum):
     STARTS = "starts"
     WAITS = "waits"
     NEVER = "never"
-
-
-@dataclass(frozen=True, slots=True)
-class Considered:
-    """One pool, whether the job goes there, and why."""
-
-    pool: str
-    taken: bool
-    why: str
 
 
 @dataclass(frozen=True, slots=True)

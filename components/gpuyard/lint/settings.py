@@ -17,8 +17,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from gpuyard.errors import UsageError
-from gpuyard.findings import Finding, Fix, Path, Severity, show_path
-from gpuyard.refusals import warn
+from gpuyard.findings import Finding, Fix, Path, Severity, show_path, warn
 from gpuyard.rules.rule import Rule
 from gpuyard.rules.run import Exemption, Settings
 from gpuyard.spec.nearest import nearest

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from gpuyard.findings import Finding, Path
-from gpuyard.refusals import note
+from gpuyard.findings import Finding, Path, note
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.platform import Cloud, PlatformSpec
 

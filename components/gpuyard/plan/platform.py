@@ -4,8 +4,9 @@ from datetime import date
 
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.errors import PlanRefused
-from gpuyard.findings import Finding, Fix, refused, show
+from gpuyard.findings import Finding, Fix, note, refuse, refused, show
 from gpuyard.plan.deferred import check_deferred
+from gpuyard.plan.money.bill import bill_of
 from gpuyard.plan.money.budgets import check_budgets
 from gpuyard.plan.money.commitments import check_commitments
 from gpuyard.plan.money.prices import check_prices
@@ -16,7 +17,7 @@ from gpuyard.plan.pools.pools import Pools, plan_pools
 from gpuyard.plan.pools.topology import check_fabric
 from gpuyard.plan.queueing.brakes import check_stops
 from gpuyard.plan.queueing.installation import check_kueue
-from gpuyard.plan.queueing.multikueue import bill_of, check_clusters
+from gpuyard.plan.queueing.multikueue import check_clusters
 from gpuyard.plan.queueing.priorities import check_priorities
 from gpuyard.plan.queueing.queueing import check_cohort_sizes, plan_queueing
 from gpuyard.plan.queueing.topology_proofs import check_topology
@@ -36,7 +37,6 @@ from gpuyard.plan.software.support import check_kubernetes
 from gpuyard.plan.teams.idle import check_idle, plan_idle
 from gpuyard.plan.teams.limits import fit_limits, plan_limits
 from gpuyard.plan.teams.teams import plan_teams
-from gpuyard.refusals import note, refuse
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 
@@ -90,7 +90,7 @@ def plan(
         return None, findings
     return PlatformPlan(
         name=spec.name,
-        cloud=spec.cloud.value,
+        cloud=spec.cloud,
         kubernetes=spec.kubernetes,
         spec=spec,
         cluster_name=_cluster_name(spec),

@@ -6,8 +6,7 @@ What a rule is and what breaks it, the linter and the policy pack know; here is 
 from collections.abc import Iterator
 from datetime import date
 
-from gpuyard.findings import Finding, Fix
-from gpuyard.refusals import warn
+from gpuyard.findings import Finding, Fix, warn
 from gpuyard.spec.platform import PlatformSpec
 
 

@@ -8,9 +8,9 @@ from datetime import date
 from enum import IntEnum
 
 from gpuyard.catalogue.sources import Source
+from gpuyard.findings import listed
 from gpuyard.plan.queueing.waiting import compared
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.refusals import listed
 from gpuyard.replay.cycle import Head, cycle
 from gpuyard.replay.jobs import Arrival, Course, Spell
 from gpuyard.replay.waiting import Waiting

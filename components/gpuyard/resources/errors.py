@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pulumi
 
 from gpuyard.errors import PlanRefused
-from gpuyard.findings import Finding, Fix, Severity, show
+from gpuyard.findings import Finding, Fix, refuse, show
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.problems import show_given
 
@@ -25,11 +25,10 @@ class PlatformRefused(pulumi.RunError, PlanRefused):
 def unknown_name(argument: str, given: object, known: Sequence[str]) -> Finding:
     """The finding for an argument that must name one of the pools, or one of the teams."""
     near = nearest(given, list(known)) if isinstance(given, str) else None
-    return Finding(
-        id=f"args.{argument}",
-        severity=Severity.REFUSE,
-        path=(argument,),
-        problem=f"the platform has no such {argument}",
+    return refuse(
+        f"args.{argument}",
+        (argument,),
+        f"the platform has no such {argument}",
         given=show_given(given),
         allowed=", ".join(known) or f"the platform has no {argument} at all",
         fix=Fix(says=f"write {near}") if near else None,

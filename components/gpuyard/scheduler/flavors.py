@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from gpuyard.explain.records import Considered
 from gpuyard.manifests.quantities import show_amount
 from gpuyard.names import MIG_SLICES, STOP_TAINT
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
@@ -21,6 +20,7 @@ from gpuyard.scheduler.requests import PodSet, grouped
 from gpuyard.scheduler.rights import Targets, leavers
 from gpuyard.scheduler.selectors import flavor_accepts, untolerated
 from gpuyard.scheduler.topology import mismatch
+from gpuyard.spec.queueing import Preemption
 
 Place = tuple[int, int]
 """The first of pod sets that go together, and a resource group of the queue."""
@@ -39,6 +39,15 @@ class Mode(IntEnum):
     PREEMPT = 3
     RECLAIM = 4
     FIT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """One pool, whether the job goes there, and why."""
+
+    pool: str
+    taken: bool
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +157,7 @@ class _Search:
             how = "within its guarantee" if own else "partly borrowed"
             return Mode.FIT, -far, f"{shown} of {now:,} free, {how}"
         waits = f"{shown} wanted, {max(now, 0):,} free now, {most:,} at most"
-        reclaims = self.desk.plan.queueing.preemption == "reclaim"
+        reclaims = self.desk.plan.queueing.preemption is Preemption.RECLAIM
         if not reclaims:
             return Mode.BLOCKED, -far, f"{waits}; nobody is pre-empted here"
         fair = self.desk.plan.queueing.fair_sharing

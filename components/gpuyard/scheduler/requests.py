@@ -1,7 +1,7 @@
 """What a job needs, as the API server, Kueue and the scheduler each count it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -83,30 +83,19 @@ class Request:
 
 def request_of(job: JobRead, limits: LimitsPlan | None = None) -> Request:
     """Read what a job needs; in the namespace of a team, containers that say nothing get its defaults."""
-    refused: list[Refused] = []
-    cautions: list[str] = []
-    pod_sets = []
-    for index, pod in enumerate(job.pods):
-        before = len(refused)
-        pod_sets.append(_pod_set(pod, refused, cautions, unsaid(limits), max(1, job.groups)))
-        refused[before:] = [replace(r, pod_set=index) for r in refused[before:]]
-    gang = job.kind in GANGS
+    asked = [_asked(pod, unsaid(limits)) for pod in job.pods]
+    pod_sets = tuple(
+        _pod_set(pod, each.amounts, unsaid(limits), max(1, job.groups))
+        for pod, each in zip(job.pods, asked, strict=True)
+    )
+    cautions = [
+        caution
+        for pod, each in zip(job.pods, asked, strict=True)
+        for caution in _unjudged(pod, each.amounts)
+    ]
     by_owner = job.kind in _QUEUED_BY_OWNER
     labels = job.own_labels if by_owner else (job.pods[0].labels if job.pods else {})
     classes = [p.priority_class for p in job.pods if p.priority_class]
-    if job.kind == "TrainJob":
-        cautions.append(
-            f"its runtime {job.runtime or '(not named)'} is not known here:"
-            " containers, selectors and CPU that it adds are not counted"
-        )
-    elif not gang and sum(p.count for p in pod_sets) > 1:
-        one = "group" if job.kind == "LeaderWorkerSet" else "pod"
-        if one == "pod" or job.groups > 1:
-            cautions.append(
-                f"Kueue queues each {one} of a {job.kind} by itself: some may run without all"
-            )
-    if names.POD_GROUP_LABEL in job.own_labels:
-        cautions.append("it belongs to a pod group; the other pods of the group are not counted")
     return Request(
         kind=job.kind,
         name=job.name,
@@ -114,11 +103,26 @@ def request_of(job: JobRead, limits: LimitsPlan | None = None) -> Request:
         queue_label=labels.get(names.QUEUE_LABEL, ""),
         priority_label=labels.get(names.PRIORITY_LABEL, ""),
         priority_class=classes[0] if classes else "",
-        pod_sets=tuple(pod_sets),
-        refused=tuple(refused),
-        cautions=tuple(dict.fromkeys(cautions)),
+        pod_sets=pod_sets,
+        refused=tuple(replace(r, pod_set=i) for i, each in enumerate(asked) for r in each.refused),
+        cautions=tuple(dict.fromkeys([*cautions, *_unjudged_kind(job)])),
         groups=job.groups if job.kind == "LeaderWorkerSet" else 0,
     )
+
+
+def _unjudged_kind(job: JobRead) -> Iterator[str]:
+    """What is not known of a job of this kind, or not certain."""
+    if job.kind == "TrainJob":
+        yield (
+            f"its runtime {job.runtime or '(not named)'} is not known here:"
+            " containers, selectors and CPU that it adds are not counted"
+        )
+    elif job.kind not in GANGS and sum(p.count for p in job.pods) > 1:
+        one = "group" if job.kind == "LeaderWorkerSet" else "pod"
+        if one == "pod" or job.groups > 1:
+            yield f"Kueue queues each {one} of a {job.kind} by itself: some may run without all"
+    if names.POD_GROUP_LABEL in job.own_labels:
+        yield "it belongs to a pod group; the other pods of the group are not counted"
 
 
 def grouped(pod_sets: Sequence[PodSet]) -> list[tuple[int, ...]]:
@@ -154,22 +158,15 @@ def unsaid(limits: LimitsPlan | None) -> Counter[str]:
 
 
 def _pod_set(
-    pod: PodRead, refused: list[Refused], cautions: list[str], default: Counter[str], groups: int
+    pod: PodRead, amounts: Mapping[str, int], default: Counter[str], groups: int
 ) -> PodSet:
     spec = pod.spec
-    if pod.claims:
-        cautions.append(
-            "each of its resource claims (DRA) is taken for one GPU; what they say is not read"
-        )
-    if items_of(spec, "topologySpreadConstraints"):
-        cautions.append("its topology spread constraints are not judged")
     affinity = mapping_of(spec, "affinity")
-    apart = _apart(affinity, pod, cautions)
     largest = _largest(pod)
     return PodSet(
         path=pod.path,
         count=pod.count,
-        requests=_requests(pod, refused, cautions, default),
+        requests={name: amounts[name] for name in sorted(amounts) if name != _DISK},
         selector={
             k: v
             for k, v in mapping_of(spec, "nodeSelector").items()
@@ -177,30 +174,38 @@ def _pod_set(
         },
         terms=_terms(affinity),
         tolerations=tuple(_toleration(t) for t in items_of(spec, "tolerations")),
-        apart=apart,
+        apart=any(_keeps_apart(term, pod) for term in _required(affinity, "podAntiAffinity")),
         near=near_of(pod.annotations, pod.count // groups),
         unsaid=frozenset(default) - largest.keys(),
         largest=largest,
     )
 
 
-def _apart(affinity: Mapping[Any, Any], pod: PodRead, cautions: list[str]) -> bool:
-    """Whether the pods keep their own kind off their nodes; other rules between pods are not judged."""
-    apart = False
-    for term in items_of(
-        mapping_of(affinity, "podAntiAffinity"), "requiredDuringSchedulingIgnoredDuringExecution"
-    ):
-        wanted = mapping_of(term, "labelSelector", "matchLabels")
-        ours = bool(wanted) and all(pod.labels.get(k) == v for k, v in wanted.items())
-        if ours and term.get("topologyKey") == names.HOSTNAME_LABEL:
-            apart = True
-        else:
-            cautions.append("a rule that keeps it away from other pods is not judged")
-    if items_of(
-        mapping_of(affinity, "podAffinity"), "requiredDuringSchedulingIgnoredDuringExecution"
-    ):
-        cautions.append("a rule that keeps it near other pods is not judged")
-    return apart
+def _unjudged(pod: PodRead, amounts: Mapping[str, int]) -> Iterator[str]:
+    """What pods ask for that is not judged here."""
+    if pod.claims:
+        yield "each of its resource claims (DRA) is taken for one GPU; what they say is not read"
+    if items_of(pod.spec, "topologySpreadConstraints"):
+        yield "its topology spread constraints are not judged"
+    affinity = mapping_of(pod.spec, "affinity")
+    for term in _required(affinity, "podAntiAffinity"):
+        if not _keeps_apart(term, pod):
+            yield "a rule that keeps it away from other pods is not judged"
+    if _required(affinity, "podAffinity"):
+        yield "a rule that keeps it near other pods is not judged"
+    if amounts.get(_DISK):
+        yield "its ephemeral storage is not judged: how large a node's disk is stands elsewhere"
+
+
+def _required(affinity: Mapping[Any, Any], kind: str) -> list[Mapping[Any, Any]]:
+    return items_of(mapping_of(affinity, kind), "requiredDuringSchedulingIgnoredDuringExecution")
+
+
+def _keeps_apart(term: Mapping[Any, Any], pod: PodRead) -> bool:
+    """Whether a rule keeps pods off nodes of their own kind."""
+    wanted = mapping_of(term, "labelSelector", "matchLabels")
+    ours = bool(wanted) and all(pod.labels.get(k) == v for k, v in wanted.items())
+    return ours and term.get("topologyKey") == names.HOSTNAME_LABEL
 
 
 def _terms(affinity: Mapping[Any, Any]) -> tuple[Term, ...]:
@@ -243,30 +248,26 @@ def _largest(pod: PodRead) -> dict[str, int]:
     return found
 
 
-def _requests(
-    pod: PodRead, refused: list[Refused], cautions: list[str], default: Counter[str]
-) -> dict[str, int]:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What containers ask for, and what of it the API server does not accept."""
+
+    amounts: Counter[str]
+    refused: tuple[Refused, ...]
+
+
+def _asked(pod: PodRead, default: Counter[str]) -> _Asked:
     """What the scheduler reserves for one pod, its overhead and its claims included."""
-
-    def asks(where: str, container: Mapping[Any, Any]) -> Counter[str]:
-        said = _asks(container, where, refused)
-        said.update({name: n for name, n in default.items() if name not in said})
-        return said
-
-    total = pod_total(
-        ((c, asks(where, c)) for where, c in _containers(pod, "initContainers")),
-        (asks(where, c) for where, c in _containers(pod, "containers")),
-    )
+    init = [(c, _asks(c, where, default)) for where, c in _containers(pod, "initContainers")]
+    main = [_asks(c, where, default) for where, c in _containers(pod, "containers")]
+    total = pod_total(((c, asks.amounts) for c, asks in init), (asks.amounts for asks in main))
     for name, value in mapping_of(pod.spec, "overhead").items():
         if isinstance(name, str) and (amount := quantity(value)) and amount > 0:
             total[name] += whole_units(name, amount)
-    if total.pop(_DISK, 0):
-        cautions.append(
-            "its ephemeral storage is not judged: how large a node's disk is stands elsewhere"
-        )
     if pod.claims:
         total[names.GPU_CLAIM] = pod.claims
-    return {name: total[name] for name in sorted(total)}
+    refused = (r for asks in (*(asks for _, asks in init), *main) for r in asks.refused)
+    return _Asked(total, tuple(refused))
 
 
 def _containers(pod: PodRead, key: str) -> list[tuple[str, Mapping[Any, Any]]]:
@@ -277,10 +278,12 @@ def _containers(pod: PodRead, key: str) -> list[tuple[str, Mapping[Any, Any]]]:
     ]
 
 
-def _asks(container: Mapping[Any, Any], where: str, refused: list[Refused]) -> Counter[str]:
+def _asks(container: Mapping[Any, Any], where: str, default: Counter[str]) -> _Asked:
+    """What one container asks for; what it does not name is the default."""
     resources = mapping_of(container, "resources")
     limits, requests = mapping_of(resources, "limits"), mapping_of(resources, "requests")
-    asks: Counter[str] = Counter()
+    amounts: Counter[str] = Counter()
+    refused: list[Refused] = []
     for name in dict.fromkeys([*limits, *requests]):
         if not isinstance(name, str):
             continue
@@ -288,17 +291,17 @@ def _asks(container: Mapping[Any, Any], where: str, refused: list[Refused]) -> C
         amount = quantity(given)
         if amount is None or amount < 0:
             part = "requests" if name in requests else "limits"
-            refused.append(
-                Refused(f"{name}: {given!r} is no quantity", f"{where}.{part}.{name}", 1, name, 1)
-            )
+            says = f"{name}: {given!r} is no quantity"
+            refused.append(Refused(says, f"{where}.{part}.{name}", 1, name, 1))
             continue
         if not name.startswith(_NATIVE):
             problem = _not_acceptable(name, limits, requests, where)
             if problem is not None:
                 refused.append(problem)
                 continue
-        asks[name] += whole_units(name, amount)
-    return asks
+        amounts[name] += whole_units(name, amount)
+    amounts.update({name: n for name, n in default.items() if name not in amounts})
+    return _Asked(amounts, tuple(refused))
 
 
 def _not_acceptable(

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from gpuyard.findings import Finding, Fix, Path, Severity
+from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.spec.explain import explain
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.values import Change
@@ -59,18 +59,20 @@ def _finding(details: ErrorDetails, root: type[BaseModel], value: object) -> Fin
     if "problem" in context:
         fix = _own_fix(context["fix"], context["change"], path)
         problem, allowed = context["problem"], context["allowed"]
-        return _made(f"spec.{kind}", path, problem, show_given(details["input"]), allowed, fix)
+        given = show_given(details["input"])
+        return refuse(f"spec.{kind}", path, problem, given=given, allowed=allowed, fix=fix)
     if kind == "extra_forbidden":
         return _unknown_key(path, _fields_at(root, path[:-1]), _at(value, path[:-1]))
     if kind == "missing":
         problem, fix = f"`{path[-1]}` is missing", Fix(says=f"add `{path[-1]}:`")
-        return _made("spec.missing", path, problem, "", "", fix)
+        return refuse("spec.missing", path, problem, fix=fix)
     said = explain(details)
     fix = Fix(says=said.fix) if said.fix else None
     # The given value stands at the path, unless it was written short, or is a key.
     if fix and said.value is not None and _at(value, path) is details["input"]:
         fix = Fix(says=said.fix, at=path, value=said.value)
-    return _made(said.id, path, said.problem, show_given(details["input"]), said.allowed, fix)
+    given = show_given(details["input"])
+    return refuse(said.id, path, said.problem, given=given, allowed=said.allowed, fix=fix)
 
 
 def _own_fix(says: str, change: Change | None, path: Path) -> Fix | None:
@@ -86,20 +88,6 @@ def _at(value: Any, path: Path) -> Any:
     return value
 
 
-def _made(
-    kind: str, path: Path, problem: str, given: str, allowed: str, fix: Fix | None
-) -> Finding:
-    return Finding(
-        id=kind,
-        severity=Severity.REFUSE,
-        path=path,
-        problem=problem,
-        given=given,
-        allowed=allowed,
-        fix=fix,
-    )
-
-
 def _unknown_key(path: Path, known: list[str], parent: Any) -> Finding:
     """The fix gives the key the name that was meant, or takes it away where nobody can say."""
     key = str(path[-1])
@@ -111,8 +99,9 @@ def _unknown_key(path: Path, known: list[str], parent: Any) -> Finding:
     else:
         renamed = {near if k == path[-1] else k: v for k, v in parent.items()}
         fix = Fix(says=f"write `{near}`", at=path[:-1], value=renamed)
-    return _made(
-        "spec.unknown_field", path, "unknown field", show_given(key), ", ".join(known), fix
+    given, allowed = show_given(key), ", ".join(known)
+    return refuse(
+        "spec.unknown_field", path, "unknown field", given=given, allowed=allowed, fix=fix
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gpuyard.errors import SpecError
-from gpuyard.findings import Finding, Fix, Path, Severity, refused, show
+from gpuyard.findings import Finding, Fix, Path, refuse, refused, show
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import findings_of, show_given
 from gpuyard.spec.yaml_tree import Document, parse_yaml
@@ -107,11 +107,10 @@ def _no_platform(root: object) -> Finding:
         if root is None
         else show_given(root if not isinstance(root, dict) else list(root))
     )
-    return Finding(
-        id="spec.no_platform",
-        severity=Severity.REFUSE,
-        path=(),
-        problem=f"the file has no `config: {CONFIG_KEY}:`",
+    return refuse(
+        "spec.no_platform",
+        (),
+        f"the file has no `config: {CONFIG_KEY}:`",
         given=given,
         allowed=f"a Pulumi stack file with the platform under `config: {CONFIG_KEY}:`",
         fix=Fix(says="see README.md for a stack of twenty lines to start from"),
@@ -120,13 +119,10 @@ def _no_platform(root: object) -> Finding:
 
 def _duplicates(document: Document) -> list[Finding]:
     return [
-        Finding(
-            id="spec.duplicate_key",
-            severity=Severity.REFUSE,
-            path=path[len(PLATFORM_PATH) :]
-            if path[: len(PLATFORM_PATH)] == PLATFORM_PATH
-            else path,
-            problem=f"the key stands twice in one mapping, again in line {line}",
+        refuse(
+            "spec.duplicate_key",
+            path[len(PLATFORM_PATH) :] if path[: len(PLATFORM_PATH)] == PLATFORM_PATH else path,
+            f"the key stands twice in one mapping, again in line {line}",
             given=show_given(path[-1]),
             allowed="each key once",
             fix=Fix(says="keep one of them"),
@@ -151,11 +147,10 @@ def _secrets(platform: object) -> list[Finding]:
 
 
 def _secret(path: Path) -> Finding:
-    return Finding(
-        id="spec.secret",
-        severity=Severity.REFUSE,
-        path=path,
-        problem="a secret inside the platform would be shown in plans and states",
+    return refuse(
+        "spec.secret",
+        path,
+        "a secret inside the platform would be shown in plans and states",
         given="secure: …",
         allowed="no secret in the platform; nothing in it needs one",
         fix=Fix(says="remove it; keep secrets in config keys of their own", at=path or None),

@@ -4,9 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES
+from gpuyard.catalogue.machines import MACHINES, RACK_GPUS
 from gpuyard.catalogue.software.pins import PINS
-from gpuyard.plan.pools.topology import RACK_GPUS, is_rack
 from gpuyard.plan.records import Advertised, DraPlan, Taint
 from gpuyard.plan.sharing.dra import CLASSES_SOURCE, KUBERNETES_SOURCE, quota_key
 from gpuyard.render.gpu_operator import plugin_config
@@ -87,7 +86,7 @@ def test_no_tag_promises_a_resource_that_no_node_advertises():
     assert [key for key in scale.tags if "/resources/" in key] == []
 
 
-@pytest.mark.parametrize("name", sorted(m.name for m in MACHINES.values() if is_rack(m)))
+@pytest.mark.parametrize("name", sorted(m.name for m in MACHINES.values() if m.is_rack))
 def test_racks_claim_channels_too(name):
     found = plan_of(platform([claims(machine=name)])).pools[0]
     assert found.dra.compute_domains

@@ -16,11 +16,10 @@ from gpuyard.cli.terminal.console import Column, Console, results, table, write
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document, finding_document, show_finding
 from gpuyard.errors import UsageError
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, refuse
 from gpuyard.plan.records import Slice
 from gpuyard.plan.sharing.mig import count_layouts, nearest_layout, place, why_not
 from gpuyard.plan.sharing.sharing import show_layout
-from gpuyard.refusals import refuse
 from gpuyard.spec.nearest import nearest
 
 _ENTRY = re.compile(r"([^\s:,]{1,40})(?:\s*:\s*(\d{1,3}))?")

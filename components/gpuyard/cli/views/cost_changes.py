@@ -74,7 +74,7 @@ _TIMES = " × "
 
 
 def _nodes(nodes: Sequence[Nodes]) -> str:
-    return ", ".join(f"{each.count}{_TIMES}{each.machine}" for each in nodes)
+    return ", ".join(f"{each.number}{_TIMES}{each.machine}" for each in nodes)
 
 
 def _row(change: Change) -> tuple[str, ...]:

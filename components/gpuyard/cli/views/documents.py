@@ -21,11 +21,6 @@ def plan_document(plan: "PlatformPlan") -> dict[str, Any]:
     return made
 
 
-_RECORDS = "gpuyard.plan.records"
-_AS_GIVEN = f"{_RECORDS}.nodes"
-"""Records of nodes are shown as they are; what they derive is said by the pool that has them."""
-
-
 def tree(value: Any) -> Any:
     """Plain values only: mappings, lists, text, numbers, true, false, null."""
     if isinstance(value, Enum):
@@ -64,11 +59,10 @@ def _special(value: Any) -> Any:
 
 
 def _record(value: Any) -> Any:
-    """Fields of a record; of plan records also what they derive."""
-    kind = type(value)
-    names = [f.name for f in fields(value)]
-    if kind.__module__.startswith(_RECORDS) and kind.__module__ != _AS_GIVEN:
-        names += [name for name, member in vars(kind).items() if isinstance(member, property)]
+    """Fields of a record, and the derived figures that it shows."""
+    from gpuyard.plan.records.shown import figures
+
+    names = [*(f.name for f in fields(value)), *figures(type(value))]
     return {name: tree(getattr(value, name)) for name in names}
 
 

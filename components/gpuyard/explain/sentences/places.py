@@ -1,8 +1,8 @@
-"""What an explanation says of places and of answers from an autoscaler; the rest is in `words`."""
+"""Places by topology, and answers from an autoscaler."""
 
 from collections.abc import Sequence
 
-from gpuyard.explain.sentences.quota import each_asks, listed, some
+from gpuyard.explain.sentences import nodes, phrases
 from gpuyard.plan.records import CheckPlan, PlatformPlan, PoolPlan
 from gpuyard.scheduler.requests import PodSet
 from gpuyard.scheduler.topology import GROUP, Near, Spot
@@ -17,33 +17,34 @@ def not_taken(wrong: str) -> str:
 def without_flavor(pods: PodSet) -> str:
     """Pods that a queue must place, and has no pool for."""
     return (
-        f"{some(pods.count, 'pod')} ({pods.path}) ask{'s' if pods.count == 1 else ''} for no GPU, and a queue"
-        " that finds nodes for pods itself knows no pool for such: it admits nothing of the job. One such pod"
-        f" may lead others that ask for GPUs, where both name the same {GROUP}"
+        f"{phrases.some(pods.count, 'pod')} ({pods.path}) ask{'s' if pods.count == 1 else ''} for no GPU,"
+        " and a queue that finds nodes for pods itself knows no pool for such: it admits nothing of the job."
+        f" One such pod may lead others that ask for GPUs, where both name the same {GROUP}"
     )
 
 
 def left_over(pool: PoolPlan, pods: PodSet, size: int) -> str:
     """Pods beyond the last whole slice."""
     rest = pods.count % size
+    pending = f"{phrases.some(rest, 'pod')} stay{'s' if rest == 1 else ''} pending"
     return (
-        f"{some(pods.count, 'pod')} make no whole slices of {size}: in {pool.name} Kueue admits all and finds"
-        f" nodes for {pods.count - rest:,}, and {some(rest, 'pod')} stay{'s' if rest == 1 else ''} pending"
+        f"{phrases.some(pods.count, 'pod')} make no whole slices of {size}: in {pool.name} Kueue admits all"
+        f" and finds nodes for {pods.count - rest:,}, and {pending}"
     )
 
 
 def _asks(pods: PodSet) -> str:
-    return f"{some(pods.count, 'pod')} with {each_asks(pods)}"
+    return f"{phrases.some(pods.count, 'pod')} with {nodes.each_asks(pods)}"
 
 
 def _beside(members: Sequence[PodSet]) -> str:
     """The leader that shares their place."""
-    return f" beside their leader with {each_asks(members[1])}" if members[1:] else ""
+    return f" beside their leader with {nodes.each_asks(members[1])}" if members[1:] else ""
 
 
 def _in_slices(near: Near | None) -> str:
     layers = [f"slices of {size} within one {level}" for level, size in near.layers] if near else []
-    return f" in {listed(layers)}" if layers else ""
+    return f" in {phrases.listed(layers)}" if layers else ""
 
 
 def no_place(pool: PoolPlan, members: Sequence[PodSet], found: Spot) -> str:
@@ -74,7 +75,7 @@ def place_first(pool: PoolPlan, members: Sequence[PodSet], ends: str) -> str:
 
 def elsewhere_first(pools: Sequence[str]) -> str:
     """The pools that would have a place, and whose quota others have."""
-    return f"when {listed(pools)} {'has' if len(pools) == 1 else 'have'} enough quota free for it"
+    return f"when {phrases.listed(pools)} {'has' if len(pools) == 1 else 'have'} enough quota free for it"
 
 
 def only_running(pool: PoolPlan, running: int) -> str:
@@ -82,22 +83,6 @@ def only_running(pool: PoolPlan, running: int) -> str:
     return (
         f"its queue looks at nodes of {pool.name} that run ({running:,} of at most {pool.nodes.high:,}),"
         " and starts none"
-    )
-
-
-def guessed(pool: PoolPlan, level: str) -> str:
-    """Labels that no plan knows."""
-    return (
-        f"which nodes of {pool.name} share a {level} is known where they run only: counted as if all did;"
-        " give --running with `kubectl get nodes,pods,workloads -A -o json`"
-    )
-
-
-def may_evict(jobs: int) -> str:
-    """Pre-empting for a place, where too many run to try it."""
-    return (
-        "Kueue may evict jobs of lower priority, or of borrowers, to make a place:"
-        f" not judged where {some(jobs, 'job')} run"
     )
 
 
@@ -111,19 +96,11 @@ def for_its_place(why: str) -> str:
     return f"{why}; quota is free, its place is wanted"
 
 
-def apart_unseen() -> str:
-    """Pods that keep apart, tied to the same node."""
-    return (
-        "queues do not see that its pods keep apart: two may be tied to one node, where the second waits;"
-        " ask for a whole node's GPUs instead"
-    )
-
-
 def asked_first(plan: PlatformPlan, pool: PoolPlan) -> str:
     """Admission depends on an answer."""
     what = (
         "has said that there is room"
-        if pool.provisioning == Provisioning.CHECK.value
+        if pool.provisioning is Provisioning.CHECK
         else "has made its nodes"
     )
     check = _check(plan, pool)
@@ -133,7 +110,7 @@ def asked_first(plan: PlatformPlan, pool: PoolPlan) -> str:
 def denied(plan: PlatformPlan, pool: PoolPlan) -> str:
     """What Kueue does after a no."""
     check = _check(plan, pool)
-    times = some(check.retries, "time")
+    times = phrases.some(check.retries, "time")
     return (
         "The autoscaler says no, and the job gives its quota back. Kueue asks again after"
         f" {check.first_wait_seconds} seconds, then after twice as long, {times} in all;"
@@ -143,4 +120,4 @@ def denied(plan: PlatformPlan, pool: PoolPlan) -> str:
 
 def _check(plan: PlatformPlan, pool: PoolPlan) -> CheckPlan:
     """The admission check of a pool."""
-    return next(c for c in plan.queueing.checks if c.word == pool.provisioning)
+    return next(c for c in plan.queueing.checks if c.word is pool.provisioning)

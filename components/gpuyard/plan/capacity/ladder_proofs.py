@@ -4,10 +4,9 @@ from collections.abc import Iterable
 
 from gpuyard.catalogue.buying import FLEX_START, RESERVATIONS
 from gpuyard.catalogue.machines import Capacity, Machine
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.plan.capacity.ladder import HELD, most
 from gpuyard.plan.capacity.scaling import scaling_of
-from gpuyard.refusals import note, refuse, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Rung, Scaling
 from gpuyard.spec.values import MAX_NODES, Range

@@ -2,10 +2,9 @@
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.pins import PINS
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.names import GPU, GPU_CLAIM
 from gpuyard.plan.records import Advertised, ScaleKnowledge, Taint
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.values import Range

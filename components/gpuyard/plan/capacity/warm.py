@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Protocol
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.plan.capacity.cron import Cron, read_cron
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import WarmWindow

@@ -11,15 +11,25 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from gpuyard.catalogue.machines import Capacity, Machine, find_machine
+from gpuyard.findings import listed
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.warm import warm_node_hours_per_week
 from gpuyard.plan.money.commitments import Committed, Taken, cover, plan_commitments
 from gpuyard.plan.money.prices import node_price
 from gpuyard.plan.money.rungs import Nodes, Step, dearest_first, held, in_order, most_covered
 from gpuyard.plan.money.team_shares import plan_shares
-from gpuyard.plan.records import Bill, BillLine, CommitmentLine, NodePrice, PoolPlan, Quota, Total
+from gpuyard.plan.records import (
+    Bill,
+    BillLine,
+    CommitmentLine,
+    NodePrice,
+    PoolPlan,
+    Quota,
+    Total,
+    cost_of_nodes,
+)
 from gpuyard.spec.platform import Cloud, PlatformSpec
-from gpuyard.spec.pools import Pool, System
+from gpuyard.spec.pools import Pool, Rung, System
 from gpuyard.spec.sections import Prices
 from gpuyard.spec.values import Range
 
@@ -57,6 +67,27 @@ class _Part:
         if all(s.covered for s in self.steps if not s.held):
             return self.covered(self.worst)
         return float(sum(s.cap or 0 for s in self.steps if s.held and s.covered))
+
+
+def bill_of(
+    spec: PlatformSpec,
+    pools: Sequence[PoolPlan],
+    system: Machine | None,
+    quotas: Mapping[int, Sequence[Quota]],
+) -> Bill:
+    """The bill; of pools that stand elsewhere it has lines without cost, or they would be paid twice."""
+    if not spec.queueing.clusters:
+        return plan_bill(spec, list(pools), system, quotas)
+    nothing = {"warm": (), "capacity": (Rung(mode=Capacity.ON_DEMAND),)}
+    empty = spec.model_copy(
+        update={"pools": tuple(p.model_copy(update=nothing) for p in spec.pools)}
+    )
+    absent = [replace(p, nodes=Range(0, 0), start_nodes=0) for p in pools]
+    bill = plan_bill(empty, absent, system, quotas)
+    names = {pool.name for pool in pools}
+    where = f"billed by the stacks of {listed(w.name for w in spec.queueing.clusters)}"
+    lines = [replace(line, note=where) if line.pool in names else line for line in bill.lines]
+    return replace(bill, lines=tuple(lines))
 
 
 def plan_bill(
@@ -227,15 +258,8 @@ def _cost(steps: Sequence[Step], nodes: Nodes, taken: Taken, end: str) -> float 
     for step, count in sorted(zip(steps, nodes, strict=True), key=lambda each: not each[0].held):
         paid = min(left, count) if step.covered else 0.0
         left -= paid
-        usd = _sum(usd, _times(price(step.price), count - paid))
+        usd = _sum(usd, cost_of_nodes(count - paid, price(step.price)))
     return usd
-
-
-def _times(price: float | None, nodes: float) -> float | None:
-    """No nodes cost nothing, whatever the price."""
-    if nodes == 0:
-        return 0.0
-    return None if price is None else price * nodes
 
 
 def _sum(one: float | None, two: float | None) -> float | None:

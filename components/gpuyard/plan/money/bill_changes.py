@@ -11,7 +11,7 @@ from gpuyard.plan.records import Bill, BillLine, PlatformPlan, Share, Total
 class Nodes(NamedTuple):
     """So many nodes of one machine: `0..4` of `p5.48xlarge`."""
 
-    count: str
+    number: str
     machine: str
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from math import ceil
 
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, refuse, warn
 from gpuyard.plan.records import Bill
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import PlatformSpec
 
 _ROUNDING_USD = 1e-6

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, warn
 from gpuyard.plan.money.prices import commitment_price, node_price
 from gpuyard.plan.records import Bill, CommitmentLine, Covered, PoolPlan
-from gpuyard.refusals import warn
 from gpuyard.spec.sections import Prices
 
 

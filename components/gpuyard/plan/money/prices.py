@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 from gpuyard.catalogue.commitments import CAPACITY_BLOCK, LOOKED_FOR, commitments_of
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.records import NodePrice, PoolPlan
-from gpuyard.refusals import refuse
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import MachinePrice, Prices

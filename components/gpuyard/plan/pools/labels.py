@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.names import RESERVED_LABEL_DOMAINS
-from gpuyard.refusals import refuse
 from gpuyard.spec.pools import Pool
 
 LABELS = Source("Kubernetes, Labels and Selectors: syntax and character set", date(2026, 11, 21))

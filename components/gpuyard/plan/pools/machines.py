@@ -3,9 +3,8 @@
 from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine, machine_names
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.plan.pools.alternatives import of_size, take, with_gpus
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool, System

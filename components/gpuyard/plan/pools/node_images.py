@@ -22,10 +22,9 @@ from gpuyard.catalogue.software.images import (
 )
 from gpuyard.catalogue.software.pins import DRIVER, OPERATOR_PARTS
 from gpuyard.catalogue.software.versions import is_version, parse_version
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.plan.capacity.scaling import plan_scaling
 from gpuyard.plan.records import NodeSoftware, OperatorParts, PoolPlan
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling

@@ -3,19 +3,18 @@
 from collections.abc import Mapping
 
 from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.plan.records import PoolPlan, ShapePlan
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import Numa
 
 
-def plan_numa(pool: Pool, machine: Machine) -> str:
+def plan_numa(pool: Pool, machine: Machine) -> Numa:
     """What was asked for, else `restricted` where the NUMA nodes are known, else none."""
     if pool.numa is not None:
-        return pool.numa.value
-    return (Numa.RESTRICTED if machine.numa_nodes else Numa.NONE).value
+        return pool.numa
+    return Numa.RESTRICTED if machine.numa_nodes else Numa.NONE
 
 
 def check_numa(

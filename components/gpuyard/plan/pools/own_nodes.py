@@ -1,8 +1,7 @@
 """Nodes that exist already: told by labels of their own, on a cluster of your own."""
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.names import POOL_LABEL
-from gpuyard.refusals import note, refuse, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.sections import FabricKind

@@ -8,11 +8,10 @@ from gpuyard.catalogue.buying import ZONES
 from gpuyard.catalogue.fabric import GPUDIRECT, direct_fabric
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.names import CLIQUE_LABEL, HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.plan.pools.labels import GRAMMAR, is_name
 from gpuyard.plan.records import PoolPlan, ShapePlan
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
 
@@ -24,8 +23,6 @@ GCE_LEVELS = tuple(
     f"cloud.google.com/gce-topology-{name}" for name in ("block", "subblock", "host")
 )
 GCE_LEVELS_SOURCE = Source("GKE, topology-aware scheduling with Kueue", date(2026, 11, 21))
-RACK_GPUS = frozenset({"GB200", "GB300"})
-"""GPUs whose NVLink goes through several nodes; those of one domain carry the same clique."""
 
 
 def plan_topology(cloud: Cloud, machine: Machine, zones: tuple[str, ...]) -> tuple[str, ...]:
@@ -40,13 +37,8 @@ def plan_topology(cloud: Cloud, machine: Machine, zones: tuple[str, ...]) -> tup
         levels = GCE_LEVELS
     elif cloud is not Cloud.NONE and zones:
         levels = (ZONE_LABEL,)
-    clique = (CLIQUE_LABEL,) if cloud is not Cloud.SIMULATED and is_rack(machine) else ()
+    clique = (CLIQUE_LABEL,) if cloud is not Cloud.SIMULATED and machine.is_rack else ()
     return (*levels, *clique, HOSTNAME_LABEL)
-
-
-def is_rack(machine: Machine) -> bool:
-    """Whether NVLink goes through several of these nodes."""
-    return machine.gpu is not None and machine.gpu.name in RACK_GPUS
 
 
 def check_zones(spec: PlatformSpec) -> list[Finding]:

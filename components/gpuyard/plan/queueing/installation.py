@@ -1,10 +1,9 @@
 """Whose Kueue it is: one that we install, the simulated cluster's, or one that is there already."""
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, note, refuse
 from gpuyard.names import GPU_CLAIM, MIG_SLICES
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.plan.queueing.multikueue import FRAMEWORKS as SENT
-from gpuyard.refusals import note, refuse
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.queueing import MigQuota
 

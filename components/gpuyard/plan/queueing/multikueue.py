@@ -5,22 +5,16 @@ over all of them. No node is made or billed here, and which cluster a job gets i
 those that are asked, and the first whose own queue admits it runs it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import date
 
-from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, listed, note, refuse, warn
 from gpuyard.names import MULTIKUEUE_SECRET_KEY
-from gpuyard.plan.money.bill import plan_bill
-from gpuyard.plan.records import Bill, DispatchPlan, PoolPlan, Quota, WorkerPlan
+from gpuyard.plan.records import DispatchPlan, WorkerPlan
 from gpuyard.plan.renames import free_name
-from gpuyard.refusals import listed, note, refuse, warn
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.pools import Rung
 from gpuyard.spec.queueing import WorkerCluster
-from gpuyard.spec.values import Range
 
 SOURCE = Source("Kueue v0.19.2: pkg/controller/admissionchecks/multikueue", date(2026, 11, 21))
 
@@ -53,27 +47,6 @@ def plan_dispatch(spec: PlatformSpec) -> DispatchPlan | None:
         clusters=tuple(WorkerPlan(w.name, f"{spec.name}-{w.name}", w.secret) for w in workers),
         dispatcher=ALL_AT_ONCE if len(workers) <= STEP else IN_STEPS,
     )
-
-
-def bill_of(
-    spec: PlatformSpec,
-    pools: Sequence[PoolPlan],
-    system: Machine | None,
-    quotas: Mapping[int, Sequence[Quota]],
-) -> Bill:
-    """The bill; of pools that stand elsewhere it has lines without cost, or they would be paid twice."""
-    if not spec.queueing.clusters:
-        return plan_bill(spec, list(pools), system, quotas)
-    nothing = {"warm": (), "capacity": (Rung(mode=Capacity.ON_DEMAND),)}
-    empty = spec.model_copy(
-        update={"pools": tuple(p.model_copy(update=nothing) for p in spec.pools)}
-    )
-    absent = [replace(p, nodes=Range(0, 0), start_nodes=0) for p in pools]
-    bill = plan_bill(empty, absent, system, quotas)
-    names = {pool.name for pool in pools}
-    where = f"billed by the stacks of {listed(w.name for w in spec.queueing.clusters)}"
-    lines = [replace(line, note=where) if line.pool in names else line for line in bill.lines]
-    return replace(bill, lines=tuple(lines))
 
 
 def check_clusters(spec: PlatformSpec) -> list[Finding]:

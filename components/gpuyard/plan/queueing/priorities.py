@@ -6,10 +6,9 @@ can be taken back, whatever its priority. A job without a priority counts as 0.
 """
 
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
 from gpuyard.names import PRIORITY_LABEL
 from gpuyard.plan.records import PriorityPlan
-from gpuyard.refusals import listed, note, refuse, warn
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import Preemption

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.capacity.provisioning import plan_checks
 from gpuyard.plan.pools.flavor_topology import topologies
 from gpuyard.plan.queueing.installation import installs_kueue
@@ -30,7 +30,6 @@ from gpuyard.plan.records import (
     TeamPlan,
 )
 from gpuyard.plan.sharing.compute_slices import all_profiles
-from gpuyard.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
 
@@ -127,13 +126,13 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], quotas: Quotas) -> 
     return QueueingPlan(
         cohorts=(*_unassigned(spec, pools, quotas.spare), *plan_cohorts(spec, pools, quotas)),
         flavors=tuple(plan_flavor(p) for p in pools),
-        preemption=spec.queueing.preemption.value,
+        preemption=spec.queueing.preemption,
         fair_sharing=spec.queueing.fair_sharing,
         priorities=plan_priorities(spec),
         slices_of=all_profiles(pools),
         install=installs_kueue(spec),
         dispatch=plan_dispatch(spec),
-        stop=spec.queueing.stop.value if spec.queueing.stop else "",
+        stop=spec.queueing.stop or "",
         topologies=topologies(pools),
         checks=plan_checks(spec, pools),
         start_minutes=start_minutes(spec),

@@ -1,12 +1,11 @@
 """What decides who waits how long: queues of a team, weights, and the time that a job has to start."""
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, listed, warn
 from gpuyard.names import LOCAL_QUEUE
 from gpuyard.plan.queueing.kueue import NODE_MINUTES, START_MINUTES, start_minutes
 from gpuyard.plan.queueing.priorities import WITHOUT
 from gpuyard.plan.quotas.cohorts import read_tree
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
-from gpuyard.refusals import listed, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.queueing import Preemption
@@ -187,7 +186,7 @@ def _check_start(spec: PlatformSpec, pools: list[PoolPlan]) -> list[Finding]:
     """Warn of a time in which a node that must start first may not be there."""
     minutes = start_minutes(spec)
     late = [
-        p.name for p in pools if p.scaling != Scaling.FIXED.value and p.start_nodes < p.nodes.high
+        p.name for p in pools if p.scaling is not Scaling.FIXED and p.start_nodes < p.nodes.high
     ]
     if spec.cloud is Cloud.SIMULATED or minutes >= NODE_MINUTES or not late:
         return []

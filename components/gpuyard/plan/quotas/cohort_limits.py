@@ -3,11 +3,10 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from gpuyard.findings import Finding, Path
+from gpuyard.findings import Finding, Path, refuse
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.quotas.entries import Claim, Granted, grant, read_claim, up_to
 from gpuyard.plan.quotas.flow import Amounts, Flow, add
-from gpuyard.refusals import refuse
 from gpuyard.spec.platform import PlatformSpec
 
 _Limit = dict[int, list[Claim]]
@@ -20,6 +19,8 @@ class CohortClaims:
     def __init__(self, spec: PlatformSpec, pools: Pools) -> None:
         self.names = [cohort.name for cohort in spec.queueing.cohorts]
         self.findings: list[Finding] = []
+        self.misspelt = False
+        """True when an entry means something that is not counted here."""
         self.borrow: _Limit = {}
         self.lend: _Limit = {}
         for index, cohort in enumerate(spec.queueing.cohorts):
@@ -32,9 +33,12 @@ class CohortClaims:
     def _read(self, shares: Mapping[str, int], pools: Pools, index: int, path: Path) -> list[Claim]:
         found: list[Claim] = []
         for text in shares:
-            claim, problem = read_claim(shares, text, pools, index, (*path, text))
-            found += [claim] if claim else []
-            self.findings += [problem] if problem else []
+            read = read_claim(shares, text, pools, index, (*path, text))
+            if isinstance(read, Claim):
+                found.append(read)
+            else:
+                self.misspelt = self.misspelt or read.misspelt
+                self.findings += [read.problem] if read.problem else []
         return found
 
 

@@ -8,9 +8,8 @@ called `PLATFORM.COHORT`; names of the stack file have no dot, so no two of them
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
 from gpuyard.plan.renames import free_name
-from gpuyard.refusals import listed, refuse, warn
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team

@@ -7,9 +7,8 @@ stands in the common cohort, and only its owners' queues can reach it (docs/deci
 
 from collections.abc import Mapping, Sequence
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.plan.records import PoolPlan, Quota, within_reach
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
 

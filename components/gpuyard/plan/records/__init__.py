@@ -12,10 +12,9 @@ from gpuyard.plan.records.money import (
     NodePrice,
     Share,
     Total,
+    cost_of_nodes,
 )
 from gpuyard.plan.records.nodes import (
-    CheckPlan,
-    DispatchPlan,
     DraPlan,
     Ec2Purchase,
     GkePurchase,
@@ -23,30 +22,38 @@ from gpuyard.plan.records.nodes import (
     NodeRoom,
     ScaleKnowledge,
     TopologyPlan,
-    WorkerPlan,
 )
 from gpuyard.plan.records.platform import (
-    Advertised,
-    CohortLimit,
-    CohortPlan,
-    FlavorPlan,
-    GpuLayout,
-    HostAmount,
-    LimitsPlan,
-    NodeSoftware,
     OperatorParts,
     PlatformPlan,
+    ShapePlan,
+)
+from gpuyard.plan.records.pools import (
+    Advertised,
+    GpuLayout,
+    NodeSoftware,
     PoolPlan,
+    Slice,
+    Taint,
+)
+from gpuyard.plan.records.queues import (
+    CheckPlan,
+    CohortLimit,
+    CohortPlan,
+    DispatchPlan,
+    FlavorPlan,
     PriorityPlan,
     QueueingPlan,
     Quota,
-    Reach,
     ResourceGroup,
-    ShapePlan,
-    Slice,
-    Taint,
-    TeamPlan,
+    WorkerPlan,
     within_reach,
+)
+from gpuyard.plan.records.teams import (
+    HostAmount,
+    LimitsPlan,
+    Reach,
+    TeamPlan,
 )
 
 __all__ = [
@@ -89,5 +96,6 @@ __all__ = [
     "TopologyPlan",
     "Total",
     "WorkerPlan",
+    "cost_of_nodes",
     "within_reach",
 ]

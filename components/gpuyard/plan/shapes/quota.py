@@ -7,13 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, note, refuse
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.quotas.quotas import Quotas
 from gpuyard.plan.records import Advertised, PoolPlan, Quota, ShapePlan
 from gpuyard.plan.shapes.shapes import choices, record
 from gpuyard.plan.sharing.compute_slices import in_quota
-from gpuyard.refusals import note, refuse
 from gpuyard.spec.platform import PlatformSpec, Shape
 from gpuyard.spec.queueing import Preemption
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, listed, refuse
 from gpuyard.names import SHARED_UNIT
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.records import Advertised, PoolPlan, ShapePlan
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.fractions import pick, pieces, show_needs
-from gpuyard.refusals import listed, refuse
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import Latency, PerPod, PlatformSpec, Shape
 from gpuyard.spec.values import Range

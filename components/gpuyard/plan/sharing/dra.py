@@ -10,11 +10,9 @@ from datetime import date
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM
-from gpuyard.plan.pools.topology import is_rack
 from gpuyard.plan.records import Advertised, DraPlan, PoolPlan, ShapePlan
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
 
@@ -36,7 +34,7 @@ def plan_dra(pool: Pool, machine: Machine) -> DraPlan | None:
     """What the DRA driver does on these nodes; None where GPUs are counted."""
     if not pool.sharing.dra:
         return None
-    rack = is_rack(machine)
+    rack = machine.is_rack
     return DraPlan(
         driver=PINS["dra-driver"].version,
         device_classes=(GPU_CLASS, CHANNEL_CLASS) if rack else (GPU_CLASS,),
@@ -127,7 +125,7 @@ def check_compute_domains(
     first_wide = {s.pool: s for s in reversed(shapes) if s.nodes > 1}
     for index, one in enumerate(spec.pools):
         pool, wide = pools.get(one.name), first_wide.get(one.name)
-        if pool is None or wide is None or pool.dra or not is_rack(pool.machine):
+        if pool is None or wide is None or pool.dra or not pool.machine.is_rack:
             continue
         gpu = pool.machine.gpu.name if pool.machine.gpu else ""
         at: Path = ("pools", index, "sharing")
@@ -137,7 +135,7 @@ def check_compute_domains(
                 at,
                 f"shape {wide.name} takes {wide.nodes} nodes with {gpu}: their NVLink goes from node to node"
                 " for pods that claim a channel of one ComputeDomain, and for no others",
-                given=pool.sharing,
+                given=pool.sharing.value,
                 allowed="dra",
                 fix=Fix(says="write dra", at=at, value="dra"),
             )

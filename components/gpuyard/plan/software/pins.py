@@ -9,9 +9,8 @@ from dataclasses import replace
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, Pin
 from gpuyard.catalogue.software.versions import is_version
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.plan.software.support import check_pins
-from gpuyard.refusals import note, refuse, warn
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import PlatformSpec
 

@@ -9,8 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS, Pin
-from gpuyard.findings import Finding, Fix, Severity
-from gpuyard.refusals import refuse, warn
+from gpuyard.findings import Finding, Fix, Severity, refuse, warn
 from gpuyard.spec.platform import Cloud
 
 if TYPE_CHECKING:

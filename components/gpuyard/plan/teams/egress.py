@@ -9,9 +9,8 @@ from datetime import date
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path
+from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.records import Reach
-from gpuyard.refusals import refuse
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Team
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from gpuyard.catalogue.metrics import PROMETHEUS_OPERATED
 from gpuyard.catalogue.software.programs import PYTHON
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
 from gpuyard.plan.records import IdlePlan, IdleTeam, PoolPlan, Quota, within_reach
-from gpuyard.refusals import listed, note, refuse, warn
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import Prometheus
 from gpuyard.spec.teams import Idle

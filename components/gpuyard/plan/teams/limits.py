@@ -5,13 +5,12 @@ nodes hold that the team's GPUs fill, and a little for pods without GPUs, unless
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, refuse, warn
 from gpuyard.plan.quotas.entries import per_node
 from gpuyard.plan.records import HostAmount, LimitsPlan, PoolPlan, Quota, ShapePlan
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import PlatformSpec, Shape
 from gpuyard.spec.teams import Team
 
@@ -114,33 +113,39 @@ def _placed(spec: PlatformSpec, shapes: Sequence[ShapePlan]) -> Iterator[tuple[S
     return ((by_name[plan.name], plan) for plan in shapes)
 
 
+@dataclass(frozen=True, slots=True)
+class _Lacking:
+    """Shapes that the limits of a team keep it from, and the limits that would do for all of them."""
+
+    shapes: list[str] = field(default_factory=list[str])
+    need: dict[str, int] = field(default_factory=dict[str, int])
+    """By the word of the stack file."""
+
+
 def fit_limits(
     spec: PlatformSpec, shapes: Sequence[ShapePlan]
 ) -> tuple[list[ShapePlan], list[Finding]]:
     """Take from each shape the teams whose own limits are too small for it, and say so."""
     said = {team.name: team.limits.model_dump(exclude_none=True) for team in spec.teams}
-    lacking: dict[str, dict[str, int]] = {}
-    kept_from: dict[str, list[str]] = {}
+    lacking: dict[str, _Lacking] = {}
     alone: set[str] = set()
     fitted: list[ShapePlan] = []
     for shape, plan in _placed(spec, shapes):
         need = _need(shape).by_word()
         short = [t for t in plan.teams if any(n > said[t].get(w, n) for w, n in need.items())]
         for name in short:
-            kept_from.setdefault(name, []).append(plan.name)
-            mine = lacking.setdefault(name, {})
+            mine = lacking.setdefault(name, _Lacking())
+            mine.shapes.append(plan.name)
             for word, amount in need.items():
                 if amount > said[name].get(word, amount):
-                    mine[word] = max(amount, mine.get(word, 0))
+                    mine.need[word] = max(amount, mine.need.get(word, 0))
         if short and len(short) == len(plan.teams):
             alone.add(short[0])
         fitted.append(_without(plan, short) if short else plan)
     positions = {team.name: index for index, team in enumerate(spec.teams)}
     return fitted, [
-        _too_small(
-            "team.limits", spec, positions[name], (kept_from[name], need), nobody=name in alone
-        )
-        for name, need in lacking.items()
+        _too_small("team.limits", spec, positions[name], lacks, nobody=name in alone)
+        for name, lacks in lacking.items()
     ]
 
 
@@ -157,11 +162,11 @@ def _too_small(
     kind: str,
     spec: PlatformSpec,
     index: int,
-    lacks: tuple[Sequence[str], Mapping[str, int]],
+    lacks: _Lacking,
     *,
     nobody: bool,
 ) -> Finding:
-    shapes, need = lacks
+    shapes, need = lacks.shapes, lacks.need
     team, path = spec.teams[index], ("teams", index, "limits")
     limits = team.limits.model_dump(exclude_none=True)
     wanted = ", ".join(f"{word}: {amount}" for word, amount in need.items())

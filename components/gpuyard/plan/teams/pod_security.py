@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, listed, warn
 from gpuyard.plan.records import Quota, within_reach
-from gpuyard.refusals import listed, warn
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import PodSecurity
 

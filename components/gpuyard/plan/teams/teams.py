@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-from gpuyard.findings import Finding, Fix
+from gpuyard.findings import Finding, Fix, refuse, warn
 from gpuyard.plan.money.team_shares import monthly
 from gpuyard.plan.queueing.brakes import stop_of
 from gpuyard.plan.queueing.queueing import check_flavors, resource_groups
@@ -18,7 +18,6 @@ from gpuyard.plan.teams.egress import check_egress, name_servers, plan_egress
 from gpuyard.plan.teams.isolation import check_isolation
 from gpuyard.plan.teams.limits import Limits
 from gpuyard.plan.teams.pod_security import check_pod_security
-from gpuyard.refusals import refuse, warn
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
 
@@ -103,7 +102,7 @@ def _plan_team(
         local_queue=first_queue(team.queues),
         queues=dict(team.queues),
         groups=team.groups,
-        isolation=team.isolation.value,
+        isolation=team.isolation,
         weight=team.weight,
         quotas=quotas,
         resource_groups=resource_groups(pools[name] for name in used),

@@ -5,8 +5,16 @@
 
 from collections.abc import Mapping
 
-from gpuyard.admission import bypass, guaranteed, host, images, placing, queued, sources
-from gpuyard.admission import requirements as held
+from gpuyard.admission import (
+    bypass,
+    guaranteed,
+    host,
+    images,
+    placing,
+    queued,
+    requirements,
+    sources,
+)
 from gpuyard.admission.parameters import GUARANTEED
 from gpuyard.admission.requirement import Requirement
 from gpuyard.manifests.pods import CONTAINER_GROUPS
@@ -37,7 +45,7 @@ def _bypass() -> str:
     )
     variables = (
         f"{maybe('c', 'env', '[]')}.filter(e, {taken})"
-        f".map(e, {said(held.BYPASS, bypass.TAKES, container='c.name')})"
+        f".map(e, {said(requirements.BYPASS, bypass.TAKES, container='c.name')})"
     )
     claims = maybe("c", "resources.claims", "[]")
     of_containers = sentences(
@@ -46,18 +54,18 @@ def _bypass() -> str:
     )
     runtime = f"{maybe('p', 'spec.runtimeClassName', quoted(''))} == {quoted(bypass.RUNTIME)}"
     return _of_pods(
-        f"{of_containers} + ({runtime} && !p.asks ? [{said(held.BYPASS, bypass.SEES_ALL)}] : [])"
+        f"{of_containers} + ({runtime} && !p.asks ? [{said(requirements.BYPASS, bypass.SEES_ALL)}] : [])"
     )
 
 
 def _privileges() -> str:
     shared = " + ".join(
-        f"({maybe('p', f'spec.{field}', 'false')} ? [{said(held.PRIVILEGES, sentence)}] : [])"
+        f"({maybe('p', f'spec.{field}', 'false')} ? [{said(requirements.PRIVILEGES, sentence)}] : [])"
         for field, sentence in host.SHARES_HOST.items()
     )
     privileged = (
         f"p.containers.filter(c, {maybe('c', 'securityContext.privileged', 'false')})"
-        f".map(c, {said(held.PRIVILEGES, host.PRIVILEGED, container='c.name')})"
+        f".map(c, {said(requirements.PRIVILEGES, host.PRIVILEGED, container='c.name')})"
     )
     return _of_pods(f"{shared} + {privileged}")
 
@@ -67,7 +75,7 @@ def _devices() -> str:
     plain = "v.hostPath.path.split('/').filter(s, s != '' && s != '.').map(s, '/' + s).join('')"
     device = "n == d || n.startsWith(d + '/') || d.startsWith(n + '/')"
     hands_out = named(plain, "n", f"{listed(host.DEVICES)}.exists(d, {device})")
-    sentence = said(held.DEVICES, host.HANDS_OUT, volume="v.name", path="v.hostPath.path")
+    sentence = said(requirements.DEVICES, host.HANDS_OUT, volume="v.name", path="v.hostPath.path")
     return _of_pods(
         f"{maybe('p', 'spec.volumes', '[]')}.filter(v, {mounted} && {hands_out}).map(v, {sentence})"
     )
@@ -82,17 +90,17 @@ def _placing() -> str:
     )
     of_others = (
         f"variables.taints.filter(a, {tolerates})"
-        f".map(a, {said(held.PLACING, placing.OTHERS, key='t.key', taint='a.text')})"
+        f".map(a, {said(requirements.PLACING, placing.OTHERS, key='t.key', taint='a.text')})"
     )
     tolerations = sentences(
         f"{maybe('p', 'spec.tolerations', '[]')}"
-        f".map(t, ({every} ? [{said(held.PLACING, placing.EVERY_TAINT)}] : []) + {of_others})"
+        f".map(t, ({every} ? [{said(requirements.PLACING, placing.EVERY_TAINT)}] : []) + {of_others})"
     )
     # the scheduler writes it into pods; only who makes one sends it somewhere
     fresh = "(request.operation == 'CREATE' || variables.it.kind != 'Pod')"
     by_name = (
         f"{fresh} && {maybe('p', 'spec.nodeName', quoted(''))} != ''"
-        f" ? [{said(held.PLACING, placing.BY_NAME, node='p.spec.nodeName')}] : []"
+        f" ? [{said(requirements.PLACING, placing.BY_NAME, node='p.spec.nodeName')}] : []"
     )
     return _of_pods(f"{tolerations} + ({by_name})")
 
@@ -124,7 +132,7 @@ def _sources() -> str:
         )
         allowed = f"variables.images_from.join({quoted(sources.SEPARATOR)})"
         values = {"what": quoted(what), "name": f"{one}.name", "image": image, "allowed": allowed}
-        sentence = said(held.SOURCES, sources.ELSEWHERE, **values)
+        sentence = said(requirements.SOURCES, sources.ELSEWHERE, **values)
         return f".filter({one}, {image} != '' && !{fits}).map({one}, {sentence})"
 
     of_containers = "p.containers" + elsewhere("container", "c", maybe("c", "image", "''"))
@@ -142,8 +150,8 @@ def _guaranteed() -> str:
     )
     limit, request = (f"c.?resources.?{part}[?r]" for part in ("limits", "requests"))
     values = {"container": "c.name", "resource": "r"}
-    no_limit = said(held.GUARANTEED, guaranteed.NO_LIMIT, **values)
-    less = said(held.GUARANTEED, guaranteed.LESS, **values)
+    no_limit = said(requirements.GUARANTEED, guaranteed.NO_LIMIT, **values)
+    less = said(requirements.GUARANTEED, guaranteed.LESS, **values)
     amounts = (quantity(f"{each}.value()") for each in (request, limit))
     equal = " && ".join((f"{request}.hasValue()", f"{'.compareTo('.join(amounts)}) != 0"))
     each = f"!{limit}.hasValue() ? [{no_limit}] : {equal} ? [{less}] : []"
@@ -179,20 +187,20 @@ def _queued() -> str:
     return (
         f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues}"
         f" && !{held_by_kueue} && {asks}"
-        f" ? [{said(held.QUEUED, queued.NO_QUEUE, **values)}] : []"
+        f" ? [{said(requirements.QUEUED, queued.NO_QUEUE, **values)}] : []"
     )
 
 
 TWINS: Mapping[str, tuple[Requirement, str]] = {
     twin[0].id.lower().replace("-", "_"): twin
     for twin in (
-        (held.QUEUED, _queued()),
-        (held.BYPASS, _bypass()),
-        (held.PRIVILEGES, _privileges()),
-        (held.DEVICES, _devices()),
-        (held.PLACING, _placing()),
-        (held.SOURCES, _sources()),
-        (held.GUARANTEED, _guaranteed()),
+        (requirements.QUEUED, _queued()),
+        (requirements.BYPASS, _bypass()),
+        (requirements.PRIVILEGES, _privileges()),
+        (requirements.DEVICES, _devices()),
+        (requirements.PLACING, _placing()),
+        (requirements.SOURCES, _sources()),
+        (requirements.GUARANTEED, _guaranteed()),
     )
 }
 """By the name of its variable."""

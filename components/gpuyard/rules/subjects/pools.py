@@ -34,35 +34,47 @@ class GpuPool:
 
 def gpu_pool(resource: Resource) -> GpuPool | None:
     """The pool, None when its nodes have no GPUs as far as it says."""
-    found = _MAKERS[resource.group_kind](resource.properties)
-    return GpuPool(resource, *found) if found else None
+    return _MAKERS[resource.group_kind](resource)
 
 
-_Found = tuple[tuple[str, ...], tuple[Mapping[str, Any], ...], Path, bool, bool]
-
-
-def _node_group(properties: Mapping[str, Any]) -> _Found | None:
+def _node_group(resource: Resource) -> GpuPool | None:
+    properties = resource.properties
     machines = tuple(text(each) for each in items(properties.get("instanceTypes")))
     image = text(properties.get("amiType"))
     if not (any(map(is_gpu_machine, machines)) or "NVIDIA" in image or image.endswith("_GPU")):
         return None
     mode = text(properties.get("capacityType"))
     taints = tuple(mapping(each) for each in items(properties.get("taints")))
-    return machines, taints, ("taints",), mode == "SPOT", mode in {"", "ON_DEMAND"}
+    return GpuPool(
+        resource,
+        machines,
+        taints=taints,
+        taints_at=("taints",),
+        spot=mode == "SPOT",
+        on_demand=mode in {"", "ON_DEMAND"},
+    )
 
 
-def _node_pool(properties: Mapping[str, Any]) -> _Found | None:
+def _node_pool(resource: Resource) -> GpuPool | None:
+    properties = resource.properties
     config = block(properties.get("nodeConfig"))
     machine = text(config.get("machineType"))
     if not (is_gpu_machine(machine) or items(config.get("guestAccelerators"))):
         return None
     spot = at(config, "spot") is True or at(config, "preemptible") is True
     taints = tuple(mapping(each) for each in items(config.get("taints")))
-    return (machine,), taints, ("nodeConfig", "taints"), spot, not spot
+    return GpuPool(
+        resource,
+        (machine,),
+        taints=taints,
+        taints_at=("nodeConfig", "taints"),
+        spot=spot,
+        on_demand=not spot,
+    )
 
 
-def _karpenter(properties: Mapping[str, Any]) -> _Found | None:
-    spec = at(properties, "spec", "template", "spec")
+def _karpenter(resource: Resource) -> GpuPool | None:
+    spec = at(resource.properties, "spec", "template", "spec")
     wanted = [mapping(each) for each in items(block(spec).get("requirements"))]
     machines: tuple[str, ...] = ()
     has_gpus = False
@@ -80,8 +92,14 @@ def _karpenter(properties: Mapping[str, Any]) -> _Found | None:
     if not (has_gpus or any(map(is_gpu_machine, machines))):
         return None
     taints = tuple(mapping(each) for each in items(block(spec).get("taints")))
-    path: Path = ("spec", "template", "spec", "taints")
-    return machines, taints, path, "spot" in modes, not modes or "on-demand" in modes
+    return GpuPool(
+        resource,
+        machines,
+        taints=taints,
+        taints_at=("spec", "template", "spec", "taints"),
+        spot="spot" in modes,
+        on_demand=not modes or "on-demand" in modes,
+    )
 
 
 _MAKERS = {NODE_GROUP: _node_group, NODE_POOL: _node_pool, KARPENTER: _karpenter}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.refusals import listed
+from gpuyard.findings import listed
 from kit.stacks import only, platform, pool, shape
 
 

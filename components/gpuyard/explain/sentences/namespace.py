@@ -1,0 +1,73 @@
+"""ResourceQuota and LimitRange of a team's namespace."""
+
+from math import ceil
+
+from gpuyard.explain.outcome import Excess
+from gpuyard.explain.sentences import phrases, queue
+from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, show_amount
+from gpuyard.plan.records import PlatformPlan, TeamPlan
+
+
+def over_resource_quota(team: TeamPlan, found: Excess) -> str:
+    """A pod that its namespace has no room for."""
+    return (
+        f"the ResourceQuota of namespace {team.namespace} holds {found.hard:,} {found.resource},"
+        f" its pods have {found.has:,}, and {found.asks:,} more are asked for"
+    )
+
+
+def own_pods_first(team: TeamPlan, found: Excess) -> str:
+    """What must end before the namespace has room."""
+    return f"when pods of team {team.name} that hold {found.lacking:,} {found.resource} have ended"
+
+
+def container_too_large(team: TeamPlan, resource: str, amount: int, most: int) -> str:
+    """A container that no pod of the namespace may have."""
+    return (
+        f"one of its containers asks for {show_amount(resource, amount)}, or is limited to them, and the"
+        f" LimitRange of namespace {team.namespace} allows one {show_amount(resource, most)}"
+    )
+
+
+def over_namespace(team: TeamPlan, found: Excess) -> str:
+    """Pods that the namespace has no room for beside those it has."""
+    asks, has, hard = (show_amount(found.resource, n) for n in (found.asks, found.has, found.hard))
+    there = f" and its pods have {has}" if found.has else ""
+    return (
+        f"its pods ask for {asks} together, and the ResourceQuota of namespace {team.namespace}"
+        f" holds {hard}{there}"
+    )
+
+
+def own_end_first(team: TeamPlan, found: Excess) -> str:
+    """What must end before the namespace has room for all of its pods."""
+    amount = show_amount(found.resource, found.lacking)
+    return f"when pods of team {team.name} that hold {amount} have ended"
+
+
+def made_later() -> str:
+    """What happens to pods that their owner may not make yet."""
+    return "Kubernetes refuses the pods beyond that; their owner tries again, ever more seldom."
+
+
+def unmade(plan: PlatformPlan) -> str:
+    """What Kueue does with a gang of which some pods are never made."""
+    return (
+        "Kueue admits it, and Kubernetes refuses each pod beyond the quota; those that exist hold their GPUs."
+        f" {queue.evicted_later(plan)}"
+    )
+
+
+def more_for_namespace(plan: PlatformPlan, team: TeamPlan, resource: str, amount: int) -> str:
+    """The limit of the team that would do."""
+    word, unit = {CPU: ("cpu", MILLI), MEMORY: ("memory_gib", GIB)}.get(resource, ("pods", 1))
+    at = f"{phrases.path_of(plan, team)}.limits.{word}"
+    return f"let team {team.name} have more: {at}: {ceil(amount / unit)}"
+
+
+def not_even_queued() -> str:
+    """What happens to a pod that the API server does not take now."""
+    return (
+        "Kubernetes refuses the pod, and nothing waits: submit it again then,"
+        " or as a Job, which queues before it has pods."
+    )

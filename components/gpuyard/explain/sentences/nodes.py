@@ -1,0 +1,125 @@
+"""Nodes that pods find, need first, or do not find."""
+
+from collections.abc import Mapping, Sequence
+
+from gpuyard.explain.sentences import phrases, queue
+from gpuyard.manifests.quantities import show_amount
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.scheduler.desk import Desk
+from gpuyard.scheduler.flavors import counted
+from gpuyard.scheduler.nodes import largest_free, node_of
+from gpuyard.scheduler.requests import PodSet
+
+
+def no_plain_node(plan: PlatformPlan, pods: PodSet) -> str:
+    """Pods without GPUs where every node has some."""
+    some_pods = (
+        f"{phrases.some(pods.count, 'pod')} ({pods.path}) ask{'s' if pods.count == 1 else ''}"
+    )
+    where = (
+        "every node here is a GPU node, whose taint"
+        if plan.simulated
+        else "the nodes it selects are GPU nodes, whose taint"
+    )
+    return f"{some_pods} for no GPU, and {where} such pods do not tolerate"
+
+
+def wrong_nodes(plan: PlatformPlan, pool: str, about: str) -> str:
+    """A selector that queues do not see."""
+    return (
+        f"its queue sends it to {pool}, whose nodes do not have {about}:"
+        f" a queue looks only at {phrases.listed(plan.pool(pool).node_selector)}"
+    )
+
+
+def too_big_for_node(plan: PlatformPlan, pool: str, pods: PodSet, short: Sequence[str]) -> str:
+    """One pod is more than a node."""
+    return f"its queue sends it to {pool}, where {lacks(plan, pool, pods, short)}"
+
+
+def lacks(plan: PlatformPlan, pool: str, pods: PodSet, short: Sequence[str]) -> str:
+    """What a node has less of than one pod wants."""
+    node = node_of(plan, plan.pool(pool))
+    wants = phrases.listed(show_amount(r, pods.requests[r]) for r in short)
+    has = phrases.listed(show_amount(r, node[r]) if r in node else f"no {r}" for r in short)
+    return f"one pod wants {wants}, and a node has {has}"
+
+
+def too_many_for_pool(plan: PlatformPlan, pool: str, pods: PodSet) -> str:
+    """All pods are more than all nodes."""
+    nodes = plan.pool(pool).nodes.high
+    apart = ", each on a node of its own" if pods.apart else ""
+    return (
+        f"its queue sends it to {pool}, whose {phrases.some(nodes, 'node')} do not hold"
+        f" {phrases.some(pods.count, 'pod')} with {each_asks(pods)}{apart}"
+    )
+
+
+def each_asks(pods: PodSet) -> str:
+    """What one pod asks for, without what it leaves at nothing, or to the defaults of its namespace."""
+    asks = [show_amount(r, n) for r, n in pods.requests.items() if n and r not in pods.unsaid]
+    return phrases.listed(asks or ["no requests"])
+
+
+def _main(pods: PodSet) -> str:
+    """The resource that decides about the room: devices before CPU and memory."""
+    return next(iter([*counted(pods.requests), *pods.requests]))
+
+
+def fragmented(desk: Desk, pool: str, pods: PodSet) -> str:
+    """Quota that is free, on nodes that are not."""
+    resource = _main(pods)
+    pieces = largest_free(desk.rooms[pool], resource)
+    if not pieces:
+        return f"its quota is free, but no node of {pool} has any {resource} left"
+    shown = phrases.listed(
+        f"{show_amount(resource, size)} on {phrases.some(count, 'node')}" for size, count in pieces
+    )
+    return (
+        f"its quota is free, but not in one piece: {pool} has {shown},"
+        f" and one pod wants {each_asks(pods)}"
+    )
+
+
+def room_first(pool: str, pods: PodSet, ends: str) -> str:
+    """The condition under which pods find nodes, and one job whose end would do."""
+    room = "nodes have" if pods.count > 1 else "a node has"
+    example = f", for example when {ends} ends" if ends else ""
+    return f"when in {pool} {room} room for {phrases.some(pods.count, 'pod')} with {each_asks(pods)}{example}"
+
+
+def admitted_in_vain(plan: PlatformPlan) -> str:
+    """What Kueue does with a gang whose pods find no node."""
+    return f"Kueue admits it, its pods stay pending and hold the quota. {queue.evicted_later(plan)}"
+
+
+def starts(pools: Sequence[str], nodes: int, started: Mapping[str, int], pods: int) -> str:
+    """Where it starts."""
+    if not pods:
+        return "it asks for no pods at all"
+    if not pools:
+        return "it asks for nothing that a queue counts"
+    running = nodes - sum(started.values())
+    where = f"on {phrases.some(nodes, 'node')} of {phrases.listed(pools)}"
+    if not started:
+        return f"{where}, running already"
+    return f"{where}, {running} running already" if running > 0 else f"{where}, none running yet"
+
+
+def nodes_first(desk: Desk, started: Mapping[str, int]) -> tuple[str, ...]:
+    """Nodes that must start first."""
+    return tuple(
+        f"after {phrases.some(count, 'node')} of {pool} {'has' if count == 1 else 'have'} started"
+        f" ({desk.running_nodes(pool)} of at most {desk.plan.pool(pool).nodes.high} run)"
+        for pool, count in started.items()
+    )
+
+
+def nodes_taken(nodes: int) -> str:
+    """Nodes of one pool."""
+    return phrases.some(nodes, "node")
+
+
+def some_replicas(why: str, started: int, wanted: int) -> str:
+    """How far the pods come that queue one by one."""
+    return why if not started else f"{started:,} of {wanted:,} pods start; for the next, {why}"
