@@ -15,8 +15,9 @@ from typing import Any
 import yaml
 
 from gpuyard.catalogue.software.pins import PINS, Pin
-from gpuyard.cli.stacks import Judged, judge_text
+from gpuyard.cli.stacks import judge_text
 from gpuyard.findings import Finding, Fix, Severity, in_order
+from gpuyard.judging import Judged
 from gpuyard.plan.software.support import check_pins
 from gpuyard.spec.read import CONFIG_KEY, Reading
 
@@ -198,7 +199,7 @@ def judged(case: Case) -> Judged:
 def _judged_pin(pin: Mapping[str, str]) -> Judged:
     source = next(iter(PINS.values())).source
     findings = check_pins([Pin(pin["name"], pin["version"], source, pin.get("component", ""))])
-    return Judged("", Reading(None, ()), None, tuple(in_order(findings)))
+    return Judged(Reading(None, ()), None, tuple(in_order(findings)))
 
 
 def applied(platform: Any, fix: Fix) -> Any:

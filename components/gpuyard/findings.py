@@ -57,6 +57,11 @@ class Finding:
         """The path as a reader writes it: `pools[1].sharing.mig`."""
         return show_path(self.path)
 
+    @property
+    def page(self) -> str:
+        """The page about it, from the root of the project."""
+        return f"docs/findings/{self.id}.md"
+
     def __str__(self) -> str:
         parts = [f"{self.where}: {self.problem}"]
         if self.given:

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 import typer
+from typer.main import get_command
 
 from gpuyard.cli import app, guard
 from gpuyard.errors import EnvironmentLacks
@@ -14,11 +15,11 @@ def raising(monkeypatch, error):
     def command() -> int:
         raise error
 
-    def build(_):
+    def build():
         made = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
         made.callback()(lambda: None)
         made.command("check")(command)
-        return made
+        return get_command(made)
 
     monkeypatch.setattr(app, "build_app", build)
 

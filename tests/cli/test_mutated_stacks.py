@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpuyard.cli.commands.check import show_judged
-from gpuyard.cli.stacks import judge
+from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.terminal.text import clean
 from gpuyard.cli.views.cost import show_cost
@@ -44,7 +44,7 @@ def is_sentence(text, path):
 def answer(path: Path) -> int:
     """Check a file as the command does; the exit code, once everything it says has been looked at."""
     try:
-        judged = judge(str(path))
+        judged = judge_stack(str(path))
     except UsageError as e:
         return e.exit_code if is_sentence(str(e), path) else -1
     root = judged.reading.document.value

@@ -122,7 +122,7 @@ def test_an_interrupt_ends_with_130_and_without_a_traceback(tmp_path):
         "from gpuyard.cli import app, main\n"
         # a job in the background of a shell inherits that interrupts are ignored
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "app.build_app = lambda args: (print('ready', flush=True), time.sleep(60))\n"
+        "app.build_app = lambda: (print('ready', flush=True), time.sleep(60))\n"
         "sys.exit(main(['check', 'local']))\n"
     )
     started = subprocess.Popen(

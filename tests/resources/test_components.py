@@ -6,7 +6,7 @@ import pytest
 from gpuyard.findings import Finding, Severity
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.resources import Platform, Queueing, Team
-from gpuyard.resources.proofs import due
+from gpuyard.resources.proofs import due_today
 from kit.components import COMPONENTS, LAB, component, token, waits_for
 from kit.levels import upstream
 from kit.stacks import plan_of, platform, pool, spec_of, team
@@ -234,7 +234,7 @@ def test_the_state_leaves_defaults_out_and_keeps_what_differs(pulumi_mocks):
 )
 def test_a_date_warns_at_most(monkeypatch, day, says):
     monkeypatch.setenv("GPUYARD_TODAY", day)
-    found = due(spec_of(platform()))
+    found = due_today(spec_of(platform()))
     assert [f.severity for f in found] == [Severity.WARN] * len(says)
     assert all(words in f.problem for f, words in zip(found, says, strict=True))
 
@@ -242,7 +242,7 @@ def test_a_date_warns_at_most(monkeypatch, day, says):
 def test_a_note_of_the_calendar_stays_one(monkeypatch):
     monkeypatch.setenv("GPUYARD_TODAY", "2026-11-21")
     raw = platform([pool(machine="a2-highgpu-8g")], cloud="gcp", kubernetes="1.34")
-    assert [f.severity for f in due(spec_of(raw))] == [Severity.NOTE]
+    assert [f.severity for f in due_today(spec_of(raw))] == [Severity.NOTE]
 
 
 def test_the_calendar_is_logged_and_changes_nothing_that_is_registered(pulumi_mocks, monkeypatch):
@@ -250,7 +250,7 @@ def test_the_calendar_is_logged_and_changes_nothing_that_is_registered(pulumi_mo
     ended = Finding(
         id="kubernetes.support", severity=Severity.REFUSE, path=("kubernetes",), problem="ended"
     )
-    monkeypatch.setattr("gpuyard.resources.proofs.check_kubernetes", lambda *_: [ended])
+    monkeypatch.setattr("gpuyard.judging.check_kubernetes", lambda *_: [ended])
     graph = pulumi_mocks.run(whole)
     assert [log.message for log in graph.logs if "ended" in log.message] == ["kubernetes: ended"]
     assert {log.severity for log in graph.logs} == {"warning"}

@@ -1,72 +1,17 @@
-"""The commands. Each reads its arguments here and does its work in a module of its own.
+"""The commands of `gpuyard`, by name: each is a module of its own, imported when it is asked for.
 
-Those modules are imported by the command that needs them: a command that only answers a question about MIG
-does not load the models of the stack file, and none loads Pulumi.
+So an answer about MIG does not load the models of the stack file, the list of commands loads no command
+at all, and none loads Pulumi.
 """
 
-from collections.abc import Sequence
-from enum import StrEnum
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
-
-from gpuyard.advice.offers.scores import Workload
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.errors import UsageError
-from gpuyard.findings import Severity
-
-
-class Format(StrEnum):
-    """How a result is written."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-class Cloud(StrEnum):
-    """A cloud with machines in the catalogue."""
-
-    AWS = "aws"
-    GCP = "gcp"
-
-
-class CostFormat(StrEnum):
-    """How a bill is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
-class LintFormat(StrEnum):
-    """How what the rules say is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
-    JUNIT = "junit"
-    GITHUB = "github"
-
-
-def _complete_stacks(incomplete: str) -> list[str]:
-    from gpuyard.cli.stacks import stack_names, stacks_folder
-
-    return [name for name in stack_names(stacks_folder(Path.cwd())) if name.startswith(incomplete)]
-
-
-Stack = Annotated[
-    str,
-    typer.Argument(
-        metavar="STACK",
-        help="A stack's name in `stacks/`, or the path of a stack file.",
-        autocompletion=_complete_stacks,
-        show_default=False,
-    ),
-]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to write the result.")]
-CostFormatOption = Annotated[CostFormat, typer.Option("--format", help="How to write the result.")]
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command, get_group
 
 _HELP = """From one typed stack file to a proved GPU platform on Kubernetes.
 
@@ -75,42 +20,76 @@ Exit codes: 0 fine, 1 a fault of ours, 2 wrong usage or a file that can't be rea
 """
 
 
-def build_app(args: Sequence[str]) -> typer.Typer:
-    """The application; `pack` and `sim` are loaded only when asked for, or when the commands are listed."""
-    app = typer.Typer(
-        help=_HELP,
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A command in the list of commands."""
+
+    says: str
+    """The first sentence of the command's own words."""
+    module: str = ""
+    """Where it is in `gpuyard.cli.commands`; by default a module of the command's name."""
+
+
+COMMANDS: Mapping[str, Listed] = {
+    "check": Listed("Prove a stack."),
+    "plan": Listed("Show the derived platform."),
+    "cost": Listed("Show the bill."),
+    "offers": Listed("Rank the machines that fit."),
+    "mig": Listed("Say how a GPU can be cut."),
+    "classify": Listed("Say what kind of work a job is."),
+    "explain": Listed("Say whether a job would start."),
+    "lint": Listed("Hold files against the GPU rules."),
+    "render": Listed("Write plain Kubernetes manifests."),
+    "get": Listed("Print one value of the plan."),
+    "schema": Listed("Print the JSON Schema of stack files.", "about"),
+    "version": Listed("Show the version.", "about"),
+    "pack": Listed("Say how little hardware holds a demand."),
+    "sim": Listed(
+        "The simulated cluster: a real control plane and real Kueue, with fake GPU nodes."
+    ),
+}
+"""In the order in which `gpuyard --help` lists them."""
+
+
+def build_app() -> Any:
+    """The command line, with no command loaded yet."""
+    app = _typer(cls=_Commands, help=_HELP, no_args_is_help=True, add_completion=True)
+    app.callback()(_root)
+    return get_command(app)
+
+
+def load(name: str) -> Any:
+    """The command of that name, from its module: a function of that name, or an `app` with commands below."""
+    module = import_module(f"gpuyard.cli.commands.{COMMANDS[name].module or name}")
+    holder = _typer(add_completion=False)
+    holder.callback()(lambda: None)
+    if hasattr(module, "app"):
+        holder.add_typer(module.app, name=name)
+    else:
+        holder.command(name)(getattr(module, name))
+    return get_group(holder).commands[name]
+
+
+def _typer(**options: Any) -> typer.Typer:
+    return typer.Typer(
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
+        **options,
     )
-    app.callback()(_root)
-    commands = (
-        check,
-        plan,
-        cost,
-        offers,
-        mig,
-        classify,
-        explain,
-        lint,
-        render,
-        get,
-        schema,
-        version,
-    )
-    for command in commands:
-        app.command()(command)
-    asked = args[0] if args else "--help"
-    if asked in {"pack", "-h", "--help"}:
-        from gpuyard.cli.commands import pack
 
-        app.add_typer(pack.app, name="pack")
-    if asked in {"sim", "-h", "--help"} and find_spec("gpuyard.cli.commands.sim") is not None:
-        from gpuyard.cli.commands import sim
 
-        app.add_typer(sim.app, name="sim")
-    return app
+class _Commands(TyperGroup):
+    """Knows its commands by name and first sentence, and loads the one that is run or completed."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        for name, listed in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=listed.says))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found and load(str(name)), rest
 
 
 def _show_version(wanted: bool) -> None:
@@ -130,310 +109,3 @@ def _root(
     ] = False,
 ) -> None:
     pass
-
-
-def check(
-    stack: Stack,
-    fail_on: Annotated[
-        Severity, typer.Option(help="The least finding that ends with exit code 3.")
-    ] = Severity.REFUSE,
-    against: Annotated[
-        str | None, typer.Option(metavar="STATE.json", help="Not served yet.", show_default=False)
-    ] = None,
-    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
-) -> int:
-    """Prove a stack. Every finding comes with its place, the numbers, what is allowed and the nearest fix."""
-    from gpuyard.cli.commands.check import check_stack
-
-    if against is not None:
-        raise UsageError(
-            "--against is not served yet: nothing of today compares a plan with a state. Leave it out;"
-            " `pulumi preview` shows what would be replaced."
-        )
-    return check_stack(stack, fail_on, as_document=format is Format.JSON)
-
-
-def plan(
-    stack: Stack,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Also labels, taints and zones.")
-    ] = False,
-    format: FormatOption = Format.TEXT,  # noqa: A002
-) -> int:
-    """Show the derived platform. Pools, nodes, teams, queues, shapes, bill."""
-    from gpuyard.cli.commands.derive import plan_stack
-
-    return plan_stack(stack, verbose=verbose, as_document=format is Format.JSON)
-
-
-def cost(
-    stack: Stack,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="STACK", help="Show what changes from this stack.", show_default=False
-        ),
-    ] = None,
-    format: CostFormatOption = CostFormat.TEXT,  # noqa: A002
-) -> int:
-    """Show the bill. Floor, expected, worst; by pool, team and unit; or what changes from another stack."""
-    from gpuyard.cli.commands.derive import cost_changes, cost_of
-
-    if against is None:
-        return cost_of(stack, format.value)
-    return cost_changes(against, stack, format.value)
-
-
-def offers(
-    gpu: Annotated[
-        str | None,
-        typer.Option(
-            metavar="GPU",
-            help="With this GPU, by any usual name: A100-40GB, H100.",
-            show_default=False,
-        ),
-    ] = None,
-    memory_gib: Annotated[
-        int | None,
-        typer.Option(
-            metavar="GIB", min=1, help="With at least so much memory per GPU.", show_default=False
-        ),
-    ] = None,
-    cloud: Annotated[Cloud | None, typer.Option(help="Of this cloud.", show_default=False)] = None,
-    capacity: Annotated[
-        Capacity | None,
-        typer.Option(help="Sold this way, and priced this way.", show_default=False),
-    ] = None,
-    gpus: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="With at least so many GPUs in a node.", show_default=False
-        ),
-    ] = None,
-    workload: Annotated[Workload, typer.Option(help="What to rank for.")] = Workload.GENERAL,
-    format: FormatOption = Format.TEXT,  # noqa: A002
-) -> int:
-    """Rank the machines that fit. From the catalogue, by documented scores, each with its parts."""
-    from gpuyard.advice.offers.offers import Wish
-    from gpuyard.cli.commands.offers import show_offers, wanted_gpu
-
-    wish = Wish(
-        workload=workload,
-        gpu=None if gpu is None else wanted_gpu(gpu),
-        memory_gib=memory_gib,
-        cloud=None if cloud is None else cloud.value,
-        capacity=capacity,
-        gpus=gpus,
-    )
-    return show_offers(wish, as_document=format is Format.JSON)
-
-
-def mig(
-    gpu: Annotated[
-        str,
-        typer.Argument(
-            metavar="GPU", help="A GPU by any usual name: A100-40GB, H100.", show_default=False
-        ),
-    ],
-    layout: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[LAYOUT]",
-            help="For example 1g.5gb:2,3g.20gb:1. Without it: the profiles.",
-            show_default=False,
-        ),
-    ] = None,
-    count: Annotated[
-        bool, typer.Option("--count", help="Count the legal, non-empty layouts.")
-    ] = False,
-    media: Annotated[
-        bool, typer.Option("--media", help="With the media and graphics variants of profiles.")
-    ] = False,
-    format: FormatOption = Format.TEXT,  # noqa: A002
-) -> int:
-    """Say how a GPU can be cut. Its profiles; whether a layout is legal, and where each slice sits."""
-    from gpuyard.cli.commands import mig as answers
-
-    as_document = format is Format.JSON
-    if count and layout is not None:
-        raise UsageError("--count counts all layouts of a GPU; leave out the layout, or --count.")
-    if count:
-        return answers.count(gpu, media=media, as_document=as_document)
-    if layout is None:
-        return answers.profiles(gpu, media=media, as_document=as_document)
-    return answers.judge(gpu, layout, as_document=as_document)
-
-
-def classify(
-    job: Annotated[
-        str,
-        typer.Argument(
-            metavar="JOB",
-            help="A file with Kubernetes workloads, or - for standard input.",
-            show_default=False,
-        ),
-    ],
-    format: FormatOption = Format.TEXT,  # noqa: A002
-) -> int:
-    """Say what kind of work a job is. Its class, queue, sharing and priority, and the evidence."""
-    from gpuyard.cli.commands.classify import classify_file
-
-    return classify_file(job, as_document=format is Format.JSON)
-
-
-def explain(
-    stack: Stack,
-    job: Annotated[
-        str,
-        typer.Argument(
-            metavar="JOB",
-            help="A file with Kubernetes workloads, or - for standard input.",
-            show_default=False,
-        ),
-    ],
-    team: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEAM",
-            help="Whose jobs they are, when they name no namespace.",
-            show_default=False,
-        ),
-    ] = None,
-    running: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="What runs already; without it, nothing does. Manifests, lines of your own, or"
-            " `kubectl get pods,workloads,nodes -A -o json`.",
-            show_default=False,
-        ),
-    ] = None,
-    live: Annotated[bool, typer.Option("--live", help="Not served yet.")] = False,
-    format: FormatOption = Format.TEXT,  # noqa: A002
-) -> int:
-    """Say whether a job would start. Where, on what condition, at whose expense; or why never."""
-    from gpuyard.cli.commands.explain import explain_file
-
-    if live:
-        raise UsageError(
-            "--live is not served yet: nothing of today asks a cluster. Give its answer in a file:"
-            " kubectl get pods,workloads,nodes -A -o json >now.json, then --running now.json."
-        )
-    return explain_file(stack, job, team=team, running=running, as_document=format is Format.JSON)
-
-
-def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PATH…",
-            help="Files, folders, patterns, or - for standard input.",
-            show_default=False,
-        ),
-    ] = None,
-    fail_on: Annotated[
-        Severity, typer.Option(help="The least severity that ends with exit code 3.")
-    ] = Severity.REFUSE,
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Levels, parameters and exceptions of rules, as YAML."),
-    ] = None,
-    stack: Annotated[
-        str | None,
-        typer.Option(
-            metavar="STACK",
-            help="Also the levels and exceptions of a stack's `policies`.",
-            autocompletion=_complete_stacks,
-            show_default=False,
-        ),
-    ] = None,
-    baseline: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="What is known already and does not count."),
-    ] = None,
-    write_baseline: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Take down what is open now, for --baseline."),
-    ] = None,
-    rules: Annotated[bool, typer.Option("--rules", help="List every rule instead.")] = False,
-    explain: Annotated[
-        str | None, typer.Option(metavar="ID", help="Show all about one rule instead.")
-    ] = None,
-    format: Annotated[LintFormat, typer.Option(help="How to write the result.")] = LintFormat.TEXT,  # noqa: A002
-) -> int:
-    """Hold files against the GPU rules. Kubernetes YAML, Pulumi previews and states, Terraform plans."""
-    if rules or explain is not None:
-        from gpuyard.cli.commands.lint_rules import show_rules
-
-        return show_rules(explain, paths or [], format.value)
-    from gpuyard.cli.commands.lint import lint as lint_files
-
-    if not paths:
-        raise UsageError("nothing to lint. Give files, folders, patterns, or - for standard input.")
-    return lint_files(
-        paths,
-        fail_on,
-        baseline,
-        config=config,
-        stack=stack,
-        new_baseline=write_baseline,
-        format=format.value,
-    )
-
-
-def render(
-    stack: Stack,
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="DIR",
-            help="The folder to write: new, empty, or rendered before.",
-            show_default=False,
-        ),
-    ],
-    values: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Late values, as YAML or JSON: `cluster.name: …`.",
-            show_default=False,
-        ),
-    ] = None,
-    format: FormatOption = Format.TEXT,  # noqa: A002
-) -> int:
-    """Write plain Kubernetes manifests. The same bytes for the same stack; no cluster is needed."""
-    from gpuyard.cli.commands.derive import render_stack
-
-    return render_stack(stack, out, values, as_document=format is Format.JSON)
-
-
-def get(
-    stack: Stack,
-    path: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH",
-            help="For example pools.train.nodes or bill.worst_usd.",
-            show_default=False,
-        ),
-    ],
-    format: FormatOption = Format.TEXT,  # noqa: A002
-) -> int:
-    """Print one value of the plan. Bare, for scripts; trees as JSON."""
-    from gpuyard.cli.commands.derive import get_value
-
-    return get_value(stack, path, as_document=format is Format.JSON)
-
-
-def schema() -> int:
-    """Print the JSON Schema of stack files."""
-    from gpuyard.cli.commands.about import show_schema
-
-    return show_schema()
-
-
-def version(format: FormatOption = Format.TEXT) -> int:  # noqa: A002
-    """Show the version."""
-    from gpuyard.cli.commands.about import show_version
-
-    return show_version(as_document=format is Format.JSON)

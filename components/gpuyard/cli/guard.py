@@ -1,26 +1,26 @@
 """The one way into the command line: whatever happens inside, an exit code and one sentence come out."""
 
 import errno
-import io
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
+from gpuyard.cli.exit_codes import FAULT, FINE, INTERRUPTED, LACKS, USAGE
+from gpuyard.cli.terminal.streams import flush_stdout, tame_streams
 from gpuyard.cli.terminal.text import clean
-from gpuyard.errors import EnvironmentLacks, GpuYardError
+from gpuyard.errors import GpuYardError
 
-INTERRUPTED = 130
 DEBUG = "GPUYARD_DEBUG"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; nothing is raised, whatever the input."""
     args = list(sys.argv[1:] if argv is None else argv)
-    _tame_streams()
+    tame_streams()
     try:
         code = _run(args)
-        _flush()
+        flush_stdout()
     except KeyboardInterrupt:
         code = INTERRUPTED
     except GpuYardError as e:
@@ -34,13 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(args: list[str]) -> int:
     from typer import Abort
-    from typer.main import get_command
 
     from gpuyard.cli.app import build_app
 
     try:
-        command = get_command(build_app(args))
-        return int(command.main(args=args, prog_name="gpuyard", standalone_mode=False) or 0)
+        return int(build_app().main(args=args, prog_name="gpuyard", standalone_mode=False) or FINE)
     except Abort:
         return INTERRUPTED
     except SystemExit as e:
@@ -65,8 +63,8 @@ def _wrong_usage(error: Exception) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help itself
         with suppress(OSError, ValueError):
             print(message, file=sys.stderr)  # noqa: T201
-        return 2
-    return _say(f"{message.rstrip()} See `{command} --help`.", 2)
+        return USAGE
+    return _say(f"{message.rstrip()} See `{command} --help`.", USAGE)
 
 
 def _unexpected(error: Exception) -> int:
@@ -75,10 +73,11 @@ def _unexpected(error: Exception) -> int:
 
         traceback.print_exception(error)
     if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EIO, errno.EDQUOT}:
-        return _say(f"can't write: {error.strerror}", EnvironmentLacks.exit_code)
+        return _say(f"can't write: {error.strerror}", LACKS)
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return _say(
-        f"a fault of ours, not of your input: {what}. {DEBUG}=1 shows where; please report it.", 1
+        f"a fault of ours, not of your input: {what}. {DEBUG}=1 shows where; please report it.",
+        FAULT,
     )
 
 
@@ -86,32 +85,3 @@ def _say(sentence: str, code: int) -> int:
     with suppress(OSError, ValueError):
         print(f"gpuyard: {clean(sentence)}", file=sys.stderr)  # noqa: T201
     return code
-
-
-def _tame_streams() -> None:
-    """A stream that is closed swallows; one that can't show a character shows its code instead."""
-    if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  open as long as the process
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _flush() -> None:
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        forget_stdout()
-    except OSError:
-        forget_stdout()
-        raise
-
-
-def forget_stdout() -> None:
-    """Let stdout go nowhere from now on, so that the interpreter's last flush has nothing to complain of."""
-    with suppress(OSError, ValueError):
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
-        os.close(null)

@@ -4,20 +4,17 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpuyard.errors import UsageError
-from gpuyard.findings import Finding, Severity, in_order, worst
-from gpuyard.plan.platform import plan
-from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.nearest import nearest
-from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.read import Reading, read_stack_file
 from gpuyard.spec.yaml_tree import MAX_BYTES
 from gpuyard.today import today
+
+if TYPE_CHECKING:
+    from gpuyard.judging import Judged
 
 STDIN = "-"
 """The name of a file that is standard input."""
@@ -26,58 +23,19 @@ _PROJECT_MARKS = ("Pulumi.yaml", ".git")
 _SHOWN_STACKS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A stack file, what it means, and everything there is to say about it."""
-
-    file: str
-    """As shown to the user: relative where it can be."""
-    reading: Reading
-    plan: PlatformPlan | None
-    findings: tuple[Finding, ...]
-
-    @property
-    def worst(self) -> Severity | None:
-        """The gravest severity found."""
-        return worst(self.findings)
-
-    def line_of(self, finding: Finding) -> int | None:
-        """The line a finding stands in."""
-        return self.reading.line_of(finding.path)
-
-
-def judge(stack: str) -> Judged:
+def judge_stack(stack: str) -> "Judged":
     """Read, plan and prove a stack; UsageError when there is no file to judge."""
     path = find_stack(stack)
     return judge_text(read_regular(path, MAX_BYTES), shown_path(path), today())
 
 
-def judge_text(data: bytes, shown: str, day: date) -> Judged:
+def judge_text(data: bytes, shown: str, day: date) -> "Judged":
     """Plan and prove what stands in a stack file, on a day; UsageError when it is not YAML at all."""
-    reading = read_stack_file(data, shown)
-    if reading.spec is not None:
-        planned, findings = plan(reading.spec, day)
-        found = [*reading.findings, *findings, *_unknown_rules(reading.spec)]
-        return Judged(shown, reading, planned, tuple(in_order(found)))
-    found = [*reading.findings, *_refusals_beside(reading, day)]
-    return Judged(shown, reading, None, tuple(in_order(found)))
+    # only now: names of stacks, and files that are none, need no plan
+    from gpuyard.judging import judge
+    from gpuyard.spec.read import read_stack_file
 
-
-def _unknown_rules(spec: PlatformSpec) -> Iterator[Finding]:
-    if spec.policies is not None:
-        # only now: every rule is imported for the few files that name one
-        from gpuyard.lint.settings import unknown_rules
-        from gpuyard.rules import RULES
-
-        yield from unknown_rules(spec.policies, RULES)
-
-
-def _refusals_beside(reading: Reading, day: date) -> list[Finding]:
-    """What the proofs refuse in the part of the file that is well-formed."""
-    if reading.sound_part is None:
-        return []
-    _, findings = plan(reading.sound_part, day)
-    return [f for f in reading.beside(findings) if f.severity is Severity.REFUSE]
+    return judge(read_stack_file(data, shown), day, shown)
 
 
 def find_stack(text: str) -> Path:

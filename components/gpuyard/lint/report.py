@@ -24,11 +24,6 @@ class State(StrEnum):
     """It was there before, and somebody has taken it down."""
 
 
-def docs_of(rule: Rule) -> str:
-    """The page about a rule, from the root of the project."""
-    return f"docs/rules/{rule.id}.md"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """One thing that a rule has to say about one place."""

@@ -17,7 +17,7 @@ from gpuyard.render.platform import record_objects
 from gpuyard.resources.component import Component
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.pools import GpuNodePool, refuse_other_clouds
-from gpuyard.resources.proofs import PlatformLike, due, prove, read_args
+from gpuyard.resources.proofs import PlatformLike, due_today, prove, read_args
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.state import camel_case, state_of
 from gpuyard.resources.teams import Team
@@ -112,7 +112,7 @@ class Platform(Component):
         elif isinstance(plan.cluster_name, Late):
             plan = replace(plan, cluster_name=plan.name)
         super().__init__("gpuyard:index:Platform", name, state, opts)
-        self._warn((*proof.findings, *due(plan.spec)))
+        self._warn((*proof.findings, *due_today(plan.spec)))
         self._make(name, plan, late)
         self._report(plan, proof.findings)
 

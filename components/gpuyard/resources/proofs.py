@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.output import Unknown
 
-from gpuyard.findings import Finding, Fix, Path, Severity, refused
-from gpuyard.plan.draft import Draft
-from gpuyard.plan.platform import plan
+from gpuyard.findings import Finding, Fix, Path, Severity
+from gpuyard.judging import due, judge
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.software.support import check_kubernetes
 from gpuyard.resources import arguments
 from gpuyard.resources.errors import PlatformRefused
 from gpuyard.spec import platform as vocabulary
@@ -40,28 +38,25 @@ class Proof:
 
 
 def prove(platform: object) -> Proof:
-    """Read and plan a platform; PlatformRefused lists everything that stands against it.
+    """Judge a platform as `gpuyard check` does; PlatformRefused lists everything that stands against it.
 
-    A plan is taken as it is: whoever made it has proved it.
+    Only the day is left out, for `due_today` to look at. A plan is taken as it is: whoever made it has
+    proved it.
     """
     if isinstance(platform, PlatformPlan):
         return Proof(platform)
     late = list(_late(platform, ()))
     if late:
         raise PlatformRefused("the platform", late)
-    reading = read_platform(_plain(platform))
-    findings = list(reading.findings)
-    found: PlatformPlan | None = None
-    if (sound := reading.spec or reading.sound_part) is not None:
-        found, more = plan(sound)
-        findings += reading.beside(more)
-    if found is None or refused(findings):
-        name = f" {sound.name}" if sound is not None else ""
-        raise PlatformRefused(f"the platform{name}", findings)
-    return Proof(found, tuple(findings))
+    judged = judge(read_platform(_plain(platform)))
+    if judged.plan is None:
+        part = judged.reading.spec or judged.reading.sound_part
+        name = f" {part.name}" if part is not None else ""
+        raise PlatformRefused(f"the platform{name}", judged.findings)
+    return Proof(judged.plan, judged.findings)
 
 
-def due(spec: vocabulary.PlatformSpec) -> list[Finding]:
+def due_today(spec: vocabulary.PlatformSpec) -> list[Finding]:
     """What the calendar says today, as warnings at most.
 
     A deployment registers the same on every day: nobody whose cluster has to be mended now is stopped by a
@@ -69,7 +64,7 @@ def due(spec: vocabulary.PlatformSpec) -> list[Finding]:
     """
     return [
         replace(finding, severity=min(finding.severity, Severity.WARN, key=lambda s: s.rank))
-        for finding in check_kubernetes(Draft(spec, today()))
+        for finding in due(spec, today())
     ]
 
 

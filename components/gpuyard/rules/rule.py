@@ -134,6 +134,11 @@ class Rule:
     remediate: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     """The properties as they should be, where that neither replaces anything nor locks anybody out."""
 
+    @property
+    def page(self) -> str:
+        """The page about it, from the root of the project."""
+        return f"docs/rules/{self.id}.md"
+
     def looks_at(self, resource: Resource) -> bool:
         """True for resources of its kinds, in any API version."""
         return resource.group_kind in self.kinds

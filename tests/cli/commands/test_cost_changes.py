@@ -5,6 +5,7 @@ import json
 import pytest
 
 from gpuyard.cli.terminal.text import signed_usd, usd
+from gpuyard.cli.views.cost_changes import pool_name, pool_nodes
 from gpuyard.plan.money.bill_changes import Change, pool_changes, team_changes, total_changes
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
@@ -17,13 +18,17 @@ def aws(*pools, teams=()):
     return platform(pools, teams, cloud="aws")
 
 
-def changes(before, after, of=pool_changes):
+def changes(before, after, of):
     return {c.name: c for c in of(plan_of(before), plan_of(after))}
+
+
+def pools(before, after):
+    return {pool_name(c): c for c in pool_changes(plan_of(before), plan_of(after))}
 
 
 def worst(before, after):
     """Of every pool the change of its worst hour."""
-    return {name: c.cases[-1] for name, c in changes(before, after).items()}
+    return {name: c.cases[-1] for name, c in pools(before, after).items()}
 
 
 def rows(text):
@@ -32,18 +37,20 @@ def rows(text):
 
 def test_an_added_pool_costs_all_it_costs_and_a_removed_one_saves_it():
     one, two = aws(pool()), aws(pool(), shared_pool())
-    added, removed = worst(one, two)["dev"], worst(two, one)["dev"]
-    assert (added.was, added.before, added.now) == ("", None, "1 × g6.12xlarge")
+    came, went = pools(one, two)["dev"], pools(two, one)["dev"]
+    added, removed = came.cases[-1], went.cases[-1]
+    assert (came.was, came.now) == ((), (("1", "g6.12xlarge"),))
+    assert (added.was_there, added.before, added.is_there) == (False, None, True)
     assert added.difference == pytest.approx(4.6016)
-    assert (removed.now, removed.after) == ("", None)
+    assert (went.now, removed.is_there, removed.after) == ((), False, None)
     assert removed.difference == pytest.approx(-4.6016)
 
 
 def test_a_pool_that_says_what_it_was_called_is_the_same_pool():
     before, after = aws(pool("train")), aws(pool("learn", formerly=["train"], nodes=3))
-    found = changes(before, after)
+    found = pools(before, after)
     assert list(found) == ["system", "train → learn"]
-    assert found["train → learn"].nodes == "4 → 3 × p5.48xlarge"
+    assert pool_nodes(found["train → learn"]) == "4 → 3 × p5.48xlarge"
     assert [c.difference for c in found["train → learn"].cases] == pytest.approx([-55.04] * 3)
 
 
@@ -62,10 +69,10 @@ def test_a_pool_that_only_may_grow_is_dearer_at_worst_and_not_at_least():
 
 
 def test_a_pool_of_no_nodes_is_there_and_costs_nothing():
-    same = changes(aws(pool(nodes="0..1")), aws(pool(nodes="0..1")))["train"]
-    assert (same.is_one, same.nodes) == (False, "0..1 × p5.48xlarge")
+    same = pools(aws(pool(nodes="0..1")), aws(pool(nodes="0..1")))["train"]
+    assert (same.is_one, pool_nodes(same)) == (False, "0..1 × p5.48xlarge")
     found = same.cases[0]
-    assert (found.was, found.difference) == ("0..1 × p5.48xlarge", 0)
+    assert (found.was_there, found.difference) == (True, 0)
 
 
 @pytest.mark.parametrize(
@@ -152,13 +159,13 @@ def test_simulated_nodes_are_said_to_cost_nothing_on_either_side(gpuyard, write)
 @pytest.mark.parametrize(
     ("before", "after", "was", "now", "difference"),
     [
-        (1.0, 3.0, "x", "x", 2.0),
-        (None, 3.0, "", "x", 3.0),
-        (1.0, None, "x", "", -1.0),
-        (None, 3.0, "x", "x", None),
-        (1.0, None, "x", "x", None),
-        (None, None, "", "x", None),
-        (None, None, "x", "", None),
+        (1.0, 3.0, True, True, 2.0),
+        (None, 3.0, False, True, 3.0),
+        (1.0, None, True, False, -1.0),
+        (None, 3.0, True, True, None),
+        (1.0, None, True, True, None),
+        (None, None, False, True, None),
+        (None, None, True, False, None),
     ],
 )
 def test_what_is_not_there_costs_nothing_and_what_is_unknown_stays_so(

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from gpuyard.cli.terminal.text import money
-from gpuyard.plan.money.bill_changes import notes, pool_changes, team_changes, total_changes
+from gpuyard.cli.views.cost_changes import notes, pool_name, pool_nodes
+from gpuyard.plan.money.bill_changes import pool_changes, team_changes, total_changes
 from gpuyard.plan.money.unit_costs import monthly, unit_costs
 from gpuyard.plan.records import Total
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[1]
 CONTRACT = HERE / "golden" / "contract.yaml"
 RESEARCH = HERE.parent / "golden_stacks" / "research.yaml"
 
@@ -173,16 +174,16 @@ def test_pools_with_idle_commitments_explain_the_whole_change():
         for number, total in enumerate(total_changes(before, after)):
             moved = sum(p.cases[number].difference for p in parts)
             assert moved == pytest.approx(total.difference)
-    assert pool_changes(old, new_idle)[-1].nodes == "new: 4 × p5.48xlarge"
-    assert pool_changes(new_idle, old)[-1].nodes == "removed: 4 × p5.48xlarge"
-    assert [p.name for p in pool_changes(old, old)] == ["train"]
+    assert pool_nodes(pool_changes(old, new_idle)[-1]) == "new: 4 × p5.48xlarge"
+    assert pool_nodes(pool_changes(new_idle, old)[-1]) == "removed: 4 × p5.48xlarge"
+    assert [pool_name(p) for p in pool_changes(old, old)] == ["train"]
 
 
 def test_teams_that_come_to_a_platform_of_none_take_their_part_from_nobody():
     alone = plan_of(platform([pool()]))
     shared = plan_of(platform([pool()], [team(guarantee={"train": 8})]))
     found = {c.name: c for c in team_changes(alone, shared)}
-    assert (found["vision"].was, found["nobody's"].was) == ("", "")
+    assert (found["vision"].was_there, found["nobody's"].was_there) == (False, False)
     assert found["nobody's"].after == pytest.approx(3 * 55.04 * 730)
     assert team_changes(alone, alone) == []
     expected = {c.name: c.after for c in team_changes(alone, shared, "expected")}

@@ -1,21 +1,43 @@
 """`gpuyard check`: all findings about a stack, and a verdict."""
 
-from gpuyard.cli.stacks import Judged, judge
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.options import Format, FormatOption, Stack
+from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import Console, results, write
 from gpuyard.cli.terminal.text import many, usd
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import count_words, document, show_findings, show_verdict
+from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
-from gpuyard.plan.records import PlatformPlan
 
-REFUSED = 3
+if TYPE_CHECKING:
+    from gpuyard.judging import Judged
+    from gpuyard.plan.records import PlatformPlan
 
 
-def check_stack(stack: str, fail_on: Severity, *, as_document: bool) -> int:
-    """Show every finding; 3 when one of them is at or above `fail_on`."""
-    judged = judge(stack)
+def check(
+    stack: Stack,
+    fail_on: Annotated[
+        Severity, typer.Option(help="The least finding that ends with exit code 3.")
+    ] = Severity.REFUSE,
+    against: Annotated[
+        str | None, typer.Option(metavar="STATE.json", help="Not served yet.", show_default=False)
+    ] = None,
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Prove a stack. Every finding comes with its place, the numbers, what is allowed and the nearest fix."""
+    if against is not None:
+        raise UsageError(
+            "--against is not served yet: nothing of today compares a plan with a state. Leave it out;"
+            " `pulumi preview` shows what would be replaced."
+        )
+    judged = judge_stack(stack)
     failed = _fails(judged, fail_on)
-    if as_document:
+    if format is Format.JSON:
         write(
             as_json(
                 document(
@@ -29,14 +51,14 @@ def check_stack(stack: str, fail_on: Severity, *, as_document: bool) -> int:
         )
     else:
         show_judged(judged, results(), fail_on)
-    return REFUSED if failed else 0
+    return FOUND if failed else FINE
 
 
-def _fails(judged: Judged, fail_on: Severity) -> bool:
+def _fails(judged: "Judged", fail_on: Severity) -> bool:
     return judged.worst is not None and judged.worst.rank >= fail_on.rank
 
 
-def _platform(judged: Judged) -> dict[str, object] | None:
+def _platform(judged: "Judged") -> dict[str, object] | None:
     plan = judged.plan
     if plan is None:
         return None
@@ -47,7 +69,7 @@ def _platform(judged: Judged) -> dict[str, object] | None:
     }
 
 
-def show_judged(judged: Judged, console: Console, fail_on: Severity = Severity.REFUSE) -> None:
+def show_judged(judged: "Judged", console: Console, fail_on: Severity = Severity.REFUSE) -> None:
     """Every finding, and the verdict."""
     show_findings(judged, console)
     if judged.findings:
@@ -67,7 +89,7 @@ def show_judged(judged: Judged, console: Console, fail_on: Severity = Severity.R
         )
 
 
-def _summary(plan: PlatformPlan) -> str:
+def _summary(plan: "PlatformPlan") -> str:
     parts = [
         many(len(plan.pools), "pool"),
         many(len(plan.teams), "team"),

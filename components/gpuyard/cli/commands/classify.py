@@ -2,8 +2,11 @@
 
 from typing import Any
 
-from gpuyard.advice.classify.classify import Classified, classify
+from gpuyard.advice.classify.classify import Classified
+from gpuyard.advice.classify.classify import classify as classify_job
+from gpuyard.cli.exit_codes import FINE
 from gpuyard.cli.job_files import no_workload, objects_in, read_documents
+from gpuyard.cli.options import Format, FormatOption, Job
 from gpuyard.cli.terminal.console import Column, Console, asides, results, table, write
 from gpuyard.cli.terminal.text import many
 from gpuyard.cli.views.documents import as_json, tree
@@ -14,19 +17,22 @@ from gpuyard.manifests.workloads import read_job
 from gpuyard.spec.yaml_tree import Document
 
 
-def classify_file(name: str, *, as_document: bool) -> int:
-    """Classify every workload of a file, or of standard input."""
-    shown, documents = read_documents(name)
+def classify(
+    job: Job,
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Say what kind of work a job is. Its class, queue, sharing and priority, and the evidence."""
+    shown, documents = read_documents(job)
     values = objects_in(documents)
-    jobs = [job for value in values if (job := read_job(value)) is not None]
+    jobs = [read for value in values if (read := read_job(value)) is not None]
     if not jobs:
         raise UsageError(no_workload(shown, values))
-    found = [classify(job) for job in jobs]
+    found = [classify_job(each) for each in jobs]
     skipped = len(values) - len(jobs)
     twice = _duplicates(documents)
-    if as_document:
+    if format is Format.JSON:
         write(as_json(_document(shown, found, skipped, twice)))
-        return 0
+        return FINE
     console = results()
     for number, one in enumerate(found):
         if number:
@@ -36,7 +42,7 @@ def classify_file(name: str, *, as_document: bool) -> int:
         asides().tell(text, first="! ")
     if skipped:
         asides().tell(f"{many(skipped, 'other object')} in {shown} left out: no workload")
-    return 0
+    return FINE
 
 
 def _duplicates(documents: list[Document]) -> list[str]:

@@ -1,35 +1,68 @@
 """`gpuyard explain`: would a job start, where, on what condition, or why never."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from gpuyard.cli.commands.derive import refuse_stack
+import typer
+
+from gpuyard.cli.exit_codes import FINE, FOUND
 from gpuyard.cli.job_files import no_workload, objects_in, read_documents, read_dump
-from gpuyard.cli.stacks import Judged, judge
+from gpuyard.cli.options import Format, FormatOption, Job, Stack
+from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import Column, Console, asides, results, table, write
 from gpuyard.cli.terminal.text import many
 from gpuyard.cli.views.documents import as_json, tree
-from gpuyard.cli.views.findings import document
+from gpuyard.cli.views.findings import document, show_refusal
 from gpuyard.errors import UsageError
-from gpuyard.explain import Explanation, Verdict, explain
+from gpuyard.explain import Explanation, Verdict
+from gpuyard.explain import explain as explain_job
 from gpuyard.explain.answer import team_of
 from gpuyard.explain.running import read_running
+from gpuyard.judging import Judged
 from gpuyard.manifests.quantities import show_amount
 from gpuyard.manifests.workloads import JobRead, read_job
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.scheduler.desk import EMPTY, State
 
-NEVER = 3
 _STYLES = {Verdict.STARTS: "bold green", Verdict.WAITS: "bold yellow", Verdict.NEVER: "bold red"}
 
 
-def explain_file(
-    stack: str, job: str, *, team: str | None, running: str | None, as_document: bool
+def explain(
+    stack: Stack,
+    job: Job,
+    team: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEAM",
+            help="Whose jobs they are, when they name no namespace.",
+            show_default=False,
+        ),
+    ] = None,
+    running: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="What runs already; without it, nothing does. Manifests, lines of your own, or"
+            " `kubectl get pods,workloads,nodes -A -o json`.",
+            show_default=False,
+        ),
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Not served yet.")] = False,
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Explain every workload of a file against a stack; exit code 3 when one can never start."""
-    judged = judge(stack)
+    """Say whether a job would start. Where, on what condition, at whose expense; or why never."""
+    if live:
+        raise UsageError(
+            "--live is not served yet: nothing of today asks a cluster. Give its answer in a file:"
+            " kubectl get pods,workloads,nodes -A -o json >now.json, then --running now.json."
+        )
+    judged = judge_stack(stack)
     if judged.plan is None:
-        return _refuse(judged, as_document=as_document)
+        if format is Format.JSON:
+            write(as_json(document("explain", judged, running=None, jobs=[])))
+        else:
+            show_refusal(judged)
+        return FOUND
     plan = judged.plan
     shown, documents = read_documents(job)
     values = objects_in(documents)
@@ -38,9 +71,9 @@ def explain_file(
         raise UsageError(no_workload(shown, values))
     _check_teams(plan, jobs, team, shown)
     state = EMPTY if running is None else _state(plan, running)
-    answers = [explain(plan, one, state, team) for one in jobs]
-    code = NEVER if any(e.verdict is Verdict.NEVER for e in answers) else 0
-    if as_document:
+    answers = [explain_job(plan, one, state, team) for one in jobs]
+    code = FOUND if any(e.verdict is Verdict.NEVER for e in answers) else FINE
+    if format is Format.JSON:
         write(as_json(_document(judged, shown, answers, running)))
         return code
     console = results()
@@ -51,13 +84,6 @@ def explain_file(
     if skipped := len(values) - len(jobs):
         asides().tell(f"{many(skipped, 'other object')} in {shown} left out: no workload")
     return code
-
-
-def _refuse(judged: Judged, *, as_document: bool) -> int:
-    if as_document:
-        write(as_json(document("explain", judged, running=None, jobs=[])))
-        return NEVER
-    return refuse_stack(judged)
 
 
 def _check_teams(plan: PlatformPlan, jobs: Sequence[JobRead], team: str | None, shown: str) -> None:

@@ -2,10 +2,15 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import StrEnum
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from gpuyard.cli.exit_codes import FINE, FOUND, USAGE
+from gpuyard.cli.options import complete_stacks
 from gpuyard.cli.stacks import STDIN, find_stack, read_regular, read_stdin, shown_path
 from gpuyard.cli.terminal.console import STYLES, Console, asides, results, write
 from gpuyard.cli.terminal.text import many
@@ -13,19 +18,18 @@ from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, show_verdict
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
-from gpuyard.lint.baseline import read_baseline, write_baseline
+from gpuyard.lint.baseline import read_baseline
+from gpuyard.lint.baseline import write_baseline as as_baseline
 from gpuyard.lint.ignores import Ignores, ignores_in
 from gpuyard.lint.items import Reading, Unread
 from gpuyard.lint.read import TIMES, read
-from gpuyard.lint.report import Hit, Report, State, docs_of, report
+from gpuyard.lint.report import Hit, Report, State, report
 from gpuyard.rules import RULES
 from gpuyard.rules.run import Settings
 from gpuyard.spec.yaml_tree import MAX_BYTES
 from gpuyard.today import today
 
-FOUND = 3
-UNREADABLE = 2
-_WORDS = {0: "fine", UNREADABLE: "unread", FOUND: "failed"}
+_WORDS = {FINE: "fine", USAGE: "unread", FOUND: "failed"}
 """The first word of the last line, by exit code."""
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 """What is read of a folder; a file that is named itself is read whatever it is called."""
@@ -33,22 +37,67 @@ _LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache
 MAX_SHOWN = 500
 
 
-def lint(
-    paths: Sequence[str],
-    fail_on: Severity,
-    baseline: Path | None,
-    *,
-    config: Path | None = None,
-    stack: str | None = None,
-    new_baseline: Path | None,
-    format: str,  # noqa: A002  the option's name
+class LintFormat(StrEnum):
+    """How what the rules say is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+
+
+def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH…",
+            help="Files, folders, patterns, or - for standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    fail_on: Annotated[
+        Severity, typer.Option(help="The least severity that ends with exit code 3.")
+    ] = Severity.REFUSE,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Levels, parameters and exceptions of rules, as YAML."),
+    ] = None,
+    stack: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STACK",
+            help="Also the levels and exceptions of a stack's `policies`.",
+            autocompletion=complete_stacks,
+            show_default=False,
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What is known already and does not count."),
+    ] = None,
+    write_baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Take down what is open now, for --baseline."),
+    ] = None,
+    rules: Annotated[bool, typer.Option("--rules", help="List every rule instead.")] = False,
+    explain: Annotated[
+        str | None, typer.Option(metavar="ID", help="Show all about one rule instead.")
+    ] = None,
+    format: Annotated[LintFormat, typer.Option(help="How to write the result.")] = LintFormat.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Hold files against every rule; 3 when something as grave is open, 2 when a named file was not read."""
-    settings, known = _settings(config, stack), _baseline(baseline)
+    """Hold files against the GPU rules. Kubernetes YAML, Pulumi previews and states, Terraform plans."""
+    if rules or explain is not None:
+        from gpuyard.cli.commands.lint_rules import show_rules
+
+        return show_rules(explain, paths or [], format.value)
+    if not paths:
+        raise UsageError("nothing to lint. Give files, folders, patterns, or - for standard input.")
+    settings, known = _settings(config, stack), _known(baseline)
     reading, ignores = read_all(paths)
     made = report(reading, RULES, settings, ignores, known)
-    if new_baseline is not None:
-        new_baseline.write_text(write_baseline(made.hits), encoding="utf-8")
+    if write_baseline is not None:
+        write_baseline.write_text(as_baseline(made.hits), encoding="utf-8")
     code = _code(made, paths, fail_on)
     _FORMATS[format](made, fail_on, _WORDS[code])
     _say_expired(settings)
@@ -58,8 +107,8 @@ def lint(
 def _code(made: Report, paths: Sequence[str], fail_on: Severity) -> int:
     """A template is no fault of the file, and a name that was given itself must be readable."""
     if any(not unread.template and unread.file in paths for unread in made.unread):
-        return UNREADABLE
-    return FOUND if made.fails(fail_on) else 0
+        return USAGE
+    return FOUND if made.fails(fail_on) else FINE
 
 
 def _settings(path: Path | None, stack: str | None) -> Settings:
@@ -86,7 +135,7 @@ def _say_expired(settings: Settings) -> None:
             asides().tell(f"{line}: the rule holds there again", first="! ")
 
 
-def _baseline(path: Path | None) -> frozenset[str]:
+def _known(path: Path | None) -> frozenset[str]:
     if path is None:
         return frozenset()
     return read_baseline(read_regular(path, MAX_BYTES * TIMES, "a baseline"), str(path))
@@ -181,7 +230,7 @@ def show_hit(hit: Hit, console: Console) -> None:
         if text:
             console.tell(text, first=name.ljust(9), style="dim", indent=8)
     console.say(("at".ljust(9), "dim"), f"{hit.file}:{hit.line}:{hit.column}", indent=8)
-    page = (f"  {docs_of(hit.rule)}", "dim")
+    page = (f"  {hit.rule.page}", "dim")
     console.say(("rule".ljust(9), "dim"), hit.rule.id, page, indent=8)
 
 
@@ -224,7 +273,7 @@ def _hit_document(hit: Hit) -> dict[str, Any]:
     return {
         "rule": hit.rule.id,
         "title": hit.rule.title,
-        "docs": docs_of(hit.rule),
+        "docs": hit.rule.page,
         "severity": hit.severity.value,
         "state": hit.state.value,
         "file": hit.file,

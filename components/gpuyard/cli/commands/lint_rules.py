@@ -6,7 +6,6 @@ from gpuyard.cli.terminal.console import STYLES, Console, results, write
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document
 from gpuyard.errors import UsageError
-from gpuyard.lint.report import docs_of
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Rule
 from gpuyard.spec.nearest import nearest
@@ -15,7 +14,7 @@ _WORD = 8
 _ID = 12
 
 
-def show_rules(explain: str | None, paths: list[str], format: str) -> int:  # noqa: A002
+def show_rules(explain: str | None, paths: list[str], format: str) -> int:  # noqa: A002  the option's name
     """Every rule, or all about one."""
     option = "--rules" if explain is None else "--explain"
     if paths:
@@ -62,7 +61,7 @@ def _facts(rule: Rule) -> list[tuple[str, str]]:
     facts += [("parameter", f"{name}: {shown_default(v)}") for name, v in rule.parameters.items()]
     facts += [("asked by", str(reference)) for reference in rule.references]
     facts += [("source", source) for source in rule.sources]
-    return [*facts, ("page", docs_of(rule))]
+    return [*facts, ("page", rule.page)]
 
 
 def shown_default(value: Any) -> str:
@@ -79,7 +78,7 @@ def rule_document(rule: Rule) -> dict[str, Any]:
         "id": rule.id,
         "title": rule.title,
         "severity": rule.severity.value,
-        "docs": docs_of(rule),
+        "docs": rule.page,
         "why": rule.why,
         "fix": rule.fix,
         "kinds": list(rule.kinds),

@@ -4,10 +4,14 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct, MigProfile
+from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.options import Format, FormatOption
 from gpuyard.cli.terminal.console import Column, Console, results, table, write
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document, finding_document, show_finding
@@ -18,13 +22,46 @@ from gpuyard.plan.sharing.mig import count_layouts, nearest_layout, place, why_n
 from gpuyard.plan.sharing.sharing import show_layout
 from gpuyard.spec.nearest import nearest
 
-REFUSED = 3
 _ENTRY = re.compile(r"([^\s:,]{1,40})(?:\s*:\s*(\d{1,3}))?")
 _CELL = 3
 """Characters that one memory unit is wide in a drawing."""
 
 
-def profiles(gpu: str, *, media: bool, as_document: bool) -> int:
+def mig(
+    gpu: Annotated[
+        str,
+        typer.Argument(
+            metavar="GPU", help="A GPU by any usual name: A100-40GB, H100.", show_default=False
+        ),
+    ],
+    layout: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[LAYOUT]",
+            help="For example 1g.5gb:2,3g.20gb:1. Without it: the profiles.",
+            show_default=False,
+        ),
+    ] = None,
+    count: Annotated[
+        bool, typer.Option("--count", help="Count the legal, non-empty layouts.")
+    ] = False,
+    media: Annotated[
+        bool, typer.Option("--media", help="With the media and graphics variants of profiles.")
+    ] = False,
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Say how a GPU can be cut. Its profiles; whether a layout is legal, and where each slice sits."""
+    as_document = format is Format.JSON
+    if count and layout is not None:
+        raise UsageError("--count counts all layouts of a GPU; leave out the layout, or --count.")
+    if count:
+        return _count(gpu, media=media, as_document=as_document)
+    if layout is None:
+        return _profiles(gpu, media=media, as_document=as_document)
+    return _judge(gpu, layout, as_document=as_document)
+
+
+def _profiles(gpu: str, *, media: bool, as_document: bool) -> int:
     """Every profile of a GPU."""
     name, product = find_product(gpu)
     if product is None:
@@ -33,7 +70,7 @@ def profiles(gpu: str, *, media: bool, as_document: bool) -> int:
     if as_document:
         facts = _facts(product, profiles=[_profile_document(p) for p in shown])
         write(as_json(document("mig", **facts)))
-        return 0
+        return FINE
     console = results()
     _head(product, console)
     console.say()
@@ -53,10 +90,10 @@ def profiles(gpu: str, *, media: bool, as_document: bool) -> int:
     if hidden:
         console.say()
         console.say((f"--media shows {hidden} more with media engines or graphics.", "dim"))
-    return 0
+    return FINE
 
 
-def judge(gpu: str, layout: str, *, as_document: bool) -> int:
+def _judge(gpu: str, layout: str, *, as_document: bool) -> int:
     """Whether a layout is legal: where each slice sits, or why it can't be and what is nearest."""
     name, product = find_product(gpu)
     counts = read_layout(layout)
@@ -73,7 +110,7 @@ def judge(gpu: str, layout: str, *, as_document: bool) -> int:
                 )
             )
         )
-        return 0
+        return FINE
     console = results()
     console.say(("legal", "bold green"), f": {show_layout(counts)} on one {product.gpu}")
     console.say()
@@ -84,10 +121,10 @@ def judge(gpu: str, layout: str, *, as_document: bool) -> int:
         f"{used} of {product.units} memory units and {taken} of {product.slices} compute slices are used."
     )
     _unverified(product, console)
-    return 0
+    return FINE
 
 
-def count(gpu: str, *, media: bool, as_document: bool) -> int:
+def _count(gpu: str, *, media: bool, as_document: bool) -> int:
     """How many legal, non-empty layouts there are."""
     name, product = find_product(gpu)
     if product is None:
@@ -95,13 +132,13 @@ def count(gpu: str, *, media: bool, as_document: bool) -> int:
     counts = asdict(count_layouts(product, variants=media))
     if as_document:
         write(as_json(document("mig", **_facts(product, media=media, **counts))))
-        return 0
+        return FINE
     console = results()
     rows = [(key, f"{counts[key]:,}", meaning) for key, meaning in _MEANINGS.items()]
     console.show(
         table([Column(product.gpu), Column("", "right"), Column("", wraps=True)], rows, indent=0)
     )
-    return 0
+    return FINE
 
 
 _MEANINGS = {
@@ -179,7 +216,7 @@ def answer(name: str, finding: Finding, *, as_document: bool, command: str = "mi
         )
     else:
         show_finding(finding, results())
-    return REFUSED
+    return FOUND
 
 
 def _facts(product: MigProduct, **more: object) -> dict[str, Any]:

@@ -1,12 +1,18 @@
 """`gpuyard offers`: the machines of the catalogue that fit, ranked, and why they rank so."""
 
 from collections.abc import Sequence
-from typing import Any
+from enum import StrEnum
+from typing import Annotated, Any
 
-from gpuyard.advice.offers.offers import Nearest, Offer, Offers, Wish, offers, price_of
-from gpuyard.advice.offers.scores import MEASURES, Part
+import typer
+
+from gpuyard.advice.offers.offers import Nearest, Offer, Offers, Wish, price_of
+from gpuyard.advice.offers.offers import offers as find_offers
+from gpuyard.advice.offers.scores import MEASURES, Part, Workload
 from gpuyard.catalogue.gpus import Gpu, find_gpu, gpu_spellings
 from gpuyard.catalogue.machines import Capacity, Price
+from gpuyard.cli.exit_codes import FINE
+from gpuyard.cli.options import Format, FormatOption
 from gpuyard.cli.terminal.console import Cell, Column, Console, results, table, write
 from gpuyard.cli.terminal.text import many, usd
 from gpuyard.cli.views.documents import as_json, tree
@@ -18,7 +24,64 @@ MAX_SHOWN = 12
 """Offers in a table. Further down nobody reads; a document has them all."""
 
 
-def wanted_gpu(spelling: str) -> Gpu:
+class Cloud(StrEnum):
+    """A cloud with machines in the catalogue."""
+
+    AWS = "aws"
+    GCP = "gcp"
+
+
+def offers(
+    gpu: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GPU",
+            help="With this GPU, by any usual name: A100-40GB, H100.",
+            show_default=False,
+        ),
+    ] = None,
+    memory_gib: Annotated[
+        int | None,
+        typer.Option(
+            metavar="GIB", min=1, help="With at least so much memory per GPU.", show_default=False
+        ),
+    ] = None,
+    cloud: Annotated[Cloud | None, typer.Option(help="Of this cloud.", show_default=False)] = None,
+    capacity: Annotated[
+        Capacity | None,
+        typer.Option(help="Sold this way, and priced this way.", show_default=False),
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="With at least so many GPUs in a node.", show_default=False
+        ),
+    ] = None,
+    workload: Annotated[Workload, typer.Option(help="What to rank for.")] = Workload.GENERAL,
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Rank the machines that fit. From the catalogue, by documented scores, each with its parts."""
+    wish = Wish(
+        workload=workload,
+        gpu=None if gpu is None else _wanted_gpu(gpu),
+        memory_gib=memory_gib,
+        cloud=None if cloud is None else cloud.value,
+        capacity=capacity,
+        gpus=gpus,
+    )
+    found = find_offers(wish)
+    if format is Format.JSON:
+        write(as_json(offers_document(found)))
+        return FINE
+    console = results()
+    if found.offers:
+        _show_found(found, console)
+    else:
+        _show_nothing(found, console)
+    return FINE  # that nothing fits is an answer too
+
+
+def _wanted_gpu(spelling: str) -> Gpu:
     """A GPU by any usual name; UsageError offers the nearest."""
     found = find_gpu("-".join(spelling.split()))
     if found is not None:
@@ -27,20 +90,6 @@ def wanted_gpu(spelling: str) -> Gpu:
     near = nearest(spelling, known)
     hint = f" Did you mean {near}?" if near else ""
     raise UsageError(f"no GPU {spelling!r} in the catalogue; there are: {', '.join(known)}.{hint}")
-
-
-def show_offers(wish: Wish, *, as_document: bool) -> int:
-    """Write what fits a wish. That nothing does is an answer too: exit code 0."""
-    found = offers(wish)
-    if as_document:
-        write(as_json(offers_document(found)))
-        return 0
-    console = results()
-    if found.offers:
-        _show_found(found, console)
-    else:
-        _show_nothing(found, console)
-    return 0
 
 
 def _show_found(found: Offers, console: Console) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.cli.app import Format, FormatOption, Stack
+from gpuyard.cli.options import Format, FormatOption, Stack
 
 app = typer.Typer(
     help="Say how little hardware holds a demand. Slices on GPUs, shapes on machines; with proof.",
@@ -47,7 +47,7 @@ def machines(
     capacity: Annotated[
         Capacity, typer.Option(help="How machines are bought, and so what they cost.")
     ] = Capacity.ON_DEMAND,
-    format: FormatOption = Format.TEXT,  # noqa: A002
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Choose machines for a stack. The cheapest that hold all its shapes at once, beside those it names."""
     from gpuyard.cli.commands.pack_machines import pack

@@ -5,27 +5,27 @@ from typing import Any
 from gpuyard.advice.packing.machines import MachinePacking, NoMachine
 from gpuyard.advice.packing.stack import StackPacking, clouds_of, pack_stack
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.cli.stacks import judge
+from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import Column, Console, asides, results, table, write
 from gpuyard.cli.terminal.text import many, usd
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import count_words, document, show_findings, show_verdict
 from gpuyard.errors import UsageError
 
-REFUSED = 3
 SOLD = ("aws", "gcp")
 
 
 def pack(stack: str, capacity: Capacity, *, as_document: bool) -> int:
     """Write the machines; exit code 3 when the stack is refused or nothing on offer holds a shape."""
-    judged = judge(stack)
+    judged = judge_stack(stack)
     if judged.plan is None:
         if as_document:
             write(as_json(document("pack", judged)))
         else:
             show_findings(judged, results())
             show_verdict("refused", f"{judged.file}: {count_words(judged.findings)}", asides())
-        return REFUSED
+        return FOUND
     clouds = clouds_of(judged.plan)
     if not clouds:
         raise UsageError(f"{judged.file} has no shapes: nothing says what must be able to start.")
@@ -45,7 +45,7 @@ def pack(stack: str, capacity: Capacity, *, as_document: bool) -> int:
         )
     else:
         _show(found, judged.plan.name, capacity, results())
-    return REFUSED if isinstance(found.best, NoMachine) else 0
+    return FOUND if isinstance(found.best, NoMachine) else FINE
 
 
 def _tree(found: MachinePacking | NoMachine) -> dict[str, Any]:

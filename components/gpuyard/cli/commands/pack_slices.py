@@ -8,6 +8,7 @@ from typing import Any
 from gpuyard.advice.packing.slices import SlicePacking, pack_slices, slice_for, whole_memory_gib
 from gpuyard.catalogue.mig import MigProduct
 from gpuyard.cli.commands.mig import answer, find_product, not_cuttable
+from gpuyard.cli.exit_codes import FINE, FOUND
 from gpuyard.cli.terminal.console import STYLES, Column, Console, results, table, write
 from gpuyard.cli.terminal.text import many
 from gpuyard.cli.views.documents import as_json, tree
@@ -17,7 +18,6 @@ from gpuyard.findings import Severity
 from gpuyard.plan.sharing.sharing import show_layout
 from gpuyard.spec.nearest import nearest
 
-REFUSED = 3
 _ENTRY = re.compile(r"([^\s=]{1,40})=(\d{1,7})")
 _NEED = re.compile(r"(\d{1,5}(?:\.\d{1,3})?)(gib|%)", re.IGNORECASE)
 _PERCENT = 100
@@ -35,7 +35,7 @@ def pack(gpu: str, demand: Sequence[str], available: int | None, *, as_document:
         write(as_json(_document(packing, requests)))
     else:
         _show(packing, requests, results())
-    return REFUSED if packing.left_out else 0
+    return FOUND if packing.left_out else FINE
 
 
 def _entry(text: str) -> tuple[str, int]:

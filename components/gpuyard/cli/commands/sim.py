@@ -4,12 +4,13 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from enum import StrEnum
 from typing import Annotated, TypeVar
 
 import typer
 
-from gpuyard.errors import EnvironmentLacks, GpuYardError
+from gpuyard.cli.exit_codes import LACKS
+from gpuyard.cli.options import Format
+from gpuyard.errors import GpuYardError
 from gpuyard.simulate import Outcome, Status
 from gpuyard.simulate import down as sim_down
 from gpuyard.simulate import reset as sim_reset
@@ -17,13 +18,6 @@ from gpuyard.simulate import status as sim_status
 from gpuyard.simulate import up as sim_up
 
 _T = TypeVar("_T")
-
-
-class Format(StrEnum):
-    """How results are written."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 app = typer.Typer(
@@ -62,7 +56,7 @@ def status(name: Name = "local", form: As = Format.TEXT) -> None:
     found = _run(lambda: sim_status(name))
     _write(json.dumps(found.as_json(), indent=2) if form is Format.JSON else status_text(found))
     if not found.ready:
-        raise typer.Exit(EnvironmentLacks.exit_code)
+        raise typer.Exit(LACKS)
 
 
 def status_text(found: Status) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from gpuyard.cli.guard import forget_stdout
+from gpuyard.cli.terminal.streams import forget_stdout
 from gpuyard.cli.terminal.text import clean, wrap
 from gpuyard.findings import Severity
 

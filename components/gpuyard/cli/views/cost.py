@@ -1,9 +1,11 @@
-"""Costs as text: tables on a terminal, Markdown for a pull request."""
+"""The bill: tables on a terminal, Markdown for a pull request, a tree for programs."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.cli.terminal.text import many, money, usd
+from gpuyard.cli.views.documents import tree
 from gpuyard.plan.money.savings import Saving, savings
 from gpuyard.plan.money.unit_costs import CASES, monthly, unit_costs
 from gpuyard.plan.records import Bill, BillLine, CommitmentLine, NodePrice, PlatformPlan
@@ -333,3 +335,38 @@ def caveats(*plans: PlatformPlan) -> list[str]:
     unknown = dict.fromkeys(f"{text}." for plan in plans for text in unknowns(plan.bill))
     simulated = [SIMULATED] if any(p.bill.simulated for p in plans) else []
     return [*unknown, *simulated]
+
+
+def cost_document(plan: PlatformPlan) -> dict[str, Any]:
+    """The bill as a tree; unknown money is null, and its pools are named."""
+    bill = plan.bill
+    budget = plan.spec.budget
+    offers, no_price = savings(plan.spec.prices, bill)
+    sums = {case: getattr(bill, case) for case in CASES}
+    return {
+        **{f"{case}_usd_per_hour": tree(total.usd) for case, total in sums.items()},
+        **{
+            f"{case}_usd_per_month": tree(total.usd * HOURS_PER_MONTH)
+            for case, total in sums.items()
+        },
+        "unknown_in": {case: list(total.unknown) for case, total in sums.items()},
+        "budget_worst_usd_per_hour": budget.worst_usd_per_hour if budget else None,
+        "utilisation_percent": tree(bill.utilisation_percent),
+        "unknown": list(bill.unknown),
+        "simulated": bill.simulated,
+        "pools": tree(bill.lines),
+        "teams": [
+            {
+                "team": t.name,
+                "guarantee_usd_per_month": tree(t.guarantee_usd_per_month),
+                "expected_usd_per_month": tree(t.expected_usd_per_month),
+                "budget_usd_per_month": t.budget_usd_per_month,
+            }
+            for t in plan.teams
+        ],
+        "shares_usd_per_hour": tree(bill.shares),
+        "units": tree(unit_costs(plan)),
+        "commitments": tree(bill.commitments),
+        "savings": tree(offers),
+        "savings_unknown": tree(no_price),
+    }

@@ -1,19 +1,22 @@
-"""One bill against another as text, and as Markdown for a pull request."""
+"""One bill against another: as text, as Markdown for a pull request, as a tree for programs."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
-from gpuyard.cli.terminal.text import signed_usd, usd
+from gpuyard.cli.terminal.text import many, signed_usd, usd
 from gpuyard.cli.views.cost import caveats, priced, profile
+from gpuyard.cli.views.documents import tree
 from gpuyard.plan.money.bill_changes import (
     Change,
+    Nodes,
     PoolChange,
-    notes,
     pool_changes,
     team_changes,
     total_changes,
 )
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.spec.sections import Commitment, Prices
 
 _MONEY = (Column("before", "right"), Column("after", "right"), Column("change", "right"))
 _TEAMS = "guarantees at full use, $/month"
@@ -46,7 +49,32 @@ def show_changes(
 
 def _pool_cells(pool: PoolChange) -> tuple[Cell, ...]:
     names, before, after, change = zip(*map(_row, pool.cases), strict=True)
-    return (pool.name, pool.nodes, names, before, after, change)
+    return (pool_name(pool), pool_nodes(pool), names, before, after, change)
+
+
+def pool_name(pool: PoolChange) -> str:
+    """Its name, `old → new` where it was renamed."""
+    return " → ".join(pool.names)
+
+
+def pool_nodes(pool: PoolChange) -> str:
+    """`4 → 2 × p5.48xlarge`, or that it is new or removed."""
+    was, now = _nodes(pool.was), _nodes(pool.now)
+    if not was:
+        return f"new: {now}"
+    if not now:
+        return f"removed: {was}"
+    if was == now:
+        return now
+    (before, _, old), (after, _, new) = was.partition(_TIMES), now.partition(_TIMES)
+    return f"{before} → {after}{_TIMES}{new}" if old == new else f"{was} → {now}"
+
+
+_TIMES = " × "
+
+
+def _nodes(nodes: Sequence[Nodes]) -> str:
+    return ", ".join(f"{each.number}{_TIMES}{each.machine}" for each in nodes)
 
 
 def _row(change: Change) -> tuple[str, ...]:
@@ -54,7 +82,7 @@ def _row(change: Change) -> tuple[str, ...]:
 
 
 def _show_same(pools: Sequence[PoolChange], console: Console) -> None:
-    if same := [p.name for p in pools if not p.is_one]:
+    if same := [pool_name(p) for p in pools if not p.is_one]:
         console.say()
         console.tell(f"pools that stay as they are: {', '.join(same)}")
 
@@ -77,7 +105,7 @@ def changes_markdown(before: PlatformPlan, after: PlatformPlan, names: tuple[str
             *(_pool_row(p) for p in changed),
             "",
         ]
-    if same := [p.name for p in pools if not p.is_one]:
+    if same := [pool_name(p) for p in pools if not p.is_one]:
         lines += [f"Pools that stay as they are: {', '.join(same)}.", ""]
     teams = team_changes(before, after)
     if any(c.is_one for c in teams):
@@ -102,7 +130,7 @@ def _markdown_row(change: Change) -> str:
 
 def _pool_row(pool: PoolChange) -> str:
     worst = signed_usd(pool.cases[-1].difference)
-    return f"| {' | '.join([pool.name, pool.nodes, *map(_arrow, pool.cases), worst])} |"
+    return f"| {' | '.join([pool_name(pool), pool_nodes(pool), *map(_arrow, pool.cases), worst])} |"
 
 
 def _arrow(change: Change) -> str:
@@ -111,14 +139,71 @@ def _arrow(change: Change) -> str:
 
 
 def _was(change: Change) -> str:
-    return _shown(change.before, partial=change.partial[0]) if change.was else "-"
+    return _shown(change.before, partial=change.partial[0]) if change.was_there else "-"
 
 
 def _now(change: Change) -> str:
-    return _shown(change.after, partial=change.partial[1]) if change.now else "-"
+    return _shown(change.after, partial=change.partial[1]) if change.is_there else "-"
 
 
 def _shown(amount: float | None, *, partial: bool) -> str:
     if not partial:
         return usd(amount)
     return f"{usd(amount)} + unknown" if amount else "unknown"
+
+
+def notes(before: PlatformPlan, after: PlatformPlan) -> list[str]:
+    """What else is different, and bears on the bill."""
+    said = []
+    was, now = before.bill.utilisation_percent, after.bill.utilisation_percent
+    if was != now:
+        said.append(f"the expected case has {now:g} % in use, before {was:g} %")
+    limits = [p.spec.budget.worst_usd_per_hour if p.spec.budget else None for p in (before, after)]
+    if limits[0] != limits[1]:
+        shown = ["none" if limit is None else f"{usd(limit)} $/hour" for limit in limits]
+        said.append(f"the limit on the worst hour: {shown[0]} → {shown[1]}")
+    old, new = before.spec.prices or Prices(), after.spec.prices or Prices()
+    if old.discount_percent != new.discount_percent:
+        said.append(
+            f"the discount on list prices: {old.discount_percent:g} % → {new.discount_percent:g} %"
+        )
+    said += [
+        f"your price of {name} is another"
+        for name in sorted({*old.machines, *new.machines})
+        if old.machines.get(name) != new.machines.get(name)
+    ]
+    said += [f"no more: {_commitment(c)}" for c in old.commitments if c not in new.commitments]
+    said += [f"new: {_commitment(c)}" for c in new.commitments if c not in old.commitments]
+    return said
+
+
+def _commitment(entry: Commitment) -> str:
+    return f"commitment to {entry.nodes} × {entry.machine} for {many(entry.years, 'year')}"
+
+
+def change_document(before: PlatformPlan, after: PlatformPlan) -> dict[str, Any]:
+    """Every change as a tree, also of what stays the same."""
+    return {
+        "usd_per_hour": [_tree(c) for c in total_changes(before, after)],
+        "pools_usd_per_hour": [
+            {
+                "name": pool_name(pool),
+                "was": _nodes(pool.was),
+                "now": _nodes(pool.now),
+                **{case.name: _tree(case, named=False) for case in pool.cases},
+            }
+            for pool in pool_changes(before, after)
+        ],
+        "teams_usd_per_month": [_tree(c) for c in team_changes(before, after)],
+        "teams_expected_usd_per_month": [_tree(c) for c in team_changes(before, after, "expected")],
+        "notes": notes(before, after),
+    }
+
+
+def _tree(change: Change, *, named: bool = True) -> dict[str, Any]:
+    figures = {
+        "before": tree(change.before),
+        "after": tree(change.after),
+        "difference": tree(change.difference),
+    }
+    return {"name": change.name, **figures} if named else figures

@@ -6,26 +6,19 @@ from dataclasses import fields, is_dataclass
 from datetime import date
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-
-from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import Late
-from gpuyard.plan.records.shown import figures
-from gpuyard.spec.values import Range
+if TYPE_CHECKING:
+    from gpuyard.plan.records import PlatformPlan
 
 _DIGITS = 6
 """Of a float that is shown: binary noise behind them is nobody's figure."""
 
 
-def plan_document(plan: PlatformPlan) -> dict[str, Any]:
+def plan_document(plan: "PlatformPlan") -> dict[str, Any]:
     """The whole plan, and the spec it comes from."""
     made: dict[str, Any] = tree(plan)
     return made
-
-
-_SHOWN_AS_TEXT = (Range, Fraction)
 
 
 def tree(value: Any) -> Any:
@@ -44,6 +37,12 @@ def tree(value: Any) -> Any:
 
 
 def _special(value: Any) -> Any:
+    # only now: what is shown as text needs neither the plan nor the models of the stack file
+    from pydantic import BaseModel
+
+    from gpuyard.plan.records.late import Late
+    from gpuyard.spec.values import Range
+
     match value:
         case Late():
             return {"late": value.name}
@@ -53,7 +52,7 @@ def _special(value: Any) -> Any:
             return value.isoformat()
         case frozenset():
             return sorted(tree(v) for v in value)
-        case _ if is_dataclass(value) and not isinstance(value, _SHOWN_AS_TEXT):
+        case _ if is_dataclass(value) and not isinstance(value, Range | Fraction):
             return _record(value)
         case _:
             return str(value)
@@ -61,6 +60,8 @@ def _special(value: Any) -> Any:
 
 def _record(value: Any) -> Any:
     """Fields of a record, and the derived figures that it shows."""
+    from gpuyard.plan.records.shown import figures
+
     names = [*(f.name for f in fields(value)), *figures(type(value))]
     return {name: tree(getattr(value, name)) for name in names}
 

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gpuyard.cli.stacks import Judged
-from gpuyard.cli.terminal.console import STYLES, Console
+from gpuyard.cli.terminal.console import STYLES, Console, asides
 from gpuyard.cli.views.documents import tree
 from gpuyard.findings import Finding, Severity
+
+if TYPE_CHECKING:
+    from gpuyard.judging import Judged
 
 _INDENT = 8
 _WORD = 9
@@ -19,7 +21,7 @@ MAX_SHOWN = 200
 """As text. Nobody reads more; a document has them all."""
 
 
-def show_findings(judged: Judged, console: Console) -> None:
+def show_findings(judged: "Judged", console: Console) -> None:
     """Every finding with all it says, an empty line between two; the gravest when there are very many."""
     for number, finding in enumerate(judged.findings[:MAX_SHOWN]):
         if number:
@@ -46,18 +48,29 @@ def show_finding(finding: Finding, console: Console, place: str = "") -> None:
             console.tell(text, first=name.ljust(_WORD), style="dim", indent=_INDENT)
     if place:
         console.say(("at".ljust(_WORD), "dim"), place, indent=_INDENT)
-    page = (f"  {docs_of(finding)}", "dim")
+    page = (f"  {finding.page}", "dim")
     console.say(("id".ljust(_WORD), "dim"), finding.id, page, indent=_INDENT)
-
-
-def docs_of(finding: Finding) -> str:
-    """The page about a finding, from the root of the project."""
-    return f"docs/findings/{finding.id}.md"
 
 
 def show_verdict(word: str, text: str, console: Console) -> None:
     """The last line: one word in the column of the severities, and why."""
     console.tell(text, first=word.ljust(_INDENT), style="bold")
+
+
+def show_refusal(judged: "Judged") -> None:
+    """There is no plan: say why, beside a result that is not there."""
+    console = asides()
+    show_findings(judged, console)
+    console.say()
+    show_verdict("refused", f"{judged.file}: {count_words(judged.findings)}", console)
+
+
+def show_beside(judged: "Judged") -> None:
+    """What is worth knowing about a stack that goes on."""
+    if judged.findings:
+        console = asides()
+        console.say()
+        show_findings(judged, console)
 
 
 def count_words(findings: Sequence[Finding]) -> str:
@@ -66,7 +79,7 @@ def count_words(findings: Sequence[Finding]) -> str:
     return ", ".join(f"{count[s]} {s.value}" for s in Severity if count[s]) or "no findings"
 
 
-def document(command: str, judged: Judged | None = None, **more: Any) -> dict[str, Any]:
+def document(command: str, judged: "Judged | None" = None, **more: Any) -> dict[str, Any]:
     """A JSON document with what every command's has."""
     made: dict[str, Any] = {"version": VERSION, "command": command, "findings": []}
     if judged is not None:
@@ -85,7 +98,7 @@ def finding_document(
     fix = finding.fix
     return {
         "id": finding.id,
-        "docs": docs_of(finding),
+        "docs": finding.page,
         "severity": finding.severity.value,
         "path": list(finding.path),
         "where": finding.where,

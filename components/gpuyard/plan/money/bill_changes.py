@@ -1,14 +1,18 @@
-"""One bill against another: pools that come, go, change or are renamed, teams, and what else differs."""
+"""One bill against another: pools that come, go, change or are renamed, and teams. Figures only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
-from gpuyard.cli.terminal.text import many, usd
-from gpuyard.cli.views.documents import tree
 from gpuyard.plan.money.unit_costs import CASES, monthly
 from gpuyard.plan.records import Bill, BillLine, PlatformPlan, Share, Total
-from gpuyard.spec.sections import Commitment, Prices
+
+
+class Nodes(NamedTuple):
+    """So many nodes of one machine: `0..4` of `p5.48xlarge`."""
+
+    number: str
+    machine: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,56 +22,42 @@ class Change:
     name: str
     before: float | None
     after: float | None
-    was: str
-    """What it was before in words; "" when it was not there."""
-    now: str
+    was_there: bool = True
+    is_there: bool = True
     partial: tuple[bool, bool] = (False, False)
     """Before and after: whether it is a sum of which a part is unknown."""
 
     @property
     def difference(self) -> float | None:
         """After less before. What is not there costs nothing; what is unknown stays unknown."""
-        before = self.before if self.was else 0.0
-        after = self.after if self.now else 0.0
+        before = self.before if self.was_there else 0.0
+        after = self.after if self.is_there else 0.0
         if before is None or after is None or any(self.partial):
             return None
         return after - before
 
     @property
     def is_one(self) -> bool:
-        """True when anything is different, in the figure or in words."""
+        """True when the figure is different, or was not there, or is no more."""
         was, now = self.partial
-        return (self.before, self.was, was) != (self.after, self.now, now)
+        return (self.before, self.was_there, was) != (self.after, self.is_there, now)
 
 
 @dataclass(frozen=True, slots=True)
 class PoolChange:
     """One pool in the three cases, floor first."""
 
-    name: str
+    names: tuple[str, ...]
+    """Its name; of a pool that was renamed the old and the new one."""
+    was: tuple[Nodes, ...]
+    """Empty when it was not there."""
+    now: tuple[Nodes, ...]
     cases: tuple[Change, ...]
 
     @property
     def is_one(self) -> bool:
         """True when nodes, machine or a cost is different."""
-        return any(case.is_one for case in self.cases)
-
-    @property
-    def nodes(self) -> str:
-        """`4 → 2 × p5.48xlarge`, or that it is new or removed."""
-        was, now = self.cases[0].was, self.cases[0].now
-        if not was:
-            return f"new: {now}"
-        if not now:
-            return f"removed: {was}"
-        if was == now:
-            return now
-        (before, _, old), (after, _, new) = was.partition(_TIMES), now.partition(_TIMES)
-        return f"{before} → {after}{_TIMES}{new}" if old == new else f"{was} → {now}"
-
-
-_TIMES = " × "
-_THERE = "there"
+        return self.was != self.now or any(case.is_one for case in self.cases)
 
 
 def pool_changes(before: PlatformPlan, after: PlatformPlan) -> list[PoolChange]:
@@ -78,10 +68,7 @@ def pool_changes(before: PlatformPlan, after: PlatformPlan) -> list[PoolChange]:
     old_names, new_names = (_first_names(p) for p in (before, after))
     was = {old_names.get(line.pool, line.pool): line for line in before.bill.lines}
     now = {new_names.get(line.pool, line.pool): line for line in after.bill.lines}
-    changes = [
-        PoolChange(_named(was.get(key), now.get(key)), _cases(was.get(key), now.get(key)))
-        for key in dict.fromkeys([*was, *now])
-    ]
+    changes = [_pool(was.get(key), now.get(key)) for key in dict.fromkeys([*was, *now])]
     return [*changes, *_idle_change(before.bill, after.bill)]
 
 
@@ -90,12 +77,18 @@ def _idle_change(before: Bill, after: Bill) -> list[PoolChange]:
     was, now = (_committed(bill) for bill in (before, after))
     if not was and not now:
         return []
-    cases = (Change(case, _idle(before, case), _idle(after, case), was, now) for case in CASES)
-    return [PoolChange("idle commitments", tuple(cases))]
+    cases = (
+        Change(case, _idle(before, case), _idle(after, case), bool(was), bool(now))
+        for case in CASES
+    )
+    return [PoolChange((IDLE,), was, now, tuple(cases))]
 
 
-def _committed(bill: Bill) -> str:
-    return ", ".join(f"{c.nodes}{_TIMES}{c.machine}" for c in bill.commitments)
+IDLE = "idle commitments"
+
+
+def _committed(bill: Bill) -> tuple[Nodes, ...]:
+    return tuple(Nodes(str(c.nodes), c.machine) for c in bill.commitments)
 
 
 def _idle(bill: Bill, case: str) -> float | None:
@@ -107,9 +100,13 @@ def _first_names(plan: PlatformPlan) -> dict[str, str]:
     return {pool.name: pool.stable_name for pool in plan.pools}
 
 
-def _named(was: BillLine | None, now: BillLine | None) -> str:
+def _pool(was: BillLine | None, now: BillLine | None) -> PoolChange:
     names = dict.fromkeys(line.pool for line in (was, now) if line)
-    return " → ".join(names)
+    return PoolChange(tuple(names), _nodes(was), _nodes(now), _cases(was, now))
+
+
+def _nodes(line: BillLine | None) -> tuple[Nodes, ...]:
+    return (Nodes(str(line.nodes), line.machine),) if line else ()
 
 
 def _cases(was: BillLine | None, now: BillLine | None) -> tuple[Change, ...]:
@@ -118,8 +115,8 @@ def _cases(was: BillLine | None, now: BillLine | None) -> tuple[Change, ...]:
             case,
             getattr(was, f"{case}_usd") if was else None,
             getattr(now, f"{case}_usd") if now else None,
-            f"{was.nodes}{_TIMES}{was.machine}" if was else "",
-            f"{now.nodes}{_TIMES}{now.machine}" if now else "",
+            was is not None,
+            now is not None,
         )
         for case in CASES
     )
@@ -154,64 +151,7 @@ def _sums(name: str, was: Total | None, now: Total | None) -> Change:
         name,
         was.usd if was else None,
         now.usd if now else None,
-        _THERE if was else "",
-        _THERE if now else "",
+        was is not None,
+        now is not None,
         (bool(was and was.unknown), bool(now and now.unknown)),
     )
-
-
-def notes(before: PlatformPlan, after: PlatformPlan) -> list[str]:
-    """What else is different, and bears on the bill."""
-    said = []
-    was, now = before.bill.utilisation_percent, after.bill.utilisation_percent
-    if was != now:
-        said.append(f"the expected case has {now:g} % in use, before {was:g} %")
-    limits = [p.spec.budget.worst_usd_per_hour if p.spec.budget else None for p in (before, after)]
-    if limits[0] != limits[1]:
-        shown = ["none" if limit is None else f"{usd(limit)} $/hour" for limit in limits]
-        said.append(f"the limit on the worst hour: {shown[0]} → {shown[1]}")
-    old, new = before.spec.prices or Prices(), after.spec.prices or Prices()
-    if old.discount_percent != new.discount_percent:
-        said.append(
-            f"the discount on list prices: {old.discount_percent:g} % → {new.discount_percent:g} %"
-        )
-    said += [
-        f"your price of {name} is another"
-        for name in sorted({*old.machines, *new.machines})
-        if old.machines.get(name) != new.machines.get(name)
-    ]
-    said += [f"no more: {_commitment(c)}" for c in old.commitments if c not in new.commitments]
-    said += [f"new: {_commitment(c)}" for c in new.commitments if c not in old.commitments]
-    return said
-
-
-def _commitment(entry: Commitment) -> str:
-    return f"commitment to {entry.nodes} × {entry.machine} for {many(entry.years, 'year')}"
-
-
-def change_document(before: PlatformPlan, after: PlatformPlan) -> dict[str, Any]:
-    """Every change as a tree, also of what stays the same."""
-    return {
-        "usd_per_hour": [_tree(c) for c in total_changes(before, after)],
-        "pools_usd_per_hour": [
-            {
-                "name": pool.name,
-                "was": pool.cases[0].was,
-                "now": pool.cases[0].now,
-                **{case.name: _tree(case, named=False) for case in pool.cases},
-            }
-            for pool in pool_changes(before, after)
-        ],
-        "teams_usd_per_month": [_tree(c) for c in team_changes(before, after)],
-        "teams_expected_usd_per_month": [_tree(c) for c in team_changes(before, after, "expected")],
-        "notes": notes(before, after),
-    }
-
-
-def _tree(change: Change, *, named: bool = True) -> dict[str, Any]:
-    figures = {
-        "before": tree(change.before),
-        "after": tree(change.after),
-        "difference": tree(change.difference),
-    }
-    return {"name": change.name, **figures} if named else figures

@@ -1,10 +1,7 @@
-"""What a platform costs, taken apart: by pool, by team, by what one can ask for. No text, only figures."""
+"""What one unit that a pod can ask for costs an hour, of every pool; and the same sums a month."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from gpuyard.cli.views.documents import tree
-from gpuyard.plan.money.savings import savings
 from gpuyard.plan.records import Advertised, PlatformPlan, PoolPlan, Total
 from gpuyard.spec.platform import HOURS_PER_MONTH
 
@@ -58,38 +55,3 @@ def _part(pool: PoolPlan, offer: Advertised, node: float | None) -> float | None
 def monthly(total: Total) -> Total:
     """The same a month."""
     return Total(total.usd * HOURS_PER_MONTH, total.unknown)
-
-
-def cost_document(plan: PlatformPlan) -> dict[str, Any]:
-    """The bill as a tree; unknown money is null, and its pools are named."""
-    bill = plan.bill
-    budget = plan.spec.budget
-    offers, no_price = savings(plan.spec.prices, bill)
-    sums = {case: getattr(bill, case) for case in CASES}
-    return {
-        **{f"{case}_usd_per_hour": tree(total.usd) for case, total in sums.items()},
-        **{
-            f"{case}_usd_per_month": tree(total.usd * HOURS_PER_MONTH)
-            for case, total in sums.items()
-        },
-        "unknown_in": {case: list(total.unknown) for case, total in sums.items()},
-        "budget_worst_usd_per_hour": budget.worst_usd_per_hour if budget else None,
-        "utilisation_percent": tree(bill.utilisation_percent),
-        "unknown": list(bill.unknown),
-        "simulated": bill.simulated,
-        "pools": tree(bill.lines),
-        "teams": [
-            {
-                "team": t.name,
-                "guarantee_usd_per_month": tree(t.guarantee_usd_per_month),
-                "expected_usd_per_month": tree(t.expected_usd_per_month),
-                "budget_usd_per_month": t.budget_usd_per_month,
-            }
-            for t in plan.teams
-        ],
-        "shares_usd_per_hour": tree(bill.shares),
-        "units": tree(unit_costs(plan)),
-        "commitments": tree(bill.commitments),
-        "savings": tree(offers),
-        "savings_unknown": tree(no_price),
-    }

@@ -1,0 +1,95 @@
+"""`gpuyard cost`: the bill of a stack, and what changes from another one."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.options import Stack
+from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.terminal.console import results, write
+from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.views.findings import document, show_refusal
+
+
+class CostFormat(StrEnum):
+    """How a bill is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+CostFormatOption = Annotated[CostFormat, typer.Option("--format", help="How to write the result.")]
+
+
+def cost(
+    stack: Stack,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STACK", help="Show what changes from this stack.", show_default=False
+        ),
+    ] = None,
+    format: CostFormatOption = CostFormat.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Show the bill. Floor, expected, worst; by pool, team and unit; or what changes from another stack."""
+    if against is None:
+        return _cost_of(stack, format)
+    return _changes(against, stack, format)
+
+
+def _cost_of(stack: str, form: CostFormat) -> int:
+    """The bill of one stack."""
+    from gpuyard.cli.views.cost import cost_document, cost_markdown, show_cost
+
+    judged = judge_stack(stack)
+    if form is CostFormat.JSON:
+        bill = None if judged.plan is None else cost_document(judged.plan)
+        write(as_json(document("cost", judged, cost=bill)))
+        return FOUND if bill is None else FINE
+    if judged.plan is None:
+        show_refusal(judged)
+        return FOUND
+    if form is CostFormat.MARKDOWN:
+        write(cost_markdown(judged.plan))
+    else:
+        show_cost(judged.plan, results())
+    return FINE
+
+
+def _changes(before: str, after: str, form: CostFormat) -> int:
+    """What becomes dearer or cheaper between two stacks."""
+    from gpuyard.cli.views.cost import cost_document
+    from gpuyard.cli.views.cost_changes import change_document, changes_markdown, show_changes
+
+    old, new = judge_stack(before), judge_stack(after)
+    refused = [judged for judged in (old, new) if judged.plan is None]
+    if form is CostFormat.JSON:
+        both = None if old.plan is None or new.plan is None else change_document(old.plan, new.plan)
+        bill = None if new.plan is None else cost_document(new.plan)
+        against = document("cost", old)
+        write(
+            as_json(
+                document(
+                    "cost",
+                    new,
+                    cost=bill,
+                    against=old.file,
+                    against_findings=against["findings"],
+                    changes=both,
+                )
+            )
+        )
+        return FOUND if refused else FINE
+    if old.plan is None or new.plan is None:
+        for judged in refused:
+            show_refusal(judged)
+        return FOUND
+    names = (old.file, new.file)
+    if form is CostFormat.MARKDOWN:
+        write(changes_markdown(old.plan, new.plan, names))
+    else:
+        show_changes(old.plan, new.plan, names, results())
+    return FINE

@@ -1,0 +1,42 @@
+"""`gpuyard get`: one value of the plan, bare."""
+
+from typing import Annotated
+
+import typer
+
+from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.options import Format, FormatOption, Stack
+from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.terminal.console import write
+from gpuyard.cli.views.documents import as_json, plan_document
+from gpuyard.cli.views.findings import document, show_refusal
+from gpuyard.cli.views.paths import bare, find
+
+
+def get(
+    stack: Stack,
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH",
+            help="For example pools.train.nodes or bill.worst_usd.",
+            show_default=False,
+        ),
+    ],
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Print one value of the plan. Bare, for scripts; trees as JSON."""
+    judged = judge_stack(stack)
+    if judged.plan is None:
+        if format is Format.JSON:
+            write(as_json(document("get", judged, path=path, value=None)))
+        else:
+            show_refusal(judged)
+        return FOUND
+    value = find(plan_document(judged.plan), path)
+    write(
+        as_json(document("get", judged, path=path, value=value))
+        if format is Format.JSON
+        else f"{bare(value, path)}\n"
+    )
+    return FINE

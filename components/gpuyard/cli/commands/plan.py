@@ -1,0 +1,35 @@
+"""`gpuyard plan`: the derived platform."""
+
+from typing import Annotated
+
+import typer
+
+from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.options import Format, FormatOption, Stack
+from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.terminal.console import results, write
+from gpuyard.cli.views.documents import as_json, plan_document
+from gpuyard.cli.views.findings import document, show_beside, show_refusal
+
+
+def plan(
+    stack: Stack,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also labels, taints and zones.")
+    ] = False,
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Show the derived platform. Pools, nodes, teams, queues, shapes, bill."""
+    judged = judge_stack(stack)
+    if format is Format.JSON:
+        derived = None if judged.plan is None else plan_document(judged.plan)
+        write(as_json(document("plan", judged, plan=derived)))
+        return FOUND if derived is None else FINE
+    if judged.plan is None:
+        show_refusal(judged)
+        return FOUND
+    from gpuyard.cli.views.plan import show_plan
+
+    show_plan(judged.plan, (), results(), verbose=verbose)
+    show_beside(judged)
+    return FINE

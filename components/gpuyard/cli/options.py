@@ -1,0 +1,41 @@
+"""Arguments and options that several commands share, so that each is spelt and explained once."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def complete_stacks(incomplete: str) -> list[str]:
+    """For the shell: the names of stacks that begin so."""
+    from gpuyard.cli.stacks import stack_names, stacks_folder
+
+    return [name for name in stack_names(stacks_folder(Path.cwd())) if name.startswith(incomplete)]
+
+
+Stack = Annotated[
+    str,
+    typer.Argument(
+        metavar="STACK",
+        help="A stack's name in `stacks/`, or the path of a stack file.",
+        autocompletion=complete_stacks,
+        show_default=False,
+    ),
+]
+Job = Annotated[
+    str,
+    typer.Argument(
+        metavar="JOB",
+        help="A file with Kubernetes workloads, or - for standard input.",
+        show_default=False,
+    ),
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="How to write the result.")]

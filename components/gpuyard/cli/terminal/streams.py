@@ -1,0 +1,36 @@
+"""Stdout and stderr of the process, whatever became of them: closed, narrow, or without a reader."""
+
+import io
+import os
+import sys
+from contextlib import suppress
+
+
+def tame_streams() -> None:
+    """A stream that is closed swallows; one that can't show a character shows its code instead."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  open as long as the process
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flush_stdout() -> None:
+    """Send what is left; a reader who has gone is no fault, a full disk is raised."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        forget_stdout()
+    except OSError:
+        forget_stdout()
+        raise
+
+
+def forget_stdout() -> None:
+    """Let stdout go nowhere from now on, so that the interpreter's last flush has nothing to complain of."""
+    with suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)

@@ -1,0 +1,76 @@
+"""A judged platform: what was read, the plan of it, and everything there is to say. Both fronts ask here.
+
+`gpuyard check` gives the text of a stack file and the day; the Pulumi program gives the value that the
+engine has read from the same file, and no day. What they say is otherwise the same.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+
+from gpuyard.findings import Finding, Severity, in_order, worst
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.platform import plan
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.rule_exceptions import check_exceptions
+from gpuyard.plan.software.support import check_kubernetes
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.read import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A platform as it was read, what it means, and everything there is to say about it."""
+
+    reading: Reading
+    plan: PlatformPlan | None
+    """None exactly when a finding refuses."""
+    findings: tuple[Finding, ...]
+    """Gravest first."""
+    file: str = ""
+    """Where it stands, as shown to the user; "" for a value that came in no file."""
+
+    @property
+    def worst(self) -> Severity | None:
+        """The gravest severity found."""
+        return worst(self.findings)
+
+    def line_of(self, finding: Finding) -> int | None:
+        """The line of the file that a finding stands in."""
+        return self.reading.line_of(finding.path)
+
+
+def judge(reading: Reading, day: date | None = None, file: str = "") -> Judged:
+    """Plan and prove what was read.
+
+    Without a day nothing is said of the calendar: what a deployment registers must be the same tomorrow.
+    """
+    if reading.spec is None:
+        found = [*reading.findings, *_refusals_beside(reading, day)]
+        return Judged(reading, None, tuple(in_order(found)), file)
+    planned, findings = plan(reading.spec, day)
+    found = [*reading.findings, *findings, *_unknown_rules(reading.spec)]
+    return Judged(reading, planned, tuple(in_order(found)), file)
+
+
+def due(spec: PlatformSpec, day: date) -> list[Finding]:
+    """What the calendar alone says: the findings that `judge` has with a day, and lacks without one."""
+    draft = Draft(spec, day)
+    return [*check_kubernetes(draft), *check_exceptions(draft)]
+
+
+def _refusals_beside(reading: Reading, day: date | None) -> list[Finding]:
+    """What the proofs refuse in the part of the platform that is well-formed."""
+    if reading.sound_part is None:
+        return []
+    _, findings = plan(reading.sound_part, day)
+    return [f for f in reading.beside(findings) if f.severity is Severity.REFUSE]
+
+
+def _unknown_rules(spec: PlatformSpec) -> Iterator[Finding]:
+    if spec.policies is not None:
+        # only now: every rule is imported for the few platforms that name one
+        from gpuyard.lint.settings import unknown_rules
+        from gpuyard.rules import RULES
+
+        yield from unknown_rules(spec.policies, RULES)

@@ -1,0 +1,80 @@
+"""The program and `gpuyard check` judge alike: same proofs, same findings; only the day is left out."""
+
+from datetime import date
+
+import pytest
+
+from gpuyard.cli.stacks import judge_text
+from gpuyard.findings import Severity
+from gpuyard.judging import due
+from gpuyard.resources import Platform, PlatformRefused, prove
+from gpuyard.resources.proofs import due_today
+from kit.components import token
+from kit.stacks import platform, pool, spec_of, stack_file, team
+
+DAY = date(2026, 11, 21)
+SUPPORT_ENDED = date(2027, 6, 28)
+EXCUSED = {
+    "rule": "GPU-CAP-02",
+    "resource": "*",
+    "reason": "until the pools are split",
+    "expires": "2026-11-20",
+}
+MISSPELT = platform(cloud="simulated", policies={"levels": {"GPU-CAP-99": "off"}})
+EXPIRED = platform(cloud="simulated", policies={"exceptions": [EXCUSED]})
+PLATFORMS = {
+    "fine": platform(),
+    "warned": platform(teams=[team("idle")], validation={"profile": "quick"}),
+    "a rule that is none": MISSPELT,
+    "refused by a proof": platform(teams=[team(guarantee={"train": 1000})]),
+    "malformed": platform([pool(nodes="9..1")]),
+    "malformed, and refused beside": platform(
+        [pool(nodes="9..1"), pool("b", machine="p9")], teams=[team("idle")]
+    ),
+}
+
+
+def said_by_program(raw):
+    try:
+        return prove(raw).findings
+    except PlatformRefused as refused:
+        return refused.findings
+
+
+@pytest.mark.parametrize("raw", PLATFORMS.values(), ids=PLATFORMS)
+def test_the_program_says_what_check_says_of_the_same_platform(raw):
+    judged = judge_text(stack_file(raw), "stack.yaml", DAY)
+    calendar = due(judged.reading.spec, DAY) if judged.reading.spec else []
+    assert said_by_program(raw) == tuple(f for f in judged.findings if f not in calendar)
+
+
+def test_a_rule_that_is_none_is_a_warning_of_the_deployment_too(pulumi_mocks):
+    graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": MISSPELT}))
+    assert [log.severity for log in graph.logs] == ["warning"]
+    assert "policies.levels" in graph.logs[0].message
+    assert "no rule 'GPU-CAP-99'" in graph.logs[0].message
+    assert graph.logs[0].urn == graph.one(token("Platform")).urn
+
+
+def test_a_malformed_platform_is_refused_without_warnings_about_its_rest():
+    found = said_by_program(PLATFORMS["malformed, and refused beside"])
+    assert {f.severity for f in found} == {Severity.REFUSE}
+    assert [f.where for f in found] == ["pools[0].nodes", "pools[1].machine"]
+
+
+def test_an_exception_that_is_over_is_a_warning_of_the_day_and_no_note(pulumi_mocks, monkeypatch):
+    monkeypatch.setenv("GPUYARD_TODAY", str(DAY))
+    assert [f.id for f in due_today(spec_of(EXPIRED))] == ["policies.expired"]
+    assert "policies.expired" not in [f.id for f in prove(EXPIRED).findings]
+    graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": EXPIRED}))
+    assert ["expired on 2026-11-20" in log.message for log in graph.logs] == [True]
+
+
+def test_support_that_ended_stops_a_check_and_no_deployment(monkeypatch):
+    raw = platform()
+    judged = judge_text(stack_file(raw), "stack.yaml", SUPPORT_ENDED)
+    assert judged.plan is None
+    assert judged.worst is Severity.REFUSE
+    monkeypatch.setenv("GPUYARD_TODAY", str(SUPPORT_ENDED))
+    assert prove(raw).plan.name == raw["name"]
+    assert [f.severity for f in due_today(spec_of(raw))] == [Severity.WARN]
