@@ -131,14 +131,12 @@ def test_kueue_counts_devices_and_nothing_else_and_knows_these_kinds():
         "statefulset": {"StatefulSet"},
         "jobset.x-k8s.io/jobset": {"JobSet"},
         "trainer.kubeflow.org/trainjob": {"TrainJob"},
+        "ray.io/rayjob": {"RayJob"},
+        "ray.io/rayservice": {"RayService"},
+        "ray.io/raycluster": {"RayCluster"},
     }
     pod_by_pod = {"deployment", "leaderworkerset.x-k8s.io/leaderworkerset"}
-    not_read = {
-        "ray.io/rayjob",
-        "ray.io/rayservice",
-        "ray.io/raycluster",
-        "workload.codeflare.dev/appwrapper",
-    }
+    not_read = {"workload.codeflare.dev/appwrapper"}
     named = set(found["integrations"]["frameworks"])
     assert named == set(frameworks) | pod_by_pod | not_read
     assert set().union(*frameworks.values()) == GANGS

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.manifests.workloads import WORKLOADS, read_job
+from gpuyard.manifests.templates import WORKLOADS
+from gpuyard.manifests.workloads import read_job
 from gpuyard.scheduler.requests import Request, request_of
 from gpuyard.scheduler.selectors import Requirement, Toleration
 from kit.cases.explain import GPU, SPEC, job, pod_spec
@@ -24,6 +25,48 @@ def container(limits=None, requests=None, **rest):
 
 def asked(*containers, **rest):
     return dict(need(job(containers=list(containers), **rest)).pod_sets[0].requests)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "place"),
+    [
+        ("ray.io/v1", "RayCluster", ()),
+        ("ray.io/v1", "RayJob", ("rayClusterSpec",)),
+        ("ray.io/v1", "RayService", ("rayClusterConfig",)),
+    ],
+)
+def test_the_head_and_all_workers_of_a_ray_cluster_start_together(api_version, kind, place):
+    spec = {
+        "headGroupSpec": {"template": {"spec": {"containers": [container({"cpu": 2})]}}},
+        "workerGroupSpecs": [
+            {"replicas": 3, "template": {"spec": {"containers": [container({GPU: 8})]}}}
+        ],
+    }
+    for step in place:
+        spec = {step: spec}
+    labels = {"kueue.x-k8s.io/queue-name": "default"}
+    value = {"apiVersion": api_version, "kind": kind, "metadata": {"labels": labels}, "spec": spec}
+    found = need(value)
+    assert found.together
+    assert found.queue_label == "default"
+    assert [(p.count, dict(p.requests)) for p in found.pod_sets] == [
+        (1, {"cpu": 2000}),
+        (3, {GPU: 8}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec"),
+    [
+        ("v1", "ReplicationController", {"replicas": 2, "template": {}}),
+        ("batch.volcano.sh/v1alpha1", "Job", {"tasks": [{"replicas": 2, "template": {}}]}),
+    ],
+)
+def test_pods_of_kinds_that_kueue_does_not_know_queue_by_themselves(api_version, kind, spec):
+    found = need({"apiVersion": api_version, "kind": kind, "spec": spec})
+    assert not found.together
+    assert [p.count for p in found.pod_sets] == [2]
+    assert "Kueue queues each pod" in found.cautions[0]
 
 
 def test_containers_add_up_and_requests_come_before_limits():

@@ -6,7 +6,8 @@ from typing import Any
 
 from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
 from gpuyard.errors import UsageError
-from gpuyard.manifests.workloads import WORKLOADS, objects_of
+from gpuyard.manifests.templates import WORKLOADS
+from gpuyard.manifests.workloads import objects_of
 from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents
 
 MAX_DUMP_BYTES = 64 * 1024 * 1024

@@ -6,13 +6,14 @@ from typing import Any
 
 from gpuyard import names
 from gpuyard.explain.answer import arrive
+from gpuyard.manifests.fields import mapping, mappings, text
 from gpuyard.manifests.quantities import quantity, whole_units
 from gpuyard.manifests.workloads import read_job
 from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.desk import Desk, Pods, Running, State
 from gpuyard.scheduler.flavors import counted, in_quotas
-from gpuyard.scheduler.requests import items_of, mapping_of, request_of, text_of
+from gpuyard.scheduler.requests import request_of
 
 Value = Mapping[Any, Any]
 JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
@@ -65,14 +66,14 @@ def read_running(plan: PlatformPlan, values: Sequence[Any]) -> tuple[State, list
     reading.problems += [
         f"item {i}: not a mapping" for i, v in enumerate(values) if v not in objects
     ]
-    for node in (o for o in objects if text_of(o, "kind") == "Node"):
-        labels = mapping_of(node, "metadata", "labels")
+    for node in (o for o in objects if text(o, "kind") == "Node"):
+        labels = mapping(node, "metadata", "labels")
         if pool := reading.pool_with(labels):
-            name = text_of(mapping_of(node, "metadata"), "name")
+            name = text(mapping(node, "metadata"), "name")
             reading.nodes[name] = pool.name
             reading.labels[name] = {k: str(labels[k]) for k in pool.topology_levels if k in labels}
-    workloads = [o for o in objects if text_of(o, "kind") == "Workload"]
-    _pods(reading, [o for o in objects if text_of(o, "kind") == "Pod" and "status" in o])
+    workloads = [o for o in objects if text(o, "kind") == "Workload"]
+    _pods(reading, [o for o in objects if text(o, "kind") == "Pod" and "status" in o])
     _workloads(reading, workloads)
     _left_over(reading, queued=bool(workloads))
     rows = [(i, o) for i, o in enumerate(values) if isinstance(o, Mapping) and "kind" not in o]
@@ -86,23 +87,23 @@ def read_running(plan: PlatformPlan, values: Sequence[Any]) -> tuple[State, list
 def _pods(reading: _Reading, found: Sequence[Value]) -> None:
     """Pods that hold room: bound to a node, and not over."""
     for value in found:
-        name = text_of(mapping_of(value, "spec"), "nodeName")
-        over = text_of(mapping_of(value, "status"), "phase") in {"Succeeded", "Failed"}
+        name = text(mapping(value, "spec"), "nodeName")
+        over = text(mapping(value, "status"), "phase") in {"Succeeded", "Failed"}
         job = read_job(value)
         if not name or over or job is None:
             continue
-        pool = reading.pool_with(mapping_of(value, "spec", "nodeSelector"))
+        pool = reading.pool_with(mapping(value, "spec", "nodeSelector"))
         where = reading.nodes.get(name) or (pool.name if pool else "")
         if not where:
             continue  # a node outside the pools
         reading.nodes.setdefault(name, where)
-        metadata = mapping_of(value, "metadata")
-        uids = [text_of(o, "uid") for o in items_of(metadata, "ownerReferences")]
-        jobset = mapping_of(metadata, "labels").get(JOBSET_LABEL)
+        metadata = mapping(value, "metadata")
+        uids = [text(o, "uid") for o in mappings(metadata, "ownerReferences")]
+        jobset = mapping(metadata, "labels").get(JOBSET_LABEL)
         requests = request_of(job).pod_sets[0].requests
         reading.pods.append(
             _Pod(
-                frozenset([*uids, text_of(metadata, "uid"), f"jobset/{jobset}"]),
+                frozenset([*uids, text(metadata, "uid"), f"jobset/{jobset}"]),
                 job.namespace,
                 job.name,
                 Pods(pool=where, requests=requests, node=name),
@@ -114,50 +115,48 @@ def _workloads(reading: _Reading, found: Sequence[Value]) -> None:
     """Kueue's own record: who has which quota, since when, at which priority."""
     held: list[tuple[str, str, Running]] = []
     for value in found:
-        conditions = {
-            text_of(c, "type"): c for c in items_of(mapping_of(value, "status"), "conditions")
-        }
-        if text_of(conditions.get("Finished", {}), "status") == "True":
+        conditions = {text(c, "type"): c for c in mappings(mapping(value, "status"), "conditions")}
+        if text(conditions.get("Finished", {}), "status") == "True":
             continue
-        admission = mapping_of(value, "status", "admission")
+        admission = mapping(value, "status", "admission")
         if not admission:
-            reading.waiting += mapping_of(value, "spec").get("active") is not False
+            reading.waiting += mapping(value, "spec").get("active") is not False
             continue
         job = _admitted(reading, value, admission)
         if job is not None:
-            reserved = text_of(conditions.get("QuotaReserved", {}), "lastTransitionTime")
-            held.append((reserved, text_of(mapping_of(value, "metadata"), "uid"), job))
+            reserved = text(conditions.get("QuotaReserved", {}), "lastTransitionTime")
+            held.append((reserved, text(mapping(value, "metadata"), "uid"), job))
     held.sort(key=lambda h: h[1], reverse=True)
     held.sort(key=lambda h: h[0])
     reading.jobs += [replace(job, since=n) for n, (_, _, job) in enumerate(held, start=1)]
 
 
 def _admitted(reading: _Reading, value: Value, admission: Value) -> Running | None:
-    queue = text_of(admission, "clusterQueue")
+    queue = text(admission, "clusterQueue")
     team = next((t for t in reading.plan.teams if t.cluster_queue == queue), None)
-    metadata = mapping_of(value, "metadata")
+    metadata = mapping(value, "metadata")
     if team is None:
         reading.problems.append(
-            f"workload {text_of(metadata, 'name')}: no team has the queue {queue or '(none)'}"
+            f"workload {text(metadata, 'name')}: no team has the queue {queue or '(none)'}"
         )
         return None
     uses: dict[Key, int] = {}
-    for assigned in items_of(admission, "podSetAssignments"):
-        flavors, usage = mapping_of(assigned, "flavors"), mapping_of(assigned, "resourceUsage")
+    for assigned in mappings(admission, "podSetAssignments"):
+        flavors, usage = mapping(assigned, "flavors"), mapping(assigned, "resourceUsage")
         for resource, flavor in flavors.items():
             pool, amount = reading.pool_of(str(flavor)), quantity(usage.get(resource))
             if pool is not None and amount:
                 key = (pool.name, str(resource))
                 uses[key] = uses.get(key, 0) + whole_units(str(resource), amount)
-    owners = items_of(metadata, "ownerReferences")
-    marks = {text_of(o, "uid") for o in owners}
-    marks |= {f"jobset/{text_of(o, 'name')}" for o in owners if text_of(o, "kind") == "JobSet"}
-    namespace = text_of(metadata, "namespace")
+    owners = mappings(metadata, "ownerReferences")
+    marks = {text(o, "uid") for o in owners}
+    marks |= {f"jobset/{text(o, 'name')}" for o in owners if text(o, "kind") == "JobSet"}
+    namespace = text(metadata, "namespace")
     mine = [p for p in reading.pods if p.owners & marks - {""} and p.namespace == namespace]
     reading.pods = [p for p in reading.pods if p not in mine]
-    priority = mapping_of(value, "spec").get("priority")
+    priority = mapping(value, "spec").get("priority")
     return Running(
-        name=text_of(owners[0], "name") if owners else text_of(metadata, "name"),
+        name=text(owners[0], "name") if owners else text(metadata, "name"),
         team=team.name,
         uses=uses,
         pods=tuple(p.stands for p in mine),
@@ -236,7 +235,7 @@ def _is_names(value: Any) -> bool:
 
 def _per_pod(row: Value, pool: PoolPlan | None, place: str, problems: list[str]) -> dict[str, int]:
     """`gpus: 8` is short for whole GPUs; anything else is written by its resource."""
-    given = {**mapping_of(row, "per_pod")}
+    given = {**mapping(row, "per_pod")}
     if "gpus" in row:
         given[names.GPU] = row["gpus"]
     requests: dict[str, int] = {}

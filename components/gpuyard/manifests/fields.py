@@ -29,8 +29,10 @@ def known(value: Any) -> Any:
     return value
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
-    """A mapping, empty when there is none or something else stands there."""
+def mapping(value: Any, *keys: str) -> Mapping[Any, Any]:
+    """A mapping, or the one below at these keys; empty when there is none or something else stands there."""
+    for key in keys:
+        value = mapping(value).get(key)
     return value if isinstance(known(value), Mapping) else {}
 
 
@@ -40,14 +42,25 @@ def block(value: Any) -> Mapping[str, Any]:
     return mapping(value[0] if alone else value)
 
 
-def items(value: Any) -> list[Any]:
-    """A list, empty when there is none or something else stands there."""
+def items(value: Any, *keys: str) -> list[Any]:
+    """A list, or the one below at these keys; empty when there is none or something else stands there."""
+    value = _below(value, keys)
     return list(value) if isinstance(known(value), list | tuple) else []
 
 
-def text(value: Any) -> str:
-    """Text, "" when there is none or something else stands there."""
+def mappings(value: Any, *keys: str) -> list[Mapping[Any, Any]]:
+    """The mappings of a list; whatever else is in it is left out."""
+    return [item for item in items(value, *keys) if isinstance(known(item), Mapping)]
+
+
+def text(value: Any, *keys: str) -> str:
+    """Text, or the one below at these keys; "" when there is none or something else stands there."""
+    value = _below(value, keys)
     return value if isinstance(known(value), str) else ""
+
+
+def _below(value: Any, keys: tuple[str, ...]) -> Any:
+    return mapping(value, *keys[:-1]).get(keys[-1]) if keys else value
 
 
 def is_true(value: Any) -> bool:

@@ -23,16 +23,22 @@ class Pod:
     """Where it stands; its `spec` and `metadata` are below."""
     metadata: Mapping[str, Any]
     spec: Mapping[str, Any]
+    inline: bool = False
+    """Whether the fields of its spec stand at the path itself, among others."""
+    servers: tuple[str, ...] = ()
+    """Fields of the spec that are containers under a name of their own."""
 
     def at(self, *steps: str | int) -> Path:
         """The path of something in the pod's spec."""
-        return (*self.path, "spec", *steps)
+        return (*self.path, *steps) if self.inline else (*self.path, "spec", *steps)
 
     def containers(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         """Every container, init and ephemeral ones too, with its path."""
         for group in CONTAINER_GROUPS:
             for index, container in enumerate(items(self.spec.get(group))):
                 yield self.at(group, index), mapping(container)
+        for server in self.servers:
+            yield self.at(server), mapping(self.spec.get(server))
 
     def gpus(self) -> dict[str, float]:
         """What the pod asks of each GPU resource, all containers together."""

@@ -6,7 +6,7 @@ Nodes that are alike are one entry with a number, so that a pool of thousands co
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.manifests.quantities import CPU, GIB, MEMORY, PODS
+from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
 from gpuyard.names import EFA
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.plan.records import PlatformPlan, PoolPlan
@@ -14,7 +14,6 @@ from gpuyard.spec.platform import Cloud
 
 MAX_PODS = 110
 """The kubelet's default."""
-_MILLI = 1000
 _SELDOM_KNOWN = tuple(p for p in WITHOUT_QUOTA if "/" in p or p.startswith("hugepages"))
 """What nodes of one's own may have, whatever the catalogue says of the machine."""
 Amounts = Mapping[str, int]
@@ -68,7 +67,7 @@ def node_of(plan: PlatformPlan, pool: PoolPlan) -> dict[str, int]:
     """What one node of a pool holds for pods; fake nodes keep nothing for themselves."""
     fake = plan.simulated
     return {
-        CPU: (pool.machine.vcpus if fake else pool.room.cpu) * _MILLI,
+        CPU: (pool.machine.vcpus if fake else pool.room.cpu) * MILLI,
         MEMORY: (pool.machine.memory_gib if fake else pool.room.memory_gib) * GIB,
         PODS: MAX_PODS,
         **({EFA: pool.machine.efa_interfaces} if pool.machine.efa_interfaces else {}),

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from gpuyard import names
+from gpuyard.manifests.fields import items, mapping, mappings
 from gpuyard.manifests.gpu_requests import pod_total
 from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, quantity, whole_units
 from gpuyard.manifests.workloads import JobRead, PodRead
@@ -14,7 +15,10 @@ from gpuyard.plan.records import LimitsPlan
 from gpuyard.scheduler.selectors import Requirement, Term, Toleration
 from gpuyard.scheduler.topology import Near, near_of
 
-GANGS = frozenset({"Pod", "Job", "CronJob", "JobSet", "TrainJob", "MPIJob", "StatefulSet"})
+GANGS = frozenset({
+    "Pod", "Job", "CronJob", "JobSet", "TrainJob", "MPIJob", "StatefulSet",
+    "RayCluster", "RayJob", "RayService",
+})  # fmt: skip
 """Kinds that one workload of Kueue stands for. Of any other kind each pod queues by itself, but for a
 LeaderWorkerSet, of which each group does."""
 _QUEUED_BY_OWNER = GANGS | {"Deployment", "LeaderWorkerSet"}
@@ -161,7 +165,7 @@ def _pod_set(
     pod: PodRead, amounts: Mapping[str, int], default: Counter[str], groups: int
 ) -> PodSet:
     spec = pod.spec
-    affinity = mapping_of(spec, "affinity")
+    affinity = mapping(spec, "affinity")
     largest = _largest(pod)
     return PodSet(
         path=pod.path,
@@ -169,11 +173,11 @@ def _pod_set(
         requests={name: amounts[name] for name in sorted(amounts) if name != _DISK},
         selector={
             k: v
-            for k, v in mapping_of(spec, "nodeSelector").items()
+            for k, v in mapping(spec, "nodeSelector").items()
             if isinstance(k, str) and isinstance(v, str)
         },
         terms=_terms(affinity),
-        tolerations=tuple(_toleration(t) for t in items_of(spec, "tolerations")),
+        tolerations=tuple(_toleration(t) for t in mappings(spec, "tolerations")),
         apart=any(_keeps_apart(term, pod) for term in _required(affinity, "podAntiAffinity")),
         near=near_of(pod.annotations, pod.count // groups),
         unsaid=frozenset(default) - largest.keys(),
@@ -185,9 +189,9 @@ def _unjudged(pod: PodRead, amounts: Mapping[str, int]) -> Iterator[str]:
     """What pods ask for that is not judged here."""
     if pod.claims:
         yield "each of its resource claims (DRA) is taken for one GPU; what they say is not read"
-    if items_of(pod.spec, "topologySpreadConstraints"):
+    if mappings(pod.spec, "topologySpreadConstraints"):
         yield "its topology spread constraints are not judged"
-    affinity = mapping_of(pod.spec, "affinity")
+    affinity = mapping(pod.spec, "affinity")
     for term in _required(affinity, "podAntiAffinity"):
         if not _keeps_apart(term, pod):
             yield "a rule that keeps it away from other pods is not judged"
@@ -198,31 +202,29 @@ def _unjudged(pod: PodRead, amounts: Mapping[str, int]) -> Iterator[str]:
 
 
 def _required(affinity: Mapping[Any, Any], kind: str) -> list[Mapping[Any, Any]]:
-    return items_of(mapping_of(affinity, kind), "requiredDuringSchedulingIgnoredDuringExecution")
+    return mappings(mapping(affinity, kind), "requiredDuringSchedulingIgnoredDuringExecution")
 
 
 def _keeps_apart(term: Mapping[Any, Any], pod: PodRead) -> bool:
     """Whether a rule keeps pods off nodes of their own kind."""
-    wanted = mapping_of(term, "labelSelector", "matchLabels")
+    wanted = mapping(term, "labelSelector", "matchLabels")
     ours = bool(wanted) and all(pod.labels.get(k) == v for k, v in wanted.items())
     return ours and term.get("topologyKey") == names.HOSTNAME_LABEL
 
 
 def _terms(affinity: Mapping[Any, Any]) -> tuple[Term, ...]:
-    required = mapping_of(
-        affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"
-    )
+    required = mapping(affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     return tuple(
         tuple(
             Requirement(
                 str(e.get("key", "")),
                 str(e.get("operator", "")),
-                tuple(str(v) for v in _list(e, "values")),
+                tuple(str(v) for v in items(e, "values")),
             )
             for key in ("matchExpressions", "matchFields")
-            for e in items_of(term, key)
+            for e in mappings(term, key)
         )
-        for term in items_of(required, "nodeSelectorTerms")
+        for term in mappings(required, "nodeSelectorTerms")
     )
 
 
@@ -240,7 +242,7 @@ def _largest(pod: PodRead) -> dict[str, int]:
     for key in ("initContainers", "containers"):
         for _, container in _containers(pod, key):
             for part in ("limits", "requests"):
-                said = mapping_of(container, "resources", part)
+                said = mapping(container, "resources", part)
                 for name in (CPU, MEMORY):
                     amount = quantity(said.get(name))
                     if amount is not None:
@@ -261,7 +263,7 @@ def _asked(pod: PodRead, default: Counter[str]) -> _Asked:
     init = [(c, _asks(c, where, default)) for where, c in _containers(pod, "initContainers")]
     main = [_asks(c, where, default) for where, c in _containers(pod, "containers")]
     total = pod_total(((c, asks.amounts) for c, asks in init), (asks.amounts for asks in main))
-    for name, value in mapping_of(pod.spec, "overhead").items():
+    for name, value in mapping(pod.spec, "overhead").items():
         if isinstance(name, str) and (amount := quantity(value)) and amount > 0:
             total[name] += whole_units(name, amount)
     if pod.claims:
@@ -273,15 +275,15 @@ def _asked(pod: PodRead, default: Counter[str]) -> _Asked:
 def _containers(pod: PodRead, key: str) -> list[tuple[str, Mapping[Any, Any]]]:
     return [
         (f"{pod.path}.{key}[{i}].resources", c)
-        for i, c in enumerate(_list(pod.spec, key))
+        for i, c in enumerate(items(pod.spec, key))
         if isinstance(c, Mapping)
     ]
 
 
 def _asks(container: Mapping[Any, Any], where: str, default: Counter[str]) -> _Asked:
     """What one container asks for; what it does not name is the default."""
-    resources = mapping_of(container, "resources")
-    limits, requests = mapping_of(resources, "limits"), mapping_of(resources, "requests")
+    resources = mapping(container, "resources")
+    limits, requests = mapping(resources, "limits"), mapping(resources, "requests")
     amounts: Counter[str] = Counter()
     refused: list[Refused] = []
     for name in dict.fromkeys([*limits, *requests]):
@@ -336,26 +338,3 @@ def _not_acceptable(
             amount,
         )
     return None
-
-
-def mapping_of(value: Any, *keys: str) -> Mapping[Any, Any]:
-    """What stands at the keys when it is a mapping, else an empty one."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: Any, key: str) -> Sequence[Any]:
-    found = value.get(key) if isinstance(value, Mapping) else None
-    return found if isinstance(found, list) else []
-
-
-def items_of(value: Any, key: str) -> list[Mapping[Any, Any]]:
-    """The mappings of the list at the key."""
-    return [item for item in _list(value, key) if isinstance(item, Mapping)]
-
-
-def text_of(value: Any, key: str) -> str:
-    """The text at the key, "" for anything else."""
-    found = value.get(key) if isinstance(value, Mapping) else None
-    return found if isinstance(found, str) else ""

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from gpuyard.advice.classify.classify import classify
 from gpuyard.advice.classify.signals import JobClass
-from gpuyard.manifests.workloads import MAX_LIST_DEPTH, WORKLOADS, objects_of, read_job
+from gpuyard.manifests.templates import WORKLOADS
+from gpuyard.manifests.workloads import MAX_LIST_DEPTH, objects_of, read_job
 from gpuyard.spec.yaml_tree import parse_yaml
 
 TABLE = Path(__file__).parent / "jobs" / "labelled.yaml"
@@ -269,3 +270,31 @@ def test_the_order_of_keys_changes_nothing(row):
         return [turned(v) for v in value] if isinstance(value, list) else value
 
     assert classified(turned(row["job"])) == classified(row["job"])
+
+
+SERVER = {"containers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "spec", "because"),
+    [
+        ("ray.io/v1", "RayService", {}, ["kind RayService"]),
+        ("ray.io/v1", "RayJob", {}, ["kind RayJob"]),
+        ("batch.volcano.sh/v1alpha1", "Job", {}, ["kind Job.batch.volcano.sh"]),
+        (
+            "serving.knative.dev/v1",
+            "Service",
+            {"template": {"spec": SERVER}},
+            ["kind Service.serving.knative.dev: it stays, with a GPU"],
+        ),
+        (
+            "v1",
+            "ReplicationController",
+            {"template": {"spec": SERVER}},
+            ["kind ReplicationController: it stays, with a GPU"],
+        ),
+    ],
+)
+def test_a_kind_of_another_project_says_what_its_pods_are_for(api_version, kind, spec, because):
+    found = classified({"apiVersion": api_version, "kind": kind, "spec": spec})
+    assert [each.says for each in found.evidence] == because

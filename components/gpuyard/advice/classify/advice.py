@@ -16,7 +16,10 @@ class Advice:
     why: str
 
 
-_UNMANAGED = frozenset({"DaemonSet", "ReplicaSet", "InferenceService", "Notebook"})
+_UNMANAGED = frozenset({
+    "DaemonSet", "ReplicaSet", "ReplicationController", "InferenceService", "Notebook",
+    "Job.batch.volcano.sh", "Service.serving.knative.dev",
+})  # fmt: skip
 """Kinds Kueue does not queue by themselves."""
 
 

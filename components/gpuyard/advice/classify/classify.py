@@ -72,16 +72,20 @@ _KINDS: Mapping[str, tuple[JobClass, int]] = {
     "MPIJob": (JobClass.HPC, 2),
     "Notebook": (JobClass.NOTEBOOK, 8),
     "InferenceService": (JobClass.INFERENCE, 6),
+    "RayService": (JobClass.INFERENCE, 6),
     "LeaderWorkerSet": (JobClass.INFERENCE, 3),
     "Job": (JobClass.BATCH, 1),
     "JobSet": (JobClass.BATCH, 1),
+    "RayJob": (JobClass.BATCH, 1),
+    "Job.batch.volcano.sh": (JobClass.BATCH, 1),
     "CronJob": (JobClass.BATCH, 3),
 }
-_ENDS = frozenset({"Job", "JobSet", "CronJob"})
+_ENDS = frozenset({"Job", "JobSet", "CronJob", "RayJob", "Job.batch.volcano.sh"})
 """Kinds that run to an end: what infers there is batch, unless it listens."""
-_STAYS = frozenset(
-    {"Deployment", "StatefulSet", "ReplicaSet", "InferenceService", "LeaderWorkerSet"}
-)
+_STAYS = frozenset({
+    "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "InferenceService", "LeaderWorkerSet",
+    "RayService", "Service.serving.knative.dev",
+})  # fmt: skip
 _GANG = 8
 """GPUs in one pod from which work that ends is most likely training."""
 _TRAINING_ENV = frozenset({"MASTER_ADDR", "WORLD_SIZE", "NPROC_PER_NODE"})

@@ -1,0 +1,248 @@
+"""Pod templates inside Kubernetes kinds: where each kind keeps them, and how many pods it makes of each.
+
+One table for whoever looks for pods: rules, `classify` and `explain`. A kind that is missing here is seen
+by none of them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.manifests.fields import items, known, mapping, text
+
+EACH = "*"
+"""In a path: every item of the list, or every value of the mapping, that stands there."""
+_COUNT_LIMIT = 1_000_000_000
+
+Trail = Sequence[Any]
+"""What stands along a path: the object first, the template last."""
+
+
+class Form(Enum):
+    """How a kind writes its pods down."""
+
+    TEMPLATE = auto()
+    """As Kubernetes has it: metadata and spec."""
+    INLINE = auto()
+    """The fields of a pod's spec among the kind's own; a server may stand beside `containers`."""
+    PARTS = auto()
+    """Some parts of one container; the rest of the pod is defined elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place where a kind keeps pods."""
+
+    at: Path
+    pods: Callable[[Trail], int]
+    """How many are made of a template there, all at once."""
+    form: Form = Form.TEMPLATE
+    optional: bool = False
+    """Whether the kind makes no such pod when nothing stands there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """Where a kind keeps pods."""
+
+    name: str
+    """As people say it: without the group, unless that would be another kind."""
+    places: tuple[Place, ...]
+    makes_pods: bool = True
+    """False: others make pods of what stands there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Pods of one sort inside an object."""
+
+    path: Path
+    """Where the spec of the pods stands."""
+    metadata: Mapping[Any, Any]
+    spec: Mapping[Any, Any]
+    pods: int
+    servers: tuple[str, ...] = ()
+    """Fields of the spec that are containers under a name of their own."""
+    form: Form = Form.TEMPLATE
+
+
+def count(value: Any, key: str, default: int) -> int:
+    """A number of pods; what is no such number counts as if it were left out."""
+    found = mapping(value).get(key)
+    if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= _COUNT_LIMIT:
+        return found
+    return default
+
+
+def at_once(job: Any) -> int:
+    """Pods of a Job that run at the same time: no more than it has to complete."""
+    parallel = count(job, "parallelism", 1)
+    return min(parallel, count(job, "completions", parallel))
+
+
+def _one(_: Trail) -> int:
+    return 1
+
+
+def _replicas(trail: Trail) -> int:
+    return count(trail[-2], "replicas", 1)
+
+
+def _of_job(trail: Trail) -> int:
+    return at_once(trail[-2])
+
+
+def _of_jobs(trail: Trail) -> int:
+    """A template of Jobs inside a list, each of them several times."""
+    return count(trail[-4], "replicas", 1) * at_once(trail[-2])
+
+
+def _of_hosts(trail: Trail) -> int:
+    """KubeRay's groups: a replica may be several hosts."""
+    return count(trail[-2], "replicas", 1) * max(1, count(trail[-2], "numOfHosts", 1))
+
+
+def _leaders(trail: Trail) -> int:
+    return count(trail[1], "replicas", 1)
+
+
+def _workers(trail: Trail) -> int:
+    """The size of a group counts its leader; a leader without a template is one of the workers."""
+    both = trail[2]
+    led = 1 if mapping(both, "leaderTemplate") else 0
+    return _leaders(trail) * max(count(both, "size", 1) - led, 0)
+
+
+def _trainer_nodes(trail: Trail) -> int:
+    return count(trail[-1], "numNodes", 1)
+
+
+def _plain(name: str, pods: Callable[[Trail], int] = _replicas) -> Kind:
+    return Kind(name=name, places=(Place(("spec", "template"), pods),))
+
+
+def _by_role(name: str, field: str) -> Kind:
+    """The older training kinds: by role, how many and a template."""
+    return Kind(name=name, places=(Place(("spec", field, EACH, "template"), _replicas),))
+
+
+def _ray(*cluster: str) -> tuple[Place, ...]:
+    return (
+        Place((*cluster, "headGroupSpec", "template"), _one),
+        Place((*cluster, "workerGroupSpecs", EACH, "template"), _of_hosts),
+    )
+
+
+_JOBS: Path = ("replicatedJobs", EACH, "template", "spec", "template")
+_RUNTIME = (Place(("spec", "template", "spec", *_JOBS), _of_jobs),)
+_GROUPS: Path = ("spec", "leaderWorkerTemplate")
+
+KINDS: Mapping[str, Kind] = {
+    "Pod": Kind(name="Pod", places=(Place((), _one),)),
+    "batch/CronJob": Kind(
+        name="CronJob", places=(Place(("spec", "jobTemplate", "spec", "template"), _of_job),)
+    ),
+    "batch/Job": _plain("Job", _of_job),
+    "apps/Deployment": _plain("Deployment"),
+    "apps/StatefulSet": _plain("StatefulSet"),
+    "apps/DaemonSet": _plain("DaemonSet"),
+    "apps/ReplicaSet": _plain("ReplicaSet"),
+    "kubeflow.org/Notebook": _plain("Notebook"),
+    "jobset.x-k8s.io/JobSet": Kind(name="JobSet", places=(Place(("spec", *_JOBS), _of_jobs),)),
+    "trainer.kubeflow.org/TrainJob": Kind(
+        name="TrainJob", places=(Place(("spec", "trainer"), _trainer_nodes, Form.PARTS),)
+    ),
+    "kubeflow.org/PyTorchJob": _by_role("PyTorchJob", "pytorchReplicaSpecs"),
+    "kubeflow.org/TFJob": _by_role("TFJob", "tfReplicaSpecs"),
+    "kubeflow.org/MPIJob": _by_role("MPIJob", "mpiReplicaSpecs"),
+    "kubeflow.org/XGBoostJob": _by_role("XGBoostJob", "xgbReplicaSpecs"),
+    "kubeflow.org/PaddleJob": _by_role("PaddleJob", "paddleReplicaSpecs"),
+    "kubeflow.org/JAXJob": _by_role("JAXJob", "jaxReplicaSpecs"),
+    "leaderworkerset.x-k8s.io/LeaderWorkerSet": Kind(
+        name="LeaderWorkerSet",
+        places=(
+            Place((*_GROUPS, "leaderTemplate"), _leaders, optional=True),
+            Place((*_GROUPS, "workerTemplate"), _workers),
+        ),
+    ),
+    "serving.kserve.io/InferenceService": Kind(
+        name="InferenceService",
+        places=(
+            Place(("spec", "predictor"), _one, Form.INLINE),
+            Place(("spec", "transformer"), _one, Form.INLINE, optional=True),
+            Place(("spec", "explainer"), _one, Form.INLINE, optional=True),
+        ),
+    ),
+    "ReplicationController": _plain("ReplicationController"),
+    "ray.io/RayCluster": Kind(name="RayCluster", places=_ray("spec")),
+    "ray.io/RayJob": Kind(
+        name="RayJob",
+        places=(
+            *_ray("spec", "rayClusterSpec"),
+            Place(("spec", "submitterPodTemplate"), _one, optional=True),
+        ),
+    ),
+    "ray.io/RayService": Kind(name="RayService", places=_ray("spec", "rayClusterConfig")),
+    "batch.volcano.sh/Job": Kind(
+        name="Job.batch.volcano.sh",
+        places=(Place(("spec", "tasks", EACH, "template"), _replicas),),
+    ),
+    "serving.knative.dev/Service": _plain("Service.serving.knative.dev", _one),
+    "PodTemplate": Kind(name="PodTemplate", places=(Place(("template",), _one),), makes_pods=False),
+    "trainer.kubeflow.org/TrainingRuntime": Kind(
+        name="TrainingRuntime", places=_RUNTIME, makes_pods=False
+    ),
+    "trainer.kubeflow.org/ClusterTrainingRuntime": Kind(
+        name="ClusterTrainingRuntime", places=_RUNTIME, makes_pods=False
+    ),
+}
+"""By group and kind, whatever the version."""
+_BY_NAME = {kind.name: kind for kind in KINDS.values()}
+WORKLOADS = tuple(kind.name for kind in KINDS.values() if kind.makes_pods)
+"""What makes pods, by the names that people say."""
+POD_KINDS = tuple(
+    sorted(k for k, kind in KINDS.items() if any(p.form is not Form.PARTS for p in kind.places))
+)
+"""Every kind in which a pod, or a template of pods, stands as Kubernetes has it; by group and kind."""
+
+
+def workload_kind(value: Any) -> Kind | None:
+    """The kind of an object that makes pods; a group that is left out, or unknown, does not hide it."""
+    kind = text(value, "kind")
+    group = text(value, "apiVersion").rpartition("/")[0]
+    found = KINDS.get(f"{group}/{kind}" if group else kind) or _BY_NAME.get(kind)
+    return found if found is not None and found.makes_pods else None
+
+
+def templates_of(kind: Kind, value: Any) -> Iterator[Template]:
+    """All pods of an object of this kind, also where nothing says what they run."""
+    for place in kind.places:
+        for path, trail in _walk(place.at, (), (value,)):
+            found = mapping(trail[-1])
+            if found or not place.optional:
+                yield _template(place, path, found, place.pods(trail))
+
+
+def _walk(steps: Path, path: Path, trail: tuple[Any, ...]) -> Iterator[tuple[Path, Trail]]:
+    if not steps:
+        yield path, trail
+        return
+    step, *rest = steps
+    if step != EACH:
+        yield from _walk((*rest,), (*path, step), (*trail, mapping(trail[-1]).get(step)))
+        return
+    here = known(trail[-1])
+    each = here.items() if isinstance(here, Mapping) else enumerate(items(here))
+    for key, inner in each:
+        if isinstance(known(inner), Mapping):
+            yield from _walk((*rest,), (*path, key), (*trail, inner))
+
+
+def _template(place: Place, path: Path, found: Mapping[Any, Any], pods: int) -> Template:
+    if place.form is Form.TEMPLATE:
+        metadata, spec = mapping(found, "metadata"), mapping(found, "spec")
+        return Template((*path, "spec"), metadata, spec, pods)
+    servers = tuple(key for key, inner in found.items() if "resources" in mapping(inner))
+    return Template(path, {}, found, pods, servers, place.form)

@@ -1,0 +1,56 @@
+"""Readers of plain values: what is not there, or something else, is empty; what is unknown ends the rule."""
+
+import ast
+
+import pytest
+
+import sizes
+from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, items, mapping, mappings, text
+
+VALUE = {"spec": {"names": ["a", {"b": 1}, None], "pair": ("c", "d"), "word": "e", "none": None}}
+
+
+@pytest.mark.parametrize(
+    ("read", "keys", "found"),
+    [
+        (mapping, (), VALUE),
+        (mapping, ("spec", "word"), {}),
+        (mapping, ("spec", "no", "such", "place"), {}),
+        (mapping, ("spec", "names", "b"), {}),
+        (items, ("spec", "names"), ["a", {"b": 1}, None]),
+        (items, ("spec", "pair"), ["c", "d"]),
+        (items, ("spec", "word"), []),
+        (items, (), []),
+        (mappings, ("spec", "names"), [{"b": 1}]),
+        (mappings, ("spec", "none"), []),
+        (text, ("spec", "word"), "e"),
+        (text, ("spec", "names"), ""),
+        (text, ("none", "word"), ""),
+        (text, (), ""),
+    ],
+)
+def test_what_is_not_there_or_something_else_is_empty(read, keys, found):
+    assert read(VALUE, *keys) == found
+
+
+@pytest.mark.parametrize("read", [mapping, items, mappings, text])
+@pytest.mark.parametrize("value", [UNKNOWN, {"a": UNKNOWN}, {"a": {"b": UNKNOWN}}])
+def test_what_is_not_known_yet_is_not_taken_for_empty(read, value):
+    with pytest.raises(NotEvaluatedError):
+        read(value, "a", "b")
+
+
+def test_one_unknown_item_makes_a_list_of_mappings_unknown():
+    with pytest.raises(NotEvaluatedError):
+        mappings([{}, UNKNOWN])
+
+
+def test_a_rule_imports_all_that_it_reads_with_from_one_place():
+    folder = sizes.ROOT / "components/gpuyard/rules"
+    others = [
+        path.name
+        for path in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "gpuyard.manifests.fields"
+    ]
+    assert others == ["rule.py"]

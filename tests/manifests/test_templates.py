@@ -1,0 +1,284 @@
+"""Where kinds keep their pods: one table for rules, classify and explain, held against the projects' CRDs."""
+
+from functools import cache
+from itertools import chain
+
+import pytest
+import yaml
+
+from gpuyard.findings import show_path
+from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError
+from gpuyard.manifests.templates import (
+    EACH,
+    KINDS,
+    POD_KINDS,
+    WORKLOADS,
+    Form,
+    templates_of,
+    workload_kind,
+)
+from gpuyard.manifests.workloads import read_job
+from gpuyard.rules.rule import Resource
+from gpuyard.rules.subjects.pods import pods_of
+from kit.levels import upstream
+
+GPU = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [GPU]}}
+INLINE = {"containers": [GPU]}
+PARTS = {"image": "torch", "resourcesPerNode": GPU["resources"]}
+
+
+def versioned(kind):
+    group, _, name = kind.rpartition("/")
+    return (f"{group}/v1" if group else "v1"), name
+
+
+def filled(form):
+    return {Form.TEMPLATE: TEMPLATE, Form.INLINE: INLINE, Form.PARTS: PARTS}[form]
+
+
+def put(steps, value, *, as_list=False):
+    """The value at a path; every item of a list, or every value of a mapping, is one called `one`."""
+    for step in reversed(steps):
+        value = ([value] if as_list else {"one": value}) if step == EACH else {step: value}
+    return value
+
+
+def merged(one, two):
+    both = {key: merged(one[key], two[key]) for key in one.keys() & two.keys()}
+    return {**one, **two, **both} if isinstance(one, dict) else one
+
+
+def whole(kind):
+    """An object with a pod in every place of its kind."""
+    api_version, name = versioned(kind)
+    found = {"apiVersion": api_version, "kind": name}
+    as_list = not name.endswith(("MPIJob", "TFJob", "TorchJob", "BoostJob", "PaddleJob", "JAXJob"))
+    for place in KINDS[kind].places:
+        found = merged(found, put(place.at, filled(place.form), as_list=as_list))
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_place_of_a_kind_is_found(kind):
+    places = KINDS[kind].places
+    found = list(templates_of(KINDS[kind], whole(kind)))
+    assert [t.form for t in found] == [p.form for p in places]
+    for place, template in zip(places, found, strict=True):
+        inside = template.path[: len(place.at)]
+        assert all(a in {b, 0, "one"} for a, b in zip(inside, place.at, strict=True))
+        assert template.spec in (INLINE, PARTS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rules_and_classify_see_the_same_pods_of_a_kind(kind):
+    value = whole(kind)
+    seen = list(pods_of(Resource("/".join(versioned(kind)), "x", value)))
+    read = read_job(value)
+    if kind == "trainer.kubeflow.org/TrainJob":
+        assert seen == []  # its pod is the runtime's, and a rule speaks of what is written
+        assert [dict(p.asks) for p in read.pods] == [{"nvidia.com/gpu": 1}]
+    elif not KINDS[kind].makes_pods:
+        assert read is None
+        assert [p.gpus() for p in seen] == [{"nvidia.com/gpu": 1}]
+    else:
+        assert [show_path(p.at()) for p in seen] == [p.path for p in read.pods]
+        assert [p.gpus() for p in seen] == [dict(p.asks) for p in read.pods]
+
+
+def test_the_two_readers_cover_all_kinds():
+    names = {kind.name for kind in KINDS.values()}
+    assert names == {*WORKLOADS, "PodTemplate", "TrainingRuntime", "ClusterTrainingRuntime"}
+    assert set(KINDS) - set(POD_KINDS) == {"trainer.kubeflow.org/TrainJob"}
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "name"),
+    [
+        ("batch/v1", "Job", "Job"),
+        ("batch.volcano.sh/v1alpha1", "Job", "Job.batch.volcano.sh"),
+        ("serving.knative.dev/v1", "Service", "Service.serving.knative.dev"),
+        ("v1", "Service", None),
+        (None, "Service", None),
+        (None, "Job", "Job"),
+        ("of.my.own/v1", "Deployment", "Deployment"),
+        ("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", None),
+        ("v1", "PodTemplate", None),
+        ("v1", ["Pod"], None),
+    ],
+)
+def test_a_kind_is_told_by_its_group_where_another_has_its_name(api_version, kind, name):
+    found = workload_kind({"kind": kind, **({"apiVersion": api_version} if api_version else {})})
+    assert (found.name if found else None) == name
+
+
+def pods(kind, spec):
+    api_version, name = versioned(kind)
+    read = read_job({"apiVersion": api_version, "kind": name, "spec": spec})
+    return [(pod.path, pod.count) for pod in read.pods]
+
+
+LWS = "leaderworkerset.x-k8s.io/LeaderWorkerSet"
+GROUP = "spec.leaderWorkerTemplate"
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "expected"),
+    [
+        ("ReplicationController", {"replicas": 3}, [("spec.template.spec", 3)]),
+        ("serving.knative.dev/Service", {"replicas": 3}, [("spec.template.spec", 1)]),
+        (
+            "ray.io/RayCluster",
+            {"headGroupSpec": {}, "workerGroupSpecs": [{"replicas": 3, "numOfHosts": 4}, {}]},
+            [
+                ("spec.headGroupSpec.template.spec", 1),
+                ("spec.workerGroupSpecs[0].template.spec", 12),
+                ("spec.workerGroupSpecs[1].template.spec", 1),
+            ],
+        ),
+        (
+            "ray.io/RayJob",
+            {"submitterPodTemplate": TEMPLATE, "rayClusterSpec": {"workerGroupSpecs": [{}]}},
+            [
+                ("spec.rayClusterSpec.headGroupSpec.template.spec", 1),
+                ("spec.rayClusterSpec.workerGroupSpecs[0].template.spec", 1),
+                ("spec.submitterPodTemplate.spec", 1),
+            ],
+        ),
+        ("ray.io/RayService", {}, [("spec.rayClusterConfig.headGroupSpec.template.spec", 1)]),
+        (
+            "batch.volcano.sh/Job",
+            {"tasks": [{"replicas": 2}, {}]},
+            [("spec.tasks[0].template.spec", 2), ("spec.tasks[1].template.spec", 1)],
+        ),
+        (
+            "serving.kserve.io/InferenceService",
+            {"predictor": {}, "transformer": INLINE},
+            [("spec.predictor", 1), ("spec.transformer", 1)],
+        ),
+        (
+            LWS,
+            {"replicas": 2, "leaderWorkerTemplate": {"size": 4, "leaderTemplate": TEMPLATE}},
+            [(f"{GROUP}.leaderTemplate.spec", 2), (f"{GROUP}.workerTemplate.spec", 6)],
+        ),
+        (
+            LWS,
+            {"replicas": 2, "leaderWorkerTemplate": {"size": 4}},
+            [(f"{GROUP}.workerTemplate.spec", 8)],
+        ),
+        (
+            "jobset.x-k8s.io/JobSet",
+            {
+                "replicatedJobs": [
+                    {"replicas": 2, "template": {"spec": {"parallelism": 3, "completions": 2}}},
+                    "nothing",
+                ]
+            },
+            [("spec.replicatedJobs[0].template.spec.template.spec", 4)],
+        ),
+        ("apps/Deployment", {"replicas": True}, [("spec.template.spec", 1)]),
+        ("apps/Deployment", {"replicas": 10**10}, [("spec.template.spec", 1)]),
+    ],
+)
+def test_how_many_pods_are_made_of_a_template(kind, spec, expected):
+    assert pods(kind, spec) == expected
+
+
+def test_a_model_server_is_a_container_of_an_inference_service_with_its_own_path():
+    predictor = {"model": {"resources": {"limits": {"nvidia.com/gpu": 2}}}, "hostNetwork": True}
+    value = {"spec": {"predictor": predictor}}
+    (pod,) = pods_of(Resource("serving.kserve.io/v1beta1/InferenceService", "x", value))
+    assert [path for path, _ in pod.containers()] == [("spec", "predictor", "model")]
+    assert pod.gpus() == {"nvidia.com/gpu": 2}
+    assert pod.at("hostNetwork") == ("spec", "predictor", "hostNetwork")
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("apps/v1/Deployment", {"template": UNKNOWN}),
+        ("jobset.x-k8s.io/v1alpha2/JobSet", {"replicatedJobs": UNKNOWN}),
+        ("jobset.x-k8s.io/v1alpha2/JobSet", {"replicatedJobs": [UNKNOWN]}),
+        ("kubeflow.org/v1/MPIJob", {"mpiReplicaSpecs": {"Worker": UNKNOWN}}),
+        ("serving.kserve.io/v1beta1/InferenceService", {"predictor": {"model": UNKNOWN}}),
+    ],
+)
+def test_pods_that_are_not_known_yet_are_not_taken_for_none(kind, spec):
+    with pytest.raises(NotEvaluatedError):
+        list(pods_of(Resource(kind, "x", {"spec": spec})))
+
+
+@cache
+def schemas():
+    """By group and kind, the schema of each served version that a project publishes."""
+    folder = upstream("crds")
+    texts = (path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.yaml")))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    found = {}
+    for crd in chain.from_iterable(
+        yaml.load_all(text, loader)
+        for text in texts
+        if any(f"\n    kind: {k}\n" in text for k in SHORT)
+    ):
+        kind = f"{crd['spec']['group']}/{crd['spec']['names']['kind']}"
+        found[kind] = [
+            version["schema"]["openAPIV3Schema"]
+            for version in crd["spec"]["versions"]
+            if version["served"]
+        ]
+    return found
+
+
+SHORT = {kind.rpartition("/")[2] for kind in KINDS}
+PUBLISHED = {
+    "batch.volcano.sh/Job",
+    "jobset.x-k8s.io/JobSet",
+    "kubeflow.org/MPIJob",
+    "trainer.kubeflow.org/ClusterTrainingRuntime",
+    "trainer.kubeflow.org/TrainJob",
+    "trainer.kubeflow.org/TrainingRuntime",
+}
+
+
+def down(schema, steps):
+    for step in steps:
+        if step == EACH:
+            schema = schema.get("items") or schema["additionalProperties"]
+        else:
+            schema = schema["properties"][step]
+    return schema
+
+
+def test_the_places_are_those_of_the_projects_definitions():
+    published = schemas()
+    assert published.keys() & KINDS.keys() == PUBLISHED
+    for kind in PUBLISHED:
+        for schema in published[kind]:
+            for place in KINDS[kind].places:
+                found = down(schema, place.at)
+                if place.form is Form.PARTS:
+                    assert {"image", "numNodes", "resourcesPerNode"} <= found["properties"].keys()
+                else:
+                    assert_pod_template(found)
+
+
+def assert_pod_template(schema):
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        assert "properties" not in schema or "spec" in schema["properties"]
+        return
+    spec = schema["properties"]["spec"]
+    assert {"containers", "tolerations", "nodeSelector"} <= spec["properties"].keys()
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps", "field"),
+    [
+        ("jobset.x-k8s.io/JobSet", ("spec", "replicatedJobs", EACH), "replicas"),
+        ("kubeflow.org/MPIJob", ("spec", "mpiReplicaSpecs", EACH), "replicas"),
+        ("batch.volcano.sh/Job", ("spec", "tasks", EACH), "replicas"),
+        ("trainer.kubeflow.org/TrainJob", ("spec", "trainer"), "numNodes"),
+    ],
+)
+def test_counts_are_read_from_fields_that_the_definitions_have(kind, steps, field):
+    for schema in schemas()[kind]:
+        assert down(schema, steps)["properties"][field]["type"] == "integer"
