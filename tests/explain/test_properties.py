@@ -7,7 +7,7 @@ from gpuyard import names
 from gpuyard.explain import Verdict, explain
 from gpuyard.manifests.workloads import read_job
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.scheduler.desk import Desk, Pods, Running, State
+from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
 from kit.cases.explain import job, said
 from kit.generated import platforms as made_up
 
@@ -52,7 +52,7 @@ def questions(draw):
 def states(draw, plan):
     """Jobs that run, within each team's quota."""
     jobs = []
-    desk = Desk(plan, State())
+    desk = Desk(plan, PlatformState())
     for number in range(draw(st.integers(0, 4))):
         team = draw(st.sampled_from(plan.teams))
         keys = [
@@ -69,7 +69,7 @@ def states(draw, plan):
             Running(name=f"j{number}", team=team.name, uses={key: amount}, pods=pods, since=number)
         )
         desk.quotas.take(team.name, jobs[-1].uses)
-    return State(tuple(jobs))
+    return PlatformState(tuple(jobs))
 
 
 def braked(plan):

@@ -41,7 +41,7 @@ def tools(tmp_path: Path) -> Tools:
 
 
 def place(tools: Tools) -> Place:
-    return Place(state.folder_of("local"), state.Settings("token", PORTS), tools)
+    return Place(state.folder_of("local"), state.ClusterSettings("token", PORTS), tools)
 
 
 # ── tools ──
@@ -124,7 +124,7 @@ def test_unreadable_settings_are_no_cluster(text: str):
 
 def test_removing_a_cluster_leaves_nothing(home: Path):
     folder = state.folder_of("local")
-    folder.keep(state.Settings("t", PORTS))
+    folder.keep(state.ClusterSettings("t", PORTS))
     folder.remove()
     assert not home.exists()
 
@@ -217,7 +217,7 @@ def test_the_signing_key_is_a_key_openssl_reads(tmp_path: Path):
 
 def test_the_kubeconfig_is_read_back_and_a_broken_one_named(tmp_path: Path):
     folder = state.folder_of("local")
-    settings = state.Settings("secret", PORTS)
+    settings = state.ClusterSettings("secret", PORTS)
     state.write_private(credentials.serving_certificate(folder), "certificate")
     credentials.write_kubeconfig(folder, settings)
     written = yaml.safe_load(folder.kubeconfig.read_text())

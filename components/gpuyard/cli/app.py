@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.advice.offers.scores import Workload
+from gpuyard.advice.offers.scores import OfferPurpose
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
@@ -25,7 +25,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-class Cloud(StrEnum):
+class CatalogueCloud(StrEnum):
     """A cloud with machines in the catalogue."""
 
     AWS = "aws"
@@ -56,7 +56,7 @@ def _complete_stacks(incomplete: str) -> list[str]:
     return [name for name in stack_names(stacks_folder(Path.cwd())) if name.startswith(incomplete)]
 
 
-Stack = Annotated[
+StackArgument = Annotated[
     str,
     typer.Argument(
         metavar="STACK",
@@ -133,7 +133,7 @@ def _root(
 
 
 def check(
-    stack: Stack,
+    stack: StackArgument,
     fail_on: Annotated[
         Severity, typer.Option(help="The least finding that ends with exit code 3.")
     ] = Severity.REFUSE,
@@ -154,7 +154,7 @@ def check(
 
 
 def plan(
-    stack: Stack,
+    stack: StackArgument,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Also labels, taints and zones.")
     ] = False,
@@ -167,7 +167,7 @@ def plan(
 
 
 def cost(
-    stack: Stack,
+    stack: StackArgument,
     against: Annotated[
         str | None,
         typer.Option(
@@ -199,7 +199,9 @@ def offers(
             metavar="GIB", min=1, help="With at least so much memory per GPU.", show_default=False
         ),
     ] = None,
-    cloud: Annotated[Cloud | None, typer.Option(help="Of this cloud.", show_default=False)] = None,
+    cloud: Annotated[
+        CatalogueCloud | None, typer.Option(help="Of this cloud.", show_default=False)
+    ] = None,
     capacity: Annotated[
         Capacity | None,
         typer.Option(help="Sold this way, and priced this way.", show_default=False),
@@ -210,14 +212,16 @@ def offers(
             metavar="N", min=1, help="With at least so many GPUs in a node.", show_default=False
         ),
     ] = None,
-    workload: Annotated[Workload, typer.Option(help="What to rank for.")] = Workload.GENERAL,
+    workload: Annotated[
+        OfferPurpose, typer.Option(help="What to rank for.")
+    ] = OfferPurpose.GENERAL,
     format: FormatOption = Format.TEXT,  # noqa: A002
 ) -> int:
     """Rank the machines that fit. From the catalogue, by documented scores, each with its parts."""
-    from gpuyard.advice.offers.offers import Wish
+    from gpuyard.advice.offers.offers import OfferWish
     from gpuyard.cli.commands.offers import show_offers, wanted_gpu
 
-    wish = Wish(
+    wish = OfferWish(
         workload=workload,
         gpu=None if gpu is None else wanted_gpu(gpu),
         memory_gib=memory_gib,
@@ -282,7 +286,7 @@ def classify(
 
 
 def explain(
-    stack: Stack,
+    stack: StackArgument,
     job: Annotated[
         str,
         typer.Argument(
@@ -382,7 +386,7 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
 
 
 def render(
-    stack: Stack,
+    stack: StackArgument,
     out: Annotated[
         Path,
         typer.Option(
@@ -408,7 +412,7 @@ def render(
 
 
 def get(
-    stack: Stack,
+    stack: StackArgument,
     path: Annotated[
         str,
         typer.Argument(

@@ -13,7 +13,7 @@ from gpuyard.explain.placing import has_place
 from gpuyard.plan.records import PoolPlan
 from gpuyard.scheduler.desk import Desk, Running
 from gpuyard.scheduler.flavors import Assignment, Mode
-from gpuyard.scheduler.preemption import Wish, targets
+from gpuyard.scheduler.preemption import QuotaWish, targets
 from gpuyard.scheduler.requests import PodSet
 
 MAX_JOBS = 200
@@ -60,6 +60,6 @@ def make_place(
     if len(near) > MAX_JOBS:
         return Made(found, unjudged=len(near))
     short = {key for key in found.uses if key[0] in tied} | {key for key, _ in found.short}
-    wish = Wish(team, found.uses, priority, frozenset(short), place)
+    wish = QuotaWish(team, found.uses, priority, frozenset(short), place)
     chosen = targets(desk.quotas, desk.jobs, wish, fair=plan.queueing.fair_sharing)
     return Made(replace(found, targets=chosen), wanting=not chosen)

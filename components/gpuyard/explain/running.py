@@ -8,10 +8,10 @@ from gpuyard import names
 from gpuyard.explain.answer import arrive
 from gpuyard.manifests.quantities import quantity, whole_units
 from gpuyard.manifests.workloads import read_job
+from gpuyard.plan.quotas.flow import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.scheduler.desk import Desk, Pods, Running, State
+from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
 from gpuyard.scheduler.flavors import counted, in_quotas
-from gpuyard.scheduler.quotas import Key
 from gpuyard.scheduler.requests import items_of, mapping_of, request_of, text_of
 
 Value = Mapping[Any, Any]
@@ -58,7 +58,7 @@ class _Pod:
     stands: Pods
 
 
-def read_running(plan: PlatformPlan, values: Sequence[Any]) -> tuple[State, list[str]]:
+def read_running(plan: PlatformPlan, values: Sequence[Any]) -> tuple[PlatformState, list[str]]:
     """The state that these values describe, and what in them cannot be understood."""
     reading = _Reading(plan)
     objects = [v for v in values if isinstance(v, Mapping)]
@@ -79,7 +79,9 @@ def read_running(plan: PlatformPlan, values: Sequence[Any]) -> tuple[State, list
     for position, row in rows:
         _row(reading, row, f"item {position}")
     _manifests(reading, [o for o in objects if "status" not in o])
-    state = State(tuple(reading.jobs), dict(reading.nodes), reading.waiting, dict(reading.labels))
+    state = PlatformState(
+        tuple(reading.jobs), dict(reading.nodes), reading.waiting, dict(reading.labels)
+    )
     return state, reading.problems
 
 
@@ -263,7 +265,9 @@ def _manifests(reading: _Reading, found: Sequence[Value]) -> None:
     jobs = [job for value in found if (job := read_job(value)) is not None]
     if not jobs:
         return
-    desk = Desk(reading.plan, State(tuple(reading.jobs), reading.nodes, labels=reading.labels))
+    desk = Desk(
+        reading.plan, PlatformState(tuple(reading.jobs), reading.nodes, labels=reading.labels)
+    )
     teams = {t.namespace: t for t in reading.plan.teams}
     for job in jobs:
         if job.namespace not in teams:

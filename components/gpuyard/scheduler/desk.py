@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from gpuyard.plan.quotas.flow import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.node_places import one_zone, unseen, where
 from gpuyard.scheduler.nodes import Amounts, Nodes, Room, node_of, place, with_itself
-from gpuyard.scheduler.quotas import Key, Quotas
+from gpuyard.scheduler.quotas import Quotas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,7 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PlatformState:
     """The platform as it is; by default nobody is there."""
 
     jobs: tuple[Running, ...] = ()
@@ -47,7 +48,7 @@ class State:
     """Labels of known nodes, by their names."""
 
 
-EMPTY = State()
+EMPTY = PlatformState()
 
 
 def take_all(quotas: Quotas, jobs: Iterable[Running], times: int = 1) -> None:
@@ -60,7 +61,7 @@ def take_all(quotas: Quotas, jobs: Iterable[Running], times: int = 1) -> None:
 class Desk:
     """A state on which things can be tried: quotas, rooms of the pools, jobs."""
 
-    def __init__(self, plan: PlatformPlan, state: State) -> None:
+    def __init__(self, plan: PlatformPlan, state: PlatformState) -> None:
         self.plan = plan
         self.state = state
         self.jobs = list(state.jobs)

@@ -7,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from gpuyard.plan.quotas.flow import Key
 from gpuyard.plan.records import PlatformPlan, Quota
 
-Key = tuple[str, str]
-"""A pool and a resource."""
 Uses = Mapping[Key, int]
 _NONE: tuple[int | None, int | None] = (None, None)
 

@@ -11,7 +11,7 @@ from gpuyard.manifests.gpu_requests import pod_total
 from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, quantity, whole_units
 from gpuyard.manifests.workloads import JobRead, PodRead
 from gpuyard.plan.records import LimitsPlan
-from gpuyard.scheduler.selectors import Requirement, Term, Toleration
+from gpuyard.scheduler.selectors import NodeRequirement, Term, Toleration
 from gpuyard.scheduler.topology import Near, near_of
 
 GANGS = frozenset({"Pod", "Job", "CronJob", "JobSet", "TrainJob", "MPIJob", "StatefulSet"})
@@ -214,7 +214,7 @@ def _terms(affinity: Mapping[Any, Any]) -> tuple[Term, ...]:
     )
     return tuple(
         tuple(
-            Requirement(
+            NodeRequirement(
                 str(e.get("key", "")),
                 str(e.get("operator", "")),
                 tuple(str(v) for v in _list(e, "values")),

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from gpuyard.simulate.api import Object
+from gpuyard.simulate.api import ApiObject
 from gpuyard.simulate.kueue.manager import read_manifests
 from gpuyard.simulate.tools import Tools
 
@@ -17,7 +17,7 @@ FILE: Final = "nvidia.com_clusterpolicies.yaml"
 STAND_IN_NOTE: Final = "absent (no CRD source), a stand-in accepts any fields"
 
 
-def find_crd(tools: Tools) -> tuple[Object, str | None]:
+def find_crd(tools: Tools) -> tuple[ApiObject, str | None]:
     """The CRD, and what to tell about it when it is not the operator's own."""
     folders = [tools.share / "gpu-operator" / "crds"]
     if upstream := os.environ.get("GPUYARD_UPSTREAM"):
@@ -32,7 +32,7 @@ def find_crd(tools: Tools) -> tuple[Object, str | None]:
     return stand_in(), STAND_IN_NOTE
 
 
-def stand_in() -> Object:
+def stand_in() -> ApiObject:
     """The least that lets a ClusterPolicy be stored."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {

@@ -4,14 +4,14 @@ import os
 from pathlib import Path
 from typing import Final
 
-from gpuyard.simulate.api import Object
+from gpuyard.simulate.api import ApiObject
 from gpuyard.simulate.kueue.manager import read_manifests
 from gpuyard.simulate.tools import Tools
 
 FILE: Final = "autoscaling.x-k8s.io_provisioningrequests.yaml"
 
 
-def find_crd(tools: Tools) -> list[Object]:
+def find_crd(tools: Tools) -> list[ApiObject]:
     """Cluster Autoscaler's own CRD, from a module that Kueue is built with; nothing where it is absent."""
     folders = [tools.share / "cluster-autoscaler" / "crds"]
     if upstream := os.environ.get("GPUYARD_UPSTREAM"):

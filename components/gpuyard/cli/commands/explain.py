@@ -17,7 +17,7 @@ from gpuyard.explain.running import read_running
 from gpuyard.manifests.quantities import show_amount
 from gpuyard.manifests.workloads import JobRead, read_job
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.scheduler.desk import EMPTY, State
+from gpuyard.scheduler.desk import EMPTY, PlatformState
 
 NEVER = 3
 _STYLES = {Verdict.STARTS: "bold green", Verdict.WAITS: "bold yellow", Verdict.NEVER: "bold red"}
@@ -81,7 +81,7 @@ def _check_teams(plan: PlatformPlan, jobs: Sequence[JobRead], team: str | None, 
             )
 
 
-def _state(plan: PlatformPlan, running: str) -> State:
+def _state(plan: PlatformPlan, running: str) -> PlatformState:
     """What runs, from a file: objects of a cluster, manifests, or lines of one's own."""
     shown, objects = read_dump(running)
     values: list[Any] = []

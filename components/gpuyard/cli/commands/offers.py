@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gpuyard.advice.offers.offers import Nearest, Offer, Offers, Wish, offers, price_of
-from gpuyard.advice.offers.scores import MEASURES, Part
+from gpuyard.advice.offers.offers import Nearest, Offer, Offers, OfferWish, offers, price_of
+from gpuyard.advice.offers.scores import MEASURES, ScorePart
 from gpuyard.catalogue.gpus import Gpu, find_gpu, gpu_spellings
 from gpuyard.catalogue.machines import Capacity, Price
 from gpuyard.cli.terminal.console import Cell, Column, Console, results, table, write
@@ -29,7 +29,7 @@ def wanted_gpu(spelling: str) -> Gpu:
     raise UsageError(f"no GPU {spelling!r} in the catalogue; there are: {', '.join(known)}.{hint}")
 
 
-def show_offers(wish: Wish, *, as_document: bool) -> int:
+def show_offers(wish: OfferWish, *, as_document: bool) -> int:
     """Write what fits a wish. That nothing does is an answer too: exit code 0."""
     found = offers(wish)
     if as_document:
@@ -71,14 +71,14 @@ def _asked(found: Offers) -> str:
     return f" {asked}" if asked else ""
 
 
-def _formula(wish: Wish) -> str:
+def _formula(wish: OfferWish) -> str:
     """The score in a sentence."""
     parts = " + ".join(f"{m.name} {m.most}" for m in MEASURES[wish.workload])
     ends = ", ".join(f"{m.reference:g} {m.unit}" for m in MEASURES[wish.workload])
     return f"score of 100 = {parts}; full points from {ends}"
 
 
-def _show_ranked(ranked: Sequence[Offer], wish: Wish, console: Console) -> None:
+def _show_ranked(ranked: Sequence[Offer], wish: OfferWish, console: Console) -> None:
     columns = [
         Column("", "right"),
         Column("machine"),
@@ -125,7 +125,7 @@ def _range(price: Price | None) -> str:
     return f"{usd(price.low)}-{usd(price.high)}"
 
 
-def _part_cell(part: Part) -> Cell:
+def _part_cell(part: ScorePart) -> Cell:
     """The figure, and under it the points it gives, or why it gives none."""
     if part.figure is None:
         return ("unknown", "+0.0")

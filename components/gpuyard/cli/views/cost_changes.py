@@ -6,7 +6,7 @@ from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.cli.terminal.text import signed_usd, usd
 from gpuyard.cli.views.cost import caveats, priced, profile
 from gpuyard.plan.money.bill_changes import (
-    Change,
+    BillChange,
     PoolChange,
     notes,
     pool_changes,
@@ -49,7 +49,7 @@ def _pool_cells(pool: PoolChange) -> tuple[Cell, ...]:
     return (pool.name, pool.nodes, names, before, after, change)
 
 
-def _row(change: Change) -> tuple[str, ...]:
+def _row(change: BillChange) -> tuple[str, ...]:
     return (change.name, _was(change), _now(change), signed_usd(change.difference))
 
 
@@ -96,7 +96,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _markdown_row(change: Change) -> str:
+def _markdown_row(change: BillChange) -> str:
     return f"| {' | '.join(_row(change))} |"
 
 
@@ -105,16 +105,16 @@ def _pool_row(pool: PoolChange) -> str:
     return f"| {' | '.join([pool.name, pool.nodes, *map(_arrow, pool.cases), worst])} |"
 
 
-def _arrow(change: Change) -> str:
+def _arrow(change: BillChange) -> str:
     was, now = _was(change), _now(change)
     return now if was == now else f"{was} → {now}"
 
 
-def _was(change: Change) -> str:
+def _was(change: BillChange) -> str:
     return _shown(change.before, partial=change.partial[0]) if change.was else "-"
 
 
-def _now(change: Change) -> str:
+def _now(change: BillChange) -> str:
     return _shown(change.after, partial=change.partial[1]) if change.now else "-"
 
 

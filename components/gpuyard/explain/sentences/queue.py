@@ -7,10 +7,10 @@ from gpuyard import names
 from gpuyard.explain.sentences import phrases
 from gpuyard.manifests.quantities import show_amount
 from gpuyard.plan.queueing import kueue
+from gpuyard.plan.quotas.flow import Key
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.scheduler.desk import Desk
 from gpuyard.scheduler.flavors import Assignment, Considered, Mode
-from gpuyard.scheduler.quotas import Key
 from gpuyard.spec.platform import Cloud
 
 

@@ -12,7 +12,7 @@ from gpuyard.spec.sections import Commitment, Prices
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class BillChange:
     """One figure before and after; None is unknown, or not there."""
 
     name: str
@@ -45,7 +45,7 @@ class PoolChange:
     """One pool in the three cases, floor first."""
 
     name: str
-    cases: tuple[Change, ...]
+    cases: tuple[BillChange, ...]
 
     @property
     def is_one(self) -> bool:
@@ -90,7 +90,7 @@ def _idle_change(before: Bill, after: Bill) -> list[PoolChange]:
     was, now = (_committed(bill) for bill in (before, after))
     if not was and not now:
         return []
-    cases = (Change(case, _idle(before, case), _idle(after, case), was, now) for case in CASES)
+    cases = (BillChange(case, _idle(before, case), _idle(after, case), was, now) for case in CASES)
     return [PoolChange("idle commitments", tuple(cases))]
 
 
@@ -112,9 +112,9 @@ def _named(was: BillLine | None, now: BillLine | None) -> str:
     return " → ".join(names)
 
 
-def _cases(was: BillLine | None, now: BillLine | None) -> tuple[Change, ...]:
+def _cases(was: BillLine | None, now: BillLine | None) -> tuple[BillChange, ...]:
     return tuple(
-        Change(
+        BillChange(
             case,
             getattr(was, f"{case}_usd") if was else None,
             getattr(now, f"{case}_usd") if now else None,
@@ -125,7 +125,9 @@ def _cases(was: BillLine | None, now: BillLine | None) -> tuple[Change, ...]:
     )
 
 
-def team_changes(before: PlatformPlan, after: PlatformPlan, case: str = "worst") -> list[Change]:
+def team_changes(
+    before: PlatformPlan, after: PlatformPlan, case: str = "worst"
+) -> list[BillChange]:
     """Every team's part of the bill a month, and nobody's; `worst` is the guarantees at full use."""
     was, now = (_shares(p.bill.shares, case) for p in (before, after))
     return [
@@ -144,13 +146,13 @@ def _shares(shares: Sequence[Share], case: str) -> Mapping[str, Total]:
     return {NOBODY if s.team is None else s.team: monthly(getattr(s, case)) for s in shares}
 
 
-def total_changes(before: PlatformPlan, after: PlatformPlan) -> list[Change]:
+def total_changes(before: PlatformPlan, after: PlatformPlan) -> list[BillChange]:
     """The three cases."""
     return [_sums(case, getattr(before.bill, case), getattr(after.bill, case)) for case in CASES]
 
 
-def _sums(name: str, was: Total | None, now: Total | None) -> Change:
-    return Change(
+def _sums(name: str, was: Total | None, now: Total | None) -> BillChange:
+    return BillChange(
         name,
         was.usd if was else None,
         now.usd if now else None,
@@ -208,7 +210,7 @@ def change_document(before: PlatformPlan, after: PlatformPlan) -> dict[str, Any]
     }
 
 
-def _tree(change: Change, *, named: bool = True) -> dict[str, Any]:
+def _tree(change: BillChange, *, named: bool = True) -> dict[str, Any]:
     figures = {
         "before": tree(change.before),
         "after": tree(change.after),

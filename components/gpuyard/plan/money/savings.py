@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.catalogue.commitments import Commitment, commitments_of, unpriced_of
+from gpuyard.catalogue.commitments import CommitmentPrice, commitments_of, unpriced_of
 from gpuyard.catalogue.machines import Capacity, find_machine
 from gpuyard.plan.money.prices import node_price
 from gpuyard.plan.records import Bill, BillLine
@@ -69,7 +69,7 @@ def _of(prices: Prices | None, line: BillLine) -> Iterable[Saving]:
                 yield _saving(line, commitment, now)
 
 
-def _saving(line: BillLine, commitment: Commitment, now: float) -> Saving:
+def _saving(line: BillLine, commitment: CommitmentPrice, now: float) -> Saving:
     price = commitment.usd_per_hour
     month = (now - price.high) * HOURS_PER_MONTH
     low, middle = int(line.open_floor), int(line.open_expected)

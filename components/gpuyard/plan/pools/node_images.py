@@ -16,7 +16,7 @@ from gpuyard.catalogue.software.images import (
     IMAGES,
     NodeImage,
     Owner,
-    Part,
+    SoftwarePart,
     find_image,
     images_of,
 )
@@ -186,11 +186,11 @@ def settle(
     for name, (pool, software) in with_image.items():
         keeps_off = {
             DEPLOY_LABEL[part]: "false"
-            for part in Part
+            for part in SoftwarePart
             if part in needed and software.owners[part.value] != Owner.OPERATOR.value
         }
         labels = keeps_off | dict(software.labels)
-        brings = software.owners[Part.DRIVER.value] == Owner.OPERATOR.value
+        brings = software.owners[SoftwarePart.DRIVER.value] == Owner.OPERATOR.value
         all_labels = dict(sorted((dict(pool.labels) | labels).items()))
         settled[name] = replace(
             pool,
@@ -208,10 +208,12 @@ def settle(
 _WithImage = Mapping[str, tuple[PoolPlan, NodeSoftware]]
 
 
-def _needed(software: Iterable[NodeSoftware]) -> set[Part]:
+def _needed(software: Iterable[NodeSoftware]) -> set[SoftwarePart]:
     """Parts that the operator brings to at least one pool."""
     every = list(software)
-    return {p for p in Part if any(s.owners[p.value] == Owner.OPERATOR.value for s in every)}
+    return {
+        p for p in SoftwarePart if any(s.owners[p.value] == Owner.OPERATOR.value for s in every)
+    }
 
 
 def _driver(
@@ -221,7 +223,7 @@ def _driver(
     gpus = {
         name: pool.machine.gpu
         for name, (pool, software) in pools.items()
-        if software.owners[Part.DRIVER.value] == Owner.OPERATOR.value and pool.machine.gpu
+        if software.owners[SoftwarePart.DRIVER.value] == Owner.OPERATOR.value and pool.machine.gpu
     }
     if not gpus:
         return None, []
@@ -267,7 +269,7 @@ def _disagree(
         (other, image)
         for other in reversed(needs)
         for image in images_of(spec.cloud.value)
-        if image.owners[Part.DRIVER] is not Owner.OPERATOR
+        if image.owners[SoftwarePart.DRIVER] is not Owner.OPERATOR
         and not _problems(image, pools[other][0].machine, pools[other][0].sharing)
     )
     return refuse(
@@ -326,11 +328,13 @@ def operator_parts(pools: Iterable[PoolPlan]) -> OperatorParts | None:
         return None
     needed = _needed(software)
     settings: dict[str, str] = {}
-    drivers = [s.driver for s in software if s.owners[Part.DRIVER.value] == Owner.OPERATOR.value]
+    drivers = [
+        s.driver for s in software if s.owners[SoftwarePart.DRIVER.value] == Owner.OPERATOR.value
+    ]
     for each in software:
         settings |= IMAGES[each.image].settings
     return OperatorParts(
-        enabled={part.value: part in needed for part in Part},
+        enabled={part.value: part in needed for part in SoftwarePart},
         driver=next(iter(drivers), None),
         settings=settings,
     )

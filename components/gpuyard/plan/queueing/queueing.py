@@ -16,9 +16,9 @@ from gpuyard.plan.queueing.installation import installs_kueue
 from gpuyard.plan.queueing.kueue import start_minutes
 from gpuyard.plan.queueing.multikueue import plan_dispatch
 from gpuyard.plan.queueing.priorities import plan_priorities
-from gpuyard.plan.quotas.cohorts import Node, cohort_object
-from gpuyard.plan.quotas.flow import Amounts
-from gpuyard.plan.quotas.quotas import Quotas
+from gpuyard.plan.quotas.cohorts import CohortIndex, cohort_object
+from gpuyard.plan.quotas.flow import QuotaAmounts
+from gpuyard.plan.quotas.quotas import QuotaPlan
 from gpuyard.plan.records import (
     CohortLimit,
     CohortPlan,
@@ -121,7 +121,7 @@ def _resource_order(name: str) -> tuple[int, str]:
     return (len(name), name)
 
 
-def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], quotas: Quotas) -> QueueingPlan:
+def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], quotas: QuotaPlan) -> QueueingPlan:
     """The cohort tree with what no team is guaranteed, and a flavor for every pool."""
     return QueueingPlan(
         cohorts=(*_unassigned(spec, pools, quotas.spare), *plan_cohorts(spec, pools, quotas)),
@@ -140,14 +140,16 @@ def plan_queueing(spec: PlatformSpec, pools: list[PoolPlan], quotas: Quotas) -> 
     )
 
 
-def plan_cohorts(spec: PlatformSpec, pools: Sequence[PoolPlan], quotas: Quotas) -> list[CohortPlan]:
+def plan_cohorts(
+    spec: PlatformSpec, pools: Sequence[PoolPlan], quotas: QuotaPlan
+) -> list[CohortPlan]:
     """The cohorts of the stack file, parents first.
 
     A limit is one of a resource in a pool, so a cohort that has some lists all that its teams have a quota
     of, as its own with the amount 0; for what its limits do not name they are 0.
     """
     flow, teams = quotas.flow, quotas.by_team
-    used: dict[Node, set[tuple[str, str]]] = defaultdict(set)
+    used: dict[CohortIndex, set[tuple[str, str]]] = defaultdict(set)
     for team, home in enumerate(flow.tree.homes):
         for node in flow.tree.above(home):
             used[node].update((q.pool, q.resource) for q in teams[team])
@@ -183,7 +185,7 @@ def plan_cohorts(spec: PlatformSpec, pools: Sequence[PoolPlan], quotas: Quotas) 
 
 
 def _unassigned(
-    spec: PlatformSpec, pools: Sequence[PoolPlan], spare: Amounts
+    spec: PlatformSpec, pools: Sequence[PoolPlan], spare: QuotaAmounts
 ) -> tuple[CohortPlan, ...]:
     """The root, and as many children as it takes to hold what nobody is guaranteed."""
     left = {key: amount for key, amount in spare.items() if amount > 0}

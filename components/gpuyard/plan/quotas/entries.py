@@ -12,12 +12,12 @@ from typing import TypedDict
 from gpuyard.findings import Finding, Fix, Path, listed, refuse
 from gpuyard.names import SLICES_UNIT
 from gpuyard.plan.pools.pools import Pools
-from gpuyard.plan.quotas.flow import Amounts
+from gpuyard.plan.quotas.flow import QuotaAmounts
 from gpuyard.plan.records import PoolPlan
 from gpuyard.plan.sharing.compute_slices import by_slices, profiles, slices_of_one_gpu
 from gpuyard.spec.nearest import nearest
 
-Granted = Mapping[int, Amounts]
+Granted = Mapping[int, QuotaAmounts]
 """By the index of the owner."""
 
 
@@ -144,7 +144,7 @@ def grant(
 
     A claim that exceeds it is refused, and counted as its fix would leave it: nobody is blamed for it twice.
     """
-    granted: dict[int, Amounts] = defaultdict(lambda: defaultdict(int))
+    granted: dict[int, QuotaAmounts] = defaultdict(lambda: defaultdict(int))
     used: dict[tuple[int | None, str, str], int] = defaultdict(int)
     findings: list[Finding] = []
     for claim in claims:

@@ -8,12 +8,12 @@ may borrow. The root holds what nobody is guaranteed besides.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from gpuyard.plan.quotas.cohorts import ROOT, Node, Tree
+from gpuyard.plan.quotas.cohorts import ROOT, CohortIndex, Tree
 
 Key = tuple[str, str]
 """A pool and a resource."""
-Amounts = dict[Key, int]
-Limits = Mapping[int, Mapping[Key, int]]
+QuotaAmounts = dict[Key, int]
+CohortLimits = Mapping[int, Mapping[Key, int]]
 """By cohort; a cohort that is not in it has no limit, a resource that is not in a cohort's has 0."""
 
 
@@ -26,7 +26,7 @@ class Flow:
         self.tree = tree
         self.borrow: dict[int, Mapping[Key, int]] = {}
         self.lend: dict[int, Mapping[Key, int]] = {}
-        self.stock: dict[Node, Amounts] = {
+        self.stock: dict[CohortIndex, QuotaAmounts] = {
             node: defaultdict(int) for node in range(len(tree.parents))
         }
         """What a cohort holds, Kueue's subtree quota. Cohorts below must have passed theirs on."""
@@ -49,7 +49,7 @@ class Flow:
         """What a cohort can borrow when everybody else is idle, whatever its own limit."""
         return self.most(self.tree.parents[cohort], key) - self.passed(cohort, key)
 
-    def most(self, node: Node, key: Key) -> int:
+    def most(self, node: CohortIndex, key: Key) -> int:
         """What a cohort can have when everybody is idle, Kueue's potential."""
         held = self.stock[node].get(key, 0)
         if node is None:
@@ -59,15 +59,15 @@ class Flow:
         return held + (outside if limit is None else min(outside, limit.get(key, 0)))
 
 
-def add(total: Amounts, amounts: Mapping[Key, int]) -> None:
+def add(total: QuotaAmounts, amounts: Mapping[Key, int]) -> None:
     """Add amounts to a total."""
     for key, amount in amounts.items():
         total[key] += amount
 
 
-def summed(amounts: Iterable[Mapping[Key, int]]) -> Amounts:
+def summed(amounts: Iterable[Mapping[Key, int]]) -> QuotaAmounts:
     """Sums over all; one pass, because there may be a thousand of them."""
-    total: Amounts = defaultdict(int)
+    total: QuotaAmounts = defaultdict(int)
     for one in amounts:
         add(total, one)
     return total

@@ -13,7 +13,7 @@ from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.quotas.cohort_limits import CohortClaims, bind, check_limits
 from gpuyard.plan.quotas.cohorts import read_tree
 from gpuyard.plan.quotas.entries import Claim, capacity, grant, per_node, read_claim, up_to
-from gpuyard.plan.quotas.flow import Amounts, Flow, summed
+from gpuyard.plan.quotas.flow import Flow, QuotaAmounts, summed
 from gpuyard.plan.quotas.owners import known_owners, not_theirs
 from gpuyard.plan.records import Quota
 from gpuyard.spec.platform import PlatformSpec
@@ -22,12 +22,12 @@ from gpuyard.spec.values import MAX_NODES
 
 
 @dataclass(frozen=True, slots=True)
-class Quotas:
+class QuotaPlan:
     """Who has what, and what is left."""
 
     by_team: Mapping[int, tuple[Quota, ...]]
     """By team index."""
-    spare: Amounts
+    spare: QuotaAmounts
     """What no team is guaranteed."""
     flow: Flow
     """What passes between cohorts."""
@@ -41,7 +41,7 @@ class Quotas:
         return self.flow.most(home, (quota.pool, quota.resource)) - own - quota.borrow
 
 
-def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[Quotas, list[Finding]]:
+def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[QuotaPlan, list[Finding]]:
     """What every team is guaranteed, may borrow and lends, and every finding about it."""
     claims, findings = _claims(spec, pools)
     of_cohorts = CohortClaims(spec, pools)
@@ -85,7 +85,7 @@ def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[Quotas, list[Finding]
         i: _quotas(team, pools, positions, nominal[i], borrow[i], lend[i])
         for i, team in enumerate(spec.teams)
     }
-    return Quotas(quotas, spare, flow, understood), findings
+    return QuotaPlan(quotas, spare, flow, understood), findings
 
 
 def _bound(spec: PlatformSpec, flow: Flow, claim: Claim, resource: str) -> str:
@@ -162,7 +162,7 @@ def _out_of_reach(
     return refuse("borrow.never", claim.path, problem, **up_to(claim, resource, most, fits))
 
 
-def _start_notes(given: Amounts, pools: Pools, spec: PlatformSpec) -> list[Finding]:
+def _start_notes(given: QuotaAmounts, pools: Pools, spec: PlatformSpec) -> list[Finding]:
     """Guarantees beyond the nodes that run from the beginning: say how many must start first."""
     findings: list[Finding] = []
     positions = {pool.name: i for i, pool in enumerate(spec.pools)}
@@ -188,9 +188,9 @@ def _quotas(
     team: Team,
     pools: Pools,
     positions: Mapping[str, int],
-    nominal: Amounts,
-    borrow: Amounts,
-    lend: Amounts,
+    nominal: QuotaAmounts,
+    borrow: QuotaAmounts,
+    lend: QuotaAmounts,
 ) -> tuple[Quota, ...]:
     """In the order of the pools and of what their nodes advertise, whatever the order of the keys."""
     mine = sorted({pool for pool, _ in (*nominal, *borrow)}, key=positions.__getitem__)

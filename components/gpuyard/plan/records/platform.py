@@ -241,7 +241,7 @@ class LimitsPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Egress:
     """A network outside the cluster that pods may send to."""
 
     cidr: str
@@ -283,7 +283,7 @@ class TeamPlan:
     pod_security: PodSecurity = PodSecurity.BASELINE
     name_servers: tuple[str, ...] = ()
     """Networks beside the cluster's own name service that answer for names, on port 53."""
-    egress: tuple[Reach, ...] = ()
+    egress: tuple[Egress, ...] = ()
     """Networks outside the cluster that its pods may send to."""
 
     @property

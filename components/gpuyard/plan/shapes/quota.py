@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from gpuyard.findings import Finding, Fix, note, refuse
 from gpuyard.plan.pools.pools import Pools
-from gpuyard.plan.quotas.quotas import Quotas
+from gpuyard.plan.quotas.quotas import QuotaPlan
 from gpuyard.plan.records import Advertised, PoolPlan, Quota, ShapePlan
 from gpuyard.plan.shapes.shapes import choices, record
 from gpuyard.plan.sharing.compute_slices import in_quota
@@ -34,7 +34,7 @@ class _Chance:
 
 
 def place_shapes(
-    spec: PlatformSpec, pools: Pools, shapes: Sequence[ShapePlan], quotas: Quotas
+    spec: PlatformSpec, pools: Pools, shapes: Sequence[ShapePlan], quotas: QuotaPlan
 ) -> tuple[list[ShapePlan], list[Finding]]:
     """Each shape in the first pool in which a team can start it, with those who can.
 
@@ -69,7 +69,7 @@ _Holders = Mapping[tuple[str, str], Sequence[tuple[int, Quota]]]
 """Teams with their quota, by pool and resource: a thousand of them are looked through once."""
 
 
-def _holders(quotas: Quotas) -> _Holders:
+def _holders(quotas: QuotaPlan) -> _Holders:
     holders: dict[tuple[str, str], list[tuple[int, Quota]]] = defaultdict(list)
     for team, mine in quotas.by_team.items():
         for quota in mine:
@@ -119,7 +119,7 @@ def _no_quota(
     index: int,
     plan: ShapePlan,
     chances: Sequence[_Chance],
-    quotas: Quotas,
+    quotas: QuotaPlan,
 ) -> Finding:
     used = [c for c in chances if c.quota.nominal or c.quota.borrow]
     best = min(used, key=lambda c: c.missing, default=None)
@@ -144,7 +144,7 @@ def _no_quota(
     )
 
 
-def _nearest(spec: PlatformSpec, index: int, best: _Chance | None, quotas: Quotas) -> Fix | None:
+def _nearest(spec: PlatformSpec, index: int, best: _Chance | None, quotas: QuotaPlan) -> Fix | None:
     """Let the team that lacks least borrow the rest, else make the gang as small as that team can have."""
     if best is None:
         return None

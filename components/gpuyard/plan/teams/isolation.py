@@ -9,6 +9,7 @@ from math import ceil
 
 from gpuyard.findings import Finding, Fix, refuse
 from gpuyard.plan.records import PoolPlan, Quota, within_reach
+from gpuyard.plan.teams.limits import TeamQuotas
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation
 
@@ -30,11 +31,9 @@ _WORDS = {
     "mig": "MIG slices of one GPU",
 }
 
-Quotas = Mapping[int, Sequence[Quota]]
-
 
 def check_isolation(
-    spec: PlatformSpec, pools: Mapping[str, PoolPlan], quotas: Quotas
+    spec: PlatformSpec, pools: Mapping[str, PoolPlan], quotas: TeamQuotas
 ) -> list[Finding]:
     """Refuse every pool that mixes a team with others more closely than it allows."""
     users = _users(quotas)
@@ -57,7 +56,7 @@ def check_isolation(
     return findings
 
 
-def _users(quotas: Quotas) -> dict[str, list[int]]:
+def _users(quotas: TeamQuotas) -> dict[str, list[int]]:
     """The teams, by index, that can have something of a pool."""
     users: dict[str, list[int]] = defaultdict(list)
     for index, mine in quotas.items():
@@ -72,7 +71,7 @@ def _too_close(
     pool: PoolPlan,
     others: Sequence[str],
     loosest: Isolation,
-    quotas: Quotas,
+    quotas: TeamQuotas,
 ) -> Finding:
     team = spec.teams[index]
     how = _WORDS.get(pool.sharing, pool.sharing)
@@ -91,7 +90,7 @@ def _too_close(
     )
 
 
-def _apart(spec: PlatformSpec, index: int, pool: PoolPlan, quotas: Quotas) -> str:
+def _apart(spec: PlatformSpec, index: int, pool: PoolPlan, quotas: TeamQuotas) -> str:
     """How the team gets a pool of its own; with numbers of nodes where the pool has enough of them."""
     team = spec.teams[index].name
     mine = _nodes(pool, [quotas[index]])

@@ -21,17 +21,17 @@ UNSAID = HostAmount(cpu=1, memory_gib=2)
 """What a container gets that names nothing, because where CPU is counted every pod must name some: a core
 to feed a GPU, and memory that many sidecars together still find on the smallest GPU node (16 GiB)."""
 
-Limits = Mapping[int, LimitsPlan]
+TeamLimits = Mapping[int, LimitsPlan]
 """By team index."""
-Quotas = Mapping[int, Sequence[Quota]]
+TeamQuotas = Mapping[int, Sequence[Quota]]
 
 
 def plan_limits(
     spec: PlatformSpec,
     pools: Mapping[str, PoolPlan],
-    quotas: Quotas,
+    quotas: TeamQuotas,
     shapes: Sequence[ShapePlan],
-) -> Limits:
+) -> TeamLimits:
     """Of every team: what the stack file says, else enough for its GPUs and for each of its shapes."""
     largest = HostAmount(
         max((p.machine.vcpus for p in pools.values()), default=0),

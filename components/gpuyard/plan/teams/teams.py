@@ -9,14 +9,14 @@ from gpuyard.plan.queueing.brakes import stop_of
 from gpuyard.plan.queueing.queueing import check_flavors, resource_groups
 from gpuyard.plan.queueing.waiting import first_queue
 from gpuyard.plan.quotas.cohorts import home_of
-from gpuyard.plan.quotas.flow import Amounts
+from gpuyard.plan.quotas.flow import QuotaAmounts
 from gpuyard.plan.records import Bill, LimitsPlan, PoolPlan, Quota, Share, TeamPlan, within_reach
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import at_most
 from gpuyard.plan.sharing.dra import quota_key
 from gpuyard.plan.teams.egress import check_egress, name_servers, plan_egress
 from gpuyard.plan.teams.isolation import check_isolation
-from gpuyard.plan.teams.limits import Limits
+from gpuyard.plan.teams.limits import TeamLimits
 from gpuyard.plan.teams.pod_security import check_pod_security
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
@@ -38,9 +38,9 @@ def plan_teams(
     spec: PlatformSpec,
     pools: dict[str, PoolPlan],
     quotas: Mapping[int, tuple[Quota, ...]],
-    spare: Amounts,
+    spare: QuotaAmounts,
     bill: Bill,
-    limits: Limits,
+    limits: TeamLimits,
 ) -> tuple[list[TeamPlan], list[Finding]]:
     """Every team, and what refuses them."""
     teams: list[TeamPlan] = []
@@ -67,7 +67,7 @@ def _something(
     index: int,
     pools: dict[str, PoolPlan],
     quotas: Mapping[int, tuple[Quota, ...]],
-    spare: Amounts,
+    spare: QuotaAmounts,
 ) -> Fix:
     """Borrow one of the first resource that nobody is guaranteed, where nobody minds the company."""
     owned = {pool.name for pool in spec.pools if pool.owners}
