@@ -9,19 +9,19 @@ from gpuyard.manifests.workloads import read_job
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
 from kit.cases.explain import job, said
-from kit.generated import platforms as made_up
+from kit.generated import platforms
 
 few = settings(
     max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-GOOD = [n for n in made_up.KNOWN if (p := made_up.known(n)[0]) is not None and p.teams]
+GOOD = [n for n in platforms.KNOWN if (p := platforms.known(n)[0]) is not None and p.teams]
 """Made-up platforms that are not refused, and have somebody to use them."""
 
 
 def plan_at(number) -> PlatformPlan:
-    plan = made_up.known(number)[0]
+    plan = platforms.known(number)[0]
     assert plan is not None
     return plan
 

@@ -35,11 +35,11 @@ def explain(
     request = judged(plan, request_of(job, home.limits if home else None))
     desk = Desk(plan, state)
     priority, said = _priority(plan, request, home)
-    held = PolicyAnswer() if request.refused else ask_policy(plan, home, job)
-    said = (*said, *held.cautions)
-    if held.outcome is not None and not held.wants_queue:
-        return _record(desk, request, home, _beside(held.outcome, said))
-    outcome = held.outcome or decide(desk, home, request, priority)
+    policy = PolicyAnswer() if request.refused else ask_policy(plan, home, job)
+    said = (*said, *policy.cautions)
+    if policy.outcome is not None and not policy.wants_queue:
+        return _record(desk, request, home, _beside(policy.outcome, said))
+    outcome = policy.outcome or decide(desk, home, request, priority)
 
     def starts(changed: Request) -> bool:
         return decide(desk, home, changed, priority).verdict is Verdict.STARTS

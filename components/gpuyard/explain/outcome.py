@@ -17,7 +17,7 @@ class JobOutcome:
     verdict: Verdict
     says: str
     admitted: bool = False
-    held: bool = False
+    unplaced: bool = False
     """True when its queue keeps it for want of a place or of an answer, though it has quota for it."""
     pools: tuple[str, ...] = ()
     pods_started: int = 0

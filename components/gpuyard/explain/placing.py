@@ -191,7 +191,7 @@ def _never_near(emptied: Desk, pool: PoolPlan, members: Members) -> JobOutcome:
     found = _spot(pool, _looked_at(pool, emptied.rooms[pool.name]), members)
     running = emptied.running_nodes(pool.name)
     cautions = (places.only_running(pool, running),) if running < pool.nodes.high else ()
-    return replace(never(places.no_place(pool, members, found)), held=True, cautions=cautions)
+    return replace(never(places.no_place(pool, members, found)), unplaced=True, cautions=cautions)
 
 
 def _kept(desk: Desk, pool: PoolPlan, members: Members, ends: str) -> JobOutcome:
@@ -199,7 +199,7 @@ def _kept(desk: Desk, pool: PoolPlan, members: Members, ends: str) -> JobOutcome
     if pool.topology is None:
         return JobOutcome(
             verdict=Verdict.WAITS,
-            held=True,
+            unplaced=True,
             says=nodes.fragmented(desk, pool.name, members[0]),
             conditions=(nodes.room_first(pool.name, members[0], ends),),
             meanwhile=places.denied(desk.plan, pool),
@@ -207,7 +207,7 @@ def _kept(desk: Desk, pool: PoolPlan, members: Members, ends: str) -> JobOutcome
     found = _spot(pool, _looked_at(pool, desk.rooms[pool.name]), members)
     return JobOutcome(
         verdict=Verdict.WAITS,
-        held=True,
+        unplaced=True,
         says=f"its quota is free, but {places.no_place(pool, members, found)}",
         conditions=(places.place_first(pool, members, ends),),
         meanwhile=queue.queued(),

@@ -114,7 +114,7 @@ def _pods(reading: _Reading, found: Sequence[Value]) -> None:
 
 def _workloads(reading: _Reading, found: Sequence[Value]) -> None:
     """Kueue's own record: who has which quota, since when, at which priority."""
-    held: list[tuple[str, str, Running]] = []
+    admitted: list[tuple[str, str, Running]] = []
     for value in found:
         conditions = {
             text_of(c, "type"): c for c in items_of(mapping_of(value, "status"), "conditions")
@@ -128,10 +128,10 @@ def _workloads(reading: _Reading, found: Sequence[Value]) -> None:
         job = _admitted(reading, value, admission)
         if job is not None:
             reserved = text_of(conditions.get("QuotaReserved", {}), "lastTransitionTime")
-            held.append((reserved, text_of(mapping_of(value, "metadata"), "uid"), job))
-    held.sort(key=lambda h: h[1], reverse=True)
-    held.sort(key=lambda h: h[0])
-    reading.jobs += [replace(job, since=n) for n, (_, _, job) in enumerate(held, start=1)]
+            admitted.append((reserved, text_of(mapping_of(value, "metadata"), "uid"), job))
+    admitted.sort(key=lambda h: h[1], reverse=True)
+    admitted.sort(key=lambda h: h[0])
+    reading.jobs += [replace(job, since=n) for n, (_, _, job) in enumerate(admitted, start=1)]
 
 
 def _admitted(reading: _Reading, value: Value, admission: Value) -> Running | None:

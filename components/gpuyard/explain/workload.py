@@ -41,7 +41,7 @@ def decide_workload(
         found = assign(desk, team, pod_sets, priority, found.tried)
         outcomes.append(_assigned(desk, team, pod_sets, priority, found))
     best = min(outcomes, key=lambda o: (not o.admitted, o.verdict is Verdict.NEVER))
-    if best.held and best.verdict is Verdict.NEVER and not desk.is_empty:
+    if best.unplaced and best.verdict is Verdict.NEVER and not desk.is_empty:
         alone = decide_workload(Desk(desk.plan, EMPTY), team, pod_sets, priority)
         if alone.verdict is Verdict.STARTS:  # in a pool whose quota others have now
             best = replace(
@@ -57,15 +57,15 @@ def decide_workload(
 
 def _looks_on(plan: PlatformPlan, outcome: JobOutcome) -> bool:
     """Whether its queue looks at the pools that are left: not while an autoscaler is asked."""
-    waits_for_answer = outcome.held and any(plan.pool(p).provisioning for p in outcome.pools)
+    waits_for_answer = outcome.unplaced and any(plan.pool(p).provisioning for p in outcome.pools)
     return not outcome.admitted and not waits_for_answer
 
 
 def _as_seen(outcome: JobOutcome) -> Iterator[Considered]:
     """Why each pool is not taken, also for want of a place."""
     for reason in outcome.reasons:
-        held = outcome.held and reason.pool in outcome.pools
-        yield replace(reason, taken=False, why=outcome.says) if held else reason
+        unplaced = outcome.unplaced and reason.pool in outcome.pools
+        yield replace(reason, taken=False, why=outcome.says) if unplaced else reason
 
 
 def _without_flavor(
@@ -112,9 +112,9 @@ def _assigned(
     reasons = tuple(replace(r, taken=r.pool in pools) for r in found.reasons)
     return replace(
         _of_place(outcome, made),
-        admitted=not outcome.held,
-        preempts=() if outcome.held else preempts,
-        gone=() if outcome.held else gone,
+        admitted=not outcome.unplaced,
+        preempts=() if outcome.unplaced else preempts,
+        gone=() if outcome.unplaced else gone,
         reasons=reasons,
         pools=pools,
         assignment=found,
@@ -123,7 +123,7 @@ def _assigned(
 
 def _of_place(outcome: JobOutcome, made: Made) -> JobOutcome:
     """What is to be said of others, where it has no place."""
-    if not outcome.held or outcome.verdict is Verdict.NEVER:
+    if not outcome.unplaced or outcome.verdict is Verdict.NEVER:
         return outcome
     if made.unjudged:
         return replace(outcome, cautions=(cautions.may_evict(made.unjudged),))
@@ -140,7 +140,7 @@ def _without_quota(
     pools: tuple[str, ...],
 ) -> JobOutcome:
     """Its queue has too little for it now, or may not use what it has."""
-    held = [
+    stopped = [
         pool
         for index, chosen in found.pools.items()
         for pool in chosen
@@ -148,9 +148,9 @@ def _without_quota(
     ]
     return JobOutcome(
         verdict=Verdict.WAITS,
-        says=queue.pool_stopped(held[0]) if held else queue.waits_for_quota(found),
+        says=queue.pool_stopped(stopped[0]) if stopped else queue.waits_for_quota(found),
         pools=pools,
-        conditions=(*queue.pools_released(desk.plan, held), *queue.shortage(desk, team, found)),
+        conditions=(*queue.pools_released(desk.plan, stopped), *queue.shortage(desk, team, found)),
         meanwhile=queue.queued(),
         reasons=found.reasons,
         assignment=found,

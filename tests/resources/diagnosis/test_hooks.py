@@ -9,7 +9,7 @@ import pulumi
 import pytest
 
 from gpuyard.resources import ClusterProvider, Platform
-from gpuyard.resources.diagnosis import hooks as told
+from gpuyard.resources.diagnosis import hooks
 from gpuyard.resources.diagnosis.hooks import explained, hooks_of
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.ownership import owner_of, writers
@@ -390,7 +390,7 @@ class Hook:
 
 @pytest.fixture
 def engine_with_hooks(monkeypatch):
-    monkeypatch.setattr(told, "monitor_supports_feature", lambda _: True)
+    monkeypatch.setattr(hooks, "monitor_supports_feature", lambda _: True)
     monkeypatch.setattr(pulumi, "ErrorHook", Hook)
     said = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
@@ -416,7 +416,7 @@ def test_an_explanation_that_fails_hides_nothing(engine_with_hooks):
 
 
 def test_an_engine_without_hooks_gets_none(monkeypatch):
-    monkeypatch.setattr(told, "monitor_supports_feature", lambda _: False)
+    monkeypatch.setattr(hooks, "monitor_supports_feature", lambda _: False)
     assert hooks_of("lab", Kubectl()) is None
 
 
