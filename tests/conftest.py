@@ -50,24 +50,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.allow_hosts(["127.0.0.1", "::1", "localhost"]))
 
 
-# Folders whose tests share one costly thing; each stays with one worker.
-TOGETHER = ("yard", "cluster")
-
-
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Deal tests out one by one, but folders that share a cluster as a whole.
+    """Deal tests out the longest first, and what shares a cluster as a whole."""
+    from kit.dealing import LongestFirst
 
-    pytest-xdist has `--dist loadgroup` for this; its 3.8.0 finds no groups under pytest 9.2, which
-    keeps the id of a test elsewhere.
-    """
-    from xdist.scheduler import LoadScopeScheduling
+    return LongestFirst(config, log)
 
-    class FoldersTogether(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            folder = nodeid.split("/")[1] if nodeid.count("/") > 1 else ""
-            return folder if folder in TOGETHER else nodeid
 
-    return FoldersTogether(config, log)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Live tests wait more than they work: `-n auto` starts more workers for them than there are cores."""
+    from kit.dealing import workers
+
+    return workers(config.args, os.cpu_count() or 1)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,11 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from gpuyard_idle import words
+from gpuyard_idle import events
 from gpuyard_idle.cluster import Cluster
 from gpuyard_idle.judge import Step, Verdict
 from gpuyard_idle.settings import Settings, Team
-from gpuyard_idle.things import KUEUE, Object, Scaled, Unit, Workload
+from gpuyard_idle.workloads import KUEUE, Object, Scaled, Unit, Workload
 
 HOUR = timedelta(hours=1)
 
@@ -23,17 +23,17 @@ class Actor:
         unit, names = verdict.unit, self._settings.names
         match verdict.step:
             case Step.WARN:
-                done = self._note(unit, {names.warned: words.stamp(self._now)})
-                say = words.warned(self._settings, self._team, unit, self._now)
+                done = self._note(unit, {names.warned: events.stamp(self._now)})
+                say = events.warned(self._settings, self._team, unit, self._now)
             case Step.SUSPEND:
                 done = self._suspend(unit)
-                say = words.suspended(self._settings, self._team, unit)
+                say = events.suspended(self._settings, self._team, unit)
             case Step.FORGET:
                 done = self._note(unit, {names.warned: None, names.suspended: None})
-                say = words.forgotten(verdict.state)
+                say = events.forgotten(verdict.state)
             case Step.RESUME:
                 done = self._resume(unit)
-                say = words.resumed(self._settings)
+                say = events.resumed(self._settings)
             case _:
                 return True
         if done:
@@ -42,10 +42,10 @@ class Actor:
 
     def rehearse(self, unit: Unit, *, suspend: bool) -> None:
         """A dry run changes nothing; it says once an hour what it would have done."""
-        self._tell(unit, words.would(self._team, unit, suspend=suspend), HOUR)
+        self._tell(unit, events.would(self._team, unit, suspend=suspend), HOUR)
 
-    def _tell(self, unit: Unit, say: words.Say, often: timedelta) -> None:
-        self._cluster.event(words.event(self._team.namespace, unit.owner, say, self._now, often))
+    def _tell(self, unit: Unit, say: events.Say, often: timedelta) -> None:
+        self._cluster.event(events.event(self._team.namespace, unit.owner, say, self._now, often))
 
     def _note(self, unit: Unit, annotations: Object) -> bool:
         changes = {"metadata": {"annotations": dict(annotations)}}
@@ -53,7 +53,7 @@ class Actor:
 
     def _suspend(self, unit: Unit) -> bool:
         names = self._settings.names
-        when = {names.suspended: words.stamp(self._now)}
+        when = {names.suspended: events.stamp(self._now)}
         if unit.scaled:
             before = {names.replicas: str(unit.scaled.replicas)}
             return self._scale(unit.scaled, 0, {**when, **before})

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from gpuyard_idle.things import Object
 from gpuyard_idle.web import Refused, Server
+from gpuyard_idle.workloads import Object
 
 PAGE = 500
 """Objects in one answer."""

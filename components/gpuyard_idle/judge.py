@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from gpuyard_idle.measure import Reading
 from gpuyard_idle.settings import Team
-from gpuyard_idle.things import Unit, Workload
+from gpuyard_idle.workloads import Unit, Workload
 
 
 class State(StrEnum):

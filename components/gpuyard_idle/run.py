@@ -23,7 +23,8 @@ from gpuyard_idle.judge import (
 )
 from gpuyard_idle.measure import Reading, readings
 from gpuyard_idle.settings import Settings, Team
-from gpuyard_idle.things import (
+from gpuyard_idle.web import Refused, Server, Unreachable
+from gpuyard_idle.workloads import (
     KUEUE,
     SCALED,
     Object,
@@ -39,7 +40,6 @@ from gpuyard_idle.things import (
     read_scaled,
     read_workload,
 )
-from gpuyard_idle.web import Refused, Server, Unreachable
 
 
 class ForeignError(Exception):

@@ -1,7 +1,6 @@
 """One simulated cluster for all tests of this folder, named by process, always taken down."""
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import cluster, tools
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
+from kit import waiting
 from kit.cluster.lab import slack
 from kit.levels import require_level
 
@@ -66,22 +66,11 @@ def api(started: cluster.Outcome) -> Api:
 
 @pytest.fixture
 def until() -> Until:
-    """Wait for a condition; what it last saw is the failure's message."""
+    """Wait for a condition, whatever the cluster answers on the way."""
 
     def wait(
         look: Callable[[], Any], wanted: Callable[[Any], bool] = bool, seconds: float = 120
     ) -> Any:
-        deadline = time.monotonic() + seconds
-        seen: object = None
-        while time.monotonic() < deadline:
-            try:
-                seen = look()
-            except (ApiError, Unreachable) as problem:
-                seen = problem
-            else:
-                if wanted(seen):
-                    return seen
-            time.sleep(0.1)
-        pytest.fail(f"not within {seconds} s; last seen: {seen!r}")
+        return waiting.until(look, wanted, seconds, errors=(ApiError, Unreachable))
 
     return wait

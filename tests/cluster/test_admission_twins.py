@@ -5,7 +5,6 @@ that nobody answers before our policy does.
 """
 
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from gpuyard.render.admission.objects import LONGEST, admission_objects
 from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate import cluster, tools
 from gpuyard.simulate.api import Api, ApiError, connect
+from kit import waiting
 from kit.cluster.queues import kueue_as_rendered
 from kit.generated.pods import Maker
 from kit.stacks import plan_of
@@ -196,11 +196,7 @@ def held(server: Api) -> Api:
 
 def patience(look: Callable[[], Any], seconds: float = 60) -> Any:
     """Wait until it is so."""
-    deadline = time.monotonic() + seconds
-    while not (seen := look()):
-        assert time.monotonic() < deadline, f"not within {seconds} s: {seen!r}"
-        time.sleep(0.1)
-    return seen
+    return waiting.until(look, seconds=seconds)
 
 
 def warnings(api: Api, value: Value) -> str:

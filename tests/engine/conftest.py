@@ -5,13 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kit import waiting
 from kit.levels import require_level
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -183,14 +183,10 @@ def only_kueue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture
-def until() -> Callable[[Callable[[], Any]], Any]:
+def until() -> Callable[..., Any]:
     """Wait until a look gives something true."""
 
     def wait(look: Callable[[], Any], seconds: float = 30) -> Any:
-        deadline = time.monotonic() + seconds
-        while not (seen := look()):
-            assert time.monotonic() < deadline, f"not within {seconds} s"
-            time.sleep(0.1)
-        return seen
+        return waiting.until(look, seconds=seconds)
 
     return wait

@@ -16,6 +16,7 @@ from gpuyard.render.kueue.chart import kueue_objects, kueue_values
 from gpuyard.render.kueue.configuration import kueue_configuration
 from kit import chart as kueue_chart
 from kit.stacks import plan_of, platform, pool, team
+from stacks import read_until
 
 RAW = platform(
     [pool(), pool("more", nodes="0..2000", capacity=["on-demand"])],
@@ -146,6 +147,36 @@ def left_over(api):
     return api.cluster.patch(role, role, APPLY, who)
 
 
+FLAVORS = "resourceflavors.kueue.x-k8s.io"
+UNSERVED = "does not serve ResourceFlavor (kueue.x-k8s.io/v1beta2) yet"
+
+
+def served_late(chart):
+    """As where the API server has much to do: the chart is in, its pods are ready, a kind is not served."""
+    file = chart / "templates" / "crd" / "kueue.x-k8s.io_resourceflavors.yaml"
+    early, late = (f"served: {word}\n      storage: true" for word in ("true", "false"))
+    assert early in file.read_text()
+    file.write_text(file.read_text().replace(early, late))
+
+
+def serve(api):
+    """What the API server would have done by itself, later."""
+    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    crd["metadata"] = {"name": FLAVORS}
+    versions = api.cluster.get(crd)["spec"]["versions"]
+    body = {"spec": {"versions": [{**one, "served": True} for one in versions]}}
+    api.cluster.patch(crd, body, "application/merge-patch+json", {"fieldManager": "somebody"})
+
+
+def up_while_a_kind_is_served_late(stack, api, *log, **env):
+    """The `up` meets a kind that nobody serves, and goes on when it is served."""
+    process = stack.start("up", "--yes", "--skip-preview", "--color", "never", *log, **env)
+    said = read_until(process, UNSERVED, seconds=240)
+    serve(api)
+    more, _ = process.communicate(timeout=240)
+    assert process.returncode == 0, said + more
+
+
 @pytest.mark.timeout(600)
 def test_the_chart_goes_in_before_the_queues_and_out_after_them(
     stack, api, chart, tmp_path, until, kubectl
@@ -161,7 +192,8 @@ def test_the_chart_goes_in_before_the_queues_and_out_after_them(
         assert f"fix: kubectl delete clusterrole {name}" in failed
         api.cluster.delete(role, name, "Background")
 
-        stack.up(*log, **debug)
+        served_late(chart)
+        up_while_a_kind_is_served_late(stack, api, *log, GPUYARD_CREATE_PAUSE="0.2", **debug)
         did = operations(tmp_path / "events.json")
         assert did.at("create", RELEASE) < did.at("create", FLAVOR) < did.at("create", QUEUE)
         deployment = api.cluster.get(

@@ -47,6 +47,8 @@ def contracts(root: Path) -> tuple[int, str]:
         ("plan/records/late.py", "import pulumi", "the pure floors "),
         ("spec/values.py", "import subprocess", "the pure floors "),
         ("resources/objects.py", "import rich", "only the command line "),
+        ("simulate/agents/node.py", "import gpuyard.plan.records", "the simulated cluster "),
+        ("simulate/parts.py", "import gpuyard.render.objects", "the simulated cluster "),
         ("resources/objects.py", "import pulumi_aws", "a cloud SDK "),
         ("cli/app.py", "import gpuyard_idle", "a program that runs elsewhere "),
         ("../gpuyard_idle/judge.py", "import gpuyard.plan", "a program that runs elsewhere "),

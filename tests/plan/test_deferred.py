@@ -1,7 +1,72 @@
 """A word that the plan makes nothing of is said, or refuses where silence would hand out GPUs wrongly."""
 
+import ast
+from enum import Enum
+
+import pytest
+
+import sizes
 from gpuyard.findings import Severity
+from gpuyard.plan import deferred
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.pools import Pool
+from gpuyard.spec.problems import models_in
 from kit.stacks import findings, platform, pool, team
+
+READERS = ("plan", "admission", "render", "resources", "cli")
+"""Floors that make something of a word: those that only explain a plan do not count."""
+NAMED = {
+    PlatformSpec: {*deferred._PLATFORM, *deferred._PLATFORM_PLANNED},
+    Pool: {*deferred._POOL, *deferred._POOL_PLANNED},
+}
+
+
+def words(model, met):
+    """Every word of the vocabulary, but what stands below one that is said to have no effect yet."""
+    if model in met:
+        return
+    met.add(model)
+    for word, about in model.model_fields.items():
+        if word not in NAMED.get(model, ()):
+            yield model, word, about.annotation
+            for inner in models_in(about.annotation):
+                yield from words(inner, met)
+
+
+def read_outside_the_spec():
+    """Names that code of these floors takes from anything; the notes themselves read none."""
+    paths = (p for f in READERS for p in (sizes.ROOT / "components/gpuyard" / f).rglob("*.py"))
+    trees = (ast.parse(p.read_text(encoding="utf-8")) for p in paths if p.stem != "deferred")
+    return {
+        node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)
+    }
+
+
+def leaves_no_choice(annotation):
+    """A word with one value says nothing that could be read; with a second one it must be."""
+    return isinstance(annotation, type) and issubclass(annotation, Enum) and len(annotation) == 1
+
+
+def test_every_word_is_read_by_a_plan_or_said_to_have_no_effect_yet():
+    read = read_outside_the_spec()
+    ahead = [
+        f"{model.__name__}.{word}"
+        for model, word, annotation in words(PlatformSpec, set())
+        if word not in read and not leaves_no_choice(annotation)
+    ]
+    assert ahead == []
+
+
+def test_the_gate_sees_a_word_that_nobody_reads():
+    every = {word for _, word, _ in words(PlatformSpec, set())}
+    assert {"shapes", "mig", "guaranteed", "budget_usd_per_month"} <= every
+    assert every.isdisjoint({"storage", "disk_gib", "checkpoints", "training"})
+    assert read_outside_the_spec().isdisjoint({"keep_days", "training", "disk_gib"})
+
+
+@pytest.mark.parametrize("model", NAMED)
+def test_only_words_of_the_vocabulary_are_said_to_have_no_effect(model):
+    assert NAMED[model] <= set(model.model_fields)
 
 
 def said(raw):

@@ -315,7 +315,7 @@ def test_an_object_keeps_our_labels_whatever_the_caller_gives():
     plan = plan_of(platform())
     labels = {"z": "1", "gpuyard.dev/platform": "other"}
     obj = made(
-        plan,
+        plan.name,
         "v1",
         "ConfigMap",
         "x",

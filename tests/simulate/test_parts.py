@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from gpuyard.errors import EnvironmentLacks, UsageError
-from gpuyard.simulate import cluster_policy_crd, credentials, processes, state
-from gpuyard.simulate.api import connect, path_of
+from gpuyard.simulate import crds, credentials, processes, state
+from gpuyard.simulate.api import ApiObject, connect, path_of
 from gpuyard.simulate.kueue import certificates as kueue_certificates
 from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.parts import PARTS, STAGES, Place
@@ -38,6 +38,17 @@ def tools(tmp_path: Path) -> Tools:
     for name in PROGRAMS:
         (found.bin / name).touch(mode=0o755)
     return found
+
+
+def crd(kind: str, group: str = "of.its.own") -> ApiObject:
+    names = {"kind": kind}
+    return {"kind": "CustomResourceDefinition", "spec": {"group": group, "names": names}}
+
+
+def shipped(root: Path, where: tuple[str, str], made: ApiObject) -> None:
+    folder = root / where[0]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / where[1]).write_text(json.dumps(made))
 
 
 def place(tools: Tools) -> Place:
@@ -294,15 +305,36 @@ def test_the_operators_own_crd_goes_before_a_stand_in(
     tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.delenv("GPUYARD_UPSTREAM", raising=False)
-    made, note = cluster_policy_crd.find_crd(tools)
-    assert made == cluster_policy_crd.stand_in()
-    assert note == cluster_policy_crd.STAND_IN_NOTE
-    own = {"kind": "CustomResourceDefinition", "spec": {"names": {"kind": "ClusterPolicy"}}}
-    folder = tmp_path / "upstream" / "crds" / "gpu-operator"
-    folder.mkdir(parents=True)
-    (folder / cluster_policy_crd.FILE).write_text(json.dumps(own))
+    assert crds.cluster_policy(tools) == (crds.stand_in(), crds.STAND_IN_NOTE)
+    own = crd("ClusterPolicy")
+    shipped(tmp_path / "upstream" / "crds", crds.CLUSTER_POLICIES, own)
+    shipped(tmp_path / "upstream" / "crds", ("gpu-operator", "others.yaml"), crd("GPUCluster"))
     monkeypatch.setenv("GPUYARD_UPSTREAM", str(tmp_path / "upstream"))
-    assert cluster_policy_crd.find_crd(tools) == (own, None)
+    assert crds.cluster_policy(tools) == (own, None)
+
+
+def test_a_kind_that_nobody_defines_is_left_out_and_has_no_stand_in(
+    tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("GPUYARD_UPSTREAM", raising=False)
+    assert crds.provisioning_request(tools) == []
+    own = crd("ProvisioningRequest")
+    shipped(tmp_path / "upstream" / "crds", crds.PROVISIONING_REQUESTS, own)
+    monkeypatch.setenv("GPUYARD_UPSTREAM", str(tmp_path / "upstream"))
+    assert crds.provisioning_request(tools) == [own]
+
+
+def test_what_lies_beside_the_programs_goes_before_the_folder_of_the_environment(
+    tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    project, file = crds.CLUSTER_POLICIES
+    shipped(tmp_path / "upstream" / "crds", (project, file), crd("ClusterPolicy", "environment"))
+    monkeypatch.setenv("GPUYARD_UPSTREAM", str(tmp_path / "upstream"))
+    beside = crd("ClusterPolicy", "beside")
+    folder = tools.share / project / "crds"
+    folder.mkdir(parents=True)
+    (folder / file).write_text(json.dumps(beside))
+    assert crds.find_crd(tools, project, file) == beside
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,12 @@ from testbed.yard.jobs import Gang, look, remove, submit
 
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate import state
+from kit import waiting
 from kit.cluster.yard import QUIET, STACK
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 WORK = Gang("vision", "works", pods=2, gpus=4)
 UP = ("up", "--stack", STACK, *QUIET)
-
-
-def soon(true, what, seconds=120):
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
-        time.sleep(0.2)
 
 
 def pods(api):
@@ -33,7 +27,7 @@ def pods(api):
 def working(up):
     """A gang that runs in the platform, as it is in the stack file."""
     submit(up.api, WORK)
-    soon(lambda: look(up.api, WORK).running == WORK.pods, "the gang to run")
+    waiting.until(lambda: look(up.api, WORK).running == WORK.pods, what="the gang to run")
     yield pods(up.api)
     up.run("scripts/up")
     if up.api.get("/apis/batch/v1/namespaces/vision/jobs/works"):

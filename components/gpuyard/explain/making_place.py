@@ -15,6 +15,7 @@ from gpuyard.scheduler.desk import Desk, Running
 from gpuyard.scheduler.flavors import Assignment, Mode
 from gpuyard.scheduler.preemption import QuotaWish, targets
 from gpuyard.scheduler.requests import PodSet
+from gpuyard.spec.queueing import Preemption
 
 MAX_JOBS = 200
 """Nodes are searched once for each job that might go, and for each that is spared: so many at most."""
@@ -54,7 +55,7 @@ def make_place(
         return Made(found)
     if not place([job for job in desk.jobs if job.team is not None]):
         return Made(replace(found, targets=[]), wanting=True, never=True)
-    if plan.queueing.preemption != "reclaim":
+    if plan.queueing.preemption is not Preemption.RECLAIM:
         return Made(found)
     near = [job for job in desk.jobs if any(key[0] in tied for key in job.uses)]
     if len(near) > MAX_JOBS:

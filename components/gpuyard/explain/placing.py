@@ -13,7 +13,6 @@ from gpuyard.scheduler.nodes import Placed, Room, lacking, node_of, place
 from gpuyard.scheduler.requests import PodSet, grouped
 from gpuyard.scheduler.selectors import accepts, discovered, labels_of, untolerated
 from gpuyard.scheduler.topology import Spot, spot
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Provisioning
 
 Members = tuple[PodSet, ...]
@@ -106,8 +105,8 @@ def _asked(plan: PlatformPlan, pools: tuple[str, ...]) -> tuple[str, ...]:
 
 def _looked_at(pool: PoolPlan, room: Room) -> Room:
     """Nodes that a queue or an autoscaler's look reckons with; others only where they are asked for first."""
-    waits = pool.topology is not None or pool.provisioning == Provisioning.CHECK.value
-    if not waits or pool.provisioning in {Provisioning.ATOMIC.value, Provisioning.QUEUED.value}:
+    waits = pool.topology is not None or pool.provisioning is Provisioning.CHECK
+    if not waits or pool.provisioning in {Provisioning.ATOMIC, Provisioning.QUEUED}:
         return room
     return tuple(n for n in room if n.running)
 
@@ -268,7 +267,7 @@ def _host(desk: Desk, pods: PodSet, placing: _Placing) -> bool:
             continue
         if _into_pool(desk.plan, pool.name, (pods,), placing):
             return True
-    if desk.plan.cloud == Cloud.SIMULATED.value or _selects_a_pool(desk.plan, pods):
+    if desk.plan.simulated or _selects_a_pool(desk.plan, pods):
         return False
     placing.cautions.append(cautions.outside_pools())
     return True

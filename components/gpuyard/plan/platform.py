@@ -90,7 +90,7 @@ def plan(
         return None, findings
     return PlatformPlan(
         name=spec.name,
-        cloud=spec.cloud.value,
+        cloud=spec.cloud,
         kubernetes=spec.kubernetes,
         spec=spec,
         cluster_name=_cluster_name(spec),

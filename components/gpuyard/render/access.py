@@ -79,7 +79,7 @@ def access_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
                 {"apiGroup": RBAC, "kind": "Group", "name": group}
                 for group in dict.fromkeys(groups)
             ]
-            objects += granted(plan, team.namespace, name, rules, people)
+            objects += granted(plan.name, team.namespace, name, rules, people)
     return objects
 
 
@@ -126,12 +126,12 @@ def _rules(resources: _Resources, verbs: tuple[str, ...]) -> list[Object]:
 
 
 def granted(
-    plan: PlatformPlan, namespace: str, name: str, rules: list[Object], subjects: list[Object]
+    owner: str, namespace: str, name: str, rules: list[Object], subjects: list[Object]
 ) -> list[Object]:
     """A role in a namespace, and who has it."""
     ref = {"apiGroup": RBAC, "kind": "Role", "name": name}
     api = f"{RBAC}/v1"
     return [
-        made(plan, api, "Role", name, namespace=namespace, rules=rules),
-        made(plan, api, "RoleBinding", name, namespace=namespace, roleRef=ref, subjects=subjects),
+        made(owner, api, "Role", name, namespace=namespace, rules=rules),
+        made(owner, api, "RoleBinding", name, namespace=namespace, roleRef=ref, subjects=subjects),
     ]

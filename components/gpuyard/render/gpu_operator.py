@@ -7,6 +7,7 @@ the strategy in every pool's own device-plugin configuration.
 from collections.abc import Iterable
 from typing import Any
 
+from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.names import (
     CLUSTER_POLICY,
     GPU,
@@ -18,7 +19,6 @@ from gpuyard.names import (
 from gpuyard.plan.records import GpuLayout, PlatformPlan, PoolPlan, Taint
 from gpuyard.render.objects import Object, made, namespace_object, toleration_object
 from gpuyard.render.text import yaml_text
-from gpuyard.spec.platform import Cloud
 
 
 def gpu_operator_objects(plan: PlatformPlan) -> list[Object]:
@@ -29,21 +29,21 @@ def gpu_operator_objects(plan: PlatformPlan) -> list[Object]:
     if plan.queueing.dispatch:
         return []
     objects = [
-        namespace_object(plan, GPU_OPERATOR_NAMESPACE, {POD_SECURITY_LABEL: "privileged"}),
-        _config_map(plan, MIG_CONFIGMAP, {"config.yaml": yaml_text(mig_parted_config(plan))}),
+        namespace_object(plan.name, GPU_OPERATOR_NAMESPACE, {POD_SECURITY_LABEL: "privileged"}),
+        _config_map(plan.name, MIG_CONFIGMAP, {"config.yaml": yaml_text(mig_parted_config(plan))}),
         _config_map(
-            plan,
+            plan.name,
             PLUGIN_CONFIGMAP,
             {p.plugin_config: yaml_text(plugin_config(p)) for p in plan.pools},
         ),
     ]
-    if plan.cloud == Cloud.SIMULATED.value:
+    if plan.simulated:
         objects.append(_cluster_policy(plan))
     return objects
 
 
-def _config_map(plan: PlatformPlan, name: str, data: dict[str, str]) -> Object:
-    return made(plan, "v1", "ConfigMap", name, namespace=GPU_OPERATOR_NAMESPACE, data=data)
+def _config_map(owner: str, name: str, data: dict[str, str]) -> Object:
+    return made(owner, "v1", "ConfigMap", name, namespace=GPU_OPERATOR_NAMESPACE, data=data)
 
 
 def mig_parted_config(plan: PlatformPlan) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def plugin_config(pool: PoolPlan) -> dict[str, Any]:
     """
     config: dict[str, Any] = {"version": "v1", "flags": {"migStrategy": pool.mig_strategy}}
     if pool.replicas > 1:
-        method = "mps" if pool.sharing == "mps" else "timeSlicing"
+        method = "mps" if pool.sharing is SharingMethod.MPS else "timeSlicing"
         shared = [a.resource.removesuffix(".shared") for a in pool.advertised if a.resource != GPU]
         config["sharing"] = {
             method: {
@@ -108,7 +108,7 @@ def _cluster_policy(plan: PlatformPlan) -> Object:
             "config": {"name": MIG_CONFIGMAP, "default": "all-disabled"},
         },
     }
-    return made(plan, "nvidia.com/v1", "ClusterPolicy", CLUSTER_POLICY, spec=spec)
+    return made(plan.name, "nvidia.com/v1", "ClusterPolicy", CLUSTER_POLICY, spec=spec)
 
 
 def _by_key(taints: Iterable[Taint]) -> list[Taint]:

@@ -46,17 +46,17 @@ def idle_objects(plan: PlatformPlan) -> list[Object]:
         return []
     return [
         made(
-            plan,
+            plan.name,
             "v1",
             "ServiceAccount",
             IDLE,
             namespace=SYSTEM_NAMESPACE,
             automountServiceAccountToken=False,
         ),
-        *(obj for team in idle.teams for obj in _rights(plan, team)),
-        _config_map(plan, IDLE_PROGRAM, program()),
-        _config_map(plan, IDLE_SETTINGS, {SETTINGS_FILE: settings_text(plan, idle)}),
-        _schedule(plan, idle),
+        *(obj for team in idle.teams for obj in _rights(plan.name, team)),
+        _config_map(plan.name, IDLE_PROGRAM, program()),
+        _config_map(plan.name, IDLE_SETTINGS, {SETTINGS_FILE: settings_text(plan, idle)}),
+        _schedule(plan.name, idle),
     ]
 
 
@@ -103,11 +103,11 @@ def _told(team: IdleTeam) -> dict[str, Any]:
     }
 
 
-def _config_map(plan: PlatformPlan, name: str, data: Mapping[str, str]) -> Object:
-    return made(plan, "v1", "ConfigMap", name, namespace=SYSTEM_NAMESPACE, data=dict(data))
+def _config_map(owner: str, name: str, data: Mapping[str, str]) -> Object:
+    return made(owner, "v1", "ConfigMap", name, namespace=SYSTEM_NAMESPACE, data=dict(data))
 
 
-def _rights(plan: PlatformPlan, team: IdleTeam) -> list[Object]:
+def _rights(owner: str, team: IdleTeam) -> list[Object]:
     """In the team's namespace alone: look, stop, say so. A dry run may not even stop."""
     act = [] if team.dry_run else ["patch"]
     rules = [
@@ -128,10 +128,10 @@ def _rights(plan: PlatformPlan, team: IdleTeam) -> list[Object]:
         ),
     ]
     account = {"kind": "ServiceAccount", "name": IDLE, "namespace": SYSTEM_NAMESPACE}
-    return granted(plan, team.namespace, IDLE, rules, [account])
+    return granted(owner, team.namespace, IDLE, rules, [account])
 
 
-def _schedule(plan: PlatformPlan, idle: IdlePlan) -> Object:
+def _schedule(owner: str, idle: IdlePlan) -> Object:
     """One run at a time; one that hangs is ended before the next is due."""
     job = {
         "backoffLimit": 0,
@@ -147,7 +147,7 @@ def _schedule(plan: PlatformPlan, idle: IdlePlan) -> Object:
         "suspend": idle.paused,
         "jobTemplate": {"spec": job},
     }
-    return made(plan, "batch/v1", "CronJob", IDLE, namespace=SYSTEM_NAMESPACE, spec=spec)
+    return made(owner, "batch/v1", "CronJob", IDLE, namespace=SYSTEM_NAMESPACE, spec=spec)
 
 
 def _pod(idle: IdlePlan) -> Object:

@@ -18,7 +18,7 @@ def network_policy(plan: PlatformPlan, team: TeamPlan) -> Object:
     if team.egress:
         egress.append({"to": [_outside(reach) for reach in team.egress]})
     return made(
-        plan,
+        plan.name,
         "networking.k8s.io/v1",
         "NetworkPolicy",
         POLICY,

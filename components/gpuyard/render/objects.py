@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.names import MANAGED_BY_LABEL, PLATFORM_LABEL
-from gpuyard.plan.records import PlatformPlan, Taint
+from gpuyard.plan.records import Taint
 
 Object = dict[str, Any]
 """One Kubernetes object as a plain mapping; may hold `Late` values."""
 
 
 def made(
-    plan: PlatformPlan,
+    owner: str,
     api_version: str,
     kind: str,
     name: str,
@@ -21,8 +21,8 @@ def made(
     annotations: Mapping[str, str] | None = None,
     **body: Any,
 ) -> Object:
-    """An object that says whose it is; the namespace is always explicit."""
-    ours = {MANAGED_BY_LABEL: "gpuyard", PLATFORM_LABEL: plan.name}
+    """An object that says which platform owns it; the namespace is always explicit."""
+    ours = {MANAGED_BY_LABEL: "gpuyard", PLATFORM_LABEL: owner}
     metadata: Object = {"name": name}
     if namespace is not None:
         metadata["namespace"] = namespace
@@ -32,17 +32,17 @@ def made(
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **body}
 
 
-def namespaces_with(plan: PlatformPlan, label: str) -> Object:
+def namespaces_with(owner: str, label: str) -> Object:
     """A selector of the platform's own namespaces that have a label, whatever its value."""
     return {
-        "matchLabels": {PLATFORM_LABEL: plan.name},
+        "matchLabels": {PLATFORM_LABEL: owner},
         "matchExpressions": [{"key": label, "operator": "Exists"}],
     }
 
 
-def namespace_object(plan: PlatformPlan, name: str, labels: Mapping[str, str]) -> Object:
+def namespace_object(owner: str, name: str, labels: Mapping[str, str]) -> Object:
     """A namespace."""
-    return made(plan, "v1", "Namespace", name, labels=labels)
+    return made(owner, "v1", "Namespace", name, labels=labels)
 
 
 def taint_object(taint: Taint) -> Object:

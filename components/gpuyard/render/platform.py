@@ -10,7 +10,6 @@ from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import Object, made, namespace_object
 from gpuyard.render.teams import team_objects
-from gpuyard.spec.platform import Cloud
 
 
 def platform_objects(plan: PlatformPlan) -> list[Object]:
@@ -23,7 +22,7 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
     groups = [("platform", record_objects(plan))]
     if operator := gpu_operator_objects(plan):
         groups.append(("gpu-operator", operator))
-    if plan.cloud == Cloud.SIMULATED.value and not plan.queueing.dispatch:
+    if plan.simulated and not plan.queueing.dispatch:
         groups += [(f"nodes-{pool.stable_name}", node_objects(plan, pool)) for pool in plan.pools]
     if kueue := kueue_objects(plan):
         groups.append(("kueue", kueue))
@@ -44,6 +43,8 @@ def record_objects(plan: PlatformPlan) -> list[Object]:
         "pools": "\n".join(f"{p.name} {p.nodes} {p.machine.name}" for p in plan.pools),
     }
     return [
-        namespace_object(plan, SYSTEM_NAMESPACE, {POD_SECURITY_LABEL: "restricted"}),
-        made(plan, "v1", "ConfigMap", PLATFORM_CONFIGMAP, namespace=SYSTEM_NAMESPACE, data=data),
+        namespace_object(plan.name, SYSTEM_NAMESPACE, {POD_SECURITY_LABEL: "restricted"}),
+        made(
+            plan.name, "v1", "ConfigMap", PLATFORM_CONFIGMAP, namespace=SYSTEM_NAMESPACE, data=data
+        ),
     ]

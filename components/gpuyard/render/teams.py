@@ -23,7 +23,7 @@ def team_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
     return [
         _namespace(plan, team),
         made(
-            plan,
+            plan.name,
             "v1",
             "ResourceQuota",
             "gpuyard",
@@ -31,7 +31,7 @@ def team_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
             spec={"hard": _hard(team)},
         ),
         made(
-            plan,
+            plan.name,
             "v1",
             "LimitRange",
             "gpuyard",
@@ -54,13 +54,13 @@ def _namespace(plan: PlatformPlan, team: TeamPlan) -> Object:
     }
     budget = team.budget_usd_per_month
     return made(
-        plan,
+        plan.name,
         "v1",
         "Namespace",
         team.namespace,
         labels={
             TEAM_LABEL: team.namespace,
-            ISOLATION_LABEL: team.isolation,
+            ISOLATION_LABEL: team.isolation.value,
             **({TEAM_PRIORITY_LABEL: team.priority} if team.priority else {}),
             **{label: level.value for label, level in levels.items()},
             **{f"{label}-version": version for label in levels},
@@ -78,7 +78,7 @@ def _queue(plan: PlatformPlan, team: TeamPlan, name: str, weight: float) -> Obje
     if plan.queueing.usage_half_life_hours is not None:
         spec["fairSharing"] = {"weight": f"{weight:g}"}
     return made(
-        plan,
+        plan.name,
         KUEUE_API,
         "LocalQueue",
         name,

@@ -13,6 +13,7 @@ from gpuyard.scheduler.desk import Desk, Running, take_all
 from gpuyard.scheduler.flavors import Assignment, Mode, assign
 from gpuyard.scheduler.quotas import Node, Quotas, Uses
 from gpuyard.scheduler.rights import leavers
+from gpuyard.spec.queueing import Preemption
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,11 @@ def _reserved(desk: Desk, head: Head) -> list[tuple[str, Uses]]:
         n <= quotas.nominal(team, key) or quotas.distance(team, key, n)[1]
         for key, n in uses.items()
     )
-    if desk.plan.queueing.preemption == "reclaim" or head.found.mode is Mode.NEVER or not entitled:
+    if (
+        desk.plan.queueing.preemption is Preemption.RECLAIM
+        or head.found.mode is Mode.NEVER
+        or not entitled
+    ):
         return []
     kept = {key: min(n, quotas.room_of_team(team, key)) for key, n in uses.items()}
     quotas.take(team, kept)

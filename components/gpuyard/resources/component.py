@@ -1,19 +1,21 @@
 """What all components share: their options, their objects, and the order these are made in."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import pulumi
 
 from gpuyard.errors import UsageError
+from gpuyard.names import KUEUE_GROUP
 from gpuyard.plan.records.late import bind
 from gpuyard.render.charts import Release
+from gpuyard.render.dependencies import needed_by
 from gpuyard.resources.objects import register_object
 from gpuyard.resources.provider import ClusterProvider
 from gpuyard.resources.releases import register_release
 
 _T = TypeVar("_T")
-_HELD = "kueue.x-k8s.io/"
+_HELD = f"{KUEUE_GROUP}/"
 """Kueue holds its objects by finalizers while a job uses them. They go after the namespaces and jobs that
 used them, so what is still held then is held by somebody else, or by nobody who runs."""
 _HELD_AT_MOST = "3m"
@@ -38,7 +40,7 @@ class Component(pulumi.ComponentResource):
         super().__init__(token, name, dict(state), opts)
         self._waits_for = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
         provider = self.get_provider("kubernetes:core/v1:Namespace")
-        self._explains = provider.explains if isinstance(provider, ClusterProvider) else None
+        self._ours = provider if isinstance(provider, ClusterProvider) else None
         self._objects: dict[tuple[str, str], pulumi.CustomResource] = {}
 
     def _register(
@@ -49,7 +51,7 @@ class Component(pulumi.ComponentResource):
         """Register objects in order, late values bound to the outputs that `late` names."""
         made: list[pulumi.CustomResource] = []
         for obj in objects:
-            named = [self._objects[key] for key in _named_by(obj) if key in self._objects]
+            named = [self._objects[key] for key in needed_by(obj) if key in self._objects]
             bound = bind(obj, dict(late or {}).__getitem__)
             resource = register_object(
                 self, bound, self._hooked(_held_at_most(obj, self._after(named)))
@@ -58,8 +60,14 @@ class Component(pulumi.ComponentResource):
             made.append(resource)
         return made
 
-    def _install(self, release: Release, answers: Mapping[str, Any]) -> None:
-        """Install a chart; whatever is registered from now on waits until the service `answers` has pods."""
+    def _install(self, release: Release, answers: Mapping[str, Any], group: str) -> None:
+        """Install a chart that brings the kinds of an API group.
+
+        Whatever is registered from now on waits until the service `answers` has pods, and each object of the
+        group until its kind is served.
+        """
+        if self._ours is not None:
+            self._ours.brings.add(group)
         namespace = [self._object("Namespace", release.namespace)]
         made = register_release(self, release, self._hooked(self._after(namespace)))
         self._waits_for = self._after([made])
@@ -73,7 +81,7 @@ class Component(pulumi.ComponentResource):
 
     def _hooked(self, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
         """The options with the provider's hooks; these go to objects one by one, for none are inherited."""
-        opts.hooks = self._explains
+        opts.hooks = self._ours.explains if self._ours is not None else None
         return opts
 
     def _child(self, waits_for: Iterable[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
@@ -96,49 +104,6 @@ def _held_at_most(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulum
 def once_made(value: _T, resource: pulumi.Resource) -> pulumi.Output[_T]:
     """A value that is known already; what uses it waits for the resource all the same."""
     return resource.urn.apply(lambda _: value)
-
-
-_FENCES = dict.fromkeys(("ResourceQuota", "LimitRange", "NetworkPolicy"), "gpuyard")
-"""What limits a namespace; people and jobs are let in when it stands."""
-_ENTRANCES = frozenset({"LocalQueue", "RoleBinding"})
-
-
-def _named_by(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Kind and name of the objects that this one names, or must not be before."""
-    spec = obj.get("spec", {})
-    if namespace := obj["metadata"].get("namespace"):
-        yield "Namespace", namespace
-    if obj["kind"] in _ENTRANCES:
-        yield from _FENCES.items()
-    if obj["kind"] == "RoleBinding":
-        yield "Role", obj["roleRef"]["name"]
-    yield from _of_queues(obj["kind"], spec)
-    if obj["kind"] == "MutatingAdmissionPolicyBinding":
-        yield "MutatingAdmissionPolicy", spec["policyName"]
-    if obj["kind"] == "ValidatingAdmissionPolicyBinding":
-        yield "ValidatingAdmissionPolicy", spec["policyName"]
-    if obj["kind"] == "ClusterPolicy":
-        for part in ("devicePlugin", "migManager"):
-            yield "ConfigMap", spec[part]["config"]["name"]
-
-
-def _of_queues(kind: str, spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Kueue's objects: what names a missing one is inactive."""
-    if kind in {"Cohort", "ClusterQueue"}:
-        if cohort := spec.get("parentName") or spec.get("cohortName"):
-            yield "Cohort", cohort
-        for group in spec.get("resourceGroups", ()):
-            for flavor in group["flavors"]:
-                yield "ResourceFlavor", flavor["name"]
-        for check in spec.get("admissionChecksStrategy", {}).get("admissionChecks", ()):
-            yield "AdmissionCheck", check["name"]
-    if kind == "ResourceFlavor" and "topologyName" in spec:
-        yield "Topology", spec["topologyName"]
-    if kind == "AdmissionCheck":
-        yield spec["parameters"]["kind"], spec["parameters"]["name"]
-    if kind == "MultiKueueConfig":
-        for cluster in spec["clusters"]:
-            yield "MultiKueueCluster", cluster
 
 
 def _refuse_two_providers(name: str, opts: pulumi.ResourceOptions | None) -> None:

@@ -175,7 +175,7 @@ def _pool_summary(pool: PoolPlan) -> PoolSummary:
     return {
         "machine": pool.machine.name,
         "nodes": str(pool.nodes),
-        "sharing": pool.sharing,
+        "sharing": pool.sharing.value,
         "resources": {a.resource: a.per_node for a in pool.advertised},
     }
 

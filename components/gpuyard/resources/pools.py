@@ -50,7 +50,7 @@ class GpuNodePool(Component):
         spec = next(one for one in plan.spec.pools if one.name == pool.name)
         state = {"platform": plan.name, "pool": state_of(spec)}
         super().__init__("gpuyard:index:GpuNodePool", name, state, opts)
-        objects = node_objects(plan, pool) if plan.cloud == Cloud.SIMULATED.value else []
+        objects = node_objects(plan, pool) if plan.simulated else []
         made = self._register(objects)
         names = [obj["metadata"]["name"] for obj in objects]
         self.nodes = pulumi.Output.all(*(one.urn for one in made)).apply(lambda _: names)
@@ -60,7 +60,7 @@ class GpuNodePool(Component):
 
 def refuse_other_clouds(plan: PlatformPlan) -> None:
     """Say so before anything is registered when this release can't make the platform's nodes."""
-    if plan.cloud in {Cloud.SIMULATED.value, Cloud.NONE.value}:
+    if plan.cloud in {Cloud.SIMULATED, Cloud.NONE}:
         return
     finding = refuse(
         "cloud.nodes",
@@ -69,7 +69,7 @@ def refuse_other_clouds(plan: PlatformPlan) -> None:
             f"nodes on {plan.cloud} are checked, planned, priced and rendered; creating them comes "
             "with the cloud pools"
         ),
-        given=plan.cloud,
+        given=plan.cloud.value,
         allowed=f"{Cloud.SIMULATED.value}, or {Cloud.NONE.value} for a cluster that has its nodes",
         fix=Fix(says="use gpuyard check, plan, cost and render, or write cloud: simulated"),
     )

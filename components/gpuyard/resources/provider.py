@@ -21,7 +21,10 @@ class ClusterProvider(pulumi.ProviderResource):
     """
 
     explains: pulumi.ResourceHookBinding | None
-    """Hooks that say more of an object that can't be made, or will not go; None where there are none."""
+    """Hooks that say more of an object that can't be made, or will not go, and wait for kinds that `brings`
+    names; None where there are none."""
+    brings: set[str]
+    """API groups whose kinds come with a chart that is installed through this provider."""
 
     def __init__(
         self,
@@ -47,10 +50,10 @@ class ClusterProvider(pulumi.ProviderResource):
             props["renderYamlToDirectory"] = render_to
         versioned = pulumi.ResourceOptions(version=provider_version())
         super().__init__("kubernetes", name, props, pulumi.ResourceOptions.merge(versioned, opts))
+        self.brings = set()
         # What is only written to a folder meets nobody.
-        self.explains = (
-            None if render_to is not None else hooks_of(name, Kubectl(kubeconfig, context))
-        )
+        kubectl = Kubectl(kubeconfig, context)
+        self.explains = None if render_to is not None else hooks_of(name, kubectl, self.brings)
 
 
 def provider_of(
@@ -65,5 +68,5 @@ def provider_of(
     identifier = existing or plan.name
     if plan.spec.apply is Apply.RENDER:
         return ClusterProvider(name, identifier, render_to=render_to or f"rendered/{plan.name}")
-    own = plan.cloud == Cloud.NONE.value
+    own = plan.cloud is Cloud.NONE
     return ClusterProvider(name, identifier, context=existing if own else None)

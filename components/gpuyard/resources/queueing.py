@@ -4,6 +4,7 @@ from typing import TypedDict
 
 import pulumi
 
+from gpuyard.names import KUEUE_GROUP
 from gpuyard.render.kueue.chart import (
     kueue_answers,
     kueue_objects,
@@ -52,7 +53,7 @@ class Queueing(Component):
         if release is not None and plan.spec.apply is Apply.RENDER:
             self._register([kueue_release_object(plan, release)])
         elif release is not None:
-            self._install(release, kueue_answers(plan))
+            self._install(release, kueue_answers(plan), KUEUE_GROUP)
         self._register(queueing_objects(plan))
         self.flavors = pulumi.Output.all(
             **{

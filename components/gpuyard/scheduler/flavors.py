@@ -20,6 +20,7 @@ from gpuyard.scheduler.requests import PodSet, grouped
 from gpuyard.scheduler.rights import Evictions, leavers
 from gpuyard.scheduler.selectors import flavor_accepts, untolerated
 from gpuyard.scheduler.topology import mismatch
+from gpuyard.spec.queueing import Preemption
 
 SearchKey = tuple[int, int]
 """The first of pod sets that go together, and a resource group of the queue."""
@@ -156,7 +157,7 @@ class _Search:
             how = "within its guarantee" if own else "partly borrowed"
             return Mode.FIT, -far, f"{shown} of {now:,} free, {how}"
         waits = f"{shown} wanted, {max(now, 0):,} free now, {most:,} at most"
-        reclaims = self.desk.plan.queueing.preemption == "reclaim"
+        reclaims = self.desk.plan.queueing.preemption is Preemption.RECLAIM
         if not reclaims:
             return Mode.BLOCKED, -far, f"{waits}; nobody is pre-empted here"
         fair = self.desk.plan.queueing.fair_sharing

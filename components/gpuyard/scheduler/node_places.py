@@ -6,7 +6,6 @@ from collections.abc import Container, Iterable, Mapping
 from gpuyard.names import ZONE_LABEL, node_name
 from gpuyard.plan.pools.flavor_topology import zone_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.spec.platform import Cloud
 
 Where = tuple[str, ...] | None
 
@@ -19,7 +18,7 @@ def where(
 ) -> dict[str, Where]:
     """Values of the levels of nodes above their names; None when one lacks a label."""
     above = pool.topology_levels[:-1]
-    made = _made(pool) if plan.cloud == Cloud.SIMULATED.value else {}
+    made = _made(pool) if plan.simulated else {}
 
     def of(name: str) -> Where:
         found = labels.get(name)
@@ -40,7 +39,7 @@ def unseen(
     plan: PlatformPlan, pool: PoolPlan, known: Container[str], others: int
 ) -> Mapping[Where, int]:
     """Nodes that run and were not named, by where they are."""
-    if plan.cloud != Cloud.SIMULATED.value or not pool.topology:
+    if not plan.simulated or not pool.topology:
         return {one_zone(pool): others}
     left = Counter(at for name, at in _made(pool).items() if name not in known)
     return left if left.total() == others else {one_zone(pool): others}

@@ -66,7 +66,7 @@ class Placed:
 
 def node_of(plan: PlatformPlan, pool: PoolPlan) -> dict[str, int]:
     """What one node of a pool holds for pods; fake nodes keep nothing for themselves."""
-    fake = plan.cloud == Cloud.SIMULATED.value
+    fake = plan.simulated
     return {
         CPU: (pool.machine.vcpus if fake else pool.room.cpu) * _MILLI,
         MEMORY: (pool.machine.memory_gib if fake else pool.room.memory_gib) * GIB,
@@ -78,9 +78,9 @@ def node_of(plan: PlatformPlan, pool: PoolPlan) -> dict[str, int]:
 
 def is_known(plan: PlatformPlan, resource: str) -> bool:
     """Whether a plan knows how many of a resource its nodes have: of huge pages and adapters often not."""
-    if plan.cloud == Cloud.SIMULATED.value or not resource.startswith(_SELDOM_KNOWN):
+    if plan.simulated or not resource.startswith(_SELDOM_KNOWN):
         return True
-    return resource == EFA and plan.cloud in {Cloud.AWS.value, Cloud.GCP.value}
+    return resource == EFA and plan.cloud in {Cloud.AWS, Cloud.GCP}
 
 
 def with_itself(requests: Amounts) -> dict[str, int]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpuyard import names
+from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.plan.records import PlatformPlan, PoolPlan, Taint
 from gpuyard.spec.platform import Cloud
 
@@ -95,9 +96,9 @@ def labels_of(plan: PlatformPlan, pool: PoolPlan) -> PoolLabels:
     }
     if pool.zones:
         known[names.ZONE_LABEL] = pool.zones
-    if pool.sharing == "none" and pool.machine.gpu is not None:
+    if pool.sharing is SharingMethod.NONE and pool.machine.gpu is not None:
         known[f"{names.GPU}.product"] = (pool.machine.gpu.product,)
-    return PoolLabels(known, closed=plan.cloud != Cloud.NONE.value)
+    return PoolLabels(known, closed=plan.cloud is not Cloud.NONE)
 
 
 def accepts(

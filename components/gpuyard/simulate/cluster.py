@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from gpuyard.errors import EnvironmentLacks
-from gpuyard.simulate import credentials, processes, provisioning_crd
+from gpuyard.simulate import crds, credentials, processes
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, connect, wait_until_ready
-from gpuyard.simulate.cluster_policy_crd import find_crd
 from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.parts import PARTS, Part, Place
 from gpuyard.simulate.state import Folder, folder_of, locked, new_settings, write_private
@@ -263,11 +262,11 @@ def _ready_api(place: Place) -> Api:
 def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
     """Put into the cluster what the parts expect; says whether Kueue's configuration is another one now."""
     if installing:
-        policy, note = find_crd(place.tools)
+        policy, note = crds.cluster_policy(place.tools)
         if note:
             write_private(place.folder.path / "cluster-policy", note + "\n")
         _apply_all(
-            api, [policy, *kueue_manager.crds(place), *provisioning_crd.find_crd(place.tools)]
+            api, [policy, *kueue_manager.crds(place), *crds.provisioning_request(place.tools)]
         )
         _apply_all(api, kueue_manager.surroundings(place)[:1])
         _apply_all(api, kueue_manager.surroundings(place)[1:])

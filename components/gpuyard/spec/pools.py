@@ -8,9 +8,18 @@ from pydantic import Discriminator, Field, Tag, model_serializer, model_validato
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.nearest import nearest
-from gpuyard.spec.sections import FabricSpec, Numa, PoolStop, Provisioning, Switch, WarmWindow
+from gpuyard.spec.sections import FabricSpec, Numa, PoolStop, Provisioning, WarmWindow
 from gpuyard.spec.sharing import Sharing
-from gpuyard.spec.values import MemoryGib, Name, NodeRange, Positive, Text, ValueChange, wrong
+from gpuyard.spec.values import (
+    MemoryGib,
+    Name,
+    NodeRange,
+    Positive,
+    Switch,
+    Text,
+    ValueChange,
+    wrong,
+)
 
 MAX_POOLS = 1000
 MAX_OWNERS = 1000

@@ -6,9 +6,8 @@ from typing import Annotated
 from pydantic import Field
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.sections import Switch
 from gpuyard.spec.teams import Shares, Stop, Weight
-from gpuyard.spec.values import Name, Positive
+from gpuyard.spec.values import Name, Positive, Switch
 
 MAX_COHORTS = 200
 MAX_CLUSTERS = 20

@@ -271,6 +271,7 @@ Name = Annotated[
 ]
 
 Count = Annotated[int, Field(strict=True, ge=0, le=MAX_COUNT)]
+Switch = Annotated[bool, Field(strict=True)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=MAX_COUNT)]
 Usd = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)]
 Text = Annotated[

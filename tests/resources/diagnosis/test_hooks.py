@@ -398,8 +398,8 @@ def engine_with_hooks(monkeypatch):
 
 
 def test_an_explanation_is_said_and_nothing_is_retried(engine_with_hooks):
-    (hook,) = hooks_of("lab", Looks({})).on_error
-    (other,) = hooks_of("lab", Looks({})).on_error
+    (hook,) = hooks_of("lab", Looks({}), ()).on_error
+    (other,) = hooks_of("lab", Looks({}), ()).on_error
     assert hook.name.startswith("gpuyard:lab:")
     assert hook.name != other.name
     assert asyncio.run(hook.callback(failed(TAKEN, **QUEUE))) is False
@@ -410,14 +410,14 @@ def test_an_explanation_is_said_and_nothing_is_retried(engine_with_hooks):
 
 
 def test_an_explanation_that_fails_hides_nothing(engine_with_hooks):
-    (hook,) = hooks_of("lab", Looks(None)).on_error  # a table that is none
+    (hook,) = hooks_of("lab", Looks(None), ()).on_error  # a table that is none
     assert asyncio.run(hook.callback(failed(TAKEN, **QUEUE))) is False
     assert engine_with_hooks == []
 
 
 def test_an_engine_without_hooks_gets_none(monkeypatch):
     monkeypatch.setattr(hooks, "monitor_supports_feature", lambda _: False)
-    assert hooks_of("lab", Kubectl()) is None
+    assert hooks_of("lab", Kubectl(), ()) is None
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
+from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.sources import Source
 
 _CHECKED = date(2026, 11, 21)
@@ -73,9 +74,7 @@ class NodeImage:
     """The driver inside; None when none is, or somebody else chooses it."""
     grid: bool = False
     """Holds the driver for parts of a GPU (GRID) too, and takes it by itself."""
-    sharing: frozenset[str] = frozenset(
-        {"none", "time-slicing", "mps", "mig", "mig+time-slicing", "dra"}
-    )
+    sharing: frozenset[SharingMethod] = frozenset(SharingMethod)
     """Ways of sharing under which a node advertises what our plans say."""
     why_not: str = ""
     """Why the other ways do not work."""
@@ -117,7 +116,7 @@ def _bottlerocket(fips: str) -> NodeImage:
         owners=_owners(Owner.IMAGE, Owner.IMAGE, Owner.IMAGE, Owner.IMAGE),
         driver="580.159.03",
         grid=True,
-        sharing=frozenset({"none", "time-slicing", "mps"}),
+        sharing=frozenset({SharingMethod.NONE, SharingMethod.TIME_SLICING, SharingMethod.MPS}),
         why_not="Bottlerocket cuts GPUs by a setting of its own when a node boots, all alike; the operator's MIG"
         " manager cannot",
         fabric_manager=True,
@@ -162,7 +161,7 @@ IMAGES: Mapping[str, NodeImage] = {
             cloud="gcp",
             variants={"amd64": _COS, "arm64": _COS},
             owners=_owners(Owner.GKE, Owner.GKE, Owner.GKE, Owner.GKE),
-            sharing=frozenset({"none"}),
+            sharing=frozenset({SharingMethod.NONE}),
             why_not="GKE's own device plugin calls every share and slice nvidia.com/gpu, so queues cannot tell"
             " them apart",
             node_labels={"nvidia.com/gpu.deploy.operands": "false"},

@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gpuyard.plan import records
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.shown import figures
 from gpuyard.spec.values import Range
 
 _DIGITS = 6
@@ -25,8 +25,6 @@ def plan_document(plan: PlatformPlan) -> dict[str, Any]:
     return made
 
 
-_AS_GIVEN = f"{records.__name__}.nodes"
-"""Records of nodes are shown as they are; what they derive is said by the pool that has them."""
 _SHOWN_AS_TEXT = (Range, Fraction)
 
 
@@ -62,11 +60,8 @@ def _special(value: Any) -> Any:
 
 
 def _record(value: Any) -> Any:
-    """Fields of a record; of plan records also what they derive."""
-    kind = type(value)
-    names = [f.name for f in fields(value)]
-    if kind.__module__.startswith(records.__name__) and kind.__module__ != _AS_GIVEN:
-        names += [name for name, member in vars(kind).items() if isinstance(member, property)]
+    """Fields of a record, and the derived figures that it shows."""
+    names = [*(f.name for f in fields(value)), *figures(type(value))]
     return {name: tree(getattr(value, name)) for name in names}
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.cli.terminal.text import many, usd
 from gpuyard.cli.views.cost import show_totals
@@ -20,6 +21,8 @@ from gpuyard.plan.records import (
     ShapePlan,
     TeamPlan,
 )
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.pools import Scaling
 
 _FEW = 3
 """Names that a cell holds."""
@@ -87,7 +90,7 @@ def _pools(plan: PlatformPlan, console: Console) -> None:
 def _capacity(plan: PlatformPlan, console: Console) -> None:
     """How nodes are had: bought, or found by their labels where there is nobody to buy from."""
     rows: list[tuple[Cell, ...]]
-    if plan.cloud == "none":
+    if plan.cloud is Cloud.NONE:
         console.title("Capacity", "nodes of your own, told by their labels")
         head = "labels"
         rows = [(p.name, tuple(f"{k}={v}" for k, v in p.node_selector.items())) for p in plan.pools]
@@ -105,16 +108,16 @@ def _capacity(plan: PlatformPlan, console: Console) -> None:
 
 def _count(pool: PoolPlan) -> tuple[str, ...]:
     """How many nodes, and who adds them."""
-    return (str(pool.nodes),) if pool.scaling == "fixed" else (str(pool.nodes), pool.scaling)
+    return (str(pool.nodes),) if pool.scaling is Scaling.FIXED else (str(pool.nodes), pool.scaling)
 
 
 def _sharing(pool: PoolPlan) -> str:
     words = {
-        "none": "whole GPUs",
-        "mig": "MIG",
-        "mps": "MPS",
-        "dra": "claims (DRA)",
-        "mig+time-slicing": "MIG, time-slicing",
+        SharingMethod.NONE: "whole GPUs",
+        SharingMethod.MIG: "MIG",
+        SharingMethod.MPS: "MPS",
+        SharingMethod.DRA: "claims (DRA)",
+        SharingMethod.MIG_TIME_SLICING: "MIG, time-slicing",
     }
     how = words.get(pool.sharing, pool.sharing)
     return f"{how} × {pool.replicas}" if pool.replicas > 1 else how

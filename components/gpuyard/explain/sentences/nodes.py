@@ -9,7 +9,6 @@ from gpuyard.scheduler.desk import Desk
 from gpuyard.scheduler.flavors import counted
 from gpuyard.scheduler.nodes import largest_free, node_of
 from gpuyard.scheduler.requests import PodSet
-from gpuyard.spec.platform import Cloud
 
 
 def no_plain_node(plan: PlatformPlan, pods: PodSet) -> str:
@@ -19,7 +18,7 @@ def no_plain_node(plan: PlatformPlan, pods: PodSet) -> str:
     )
     where = (
         "every node here is a GPU node, whose taint"
-        if plan.cloud == Cloud.SIMULATED.value
+        if plan.simulated
         else "the nodes it selects are GPU nodes, whose taint"
     )
     return f"{some_pods} for no GPU, and {where} such pods do not tolerate"

@@ -100,7 +100,7 @@ def asked_first(plan: PlatformPlan, pool: PoolPlan) -> str:
     """Admission depends on an answer."""
     what = (
         "has said that there is room"
-        if pool.provisioning == Provisioning.CHECK.value
+        if pool.provisioning is Provisioning.CHECK
         else "has made its nodes"
     )
     check = _check(plan, pool)
@@ -120,4 +120,4 @@ def denied(plan: PlatformPlan, pool: PoolPlan) -> str:
 
 def _check(plan: PlatformPlan, pool: PoolPlan) -> CheckPlan:
     """The admission check of a pool."""
-    return next(c for c in plan.queueing.checks if c.word == pool.provisioning)
+    return next(c for c in plan.queueing.checks if c.word is pool.provisioning)

@@ -11,7 +11,6 @@ from gpuyard.plan.quotas.flow import Key
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.scheduler.desk import Desk
 from gpuyard.scheduler.flavors import Assignment, Considered, Mode
-from gpuyard.spec.platform import Cloud
 
 
 def no_queue(label: str, team: TeamPlan) -> str:
@@ -152,7 +151,7 @@ def evicted_later(plan: PlatformPlan) -> str:
     """What Kueue does with a job whose pods do not all start in time."""
     minutes = kueue.in_words(60 * plan.queueing.start_minutes)
     # elsewhere a Kueue that runs already may be set up by somebody else
-    ours = plan.cloud == Cloud.SIMULATED.value or plan.spec.queueing.install is not False
+    ours = plan.simulated or plan.spec.queueing.install is not False
     timeout = minutes if ours else f"{minutes} (unless Kueue is set up otherwise)"
     return (
         f"After {timeout} it is evicted whole,"

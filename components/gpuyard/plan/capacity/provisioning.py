@@ -18,10 +18,10 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.sections import Provisioning
 
-CLASSES: Mapping[str, str] = {
-    Provisioning.CHECK.value: "check-capacity.autoscaling.x-k8s.io",
-    Provisioning.ATOMIC.value: "best-effort-atomic-scale-up.autoscaling.x-k8s.io",
-    Provisioning.QUEUED.value: "queued-provisioning.gke.io",
+CLASSES: Mapping[Provisioning, str] = {
+    Provisioning.CHECK: "check-capacity.autoscaling.x-k8s.io",
+    Provisioning.ATOMIC: "best-effort-atomic-scale-up.autoscaling.x-k8s.io",
+    Provisioning.QUEUED: "queued-provisioning.gke.io",
 }
 CLASSES_SOURCE = Source(
     "ProvisioningRequest CRD of cluster-autoscaler 1.36.1; for queued, GKE's examples of Kueue",
@@ -29,10 +29,10 @@ CLASSES_SOURCE = Source(
 )
 GKE_NODE_LABEL = ("autoscaling.gke.io/provisioning-request", "ResizeRequestName")
 """GKE marks the nodes that it made for a request; the pods must go nowhere else (the same examples)."""
-PARAMETERS: Mapping[str, Mapping[str, str]] = {
-    Provisioning.CHECK.value: {"noRetry": "true"},
-    Provisioning.ATOMIC.value: {"ValidUntilSeconds": "900"},
-    Provisioning.QUEUED.value: {},
+PARAMETERS: Mapping[Provisioning, Mapping[str, str]] = {
+    Provisioning.CHECK: {"noRetry": "true"},
+    Provisioning.ATOMIC: {"ValidUntilSeconds": "900"},
+    Provisioning.QUEUED: {},
 }
 """A job whose nodes are not to be had gives its quota back, and asks again later: at once where nodes only
 had to be free, after a quarter of an hour where they had to be made. Left alone, the autoscaler would go on
@@ -44,26 +44,26 @@ PARAMETERS_SOURCE = Source(
 FLAG = "--enable-provisioning-requests=true"
 FLAG_SOURCE = Source("cluster-autoscaler flags, off by default", date(2026, 11, 21))
 
-RETRIES = {"check-capacity": 10, "atomic": 10, "queued": 3}
+RETRIES = {Provisioning.CHECK: 10, Provisioning.ATOMIC: 10, Provisioning.QUEUED: 3}
 """How often Kueue asks again before it gives the job up. GKE keeps a request waiting by itself, so that its
 no is a no; of the others it means only "not now", and ten times are about four hours."""
 FIRST_WAIT, LONGEST_WAIT = 60, 1800
 """Seconds until it asks again: doubled each time, up to the longest (Kueue v0.19's own values)."""
 SIMULATED_RETRIES, SIMULATED_WAIT = 2, 5
-SIMULATED_PARAMETERS = {**PARAMETERS, Provisioning.ATOMIC.value: {"ValidUntilSeconds": "5"}}
+SIMULATED_PARAMETERS = {**PARAMETERS, Provisioning.ATOMIC: {"ValidUntilSeconds": "5"}}
 """On fake nodes the whole story is to be seen within a minute."""
 
 
 def plan_checks(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> tuple[CheckPlan, ...]:
     """One check for each way to ask that a pool uses."""
-    asked: dict[str, list[PoolPlan]] = {}
+    asked: dict[Provisioning, list[PoolPlan]] = {}
     for pool in pools:
         if pool.provisioning:
             asked.setdefault(pool.provisioning, []).append(pool)
     return tuple(_check(spec, word, asked[word]) for word in CLASSES if word in asked)
 
 
-def _check(spec: PlatformSpec, word: str, pools: list[PoolPlan]) -> CheckPlan:
+def _check(spec: PlatformSpec, word: Provisioning, pools: list[PoolPlan]) -> CheckPlan:
     fake = spec.cloud is Cloud.SIMULATED
     resources = sorted({a.resource for pool in pools for a in pool.advertised})
     return CheckPlan(
@@ -73,7 +73,7 @@ def _check(spec: PlatformSpec, word: str, pools: list[PoolPlan]) -> CheckPlan:
         parameters=(SIMULATED_PARAMETERS if fake else PARAMETERS)[word],
         # claims stand in no container's requests: with a list, Kueue would ask for nothing
         resources=() if GPU_CLAIM in resources else tuple(resources),
-        node_label=GKE_NODE_LABEL if word == Provisioning.QUEUED.value else None,
+        node_label=GKE_NODE_LABEL if word is Provisioning.QUEUED else None,
         retries=SIMULATED_RETRIES if fake else RETRIES[word],
         first_wait_seconds=SIMULATED_WAIT if fake else FIRST_WAIT,
         longest_wait_seconds=LONGEST_WAIT,

@@ -10,11 +10,11 @@ from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import Numa
 
 
-def plan_numa(pool: Pool, machine: Machine) -> str:
+def plan_numa(pool: Pool, machine: Machine) -> Numa:
     """What was asked for, else `restricted` where the NUMA nodes are known, else none."""
     if pool.numa is not None:
-        return pool.numa.value
-    return (Numa.RESTRICTED if machine.numa_nodes else Numa.NONE).value
+        return pool.numa
+    return Numa.RESTRICTED if machine.numa_nodes else Numa.NONE
 
 
 def check_numa(

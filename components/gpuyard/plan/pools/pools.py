@@ -1,6 +1,7 @@
 """Pools: from what was asked for to labels, taints and what each node advertises."""
 
 from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.findings import Finding, Fix, Path, refuse, refused
 from gpuyard.names import (
     GPU,
@@ -127,7 +128,7 @@ def _record(
         machines=tuple(m.name for m in machines),
         nodes=pool.nodes,
         start_nodes=pool.nodes.high if scaling is Scaling.FIXED else pool.nodes.low,
-        scaling=scaling.value,
+        scaling=scaling,
         capacity=tuple(show_ladder(ladder)),
         ladder=ladder,
         zones=pool.zones,
@@ -150,11 +151,11 @@ def _record(
         dra=plan_dra(pool, machines[0]),
         node_software=software,
         owners=tuple(dict.fromkeys(pool.owners)),
-        stop=pool.stop.value if pool.stop else "",
+        stop=pool.stop or "",
         compute_slices=compute_slices(spec, gpus.method, gpus.layouts, machines[0]),
         flavor=flavor_name(stable, topology, selector, taints),
         topology=topology,
-        provisioning=pool.provisioning.value if pool.provisioning else None,
+        provisioning=pool.provisioning,
     )
 
 
@@ -168,15 +169,14 @@ def _labels(spec: PlatformSpec, pool: Pool, mig_config: str | None) -> dict[str,
     return dict(sorted((pool.labels | ours).items()))
 
 
-def _taints(stable_name: str, method: str, *, fenced: bool) -> tuple[Taint, ...]:
+def _taints(stable_name: str, method: SharingMethod, *, fenced: bool) -> tuple[Taint, ...]:
     """GPU nodes take GPU pods only; shared ones, and those of a team, only pods that were sent there.
 
     The second taint is a fence: an autoscaler that knows a node both by its whole GPUs and by its slices
     would otherwise start one node for a pod of each kind.
     """
     gpu = Taint(GPU, GPU_TAINT_VALUE)
-    counted_whole = method in {"none", "dra"}
-    return (gpu,) if counted_whole and not fenced else (gpu, Taint(POOL_LABEL, stable_name))
+    return (gpu,) if method.counted_whole and not fenced else (gpu, Taint(POOL_LABEL, stable_name))
 
 
 def _check_range(pool: Pool, path: Path) -> list[Finding]:

@@ -3,6 +3,8 @@
 Nothing else of a plan depends on them: the same guarantees hold again as soon as a brake is released.
 """
 
+from typing import Literal
+
 from gpuyard.findings import Finding, Fix, Path, warn
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Stop, Team
@@ -13,10 +15,10 @@ _WORDS = {
 }
 
 
-def stop_of(spec: PlatformSpec, team: Team) -> str:
+def stop_of(spec: PlatformSpec, team: Team) -> Stop | Literal[""]:
     """The stronger of the platform's brake and the team's; "" for none."""
     asked = {spec.queueing.stop, team.stop}
-    return next((stop.value for stop in (Stop.DRAIN, Stop.HOLD) if stop in asked), "")
+    return next((stop for stop in (Stop.DRAIN, Stop.HOLD) if stop in asked), "")
 
 
 def check_stops(spec: PlatformSpec) -> list[Finding]:

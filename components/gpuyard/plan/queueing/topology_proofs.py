@@ -9,7 +9,7 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.sections import Provisioning
 
-_ADDS_NODES = frozenset({Provisioning.ATOMIC.value, Provisioning.QUEUED.value})
+_ADDS_NODES = frozenset({Provisioning.ATOMIC, Provisioning.QUEUED})
 """Answers that come after nodes were made; the other looks at nodes that run."""
 
 
@@ -59,7 +59,7 @@ def _claims(pool: PoolPlan, path: Path) -> list[Finding]:
 
 def _nodes(pool: PoolPlan, path: Path) -> list[Finding]:
     """A queue places pods on nodes that exist; nobody starts a node for a job that it holds back."""
-    if pool.scaling == Scaling.FIXED.value or pool.nodes.low == pool.nodes.high:
+    if pool.scaling is Scaling.FIXED or pool.nodes.low == pool.nodes.high:
         return []
     if pool.provisioning in _ADDS_NODES:
         return []
@@ -69,7 +69,7 @@ def _nodes(pool: PoolPlan, path: Path) -> list[Finding]:
         if low == 0
         else f"never has more than the {low} nodes that always run"
     )
-    asks = pool.scaling == Scaling.AUTOSCALER.value
+    asks = pool.scaling is Scaling.AUTOSCALER
     at = (*path[:-1], "provisioning")
     fix = _off(path)
     if asks:

@@ -186,7 +186,7 @@ def _check_start(spec: PlatformSpec, pools: list[PoolPlan]) -> list[Finding]:
     """Warn of a time in which a node that must start first may not be there."""
     minutes = start_minutes(spec)
     late = [
-        p.name for p in pools if p.scaling != Scaling.FIXED.value and p.start_nodes < p.nodes.high
+        p.name for p in pools if p.scaling is not Scaling.FIXED and p.start_nodes < p.nodes.high
     ]
     if spec.cloud is Cloud.SIMULATED or minutes >= NODE_MINUTES or not late:
         return []

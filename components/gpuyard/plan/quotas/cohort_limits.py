@@ -19,6 +19,8 @@ class CohortClaims:
     def __init__(self, spec: PlatformSpec, pools: Pools) -> None:
         self.names = [cohort.name for cohort in spec.queueing.cohorts]
         self.findings: list[Finding] = []
+        self.misspelt = False
+        """True when an entry means something that is not counted here."""
         self.borrow: _Limit = {}
         self.lend: _Limit = {}
         for index, cohort in enumerate(spec.queueing.cohorts):
@@ -31,9 +33,12 @@ class CohortClaims:
     def _read(self, shares: Mapping[str, int], pools: Pools, index: int, path: Path) -> list[Claim]:
         found: list[Claim] = []
         for text in shares:
-            claim, problem = read_claim(shares, text, pools, index, (*path, text))
-            found += [claim] if claim else []
-            self.findings += [problem] if problem else []
+            read = read_claim(shares, text, pools, index, (*path, text))
+            if isinstance(read, Claim):
+                found.append(read)
+            else:
+                self.misspelt = self.misspelt or read.misspelt
+                self.findings += [read.problem] if read.problem else []
         return found
 
 

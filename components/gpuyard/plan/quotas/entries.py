@@ -35,21 +35,32 @@ class Claim:
     """Resources of one of them; a bare key on a cut pool claims each of the slices of a GPU."""
 
 
+@dataclass(frozen=True, slots=True)
+class NoClaim:
+    """One entry that claims nothing of what there is."""
+
+    problem: Finding | None = None
+    """None when its pool is refused already."""
+    misspelt: bool = False
+    """True when it means something that is not counted here: then nobody knows what its owner can have.
+    False when it means nothing, or only what another entry claims already."""
+
+
 def read_claim(
     shares: Mapping[str, int], text: str, pools: Pools, owner: int, path: Path
-) -> tuple[Claim | None, Finding | None]:
-    """The claim of one entry, or what is wrong with it; neither when its pool is refused already."""
+) -> Claim | NoClaim:
+    """What one entry claims, or that it claims nothing and why."""
     count = shares[text]
     name, _, unit = text.partition("/")
     if name not in pools:
-        return None, _unknown_pool(name, unit, shares, pools, path)
+        return _unknown_pool(name, unit, shares, pools, path)
     pool = pools[name]
     if pool is None:
-        return None, None
+        return NoClaim()
     per_unit = _per_unit(pool, unit)
     if per_unit is None:
-        return None, _unknown_unit(text, unit, shares, pool, path)
-    return Claim(owner, path, pool, count, per_unit), None
+        return _unknown_unit(text, unit, shares, pool, path)
+    return Claim(owner, path, pool, count, per_unit)
 
 
 def _per_unit(pool: PoolPlan, unit: str) -> dict[str, int] | None:
@@ -61,7 +72,7 @@ def _per_unit(pool: PoolPlan, unit: str) -> dict[str, int] | None:
     if pool.compute_slices is not None:
         slices = slices_of_one_gpu(pool)
         return {pool.compute_slices.resource: slices} if slices else None
-    if pool.sharing in {"time-slicing", "mps"}:
+    if pool.sharing.shares_whole_gpus:
         return {pool.advertised[0].resource: pool.replicas}
     if len({tuple(x.counts.items()) for x in pool.layouts}) > 1:
         return None  # GPUs of one node differ: "one GPU" has no single meaning
@@ -70,18 +81,19 @@ def _per_unit(pool: PoolPlan, unit: str) -> dict[str, int] | None:
 
 def _unknown_pool(
     name: str, unit: str, shares: Mapping[str, int], pools: Pools, path: Path
-) -> Finding:
+) -> NoClaim:
     near = nearest(name, list(pools))
-    return refuse(
+    meant = f"{near}/{unit}" if near and unit else near
+    fix = _move(shares, meant, path) if meant else Fix(says="remove it, or add the pool", at=path)
+    problem = refuse(
         "quota.unknown_pool",
         path,
         "no pool of that name",
         given=name,
         allowed=listed(pools),
-        fix=_move(shares, f"{near}/{unit}" if unit else near, path)
-        if near
-        else Fix(says="remove it, or add the pool", at=path),
+        fix=fix,
     )
+    return NoClaim(problem, misspelt=meant is not None and meant not in shares)
 
 
 def _move(shares: Mapping[str, int], key: str, path: Path) -> Fix:
@@ -95,23 +107,25 @@ def _move(shares: Mapping[str, int], key: str, path: Path) -> Fix:
 
 def _unknown_unit(
     text: str, unit: str, shares: Mapping[str, int], pool: PoolPlan, path: Path
-) -> Finding:
+) -> NoClaim:
     keys = [pool.key(a.resource) for a in pool.counted]
     near = nearest(unit, [a.unit for a in pool.counted]) if unit else None
-    problem = (
+    meant = f"{pool.name}/{near}" if near else keys[0]
+    slices = _slices(shares, unit, pool, path)
+    why = (
         f"nodes of {pool.name} advertise no `{unit}`"
         if unit
         else f"the GPUs of {pool.name} are cut differently, so a number of whole GPUs says nothing"
     )
-    return refuse(
+    problem = refuse(
         "quota.unit",
         path,
-        problem,
+        why,
         given=text,
         allowed=", ".join(keys),
-        fix=_slices(shares, unit, pool, path)
-        or _move(shares, f"{pool.name}/{near}" if near else keys[0], path),
+        fix=slices or _move(shares, meant, path),
     )
+    return NoClaim(problem, misspelt=slices is not None or meant not in shares)
 
 
 def _slices(shares: Mapping[str, int], unit: str, pool: PoolPlan, path: Path) -> Fix | None:

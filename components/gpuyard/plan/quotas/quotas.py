@@ -12,7 +12,7 @@ from gpuyard.findings import Finding, Fix, Path, note, refuse
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.quotas.cohort_limits import CohortClaims, bind, check_limits
 from gpuyard.plan.quotas.cohorts import read_tree
-from gpuyard.plan.quotas.entries import Claim, capacity, grant, per_node, read_claim, up_to
+from gpuyard.plan.quotas.entries import Claim, NoClaim, capacity, grant, per_node, read_claim, up_to
 from gpuyard.plan.quotas.flow import Flow, QuotaAmounts, summed
 from gpuyard.plan.quotas.owners import known_owners, not_theirs
 from gpuyard.plan.records import Quota
@@ -43,10 +43,10 @@ class QuotaPlan:
 
 def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[QuotaPlan, list[Finding]]:
     """What every team is guaranteed, may borrow and lends, and every finding about it."""
-    claims, findings = _claims(spec, pools)
+    of_teams = _read_teams(spec, pools)
     of_cohorts = CohortClaims(spec, pools)
-    findings += of_cohorts.findings
-    understood = all(f.fix and f.fix.at and f.fix.value is None for f in findings)
+    claims, findings = of_teams.by_kind, [*of_teams.findings, *of_cohorts.findings]
+    understood = not (of_teams.misspelt or of_cohorts.misspelt)
     nominal, problems = grant(
         claims["guarantee"], lambda claim, r: capacity(claim.pool, r), _too_much, per_owner=False
     )
@@ -101,9 +101,19 @@ def _bound(spec: PlatformSpec, flow: Flow, claim: Claim, resource: str) -> str:
     return ""
 
 
-def _claims(spec: PlatformSpec, pools: Pools) -> tuple[dict[str, list[Claim]], list[Finding]]:
-    claims: dict[str, list[Claim]] = {"guarantee": [], "borrow": [], "lend": []}
-    findings: list[Finding] = []
+@dataclass(slots=True)
+class _TeamClaims:
+    """What all teams claim, as far as it is understood."""
+
+    by_kind: dict[str, list[Claim]]
+    """By guarantee, borrow and lend."""
+    findings: list[Finding]
+    misspelt: bool = False
+    """True when an entry means something that is not counted here."""
+
+
+def _read_teams(spec: PlatformSpec, pools: Pools) -> _TeamClaims:
+    found = _TeamClaims({"guarantee": [], "borrow": [], "lend": []}, [])
     owners = known_owners(spec)
     for index, team in enumerate(spec.teams):
         for kind, shares in (
@@ -113,16 +123,15 @@ def _claims(spec: PlatformSpec, pools: Pools) -> tuple[dict[str, list[Claim]], l
         ):
             for text in shares:
                 path: Path = ("teams", index, kind, text)
-                claim, problem = read_claim(shares, text, pools, index, path)
-                if claim and (
-                    refusal := not_theirs(owners, claim.pool.name, team.name, text, path)
-                ):
-                    claim, problem = None, refusal
-                if problem:
-                    findings.append(problem)
-                elif claim:
-                    claims[kind].append(claim)
-    return claims, findings
+                read = read_claim(shares, text, pools, index, path)
+                if isinstance(read, NoClaim):
+                    found.misspelt = found.misspelt or read.misspelt
+                    found.findings += [read.problem] if read.problem else []
+                elif refusal := not_theirs(owners, read.pool.name, team.name, text, path):
+                    found.findings.append(refusal)
+                else:
+                    found.by_kind[kind].append(read)
+    return found
 
 
 def _too_much(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:

@@ -15,8 +15,6 @@ from gpuyard.plan.records.money import (
     cost_of_nodes,
 )
 from gpuyard.plan.records.nodes import (
-    CheckPlan,
-    DispatchPlan,
     DraPlan,
     Ec2Purchase,
     GkePurchase,
@@ -24,30 +22,38 @@ from gpuyard.plan.records.nodes import (
     NodeRoom,
     ScaleKnowledge,
     TopologyPlan,
-    WorkerPlan,
 )
 from gpuyard.plan.records.platform import (
-    Advertised,
-    CohortLimit,
-    CohortPlan,
-    Egress,
-    FlavorPlan,
-    GpuLayout,
-    HostAmount,
-    LimitsPlan,
-    NodeSoftware,
     OperatorParts,
     PlatformPlan,
+    ShapePlan,
+)
+from gpuyard.plan.records.pools import (
+    Advertised,
+    GpuLayout,
+    NodeSoftware,
     PoolPlan,
+    Slice,
+    Taint,
+)
+from gpuyard.plan.records.queues import (
+    CheckPlan,
+    CohortLimit,
+    CohortPlan,
+    DispatchPlan,
+    FlavorPlan,
     PriorityPlan,
     QueueingPlan,
     Quota,
     ResourceGroup,
-    ShapePlan,
-    Slice,
-    Taint,
-    TeamPlan,
+    WorkerPlan,
     within_reach,
+)
+from gpuyard.plan.records.teams import (
+    Egress,
+    HostAmount,
+    LimitsPlan,
+    TeamPlan,
 )
 
 __all__ = [

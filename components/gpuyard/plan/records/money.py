@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import date
 
+from gpuyard.plan.records.shown import shown
 from gpuyard.spec.values import Range
 
 
@@ -80,6 +81,7 @@ class CommitmentLine:
     idle_worst: float
 
     @property
+    @shown
     def break_even_percent(self) -> float | None:
         """Share of the time a node must run for the commitment to be cheaper than on demand."""
         if self.usd_per_node is None or not self.on_demand_usd:
@@ -87,16 +89,19 @@ class CommitmentLine:
         return 100 * self.usd_per_node / self.on_demand_usd
 
     @property
+    @shown
     def idle_floor_usd(self) -> float | None:
         """What the idle nodes cost an hour at the floor."""
         return cost_of_nodes(self.idle_floor, self.usd_per_node)
 
     @property
+    @shown
     def idle_expected_usd(self) -> float | None:
         """The same as expected."""
         return cost_of_nodes(self.idle_expected, self.usd_per_node)
 
     @property
+    @shown
     def idle_worst_usd(self) -> float | None:
         """The same at worst."""
         return cost_of_nodes(self.idle_worst, self.usd_per_node)
@@ -145,21 +150,25 @@ class Bill:
     """True when nothing is billed: the figures are what the same machines cost on their cloud."""
 
     @property
+    @shown
     def floor_usd(self) -> float:
         """What is known of the floor."""
         return self.floor.usd
 
     @property
+    @shown
     def expected_usd(self) -> float:
         """What is known of the expected hour."""
         return self.expected.usd
 
     @property
+    @shown
     def worst_usd(self) -> float:
         """What is known of the worst hour."""
         return self.worst.usd
 
     @property
+    @shown
     def unknown(self) -> tuple[str, ...]:
         """Pools and commitments with an unknown price: their part is in no sum."""
         named = (*self.floor.unknown, *self.expected.unknown, *self.worst.unknown)

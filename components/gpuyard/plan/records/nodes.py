@@ -1,4 +1,4 @@
-"""What a plan says of one pool in detail: how nodes are bought, known, filled and wired, or who has them."""
+"""What a plan says of the nodes of a pool: how they are bought, known, filled and wired."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -93,26 +93,6 @@ class TopologyPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckPlan:
-    """What an autoscaler is asked before a job is admitted."""
-
-    name: str
-    """Of the admission check, and of its configuration."""
-    word: str
-    """What the stack file calls it: check-capacity, atomic or queued."""
-    provisioning_class: str
-    parameters: Mapping[str, str]
-    """What the class is told."""
-    resources: tuple[str, ...]
-    """Pods that ask for one of these are what is asked about; none: all pods."""
-    node_label: tuple[str, str] | None
-    """A label that the nodes get which were made for the job, and the answer's detail that says its value."""
-    retries: int
-    first_wait_seconds: int
-    longest_wait_seconds: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRoom:
     """What of a node is left for pods, after the system's share."""
 
@@ -120,32 +100,3 @@ class NodeRoom:
     memory_gib: int
     reserved_cpu: float
     reserved_memory_gib: float
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerPlan:
-    """A cluster that runs jobs of this platform."""
-
-    name: str
-    title: str
-    """What Kueue calls it."""
-    secret: str
-    """What leads there; its content is known to nobody here."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DispatchPlan:
-    """Where a platform sends its jobs that runs none itself."""
-
-    config: str
-    check: str
-    """The admission check of every queue."""
-    clusters: tuple[WorkerPlan, ...]
-    """In the order of the stack file."""
-    dispatcher: str
-    """Who is asked first: every cluster, or a few more at a time."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """As the stack file calls them."""
-        return tuple(worker.name for worker in self.clusters)

@@ -11,6 +11,7 @@ from datetime import date
 from fractions import Fraction
 
 from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
 from gpuyard.names import MIG_SLICES, SLICES_UNIT
@@ -28,13 +29,13 @@ Counts = Mapping[str, int]
 
 
 def compute_slices(
-    spec: PlatformSpec, method: str, layouts: Iterable[GpuLayout], machine: Machine
+    spec: PlatformSpec, method: SharingMethod, layouts: Iterable[GpuLayout], machine: Machine
 ) -> Advertised | None:
     """What queues count of a node with these layouts; None where they count what it advertises.
 
     Shares of a slice (`mig` with `time_slicing`) are counted as shares: a part of a slice is no whole number.
     """
-    if spec.queueing.mig_quota is not MigQuota.SLICES or method != "mig":
+    if spec.queueing.mig_quota is not MigQuota.SLICES or method is not SharingMethod.MIG:
         return None
     gpus = [(len(layout.gpus), _of_layout(layout, machine)) for layout in layouts]
     in_all = sum(n * slices for n, slices in gpus)

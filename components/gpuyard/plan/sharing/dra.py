@@ -135,7 +135,7 @@ def check_compute_domains(
                 at,
                 f"shape {wide.name} takes {wide.nodes} nodes with {gpu}: their NVLink goes from node to node"
                 " for pods that claim a channel of one ComputeDomain, and for no others",
-                given=pool.sharing,
+                given=pool.sharing.value,
                 allowed="dra",
                 fix=Fix(says="write dra", at=at, value="dra"),
             )

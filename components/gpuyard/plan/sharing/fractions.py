@@ -36,7 +36,7 @@ def pieces(pool: PoolPlan) -> list[Piece]:
 def _piece(offer: Advertised, pool: PoolPlan) -> Piece:
     gpu = pool.machine.gpu
     product = gpu.mig if gpu else None
-    name, turns = offer.unit.removesuffix(_SHARED_SLICE), pool.sharing.endswith("time-slicing")
+    name, turns = offer.unit.removesuffix(_SHARED_SLICE), pool.sharing.takes_turns
     replicas = pool.replicas if offer.unit.endswith(SHARED_UNIT) else 1
     profile = product.profile(name) if product else None
     if profile is None or product is None:

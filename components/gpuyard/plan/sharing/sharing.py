@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
+from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.names import GPU, GPU_SHARED, SHARED_UNIT, shared
 from gpuyard.plan.records import Advertised, GpuLayout
@@ -22,7 +23,7 @@ MPS_CLIENTS_OLD_GPUS = 16
 class SharedGpus:
     """How a node's GPUs are shared, decided."""
 
-    method: str
+    method: SharingMethod
     layouts: tuple[GpuLayout, ...]
     advertised: tuple[Advertised, ...]
     replicas: int
@@ -35,7 +36,7 @@ def share_gpus(
     if machine.gpu_fraction != 1 and sharing != Sharing():
         return None, [_fraction(machine, path)]
     if sharing.dra:
-        return SharedGpus("dra", (), (claimed(machine),), 1), []
+        return SharedGpus(SharingMethod.DRA, (), (claimed(machine),), 1), []
     if sharing.mig:
         return _share_slices(sharing, machine, path)
     if sharing.mps and (too_many := _mps_limit(sharing.mps, machine, path)):
@@ -45,10 +46,11 @@ def share_gpus(
 
 def _share_whole(sharing: Sharing, machine: Machine) -> SharedGpus:
     if replicas := sharing.time_slicing or sharing.mps:
-        method = "time-slicing" if sharing.time_slicing else "mps"
+        method = SharingMethod.TIME_SLICING if sharing.time_slicing else SharingMethod.MPS
         share = Advertised(GPU_SHARED, machine.gpus * replicas, SHARED_UNIT, Fraction(1, replicas))
         return SharedGpus(method, (), (share,), replicas)
-    return SharedGpus("none", (), (Advertised(GPU, machine.gpus, "", machine.gpu_fraction),), 1)
+    whole = Advertised(GPU, machine.gpus, "", machine.gpu_fraction)
+    return SharedGpus(SharingMethod.NONE, (), (whole,), 1)
 
 
 def _share_slices(
@@ -117,7 +119,7 @@ def _cut(
 ) -> SharedGpus:
     taken = {i for layout in layouts for i in layout.gpus}
     advertised = _advertised(layouts, machine.gpus - len(taken), product, replicas)
-    method = "mig+time-slicing" if replicas else "mig"
+    method = SharingMethod.MIG_TIME_SLICING if replicas else SharingMethod.MIG
     return SharedGpus(method, tuple(layouts), advertised, replicas or 1)
 
 

@@ -7,28 +7,29 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import ceil
 
+from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.findings import Finding, Fix, refuse
 from gpuyard.plan.records import PoolPlan, Quota, within_reach
 from gpuyard.plan.teams.limits import TeamQuotas
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation
 
-SEPARATION: Mapping[str, Isolation] = {
-    "none": Isolation.SLICE,
-    "mig": Isolation.SLICE,
-    "dra": Isolation.SLICE,
-    "time-slicing": Isolation.SHARED,
-    "mps": Isolation.SHARED,
-    "mig+time-slicing": Isolation.SHARED,
+SEPARATION: Mapping[SharingMethod, Isolation] = {
+    SharingMethod.NONE: Isolation.SLICE,
+    SharingMethod.MIG: Isolation.SLICE,
+    SharingMethod.DRA: Isolation.SLICE,
+    SharingMethod.TIME_SLICING: Isolation.SHARED,
+    SharingMethod.MPS: Isolation.SHARED,
+    SharingMethod.MIG_TIME_SLICING: Isolation.SHARED,
 }
 """The most that a pool keeps between two teams that both use it. Whole GPUs, and GPUs that pods claim, stand
 in one node; a claim belongs to one namespace, so two teams never share a device through it."""
 
 _RANK = {Isolation.SHARED: 0, Isolation.SLICE: 1, Isolation.NODE: 2}
 _WORDS = {
-    "none": "whole GPUs of one node",
-    "dra": "claimed GPUs of one node",
-    "mig": "MIG slices of one GPU",
+    SharingMethod.NONE: "whole GPUs of one node",
+    SharingMethod.DRA: "claimed GPUs of one node",
+    SharingMethod.MIG: "MIG slices of one GPU",
 }
 
 

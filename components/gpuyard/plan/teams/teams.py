@@ -102,7 +102,7 @@ def _plan_team(
         local_queue=first_queue(team.queues),
         queues=dict(team.queues),
         groups=team.groups,
-        isolation=team.isolation.value,
+        isolation=team.isolation,
         weight=team.weight,
         quotas=quotas,
         resource_groups=resource_groups(pools[name] for name in used),

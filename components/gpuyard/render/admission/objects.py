@@ -48,23 +48,25 @@ _JOBS = ("Job", "JobSet")
 
 def admission_objects(plan: PlatformPlan) -> list[Object]:
     """The policy, and what binds the namespaces of the teams to it; nothing where there are no teams."""
-    return [_policy(plan), _binding(plan)] if plan.teams else []
+    return [_policy(plan.name), _binding(plan)] if plan.teams else []
 
 
 def _binding(plan: PlatformPlan) -> Object:
     spec = {
         "policyName": admission_name(plan.name),
-        "matchResources": {"namespaceSelector": namespaces_with(plan, TEAM_LABEL)},
+        "matchResources": {"namespaceSelector": namespaces_with(plan.name, TEAM_LABEL)},
         "validationActions": _ACTIONS[enforcement(plan)],
     }
-    return made(plan, API, "ValidatingAdmissionPolicyBinding", admission_name(plan.name), spec=spec)
+    return made(
+        plan.name, API, "ValidatingAdmissionPolicyBinding", admission_name(plan.name), spec=spec
+    )
 
 
-def _policy(plan: PlatformPlan) -> Object:
+def _policy(owner: str) -> Object:
     spec = {
         "failurePolicy": "Fail",
         "matchConstraints": {
-            "namespaceSelector": namespaces_with(plan, TEAM_LABEL),
+            "namespaceSelector": namespaces_with(owner, TEAM_LABEL),
             "resourceRules": [
                 {
                     "apiGroups": [group],
@@ -85,12 +87,12 @@ def _policy(plan: PlatformPlan) -> Object:
                     f"variables.said.size() > {LONGEST}"
                     f" ? variables.said.substring(0, {LONGEST}) + ' …' : variables.said"
                 ),
-                "message": f"platform {plan.name} does not take it, for reasons too long to be said",
+                "message": f"platform {owner} does not take it, for reasons too long to be said",
                 "reason": "Forbidden",
             }
         ],
     }
-    return made(plan, API, "ValidatingAdmissionPolicy", admission_name(plan.name), spec=spec)
+    return made(owner, API, "ValidatingAdmissionPolicy", admission_name(owner), spec=spec)
 
 
 def _variables() -> Iterable[tuple[str, str]]:

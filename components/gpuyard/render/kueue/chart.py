@@ -47,13 +47,13 @@ def kueue_answers(plan: PlatformPlan) -> Object:
     """
     selector = {"app.kubernetes.io/name": KUEUE, "control-plane": "controller-manager"}
     spec = {"selector": selector, "ports": [{"name": "webhooks", "port": 443, "targetPort": 9443}]}
-    return made(plan, "v1", "Service", KUEUE_ANSWERS, namespace=KUEUE_NAMESPACE, spec=spec)
+    return made(plan.name, "v1", "Service", KUEUE_ANSWERS, namespace=KUEUE_NAMESPACE, spec=spec)
 
 
 def kueue_release_object(plan: PlatformPlan, release: Release) -> Object:
     """The chart as an object, where objects become files: Flux can take its values from here."""
     return made(
-        plan,
+        plan.name,
         "v1",
         "ConfigMap",
         KUEUE_RELEASE,
@@ -65,7 +65,7 @@ def kueue_release_object(plan: PlatformPlan, release: Release) -> Object:
 def kueue_objects(plan: PlatformPlan) -> list[Object]:
     """The namespace that the chart is installed into."""
     labels = {POD_SECURITY_LABEL: "restricted"}
-    return [namespace_object(plan, KUEUE_NAMESPACE, labels)] if plan.queueing.install else []
+    return [namespace_object(plan.name, KUEUE_NAMESPACE, labels)] if plan.queueing.install else []
 
 
 def kueue_values(plan: PlatformPlan) -> dict[str, Any]:

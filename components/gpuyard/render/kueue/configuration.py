@@ -109,4 +109,4 @@ def _worth(plan: PlatformPlan) -> dict[str, float]:
 def kueue_configuration_object(plan: PlatformPlan) -> Object:
     """The ConfigMap that Kueue's own chart would make; the manager reads it when it starts."""
     data = {KUEUE_CONFIG_KEY: yaml_text(kueue_configuration(plan))}
-    return made(plan, "v1", "ConfigMap", KUEUE_CONFIGMAP, namespace=KUEUE_NAMESPACE, data=data)
+    return made(plan.name, "v1", "ConfigMap", KUEUE_CONFIGMAP, namespace=KUEUE_NAMESPACE, data=data)

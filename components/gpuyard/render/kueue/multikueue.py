@@ -22,7 +22,7 @@ def multikueue_objects(plan: PlatformPlan) -> list[Object]:
         return []
     clusters = [
         made(
-            plan,
+            plan.name,
             KUEUE_API,
             _CLUSTER,
             worker.title,
@@ -40,8 +40,8 @@ def multikueue_objects(plan: PlatformPlan) -> list[Object]:
     check = {"controllerName": CONTROLLER, "parameters": named}
     return [
         *clusters,
-        made(plan, KUEUE_API, _CONFIG, dispatch.config, spec=config),
-        made(plan, KUEUE_API, "AdmissionCheck", dispatch.check, spec=check),
+        made(plan.name, KUEUE_API, _CONFIG, dispatch.config, spec=config),
+        made(plan.name, KUEUE_API, "AdmissionCheck", dispatch.check, spec=check),
     ]
 
 

@@ -48,9 +48,9 @@ def priority_objects(plan: PlatformPlan) -> list[Object]:
             {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": added}}
         ],
     }
-    selector = namespaces_with(plan, TEAM_PRIORITY_LABEL)
+    selector = namespaces_with(plan.name, TEAM_PRIORITY_LABEL)
     binding = {"policyName": name, "matchResources": {"namespaceSelector": selector}}
     return [
-        made(plan, API, "MutatingAdmissionPolicy", name, spec=policy),
-        made(plan, API, "MutatingAdmissionPolicyBinding", name, spec=binding),
+        made(plan.name, API, "MutatingAdmissionPolicy", name, spec=policy),
+        made(plan.name, API, "MutatingAdmissionPolicyBinding", name, spec=binding),
     ]

@@ -12,10 +12,10 @@ CONTROLLER = f"{KUEUE_GROUP}/provisioning-request"
 
 def check_objects(plan: PlatformPlan) -> list[Object]:
     """The configuration before the check that names it: a check without it is inactive."""
-    return [obj for check in plan.queueing.checks for obj in _check(plan, check)]
+    return [obj for check in plan.queueing.checks for obj in _check(plan.name, check)]
 
 
-def _check(plan: PlatformPlan, check: CheckPlan) -> list[Object]:
+def _check(owner: str, check: CheckPlan) -> list[Object]:
     config: dict[str, Any] = {
         "provisioningClassName": check.provisioning_class,
         "retryStrategy": {
@@ -35,8 +35,8 @@ def _check(plan: PlatformPlan, check: CheckPlan) -> list[Object]:
     named = {"apiGroup": KUEUE_GROUP, "kind": _CONFIG, "name": check.name}
     spec = {"controllerName": CONTROLLER, "parameters": named}
     return [
-        made(plan, KUEUE_API, _CONFIG, check.name, spec=config),
-        made(plan, KUEUE_API, "AdmissionCheck", check.name, spec=spec),
+        made(owner, KUEUE_API, _CONFIG, check.name, spec=config),
+        made(owner, KUEUE_API, "AdmissionCheck", check.name, spec=spec),
     ]
 
 
@@ -45,7 +45,7 @@ def admission_checks(plan: PlatformPlan, team: TeamPlan) -> dict[str, Any]:
     used = {flavor for group in team.resource_groups for flavor in group.flavors}
     checks = []
     for check in plan.queueing.checks:
-        asked = [p.flavor for p in plan.pools if p.provisioning == check.word and p.flavor in used]
+        asked = [p.flavor for p in plan.pools if p.provisioning is check.word and p.flavor in used]
         if asked:
             checks.append({"name": check.name, "onFlavors": asked})
     return {"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}

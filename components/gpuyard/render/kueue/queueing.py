@@ -20,21 +20,23 @@ from gpuyard.render.kueue.priority import priority_objects
 from gpuyard.render.kueue.provisioning import admission_checks, check_objects
 from gpuyard.render.kueue.topology import topology_name, topology_objects
 from gpuyard.render.objects import Object, made, taint_object, toleration_object
-from gpuyard.spec.platform import Cloud
+from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.sections import PoolStop
+from gpuyard.spec.teams import Stop
 
-STOP_POLICIES = {"hold": "Hold", "drain": "HoldAndDrain"}
+STOP_POLICIES = {Stop.HOLD: "Hold", Stop.DRAIN: "HoldAndDrain"}
 
 
 def queueing_objects(plan: PlatformPlan) -> list[Object]:
     """Flavors and cohorts first: a cluster queue that names a missing one is inactive."""
     # Elsewhere Kueue's chart brings its configuration.
-    simulated = plan.cloud == Cloud.SIMULATED.value
+    simulated = plan.simulated
     return [
         *([kueue_configuration_object(plan)] if simulated else []),
-        *(_priority(plan, priority) for priority in plan.queueing.priorities),
+        *(_priority(plan.name, priority) for priority in plan.queueing.priorities),
         *priority_objects(plan),
         *topology_objects(plan),
-        *(_flavor(plan, flavor) for flavor in plan.queueing.flavors),
+        *(_flavor(plan.name, flavor) for flavor in plan.queueing.flavors),
         *check_objects(plan),
         *multikueue_objects(plan),
         *(_cohort(plan, cohort) for cohort in plan.queueing.cohorts),
@@ -42,28 +44,28 @@ def queueing_objects(plan: PlatformPlan) -> list[Object]:
     ]
 
 
-def _priority(plan: PlatformPlan, priority: PriorityPlan) -> Object:
+def _priority(owner: str, priority: PriorityPlan) -> Object:
     """The value stands at the top: this kind has no spec."""
     return made(
-        plan,
+        owner,
         KUEUE_API,
         "WorkloadPriorityClass",
         priority.name,
         value=priority.value,
-        description=f"of platform {plan.name}",
+        description=f"of platform {owner}",
     )
 
 
-def _flavor(plan: PlatformPlan, flavor: FlavorPlan) -> Object:
+def _flavor(owner: str, flavor: FlavorPlan) -> Object:
     # a brake is a taint that the flavor does not tolerate for its pods, so queues pass over it
-    brake = (Taint(STOP_TAINT, "hold"),) if flavor.stopped else ()
+    brake = (Taint(STOP_TAINT, PoolStop.HOLD.value),) if flavor.stopped else ()
     spec = {
         "nodeLabels": dict(flavor.node_labels),
         "nodeTaints": [taint_object(t) for t in (*flavor.taints, *brake)],
         "tolerations": [toleration_object(t) for t in flavor.taints],
         **topology_name(flavor),
     }
-    return made(plan, KUEUE_API, "ResourceFlavor", flavor.name, spec=spec)
+    return made(owner, KUEUE_API, "ResourceFlavor", flavor.name, spec=spec)
 
 
 def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
@@ -76,7 +78,7 @@ def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
         spec["resourceGroups"] = _limits(plan, cohort)
     elif cohort.resource_groups:
         spec["resourceGroups"] = _quotas(plan, cohort.resource_groups, cohort.quotas, limits=False)
-    return made(plan, KUEUE_API, "Cohort", cohort.name, spec=spec)
+    return made(plan.name, KUEUE_API, "Cohort", cohort.name, spec=spec)
 
 
 def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
@@ -96,11 +98,11 @@ def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
         spec["admissionChecksStrategy"] = {"admissionChecks": checks}
     if team.stop:
         spec["stopPolicy"] = STOP_POLICIES[team.stop]
-    return made(plan, KUEUE_API, "ClusterQueue", team.cluster_queue, spec=spec)
+    return made(plan.name, KUEUE_API, "ClusterQueue", team.cluster_queue, spec=spec)
 
 
-def _preemption(policy: str) -> dict[str, Any]:
-    if policy == "reclaim":
+def _preemption(policy: Preemption) -> dict[str, Any]:
+    if policy is Preemption.RECLAIM:
         return {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
     return {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"}
 

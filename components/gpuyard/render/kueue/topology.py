@@ -11,7 +11,7 @@ def topology_objects(plan: PlatformPlan) -> list[Object]:
     """One for each distinct list of levels; a queue whose flavor names a missing one is inactive."""
     return [
         made(
-            plan,
+            plan.name,
             KUEUE_API,
             "Topology",
             topology.name,

@@ -1,5 +1,7 @@
 """What there is to say beyond the provider's error when an object can't be made, or will not go.
 
+And one thing to do: an object whose kind comes with a chart of the same program waits for its kind.
+
 The provider names the object. Whose it is, or what inside a namespace holds it, only a second look at the
 cluster tells. Pulumi calls an error hook when an operation has failed, so a deployment that succeeds pays for
 no look. Hooks are the program's: a `destroy` has them with `--run-program`; without it the engine shows the
@@ -9,7 +11,7 @@ https://www.pulumi.com/docs/iac/concepts/resources/options/hooks
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pulumi
@@ -20,6 +22,12 @@ from gpuyard.names import PLATFORM_LABEL
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.ownership import owner_of, writers
 from gpuyard.resources.diagnosis.stuck_namespaces import kinds_left, stuck
+from gpuyard.resources.diagnosis.unserved_kinds import (
+    Unserved,
+    tries_again,
+    unserved,
+    unserved_kind,
+)
 
 _NUMBERS = itertools.count(1)
 _EXISTS = "already exists"
@@ -28,14 +36,22 @@ _HELM_MET = re.compile(r'(\w+) "([^"]+)" in namespace "([^"]*)" exists and canno
 _AGGREGATION = "clusterrole-aggregation-controller"
 
 
-def hooks_of(name: str, kubectl: Kubectl) -> pulumi.ResourceHookBinding | None:
-    """The hooks for objects of the provider `name`; None where the engine, or a mock of it, knows none."""
+def hooks_of(
+    name: str, kubectl: Kubectl, brought: Collection[str]
+) -> pulumi.ResourceHookBinding | None:
+    """The hooks for objects of the provider `name`; None where the engine, or a mock of it, knows none.
+
+    `brought` are the API groups whose kinds the program's own charts bring, as far as it has come.
+    """
     if not monitor_supports_feature(resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS):
         return None
 
     async def tell(args: pulumi.ErrorHookArgs) -> bool:
+        if again := tries_again(args, brought):
+            pulumi.log.info(again)
+            return True
         try:
-            says = await explained(kubectl, args)
+            says = await explained(kubectl, args, brought)
         except Exception as problem:  # noqa: BLE001  an explanation that fails must not hide the failure
             pulumi.log.debug(f"no explanation of the failure of {args.urn}: {problem}")
             says = None
@@ -50,10 +66,14 @@ def hooks_of(name: str, kubectl: Kubectl) -> pulumi.ResourceHookBinding | None:
     )
 
 
-async def explained(kubectl: Kubectl, args: pulumi.ErrorHookArgs) -> str | None:
+async def explained(
+    kubectl: Kubectl, args: pulumi.ErrorHookArgs, brought: Collection[str] = ()
+) -> str | None:
     """What a look at the cluster adds to the error; None when there is nothing to add."""
     error = args.errors[0] if args.errors else ""
     inputs = args.new_inputs or args.old_inputs or {}
+    if kind := unserved_kind(args):
+        return await _unserved(kubectl, kind, inputs, brought)
     if args.failed_operation == "create" and (met := _HELM_MET.search(error)):
         return await _met_by_helm(kubectl, *met.groups())
     if args.failed_operation == "create" and _EXISTS in error:
@@ -113,6 +133,15 @@ async def _met_by_helm(kubectl: Kubectl, kind: str, name: str, namespace: str) -
         "  fix: where another Kueue runs, write `queueing: {install: false}`; delete the object only when "
         "nobody uses it any more"
     )
+
+
+async def _unserved(
+    kubectl: Kubectl, kind: Unserved, inputs: Mapping[str, Any], brought: Collection[str]
+) -> str:
+    found = await kubectl.get("customresourcedefinitions")
+    definitions = found.get("items") if found is not None else None
+    look = kubectl.command("get", "--raw", f"/apis/{kind.api_version}")
+    return unserved(kind, inputs["metadata"]["name"], definitions, look, ours=kind.group in brought)
 
 
 async def _stuck(kubectl: Kubectl, name: str) -> str:

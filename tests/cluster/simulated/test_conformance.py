@@ -6,9 +6,9 @@ each kind that has a CRD is given three slips of its own, and both the server an
 """
 
 import re
-import time
 from collections.abc import Iterator
 from functools import lru_cache
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError, connect
 from gpuyard.spec.read import read_stack_file
 from gpuyard.testing import CrdFolder
+from kit import waiting
 from kit.generated import slips as near_misses
 from kit.levels import upstream
 
@@ -126,9 +127,11 @@ def _namespaces(started: cluster.Outcome) -> Iterator[None]:
     yield
     for name in made:
         api.call("DELETE", f"{NAMESPACES}/{name}")
-    deadline = time.monotonic() + 60
-    while any(api.get(f"{NAMESPACES}/{name}") for name in made) and time.monotonic() < deadline:
-        time.sleep(0.2)
+    waiting.until(
+        lambda: [name for name in made if api.get(f"{NAMESPACES}/{name}")],
+        not_,
+        what="the namespaces made here to be gone",
+    )
 
 
 @pytest.mark.parametrize("name", STACKS)

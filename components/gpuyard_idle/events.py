@@ -1,4 +1,4 @@
-"""What people are told: the events that `kubectl describe` shows."""
+"""Events of suspended and warned workloads: what people are told, and what `kubectl describe` shows."""
 
 import hashlib
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from gpuyard_idle.settings import Settings, Team
-from gpuyard_idle.things import Unit
+from gpuyard_idle.workloads import Unit
 
 SOURCE = "gpuyard-idle"
 LONGEST = 1024

@@ -1,0 +1,78 @@
+"""Definitions of other projects' kinds in the simulated cluster: ClusterPolicy and ProvisioningRequest.
+
+Best are the projects' own: the API server then checks every field as in production. They lie beside the
+programs, or in the folder that GPUYARD_UPSTREAM names.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from gpuyard.simulate.api import ApiObject
+from gpuyard.simulate.kueue.manager import read_manifests
+from gpuyard.simulate.tools import Tools
+
+CLUSTER_POLICIES: Final = ("gpu-operator", "nvidia.com_clusterpolicies.yaml")
+"""The project's folder, and the file in it."""
+PROVISIONING_REQUESTS: Final = (
+    "cluster-autoscaler",
+    "autoscaling.x-k8s.io_provisioningrequests.yaml",
+)
+STAND_IN_NOTE: Final = "absent (no CRD source), a stand-in accepts any fields"
+
+
+def find_crd(tools: Tools, project: str, file: str) -> ApiObject | None:
+    """The definition as its project ships it, None where no source serves it."""
+    folders = [tools.share / project / "crds"]
+    if upstream := os.environ.get("GPUYARD_UPSTREAM"):
+        folders.append(Path(upstream) / "crds" / project)
+    found = (crd for folder in folders for crd in read_manifests(folder, file))
+    return next(found, None)
+
+
+def cluster_policy(tools: Tools) -> tuple[ApiObject, str | None]:
+    """The GPU Operator's kind, and what `sim status` tells about it when it is not the operator's own."""
+    own = find_crd(tools, *CLUSTER_POLICIES)
+    return (own, None) if own else (stand_in(), STAND_IN_NOTE)
+
+
+def provisioning_request(tools: Tools) -> list[ApiObject]:
+    """Cluster Autoscaler's kind, which Kueue asks only when it was there first; empty without one."""
+    own = find_crd(tools, *PROVISIONING_REQUESTS)
+    return [own] if own else []
+
+
+def stand_in() -> ApiObject:
+    """The least that lets a ClusterPolicy be stored, with any fields, so that a platform can be deployed."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {
+            "openAPIV3Schema": {
+                "type": "object",
+                "properties": {"spec": anything, "status": anything},
+            }
+        },
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": "clusterpolicies.nvidia.com",
+            "annotations": {"sim.gpuyard.dev/stand-in": "the operator's own CRD could not be had"},
+        },
+        "spec": {
+            "group": "nvidia.com",
+            "scope": "Cluster",
+            "names": {
+                "kind": "ClusterPolicy",
+                "listKind": "ClusterPolicyList",
+                "plural": "clusterpolicies",
+                "singular": "clusterpolicy",
+            },
+            "versions": [version],
+        },
+    }

@@ -1,0 +1,56 @@
+"""The optional sections of a stack file: what a platform has beside pools, teams and queues.
+
+Each is small, and most have defaults that a careful platform engineer would choose. What a section turns
+into is said by the plan; a section that this release makes nothing of is named there, never ignored.
+"""
+
+from gpuyard.spec.sections.admission import Admission, Enforce
+from gpuyard.spec.sections.cluster import Apply, ClusterSpec, Consent, Mirror
+from gpuyard.spec.sections.nodes import (
+    FabricKind,
+    FabricSpec,
+    Numa,
+    PoolStop,
+    Provisioning,
+    RdmaPlugin,
+    WarmWindow,
+)
+from gpuyard.spec.sections.observability import Observability, Prometheus, Targets
+from gpuyard.spec.sections.policies import Level, Policies, RuleException
+from gpuyard.spec.sections.prices import Commitment, MachinePrice, Prices
+from gpuyard.spec.sections.storage import Checkpoints, DatasetKind, Datasets, Storage
+from gpuyard.spec.sections.workloads import Addon, Framework, ScaleOn, Service, Workloads
+
+__all__ = [
+    "Addon",
+    "Admission",
+    "Apply",
+    "Checkpoints",
+    "ClusterSpec",
+    "Commitment",
+    "Consent",
+    "DatasetKind",
+    "Datasets",
+    "Enforce",
+    "FabricKind",
+    "FabricSpec",
+    "Framework",
+    "Level",
+    "MachinePrice",
+    "Mirror",
+    "Numa",
+    "Observability",
+    "Policies",
+    "PoolStop",
+    "Prices",
+    "Prometheus",
+    "Provisioning",
+    "RdmaPlugin",
+    "RuleException",
+    "ScaleOn",
+    "Service",
+    "Storage",
+    "Targets",
+    "WarmWindow",
+    "Workloads",
+]

@@ -1,0 +1,33 @@
+"""Admission: what every team's pods are held to."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from gpuyard.spec.base import SpecModel
+from gpuyard.spec.values import Cidr, ImagePrefix, Switch
+
+
+class Enforce(StrEnum):
+    """What becomes of a pod that admission finds fault with.
+
+    `deny` refuses it, `warn` lets it pass and tells its owner, `audit` only writes it down.
+    """
+
+    DENY = "deny"
+    WARN = "warn"
+    AUDIT = "audit"
+
+
+class Admission(SpecModel):
+    """What every team's pods are held to; a team may narrow it for itself."""
+
+    images_from: Annotated[tuple[ImagePrefix, ...], Field(max_length=100)] = ()
+    """Registries or repositories that images may come from. Default: any."""
+    egress_cidrs: Annotated[tuple[Cidr, ...], Field(max_length=100)] = ()
+    """Networks that pods may reach outside the cluster. Default: none but what the cluster itself needs."""
+    enforce: Enforce = Enforce.DENY
+    """deny, warn or audit. Default deny."""
+    guaranteed: Switch = True
+    """Training pods must ask for as much CPU and memory as they are limited to. Default on."""

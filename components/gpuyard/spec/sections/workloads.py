@@ -1,0 +1,63 @@
+"""Training runtimes, inference services and add-ons that a platform offers."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from gpuyard.spec.base import SpecModel
+from gpuyard.spec.values import Name, NodeRange
+
+
+class Framework(StrEnum):
+    """Runtimes for distributed training."""
+
+    TORCH = "torch"
+    DEEPSPEED = "deepspeed"
+    JAX = "jax"
+    MPI = "mpi"
+
+
+class ScaleOn(StrEnum):
+    """What a service scales on.
+
+    `gpu` is GPU activity, `queue` the length of its request queue, `schedule` a window of the day.
+    """
+
+    GPU = "gpu"
+    QUEUE = "queue"
+    SCHEDULE = "schedule"
+
+
+class Service(SpecModel):
+    """An inference service that grows and shrinks."""
+
+    name: Name
+    """The service's name."""
+    team: Name
+    """The team in whose namespace it runs."""
+    shape: Name
+    """The shape, of `shapes`, that one replica of it is."""
+    replicas: NodeRange
+    """How many, such as 1..8."""
+    scale_on: ScaleOn = ScaleOn.GPU
+    """gpu, queue or schedule. Default gpu."""
+
+
+class Workloads(SpecModel):
+    """Runtimes for training, and services with autoscaling."""
+
+    training: Annotated[tuple[Framework, ...], Field(max_length=4)] = ()
+    """Training runtimes to offer: torch, deepspeed, jax, mpi. Default: none."""
+    services: Annotated[tuple[Service, ...], Field(max_length=1000)] = ()
+    """Inference services. Default: none."""
+
+
+class Addon(StrEnum):
+    """Tools that teams like to have beside the platform."""
+
+    ARGO_WORKFLOWS = "argo-workflows"
+    ARGO_CD = "argo-cd"
+    KUBEFLOW_PIPELINES = "kubeflow-pipelines"
+    TEKTON = "tekton"
+    KSERVE = "kserve"

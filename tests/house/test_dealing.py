@@ -1,0 +1,126 @@
+"""Tests are dealt to workers so that what shares a cluster stays together and the longest comes first."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kit import dealing
+
+KNOWN = dict(dealing.SECONDS)
+LONG = ["tests/yard/test_long.py::test_a", "tests/yard/test_long.py::test_b"]
+SHORT = ["tests/cluster/test_short.py::test_a[x/y]", "tests/cluster/test_short.py::test_b"]
+NEW = ["tests/cluster/test_new.py::test_new"]
+SINGLE = ["tests/engine/test_e.py::test_slow", "tests/engine/test_e.py::test_quick"]
+UNITS = ["tests/plan/money/test_bill.py::test_1", "tests/plan/money/test_bill.py::test_2"]
+COLLECTED = [*UNITS, *SINGLE[::-1], *SHORT, *NEW, *LONG]
+
+
+@pytest.fixture(autouse=True)
+def table(monkeypatch):
+    seconds = {
+        "yard/test_long.py": 90,
+        "engine/test_e.py::test_slow": 40,
+        "cluster/test_short.py": 10,
+        "engine/test_e.py::test_quick": 1,
+    }
+    monkeypatch.setattr(dealing, "SECONDS", seconds)
+
+
+class Worker:
+    """Keeps what it is told to run."""
+
+    def __init__(self, name: str) -> None:
+        self.gateway = SimpleNamespace(id=name)
+        self.told: list[str] = []
+        self.shutting_down = False
+
+    def send_runtest_some(self, places: list[int]) -> None:
+        self.told += [COLLECTED[place] for place in places]
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+def dealt(count: int) -> tuple[dealing.LongestFirst, list[Worker]]:
+    option = SimpleNamespace(loadscopereorder=False, tx=["popen"] * count, maxprocesses=None)
+    config: Any = SimpleNamespace(
+        option=option, getvalue=lambda name: getattr(option, name), rootpath="."
+    )
+    scheduler = dealing.LongestFirst(config, None)
+    found = [Worker(f"gw{n}") for n in range(count)]
+    for one in found:
+        scheduler.add_node(one)
+        scheduler.add_node_collection(one, COLLECTED)
+    scheduler.schedule()
+    return scheduler, found
+
+
+def done(scheduler: dealing.LongestFirst, worker: Worker, nodeid: str) -> None:
+    scheduler.mark_test_complete(worker, COLLECTED.index(nodeid))
+
+
+def test_the_longest_comes_first_and_units_last():
+    scheduler, (worker,) = dealt(1)
+    while scheduler.has_pending:
+        done(scheduler, worker, next(t for t in worker.told if not _is_done(scheduler, worker, t)))
+    assert worker.told == [*LONG, SINGLE[0], *NEW, *SHORT, SINGLE[1], *UNITS]
+
+
+def _is_done(scheduler: dealing.LongestFirst, worker: Worker, nodeid: str) -> bool:
+    return scheduler.assigned_work[worker][dealing.group_of(nodeid)][nodeid]
+
+
+def test_a_worker_has_its_next_group_only_when_it_is_down_to_its_last_test():
+    scheduler, (first, second) = dealt(2)
+    assert first.told == LONG
+    assert second.told == [SINGLE[0], *NEW], "a worker starts its last test when it knows the next"
+    done(scheduler, first, LONG[0])
+    assert first.told == [*LONG, *SHORT]
+
+
+def test_a_group_never_has_two_workers():
+    scheduler, found = dealt(3)
+    while scheduler.has_pending:
+        for worker in found:
+            for nodeid in worker.told:
+                if not _is_done(scheduler, worker, nodeid):
+                    done(scheduler, worker, nodeid)
+                    break
+    assert sorted(t for w in found for t in w.told) == sorted(COLLECTED)
+    for group in (LONG, SHORT):
+        assert sum(set(group) <= set(w.told) for w in found) == 1
+
+
+def test_a_crashed_workers_tests_go_to_another():
+    scheduler, (first, second) = dealt(2)
+    assert scheduler.remove_node(first) == LONG[0]
+    while scheduler.workqueue:
+        done(scheduler, second, next(t for t in second.told if not _is_done(scheduler, second, t)))
+    assert set(LONG) <= set(second.told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cores", "expected"),
+    [
+        (["tests/cluster", "tests/engine/", "tests/yard", "tests/idle"], 2, 4),
+        (["tests/cluster"], 8, 16),
+        (["tests/cluster/test_kueue.py"], 1, 4),
+        (["tests/cluster", "tests/plan"], 2, 2),
+        (["tests"], 4, 4),
+        (["tests"], 1, 2),
+        ([], 4, 4),
+    ],
+)
+def test_live_tests_alone_have_more_workers_than_cores(arguments, cores, expected):
+    assert dealing.workers(arguments, cores) == expected
+
+
+def test_every_name_in_the_table_is_a_group_that_there_is():
+    """A test that was renamed would be taken for a short one."""
+    tests = Path(__file__).parents[1]
+    for name in KNOWN:
+        file, _, function = name.partition("::")
+        text = (tests / file).read_text(encoding="utf-8")
+        assert f"def {function.partition('[')[0]}" in text, name

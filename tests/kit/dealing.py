@@ -1,0 +1,73 @@
+"""How tests are dealt to workers: what shares a cluster stays together, and the longest comes first.
+
+Live tests wait for clusters most of their time, so there are more workers for them than cores; units do not,
+and come one by one when no live test is left. Order matters: a group of three minutes that is dealt
+last is three minutes in which the other workers have nothing to do.
+"""
+
+from collections import OrderedDict
+from typing import Any
+
+from xdist.scheduler import LoadScopeScheduling
+
+BY_FILE = ("cluster", "yard")
+"""Folders whose files prepare one cluster for all of their tests; elsewhere each test is dealt by itself."""
+LIVE = (*BY_FILE, "engine", "idle")
+UNKNOWN = 20.0
+"""Seconds of a live group that is not in the table: early enough that it does no harm if it is a long one."""
+SECONDS: dict[str, float] = {}
+"""What groups take, on two cores with nothing else to do: benchmarks/suite.md. Any order is right, this one
+is quicker; so a figure that is wrong by a third need not be mended."""
+
+
+def folder_of(nodeid: str) -> str:
+    """The folder of tests/ that a test is in."""
+    parts = nodeid.partition("::")[0].split("/")
+    return parts[1] if len(parts) > 2 and parts[0] == "tests" else ""
+
+
+def group_of(nodeid: str) -> str:
+    """The name that tests share which one worker runs one after the other."""
+    return nodeid.partition("::")[0] if folder_of(nodeid) in BY_FILE else nodeid
+
+
+def seconds_of(group: str) -> float:
+    """What a group is expected to take; units count as nothing, so that they come last."""
+    if folder_of(group) not in LIVE:
+        return 0.0
+    return SECONDS.get(group.removeprefix("tests/"), UNKNOWN)
+
+
+def workers(arguments: list[str], cores: int) -> int:
+    """How many workers `-n auto` means: where only live tests are asked for, twice the cores."""
+    live = bool(arguments) and all(folder_of(f"{one.rstrip('/')}/_") in LIVE for one in arguments)
+    return max(4, 2 * cores) if live else max(2, cores)
+
+
+class LongestFirst(LoadScopeScheduling):
+    """Deals groups out, the longest first.
+
+    pytest-xdist has `--dist loadgroup` for groups; its 3.8.0 finds none under pytest 9.2, which keeps the id
+    of a test elsewhere.
+    """
+
+    _in_order = False
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        if not self._in_order:
+            longest = sorted(self.workqueue.items(), key=lambda one: -seconds_of(one[0]))
+            self.workqueue = OrderedDict(longest)
+            self._in_order = True
+        super()._assign_work_unit(node)
+
+    def _reschedule(self, node: Any) -> None:
+        """Give a worker its next group when it is down to its last test, which it starts only then.
+
+        The base class does so two tests earlier, and a group that is dealt early waits while others are idle.
+        """
+        if self.workqueue and self._pending_of(self.assigned_work[node]) > 1:
+            return
+        super()._reschedule(node)

@@ -1,0 +1,51 @@
+"""Wait for a condition; who gives up says which condition it was, and what was seen last."""
+
+import inspect
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+PAUSE = 0.1
+"""Seconds between two looks."""
+
+
+def until(
+    look: Callable[[], Any],
+    wanted: Callable[[Any], object] = bool,
+    seconds: float = 120,
+    *,
+    what: str = "",
+    errors: tuple[type[Exception], ...] = (),
+) -> Any:
+    """Look until what is seen is wanted, and return it; these errors are as good as nothing seen.
+
+    `what` completes "waited 60 s for"; without it the condition's own source is quoted.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            seen = look()
+        except errors as problem:
+            seen = problem
+        else:
+            if wanted(seen):
+                return seen
+        if time.monotonic() >= deadline:
+            named = what or condition(look, wanted)
+            pytest.fail(f"waited {seconds:g} s for {named}; last seen: {seen!r}")
+        time.sleep(PAUSE)
+
+
+def condition(look: Callable[[], Any], wanted: Callable[[Any], object] = bool) -> str:
+    """The condition as the test has it: the source of the look, and of what is wanted of it."""
+    source = " ".join(_source(look).split())
+    return source if wanted is bool or _source(wanted) in source else f"{source}: {_source(wanted)}"
+
+
+def _source(function: Callable[..., Any]) -> str:
+    try:
+        return inspect.getsource(function).strip()
+    except (OSError, TypeError):
+        return getattr(function, "__qualname__", repr(function))
