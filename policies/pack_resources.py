@@ -1,4 +1,4 @@
-"""What the engine shows a policy, as rules see it."""
+"""Resources that the engine shows a policy, as rules see them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

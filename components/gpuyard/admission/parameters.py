@@ -1,4 +1,4 @@
-"""What one team's pods are held to, beyond what holds for everybody."""
+"""Admission parameters of a team, beyond what holds for everybody."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What asks for GPUs stands in a queue, so that it is counted."""
+"""Queue labels of what asks for GPUs, so that it is counted."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

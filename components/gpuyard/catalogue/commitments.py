@@ -1,4 +1,4 @@
-"""What a machine costs for whoever commits to it: reserved instances, capacity blocks, committed use.
+"""Commitment prices of machines: reserved instances, capacity blocks, committed use.
 
 A price is all the money of the term divided by all its hours, whether the machine runs or not. What a cloud
 sells and nobody publishes a price of is in `unpriced_of`, with the day it was looked for; it is never computed

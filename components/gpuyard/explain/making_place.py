@@ -1,4 +1,4 @@
-"""Who must go so that a job has a place: its quota is free or will be, and no domain of nodes has room.
+"""Preemption for a place: who must go where quota is free or will be, and no domain of nodes has room.
 
 As Kueue v0.19 does it: when a job that is to be placed has quota and no place (`flavorassigner.go`), it may
 pre-empt as if it were short of what it asks for, as long as there would be room with nobody else there; jobs

@@ -1,4 +1,4 @@
-"""What a team's namespace lets in beside GPUs: a ResourceQuota for all pods, a LimitRange for a container.
+"""Limits of a team's namespace beside GPUs: a ResourceQuota for all pods, a LimitRange for a container.
 
 Kueue knows the LimitRange, and holds a job whose container is too large. It knows nothing of the
 ResourceQuota: what exceeds that is admitted, and then some of its pods are never made. Of pods that run

@@ -1,4 +1,4 @@
-"""What becomes of a job, as the steps of the decision hand it on."""
+"""Outcome of a job, as the steps of the decision hand it on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

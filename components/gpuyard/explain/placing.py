@@ -1,4 +1,4 @@
-"""What the scheduler does with pods that their queue let go: nodes, and whether there is room."""
+"""Placing of admitted pods on nodes, as the scheduler does it, and whether there is room."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

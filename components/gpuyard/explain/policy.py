@@ -1,4 +1,4 @@
-"""What the platform's own policy has against a job: it is asked before any queue is."""
+"""Admission policy against a job: the platform's own is asked before any queue is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an explanation says."""
+"""Records of an explanation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What runs, read from what somebody has: objects of a cluster, manifests, or a short list of their own."""
+"""Running jobs, read from objects of a cluster, from manifests, or from a short list of somebody's own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

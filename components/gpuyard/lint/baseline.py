@@ -1,4 +1,4 @@
-"""What was wrong on the day the linter came: taken down in a file, so that only what is new fails."""
+"""Baseline of the linter: what was wrong on the day it came, so that only what is new fails."""
 
 import json
 from collections.abc import Sequence

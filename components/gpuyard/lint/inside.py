@@ -1,4 +1,4 @@
-"""What a resource holds besides itself: configuration in a ConfigMap, values in a release."""
+"""Resources inside resources: configuration in a ConfigMap, values in a release."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

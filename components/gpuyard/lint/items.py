@@ -1,4 +1,4 @@
-"""What was read from files: resources with the place each stands at, and what could not be read."""
+"""Resources read from files, with the place each stands at, and what could not be read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

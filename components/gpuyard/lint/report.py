@@ -1,4 +1,4 @@
-"""What the rules say of some files, with file, line and column: the one result that every format writes."""
+"""Lint report of files, with file, line and column: the one result that every format writes."""
 
 import hashlib
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""How strictly the rules are held: one document for `gpuyard lint --config` and for the policy pack.
+"""Lint settings, how strictly rules are held: one document for `gpuyard lint --config` and the policy pack.
 
     levels:      by rule id: off, advisory or mandatory
     parameters:  by rule id: what it lets be set

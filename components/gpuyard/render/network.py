@@ -1,4 +1,4 @@
-"""Who may talk to a team's pods, and to whom they may talk."""
+"""Network policies of a team's pods: who may talk to them, and to whom they may talk."""
 
 from typing import Any
 

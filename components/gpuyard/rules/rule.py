@@ -1,4 +1,4 @@
-"""What a rule is, what it looks at, and what it can say."""
+"""Rules: what one is, what it looks at, and what it can say."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What runs on a platform already: jobs with their quota, and pods on their nodes."""
+"""State of a platform: jobs with their quota, and pods on their nodes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

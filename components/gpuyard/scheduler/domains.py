@@ -1,4 +1,4 @@
-"""How Kueue v0.19 finds nodes in a tree of domains (`pkg/cache/scheduler/tas_flavor_snapshot.go`).
+"""Topology domains: how Kueue v0.19 finds nodes in their tree (`pkg/cache/scheduler/tas_flavor_snapshot.go`).
 
 Count what each node holds, sum it up the levels, find a domain at the level that is asked for (above it
 where that is only preferred), and go down from there: the largest first, and for the last pods the smallest

@@ -1,4 +1,4 @@
-"""Which pool a queue gives to pods: flavors in their order, the first with enough free quota.
+"""Flavor assignment, the pool that a queue gives to pods: in their order, the first with enough free quota.
 
 As Kueue v0.19 decides it (flavorassigner.go) with the queues as rendered: `flavorFungibility` stays at its
 default, so borrowing ends the search and pre-empting goes on to the next flavor.

@@ -1,4 +1,4 @@
-"""Who must go for a job: Kueue's choice among what runs (Kueue v0.19, scheduler/preemption).
+"""Preemption, who must go for a job: Kueue's choice among what runs (Kueue v0.19, scheduler/preemption).
 
 With `preemption: reclaim` queues carry `reclaimWithinCohort: Any` and `withinClusterQueue: LowerPriority`;
 borrowing never pre-empts by priority. With fair sharing the unfairest queue gives first.

@@ -1,4 +1,4 @@
-"""What a job needs, as the API server, Kueue and the scheduler each count it."""
+"""Requests of a job, as the API server, Kueue and the scheduler each count them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""By which right a running job is evicted."""
+"""Reasons for eviction of a running job."""
 
 from gpuyard.scheduler.desk import Running
 

@@ -1,4 +1,4 @@
-"""Which nodes a pod accepts, and which accept it: labels, node affinity, taints.
+"""Node selection of pods: labels, node affinity, taints.
 
 Three answers: yes, no, and None for what only a live node could tell.
 """

@@ -1,4 +1,4 @@
-"""Which nodes a queue ties pods to, where pools are placed by topology: what pods say, and their room.
+"""Topology-aware placing of pods: what they say, and the nodes a queue ties them to.
 
 How annotations are read is `pkg/controller/jobframework/tas_validation.go` of Kueue v0.19; the search itself
 is in `domains`.

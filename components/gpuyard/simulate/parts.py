@@ -1,4 +1,4 @@
-"""What each part of the simulated cluster is: its program, its arguments, how it tells that it is ready."""
+"""Parts of the simulated cluster: the program of each, its arguments, how it tells that it is ready."""
 
 import sys
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""How good an offer is for a workload: points of a hundred, and the parts they are made of.
+"""Scores of offers for a workload: points of a hundred, and the parts they are made of.
 
 Every part is a figure of which more is better. It earns its points in proportion up to a reference,
 and no more beyond it. References are fixed, so that a score does not depend on what else is listed.

@@ -1,4 +1,4 @@
-"""Which machines, and how many, hold a demand of pods for the least money, with the bound that proves it.
+"""Cheapest machines for a demand of pods: which, how many, and the bound that proves it.
 
 A pattern is what one node of a machine type holds. The cheapest mix of patterns is a whole-number program
 with far too many columns to write down, so the relaxed program is given those that can make it cheaper until

@@ -1,4 +1,4 @@
-"""What fits on one node together: by number for whole GPUs and their parts, by layout for slices."""
+"""Packing patterns of one node: by number for whole GPUs and their parts, by layout for slices."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How many GPUs a demand of MIG slices needs, and how each is cut: the least number, proved.
+"""Fewest GPUs for a demand of MIG slices, and how each is cut: the least number, proved.
 
 A GPU cut in any legal way is part of one cut to the full, so only layouts that no slice can be added to
 matter: 28 on an A100. How many GPUs get which is a small whole-number program, whatever the demand.

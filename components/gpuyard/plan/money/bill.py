@@ -1,4 +1,4 @@
-"""What the platform costs an hour: at least, as expected and at worst, by pool and by commitment.
+"""Bill of the platform an hour: at least, as expected and at worst, by pool and by commitment.
 
 At least: every pool at its minimum, and whatever is paid when idle too: reserved nodes and commitments.
 As expected: a stated share of every pool's maximum is in use all week, never fewer nodes than the minimum.

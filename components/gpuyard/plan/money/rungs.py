@@ -1,4 +1,4 @@
-"""How many nodes of a pool run at least, as expected and at worst, and from which rung they come.
+"""Nodes of a pool by rung of its ladder: how many run at least, as expected and at worst.
 
 Reserved nodes are paid whether they run or not, so they are in every case. The others come from the rungs in
 their order, as many as each may give; at worst they come from the dearest.

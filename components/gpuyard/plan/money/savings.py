@@ -1,4 +1,4 @@
-"""What the catalogue's commitments of one and three years would save: advice, nothing that is counted.
+"""Savings by the catalogue's commitments of one and three years: advice, nothing that is counted.
 
 A commitment pays for itself on nodes that always run. The floor's nodes do. The expected nodes run on
 average: what is said of them holds when that many really run all the time, so only whole nodes count. What

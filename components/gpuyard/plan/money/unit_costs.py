@@ -1,4 +1,4 @@
-"""What a platform costs, taken apart: by pool, by team, by what one can ask for. No text, only figures."""
+"""Unit costs of a platform: by pool, by team, by what one can ask for. No text, only figures."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who brings driver, container toolkit, device plugin and MIG manager to a pool's nodes, and what cannot be.
+"""GPU software of a pool's nodes: who brings driver, container toolkit, device plugin and MIG manager.
 
 The image decides most of it. The GPU Operator has one setting for all nodes of a cluster, so what pools have
 in different ways is switched on for all and kept off, by a node label, where the image brings it already.

@@ -1,4 +1,4 @@
-"""What cohorts borrow and lend at most: read, bound from the leaves to the root, and proved."""
+"""Borrowing and lending limits of cohorts: read, bound from the leaves to the root, and proved."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What an entry such as `train: 32` or `serve/3g.20gb: 8` claims, in the resources that nodes advertise.
+"""Quota entries such as `train: 32` or `serve/3g.20gb: 8`, in the resources that nodes advertise.
 
 A stack file counts whole GPUs by a bare pool name, slices and shares by `pool/unit`. Teams claim so what they
 are guaranteed, borrow and lend, and cohorts what they borrow and lend at most.

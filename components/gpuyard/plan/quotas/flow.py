@@ -1,4 +1,4 @@
-"""What may pass between cohorts: how much each holds, passes on to the one above, and can ever have.
+"""Quota flow between cohorts: how much each holds, passes on to the one above, and can ever have.
 
 Kueue counts a tree like this (v0.19, pkg/cache/scheduler/resource_node.go): a cohort holds what its teams
 and the cohorts below it lend, passes on at most what it lends itself, and gets from above at most what it

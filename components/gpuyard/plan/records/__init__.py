@@ -1,4 +1,4 @@
-"""What a plan says, as frozen records; no logic but derived figures."""
+"""Records of a plan, frozen; no logic but derived figures."""
 
 from gpuyard.plan.records.idle import (
     IdlePlan,

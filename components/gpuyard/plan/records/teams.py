@@ -1,4 +1,4 @@
-"""What a plan says of teams: what each may have, where it is, and whom it may reach."""
+"""Teams in a plan: what each may have, where it is, and whom it may reach."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

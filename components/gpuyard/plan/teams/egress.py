@@ -1,4 +1,4 @@
-"""Where pods of a team may send, beside each other: name service, and networks that were named.
+"""Egress of a team's pods, beside each other: name service, and networks that were named.
 
 Nobody outside a team's namespace reaches its pods, and they reach nobody else's. A cloud's metadata service
 hands the credentials of a node to whoever asks, so it is taken out of every network that holds it.

@@ -1,4 +1,4 @@
-"""How close teams may come: what lies between their pods in each kind of pool, and who asks for more.
+"""Isolation between teams' pods: what lies between them in each kind of pool, and who asks for more.
 
 What each team asks for holds whatever the other one asks: the stricter wish of two decides.
 """

@@ -1,4 +1,4 @@
-"""What there is to say beyond the provider's error when an object can't be made, or will not go.
+"""Error hooks: what there is to say beyond the provider's error when an object can't be made, or will not go.
 
 And one thing to do: an object whose kind comes with a chart of the same program waits for its kind.
 

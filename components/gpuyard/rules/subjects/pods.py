@@ -1,4 +1,4 @@
-"""Where pods stand inside the many kinds that make them, so that a pod rule is written once."""
+"""Pods inside the many kinds that make them, so that a pod rule is written once."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the cluster holds, kept up to date by watching: a small informer for three kinds."""
+"""Cache of the cluster's objects, kept up to date by watching: a small informer for three kinds."""
 
 import threading
 import time

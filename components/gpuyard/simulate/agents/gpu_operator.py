@@ -1,4 +1,4 @@
-"""What the fakes know of the GPU Operator: the ClusterPolicy, and the ConfigMaps it names.
+"""GPU Operator as the fakes know it: the ClusterPolicy, and the ConfigMaps it names.
 
 Without a ClusterPolicy there are no operands: no labels, no devices, as on a real cluster.
 """
