@@ -8,7 +8,7 @@ from gpuyard import names
 from gpuyard.explain.answer import arrive
 from gpuyard.manifests.quantities import quantity, whole_units
 from gpuyard.manifests.workloads import read_job
-from gpuyard.plan.quotas.flow import Key
+from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
 from gpuyard.scheduler.flavors import counted, in_quotas

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpuyard.plan.quotas.flow import Key
+from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.scheduler.requests import PodSet
 
 Rank = tuple[int, int, int]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gpuyard.plan.quotas.flow import Key
+from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.node_places import one_zone, unseen, where
 from gpuyard.scheduler.nodes import Amounts, Nodes, Room, node_of, place, with_itself

@@ -12,7 +12,7 @@ from enum import IntEnum
 from gpuyard.manifests.quantities import show_amount
 from gpuyard.names import MIG_SLICES, STOP_TAINT
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
-from gpuyard.plan.quotas.flow import Key
+from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, ResourceGroup, Taint, TeamPlan
 from gpuyard.scheduler.desk import Desk, take_all
 from gpuyard.scheduler.preemption import QuotaWish, targets

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from gpuyard.plan.quotas.flow import Key
+from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.scheduler.desk import Running, take_all
 from gpuyard.scheduler.fair_preemption import FairChoice
 from gpuyard.scheduler.quotas import Node, Quotas, Uses, within

@@ -4,46 +4,27 @@ Cohorts that hold capacity of nobody's lend all of it, so what they hold is the 
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpuyard.plan.quotas.flow import Key
+from gpuyard.plan.quotas.cohort_tree import CohortTree, Key, Limit
 from gpuyard.plan.records import PlatformPlan, Quota
 
 Uses = Mapping[Key, int]
-_NONE: tuple[int | None, int | None] = (None, None)
 
 
-@dataclass(eq=False, slots=True)
-class Node:
+@dataclass(eq=False, slots=True, kw_only=True)
+class Node(CohortTree):
     """A team's queue or a cohort: what it holds, how much of that is used, what passes to the one above."""
 
     name: str
     """The team's, or the cohort's object."""
-    parent: "Node | None"
     weight: float
-    limits: dict[Key, tuple[int | None, int | None]]
-    """What it borrows and lends at most; None: no limit."""
-    stock: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
-    """Its own, and what those below lend: Kueue's subtree quota."""
     used: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     queues: list["Node"] = field(default_factory=list["Node"])
     cohorts: list["Node"] = field(default_factory=list["Node"])
     shown: str = ""
     """What the stack file calls a cohort."""
-
-    @property
-    def above(self) -> Iterator["Node"]:
-        """The cohorts it is in, the nearest first."""
-        node = self.parent
-        while node is not None:
-            yield node
-            node = node.parent
-
-    def kept(self, key: Key) -> int:
-        """Of what it holds, what it does not lend."""
-        lend = self.limits.get(key, _NONE)[1]
-        return 0 if lend is None else max(0, self.stock[key] - lend)
 
     def kept_free(self, key: Key) -> int:
         """Of that, what is not used."""
@@ -54,20 +35,12 @@ class Node:
         if self.parent is None:
             return self.stock[key] - self.used[key]
         above = self.parent.available(key)
-        borrow = self.limits.get(key, _NONE)[0]
+        borrow = self.borrow[key]
         if borrow is not None:
             kept = self.kept(key)
             lent_free = self.stock[key] - kept - max(0, self.used[key] - kept)
             above = min(above, lent_free + borrow)
         return self.kept_free(key) + above
-
-    def most(self, key: Key) -> int:
-        """What it could have if nobody had anything."""
-        if self.parent is None:
-            return self.stock[key]
-        found = self.kept(key) + self.parent.most(key)
-        borrow = self.limits.get(key, _NONE)[0]
-        return found if borrow is None else min(found, self.stock[key] + borrow)
 
     def borrows(self, key: Key, more: int = 0) -> bool:
         """Whether it has (or would have) more than it holds."""
@@ -104,9 +77,14 @@ class Quotas:
         self.queues: dict[str, Node] = {}
         self._homes = {team.name: self._cohorts[team.cohort] for team in plan.teams}
         for team in plan.teams:
-            limits = {(q.pool, q.resource): (q.borrow, q.lend) for q in team.quotas}
             home = self._homes[team.name]
-            queue = Node(team.name, home, team.weight, dict(limits))
+            queue = Node(
+                name=team.name,
+                parent=home,
+                weight=team.weight,
+                borrow=Limit({(q.pool, q.resource): q.borrow for q in team.quotas}),
+                lend=Limit({(q.pool, q.resource): q.lend for q in team.quotas}),
+            )
             home.queues.append(queue)
             self.queues[team.name] = queue
             for quota in team.quotas:
@@ -118,13 +96,19 @@ class Quotas:
 
     def _tree(self, plan: PlatformPlan) -> Node:
         first, *rest = plan.queueing.cohorts
-        root = self._cohorts[first.name] = Node(first.name, None, first.weight, {})
+        root = self._cohorts[first.name] = Node(name=first.name, weight=first.weight)
         for quota in plan.queueing.unassigned:
             root.stock[quota.pool, quota.resource] += quota.nominal
         for cohort in (c for c in rest if c.title):
             parent = self._cohorts[str(cohort.parent)]
-            limits = {(m.pool, m.resource): (m.borrow, m.lend) for m in cohort.limits}
-            node = Node(cohort.name, parent, cohort.weight, dict(limits), shown=cohort.title)
+            node = Node(
+                name=cohort.name,
+                parent=parent,
+                weight=cohort.weight,
+                borrow=Limit({(m.pool, m.resource): m.borrow for m in cohort.limits}),
+                lend=Limit({(m.pool, m.resource): m.lend for m in cohort.limits}),
+                shown=cohort.title,
+            )
             parent.cohorts.append(node)
             self._cohorts[cohort.name] = node
         return root
@@ -133,8 +117,7 @@ class Quotas:
         for below in cohort.cohorts:
             self._fill(below)
         for child in (*cohort.cohorts, *cohort.queues):
-            for key, amount in child.stock.items():
-                cohort.stock[key] += amount - child.kept(key)
+            child.pass_on()
 
     def nominal(self, team: str, key: Key) -> int:
         """What the team is guaranteed."""
@@ -156,13 +139,7 @@ class Quotas:
 
     def bound(self, team: str, key: Key) -> Node | None:
         """The nearest of its cohorts whose limit keeps it from having more of what is there."""
-        for cohort in self.queues[team].above:
-            borrow = cohort.limits.get(key, _NONE)[0]
-            if cohort.parent is not None and borrow is not None:
-                outside = cohort.kept(key) + cohort.parent.most(key)
-                if cohort.stock[key] + borrow < outside:
-                    return cohort
-        return None
+        return next((cohort for cohort in self.queues[team].above if cohort.is_bound(key)), None)
 
     def full(self, team: str, key: Key) -> Node:
         """The cohort in which somebody must return something: one whose limit is used up, else the root."""

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from gpuyard.plan.quotas.cohort_tree import Limit
 from gpuyard.plan.quotas.cohorts import Tree, cohort_object, read_tree
 from gpuyard.plan.quotas.flow import Flow
 from gpuyard.plan.quotas.quotas import plan_quotas
@@ -133,10 +134,10 @@ def test_what_a_cohort_holds_passes_on_and_can_have():
         )
     )
     # unassigned 12, c lends 1, labs passes on 5 of its 8
-    assert [flow.stock[n][KEY] for n in (None, 0, 1)] == [18, 8, 2]
-    assert [flow.passed(n, KEY) for n in (0, 1)] == [5, 2]
-    assert [flow.most(n, KEY) for n in (None, 0, 1)] == [18, 11, 11]
-    assert [flow.outside(n, KEY) for n in (0, 1)] == [13, 9]
+    assert [flow.cohorts[n].stock[KEY] for n in (None, 0, 1)] == [18, 8, 2]
+    assert [flow.cohorts[n].passed(KEY) for n in (0, 1)] == [5, 2]
+    assert [flow.cohorts[n].most(KEY) for n in (None, 0, 1)] == [18, 11, 11]
+    assert [flow.cohorts[n].outside(KEY) for n in (0, 1)] == [13, 9]
 
 
 def test_a_resource_that_limits_do_not_name_does_not_pass():
@@ -146,7 +147,11 @@ def test_a_resource_that_limits_do_not_name_does_not_pass():
             team(guarantee={"train": 8}, cohort="labs"),
         )
     )
-    assert (flow.passed(0, KEY), flow.most(0, KEY), flow.most(None, KEY)) == (0, 8, 24)
+    assert (
+        flow.cohorts[0].passed(KEY),
+        flow.cohorts[0].most(KEY),
+        flow.cohorts[None].most(KEY),
+    ) == (0, 8, 24)
 
 
 def test_a_team_that_a_cohort_binds_is_told_which():
@@ -242,8 +247,8 @@ def test_every_guarantee_can_be_had_whatever_the_tree_and_its_limits(seed):
         for quota in quotas.by_team[index]:
             key = (quota.pool, quota.resource)
             lent = quota.nominal if quota.lend is None else quota.lend
-            assert quota.nominal - lent + flow.most(tree.homes[index], key) >= quota.nominal
-            assert flow.most(tree.homes[index], key) - lent >= quota.borrow
+            assert quota.nominal - lent + flow.cohorts[tree.homes[index]].most(key) >= quota.nominal
+            assert flow.cohorts[tree.homes[index]].most(key) - lent >= quota.borrow
     nominal = sum(q.nominal for mine in quotas.by_team.values() for q in mine)
     assert nominal + quotas.spare[KEY] == 32
 
@@ -284,10 +289,12 @@ def test_a_flow_is_what_kueue_counts(seed):
         w: {i: {KEY: rng.randint(0, 9)} for i in range(count) if rng.random() < 0.5} for w in "bl"
     }
     flow = Flow(Tree(parents, homes, tuple(reversed(range(count)))), {KEY: 7}, lent)
-    flow.lend.update(limits["l"])
     for node in flow.tree.upward:
-        flow.pass_on(node)
-    flow.borrow.update(limits["b"])
+        if node in limits["l"]:
+            flow.cohorts[node].lend = Limit(limits["l"][node])
+        flow.cohorts[node].pass_on()
+    for node, limit in limits["b"].items():
+        flow.cohorts[node].borrow = Limit(limit)
 
     def subtree(node):
         own = 7 if node is None else 0
@@ -306,5 +313,5 @@ def test_a_flow_is_what_kueue_counts(seed):
         return found if limit is None else min(found, subtree(node) + limit[KEY])
 
     for node in (None, *range(count)):
-        assert flow.stock[node][KEY] == subtree(node)
-        assert flow.most(node, KEY) == potential(node)
+        assert flow.cohorts[node].stock[KEY] == subtree(node)
+        assert flow.cohorts[node].most(KEY) == potential(node)

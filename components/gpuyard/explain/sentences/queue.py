@@ -7,7 +7,7 @@ from gpuyard import names
 from gpuyard.explain.sentences import phrases
 from gpuyard.manifests.quantities import show_amount
 from gpuyard.plan.queueing import kueue
-from gpuyard.plan.quotas.flow import Key
+from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.scheduler.desk import Desk
 from gpuyard.scheduler.flavors import Assignment, Considered, Mode

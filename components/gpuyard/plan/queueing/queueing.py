@@ -16,8 +16,8 @@ from gpuyard.plan.queueing.installation import installs_kueue
 from gpuyard.plan.queueing.kueue import start_minutes
 from gpuyard.plan.queueing.multikueue import plan_dispatch
 from gpuyard.plan.queueing.priorities import plan_priorities
+from gpuyard.plan.quotas.cohort_tree import QuotaAmounts
 from gpuyard.plan.quotas.cohorts import CohortIndex, cohort_object
-from gpuyard.plan.quotas.flow import QuotaAmounts
 from gpuyard.plan.quotas.quotas import QuotaPlan
 from gpuyard.plan.records import (
     CohortLimit,
@@ -156,8 +156,7 @@ def plan_cohorts(
     found = []
     for index in reversed(flow.tree.upward):
         cohort, parent = spec.queueing.cohorts[index], flow.tree.parents[index]
-        borrow, lend = flow.borrow.get(index), flow.lend.get(index)
-        limited = borrow is not None or lend is not None
+        limited = cohort.borrow is not None or cohort.lend is not None
         mine = [p for p in pools if any((p.name, a.resource) in used[index] for a in p.counted)]
         found.append(
             CohortPlan(
@@ -173,8 +172,8 @@ def plan_cohorts(
                     CohortLimit(
                         pool=p.name,
                         resource=a.resource,
-                        borrow=None if borrow is None else borrow.get((p.name, a.resource), 0),
-                        lend=None if lend is None else lend.get((p.name, a.resource), 0),
+                        borrow=flow.cohorts[index].borrow[p.name, a.resource],
+                        lend=flow.cohorts[index].lend[p.name, a.resource],
                     )
                     for p in (mine if limited else ())
                     for a in p.counted

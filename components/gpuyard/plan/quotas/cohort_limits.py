@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from gpuyard.findings import Finding, Path, refuse
 from gpuyard.plan.pools.pools import Pools
+from gpuyard.plan.quotas.cohort_tree import Limit, QuotaAmounts, add
 from gpuyard.plan.quotas.entries import Claim, Granted, grant, read_claim, up_to
-from gpuyard.plan.quotas.flow import Flow, QuotaAmounts, add
+from gpuyard.plan.quotas.flow import Flow
 from gpuyard.spec.platform import PlatformSpec
 
 _Limit = dict[int, list[Claim]]
@@ -48,10 +49,10 @@ def bind(flow: Flow, claims: CohortClaims) -> list[Finding]:
     for cohort in flow.tree.upward:
         if cohort in claims.lend:
             findings += _bind_lending(flow, cohort, claims)
-        flow.pass_on(cohort)
+        flow.cohorts[cohort].pass_on()
     for cohort in reversed(flow.tree.upward):
         if cohort in claims.borrow:
-            flow.borrow[cohort] = _amounts(claims.borrow[cohort])
+            flow.cohorts[cohort].borrow = Limit(_amounts(claims.borrow[cohort]), unsaid=0)
     return findings
 
 
@@ -68,11 +69,11 @@ def _bind_lending(flow: Flow, cohort: int, claims: CohortClaims) -> list[Finding
             **up_to(claim, resource, f"{limit - taken}", fits),
         )
 
-    held = flow.stock[cohort]
+    tree = flow.cohorts[cohort]
     granted, findings = grant(
-        claims.lend[cohort], lambda claim, r: held.get((claim.pool.name, r), 0), no_more
+        claims.lend[cohort], lambda claim, r: tree.stock[claim.pool.name, r], no_more
     )
-    flow.lend[cohort] = granted[cohort]
+    tree.lend = Limit(granted[cohort], unsaid=0)
     return findings
 
 
@@ -94,8 +95,8 @@ def check_limits(flow: Flow, claims: CohortClaims, borrowed: Granted) -> list[Fi
     for cohort in flow.tree.upward:
         if cohort in claims.borrow:
             findings += _check_borrowing(flow, cohort, claims, use[cohort])
-            limit = flow.borrow[cohort]
-            use[cohort] = {key: min(n, limit.get(key, 0)) for key, n in use[cohort].items()}
+            limit = flow.cohorts[cohort].borrow
+            use[cohort] = {key: min(n, limit[key] or 0) for key, n in use[cohort].items()}
         parent = flow.tree.parents[cohort]
         if parent is not None:
             add(use[parent], use[cohort])
@@ -111,7 +112,7 @@ def _check_borrowing(
         key, pool = (claim.pool.name, resource), claim.pool.name
         why = (
             f"outside of cohort {name} there are {limit} {resource} of {pool} at most"
-            if flow.outside(cohort, key) <= use.get(key, 0)
+            if flow.cohorts[cohort].outside(key) <= use.get(key, 0)
             else f"the teams of cohort {name} may borrow {limit} {resource} of {pool} together"
         )
         before = f", and the cohort borrows {taken} of them already" if taken else ""
@@ -124,6 +125,6 @@ def _check_borrowing(
 
     def within_reach(claim: Claim, resource: str) -> int:
         key = (claim.pool.name, resource)
-        return min(flow.outside(cohort, key), use.get(key, 0))
+        return min(flow.cohorts[cohort].outside(key), use.get(key, 0))
 
     return grant(claims.borrow[cohort], within_reach, never)[1]

@@ -12,7 +12,7 @@ from typing import TypedDict
 from gpuyard.findings import Finding, Fix, Path, listed, refuse
 from gpuyard.names import SLICES_UNIT
 from gpuyard.plan.pools.pools import Pools
-from gpuyard.plan.quotas.flow import QuotaAmounts
+from gpuyard.plan.quotas.cohort_tree import QuotaAmounts
 from gpuyard.plan.records import PoolPlan
 from gpuyard.plan.sharing.compute_slices import by_slices, profiles, slices_of_one_gpu
 from gpuyard.spec.nearest import nearest

@@ -11,9 +11,10 @@ from math import ceil
 from gpuyard.findings import Finding, Fix, Path, note, refuse
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.quotas.cohort_limits import CohortClaims, bind, check_limits
+from gpuyard.plan.quotas.cohort_tree import QuotaAmounts
 from gpuyard.plan.quotas.cohorts import read_tree
 from gpuyard.plan.quotas.entries import Claim, NoClaim, capacity, grant, per_node, read_claim, up_to
-from gpuyard.plan.quotas.flow import Flow, QuotaAmounts, summed
+from gpuyard.plan.quotas.flow import Flow, summed
 from gpuyard.plan.quotas.owners import known_owners, not_theirs
 from gpuyard.plan.records import Quota
 from gpuyard.spec.platform import PlatformSpec
@@ -38,7 +39,7 @@ class QuotaPlan:
         """What the team of this quota could borrow beyond what it may, with everybody else idle."""
         own = quota.nominal if quota.lend is None else quota.lend
         home = self.flow.tree.homes[team]
-        return self.flow.most(home, (quota.pool, quota.resource)) - own - quota.borrow
+        return self.flow.cohorts[home].most((quota.pool, quota.resource)) - own - quota.borrow
 
 
 def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[QuotaPlan, list[Finding]]:
@@ -70,7 +71,7 @@ def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[QuotaPlan, list[Findi
 
     def within_reach(claim: Claim, resource: str) -> int:
         key = (claim.pool.name, resource)
-        return flow.most(tree.homes[claim.owner], key) - lent[claim.owner].get(key, 0)
+        return flow.cohorts[tree.homes[claim.owner]].most(key) - lent[claim.owner].get(key, 0)
 
     def out_of_reach(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> Finding:
         why = _bound(spec, flow, claim, resource)
@@ -92,12 +93,9 @@ def _bound(spec: PlatformSpec, flow: Flow, claim: Claim, resource: str) -> str:
     """The cohort whose limit keeps a team from having more, in words; "" when none does."""
     key = (claim.pool.name, resource)
     for node in flow.tree.above(flow.tree.homes[claim.owner]):
-        limits = flow.borrow.get(node) if node is not None else None
-        if node is not None and limits is not None:
-            limit = limits.get(key, 0)
-            if limit < flow.outside(node, key):
-                name = spec.queueing.cohorts[node].name
-                return f", because its cohort {name} borrows {limit} at most"
+        if node is not None and (cohort := flow.cohorts[node]).is_bound(key):
+            name = spec.queueing.cohorts[node].name
+            return f", because its cohort {name} borrows {cohort.borrow[key]} at most"
     return ""
 
 

@@ -8,8 +8,8 @@ from gpuyard.plan.money.team_shares import monthly
 from gpuyard.plan.queueing.brakes import stop_of
 from gpuyard.plan.queueing.queueing import check_flavors, resource_groups
 from gpuyard.plan.queueing.waiting import first_queue
+from gpuyard.plan.quotas.cohort_tree import QuotaAmounts
 from gpuyard.plan.quotas.cohorts import home_of
-from gpuyard.plan.quotas.flow import QuotaAmounts
 from gpuyard.plan.records import Bill, LimitsPlan, PoolPlan, Quota, Share, TeamPlan, within_reach
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import at_most
