@@ -1,4 +1,4 @@
-"""What `gpuyard check` costs in CPU on large platforms, and how it grows with the pools.
+"""CPU of `gpuyard check` on large platforms, and how it grows with the pools.
 
     python benchmarks/check_scale.py
 

@@ -1,4 +1,4 @@
-"""What a cold start costs in CPU: `import gpuyard`, and `gpuyard check` of the local stack.
+"""CPU of a cold start: `import gpuyard`, and `gpuyard check` of the local stack.
 
     python benchmarks/cold_start.py
 

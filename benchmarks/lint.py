@@ -1,4 +1,4 @@
-"""How long `gpuyard lint` takes over many rendered GPU Deployments, and checkov beside it when it is given.
+"""Time of `gpuyard lint` over many rendered GPU Deployments, and checkov beside it when it is given.
 
     benchmarks/lint.py [DEPLOYMENTS] [PATH OF CHECKOV]
 

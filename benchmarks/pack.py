@@ -1,4 +1,4 @@
-"""What the policy pack costs for each resource, without the engine: its server is asked as the engine does.
+"""Cost of the policy pack for each resource, without the engine: its server is asked as the engine does.
 
     benchmarks/pack.py [RESOURCES]
 

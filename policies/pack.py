@@ -21,12 +21,12 @@ from pulumi_policy import (
 from gpuyard.findings import Severity, show_path
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Rule, Stack
-from gpuyard.rules.run import Outcome, Settings, Verdict, check_resource, check_stack
+from gpuyard.rules.run import RuleOutcome, RuleVerdict, Strictness, check_resource, check_stack
 from pack_remedies import mended
 from pack_resources import resources
 from pack_settings import Held
 
-Keep = Callable[[Outcome], bool]
+Keep = Callable[[RuleOutcome], bool]
 
 SCHEMA = PolicyConfigSchema(
     properties={
@@ -52,15 +52,17 @@ SCHEMA = PolicyConfigSchema(
 """The form of the settings, for the engine; gpuyard.lint.settings reads them, and knows what they mean."""
 
 
-def stops(outcome: Outcome) -> bool:
+def stops(outcome: RuleOutcome) -> bool:
     """What ends a preview: a grave violation, or a rule that failed and so has judged nothing."""
     grave = outcome.severity is Severity.REFUSE
-    return outcome.verdict is Verdict.FAILED or (grave and outcome.verdict is Verdict.VIOLATED)
+    return outcome.verdict is RuleVerdict.FAILED or (
+        grave and outcome.verdict is RuleVerdict.VIOLATED
+    )
 
 
-def advises(outcome: Outcome) -> bool:
+def advises(outcome: RuleOutcome) -> bool:
     """Everything else that is to be read, what could not be evaluated among it."""
-    return not stops(outcome) and outcome.verdict is not Verdict.EXCEPTED
+    return not stops(outcome) and outcome.verdict is not RuleVerdict.EXCEPTED
 
 
 def policies(rules: Sequence[Rule] = RULES, held: Held | None = None) -> list[Policy]:
@@ -124,7 +126,7 @@ class _OfOne:
         self._held = held
         self._by_kind: dict[str, list[Rule]] = {}
         self._unknown = 0
-        self._last: tuple[object, Settings, list[Outcome]] | None = None
+        self._last: tuple[object, Strictness, list[RuleOutcome]] | None = None
         for rule in rules:
             for kind in rule.kinds if rule.check else ():
                 self._by_kind.setdefault(kind, []).append(rule)
@@ -144,7 +146,7 @@ class _OfOne:
             self._last, found = None, last[2]
         else:
             found = list(self._judge(args, settings))
-        self._unknown += sum(each.verdict is Verdict.NOT_EVALUATED for each in found)
+        self._unknown += sum(each.verdict is RuleVerdict.NOT_EVALUATED for each in found)
         _report(found, advises, report)
 
     def unknown(self) -> list[str]:
@@ -156,7 +158,7 @@ class _OfOne:
         )
         return [f"{line}: hold the state against the rules after the update"] if count else []
 
-    def _judge(self, args: ResourceValidationArgs, settings: Settings) -> Iterator[Outcome]:
+    def _judge(self, args: ResourceValidationArgs, settings: Strictness) -> Iterator[RuleOutcome]:
         for resource in resources(args):
             for rule in self._by_kind.get(resource.group_kind, ()):
                 if rule.id not in settings.off:
@@ -192,16 +194,16 @@ def _of_all(
     return validate
 
 
-def _report(outcomes: Iterable[Outcome], keep: Keep, report: ReportViolation) -> None:
+def _report(outcomes: Iterable[RuleOutcome], keep: Keep, report: ReportViolation) -> None:
     for outcome in outcomes:
         if keep(outcome):
             report(message(outcome), None)
 
 
-def message(outcome: Outcome) -> str:
+def message(outcome: RuleOutcome) -> str:
     """One line: the rule, where, what, and what to do."""
     where = f" {show_path(outcome.path)}" if outcome.path else ""
-    if outcome.verdict is Verdict.NOT_EVALUATED:
+    if outcome.verdict is RuleVerdict.NOT_EVALUATED:
         return f"{outcome.rule.id} not evaluated: {outcome.problem}"
     parts = [part for part in (outcome.problem, outcome.fix, outcome.note) if part]
     return f"{outcome.rule.id}{where}: {'; '.join(parts)}"

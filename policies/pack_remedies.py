@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuyard.rules.rule import UNKNOWN, Rule
-from gpuyard.rules.run import Settings, Verdict, check_resource
+from gpuyard.rules.run import RuleVerdict, Strictness, check_resource
 from pack_resources import plain, resource
 
 _RAW = "__target"
 """The key under which the engine's proxies give what they stand for; its own serializer reads it."""
 
 
-def mended(args: Any, rules: Sequence[Rule], settings: Settings) -> Mapping[str, Any] | None:
+def mended(args: Any, rules: Sequence[Rule], settings: Strictness) -> Mapping[str, Any] | None:
     """The properties with everything mended that is violated; None when nothing is.
 
     A rule that is off, or excepted for this resource, mends nothing; nor does one that needs a value which is
@@ -25,7 +25,7 @@ def mended(args: Any, rules: Sequence[Rule], settings: Settings) -> Mapping[str,
         if found is None or not rule.looks_at(found):
             continue
         outcomes = check_resource(rule, found, settings)
-        if outcomes and all(each.verdict is Verdict.VIOLATED for each in outcomes):
+        if outcomes and all(each.verdict is RuleVerdict.VIOLATED for each in outcomes):
             after = rule.remediate(after)
     return None if after is before else _merged(args.props, before, after)
 

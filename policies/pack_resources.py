@@ -1,4 +1,4 @@
-"""What the engine shows a policy, as rules see it."""
+"""Resources that the engine shows a policy, as rules see them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from pulumi_policy.proxy import UnknownValueError
 
 from gpuyard.lint.inside import with_inside
-from gpuyard.lint.items import Item, Place
+from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.pulumi import UNKNOWN_TEXT, pulumi_resource
 from gpuyard.rules.rule import UNKNOWN, Resource
 from gpuyard.spec.yaml_tree import Document
 
-_NOWHERE = Place("", Document(None, {}))
+_NOWHERE = FilePlace("", Document(None, {}))
 """A resource of the engine stands in no file."""
 
 

@@ -15,12 +15,12 @@ from gpuyard.cli.commands.lint import show_hit
 from gpuyard.cli.commands.lint_rules import shown_default
 from gpuyard.cli.terminal.console import Console
 from gpuyard.findings import Severity
-from gpuyard.lint.items import Reading
+from gpuyard.lint.items import FilesRead
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Rule
-from gpuyard.rules.run import Settings
+from gpuyard.rules.run import Strictness
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "rules"
@@ -167,10 +167,10 @@ def _example(rule: Rule, case: dict[str, Any]) -> list[str]:
     return [*shown, _block("text", said)]
 
 
-def _said(rule: Rule, reading: Reading, parameters: dict[str, Any]) -> str:
+def _said(rule: Rule, reading: FilesRead, parameters: dict[str, Any]) -> str:
     screen = io.StringIO()
     console = Console(screen)
-    settings = Settings(parameters={rule.id: parameters})
+    settings = Strictness(parameters={rule.id: parameters})
     for number, hit in enumerate(report(reading, [rule], settings).hits):
         if number:
             console.say()

@@ -1,4 +1,4 @@
-"""How big the house is: modules, functions, and tests against source; run it and it prints them.
+"""Sizes of the house: modules, functions, and tests against source; run it and it prints them.
 
 The limits are norms read off well-kept libraries; tests/house/test_sizes.py holds the tree to them.
 """

@@ -1,1 +1,1 @@
-"""What lets a machine with nothing but package registries run the real engine and a real control plane."""
+"""Test bed: a machine with only package registries runs the real engine and a real control plane."""

@@ -1,4 +1,4 @@
-"""What can be built: families of tools, each pinned by a go.mod and a go.sum of its own.
+"""Families of tools that can be built, each pinned by a go.mod and a go.sum of its own.
 
 A family shares one module file because its tools share most of their packages: built together the
 control plane compiles in two thirds of the time it takes apart. Versions live in `go/<family>/go.mod`

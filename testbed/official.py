@@ -1,4 +1,4 @@
-"""Which Pulumi engine this machine uses: an official one on PATH, or the one we build.
+"""Pulumi engine of this machine: an official one on PATH, or the one we build.
 
 The choice is made once, here, because two things follow from it: with an official engine nothing is
 built, and our stand-in plugins stay off PATH, since an official engine fetches the official ones.

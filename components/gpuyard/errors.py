@@ -1,4 +1,4 @@
-"""What can go wrong, drawn once.
+"""Errors of the library, drawn once.
 
     GpuYardError
     ├── SpecError            the stack file does not say a platform        exit 3

@@ -1,4 +1,4 @@
-"""What a newcomer reads when the platform is up: what is there, who gets it, what to try."""
+"""Summary for a newcomer when the platform is up: what is there, who gets it, what to try."""
 
 import shlex
 from collections import defaultdict

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gpuyard.cli.stacks import judge_text
 from gpuyard.findings import Severity
-from kit.generated import platforms as made_up
+from kit.generated import platforms
 from kit.stacks import stack_file
 from proofs import TODAY, applied, how_fixed
 
@@ -72,7 +72,7 @@ def with_slip(raw, rng):
 
 def slip_of(number):
     rng = random.Random(number)  # noqa: S311  no secret is made of it
-    return with_slip(made_up.platform(number), rng)
+    return with_slip(platforms.platform(number), rng)
 
 
 def judged(raw):

@@ -4,7 +4,7 @@ import pytest
 
 from gpuyard.admission.host import hands_out_devices
 from gpuyard.admission.images import allowed, prefix, repository
-from gpuyard.admission.parameters import Limits, enforcement, limits_of, read_limits
+from gpuyard.admission.parameters import TeamParameters, enforcement, parameters_of, read_parameters
 from gpuyard.admission.requirements import REQUIREMENTS
 from gpuyard.plan.records import Taint
 from gpuyard.spec.sections import Enforce
@@ -104,38 +104,38 @@ def test_a_team_has_what_the_platform_says_unless_it_says_itself():
     own = team("own", guarantee={"train": 8}, images_from=["nvcr.io/team/"])
     usual = team("usual", guarantee={"train": 8}, queues={"main": 1.0, "fast": 2.0})
     plan = teams_of(own, usual, admission={"images_from": ["nginx", "nginx"], "guaranteed": False})
-    assert limits_of(plan, plan.team("own")) == Limits(
+    assert parameters_of(plan, plan.team("own")) == TeamParameters(
         images_from=("nvcr.io/team",), taints=(), guaranteed=False, queues=("default",)
     )
-    assert limits_of(plan, plan.team("usual")) == Limits(
+    assert parameters_of(plan, plan.team("usual")) == TeamParameters(
         images_from=("docker.io/library/nginx",),
         taints=(),
         guaranteed=False,
         queues=("main", "fast"),
     )
-    assert not limits_of(plan, plan.team("usual")).has_default
+    assert not parameters_of(plan, plan.team("usual")).has_default
 
 
 def test_without_a_section_everything_is_refused_that_can_be_and_images_are_free():
     plan = teams_of(team("a", guarantee={"train": 8}))
     assert enforcement(plan) is Enforce.DENY
-    assert limits_of(plan, plan.teams[0]) == Limits()
+    assert parameters_of(plan, plan.teams[0]) == TeamParameters()
 
 
 def test_a_team_may_not_tolerate_the_pools_of_others():
     pools = [pool("train"), pool("vip", owners=["a"]), pool("both", owners=["a", "b"])]
     teams = [team("a", guarantee={"vip": 8}), team("b", guarantee={"both": 8})]
     plan = plan_of(platform(pools, teams))
-    assert limits_of(plan, plan.team("a")).taints == ()
-    assert limits_of(plan, plan.team("b")).taints == (Taint("gpuyard.dev/pool", "vip"),)
+    assert parameters_of(plan, plan.team("a")).taints == ()
+    assert parameters_of(plan, plan.team("b")).taints == (Taint("gpuyard.dev/pool", "vip"),)
 
 
 @pytest.mark.parametrize(
     "limits",
     [
-        Limits(),
-        Limits(images_from=(), taints=(), guaranteed=False, queues=("main",)),
-        Limits(
+        TeamParameters(),
+        TeamParameters(images_from=(), taints=(), guaranteed=False, queues=("main",)),
+        TeamParameters(
             images_from=("nvcr.io", "docker.io/library"),
             taints=(Taint("gpuyard.dev/pool", "vip"), Taint("a/b", "", "NoExecute")),
             queues=("main", "default"),
@@ -145,7 +145,7 @@ def test_a_team_may_not_tolerate_the_pools_of_others():
 def test_parameters_are_read_back_as_they_were_written(limits):
     annotations = limits.annotations()
     assert all(isinstance(value, str) for value in annotations.values())
-    assert read_limits(annotations) == limits
+    assert read_parameters(annotations) == limits
 
 
 def test_every_requirement_has_an_id_of_its_own():

@@ -18,7 +18,7 @@ from gpuyard.cli.views.findings import document
 from gpuyard.cli.views.plan import show_plan
 from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
-from kit.generated import stack_files as mutations
+from kit.generated import stack_files
 
 COUNT = int(os.environ.get("GPUYARD_MUTATIONS", "5000" if os.environ.get("CI") else "1000"))
 PART = 500
@@ -81,7 +81,7 @@ def test_a_mutated_stack_is_answered(tmp_path, first):
     path = tmp_path / "stack.yaml"
     codes = []
     for number in range(first, min(first + PART, COUNT)):
-        path.write_bytes(mutations.mutated(number))
+        path.write_bytes(stack_files.mutated(number))
         started = time.process_time()
         try:
             codes.append(answer(path))
@@ -96,12 +96,12 @@ def test_a_mutated_stack_is_answered(tmp_path, first):
 def test_the_command_says_the_same(gpuyard, tmp_path):
     for number in range(50):
         path = tmp_path / "stack.yaml"
-        path.write_bytes(mutations.mutated(number))
+        path.write_bytes(stack_files.mutated(number))
         ended = gpuyard("check", path)
         assert ended.code == answer(path), number
         assert "Traceback" not in ended.out + ended.err
 
 
 def test_a_number_gives_the_same_file_always():
-    assert mutations.mutated(4711) == mutations.mutated(4711)
-    assert len({mutations.mutated(number) for number in range(200)}) > 190
+    assert stack_files.mutated(4711) == stack_files.mutated(4711)
+    assert len({stack_files.mutated(number) for number in range(200)}) > 190

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.admission.parameters import limits_of
+from gpuyard.admission.parameters import parameters_of
 from gpuyard.admission.requirements import REQUIREMENTS, refusals
 from gpuyard.lint.kubernetes import resource
 from gpuyard.names import PLATFORM_LABEL, QUEUE_GATE, QUEUE_LABEL, TEAM_LABEL
@@ -108,7 +108,7 @@ def try_out(api: Api, value: Value, namespace: str = HELD) -> str | None:
 
 def expected(value: Value, plan: PlatformPlan = PLAN) -> str:
     """What the Python twins have against it, in the same words."""
-    said = refusals(workload(resource(value)), limits_of(plan, plan.teams[0]))
+    said = refusals(workload(resource(value)), parameters_of(plan, plan.teams[0]))
     text = ". ".join(str(refusal) for refusal in said)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
@@ -153,7 +153,7 @@ def head(team: str) -> Value:
     """Labels and annotations of a team's namespace, which lets Pod Security pass everything."""
     plan = SPACES[team]
     labels = {PLATFORM_LABEL: plan.name, TEAM_LABEL: team, **OPEN}
-    return {"labels": labels, "annotations": limits_of(plan, plan.teams[0]).annotations()}
+    return {"labels": labels, "annotations": parameters_of(plan, plan.teams[0]).annotations()}
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.explain import Verdict
-from gpuyard.scheduler.desk import State
+from gpuyard.scheduler.desk import PlatformState
 from kit.cases.explain import GPU, SHARE, SLICE, job, local, one_team, running, said, state_of
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 
@@ -351,7 +351,7 @@ def test_on_real_clouds_kueue_waits_longer():
 
 @pytest.mark.parametrize(("count", "told"), [(1, "1 job waits"), (2, "2 jobs wait")])
 def test_jobs_that_wait_already_are_told(count, told):
-    assert said(local(), job(), State(waiting=count)).cautions == (
+    assert said(local(), job(), PlatformState(waiting=count)).cautions == (
         f"{told} already, and may go first",
     )
 

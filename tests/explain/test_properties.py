@@ -7,21 +7,21 @@ from gpuyard import names
 from gpuyard.explain import Verdict, explain
 from gpuyard.manifests.workloads import read_job
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.scheduler.desk import Desk, Pods, Running, State
+from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
 from kit.cases.explain import job, said
-from kit.generated import platforms as made_up
+from kit.generated import platforms
 
 few = settings(
     max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-GOOD = [n for n in made_up.KNOWN if (p := made_up.known(n)[0]) is not None and p.teams]
+GOOD = [n for n in platforms.KNOWN if (p := platforms.known(n)[0]) is not None and p.teams]
 """Made-up platforms that are not refused, and have somebody to use them."""
 
 
 def plan_at(number) -> PlatformPlan:
-    plan = made_up.known(number)[0]
+    plan = platforms.known(number)[0]
     assert plan is not None
     return plan
 
@@ -52,7 +52,7 @@ def questions(draw):
 def states(draw, plan):
     """Jobs that run, within each team's quota."""
     jobs = []
-    desk = Desk(plan, State())
+    desk = Desk(plan, PlatformState())
     for number in range(draw(st.integers(0, 4))):
         team = draw(st.sampled_from(plan.teams))
         keys = [
@@ -69,7 +69,7 @@ def states(draw, plan):
             Running(name=f"j{number}", team=team.name, uses={key: amount}, pods=pods, since=number)
         )
         desk.quotas.take(team.name, jobs[-1].uses)
-    return State(tuple(jobs))
+    return PlatformState(tuple(jobs))
 
 
 def braked(plan):

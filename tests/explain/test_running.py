@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gpuyard.explain import Verdict
 from gpuyard.explain.running import ROW, read_running
-from gpuyard.scheduler.desk import Desk, Pods, Running, State
+from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
 from kit.cases.explain import GPU, SLICE, job, local, pod_spec, said
 from kit.stacks import plan_of, platform, pool, team
 
@@ -279,7 +279,7 @@ def test_pods_without_a_node_are_packed():
 
 
 def test_more_nodes_may_run_than_the_plan_knows():
-    state = State((), {f"n{i}": "train" for i in range(6)})
+    state = PlatformState((), {f"n{i}": "train" for i in range(6)})
     assert Desk(local(), state).running_nodes("train") == 6
 
 
@@ -287,7 +287,7 @@ def test_a_node_may_hold_what_its_pool_does_not_advertise():
     odd = Running(
         name="x", team=None, uses={}, pods=(Pods(pool="train", requests={"a/b": 1}, node="n"),)
     )
-    assert Desk(local(), State((odd,))).rooms["train"][0].free["a/b"] == -1
+    assert Desk(local(), PlatformState((odd,))).rooms["train"][0].free["a/b"] == -1
 
 
 leaves = (

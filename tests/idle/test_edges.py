@@ -16,7 +16,7 @@ import pytest
 from gpuyard_idle import cluster, command
 from gpuyard_idle.settings import SettingsError, read_settings
 from gpuyard_idle.web import Refused, Server, Unreachable
-from kit.cluster import idle as lab
+from kit.cluster import idle
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
@@ -28,9 +28,9 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
 def test_settings_are_read_whole():
-    found = read_settings(json.dumps(lab.settings(grace_minutes=7)))
+    found = read_settings(json.dumps(idle.settings(grace_minutes=7)))
     assert (found.platform, found.teams[0].grace_minutes) == ("lab", 7)
-    assert found.signals[0].metric == lab.ENGINE
+    assert found.signals[0].metric == idle.ENGINE
     assert found.labels.device == ("UUID", "GPU_I_ID", "vgpu")
 
 
@@ -40,9 +40,12 @@ def test_settings_are_read_whole():
         ("{", "not JSON: "),
         ("[]", "not settings of this program: "),
         ("{}", "not settings of this program: "),
-        (json.dumps(lab.settings(more=1)), "missing or unknown more"),
-        (json.dumps(lab.settings(teams=[{"name": "a"}])), "Team: missing or unknown after_minutes"),
-        (json.dumps(lab.settings(signals=None)), "not settings of this program: "),
+        (json.dumps(idle.settings(more=1)), "missing or unknown more"),
+        (
+            json.dumps(idle.settings(teams=[{"name": "a"}])),
+            "Team: missing or unknown after_minutes",
+        ),
+        (json.dumps(idle.settings(signals=None)), "not settings of this program: "),
     ],
     ids=["no JSON", "a list", "empty", "a field too much", "a field too few", "nothing"],
 )
@@ -176,7 +179,7 @@ def test_a_pod_finds_the_api_server_and_its_own_account(tmp_path, monkeypatch, h
 
 def settings_file(tmp_path, **changes):
     path = tmp_path / "settings.json"
-    path.write_text(json.dumps(lab.settings(**changes)), encoding="utf-8")
+    path.write_text(json.dumps(idle.settings(**changes)), encoding="utf-8")
     return str(path)
 
 
@@ -211,8 +214,8 @@ def test_what_it_cannot_read_it_names(tmp_path, monkeypatch, capsys, missing):
 
 
 def test_a_time_with_its_own_zone_keeps_it():
-    assert command._moment("2026-11-21T13:00:00+01:00") == lab.NOW
-    assert command._moment("2026-11-21T12:00:00") == lab.NOW
+    assert command._moment("2026-11-21T13:00:00+01:00") == idle.NOW
+    assert command._moment("2026-11-21T12:00:00") == idle.NOW
 
 
 def test_it_runs_as_a_module(monkeypatch, capsys):

@@ -22,7 +22,7 @@ from gpuyard_idle.measure import Reading, readings
 from gpuyard_idle.run import Run
 from gpuyard_idle.settings import read_settings
 from gpuyard_idle.web import Refused, Server
-from kit.cluster import idle as lab
+from kit.cluster import idle
 from kit.levels import require_level
 
 pytestmark = [pytest.mark.engine]
@@ -54,7 +54,7 @@ class Text:
     """Everything that was measured, as OpenMetrics: all lines of one measurement together."""
 
     def __init__(self) -> None:
-        self.lines: dict[str, list[str]] = {lab.ENGINE: [], lab.UTIL: []}
+        self.lines: dict[str, list[str]] = {idle.ENGINE: [], idle.UTIL: []}
         self._number = itertools.count()
 
     def gpu(
@@ -62,8 +62,8 @@ class Text:
         pod: str,
         value: Value,
         *,
-        metric: str = lab.ENGINE,
-        namespace: str = lab.NAMESPACE,
+        metric: str = idle.ENGINE,
+        namespace: str = idle.NAMESPACE,
         exporter: str = "a",
         **labels: str,
     ) -> None:
@@ -80,7 +80,7 @@ class Text:
         head = f"{metric}{{{','.join(f'{k}={json.dumps(v)}' for k, v in said.items())}}}"
         for seconds in range(7200, -1, -EVERY):
             if (found := value(seconds / 60)) is not None:
-                at = lab.NOW.timestamp() - seconds
+                at = idle.NOW.timestamp() - seconds
                 self.lines[metric].append(f"{head} {found} {at:.0f}")
 
     def node(self, pod: str, *values: Value, **more: Any) -> None:
@@ -115,9 +115,9 @@ def everything() -> str:
         text.gpu("slices", always(0.01), UUID="GPU-cut", GPU_I_ID=str(number))
     for number in range(4):
         text.gpu("shares", always(0.02), UUID="GPU-shared", vgpu=str(number))
-    text.node("other", metric=lab.UTIL)
+    text.node("other", metric=idle.UTIL)
     text.node("both")
-    text.node("both", always(60.0), metric=lab.UTIL)
+    text.node("both", always(60.0), metric=idle.UTIL)
     text.node("unknown", *[always(float("nan"))] * 8)
     text.node("partly", always(float("nan")))
     text.node("a.b")
@@ -192,9 +192,9 @@ def prometheus(database: Path) -> Iterator[str]:
 
 def known(address: str, *pods: str, minutes: int = MINUTES) -> dict[str, Reading]:
     """What the program learns of these pods."""
-    settings = read_settings(json.dumps(lab.settings(prometheus=address)))
+    settings = read_settings(json.dumps(idle.settings(prometheus=address)))
     with closing(Server(address)) as server:
-        return readings(server, settings, lab.NAMESPACE, pods, minutes, lab.NOW)
+        return readings(server, settings, idle.NAMESPACE, pods, minutes, idle.NOW)
 
 
 # ── tests ─────────────────────────────────────────────────────────────────────────────────────────
@@ -249,27 +249,27 @@ def test_too_much_at_once_is_an_error_and_not_an_answer(database: Path, promethe
 
 
 def test_the_stand_in_of_other_tests_answers_as_the_real_one(prometheus: str):
-    world = lab.World()
+    world = idle.World()
     world.measure("idle", *[0.0] * 8)
     world.measure("busy", 90.0, *[0.0] * 7)
     world.measure("gap", *[0.0] * 7)
-    world.gpus[lab.ENGINE]["gap"].append((0.0, 45))
+    world.gpus[idle.ENGINE]["gap"].append((0.0, 45))
     world.measure("new", *[0.0] * 8, seen=30)
-    world.measure("other", *[0.0] * 8, metric=lab.UTIL)
+    world.measure("other", *[0.0] * 8, metric=idle.UTIL)
     pods = ("idle", "busy", "gap", "new", "other", "nobody")
-    with lab.served(world) as address:
+    with idle.served(world) as address:
         assert known(address, *pods) == known(prometheus, *pods)
 
 
 def test_a_whole_look_warns_who_is_idle_and_no_one_else(prometheus: str):
-    world = lab.World()
+    world = idle.World()
     for name in ("idle", "busy", "gap", "replaced"):
         world.run_job(name, busy=None)
         world.one("pods", -1)["metadata"]["name"] = name
-    with lab.served(world) as address:
-        settings = read_settings(json.dumps(lab.settings(prometheus=prometheus)))
+    with idle.served(world) as address:
+        settings = read_settings(json.dumps(idle.settings(prometheus=prometheus)))
         with closing(Server(address)) as server, closing(Server(prometheus)) as real:
-            line = Run(settings, Cluster(server), real, lab.NOW, lambda _: None).all().line()
+            line = Run(settings, Cluster(server), real, idle.NOW, lambda _: None).all().line()
     assert (line["states"], line["steps"]) == (
         {"idle": 2, "busy": 1, "unmeasured": 1},
         {"warn": 2},

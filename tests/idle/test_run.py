@@ -11,26 +11,26 @@ from gpuyard_idle.command import main
 from gpuyard_idle.run import Run
 from gpuyard_idle.settings import read_settings
 from gpuyard_idle.web import Server
-from kit.cluster import idle as lab
+from kit.cluster import idle
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 
-WARNED_LONG_AGO = lab.ago(30)
-DEPLOYMENT = lab.reference("Deployment", "notebook", "apps/v1")
-REPLICA_SET = lab.reference("ReplicaSet", "notebook-5d", "apps/v1")
+WARNED_LONG_AGO = idle.ago(30)
+DEPLOYMENT = idle.reference("Deployment", "notebook", "apps/v1")
+REPLICA_SET = idle.reference("ReplicaSet", "notebook-5d", "apps/v1")
 
 
 @pytest.fixture
 def world():
-    return lab.World()
+    return idle.World()
 
 
 def look(world, minutes=0, **team):
     """One run that many minutes after NOW; its summary."""
-    with lab.served(world) as address:
-        settings = read_settings(json.dumps(lab.settings(prometheus=address, **team)))
+    with idle.served(world) as address:
+        settings = read_settings(json.dumps(idle.settings(prometheus=address, **team)))
         said = []
-        now = lab.NOW + timedelta(minutes=minutes)
+        now = idle.NOW + timedelta(minutes=minutes)
         with closing(Server(address)) as server, closing(Server(address)) as prometheus:
             found = Run(settings, Cluster(server), prometheus, now, said.append).all()
     line = found.line()
@@ -40,13 +40,13 @@ def look(world, minutes=0, **team):
 
 def notebook(world, pods=1, **workload):
     """A Deployment whose pods queue one by one."""
-    world.add("apps/v1", "deployments", lab.scaled("Deployment", "notebook", pods))
-    world.add("apps/v1", "replicasets", lab.named("notebook-5d", "ReplicaSet", DEPLOYMENT))
+    world.add("apps/v1", "deployments", idle.scaled("Deployment", "notebook", pods))
+    world.add("apps/v1", "replicasets", idle.named("notebook-5d", "ReplicaSet", DEPLOYMENT))
     for number in range(pods):
         name = f"notebook-5d-{number}"
-        itself = lab.reference("Pod", name, "v1", controller=False)
-        world.add(lab.KUEUE, "workloads", lab.workload(f"pod-{name}", itself, **workload))
-        world.add("v1", "pods", lab.pod(name, f"pod-{name}", 1, REPLICA_SET))
+        itself = idle.reference("Pod", name, "v1", controller=False)
+        world.add(idle.KUEUE, "workloads", idle.workload(f"pod-{name}", itself, **workload))
+        world.add("v1", "pods", idle.pod(name, f"pod-{name}", 1, REPLICA_SET))
         world.measure(name, 0)
 
 
@@ -89,32 +89,32 @@ def test_gaps_in_the_measurement_are_no_idleness(world):
 
 def test_any_measurement_that_says_busy_counts(world):
     world.run_job(busy=0.0)
-    world.measure("train-0", *[60.0] * 8, metric=lab.UTIL)
+    world.measure("train-0", *[60.0] * 8, metric=idle.UTIL)
     assert look(world)["states"] == {"busy": 1}
 
 
 def test_a_gpu_without_profiling_is_judged_by_its_utilisation(world):
     world.run_job(busy=None)
-    world.measure("train-0", *[1.0] * 8, metric=lab.UTIL)
+    world.measure("train-0", *[1.0] * 8, metric=idle.UTIL)
     assert look(world)["states"] == {"idle": 1}
 
 
 def test_pods_that_do_not_run_yet_make_a_job_no_idler(world):
     world.run_job()
-    world.add("v1", "pods", lab.pod("train-1", "job-train", phase="Pending"))
+    world.add("v1", "pods", idle.pod("train-1", "job-train", phase="Pending"))
     assert look(world)["states"] == {"starting": 1}
     assert world.queries == []
 
 
 def test_pods_that_have_ended_say_nothing(world):
     world.run_job()
-    world.add("v1", "pods", lab.pod("train-1", "job-train", phase="Succeeded"))
+    world.add("v1", "pods", idle.pod("train-1", "job-train", phase="Succeeded"))
     assert look(world)["states"] == {"idle": 1}
 
 
 def test_a_pod_that_was_replaced_lately_makes_the_job_young(world):
     world.run_job()
-    world.one("pods")["status"]["startTime"] = lab.ago(10)
+    world.one("pods")["status"]["startTime"] = idle.ago(10)
     assert look(world)["states"] == {"young": 1}
 
 
@@ -126,7 +126,7 @@ def test_what_is_claimed_is_not_counted_and_so_not_judged(world):
 
 def test_sidecars_count_and_what_ran_before_does_not(world):
     world.run_job(gpus=1, busy=[0.0])
-    limits = {"resources": {"limits": {lab.GPU: "1"}}}
+    limits = {"resources": {"limits": {idle.GPU: "1"}}}
     spec = world.one("pods")["spec"]
     spec["initContainers"] = [{"name": "before", **limits}]
     assert look(world)["states"] == {"idle": 1}
@@ -141,7 +141,7 @@ def test_what_does_not_run_is_not_looked_at(world, since):
     if since is None:
         conditions.clear()
     else:
-        conditions.append({"type": "Finished", "status": "True", "lastTransitionTime": lab.ago(1)})
+        conditions.append({"type": "Finished", "status": "True", "lastTransitionTime": idle.ago(1)})
     assert look(world)["states"] == {}
     assert not [path for _, path in world.asked if path.endswith("/pods")]
 
@@ -170,7 +170,7 @@ def test_a_warning_says_when_it_ends_and_how_to_prevent_it(world):
 
 
 def test_within_the_grace_nothing_more_happens(world):
-    world.run_job(warned=lab.ago(29))
+    world.run_job(warned=idle.ago(29))
     assert look(world)["steps"] == {"wait": 1}
     assert (world.patches, world.events) == ([], [])
 
@@ -198,7 +198,7 @@ def test_a_run_from_warning_to_suspension_takes_two_looks(world):
 
 
 def test_when_it_works_again_the_warning_is_taken_back(world):
-    world.run_job(warned=lab.ago(10), busy=80.0)
+    world.run_job(warned=idle.ago(10), busy=80.0)
     assert look(world)["steps"] == {"forget": 1}
     assert world.marks() == {}
     assert world.events[0]["message"] == (
@@ -213,22 +213,22 @@ def test_a_warning_does_not_outlive_the_measurement(world):
 
 
 def test_a_warning_from_before_it_was_admitted_again_is_none(world):
-    world.run_job(warned=lab.ago(200))
+    world.run_job(warned=idle.ago(200))
     assert look(world)["steps"] == {"warn": 1}
 
 
 def test_a_resumed_job_starts_with_a_clean_sheet(world):
-    world.run_job(since=2, warned=lab.ago(60), suspended=lab.ago(30))
+    world.run_job(since=2, warned=idle.ago(60), suspended=idle.ago(30))
     assert look(world)["steps"] == {"forget": 1}
     assert world.marks() == {}
     assert "started anew" in world.events[0]["message"]
 
 
 def test_the_label_resumes_what_was_suspended(world):
-    world.run_job(warned=lab.ago(60), suspended=lab.ago(30))
+    world.run_job(warned=idle.ago(60), suspended=idle.ago(30))
     world.one("workloads")["spec"]["active"] = False
     assert look(world)["steps"] == {}
-    world.one("jobs")["metadata"]["labels"][lab.KEEP] = "true"
+    world.one("jobs")["metadata"]["labels"][idle.KEEP] = "true"
     assert look(world)["steps"] == {"resume": 1}
     assert world.one("workloads")["spec"] == {"active": True}
     assert (world.marks(), world.said) == ({}, [("train", "ResumedIdle")])
@@ -237,7 +237,7 @@ def test_the_label_resumes_what_was_suspended(world):
 def test_what_somebody_else_has_stopped_stays_stopped(world):
     world.run_job()
     world.one("workloads")["spec"]["active"] = False
-    world.one("jobs")["metadata"]["labels"][lab.KEEP] = "true"
+    world.one("jobs")["metadata"]["labels"][idle.KEEP] = "true"
     assert look(world)["steps"] == {}
 
 
@@ -250,7 +250,7 @@ def test_the_label_keeps_it_wherever_it_is(world, where):
         "pod": lambda: world.one("pods"),
         "namespace": lambda: world.space,
     }
-    things[where]()["metadata"].setdefault("labels", {})[lab.KEEP] = "true"
+    things[where]()["metadata"].setdefault("labels", {})[idle.KEEP] = "true"
     line = look(world)
     assert (line["states"], line["steps"]) == ({"kept": 1}, {"forget": 1})
     assert world.queries == []
@@ -259,7 +259,7 @@ def test_the_label_keeps_it_wherever_it_is(world, where):
 @pytest.mark.parametrize("value", ["false", "yes", "True"])
 def test_only_true_is_true(world, value):
     world.run_job()
-    world.one("jobs")["metadata"]["labels"][lab.KEEP] = value
+    world.one("jobs")["metadata"]["labels"][idle.KEEP] = value
     assert look(world)["states"] == {"idle": 1}
 
 
@@ -286,14 +286,14 @@ def test_one_busy_pod_keeps_the_whole_deployment(world):
 
 def test_a_pod_that_came_later_is_warned_with_the_others(world):
     notebook(world, pods=2)
-    world.one("workloads")["metadata"]["annotations"] = {lab.WARNED: WARNED_LONG_AGO}
+    world.one("workloads")["metadata"]["annotations"] = {idle.WARNED: WARNED_LONG_AGO}
     assert look(world)["steps"] == {"warn": 1}
 
 
 def test_the_label_brings_a_deployment_back_with_its_replicas(world):
-    labels = {lab.KEEP: "true"}
-    marks = {lab.REPLICAS: "3", lab.SUSPENDED: lab.ago(9)}
-    kept = lab.scaled("Deployment", "notebook", 0, labels=labels, annotations=marks)
+    labels = {idle.KEEP: "true"}
+    marks = {idle.REPLICAS: "3", idle.SUSPENDED: idle.ago(9)}
+    kept = idle.scaled("Deployment", "notebook", 0, labels=labels, annotations=marks)
     world.add("apps/v1", "deployments", kept)
     assert look(world)["steps"] == {"resume": 1}
     assert world.one("deployments")["spec"]["replicas"] == 3
@@ -301,21 +301,24 @@ def test_the_label_brings_a_deployment_back_with_its_replicas(world):
 
 
 def test_a_deployment_that_its_owner_scaled_up_again_is_left_alone(world):
-    marks = {lab.REPLICAS: "3"}
-    kept = lab.scaled("Deployment", "a", 1, labels={lab.KEEP: "true"}, annotations=marks)
+    marks = {idle.REPLICAS: "3"}
+    kept = idle.scaled("Deployment", "a", 1, labels={idle.KEEP: "true"}, annotations=marks)
     world.add(
-        "apps/v1", "deployments", kept, lab.scaled("Deployment", "b", 0, labels={lab.KEEP: "true"})
+        "apps/v1",
+        "deployments",
+        kept,
+        idle.scaled("Deployment", "b", 0, labels={idle.KEEP: "true"}),
     )
     assert (look(world)["steps"], world.patches) == ({}, [])
 
 
 @pytest.mark.parametrize("of", ["workload", "pod"])
 def test_a_stateful_set_is_suspended_the_same_way(world, of):
-    owner = lab.reference("StatefulSet", "lab", "apps/v1")
-    whose = owner if of == "workload" else lab.reference("Pod", "lab-0", "v1", controller=False)
-    world.add("apps/v1", "statefulsets", lab.scaled("StatefulSet", "lab"))
-    world.add(lab.KUEUE, "workloads", lab.workload("w", whose, warned=WARNED_LONG_AGO))
-    world.add("v1", "pods", lab.pod("lab-0", "w", 1, owner))
+    owner = idle.reference("StatefulSet", "lab", "apps/v1")
+    whose = owner if of == "workload" else idle.reference("Pod", "lab-0", "v1", controller=False)
+    world.add("apps/v1", "statefulsets", idle.scaled("StatefulSet", "lab"))
+    world.add(idle.KUEUE, "workloads", idle.workload("w", whose, warned=WARNED_LONG_AGO))
+    world.add("v1", "pods", idle.pod("lab-0", "w", 1, owner))
     world.measure("lab-0", 0)
     assert look(world)["steps"] == {"suspend": 1}
     assert world.one("statefulsets")["spec"]["replicas"] == 0
@@ -323,7 +326,7 @@ def test_a_stateful_set_is_suspended_the_same_way(world, of):
 
 def test_what_would_be_scaled_up_again_is_warned_and_no_more(world):
     notebook(world)
-    owner = lab.reference("InferenceService", "chat", "serving.kserve.io/v1beta1")
+    owner = idle.reference("InferenceService", "chat", "serving.kserve.io/v1beta1")
     world.one("deployments")["metadata"]["ownerReferences"] = [owner]
     assert look(world)["steps"] == {"warn": 1}
     assert (
@@ -338,15 +341,15 @@ def test_what_would_be_scaled_up_again_is_warned_and_no_more(world):
     ("maker", "step"),
     [
         (None, "suspend"),
-        (lab.reference("Workflow", "w", "argoproj.io/v1alpha1"), "stuck"),
+        (idle.reference("Workflow", "w", "argoproj.io/v1alpha1"), "stuck"),
         (REPLICA_SET, "stuck"),
     ],
     ids=["nobody", "a controller", "a bare ReplicaSet"],
 )
 def test_a_pod_is_stopped_unless_somebody_makes_it_anew(world, maker, step):
-    itself = lab.reference("Pod", "shell", "v1", controller=False)
-    world.add(lab.KUEUE, "workloads", lab.workload("w", itself, warned=WARNED_LONG_AGO))
-    world.add("v1", "pods", lab.pod("shell", "w", 1, maker))
+    itself = idle.reference("Pod", "shell", "v1", controller=False)
+    world.add(idle.KUEUE, "workloads", idle.workload("w", itself, warned=WARNED_LONG_AGO))
+    world.add("v1", "pods", idle.pod("shell", "w", 1, maker))
     world.measure("shell", 0)
     assert look(world)["steps"] == {step: 1}
     if step == "suspend":
@@ -357,14 +360,14 @@ def test_a_pod_is_stopped_unless_somebody_makes_it_anew(world, maker, step):
 
 
 def test_a_workload_without_pods_or_owner_holds_no_gpu(world):
-    world.add(lab.KUEUE, "workloads", lab.workload("w", None))
+    world.add(idle.KUEUE, "workloads", idle.workload("w", None))
     assert look(world)["states"] == {"without_gpu": 1}
 
 
 def test_a_job_of_a_kind_that_nobody_told_of_is_judged_all_the_same(world):
-    owner = lab.reference("TrainJob", "t", "trainer.kubeflow.org/v1alpha1")
-    world.add(lab.KUEUE, "workloads", lab.workload("w", owner))
-    world.add("v1", "pods", lab.pod("t-0", "w", 1))
+    owner = idle.reference("TrainJob", "t", "trainer.kubeflow.org/v1alpha1")
+    world.add(idle.KUEUE, "workloads", idle.workload("w", owner))
+    world.add("v1", "pods", idle.pod("t-0", "w", 1))
     world.measure("t-0", 0)
     assert look(world)["states"] == {"idle": 1}
     assert not [path for _, path in world.asked if "trainjobs" in path]
@@ -376,7 +379,7 @@ def test_a_job_of_a_kind_that_nobody_told_of_is_judged_all_the_same(world):
 def test_a_dry_run_only_says_what_it_would_do(world):
     world.run_job(since=80)
     assert look(world, dry_run=True)["steps"] == {"would_warn": 1}
-    world.one("workloads")["status"]["conditions"][0]["lastTransitionTime"] = lab.ago(90)
+    world.one("workloads")["status"]["conditions"][0]["lastTransitionTime"] = idle.ago(90)
     assert look(world, minutes=60, dry_run=True)["steps"] == {"would_suspend": 1}
     assert (world.patches, world.marks()) == ([], {})
     assert [e["message"].rpartition("minutes. ")[2] for e in world.events] == [
@@ -395,7 +398,7 @@ def test_a_dry_run_says_the_same_once_an_hour(world):
 
 
 def test_a_dry_run_takes_no_warning_back_and_resumes_nothing(world):
-    world.run_job(warned=lab.ago(10), busy=80.0)
+    world.run_job(warned=idle.ago(10), busy=80.0)
     assert look(world, dry_run=True)["steps"] == {}
     assert (world.patches, world.events) == ([], [])
 
@@ -431,7 +434,7 @@ def test_what_has_changed_meanwhile_is_left_for_the_next_look(world, status):
 
 def test_a_namespace_that_is_gone_or_going_is_passed_over(world):
     world.run_job()
-    world.space["metadata"]["deletionTimestamp"] = lab.ago(1)
+    world.space["metadata"]["deletionTimestamp"] = idle.ago(1)
     assert look(world)["states"] == {}
     world.space = None
     assert look(world)["problems"] == []
@@ -460,8 +463,8 @@ def test_an_event_that_cannot_be_written_undoes_nothing_and_is_reported(world):
 
 def test_one_team_in_trouble_does_not_stop_the_others(world):
     world.run_job()
-    other = lab.settings()["teams"][0] | {"name": "gone", "namespace": "elsewhere"}
-    teams = [other, *lab.settings()["teams"]]
+    other = idle.settings()["teams"][0] | {"name": "gone", "namespace": "elsewhere"}
+    teams = [other, *idle.settings()["teams"]]
     world.fails["elsewhere"] = (500, "no")
     line = look(world, teams=teams)
     assert (line["problems"], line["steps"]) == (["team gone: 500: no"], {"warn": 1})
@@ -483,7 +486,7 @@ def test_an_odd_answer_of_prometheus_suspends_nobody(world, monkeypatch, data):
 
 def test_an_object_that_cannot_be_read_suspends_nobody(world):
     world.run_job(warned=WARNED_LONG_AGO)
-    world.one("pods")["spec"]["containers"][0]["resources"]["limits"][lab.GPU] = "8k"
+    world.one("pods")["spec"]["containers"][0]["resources"]["limits"][idle.GPU] = "8k"
     (problem,) = look(world)["problems"]
     assert problem.startswith("team vision: an object that cannot be read: ValueError")
     assert world.patches == []
@@ -503,13 +506,13 @@ def test_a_thousand_jobs_take_few_requests(world):
 def test_a_question_holds_a_hundred_pods_and_their_names_as_they_are(world):
     world.run_job("a.b", gpus=1, busy=[0.0])
     assert look(world)["states"] == {"idle": 1}
-    chosen = f'{lab.ENGINE}{{exported_namespace="vision",exported_pod=~"a\\\\.b-0"}}'
+    chosen = f'{idle.ENGINE}{{exported_namespace="vision",exported_pod=~"a\\\\.b-0"}}'
     each = "max by (exported_pod, UUID, GPU_I_ID, vgpu)"
     ours = [
         f"max by (exported_pod) (max_over_time({chosen}[60m]))",
         f"count by (exported_pod) (count_over_time({each} ({chosen})[60m:1m]) >= 54)",
     ]
-    assert world.queries == [*ours, *(query.replace(lab.ENGINE, lab.UTIL) for query in ours)]
+    assert world.queries == [*ours, *(query.replace(idle.ENGINE, idle.UTIL) for query in ours)]
 
 
 @pytest.mark.parametrize(
@@ -526,9 +529,9 @@ def test_a_long_window_is_looked_at_no_more_often(world, minutes, window):
 
 
 def command(world, tmp_path, *more, **changes):
-    with lab.served(world) as address:
+    with idle.served(world) as address:
         path = tmp_path / "settings.json"
-        path.write_text(json.dumps(lab.settings(prometheus=address, **changes)), encoding="utf-8")
+        path.write_text(json.dumps(idle.settings(prometheus=address, **changes)), encoding="utf-8")
         now = ("--now", "2026-11-21T12:00:00")
         return main(["--settings", str(path), "--server", address, *now, *more])
 
@@ -558,9 +561,9 @@ def test_a_run_that_could_not_look_at_everybody_fails(world, tmp_path, capsys):
 
 def test_without_prometheus_nobody_is_suspended(world, tmp_path, capsys):
     world.run_job(warned=WARNED_LONG_AGO)
-    with lab.served(world) as address:
+    with idle.served(world) as address:
         path = tmp_path / "settings.json"
-        path.write_text(json.dumps(lab.settings()), encoding="utf-8")
+        path.write_text(json.dumps(idle.settings()), encoding="utf-8")
         assert (
             main(["--settings", str(path), "--server", address, "--now", "2026-11-21T12:00Z"]) == 1
         )

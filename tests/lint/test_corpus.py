@@ -6,7 +6,7 @@ import corpus
 import pytest
 
 from gpuyard.lint.read import read
-from gpuyard.lint.report import State, report
+from gpuyard.lint.report import HitState, report
 from gpuyard.rules import RULES
 from kit.levels import upstream
 
@@ -28,7 +28,7 @@ def test_every_file_is_judged_and_about_half_are_sound():
 def test_a_file_gives_what_a_reviewer_expects(each):
     assert corpus.found(each.name) == sorted({*each.expected, *each.false_alarms})
     made = corpus.linted(each.name)
-    assert {hit.state for hit in made.hits} <= {State.OPEN}
+    assert {hit.state for hit in made.hits} <= {HitState.OPEN}
     assert bool(made.unread) == (each.name in UNREAD)
 
 

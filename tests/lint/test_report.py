@@ -11,14 +11,14 @@ from gpuyard.findings import Severity
 from gpuyard.lint.baseline import read_baseline, write_baseline
 from gpuyard.lint.github import github
 from gpuyard.lint.ignores import ignores_in
-from gpuyard.lint.items import Reading
+from gpuyard.lint.items import FilesRead
 from gpuyard.lint.junit import junit
 from gpuyard.lint.read import read
-from gpuyard.lint.report import State, report
+from gpuyard.lint.report import HitState, report
 from gpuyard.lint.sarif import sarif
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Reference, Resource, Rule, Violation, known
-from gpuyard.rules.run import Exemption, Settings
+from gpuyard.rules.run import Exemption, Strictness
 
 
 def check(resource, _):
@@ -66,17 +66,21 @@ def widget(name="a", size="3", comment="", file_comment=""):
 
 
 def made(*datas, rules=(ONE,), baseline=(), **settings):
-    reading, ignores = Reading(), ignores_in(b"", "")
+    reading, ignores = FilesRead(), ignores_in(b"", "")
     for index, data in enumerate(datas):
         reading += read(data, f"f{index}.yaml")
         ignores += ignores_in(data, f"f{index}.yaml")
-    return report(reading, rules, Settings(**settings), ignores, baseline)
+    return report(reading, rules, Strictness(**settings), ignores, baseline)
 
 
 def test_a_hit_says_file_line_column_and_resource():
     (hit,) = made(widget()).hits
     assert (hit.file, hit.line, hit.column, hit.where) == ("f0.yaml", 5, 1, "size")
-    assert (hit.resource, hit.state, hit.severity) == ("Widget team/a", State.OPEN, Severity.WARN)
+    assert (hit.resource, hit.state, hit.severity) == (
+        "Widget team/a",
+        HitState.OPEN,
+        Severity.WARN,
+    )
 
 
 def test_what_is_about_all_files_stands_in_the_first():
@@ -96,15 +100,15 @@ def test_hits_come_in_the_order_of_files_and_lines():
         (
             "# gpuyard: ignore GPU-X-01 because it is old",
             "line",
-            State.IGNORED,
+            HitState.IGNORED,
             "ignored: it is old",
         ),
-        ("# gpuyard: ignore GPU-X-02, GPU-X-01 because x", "line", State.IGNORED, "ignored: x"),
-        ("# gpuyard: ignore-file GPU-X-01 because all", "file", State.IGNORED, "ignored: all"),
-        ("# gpuyard: ignore GPU-X-01 because far away", "file", State.OPEN, ""),
-        ("# gpuyard: ignore GPU-X-02 because other", "line", State.OPEN, ""),
-        ("# gpuyard: ignore GPU-X-01", "line", State.OPEN, ""),
-        ("# gpuyard: ignore GPU-X-01 because", "line", State.OPEN, ""),
+        ("# gpuyard: ignore GPU-X-02, GPU-X-01 because x", "line", HitState.IGNORED, "ignored: x"),
+        ("# gpuyard: ignore-file GPU-X-01 because all", "file", HitState.IGNORED, "ignored: all"),
+        ("# gpuyard: ignore GPU-X-01 because far away", "file", HitState.OPEN, ""),
+        ("# gpuyard: ignore GPU-X-02 because other", "line", HitState.OPEN, ""),
+        ("# gpuyard: ignore GPU-X-01", "line", HitState.OPEN, ""),
+        ("# gpuyard: ignore GPU-X-01 because", "line", HitState.OPEN, ""),
         ("x# gpuyard: ignore GPU-X-01 because no comment", "line", None, None),
     ],
 )
@@ -116,7 +120,7 @@ def test_a_comment_with_a_reason_lets_one_place_pass(comment, where, state, note
 
 def test_a_comment_may_stand_above():
     data = widget().replace(b"size:", b"# gpuyard: ignore GPU-X-01 because y\nsize:")
-    assert [hit.state for hit in made(data).hits] == [State.IGNORED]
+    assert [hit.state for hit in made(data).hits] == [HitState.IGNORED]
 
 
 def test_a_comment_without_a_reason_is_said():
@@ -128,7 +132,7 @@ def test_what_is_in_the_baseline_does_not_count_and_stays_in_it():
     before = made(widget())
     known_ = read_baseline(write_baseline(before.hits).encode(), "b")
     after = made(b"\n\n" + widget(), baseline=known_)
-    assert [hit.state for hit in after.hits] == [State.BASELINE]
+    assert [hit.state for hit in after.hits] == [HitState.BASELINE]
     assert not after.fails(Severity.NOTE)
     assert read_baseline(write_baseline(after.hits).encode(), "b") == known_
     assert made(widget("b"), baseline=known_).fails(Severity.WARN)
@@ -150,13 +154,13 @@ def test_junk_in_a_baseline_is_nothing_known():
 def test_an_exception_is_told_apart_from_a_pass():
     exempt = Exemption("GPU-X-01", "a", "moves", dt.date(2027, 1, 1))
     (hit,) = made(widget(), exemptions=(exempt,)).hits
-    assert (hit.state, hit.note) == (State.EXCEPTED, "exception until 2027-01-01: moves")
+    assert (hit.state, hit.note) == (HitState.EXCEPTED, "exception until 2027-01-01: moves")
 
 
 def test_the_report_fails_from_a_severity_on():
     assert made(widget()).fails(Severity.WARN)
     assert not made(widget()).fails(Severity.REFUSE)
-    assert made(widget()).count(State.OPEN) == 1
+    assert made(widget()).count(HitState.OPEN) == 1
 
 
 def everything():
@@ -166,8 +170,8 @@ def everything():
     reading = read(data, "a b.yaml") + read(b"{{ x }}: [", "t.yaml") + read(b"\x00", "z.yaml")
     unknown = read(widget("c"), "u.json").items[0]
     unseen = Resource("v1/Widget", "c", {"size": UNKNOWN})
-    reading += Reading((type(unknown)(unseen, unknown.place),), (), ("u.json",))
-    return report(reading, (ONE, ALL), Settings(), ignores_in(data, "a b.yaml"))
+    reading += FilesRead((type(unknown)(unseen, unknown.place),), (), ("u.json",))
+    return report(reading, (ONE, ALL), Strictness(), ignores_in(data, "a b.yaml"))
 
 
 def test_sarif_says_all_of_it():

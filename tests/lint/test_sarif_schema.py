@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Log
 
 from gpuyard.lint.ignores import ignores_in
-from gpuyard.lint.items import Reading, Unread
+from gpuyard.lint.items import FilesRead, Unread
 from gpuyard.lint.pulumi import UNKNOWN_TEXT
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
@@ -26,7 +26,7 @@ NAMES = ("a b/ü#%.yaml", "C:\\x\\y.yaml", "<stdin>", "-")
 
 
 def log(*readings, **more):
-    whole = sum(readings, Reading())
+    whole = sum(readings, FilesRead())
     return json.loads(json.dumps(sarif(report(whole, RULES, **more), "1.2.3")))
 
 
@@ -60,7 +60,7 @@ def test_ignored_known_unread_and_unknown_are_valid():
         read(data, "a.yaml"),
         known,
         read(json.dumps(unknown).encode(), "p.json"),
-        Reading((), (Unread("t.yaml", "a template", 3, template=True), Unread("x.yaml", "no"))),
+        FilesRead((), (Unread("t.yaml", "a template", 3, template=True), Unread("x.yaml", "no"))),
         ignores=ignores_in(data, "a.yaml"),
         baseline=prints,
     )

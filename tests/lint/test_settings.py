@@ -16,7 +16,7 @@ from gpuyard.lint.settings import (
     together,
 )
 from gpuyard.rules.rule import Rule
-from gpuyard.rules.run import Exemption, Settings
+from gpuyard.rules.run import Exemption, Strictness
 from gpuyard.spec.sections import Policies
 
 TODAY = dt.date(2026, 11, 21)
@@ -278,8 +278,8 @@ def test_of_two_documents_the_first_that_has_a_level_for_a_rule_decides(
 
 
 def test_exceptions_hold_from_both_and_parameters_from_the_first():
-    one = Settings(parameters={"GPU-X-01": {"most": 1}}, exemptions=(A,), today=TODAY)
-    other = Settings(
+    one = Strictness(parameters={"GPU-X-01": {"most": 1}}, exemptions=(A,), today=TODAY)
+    other = Strictness(
         parameters={"GPU-X-01": {"most": 2}, "GPU-X-02": {"b": 3}}, exemptions=(B, A), today=TODAY
     )
     found = together(one, other)

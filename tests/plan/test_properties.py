@@ -15,7 +15,7 @@ from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.queueing.queueing import MAX_FLAVORS, MAX_GROUPS
 from gpuyard.render.files import render_files
 from kit.fixes import check_fix
-from kit.generated import platforms as made_up
+from kit.generated import platforms
 from kit.stacks import spec_of
 
 
@@ -26,8 +26,8 @@ def capacity(found):
 
 
 def test_a_plan_is_none_exactly_when_a_finding_refuses_and_every_finding_is_whole():
-    for number in made_up.KNOWN:
-        found, findings = made_up.known(number)
+    for number in platforms.KNOWN:
+        found, findings = platforms.known(number)
         assert (found is None) == refused(findings)
         for finding in findings:
             assert finding.id.count(".") == 1
@@ -42,13 +42,13 @@ def test_a_plan_is_none_exactly_when_a_finding_refuses_and_every_finding_is_whol
 @settings(max_examples=200)
 @given(st.integers(0, 10**9))
 def test_a_fix_removes_its_finding_and_causes_no_other(number):
-    raw = made_up.platform(number)
+    raw = platforms.platform(number)
     for finding in plan(spec_of(raw))[1]:
         check_fix(raw, finding)
 
 
 def test_most_kinds_of_findings_are_made_up_and_enough_platforms_are_planned():
-    found = [made_up.known(number) for number in made_up.KNOWN]
+    found = [platforms.known(number) for number in platforms.KNOWN]
     assert len({f.id for _, findings in found for f in findings}) > 25
     assert sum(p is not None for p, _ in found) > len(found) / 20
 
@@ -63,7 +63,7 @@ def shuffled(value, rng):
 @settings(max_examples=100)
 @given(st.integers(0, 10**9))
 def test_the_order_of_keys_changes_nothing(number):
-    raw = made_up.platform(number)
+    raw = platforms.platform(number)
     other = shuffled(copy.deepcopy(raw), random.Random(number))  # noqa: S311  no secret is made of it
     (one, first), (two, second) = plan(spec_of(raw)), plan(spec_of(other))
     assert spec_digest(spec_of(raw)) == spec_digest(spec_of(other))
@@ -77,8 +77,8 @@ def test_the_order_of_keys_changes_nothing(number):
 
 
 def test_slices_fit_and_everything_that_is_asked_for_is_advertised():
-    for number in made_up.KNOWN:
-        found, _ = made_up.known(number)
+    for number in platforms.KNOWN:
+        found, _ = platforms.known(number)
         for pool in found.pools if found else ():
             units = MIG_PRODUCTS[pool.machine.gpu.name].units if pool.layouts else 0
             for layout in pool.layouts:
@@ -99,8 +99,8 @@ def test_slices_fit_and_everything_that_is_asked_for_is_advertised():
 
 
 def test_guarantees_and_what_is_unassigned_are_exactly_what_the_pools_hold():
-    for number in made_up.KNOWN:
-        found, _ = made_up.known(number)
+    for number in platforms.KNOWN:
+        found, _ = platforms.known(number)
         if found is None:
             continue
         total = Counter()
@@ -116,8 +116,8 @@ def test_guarantees_and_what_is_unassigned_are_exactly_what_the_pools_hold():
 
 
 def test_queues_keep_to_the_rules_of_kueue():
-    for number in made_up.KNOWN:
-        found, _ = made_up.known(number)
+    for number in platforms.KNOWN:
+        found, _ = platforms.known(number)
         if found is None:
             continue
         offers = {p.flavor: {a.resource for a in p.advertised} for p in found.pools}
@@ -137,8 +137,8 @@ def test_queues_keep_to_the_rules_of_kueue():
 
 
 def test_the_floor_is_never_above_the_worst_case_and_sums_hold_what_is_known():
-    for number in made_up.KNOWN:
-        found, _ = made_up.known(number)
+    for number in platforms.KNOWN:
+        found, _ = platforms.known(number)
         if found is None:
             continue
         for line in found.bill.lines:
@@ -153,8 +153,8 @@ def test_the_floor_is_never_above_the_worst_case_and_sums_hold_what_is_known():
 
 
 def test_a_pool_that_is_shared_is_as_close_as_every_team_on_it_allows():
-    for number in made_up.KNOWN:
-        found, _ = made_up.known(number)
+    for number in platforms.KNOWN:
+        found, _ = platforms.known(number)
         for team in found.teams if found else ():
             for quota in team.quotas:
                 others = [
@@ -172,8 +172,8 @@ def test_a_pool_that_is_shared_is_as_close_as_every_team_on_it_allows():
 
 def test_what_is_dedicated_is_used_by_its_owners_only_and_stands_in_their_queues_only():
     dedicated = 0
-    for number in made_up.KNOWN:
-        found, _ = made_up.known(number)
+    for number in platforms.KNOWN:
+        found, _ = platforms.known(number)
         for pool in found.pools if found else ():
             if not pool.owners:
                 continue
@@ -187,8 +187,8 @@ def test_what_is_dedicated_is_used_by_its_owners_only_and_stands_in_their_queues
 
 def test_a_shape_starts_where_a_team_has_quota_for_all_of_it():
     placed = 0
-    for number in made_up.KNOWN:
-        found, _ = made_up.known(number)
+    for number in platforms.KNOWN:
+        found, _ = platforms.known(number)
         for shape in found.shapes if found and found.teams else ():
             placed += 1
             need = shape.per_node * shape.nodes
@@ -206,8 +206,8 @@ def test_a_shape_starts_where_a_team_has_quota_for_all_of_it():
 
 
 def test_every_quota_is_of_a_resource_that_nodes_of_its_pool_advertise():
-    for number in made_up.KNOWN:
-        found, _ = made_up.known(number)
+    for number in platforms.KNOWN:
+        found, _ = platforms.known(number)
         if found is None:
             continue
         quotas = [q for t in found.teams for q in t.quotas] + list(found.queueing.unassigned)

@@ -17,7 +17,7 @@ from gpuyard.render.files import render_files
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.spec.read import read_stack_file
 from gpuyard.testing import CrdFolder
-from kit.generated import platforms as made_up
+from kit.generated import platforms
 from kit.levels import upstream
 from kit.stacks import CUT, cut_pool, plan_of, platform, pool, shared_pool, team
 
@@ -75,7 +75,7 @@ def objects_of(plan):
 
 
 def plans():
-    made = [found for found in (made_up.known(n)[0] for n in made_up.KNOWN) if found][:12]
+    made = [found for found in (platforms.known(n)[0] for n in platforms.KNOWN) if found][:12]
     return [*(stack(name) for name in PLANNED), every_sharing(), *made]
 
 

@@ -15,7 +15,7 @@ from testbed.yard import jobs
 from gpuyard.names import GPU_CLAIM, PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard.plan.records.late import bind
 from gpuyard.render.platform import platform_objects
-from kit.generated import platforms as made_up
+from kit.generated import platforms
 from render.test_golden import PLANNED, stack
 from rules.test_guides import GUIDES
 
@@ -25,7 +25,7 @@ EXTENDED = ("nvidia.com/", "requests.nvidia.com/")
 @lru_cache
 def rendered():
     """All objects of a platform together, for many platforms."""
-    made = [found for found in (made_up.known(n)[0] for n in made_up.KNOWN) if found]
+    made = [found for found in (platforms.known(n)[0] for n in platforms.KNOWN) if found]
     plans = [*(stack(name) for name in PLANNED), *made]
     return [(plan, [bind(o, lambda _: "later") for o in platform_objects(plan)]) for plan in plans]
 

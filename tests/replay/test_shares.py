@@ -8,7 +8,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from gpuyard.replay import Arrival, NeverSettles, replay
-from kit.cases import shares as share_cases
+from kit.cases import shares
 from kit.cases.replay import came, queues, used_at
 
 LONG = 1e6
@@ -18,38 +18,38 @@ REST = LONG / 2
 
 def held(jobs: Iterable[Arrival], weights: Mapping[str, int]) -> dict[str, int]:
     """What each team has when all is at rest."""
-    plan = queues(share_cases.NODES, **share_cases.teams(weights))
+    plan = queues(shares.NODES, **shares.teams(weights))
     used = used_at(replay(plan, jobs, most_evictions=100), REST)
     return {letter: used[f"q-{letter}"] for letter in weights}
 
 
-@pytest.mark.parametrize("weights", share_cases.WEIGHTS.values(), ids=share_cases.WEIGHTS)
+@pytest.mark.parametrize("weights", shares.WEIGHTS.values(), ids=shares.WEIGHTS)
 @given(number=st.integers(0, 10_000))
 @settings(max_examples=10)
 def test_with_a_standing_backlog_nobody_is_a_job_behind(weights: dict[str, int], number: int):
     rng = random.Random(number)  # noqa: S311  no secret is made of it
-    jobs = [(team, index) for team in "bc" for index in range(len(share_cases.SIZES))]
+    jobs = [(team, index) for team in "bc" for index in range(len(shares.SIZES))]
     rng.shuffle(jobs)
-    jobs = [("a", index) for index in range(len(share_cases.SIZES))] + jobs
+    jobs = [("a", index) for index in range(len(shares.SIZES))] + jobs
     at = 0.0
     arrivals = []
     for team, index in jobs:
-        arrivals.append(came(f"{team}{index}", at, share_cases.SIZES[index], seconds=LONG))
+        arrivals.append(came(f"{team}{index}", at, shares.SIZES[index], seconds=LONG))
         at += rng.choice([0, 0.1, 0.3, 1.5])
     try:
         used = held(arrivals, weights)
     except NeverSettles:
         reject()
-    assert share_cases.GPUS - sum(used.values()) < share_cases.SMALLEST
-    assert share_cases.behind(used, weights) <= share_cases.SMALLEST, used
+    assert shares.GPUS - sum(used.values()) < shares.SMALLEST
+    assert shares.behind(used, weights) <= shares.SMALLEST, used
 
 
 def test_where_only_large_jobs_wait_one_team_may_be_further_behind():
     arrivals = [
         came(f"{team}{index}", index * 10, gpus, seconds=LONG)
-        for index, (team, gpus) in enumerate((*share_cases.HELD, *share_cases.LARGE))
+        for index, (team, gpus) in enumerate((*shares.HELD, *shares.LARGE))
     ]
-    weights = share_cases.WEIGHTS["apart"]
+    weights = shares.WEIGHTS["apart"]
     used = held(arrivals, weights)
     assert used == {"a": 8, "b": 19, "c": 20}
-    assert share_cases.behind(used, weights) > share_cases.LARGEST
+    assert shares.behind(used, weights) > shares.LARGEST

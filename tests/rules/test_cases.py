@@ -17,14 +17,14 @@ import yaml
 from gpuyard.findings import show_path
 from gpuyard.lint.embedded import embedded
 from gpuyard.lint.inside import with_inside
-from gpuyard.lint.items import Item, Place
+from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.lint.read import read
 from gpuyard.lint.terraform import KINDS, PLURAL
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource
-from gpuyard.rules.run import Settings, Verdict, evaluate
+from gpuyard.rules.run import RuleVerdict, Strictness, evaluate
 from gpuyard.spec.yaml_tree import Document
 
 CASES = Path(__file__).parent / "cases"
@@ -78,7 +78,7 @@ def one(raw):
     )
 
 
-NOWHERE = Place("", Document(None, {}))
+NOWHERE = FilePlace("", Document(None, {}))
 
 
 def direct(raws):
@@ -92,9 +92,9 @@ def direct(raws):
 
 def said(case, rule_id, resources):
     """Places and messages; anything but a violation is an error of the case."""
-    settings = Settings(parameters={rule_id: case.get("parameters", {})})
+    settings = Strictness(parameters={rule_id: case.get("parameters", {})})
     outcomes = evaluate(resources, [BY_ID[rule_id]], settings)
-    assert {o.verdict for o in outcomes} <= {Verdict.VIOLATED}, [o.problem for o in outcomes]
+    assert {o.verdict for o in outcomes} <= {RuleVerdict.VIOLATED}, [o.problem for o in outcomes]
     where = sorted(show_path(o.path) for o in outcomes)
     return where, " ".join(f"{o.problem} {o.fix}" for o in outcomes)
 
@@ -238,7 +238,7 @@ def test_nothing_unknown_or_strange_makes_a_rule_fail(rule_id):
                     outcomes = evaluate(
                         [*resources[:index], odd, *resources[index + 1 :]], [BY_ID[rule_id]]
                     )
-                    assert [o.problem for o in outcomes if o.verdict is Verdict.FAILED] == []
+                    assert [o.problem for o in outcomes if o.verdict is RuleVerdict.FAILED] == []
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
@@ -263,6 +263,6 @@ def test_a_remedy_takes_the_violation_away():
                 else r
                 for r in resources
             ]
-            settings = Settings(parameters={rule.id: case.get("parameters", {})})
+            settings = Strictness(parameters={rule.id: case.get("parameters", {})})
             left = evaluate(mended, [rule], settings)
             assert len(left) < len(evaluate(resources, [rule], settings)), rule.id

@@ -12,7 +12,7 @@ import pytest
 from gpuyard.findings import Severity
 from gpuyard.lint.read import read
 from gpuyard.rules import RULES
-from gpuyard.rules.run import Verdict, evaluate
+from gpuyard.rules.run import RuleVerdict, evaluate
 
 GUIDES = {
     "002:45-46 X": (
@@ -558,7 +558,7 @@ def found(text):
     reading = read(textwrap.dedent(text).encode(), "guide.yaml")
     assert reading.unread == ()
     outcomes = evaluate([item.resource for item in reading.items], RULES)
-    assert {o.verdict for o in outcomes} <= {Verdict.VIOLATED}
+    assert {o.verdict for o in outcomes} <= {RuleVerdict.VIOLATED}
     return outcomes
 
 

@@ -4,7 +4,7 @@ import corpus
 import pytest
 
 from gpuyard.rules import RULES
-from gpuyard.rules.run import Verdict, evaluate
+from gpuyard.rules.run import RuleVerdict, evaluate
 from rules.test_cases import cases, direct
 
 ALL = corpus.expectations()
@@ -13,7 +13,7 @@ IN_CORPUS = {rule for each in ALL for _, rule in each.expected}
 
 def fires(rules, rule_id, case):
     outcomes = evaluate(direct(case["resources"]), rules)
-    return any(o.rule.id == rule_id and o.verdict is Verdict.VIOLATED for o in outcomes)
+    return any(o.rule.id == rule_id and o.verdict is RuleVerdict.VIOLATED for o in outcomes)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

@@ -8,8 +8,8 @@ from gpuyard.findings import Severity
 from gpuyard.rules.rule import UNKNOWN, Resource, Rule, Stack, Violation, known
 from gpuyard.rules.run import (
     Exemption,
-    Settings,
-    Verdict,
+    RuleVerdict,
+    Strictness,
     check_resource,
     check_stack,
     evaluate,
@@ -53,7 +53,7 @@ def widget(name="a", **properties):
 
 
 def said(*resources, rules=(ONE, ALL), **settings):
-    outcomes = evaluate(resources, rules, Settings(**settings))
+    outcomes = evaluate(resources, rules, Strictness(**settings))
     return [(o.rule.id, o.resource.name if o.resource else None, o.verdict) for o in outcomes]
 
 
@@ -70,8 +70,8 @@ def test_a_violation_names_rule_resource_place_and_fix():
 
 def test_a_rule_of_the_stack_says_which_resource_or_none():
     found = said(widget("a", lonely=True), widget("b"), Resource("x.io/v1/Gadget", "c", {}))
-    assert found == [("GPU-X-02", "a", Verdict.VIOLATED)]
-    assert said(*[widget(str(i)) for i in range(3)]) == [("GPU-X-02", None, Verdict.VIOLATED)]
+    assert found == [("GPU-X-02", "a", RuleVerdict.VIOLATED)]
+    assert said(*[widget(str(i)) for i in range(3)]) == [("GPU-X-02", None, RuleVerdict.VIOLATED)]
 
 
 def test_a_rule_is_not_asked_about_other_kinds():
@@ -80,7 +80,7 @@ def test_a_rule_is_not_asked_about_other_kinds():
 
 
 def test_what_is_not_known_is_not_evaluated_and_not_passed():
-    assert said(widget(size=UNKNOWN)) == [("GPU-X-01", "a", Verdict.NOT_EVALUATED)]
+    assert said(widget(size=UNKNOWN)) == [("GPU-X-01", "a", RuleVerdict.NOT_EVALUATED)]
 
 
 def test_a_rule_that_fails_says_so_and_hides_nothing():
@@ -90,9 +90,9 @@ def test_a_rule_that_fails_says_so_and_hides_nothing():
 
     broken = rule(check=breaks)
     assert said(widget(size=3), rules=[broken, ONE]) == [
-        ("GPU-X-01", "a", Verdict.VIOLATED),
-        ("GPU-X-01", "a", Verdict.FAILED),
-        ("GPU-X-01", "a", Verdict.VIOLATED),
+        ("GPU-X-01", "a", RuleVerdict.VIOLATED),
+        ("GPU-X-01", "a", RuleVerdict.FAILED),
+        ("GPU-X-01", "a", RuleVerdict.VIOLATED),
     ]
     outcome = evaluate([widget(size=3)], [broken])[-1]
     assert outcome.problem == "the rule failed: KeyError: 'oops'; please report it"
@@ -101,12 +101,12 @@ def test_a_rule_that_fails_says_so_and_hides_nothing():
 def test_a_rule_can_be_off_or_of_another_severity_or_with_another_parameter():
     assert said(widget(size=3), off=frozenset({"GPU-X-01"})) == []
     (outcome,) = evaluate(
-        [widget(size=3)], [ONE], Settings(severities={"GPU-X-01": Severity.REFUSE})
+        [widget(size=3)], [ONE], Strictness(severities={"GPU-X-01": Severity.REFUSE})
     )
     assert outcome.severity is Severity.REFUSE
     assert said(widget(size=3), parameters={"GPU-X-01": {"bad": 4}}) == []
     assert said(widget(), parameters={"GPU-X-02": {"most": 0}}) == [
-        ("GPU-X-02", None, Verdict.VIOLATED)
+        ("GPU-X-02", None, RuleVerdict.VIOLATED)
     ]
 
 
@@ -116,17 +116,17 @@ EXEMPT = Exemption("GPU-X-01", "a", "moves in spring", dt.date(2027, 3, 31))
 @pytest.mark.parametrize(
     ("today", "verdict", "note"),
     [
-        (None, Verdict.EXCEPTED, "exception until 2027-03-31: moves in spring"),
-        (dt.date(2027, 3, 30), Verdict.EXCEPTED, "exception until 2027-03-31: moves in spring"),
+        (None, RuleVerdict.EXCEPTED, "exception until 2027-03-31: moves in spring"),
+        (dt.date(2027, 3, 30), RuleVerdict.EXCEPTED, "exception until 2027-03-31: moves in spring"),
         (
             dt.date(2027, 3, 31),
-            Verdict.VIOLATED,
+            RuleVerdict.VIOLATED,
             "exception expired on 2027-03-31: moves in spring",
         ),
     ],
 )
 def test_an_exception_holds_until_its_day(today, verdict, note):
-    settings = Settings(exemptions=(EXEMPT,), today=today)
+    settings = Strictness(exemptions=(EXEMPT,), today=today)
     (outcome,) = evaluate([widget(size=3)], [ONE], settings)
     assert (outcome.verdict, outcome.note) == (verdict, note)
 
@@ -135,25 +135,25 @@ def test_an_exception_holds_until_its_day(today, verdict, note):
 def test_of_two_exceptions_the_one_that_ends_last_counts(newer_first):
     newer = Exemption("GPU-X-01", "a", "moves in summer", dt.date(2027, 6, 30))
     both = (newer, EXEMPT) if newer_first else (EXEMPT, newer)
-    settings = Settings(exemptions=both, today=dt.date(2027, 4, 1))
+    settings = Strictness(exemptions=both, today=dt.date(2027, 4, 1))
     (outcome,) = evaluate([widget(size=3)], [ONE], settings)
     assert (outcome.verdict, outcome.note) == (
-        Verdict.EXCEPTED,
+        RuleVerdict.EXCEPTED,
         "exception until 2027-06-30: moves in summer",
     )
 
 
 def test_an_exception_is_for_one_resource_and_one_rule():
     others = said(widget("b", size=3), widget("a", lonely=True), exemptions=(EXEMPT,))
-    assert {verdict for _, _, verdict in others} == {Verdict.VIOLATED}
+    assert {verdict for _, _, verdict in others} == {RuleVerdict.VIOLATED}
 
 
 def test_a_rule_looks_at_one_thing_only_where_it_says_how():
-    assert check_resource(ALL, widget(), Settings()) == []
-    assert check_stack(ONE, Stack((widget(),)), Settings()) == []
+    assert check_resource(ALL, widget(), Strictness()) == []
+    assert check_stack(ONE, Stack((widget(),)), Strictness()) == []
 
 
 def test_an_outcome_about_nothing_in_particular_cannot_be_excepted():
     exempt = Exemption("GPU-X-02", "", "all of it", dt.date(2027, 1, 1))
     found = said(*[widget(str(i)) for i in range(3)], exemptions=(exempt,))
-    assert found == [("GPU-X-02", None, Verdict.EXCEPTED)]
+    assert found == [("GPU-X-02", None, RuleVerdict.EXCEPTED)]

@@ -1,6 +1,6 @@
 """Who must go for a job is whom Kueue would choose."""
 
-from gpuyard.scheduler.preemption import Wish, targets
+from gpuyard.scheduler.preemption import QuotaWish, targets
 from gpuyard.scheduler.quotas import Quotas
 from gpuyard.scheduler.rights import FAIR, OWN, RECLAIM
 from kit.cases.explain import GPU, running
@@ -16,7 +16,7 @@ def chosen(plan, jobs, who, gpus, *, fair, priority=0):
         if job.team:
             quotas.take(job.team, job.uses)
     before = {t: dict(u) for t, u in quotas.used.items()}
-    wish = Wish(who, {KEY: gpus}, priority, frozenset({KEY}))
+    wish = QuotaWish(who, {KEY: gpus}, priority, frozenset({KEY}))
     found = targets(quotas, jobs, wish, fair=fair)
     after = {t: {k: n for k, n in u.items() if n} for t, u in quotas.used.items()}
     assert after == {t: {k: n for k, n in u.items() if n} for t, u in before.items()}

@@ -126,7 +126,7 @@ def test_a_cohorts_limit_binds_all_teams_in_it_together():
         cohorts=[{"name": "labs", "borrow": {"train": 6}, "lend": {"train": 10}}],
     )
     assert [found.most(t, KEY) for t in "abc"] == [16, 12, 16]
-    assert found.reach("a", KEY) == 18, "twelve of the cohort, and six that it borrows"
+    assert found.most_without_limit("a", KEY) == 18, "twelve of the cohort, and six that it borrows"
     found.take("a", {KEY: 14})
     assert [found.available(t, KEY) for t in "ab"] == [2, 4], "six of the cohort borrowed, but two"
     assert found.full("b", KEY).shown == "labs"

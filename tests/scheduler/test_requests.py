@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gpuyard.manifests.templates import WORKLOADS
 from gpuyard.manifests.workloads import read_job
 from gpuyard.scheduler.requests import Request, request_of
-from gpuyard.scheduler.selectors import Requirement, Toleration
+from gpuyard.scheduler.selectors import NodeRequirement, Toleration
 from kit.cases.explain import GPU, SPEC, job, pod_spec
 
 GIB = 2**30
@@ -172,7 +172,10 @@ def test_selectors_affinity_and_tolerations_are_read():
     )
     found = need(value).pod_sets[0]
     assert found.selector == {"a": "b"}
-    assert found.terms == ((Requirement("zone", "In", ("a", "1")), Requirement("", "", ())), ())
+    assert found.terms == (
+        (NodeRequirement("zone", "In", ("a", "1")), NodeRequirement("", "", ())),
+        (),
+    )
     assert found.tolerations == (Toleration("k", "Exists", "", ""),)
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from gpuyard.plan.records import Taint
 from gpuyard.scheduler.selectors import (
-    Labels,
-    Requirement,
+    NodeRequirement,
+    PoolLabels,
     Toleration,
     accepts,
     discovered,
@@ -20,7 +20,7 @@ KNOWN = {POOL: ("train",), "zone": ("a", "b"), "size": ("8",)}
 
 
 def want(key, operator="In", *values):
-    return Requirement(key, operator, values)
+    return NodeRequirement(key, operator, values)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def want(key, operator="In", *values):
     ],
 )
 def test_a_known_label_decides(requirement, met):
-    assert Labels(KNOWN, closed=True).meets(requirement) is met
+    assert PoolLabels(KNOWN, closed=True).meets(requirement) is met
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_known_label_decides(requirement, met):
     ],
 )
 def test_an_unknown_label_is_absent_only_where_all_are_known(key, operator, closed, met):
-    assert Labels(KNOWN, closed=closed).meets(want(key, operator, "ssd")) is met
+    assert PoolLabels(KNOWN, closed=closed).meets(want(key, operator, "ssd")) is met
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_an_unknown_label_is_absent_only_where_all_are_known(key, operator, clos
     ],
 )
 def test_selector_and_terms_together(selector, terms, answer):
-    assert accepts(Labels(KNOWN, closed=True), selector, terms) == answer
+    assert accepts(PoolLabels(KNOWN, closed=True), selector, terms) == answer
 
 
 @pytest.mark.parametrize(

@@ -13,19 +13,19 @@ import pytest
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate.agents import __main__ as program
 from gpuyard.simulate.agents import cache, loop
-from gpuyard.simulate.api import ApiError, Object, Unreachable
+from gpuyard.simulate.api import ApiError, ApiObject, Unreachable
 
 NODES = "/api/v1/nodes"
 POLICIES = "/apis/nvidia.com/v1/clusterpolicies"
 
 
-def gpu_node(name: str) -> Object:
+def gpu_node(name: str) -> ApiObject:
     labels = {"node.kubernetes.io/instance-type": "g6.12xlarge"}
     annotations = {"kwok.x-k8s.io/node": "fake"}
     return {"metadata": {"name": name, "labels": labels, "annotations": annotations}, "status": {}}
 
 
-def policy() -> Object:
+def policy() -> ApiObject:
     return {"metadata": {"name": "cluster-policy"}, "spec": {}}
 
 
@@ -36,17 +36,17 @@ class Ended(BaseException):
 class Cluster:
     """An API server in memory; writing fails as often as it is told to."""
 
-    def __init__(self, *nodes: Object) -> None:
+    def __init__(self, *nodes: ApiObject) -> None:
         self.nodes = list(nodes)
         self.failures: list[Exception] = []
         self.written: list[str] = []
         self.lists = 0
         self.watched: list[str] = []
-        self.streams: list[list[tuple[str, Object]]] = []
-        self.bodies: list[Object] = []
+        self.streams: list[list[tuple[str, ApiObject]]] = []
+        self.bodies: list[ApiObject] = []
         self.refuse_event: ApiError | None = None
 
-    def call(self, method: str, path: str, body: Any = None) -> Object:
+    def call(self, method: str, path: str, body: Any = None) -> ApiObject:
         if method == "POST":
             if self.refuse_event:
                 raise self.refuse_event
@@ -56,7 +56,7 @@ class Cluster:
         found = {NODES: self.nodes, POLICIES: [policy()]}.get(path, [])
         return {"items": found, "metadata": {"resourceVersion": str(self.lists)}}
 
-    def watch(self, path: str, version: str) -> Iterator[tuple[str, Object]]:
+    def watch(self, path: str, version: str) -> Iterator[tuple[str, ApiObject]]:
         if path == NODES:
             self.watched.append(version)
             if self.streams:
@@ -64,7 +64,7 @@ class Cluster:
                 return
         threading.Event().wait(60)
 
-    def merge(self, path: str, _change: Object) -> None:
+    def merge(self, path: str, _change: ApiObject) -> None:
         if self.failures:
             raise self.failures.pop(0)
         self.written.append(path)
@@ -143,7 +143,7 @@ def test_the_kind_of_the_policy_may_come_later_than_the_fakes():
     class Late(Cluster):
         asked = 0
 
-        def call(self, method: str, path: str, body: Any = None) -> Object:
+        def call(self, method: str, path: str, body: Any = None) -> ApiObject:
             if path == POLICIES:
                 self.asked += 1
                 if self.asked < 3:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gpuyard.simulate.agents.autoscaler import BOOKED, CONSUMES, World, verdicts
-from gpuyard.simulate.agents.provisioning import Provisioning
+from gpuyard.simulate.agents.provisioning import FakeAutoscaler
 from gpuyard.simulate.api import ApiError
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -215,7 +215,7 @@ class FakeApi:
 
 def answered(api):
     lines = []
-    Provisioning(api, lines.append).answer()
+    FakeAutoscaler(api, lines.append).answer()
     return lines
 
 

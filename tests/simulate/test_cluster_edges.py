@@ -35,7 +35,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     folder = state.folder_of("local")
-    settings = state.Settings("token", PORTS)
+    settings = state.ClusterSettings("token", PORTS)
     folder.keep(settings)
     return Place(folder, settings, Tools(tmp_path / ".testbed" / "bin"))
 
@@ -358,10 +358,10 @@ def test_a_port_somebody_listens_on_is_not_free():
 def test_removing_one_cluster_leaves_its_neighbour(home: Path):
     one, two = (state.folder_of(name) for name in ("one", "two"))
     for folder in (one, two):
-        folder.keep(state.Settings("t", PORTS))
+        folder.keep(state.ClusterSettings("t", PORTS))
     one.remove()
     assert [path.name for path in home.iterdir()] == ["two"]
-    assert two.settings() == state.Settings("t", PORTS)
+    assert two.settings() == state.ClusterSettings("t", PORTS)
 
 
 # ── Kueue ──

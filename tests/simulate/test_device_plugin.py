@@ -4,12 +4,12 @@ import pytest
 
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.simulate.agents.device_plugin import devices
-from gpuyard.simulate.agents.gpu_operator import Operator, Source
+from gpuyard.simulate.agents.gpu_operator import MountedConfig, Operator
 from gpuyard.simulate.agents.hardware import Hardware
 from gpuyard.simulate.agents.plugin_config import (
     CONFIG_LABEL,
+    ConfigRefused,
     PluginConfig,
-    Refused,
     config_for,
     parse,
 )
@@ -80,7 +80,7 @@ def test_devices(hardware: Hardware, config: PluginConfig, advertised: dict[str,
     ],
 )
 def test_refused_hardware(hardware: Hardware, config: PluginConfig, reason: str):
-    with pytest.raises(Refused, match=reason):
+    with pytest.raises(ConfigRefused, match=reason):
         devices(hardware, config)
 
 
@@ -92,7 +92,7 @@ FILES = {
 
 def operator(strategy: str = "", **source: object) -> Operator:
     return Operator(
-        mig_strategy=strategy, plugin=Source(**{"name": "plugin", "data": FILES, **source})
+        mig_strategy=strategy, plugin=MountedConfig(**{"name": "plugin", "data": FILES, **source})
     )
 
 
@@ -116,7 +116,7 @@ def test_the_operators_strategy_beats_the_file():
 
 
 def test_a_strategy_for_the_whole_cluster_kills_mps():
-    with pytest.raises(Refused, match="mixed is not supported with MPS"):
+    with pytest.raises(ConfigRefused, match="mixed is not supported with MPS"):
         config_for({CONFIG_LABEL: "mps"}, operator("mixed"))
 
 
@@ -129,7 +129,7 @@ def test_a_strategy_for_the_whole_cluster_kills_mps():
     ],
 )
 def test_an_unknown_configuration_stops_the_plugin(source: dict[str, object], reason: str):
-    with pytest.raises(Refused, match=reason):
+    with pytest.raises(ConfigRefused, match=reason):
         config_for({CONFIG_LABEL: "nowhere"}, operator(**source))
 
 
@@ -166,5 +166,5 @@ def test_a_shared_configuration_is_read():
     ],
 )
 def test_a_file_the_plugin_would_refuse_is_refused(text: str, reason: str | None):
-    with pytest.raises(Refused, match=reason):
+    with pytest.raises(ConfigRefused, match=reason):
         parse(text)

@@ -4,13 +4,13 @@ import pytest
 
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.simulate.agents.gpu_operator import Source
+from gpuyard.simulate.agents.gpu_operator import MountedConfig
 from gpuyard.simulate.agents.hardware import Hardware, fits
 from gpuyard.simulate.agents.mig_manager import (
     CONFIG_LABEL,
     STATE_LABEL,
     Impossible,
-    Step,
+    MigStep,
     generated,
     next_step,
     parse,
@@ -28,12 +28,12 @@ mig-configs:
   - {devices: [2, 3, 4, 5, 6, 7], mig-enabled: false}
   impossible: [{devices: all, mig-enabled: true, mig-devices: {4g.20gb: 2}}]
 """
-SOURCE = Source("gpuyard-mig-parted", {"config.yaml": FILE}, "all-off")
+SOURCE = MountedConfig("gpuyard-mig-parted", {"config.yaml": FILE}, "all-off")
 
 
 def step(
     config: str | None, state: str | None = None, applied: str | None = None, **options
-) -> Step | None:
+) -> MigStep | None:
     labels = {CONFIG_LABEL: config, STATE_LABEL: state}
     given = {key: value for key, value in labels.items() if value is not None}
     return next_step(
@@ -42,12 +42,12 @@ def step(
 
 
 def test_a_new_label_makes_the_state_pending():
-    assert step("sevenths") == Step("sevenths", "pending")
-    assert step("sevenths", "success", "all-off") == Step("sevenths", "pending")
+    assert step("sevenths") == MigStep("sevenths", "pending")
+    assert step("sevenths", "success", "all-off") == MigStep("sevenths", "pending")
 
 
 def test_a_pending_node_is_cut():
-    assert step("sevenths", "pending", "sevenths") == Step(
+    assert step("sevenths", "pending", "sevenths") == MigStep(
         "sevenths", "success", ({"1g.5gb": 7},) * 8
     )
 
@@ -58,12 +58,12 @@ def test_a_finished_node_is_left_alone(state: str):
 
 
 def test_a_node_without_a_label_gets_the_operators_default():
-    assert step(None) == Step("all-off", "pending")
-    assert step(None, source=Source("gpuyard-mig-parted", {"config.yaml": FILE})) is None
+    assert step(None) == MigStep("all-off", "pending")
+    assert step(None, source=MountedConfig("gpuyard-mig-parted", {"config.yaml": FILE})) is None
 
 
 def test_a_manager_whose_file_does_not_exist_waits():
-    assert step("sevenths", source=Source("gpuyard-mig-parted", None, "all-off")) is None
+    assert step("sevenths", source=MountedConfig("gpuyard-mig-parted", None, "all-off")) is None
 
 
 def test_there_is_no_manager_where_nothing_can_be_cut():
@@ -71,10 +71,10 @@ def test_there_is_no_manager_where_nothing_can_be_cut():
 
 
 def test_gpus_in_use_are_not_cut():
-    assert step("sevenths", "pending", "sevenths", gpu_pods=2) == Step(
+    assert step("sevenths", "pending", "sevenths", gpu_pods=2) == MigStep(
         "sevenths", "failed", reason="2 pods on this node use its GPUs; drain it first"
     )
-    assert step("all-off", "pending", "all-off", gpu_pods=2) == Step(
+    assert step("all-off", "pending", "all-off", gpu_pods=2) == MigStep(
         "all-off", "success", (None,) * 8
     )
 
@@ -87,7 +87,7 @@ def test_gpus_in_use_are_not_cut():
     ],
 )
 def test_a_configuration_that_cannot_be_applied_fails_with_its_reason(config: str, reason: str):
-    assert step(config, "pending", config) == Step(config, "failed", reason=reason)
+    assert step(config, "pending", config) == MigStep(config, "failed", reason=reason)
 
 
 def test_gpus_may_be_cut_differently():
@@ -96,7 +96,9 @@ def test_gpus_may_be_cut_differently():
 
 def test_gpus_no_entry_speaks_of_stay_as_they_are():
     text = "version: v1\nmig-configs: {one: [{devices: [7], mig-enabled: true, mig-devices: {}}]}"
-    assert plan_layout("one", WHOLE, Source("x", {"config.yaml": text})) == (None,) * 7 + ({},)
+    assert plan_layout("one", WHOLE, MountedConfig("x", {"config.yaml": text})) == (None,) * 7 + (
+        {},
+    )
 
 
 @pytest.mark.parametrize(
@@ -140,7 +142,7 @@ def test_a_file_that_mig_parted_would_refuse_is_refused(text: str, reason: str):
 def test_an_entry_that_makes_no_sense_is_refused(entry: str, reason: str):
     text = f"version: v1\nmig-configs: {{a: [{entry}]}}"
     with pytest.raises(Impossible, match=reason):
-        plan_layout("a", WHOLE, Source("x", {"config.yaml": text}))
+        plan_layout("a", WHOLE, MountedConfig("x", {"config.yaml": text}))
 
 
 @pytest.mark.parametrize("gpu", MIG_PRODUCTS)

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from gpuyard.simulate.agents import cluster_policy
-from gpuyard.simulate.agents.gpu_operator import Operator, Source, read_operator
+from gpuyard.simulate.agents.gpu_operator import MountedConfig, Operator, read_operator
 from gpuyard.simulate.agents.node import Event, changes, is_ours
 
 MIG = (
     "version: v1\nmig-configs: {cut: [{devices: all, mig-enabled: true, mig-devices: {1g.5gb: 7}}]}"
 )
 OPERATOR = Operator(
-    mig=Source("mig", {"config.yaml": MIG}, "all-disabled"),
-    plugin=Source("plugin", {"mixed": "version: v1\nflags: {migStrategy: mixed}"}),
+    mig=MountedConfig("mig", {"config.yaml": MIG}, "all-disabled"),
+    plugin=MountedConfig("plugin", {"mixed": "version: v1\nflags: {migStrategy: mixed}"}),
 )
 
 
@@ -71,7 +71,7 @@ def test_there_are_no_devices_while_gpus_are_cut():
 def test_a_second_layout_takes_the_first_ones_devices_and_labels_away():
     item = node("p4d.24xlarge", mig__config="cut", device_plugin__config="mixed")
     settle(item, OPERATOR)
-    whole = Source(
+    whole = MountedConfig(
         "mig",
         {"config.yaml": "version: v1\nmig-configs: {w: [{devices: all, mig-enabled: false}]}"},
     )
@@ -148,7 +148,7 @@ def test_the_operator_is_read_from_its_policy():
     }
     found = read_operator(policy, {"a": {"config.yaml": MIG}})
     assert found == Operator(
-        "single", Source("a", {"config.yaml": MIG}, "all-disabled"), Source("b", None)
+        "single", MountedConfig("a", {"config.yaml": MIG}, "all-disabled"), MountedConfig("b", None)
     )
     assert read_operator({"spec": {}}, {}) == Operator()
     assert read_operator(None, {}) is None
@@ -159,7 +159,7 @@ def test_the_operator_is_read_from_its_policy():
     [
         (Operator(), "ready"),
         (OPERATOR, "ready"),
-        (Operator(plugin=Source("gone", None)), "notReady"),
+        (Operator(plugin=MountedConfig("gone", None)), "notReady"),
     ],
 )
 def test_the_policy_is_ready_when_its_config_maps_exist(operator: Operator, state: str):

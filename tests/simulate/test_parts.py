@@ -14,7 +14,7 @@ import yaml
 
 from gpuyard.errors import EnvironmentLacks, UsageError
 from gpuyard.simulate import crds, credentials, processes, state
-from gpuyard.simulate.api import Object, connect, path_of
+from gpuyard.simulate.api import ApiObject, connect, path_of
 from gpuyard.simulate.kueue import certificates as kueue_certificates
 from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.parts import PARTS, STAGES, Place
@@ -40,19 +40,19 @@ def tools(tmp_path: Path) -> Tools:
     return found
 
 
-def crd(kind: str, group: str = "of.its.own") -> Object:
+def crd(kind: str, group: str = "of.its.own") -> ApiObject:
     names = {"kind": kind}
     return {"kind": "CustomResourceDefinition", "spec": {"group": group, "names": names}}
 
 
-def shipped(root: Path, where: tuple[str, str], made: Object) -> None:
+def shipped(root: Path, where: tuple[str, str], made: ApiObject) -> None:
     folder = root / where[0]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / where[1]).write_text(json.dumps(made))
 
 
 def place(tools: Tools) -> Place:
-    return Place(state.folder_of("local"), state.Settings("token", PORTS), tools)
+    return Place(state.folder_of("local"), state.ClusterSettings("token", PORTS), tools)
 
 
 # ── tools ──
@@ -135,7 +135,7 @@ def test_unreadable_settings_are_no_cluster(text: str):
 
 def test_removing_a_cluster_leaves_nothing(home: Path):
     folder = state.folder_of("local")
-    folder.keep(state.Settings("t", PORTS))
+    folder.keep(state.ClusterSettings("t", PORTS))
     folder.remove()
     assert not home.exists()
 
@@ -228,7 +228,7 @@ def test_the_signing_key_is_a_key_openssl_reads(tmp_path: Path):
 
 def test_the_kubeconfig_is_read_back_and_a_broken_one_named(tmp_path: Path):
     folder = state.folder_of("local")
-    settings = state.Settings("secret", PORTS)
+    settings = state.ClusterSettings("secret", PORTS)
     state.write_private(credentials.serving_certificate(folder), "certificate")
     credentials.write_kubeconfig(folder, settings)
     written = yaml.safe_load(folder.kubeconfig.read_text())

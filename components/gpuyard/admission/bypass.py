@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpuyard.admission.parameters import Limits
+from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.manifests.fields import items, mapping, text
 from gpuyard.manifests.pods import Pod, gpu_requests
@@ -27,7 +27,7 @@ def asks(pod: Pod) -> bool:
     return any(pod.gpus().values()) or pod.claims_devices
 
 
-def bypasses(workload: Workload, _: Limits) -> Iterator[Slip]:
+def bypasses(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
     """GPUs that are taken."""
     for pod in workload.pods:
         yield from bypasses_of(pod)

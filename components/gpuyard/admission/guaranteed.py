@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.admission.parameters import Limits
+from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import known, mapping, text
@@ -22,9 +22,9 @@ LESS = Sentence(
 )
 
 
-def guaranteed(workload: Workload, limits: Limits) -> Iterator[Slip]:
+def guaranteed(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     """Containers of training that others may push aside."""
-    for pod in workload.pods if limits.guaranteed else ():
+    for pod in workload.pods if parameters.guaranteed else ():
         if TRAINING not in {_class(workload.metadata), _class(pod.metadata)}:
             continue
         for path, container in pod.containers():

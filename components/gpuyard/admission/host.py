@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from gpuyard.admission.parameters import Limits
+from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.manifests.fields import is_true, items, mapping, text
 
@@ -46,7 +46,7 @@ HANDS_OUT = Sentence(
 )
 
 
-def privileges(workload: Workload, _: Limits) -> Iterator[Slip]:
+def privileges(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
     """What lifts a pod out of its box."""
     for pod in workload.pods:
         for field, sentence in SHARES_HOST.items():
@@ -58,7 +58,7 @@ def privileges(workload: Workload, _: Limits) -> Iterator[Slip]:
                 yield PRIVILEGED.slip(where, container=text(container.get("name")))
 
 
-def devices(workload: Workload, _: Limits) -> Iterator[Slip]:
+def devices(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
     """Volumes through which devices are had."""
     for pod in workload.pods:
         for index, each in enumerate(items(pod.spec.get("volumes"))):

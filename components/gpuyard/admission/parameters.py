@@ -1,4 +1,4 @@
-"""What one team's pods are held to, beyond what holds for everybody."""
+"""Admission parameters of a team, beyond what holds for everybody."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ GUARANTEED, IMAGES_FROM, QUEUES, TAINTS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class TeamParameters:
     """The parameters of a team."""
 
     images_from: tuple[str, ...] = ()
@@ -42,9 +42,9 @@ class Limits:
         return LOCAL_QUEUE in self.queues
 
 
-def read_limits(annotations: Mapping[str, Any]) -> Limits:
+def read_parameters(annotations: Mapping[str, Any]) -> TeamParameters:
     """The same from the namespace."""
-    return Limits(
+    return TeamParameters(
         images_from=_lines(annotations, IMAGES_FROM),
         taints=tuple(_taint(line) for line in _lines(annotations, TAINTS)),
         guaranteed=is_true(annotations.get(GUARANTEED)),
@@ -62,11 +62,11 @@ def _taint(line: str) -> Taint:
     return Taint(key, value, effect)
 
 
-def limits_of(plan: PlatformPlan, team: TeamPlan) -> Limits:
+def parameters_of(plan: PlatformPlan, team: TeamPlan) -> TeamParameters:
     """The parameters of a team; what it says itself counts before what the platform says."""
     spec = next(one for one in plan.spec.teams if one.name == team.name)
     admission = _admission(plan)
-    return Limits(
+    return TeamParameters(
         images_from=tuple(
             dict.fromkeys(prefix(each) for each in spec.images_from or admission.images_from)
         ),

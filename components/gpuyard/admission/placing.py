@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.admission.parameters import Limits
+from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.manifests.fields import items, mapping, text
 from gpuyard.plan.records import Taint
@@ -22,7 +22,7 @@ BY_NAME = Sentence(
 )
 
 
-def placing(workload: Workload, limits: Limits) -> Iterator[Slip]:
+def placing(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     """Where pods of the team have no business."""
     for pod in workload.pods:
         for index, each in enumerate(items(pod.spec.get("tolerations"))):
@@ -30,7 +30,7 @@ def placing(workload: Workload, limits: Limits) -> Iterator[Slip]:
             key = text(given.get("key"))
             if not key and text(given.get("operator")) == "Exists":
                 yield EVERY_TAINT.slip(path)
-            for taint in limits.taints:
+            for taint in parameters.taints:
                 if _tolerates(given, taint):
                     yield OTHERS.slip(path, key=key, taint=str(taint))
         if node := text(pod.spec.get("nodeName")):

@@ -1,10 +1,10 @@
-"""What asks for GPUs stands in a queue, so that it is counted."""
+"""Queue labels of what asks for GPUs, so that it is counted."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.admission.bypass import asks
-from gpuyard.admission.parameters import Limits
+from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import is_true, items, mapping, text
@@ -30,9 +30,9 @@ ITS_JOBS = "its spec.jobTemplate"
 ITS_PODS = "its spec.template"
 
 
-def queued(workload: Workload, limits: Limits) -> Iterator[Slip]:
+def queued(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     """GPUs past every queue."""
-    if workload.kind not in (*OF_ITSELF, CRON, *OF_PODS) or limits.has_default:
+    if workload.kind not in (*OF_ITSELF, CRON, *OF_PODS) or parameters.has_default:
         return
     if _owner_queues(workload.metadata) or not any(asks(pod) for pod in workload.pods):
         return
@@ -42,7 +42,7 @@ def queued(workload: Workload, limits: Limits) -> Iterator[Slip]:
             (*path, "metadata", "labels", QUEUE_LABEL),
             kind=workload.kind,
             place=place,
-            queue=limits.queues[0],
+            queue=parameters.queues[0],
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.admission.parameters import Limits
+from gpuyard.admission.parameters import TeamParameters
 from gpuyard.findings import Path
 from gpuyard.manifests.pods import Pod
 
@@ -49,7 +49,7 @@ class Requirement:
     id: str
     """Of the rule that says the same of files."""
     title: str
-    slips: Callable[[Workload, Limits], Iterator[Slip]]
+    slips: Callable[[Workload, TeamParameters], Iterator[Slip]]
 
 
 @dataclass(frozen=True, slots=True)

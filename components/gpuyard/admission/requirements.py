@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpuyard.admission.bypass import bypasses
 from gpuyard.admission.guaranteed import guaranteed
 from gpuyard.admission.host import devices, privileges
-from gpuyard.admission.parameters import Limits
+from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.placing import placing
 from gpuyard.admission.queued import queued
 from gpuyard.admission.requirement import Refusal, Requirement, Workload
@@ -34,8 +34,8 @@ GUARANTEED = Requirement(
 REQUIREMENTS = (QUEUED, BYPASS, PRIVILEGES, DEVICES, PLACING, SOURCES, GUARANTEED)
 
 
-def refusals(workload: Workload, limits: Limits) -> Iterator[Refusal]:
+def refusals(workload: Workload, parameters: TeamParameters) -> Iterator[Refusal]:
     """Everything that a workload of a team is refused for."""
     for requirement in REQUIREMENTS:
-        for slip in requirement.slips(workload, limits):
+        for slip in requirement.slips(workload, parameters):
             yield Refusal(requirement.id, slip)

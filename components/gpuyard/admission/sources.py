@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpuyard.admission.images import allowed
-from gpuyard.admission.parameters import Limits
+from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, mapping, text
@@ -16,14 +16,14 @@ ELSEWHERE = Sentence(
 SEPARATOR = ", "
 
 
-def sources(workload: Workload, limits: Limits) -> Iterator[Slip]:
+def sources(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     """Images from elsewhere, of containers and of volumes."""
-    if not limits.images_from:
+    if not parameters.images_from:
         return
-    places = SEPARATOR.join(limits.images_from)
+    places = SEPARATOR.join(parameters.images_from)
     for pod in workload.pods:
         for path, what, name, image in _images(pod):
-            if image and not allowed(image, limits.images_from):
+            if image and not allowed(image, parameters.images_from):
                 yield ELSEWHERE.slip(path, what=what, name=name, image=image, allowed=places)
 
 

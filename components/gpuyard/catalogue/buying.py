@@ -1,4 +1,4 @@
-"""How clouds sell nodes: the forms of reservations and zones, and how long bought nodes stay."""
+"""Reservations and zones as clouds sell them: their forms, and how long bought nodes stay."""
 
 import re
 from collections.abc import Mapping

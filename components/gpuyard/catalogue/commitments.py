@@ -1,4 +1,4 @@
-"""What a machine costs for whoever commits to it: reserved instances, capacity blocks, committed use.
+"""Commitment prices of machines: reserved instances, capacity blocks, committed use.
 
 A price is all the money of the term divided by all its hours, whether the machine runs or not. What a cloud
 sells and nobody publishes a price of is in `unpriced_of`, with the day it was looked for; it is never computed
@@ -52,7 +52,7 @@ RESERVED_INSTANCE, SAVINGS_PLAN, CAPACITY_BLOCK, COMMITTED_USE, FLEX_START = (
 
 
 @dataclass(frozen=True, slots=True)
-class Commitment:
+class CommitmentPrice:
     """One way to commit to one machine, with its price."""
 
     kind: str
@@ -187,16 +187,16 @@ c3-standard-8       0.2540    0.1814
 
 
 @cache
-def _priced() -> Mapping[str, tuple[Commitment, ...]]:
+def _priced() -> Mapping[str, tuple[CommitmentPrice, ...]]:
     """Parsed when somebody asks first: most commands never do."""
-    found: dict[str, list[Commitment]] = {}
+    found: dict[str, list[CommitmentPrice]] = {}
 
     def add(
         machine: str, kind: str, years: int | None, usd: str, where: str, source: Source
     ) -> None:
         price = Price(float(usd), float(usd), source)
         upfront = kind == CAPACITY_BLOCK
-        found.setdefault(machine, []).append(Commitment(kind, years, price, where, upfront))
+        found.setdefault(machine, []).append(CommitmentPrice(kind, years, price, where, upfront))
 
     for machine, usd in table_rows(_EC2_RESERVED_1Y):
         add(machine, RESERVED_INSTANCE, 1, usd, "us-east-1", EC2_RESERVED_LIST)
@@ -209,7 +209,7 @@ def _priced() -> Mapping[str, tuple[Commitment, ...]]:
     return {machine: tuple(each) for machine, each in found.items()}
 
 
-def commitments_of(machine_name: str) -> tuple[Commitment, ...]:
+def commitments_of(machine_name: str) -> tuple[CommitmentPrice, ...]:
     """The commitments with a known price, shortest term first; none for a machine nobody sells."""
     return _priced().get(machine_name, ())
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from gpuyard.catalogue import sources
 from gpuyard.catalogue.gpus import GPUS, Gpu
 from gpuyard.catalogue.sources import Source
-from gpuyard.catalogue.tables import machines as machine_tables
+from gpuyard.catalogue.tables import machines
 
 
 class Capacity(StrEnum):
@@ -112,7 +112,7 @@ def _ec2_sold(name: str, *, listed: bool) -> frozenset[Capacity]:
 
 def _ec2_gpu_machines() -> Iterator[Machine]:
     for name, gpu, count, vcpu, gib, gbps, efa, nvme, numa, usd, spot in table_rows(
-        machine_tables.EC2_GPU
+        machines.EC2_GPU
     ):
         gpus, fraction = _gpus(count)
         listed = not name.startswith("p6e")
@@ -155,7 +155,7 @@ def _gce_sold(name: str, *, on_demand: bool, spot: bool) -> frozenset[Capacity]:
 
 def _gce_gpu_machines() -> Iterator[Machine]:
     for name, gpu, count, vcpu, gib, gbps, ssd, accelerator, usd, sold, spot in table_rows(
-        machine_tables.GCE_GPU
+        machines.GCE_GPU
     ):
         gpus, fraction = _gpus(count)
         origin = sources.GCE_LISTS if name.startswith(_GCE_FROM_LISTS) else sources.GCE_OFFERS
@@ -180,7 +180,7 @@ def _gce_gpu_machines() -> Iterator[Machine]:
 
 
 def _gce_t4_machines() -> Iterator[Machine]:
-    for name, gpus, vcpu, gib in table_rows(machine_tables.GCE_T4):
+    for name, gpus, vcpu, gib in table_rows(machines.GCE_T4):
         yield Machine(
             name=name,
             cloud="gcp",
@@ -215,10 +215,10 @@ MACHINES: Mapping[str, Machine] = {
     machine.name: machine
     for machine in (
         *_ec2_gpu_machines(),
-        *_cpu_machines(machine_tables.EC2_CPU, "aws", "us-east-1", sources.EC2_OFFERS),
+        *_cpu_machines(machines.EC2_CPU, "aws", "us-east-1", sources.EC2_OFFERS),
         *_gce_gpu_machines(),
         *_gce_t4_machines(),
-        *_cpu_machines(machine_tables.GCE_CPU, "gcp", "us-central1", sources.GCE_OFFERS),
+        *_cpu_machines(machines.GCE_CPU, "gcp", "us-central1", sources.GCE_OFFERS),
     )
 }
 """By type name. Names do not collide between clouds: EC2 types carry a dot, GCE types do not."""

@@ -1,4 +1,4 @@
-"""Where a fact comes from and when it was looked at."""
+"""Sources of facts: where each comes from and when it was looked at."""
 
 from dataclasses import dataclass
 from datetime import date

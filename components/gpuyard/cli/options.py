@@ -21,7 +21,7 @@ def complete_stacks(incomplete: str) -> list[str]:
     return [name for name in stack_names(stacks_folder(Path.cwd())) if name.startswith(incomplete)]
 
 
-Stack = Annotated[
+StackArgument = Annotated[
     str,
     typer.Argument(
         metavar="STACK",

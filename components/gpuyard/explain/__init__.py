@@ -1,4 +1,4 @@
-"""Would a job start, where, on what condition, at whose expense; or why never.
+"""Explanations of jobs: would one start, where, on what condition, at whose expense; or why never.
 
 The same steps that Kueue and the scheduler take, in the same order, on plain values.
 """

@@ -6,16 +6,16 @@ from dataclasses import replace
 from gpuyard import names
 from gpuyard.explain.changes import homes, nearest_changes, pins
 from gpuyard.explain.decide import decide
-from gpuyard.explain.outcome import Outcome
-from gpuyard.explain.policy import Held, held_to_policy
-from gpuyard.explain.records import Change, Explanation, Verdict
+from gpuyard.explain.outcome import JobOutcome
+from gpuyard.explain.policy import PolicyAnswer, ask_policy
+from gpuyard.explain.records import Explanation, JobChange, Verdict
 from gpuyard.explain.sentences import cautions, namespace, queue
 from gpuyard.explain.workload import commit
 from gpuyard.manifests.workloads import JobRead
 from gpuyard.plan.queueing.priorities import gives_priorities
 from gpuyard.plan.queueing.waiting import compared
 from gpuyard.plan.records import PlatformPlan, TeamPlan
-from gpuyard.scheduler.desk import EMPTY, Desk, State
+from gpuyard.scheduler.desk import EMPTY, Desk, PlatformState
 from gpuyard.scheduler.nodes import is_known
 from gpuyard.scheduler.requests import Request, request_of
 
@@ -28,18 +28,18 @@ BUILT_IN_PRIORITIES = {
 
 
 def explain(
-    plan: PlatformPlan, job: JobRead, state: State = EMPTY, team: str | None = None
+    plan: PlatformPlan, job: JobRead, state: PlatformState = EMPTY, team: str | None = None
 ) -> Explanation:
     """Would this job start now; by default nobody else is there."""
     home = team_of(plan, job.namespace, team)
     request = judged(plan, request_of(job, home.limits if home else None))
     desk = Desk(plan, state)
     priority, said = _priority(plan, request, home)
-    held = Held() if request.refused else held_to_policy(plan, home, job)
-    said = (*said, *held.cautions)
-    if held.outcome is not None and not held.wants_queue:
-        return _record(desk, request, home, _beside(held.outcome, said))
-    outcome = held.outcome or decide(desk, home, request, priority)
+    policy = PolicyAnswer() if request.refused else ask_policy(plan, home, job)
+    said = (*said, *policy.cautions)
+    if policy.outcome is not None and not policy.wants_queue:
+        return _record(desk, request, home, _beside(policy.outcome, said))
+    outcome = policy.outcome or decide(desk, home, request, priority)
 
     def starts(changed: Request) -> bool:
         return decide(desk, home, changed, priority).verdict is Verdict.STARTS
@@ -51,7 +51,7 @@ def explain(
         there = request_of(job, other.limits)
         return decide(desk, other, there, priority).verdict is Verdict.STARTS
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[JobChange, ...] = ()
     if outcome.verdict is Verdict.NEVER:
         changes = nearest_changes(plan, home, request, starts)
         if home is None:
@@ -88,7 +88,7 @@ def team_of(plan: PlatformPlan, namespace: str, team: str | None) -> TeamPlan | 
 def arrive(desk: Desk, job: JobRead, team: TeamPlan) -> bool:
     """Let a team's job start on this desk, as the next to come; says whether it did."""
     request = judged(desk.plan, request_of(job, team.limits))
-    if held_to_policy(desk.plan, team, job).outcome is not None:
+    if ask_policy(desk.plan, team, job).outcome is not None:
         return False
     priority, _ = _priority(desk.plan, request, team)
     outcome = decide(desk, team, request, priority)
@@ -117,7 +117,7 @@ def _priority(
     return 0, ()
 
 
-def _use(desk: Desk, team: TeamPlan | None, outcome: Outcome) -> tuple[str, ...]:
+def _use(desk: Desk, team: TeamPlan | None, outcome: JobOutcome) -> tuple[str, ...]:
     """Where use is counted between a team's queues, it decides who is first and who is evicted."""
     counted = [t.name for t in compared(desk.plan)]
     evicted = {p.team for p in outcome.preempts}
@@ -127,7 +127,7 @@ def _use(desk: Desk, team: TeamPlan | None, outcome: Outcome) -> tuple[str, ...]
     return (*said, *(cautions.use_evicts(name) for name in counted if name in evicted))
 
 
-def _beside(outcome: Outcome, cautions: tuple[str, ...]) -> Outcome:
+def _beside(outcome: JobOutcome, cautions: tuple[str, ...]) -> JobOutcome:
     """The same with more to be said beside it."""
     return replace(outcome, cautions=(*outcome.cautions, *cautions))
 
@@ -136,8 +136,8 @@ def _record(
     desk: Desk,
     request: Request,
     team: TeamPlan | None,
-    outcome: Outcome,
-    changes: tuple[Change, ...] = (),
+    outcome: JobOutcome,
+    changes: tuple[JobChange, ...] = (),
 ) -> Explanation:
     asks: Counter[str] = Counter()
     for pods in request.pod_sets:

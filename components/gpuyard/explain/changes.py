@@ -8,7 +8,7 @@ from itertools import combinations
 
 from gpuyard import names
 from gpuyard.explain.namespace import hard_of, largest_container
-from gpuyard.explain.records import Change
+from gpuyard.explain.records import JobChange
 from gpuyard.manifests.quantities import show_amount, written
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan, within_reach
 from gpuyard.scheduler.flavors import counted
@@ -23,13 +23,13 @@ _LIKE = 0.55
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    change: Change
+    change: JobChange
     apply: Callable[[Request], Request]
 
 
 def nearest_changes(
     plan: PlatformPlan, team: TeamPlan | None, request: Request, starts: Starts
-) -> tuple[Change, ...]:
+) -> tuple[JobChange, ...]:
     """One change that suffices, else two; none when nothing small does."""
     edits = list(_edits(plan, team, request, starts))
     tries = 0
@@ -50,7 +50,7 @@ def nearest_changes(
 
 def pins(
     plan: PlatformPlan, team: TeamPlan, request: Request, starts: Starts
-) -> tuple[Change, ...]:
+) -> tuple[JobChange, ...]:
     """Another pool in which it starts at once, for a job that would only wait."""
     for index in range(len(request.pod_sets)):
         for edit in _pinned(plan, team, request, index):
@@ -59,12 +59,12 @@ def pins(
     return ()
 
 
-def homes(plan: PlatformPlan, starts_for: Callable[[TeamPlan], bool]) -> tuple[Change, ...]:
+def homes(plan: PlatformPlan, starts_for: Callable[[TeamPlan], bool]) -> tuple[JobChange, ...]:
     """The namespace of a team for which it starts, where it is in nobody's."""
     for team in plan.teams:
         if starts_for(team):
             says = f"submit it in the namespace of a team, such as {team.namespace}"
-            return (Change(says, "metadata.namespace", team.namespace),)
+            return (JobChange(says, "metadata.namespace", team.namespace),)
     return ()
 
 
@@ -94,11 +94,11 @@ def _queued(team: TeamPlan, request: Request) -> Iterator[_Edit]:
         return
     at = f"metadata.labels.{names.QUEUE_LABEL}"
     if team.has_default:
-        change = Change(f"remove the label {names.QUEUE_LABEL}: {request.queue_label}", at)
+        change = JobChange(f"remove the label {names.QUEUE_LABEL}: {request.queue_label}", at)
         yield _Edit(change, lambda r: replace(r, queue_label=""))
         return
     for name in team.queues:
-        change = Change(f"label it {names.QUEUE_LABEL}: {name}", at, name)
+        change = JobChange(f"label it {names.QUEUE_LABEL}: {name}", at, name)
         yield _Edit(change, partial(replace, queue_label=name))
 
 
@@ -114,7 +114,7 @@ def _accepted(request: Request) -> _Edit:
             r = _with(r, one.pod_set, replace(pods, requests=more))
         return replace(r, refused=())
 
-    return _Edit(Change(says, first.at, first.value), apply)
+    return _Edit(JobChange(says, first.at, first.value), apply)
 
 
 def _with(request: Request, index: int, pods: PodSet) -> Request:
@@ -122,7 +122,7 @@ def _with(request: Request, index: int, pods: PodSet) -> Request:
     return replace(request, pod_sets=sets)
 
 
-def _edit(index: int, change: Change, **fields: object) -> _Edit:
+def _edit(index: int, change: JobChange, **fields: object) -> _Edit:
     def apply(request: Request) -> Request:
         pods = request.pod_sets[index]
         return _with(request, index, replace(pods, **fields))  # type: ignore[arg-type]  # by name
@@ -147,7 +147,7 @@ def _renamed(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_E
                 if fits == amount
                 else f"ask for {fits} {near} instead of {amount} {name}"
             )
-            change = Change(says, f"{pods.path}: {name}", f"{near}: {fits}")
+            change = JobChange(says, f"{pods.path}: {name}", f"{near}: {fits}")
             yield _edit(index, change, requests={**rest, near: fits + rest.get(near, 0)})
 
 
@@ -156,10 +156,12 @@ def _unselected(request: Request, index: int) -> Iterator[_Edit]:
     pods = request.pod_sets[index]
     for key, value in pods.selector.items():
         rest = {k: v for k, v in pods.selector.items() if k != key}
-        change = Change(f"remove nodeSelector {key}: {value}", f"{pods.path}.nodeSelector.{key}")
+        change = JobChange(f"remove nodeSelector {key}: {value}", f"{pods.path}.nodeSelector.{key}")
         yield _edit(index, change, selector=rest)
     if pods.terms:
-        change = Change("remove the required node affinity", f"{pods.path}.affinity.nodeAffinity")
+        change = JobChange(
+            "remove the required node affinity", f"{pods.path}.affinity.nodeAffinity"
+        )
         yield _edit(index, change, terms=())
 
 
@@ -170,7 +172,7 @@ def _pinned(plan: PlatformPlan, team: TeamPlan, request: Request, index: int) ->
         labels = plan.pool(name).node_selector
         if counted(pods.requests) and any(pods.selector.get(k) != v for k, v in labels.items()):
             shown = ", ".join(f"{k}: {v}" for k, v in labels.items())
-            change = Change(
+            change = JobChange(
                 f"select the pool {name}: nodeSelector {shown}",
                 f"{pods.path}.nodeSelector",
                 {**pods.selector, **labels},
@@ -186,7 +188,7 @@ def _whole_slices(request: Request, index: int) -> Iterator[_Edit]:
 
 
 def _so_many(index: int, pods: PodSet, count: int) -> _Edit:
-    change = Change(f"run {count:,} pods instead of {pods.count:,}", f"{pods.path}: pods", count)
+    change = JobChange(f"run {count:,} pods instead of {pods.count:,}", f"{pods.path}: pods", count)
     return _edit(index, change, count=count)
 
 
@@ -203,11 +205,11 @@ def _nearer(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_Ed
         ways = [found] if pods.near.level else []
     for near in ways:
         key, value = HOW[near.how], near.level or "true"
-        change = Change(f"annotate its pods with {key}: {value}", at, {key: value})
+        change = JobChange(f"annotate its pods with {key}: {value}", at, {key: value})
         if near != pods.near:
             yield _edit(index, change, near=near)
     if pods.near is not None:
-        yield _edit(index, Change("remove the topology annotations of its pods", at), near=None)
+        yield _edit(index, JobChange("remove the topology annotations of its pods", at), near=None)
 
 
 def _smaller(
@@ -224,7 +226,7 @@ def _smaller(
             says = (
                 f"ask for {show_amount(name, size)} per pod instead of {show_amount(name, amount)}"
             )
-            change = Change(says, f"{pods.path}: {name}", written(name, size))
+            change = JobChange(says, f"{pods.path}: {name}", written(name, size))
             largest = {k: min(n, size) if k == name else n for k, n in pods.largest.items()}
             yield _edit(index, change, requests={**pods.requests, name: size}, largest=largest)
 

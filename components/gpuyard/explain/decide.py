@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gpuyard.explain.namespace import excess, kept_out, refused_container, within
-from gpuyard.explain.outcome import Excess, Outcome, held_back, never
+from gpuyard.explain.outcome import Excess, JobOutcome, held_back, never
 from gpuyard.explain.records import Verdict
 from gpuyard.explain.replicas import one_by_one
 from gpuyard.explain.sentences import dispatch, namespace, policy, queue
@@ -17,7 +17,7 @@ from gpuyard.scheduler.flavors import counted
 from gpuyard.scheduler.requests import Request
 
 
-def decide(desk: Desk, team: TeamPlan | None, request: Request, priority: int) -> Outcome:
+def decide(desk: Desk, team: TeamPlan | None, request: Request, priority: int) -> JobOutcome:
     """What happens when this job is submitted now. The desk stays as it was."""
     if why := _refused(desk, request):
         return never(why)
@@ -31,7 +31,7 @@ def decide(desk: Desk, team: TeamPlan | None, request: Request, priority: int) -
     return _stopped(desk, team, outcome) if team.stop else outcome
 
 
-def _queued(desk: Desk, team: TeamPlan, request: Request, priority: int) -> Outcome:
+def _queued(desk: Desk, team: TeamPlan, request: Request, priority: int) -> JobOutcome:
     """What its queue and its namespace make of a job."""
     if (too_large := refused_container(team, request.pod_sets)) is not None:
         return too_large
@@ -45,7 +45,7 @@ _MADE_AT_ONCE = frozenset({"Pod", "StatefulSet"})
 """Kinds whose pods exist before Kueue admits them: the namespace's quota counts them from the start."""
 
 
-def _in_namespace(desk: Desk, team: TeamPlan, request: Request, outcome: Outcome) -> Outcome:
+def _in_namespace(desk: Desk, team: TeamPlan, request: Request, outcome: JobOutcome) -> JobOutcome:
     """The same when also the namespace's own quota has had its say."""
     if request.kind not in _MADE_AT_ONCE:
         return within(desk, team, request.pod_sets, outcome)
@@ -66,7 +66,7 @@ def _refused(desk: Desk, request: Request) -> str:
     return dispatch.not_sent(request.kind) if kept else ""
 
 
-def _stopped(desk: Desk, team: TeamPlan, outcome: Outcome) -> Outcome:
+def _stopped(desk: Desk, team: TeamPlan, outcome: JobOutcome) -> JobOutcome:
     """A stopped queue admits nothing, whatever it could."""
     if outcome.verdict is Verdict.NEVER:
         return outcome
@@ -74,7 +74,7 @@ def _stopped(desk: Desk, team: TeamPlan, outcome: Outcome) -> Outcome:
     return held_back(outcome, says, conditions, queue.queued())
 
 
-def _as_bare_pod(desk: Desk, team: TeamPlan, request: Request, outcome: Outcome) -> Outcome:
+def _as_bare_pod(desk: Desk, team: TeamPlan, request: Request, outcome: JobOutcome) -> JobOutcome:
     """A pod without a job cannot wait outside: what is too much for now is refused."""
     for resource, amount in counted(request.pod_sets[0].requests).items():
         hard = team.hard.get(quota_key(resource), amount)

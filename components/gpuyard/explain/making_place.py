@@ -1,4 +1,4 @@
-"""Who must go so that a job has a place: its quota is free or will be, and no domain of nodes has room.
+"""Preemption for a place: who must go where quota is free or will be, and no domain of nodes has room.
 
 As Kueue v0.19 does it: when a job that is to be placed has quota and no place (`flavorassigner.go`), it may
 pre-empt as if it were short of what it asks for, as long as there would be room with nobody else there; jobs
@@ -13,7 +13,7 @@ from gpuyard.explain.placing import has_place
 from gpuyard.plan.records import PoolPlan
 from gpuyard.scheduler.desk import Desk, Running
 from gpuyard.scheduler.flavors import Assignment, Mode
-from gpuyard.scheduler.preemption import Wish, targets
+from gpuyard.scheduler.preemption import QuotaWish, targets
 from gpuyard.scheduler.requests import PodSet
 from gpuyard.spec.queueing import Preemption
 
@@ -61,6 +61,6 @@ def make_place(
     if len(near) > MAX_JOBS:
         return Made(found, unjudged=len(near))
     short = {key for key in found.uses if key[0] in tied} | {key for key, _ in found.short}
-    wish = Wish(team, found.uses, priority, frozenset(short), place)
+    wish = QuotaWish(team, found.uses, priority, frozenset(short), place)
     chosen = targets(desk.quotas, desk.jobs, wish, fair=plan.queueing.fair_sharing)
     return Made(replace(found, targets=chosen), wanting=not chosen)

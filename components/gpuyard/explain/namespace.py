@@ -1,4 +1,4 @@
-"""What a team's namespace lets in beside GPUs: a ResourceQuota for all pods, a LimitRange for a container.
+"""Limits of a team's namespace beside GPUs: a ResourceQuota for all pods, a LimitRange for a container.
 
 Kueue knows the LimitRange, and holds a job whose container is too large. It knows nothing of the
 ResourceQuota: what exceeds that is admitted, and then some of its pods are never made. Of pods that run
@@ -8,7 +8,7 @@ already, those are counted that stand in pools.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from gpuyard.explain.outcome import Excess, Outcome, never, unstarted
+from gpuyard.explain.outcome import Excess, JobOutcome, never, unstarted
 from gpuyard.explain.records import Verdict
 from gpuyard.explain.sentences import namespace
 from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
@@ -33,7 +33,7 @@ def _host(of: HostAmount | LimitsPlan) -> dict[str, int]:
     return {CPU: of.cpu * MILLI, MEMORY: of.memory_gib * GIB}
 
 
-def refused_container(team: TeamPlan, pod_sets: Iterable[PodSet]) -> Outcome | None:
+def refused_container(team: TeamPlan, pod_sets: Iterable[PodSet]) -> JobOutcome | None:
     """A job with a container that is larger than any may be."""
     most = largest_container(team.limits)
     for pods in pod_sets:
@@ -67,7 +67,9 @@ def _sum(pods: Iterable[tuple[Mapping[str, int], int]]) -> dict[str, int]:
     return total
 
 
-def within(desk: Desk, team: TeamPlan, pod_sets: Iterable[PodSet], outcome: Outcome) -> Outcome:
+def within(
+    desk: Desk, team: TeamPlan, pod_sets: Iterable[PodSet], outcome: JobOutcome
+) -> JobOutcome:
     """A job that its queue lets go, when the namespace does not hold all of its pods."""
     if not outcome.admitted:
         return outcome
@@ -87,12 +89,12 @@ def within(desk: Desk, team: TeamPlan, pod_sets: Iterable[PodSet], outcome: Outc
     )
 
 
-def kept_out(team: TeamPlan, found: Excess) -> Outcome:
+def kept_out(team: TeamPlan, found: Excess) -> JobOutcome:
     """Pods that are not made: for now, or for good."""
     says = namespace.over_namespace(team, found)
     if found.for_good:
         return replace(never(says), beyond=(found.resource, found.asks))
-    return Outcome(
+    return JobOutcome(
         verdict=Verdict.WAITS,
         says=says,
         meanwhile=namespace.made_later(),

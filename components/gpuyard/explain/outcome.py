@@ -1,4 +1,4 @@
-"""What becomes of a job, as the steps of the decision hand it on."""
+"""Outcome of a job, as the steps of the decision hand it on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,13 +11,13 @@ from gpuyard.scheduler.nodes import Room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class JobOutcome:
     """What becomes of a job; every sentence about it is in `sentences`."""
 
     verdict: Verdict
     says: str
     admitted: bool = False
-    held: bool = False
+    unplaced: bool = False
     """True when its queue keeps it for want of a place or of an answer, though it has quota for it."""
     pools: tuple[str, ...] = ()
     pods_started: int = 0
@@ -57,12 +57,14 @@ class Excess:
         return self.asks + self.has - self.hard
 
 
-def unstarted(outcome: Outcome, **said: Any) -> Outcome:
+def unstarted(outcome: JobOutcome, **said: Any) -> JobOutcome:
     """The same when none of its pods comes to run; what is said of it instead."""
     return replace(outcome, pods_started=0, nodes=0, nodes_to_start={}, **said)
 
 
-def held_back(outcome: Outcome, says: str, conditions: tuple[str, ...], meanwhile: str) -> Outcome:
+def held_back(
+    outcome: JobOutcome, says: str, conditions: tuple[str, ...], meanwhile: str
+) -> JobOutcome:
     """The same when it is not let in yet: nobody gives way to it either."""
     return unstarted(
         outcome,
@@ -81,8 +83,8 @@ def never(
     reasons: tuple[Considered, ...] = (),
     assignment: Assignment | None = None,
     pools: tuple[str, ...] = (),
-) -> Outcome:
+) -> JobOutcome:
     """It cannot start, whoever else runs."""
-    return Outcome(
+    return JobOutcome(
         verdict=Verdict.NEVER, says=says, reasons=reasons, assignment=assignment, pools=pools
     )

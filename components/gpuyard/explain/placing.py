@@ -1,9 +1,9 @@
-"""What the scheduler does with pods that their queue let go: nodes, and whether there is room."""
+"""Placing of admitted pods on nodes, as the scheduler does it, and whether there is room."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from gpuyard.explain.outcome import Outcome, never
+from gpuyard.explain.outcome import JobOutcome, never
 from gpuyard.explain.records import Verdict
 from gpuyard.explain.sentences import cautions, nodes, places, queue
 from gpuyard.plan.records import PlatformPlan, PoolPlan
@@ -32,7 +32,9 @@ class _Placing:
     homes: list[Pods] = field(default_factory=list[Pods])
 
 
-def on_nodes(desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None]) -> Outcome:
+def on_nodes(
+    desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None]
+) -> JobOutcome:
     """What the scheduler does with pods that were admitted, by pod set and pool."""
     placing = _Placing(dict(desk.rooms))
     for pool, members in _in_turn(desk.plan, pod_sets, homes):
@@ -50,7 +52,7 @@ def on_nodes(desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str |
         placing.cautions.append(cautions.blocks_itself())
     pools = tuple(dict.fromkeys(p for p in homes.values() if p))
     pods_in_all = sum(p.count for p in pod_sets)
-    return Outcome(
+    return JobOutcome(
         verdict=Verdict.STARTS,
         says=nodes.starts(pools, placing.nodes, placing.started, pods_in_all),
         pools=pools,
@@ -163,7 +165,7 @@ def _no_room(
     pod_sets: tuple[PodSet, ...],
     homes: Mapping[int, str | None],
     where: tuple[str, Members],
-) -> Outcome:
+) -> JobOutcome:
     """Quota is there and nodes are not: for now, or for good."""
     pool, members = where
     one = desk.plan.pool(pool)
@@ -175,7 +177,7 @@ def _no_room(
     ends = _whose_end(desk, pod_sets, homes)
     if one.topology is not None or one.provisioning:
         return _kept(desk, one, members, ends)
-    return Outcome(
+    return JobOutcome(
         verdict=Verdict.WAITS,
         says=nodes.fragmented(desk, pool, members[0]),
         conditions=(nodes.room_first(pool, members[0], ends),),
@@ -183,28 +185,28 @@ def _no_room(
     )
 
 
-def _never_near(emptied: Desk, pool: PoolPlan, members: Members) -> Outcome:
+def _never_near(emptied: Desk, pool: PoolPlan, members: Members) -> JobOutcome:
     """Not even with nobody else there."""
     found = _spot(pool, _looked_at(pool, emptied.rooms[pool.name]), members)
     running = emptied.running_nodes(pool.name)
     cautions = (places.only_running(pool, running),) if running < pool.nodes.high else ()
-    return replace(never(places.no_place(pool, members, found)), held=True, cautions=cautions)
+    return replace(never(places.no_place(pool, members, found)), unplaced=True, cautions=cautions)
 
 
-def _kept(desk: Desk, pool: PoolPlan, members: Members, ends: str) -> Outcome:
+def _kept(desk: Desk, pool: PoolPlan, members: Members, ends: str) -> JobOutcome:
     """Its queue does not let it go: no place is free for it now, or the autoscaler says no."""
     if pool.topology is None:
-        return Outcome(
+        return JobOutcome(
             verdict=Verdict.WAITS,
-            held=True,
+            unplaced=True,
             says=nodes.fragmented(desk, pool.name, members[0]),
             conditions=(nodes.room_first(pool.name, members[0], ends),),
             meanwhile=places.denied(desk.plan, pool),
         )
     found = _spot(pool, _looked_at(pool, desk.rooms[pool.name]), members)
-    return Outcome(
+    return JobOutcome(
         verdict=Verdict.WAITS,
-        held=True,
+        unplaced=True,
         says=f"its quota is free, but {places.no_place(pool, members, found)}",
         conditions=(places.place_first(pool, members, ends),),
         meanwhile=queue.queued(),

@@ -1,12 +1,12 @@
-"""What the platform's own policy has against a job: it is asked before any queue is."""
+"""Admission policy against a job: the platform's own is asked before any queue is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard.admission.parameters import enforcement, limits_of
+from gpuyard.admission.parameters import enforcement, parameters_of
 from gpuyard.admission.requirement import Workload
 from gpuyard.admission.requirements import QUEUED, refusals
-from gpuyard.explain.outcome import Outcome, never
+from gpuyard.explain.outcome import JobOutcome, never
 from gpuyard.explain.sentences import policy
 from gpuyard.manifests.pods import Pod
 from gpuyard.manifests.workloads import JobRead
@@ -15,26 +15,26 @@ from gpuyard.spec.sections import Enforce
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PolicyAnswer:
     """What the policy does with a job."""
 
-    outcome: Outcome | None = None
+    outcome: JobOutcome | None = None
     """Never, when it refuses the job."""
     cautions: tuple[str, ...] = ()
     wants_queue: bool = False
     """Whether a queue is all that is missing: one that the job could name."""
 
 
-def held_to_policy(plan: PlatformPlan, team: TeamPlan | None, job: JobRead) -> Held:
+def ask_policy(plan: PlatformPlan, team: TeamPlan | None, job: JobRead) -> PolicyAnswer:
     """Nothing is said of jobs outside of teams."""
-    found = list(refusals(_workload(job), limits_of(plan, team))) if team else []
+    found = list(refusals(_workload(job), parameters_of(plan, team))) if team else []
     if not found:
-        return Held()
+        return PolicyAnswer()
     said = [str(each) for each in found]
     if (how := enforcement(plan)) is not Enforce.DENY:
-        return Held(cautions=(policy.let_pass(said, how),))
+        return PolicyAnswer(cautions=(policy.let_pass(said, how),))
     wants_queue = {each.id for each in found} == {QUEUED.id}
-    return Held(outcome=never(policy.not_admitted(said)), wants_queue=wants_queue)
+    return PolicyAnswer(outcome=never(policy.not_admitted(said)), wants_queue=wants_queue)
 
 
 def _workload(job: JobRead) -> Workload:

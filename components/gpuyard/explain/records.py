@@ -1,4 +1,4 @@
-"""What an explanation says."""
+"""Records of an explanation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Preempted:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class JobChange:
     """A change of the job; value None means: remove what stands there."""
 
     says: str
@@ -65,7 +65,7 @@ class Explanation:
     preempts: tuple[Preempted, ...]
     reasons: tuple[Considered, ...]
     cautions: tuple[str, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[JobChange, ...]
     """The nearest way to make it start, tried out; none when nothing small helps."""
     stack_change: str
     """What would have to change in the stack file instead, "" when that is not the way."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from gpuyard.explain.namespace import excess, kept_out
-from gpuyard.explain.outcome import Outcome
+from gpuyard.explain.outcome import JobOutcome
 from gpuyard.explain.records import Preempted, Verdict
 from gpuyard.explain.sentences import cautions, nodes
 from gpuyard.explain.workload import commit, decide_workload, sent_elsewhere
@@ -20,7 +20,7 @@ MAX_REPLICAS = 1000
 """Pods that queue one by one are tried one by one, so many at most."""
 
 
-def one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> Outcome:
+def one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> JobOutcome:
     """Each pod is a workload of its own: so many start, the first that does not tells why."""
     here = Desk(desk.plan, desk.state)
     trial = _Trial()
@@ -78,12 +78,12 @@ class _Trial:
     """What came of pods that queue one by one."""
 
     started: int = 0
-    first: Outcome | None = None
+    first: JobOutcome | None = None
     """Of the first that did not start."""
     preempts: list[Preempted] = field(default_factory=list[Preempted])
     cautions: list[str] = field(default_factory=list[str])
 
-    def note(self, found: Outcome, pods: int) -> None:
+    def note(self, found: JobOutcome, pods: int) -> None:
         """Count one more, of so many pods."""
         self.cautions += found.cautions
         if found.verdict is Verdict.STARTS:
@@ -99,7 +99,7 @@ def _at_most(desk: Desk, team: TeamPlan, request: Request, priority: int) -> int
     return one_by_one(Desk(desk.plan, EMPTY), team, request, priority).pods_started
 
 
-def _all_run(desk: Desk, here: Desk, trial: _Trial) -> Outcome:
+def _all_run(desk: Desk, here: Desk, trial: _Trial) -> JobOutcome:
     """All pods run: their nodes and pools together."""
     if there := desk.plan.queueing.dispatch:
         uses = (key for job in here.jobs[len(desk.jobs) :] for key in job.uses)
@@ -114,7 +114,7 @@ def _all_run(desk: Desk, here: Desk, trial: _Trial) -> Outcome:
     more = {p: here.running_nodes(p) - desk.running_nodes(p) for p in here.rooms}
     to_start = {p: n for p, n in more.items() if n > 0}
     pools = tuple(p for p, n in counts.items() if n)
-    return Outcome(
+    return JobOutcome(
         verdict=Verdict.STARTS,
         admitted=True,
         says=nodes.starts(pools, sum(counts.values()), to_start, trial.started),

@@ -1,4 +1,4 @@
-"""What runs, read from what somebody has: objects of a cluster, manifests, or a short list of their own."""
+"""Running jobs, read from objects of a cluster, from manifests, or from a short list of somebody's own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from gpuyard.manifests.quantities import quantity, whole_units
 from gpuyard.manifests.workloads import read_job
 from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.scheduler.desk import Desk, Pods, Running, State
+from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
 from gpuyard.scheduler.flavors import counted, in_quotas
 from gpuyard.scheduler.requests import request_of
 
@@ -59,7 +59,7 @@ class _Pod:
     stands: Pods
 
 
-def read_running(plan: PlatformPlan, values: Sequence[Any]) -> tuple[State, list[str]]:
+def read_running(plan: PlatformPlan, values: Sequence[Any]) -> tuple[PlatformState, list[str]]:
     """The state that these values describe, and what in them cannot be understood."""
     reading = _Reading(plan)
     objects = [v for v in values if isinstance(v, Mapping)]
@@ -80,7 +80,9 @@ def read_running(plan: PlatformPlan, values: Sequence[Any]) -> tuple[State, list
     for position, row in rows:
         _row(reading, row, f"item {position}")
     _manifests(reading, [o for o in objects if "status" not in o])
-    state = State(tuple(reading.jobs), dict(reading.nodes), reading.waiting, dict(reading.labels))
+    state = PlatformState(
+        tuple(reading.jobs), dict(reading.nodes), reading.waiting, dict(reading.labels)
+    )
     return state, reading.problems
 
 
@@ -113,7 +115,7 @@ def _pods(reading: _Reading, found: Sequence[Value]) -> None:
 
 def _workloads(reading: _Reading, found: Sequence[Value]) -> None:
     """Kueue's own record: who has which quota, since when, at which priority."""
-    held: list[tuple[str, str, Running]] = []
+    admitted: list[tuple[str, str, Running]] = []
     for value in found:
         conditions = {text(c, "type"): c for c in mappings(mapping(value, "status"), "conditions")}
         if text(conditions.get("Finished", {}), "status") == "True":
@@ -125,10 +127,10 @@ def _workloads(reading: _Reading, found: Sequence[Value]) -> None:
         job = _admitted(reading, value, admission)
         if job is not None:
             reserved = text(conditions.get("QuotaReserved", {}), "lastTransitionTime")
-            held.append((reserved, text(mapping(value, "metadata"), "uid"), job))
-    held.sort(key=lambda h: h[1], reverse=True)
-    held.sort(key=lambda h: h[0])
-    reading.jobs += [replace(job, since=n) for n, (_, _, job) in enumerate(held, start=1)]
+            admitted.append((reserved, text(mapping(value, "metadata"), "uid"), job))
+    admitted.sort(key=lambda h: h[1], reverse=True)
+    admitted.sort(key=lambda h: h[0])
+    reading.jobs += [replace(job, since=n) for n, (_, _, job) in enumerate(admitted, start=1)]
 
 
 def _admitted(reading: _Reading, value: Value, admission: Value) -> Running | None:
@@ -262,7 +264,9 @@ def _manifests(reading: _Reading, found: Sequence[Value]) -> None:
     jobs = [job for value in found if (job := read_job(value)) is not None]
     if not jobs:
         return
-    desk = Desk(reading.plan, State(tuple(reading.jobs), reading.nodes, labels=reading.labels))
+    desk = Desk(
+        reading.plan, PlatformState(tuple(reading.jobs), reading.nodes, labels=reading.labels)
+    )
     teams = {t.namespace: t for t in reading.plan.teams}
     for job in jobs:
         if job.namespace not in teams:

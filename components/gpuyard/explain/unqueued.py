@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpuyard.explain.outcome import Outcome, never
+from gpuyard.explain.outcome import JobOutcome, never
 from gpuyard.explain.placing import on_nodes
 from gpuyard.explain.records import Verdict
 from gpuyard.explain.sentences import cautions, dispatch, nodes, queue
@@ -17,7 +17,7 @@ from gpuyard.scheduler.requests import PodSet, Request
 from gpuyard.scheduler.selectors import accepts, labels_of, untolerated
 
 
-def unqueued(desk: Desk, request: Request, whose: str = "") -> Outcome:
+def unqueued(desk: Desk, request: Request, whose: str = "") -> JobOutcome:
     """A job that no queue sees: Kueue leaves it alone, and only taints keep it away."""
     if desk.plan.queueing.dispatch:
         return never(dispatch.sent_by_nobody(whose, request.namespace))
@@ -46,7 +46,7 @@ def unqueued(desk: Desk, request: Request, whose: str = "") -> Outcome:
     )
 
 
-def in_no_queue(desk: Desk, team: TeamPlan, request: Request) -> Outcome:
+def in_no_queue(desk: Desk, team: TeamPlan, request: Request) -> JobOutcome:
     """A team without a queue for jobs that name none: Kueue leaves such a job alone."""
     found = unqueued(desk, request, queue.without_label(team))
     if found.verdict is Verdict.NEVER:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from gpuyard.explain.making_place import Made, make_place
-from gpuyard.explain.outcome import Outcome, never
+from gpuyard.explain.outcome import JobOutcome, never
 from gpuyard.explain.placing import on_nodes
 from gpuyard.explain.records import Preempted, Verdict
 from gpuyard.explain.sentences import cautions, dispatch, places, queue
@@ -14,7 +14,7 @@ from gpuyard.scheduler.flavors import (
     Assignment,
     Considered,
     Mode,
-    Place,
+    SearchKey,
     assign,
     counted,
     is_stopped,
@@ -26,7 +26,7 @@ from gpuyard.scheduler.rights import leavers
 
 def decide_workload(
     desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority: int
-) -> Outcome:
+) -> JobOutcome:
     """One workload of Kueue: all its pods or none."""
     wrong = next((p.near.wrong for p in pod_sets if p.near and p.near.wrong), "")
     if wrong := wrong or misgrouped(pod_sets):
@@ -35,13 +35,13 @@ def decide_workload(
         return never(places.without_flavor(homeless))
     found = assign(desk, team, pod_sets, priority)
     outcomes = [_assigned(desk, team, pod_sets, priority, found)]
-    tried: list[Mapping[Place, int]] = []
+    tried: list[Mapping[SearchKey, int]] = []
     while _looks_on(desk.plan, outcomes[-1]) and found.tried and found.tried not in tried:
         tried.append(found.tried)  # its queue looks at the pools that are left
         found = assign(desk, team, pod_sets, priority, found.tried)
         outcomes.append(_assigned(desk, team, pod_sets, priority, found))
     best = min(outcomes, key=lambda o: (not o.admitted, o.verdict is Verdict.NEVER))
-    if best.held and best.verdict is Verdict.NEVER and not desk.is_empty:
+    if best.unplaced and best.verdict is Verdict.NEVER and not desk.is_empty:
         alone = decide_workload(Desk(desk.plan, EMPTY), team, pod_sets, priority)
         if alone.verdict is Verdict.STARTS:  # in a pool whose quota others have now
             best = replace(
@@ -55,17 +55,17 @@ def decide_workload(
     return replace(best, reasons=(*dict.fromkeys(others), *best.reasons))
 
 
-def _looks_on(plan: PlatformPlan, outcome: Outcome) -> bool:
+def _looks_on(plan: PlatformPlan, outcome: JobOutcome) -> bool:
     """Whether its queue looks at the pools that are left: not while an autoscaler is asked."""
-    waits_for_answer = outcome.held and any(plan.pool(p).provisioning for p in outcome.pools)
+    waits_for_answer = outcome.unplaced and any(plan.pool(p).provisioning for p in outcome.pools)
     return not outcome.admitted and not waits_for_answer
 
 
-def _as_seen(outcome: Outcome) -> Iterator[Considered]:
+def _as_seen(outcome: JobOutcome) -> Iterator[Considered]:
     """Why each pool is not taken, also for want of a place."""
     for reason in outcome.reasons:
-        held = outcome.held and reason.pool in outcome.pools
-        yield replace(reason, taken=False, why=outcome.says) if held else reason
+        unplaced = outcome.unplaced and reason.pool in outcome.pools
+        yield replace(reason, taken=False, why=outcome.says) if unplaced else reason
 
 
 def _without_flavor(
@@ -82,7 +82,7 @@ def _without_flavor(
 
 def _assigned(
     desk: Desk, team: TeamPlan, pod_sets: tuple[PodSet, ...], priority: int, found: Assignment
-) -> Outcome:
+) -> JobOutcome:
     """What comes of one assignment of pools."""
     if found.unknown:
         return never(
@@ -112,18 +112,18 @@ def _assigned(
     reasons = tuple(replace(r, taken=r.pool in pools) for r in found.reasons)
     return replace(
         _of_place(outcome, made),
-        admitted=not outcome.held,
-        preempts=() if outcome.held else preempts,
-        gone=() if outcome.held else gone,
+        admitted=not outcome.unplaced,
+        preempts=() if outcome.unplaced else preempts,
+        gone=() if outcome.unplaced else gone,
         reasons=reasons,
         pools=pools,
         assignment=found,
     )
 
 
-def _of_place(outcome: Outcome, made: Made) -> Outcome:
+def _of_place(outcome: JobOutcome, made: Made) -> JobOutcome:
     """What is to be said of others, where it has no place."""
-    if not outcome.held or outcome.verdict is Verdict.NEVER:
+    if not outcome.unplaced or outcome.verdict is Verdict.NEVER:
         return outcome
     if made.unjudged:
         return replace(outcome, cautions=(cautions.may_evict(made.unjudged),))
@@ -138,28 +138,28 @@ def _without_quota(
     pod_sets: tuple[PodSet, ...],
     found: Assignment,
     pools: tuple[str, ...],
-) -> Outcome:
+) -> JobOutcome:
     """Its queue has too little for it now, or may not use what it has."""
-    held = [
+    stopped = [
         pool
         for index, chosen in found.pools.items()
         for pool in chosen
         if is_stopped(desk.plan, pool, pod_sets[index])
     ]
-    return Outcome(
+    return JobOutcome(
         verdict=Verdict.WAITS,
-        says=queue.pool_stopped(held[0]) if held else queue.waits_for_quota(found),
+        says=queue.pool_stopped(stopped[0]) if stopped else queue.waits_for_quota(found),
         pools=pools,
-        conditions=(*queue.pools_released(desk.plan, held), *queue.shortage(desk, team, found)),
+        conditions=(*queue.pools_released(desk.plan, stopped), *queue.shortage(desk, team, found)),
         meanwhile=queue.queued(),
         reasons=found.reasons,
         assignment=found,
     )
 
 
-def sent_elsewhere(desk: Desk, there: DispatchPlan, pod_sets: tuple[PodSet, ...]) -> Outcome:
+def sent_elsewhere(desk: Desk, there: DispatchPlan, pod_sets: tuple[PodSet, ...]) -> JobOutcome:
     """Quota is all that is decided here; another cluster takes the job, or lets it wait."""
-    return Outcome(
+    return JobOutcome(
         verdict=Verdict.STARTS,
         says=dispatch.sent(there.names),
         pods_started=sum(p.count for p in pod_sets),
@@ -168,7 +168,7 @@ def sent_elsewhere(desk: Desk, there: DispatchPlan, pod_sets: tuple[PodSet, ...]
     )
 
 
-def commit(desk: Desk, team: str, name: str, outcome: Outcome, priority: int) -> None:
+def commit(desk: Desk, team: str, name: str, outcome: JobOutcome, priority: int) -> None:
     """Let a job that starts run on this desk, whose pre-empted jobs are gone already."""
     uses = outcome.assignment.uses if outcome.assignment else {}
     since = 1 + max((j.since for j in desk.jobs), default=0)

@@ -1,10 +1,10 @@
-"""What was wrong on the day the linter came: taken down in a file, so that only what is new fails."""
+"""Baseline of the linter: what was wrong on the day it came, so that only what is new fails."""
 
 import json
 from collections.abc import Sequence
 
 from gpuyard.errors import UsageError
-from gpuyard.lint.report import Hit, State
+from gpuyard.lint.report import Hit, HitState
 
 VERSION = 1
 
@@ -26,7 +26,7 @@ def read_baseline(data: bytes, file: str) -> frozenset[str]:
 
 def write_baseline(hits: Sequence[Hit]) -> str:
     """The text of a baseline with everything that is open, or was in the last one."""
-    kept = [hit for hit in hits if hit.state in {State.OPEN, State.BASELINE}]
+    kept = [hit for hit in hits if hit.state in {HitState.OPEN, HitState.BASELINE}]
     findings = [
         {
             "fingerprint": hit.fingerprint,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.lint.embedded import embedded
-from gpuyard.lint.items import Item, Place
+from gpuyard.lint.items import FilePlace, Item
 from gpuyard.rules.rule import Resource
 
 _KEYS: Mapping[str, frozenset[str]] = {
@@ -66,7 +66,7 @@ def chart_of(value: Any) -> str | None:
     return best if best is not None and found[best] >= _LEAST else None
 
 
-def values(value: Any, place: Place, chart: str | None = None) -> Iterator[Item]:
+def values(value: Any, place: FilePlace, chart: str | None = None) -> Iterator[Item]:
     """The values themselves, and every configuration inside them."""
     named = chart or chart_of(value)
     if named is not None:
@@ -74,7 +74,7 @@ def values(value: Any, place: Place, chart: str | None = None) -> Iterator[Item]
     yield from embedded(value, place)
 
 
-def subcharts(value: Any, place: Place) -> Iterator[Item]:
+def subcharts(value: Any, place: FilePlace) -> Iterator[Item]:
     """Values of charts that stand under their names in the values of a parent: an umbrella chart."""
     for key, each in value.items():
         if isinstance(each, Mapping) and key in _KEYS:
@@ -90,7 +90,7 @@ def is_values(value: Any) -> bool:
     )
 
 
-def values_or_subcharts(value: Any, place: Place) -> Iterator[Item]:
+def values_or_subcharts(value: Any, place: FilePlace) -> Iterator[Item]:
     """What a values file holds."""
     if chart_of(value) is not None:
         yield from values(value, place)

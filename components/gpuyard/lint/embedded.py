@@ -10,7 +10,7 @@ from typing import Any
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path
-from gpuyard.lint.items import Item, Place
+from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.kubernetes import is_object
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.rules.rule import Resource
@@ -59,12 +59,12 @@ def has_configuration(value: Any) -> bool:
     return isinstance(value, Mapping) and any(fits(value) for _, fits in KINDS)
 
 
-def embedded(value: Any, place: Place) -> Iterator[Item]:
+def embedded(value: Any, place: FilePlace) -> Iterator[Item]:
     """Every configuration below a value, the value itself included."""
     yield from _walk(value, place, ())
 
 
-def _walk(value: Any, place: Place, path: Path) -> Iterator[Item]:
+def _walk(value: Any, place: FilePlace, path: Path) -> Iterator[Item]:
     if isinstance(value, Mapping):
         kind = next((name for name, fits in KINDS if fits(value)), None)
         if kind is not None:
@@ -80,14 +80,14 @@ def _walk(value: Any, place: Place, path: Path) -> Iterator[Item]:
         yield from _text(value, place, path)
 
 
-def _text(text: str, place: Place, path: Path) -> Iterator[Item]:
+def _text(text: str, place: FilePlace, path: Path) -> Iterator[Item]:
     if any(mark in text for mark in _MARKS):
         yield from _yaml(text, place, path)
     elif _COUNTERS in text:
         yield from _counters(text, place, path)
 
 
-def _yaml(text: str, place: Place, path: Path) -> Iterator[Item]:
+def _yaml(text: str, place: FilePlace, path: Path) -> Iterator[Item]:
     name = str(path[-1]) if path else place.file
     for document, inside in text_documents(text, place, path):
         if is_object(document.value):
@@ -98,7 +98,7 @@ def _yaml(text: str, place: Place, path: Path) -> Iterator[Item]:
             yield Item(named, item.place)
 
 
-def text_documents(text: str, place: Place, path: Path) -> Iterator[tuple[Document, Place]]:
+def text_documents(text: str, place: FilePlace, path: Path) -> Iterator[tuple[Document, FilePlace]]:
     """The YAML documents of a text; text that is not YAML after all is somebody's prose or script."""
     try:
         documents = parse_documents(text.encode(), place.file)
@@ -108,7 +108,7 @@ def text_documents(text: str, place: Place, path: Path) -> Iterator[tuple[Docume
         yield document, place.inside(path, document)
 
 
-def _counters(text: str, place: Place, path: Path) -> Iterator[Item]:
+def _counters(text: str, place: FilePlace, path: Path) -> Iterator[Item]:
     """The list of metrics that an exporter is told to serve: one a line, the rest is words."""
     fields = [line.split(",")[0].strip() for line in text.splitlines()]
     names = [name for name in fields if name.startswith(_COUNTERS)]
@@ -117,11 +117,11 @@ def _counters(text: str, place: Place, path: Path) -> Iterator[Item]:
         yield Item(Resource("config:dcgm-counters", str(path[-1]), properties), _below(place, path))
 
 
-def _below(place: Place, path: Path) -> Place:
+def _below(place: FilePlace, path: Path) -> FilePlace:
     return replace(place, prefix=(*place.prefix, *path))
 
 
-def priorities(value: Mapping[str, Any], place: Place) -> Iterator[Item]:
+def priorities(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
     """What the priority expander is told, where the ConfigMap is the one it reads."""
     metadata = value.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None

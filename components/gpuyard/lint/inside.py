@@ -1,4 +1,4 @@
-"""What a resource holds besides itself: configuration in a ConfigMap, values in a release."""
+"""Resources inside resources: configuration in a ConfigMap, values in a release."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 from gpuyard.findings import Path
 from gpuyard.lint.charts import values
 from gpuyard.lint.embedded import embedded, priorities, text_documents
-from gpuyard.lint.items import Item, Place
+from gpuyard.lint.items import FilePlace, Item
 
 _VALUES: Mapping[str, tuple[tuple[Path, Path], ...]] = {
     "helm.toolkit.fluxcd.io/HelmRelease": (
@@ -50,7 +50,7 @@ def _values(value: Any, item: Item, path: Path, chart: Any) -> Iterator[Item]:
             yield from _values(each, item, (*path, index), chart)
 
 
-def _text(text: str, place: Place, path: Path, chart: str | None) -> Iterator[Item]:
+def _text(text: str, place: FilePlace, path: Path, chart: str | None) -> Iterator[Item]:
     for document, inside in text_documents(text, place, path):
         if isinstance(document.value, Mapping):
             yield from values(document.value, inside, chart)

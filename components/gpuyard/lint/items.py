@@ -1,4 +1,4 @@
-"""What was read from files: resources with the place each stands at, and what could not be read."""
+"""Resources read from files, with the place each stands at, and what could not be read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from gpuyard.spec.yaml_tree import Document
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """Where a resource stands: in a file, in one of its documents, below a path."""
 
     file: str
@@ -33,12 +33,14 @@ class Place:
         line = self.first_line + self.document.lines.get(near, 1)
         return line, self.document.columns.get(near, 1)
 
-    def inside(self, path: Path, document: Document) -> "Place":
+    def inside(self, path: Path, document: Document) -> "FilePlace":
         """The place of a document that is the text at a path below this one."""
         line, column = self.position(path)
         if self.fixed is None and (*self.prefix, *path) in self.document.blocks:
-            return Place(self.file, document, (), line)  # a block begins on the line after its key
-        return Place(self.file, document, (), 0, (line, column))
+            return FilePlace(
+                self.file, document, (), line
+            )  # a block begins on the line after its key
+        return FilePlace(self.file, document, (), 0, (line, column))
 
     def _written(self, path: Path) -> Path:
         """The path as the document has it: its own names of fields, and lists of one around blocks."""
@@ -76,7 +78,7 @@ class Item:
     """A resource and where it stands."""
 
     resource: Resource
-    place: Place
+    place: FilePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FilesRead:
     """Everything that was found in some files."""
 
     items: tuple[Item, ...] = ()
@@ -99,7 +101,7 @@ class Reading:
     files: tuple[str, ...] = field(default=())
     """Every file that was looked at, in order."""
 
-    def __add__(self, other: "Reading") -> "Reading":
-        return Reading(
+    def __add__(self, other: "FilesRead") -> "FilesRead":
+        return FilesRead(
             self.items + other.items, self.unread + other.unread, self.files + other.files
         )

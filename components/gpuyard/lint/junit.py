@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from xml.sax.saxutils import escape, quoteattr
 
-from gpuyard.lint.report import Hit, Report, State
+from gpuyard.lint.report import Hit, HitState, Report
 
 _CONTROL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -36,8 +36,8 @@ def _suite(file: str, hits: list[Hit], report: Report) -> str:
             cases.append(
                 f"    <testcase classname={_attr(file)} name={_attr(name)}>{error}</testcase>"
             )
-    failures = sum(hit.state is State.OPEN for hit in hits)
-    skipped = sum(hit.state is not State.OPEN for hit in hits)
+    failures = sum(hit.state is HitState.OPEN for hit in hits)
+    skipped = sum(hit.state is not HitState.OPEN for hit in hits)
     errors = sum(unread.file == file for unread in report.unread)
     counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
     inside = "\n".join(cases)
@@ -46,7 +46,7 @@ def _suite(file: str, hits: list[Hit], report: Report) -> str:
 
 def _case(hit: Hit) -> str:
     name = f"{hit.rule.id} {hit.resource} {hit.where}".rstrip()
-    if hit.state is State.OPEN:
+    if hit.state is HitState.OPEN:
         text = f"{hit.file}:{hit.line}:{hit.column}: {hit.problem}\n{hit.fix}"
         kind = _attr(hit.severity.value)
         inner = (

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpuyard.lint.items import Item, Place
+from gpuyard.lint.items import FilePlace, Item
 from gpuyard.rules.rule import Resource
 
 
@@ -17,7 +17,7 @@ def is_object(value: Any) -> bool:
     )
 
 
-def objects(value: Any, place: Place) -> Iterator[Item]:
+def objects(value: Any, place: FilePlace) -> Iterator[Item]:
     """The object at a place, or the objects of the list there; how deep lists go, the YAML reader bounds."""
     if not is_object(value):
         return

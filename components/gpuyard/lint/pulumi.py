@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpuyard.lint.items import Item, Place
+from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.rules.rule import UNKNOWN, Resource
 
@@ -26,14 +26,14 @@ def is_state(value: Any) -> bool:
     return isinstance(deployment, Mapping) and isinstance(value.get("version"), int)
 
 
-def preview_resources(value: Any, place: Place) -> Iterator[Item]:
+def preview_resources(value: Any, place: FilePlace) -> Iterator[Item]:
     """Every resource as it will be; what is deleted is not looked at."""
     for index, step in enumerate(value["steps"]):
         if isinstance(step, Mapping) and step.get("op") not in _GONE:
             yield from _of_state(step.get("newState"), place, ("steps", index, "newState"))
 
 
-def state_resources(value: Any, place: Place) -> Iterator[Item]:
+def state_resources(value: Any, place: FilePlace) -> Iterator[Item]:
     """Every resource of a state."""
     found = value["deployment"].get("resources")
     for index, state in enumerate(found if isinstance(found, list) else ()):
@@ -41,7 +41,7 @@ def state_resources(value: Any, place: Place) -> Iterator[Item]:
             yield from _of_state(state, place, ("deployment", "resources", index))
 
 
-def _of_state(state: Any, place: Place, path: tuple[str | int, ...]) -> Iterator[Item]:
+def _of_state(state: Any, place: FilePlace, path: tuple[str | int, ...]) -> Iterator[Item]:
     if not isinstance(state, Mapping) or not isinstance(state.get("type"), str):
         return
     name = str(state.get("urn", "")).rpartition("::")[2] or "(no name)"

@@ -8,7 +8,7 @@ from gpuyard.errors import UsageError
 from gpuyard.lint.charts import is_values, values_or_subcharts
 from gpuyard.lint.embedded import embedded, has_configuration
 from gpuyard.lint.inside import with_inside
-from gpuyard.lint.items import Item, Place, Reading, Unread
+from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object, objects
 from gpuyard.lint.pulumi import is_preview, is_state, preview_resources, state_resources
 from gpuyard.lint.terraform import is_plan, plan_resources
@@ -18,7 +18,7 @@ TIMES = 32
 """Files are read up to so many times the size of a stack file: 32 MiB."""
 _TEMPLATE = re.compile(rb"\{\{-?\s*[^}]*\}\}|\{%-?\s")
 
-Reader = Callable[[Any, Place], Iterator[Item]]
+Reader = Callable[[Any, FilePlace], Iterator[Item]]
 """Finds resources of one sort in a document; yields nothing when the document is of another sort."""
 
 READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
@@ -32,14 +32,14 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
 """What a document can be, in the order in which it is tried: a name, a test, the reader."""
 
 
-def read(data: bytes, file: str) -> Reading:
+def read(data: bytes, file: str) -> FilesRead:
     """Everything in one file."""
     try:
         documents = parse_documents(data, file, TIMES)
     except UsageError as e:
-        return Reading((), (_unreadable(data, file, str(e)),), (file,))
+        return FilesRead((), (_unreadable(data, file, str(e)),), (file,))
     if not documents:
-        return Reading((), (Unread(file, "empty: no document in it"),), (file,))
+        return FilesRead((), (Unread(file, "empty: no document in it"),), (file,))
     items: list[Item] = []
     unread: list[Unread] = []
     for document in documents:
@@ -48,12 +48,12 @@ def read(data: bytes, file: str) -> Reading:
             unread.append(_unknown(document, file))
         else:
             items += found
-    return Reading(tuple(items), tuple(unread), (file,))
+    return FilesRead(tuple(items), tuple(unread), (file,))
 
 
 def _items(document: Document, file: str) -> list[Item] | None:
     """What is in a document; None when it is nothing that is known here."""
-    place = Place(file, document)
+    place = FilePlace(file, document)
     for _, fits, reader in READERS:
         if fits(document.value):
             return [each for item in reader(document.value, place) for each in with_inside(item)]

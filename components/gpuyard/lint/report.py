@@ -1,4 +1,4 @@
-"""What the rules say of some files, with file, line and column: the one result that every format writes."""
+"""Lint report of files, with file, line and column: the one result that every format writes."""
 
 import hashlib
 from collections.abc import Collection, Sequence
@@ -7,12 +7,12 @@ from enum import StrEnum
 
 from gpuyard.findings import Severity, show_path
 from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, NoReason
-from gpuyard.lint.items import Item, Reading, Unread
+from gpuyard.lint.items import FilesRead, Item, Unread
 from gpuyard.rules.rule import Resource, Rule
-from gpuyard.rules.run import AS_THEY_ARE, Outcome, Settings, Verdict, evaluate
+from gpuyard.rules.run import AS_THEY_ARE, RuleOutcome, RuleVerdict, Strictness, evaluate
 
 
-class State(StrEnum):
+class HitState(StrEnum):
     """What becomes of something a rule has to say."""
 
     OPEN = "open"
@@ -29,7 +29,7 @@ class Hit:
     """One thing that a rule has to say about one place."""
 
     rule: Rule
-    state: State
+    state: HitState
     severity: Severity
     file: str
     line: int
@@ -63,9 +63,9 @@ class Report:
     @property
     def open(self) -> tuple[Hit, ...]:
         """What counts."""
-        return tuple(hit for hit in self.hits if hit.state is State.OPEN)
+        return tuple(hit for hit in self.hits if hit.state is HitState.OPEN)
 
-    def count(self, state: State) -> int:
+    def count(self, state: HitState) -> int:
         """How many are in a state."""
         return sum(hit.state is state for hit in self.hits)
 
@@ -75,9 +75,9 @@ class Report:
 
 
 def report(
-    reading: Reading,
+    reading: FilesRead,
     rules: Sequence[Rule],
-    settings: Settings = AS_THEY_ARE,
+    settings: Strictness = AS_THEY_ARE,
     ignores: Ignores = NOTHING_IGNORED,
     baseline: Collection[str] = (),
 ) -> Report:
@@ -98,16 +98,16 @@ def report(
     )
 
 
-def _hit(outcome: Outcome, item: Item | None, reading: Reading) -> Hit:
+def _hit(outcome: RuleOutcome, item: Item | None, reading: FilesRead) -> Hit:
     states = {
-        Verdict.NOT_EVALUATED: State.NOT_EVALUATED,
-        Verdict.EXCEPTED: State.EXCEPTED,
+        RuleVerdict.NOT_EVALUATED: HitState.NOT_EVALUATED,
+        RuleVerdict.EXCEPTED: HitState.EXCEPTED,
     }
     file = item.place.file if item else (reading.files[0] if reading.files else "")
     line, column = item.place.position(outcome.path) if item else (1, 1)
     return Hit(
         rule=outcome.rule,
-        state=states.get(outcome.verdict, State.OPEN),
+        state=states.get(outcome.verdict, HitState.OPEN),
         severity=outcome.severity,
         file=file,
         line=line,
@@ -128,10 +128,10 @@ def _named(resource: Resource | None) -> str:
 
 
 def _settled(hit: Hit, ignores: Ignores, baseline: Collection[str]) -> Hit:
-    if hit.state is not State.OPEN:
+    if hit.state is not HitState.OPEN:
         return hit
     if (reason := ignores.reason(hit.file, hit.line, hit.rule.id)) is not None:
-        return replace(hit, state=State.IGNORED, note=f"ignored: {reason}")
+        return replace(hit, state=HitState.IGNORED, note=f"ignored: {reason}")
     if hit.fingerprint in baseline:
-        return replace(hit, state=State.BASELINE, note="in the baseline")
+        return replace(hit, state=HitState.BASELINE, note="in the baseline")
     return hit

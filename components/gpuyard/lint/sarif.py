@@ -4,7 +4,7 @@ from typing import Any
 
 from gpuyard.findings import Severity
 from gpuyard.lint.items import Unread
-from gpuyard.lint.report import Hit, Report, State
+from gpuyard.lint.report import Hit, HitState, Report
 from gpuyard.rules.rule import Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -54,10 +54,10 @@ def _result(hit: Hit, index: int) -> dict[str, Any]:
         "locations": [_location(hit.file, hit.line, hit.column, hit.resource)],
         "partialFingerprints": {"gpuyard/v1": hit.fingerprint},
     }
-    if hit.state is State.NOT_EVALUATED:
+    if hit.state is HitState.NOT_EVALUATED:
         result |= {"kind": "open", "level": "none"}
-    elif hit.state is not State.OPEN:
-        kind = "inSource" if hit.state is State.IGNORED else "external"
+    elif hit.state is not HitState.OPEN:
+        kind = "inSource" if hit.state is HitState.IGNORED else "external"
         result["suppressions"] = [{"kind": kind, "justification": hit.note}]
     return result
 

@@ -1,4 +1,4 @@
-"""How strictly the rules are held: one document for `gpuyard lint --config` and for the policy pack.
+"""Lint settings, how strictly rules are held: one document for `gpuyard lint --config` and the policy pack.
 
     levels:      by rule id: off, advisory or mandatory
     parameters:  by rule id: what it lets be set
@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError
 from gpuyard.errors import UsageError
 from gpuyard.findings import Finding, Fix, Path, Severity, show_path, warn
 from gpuyard.rules.rule import Rule
-from gpuyard.rules.run import Exemption, Settings
+from gpuyard.rules.run import Exemption, Strictness
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.problems import findings_of, show_given
 from gpuyard.spec.read import CONFIG_KEY, PLATFORM_PATH, platform_in
@@ -43,7 +43,7 @@ class RuleSettings(Policies):
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
+class SettingsSlip:
     """Something that the document cannot say, and what to write instead."""
 
     path: Path
@@ -55,14 +55,14 @@ class Slip:
         return f"{show_path(self.path) if self.path else 'the settings'}: {self.problem}{fix}"
 
 
-def read_settings(data: bytes, file: str, rules: Sequence[Rule], today: date) -> Settings:
+def read_settings(data: bytes, file: str, rules: Sequence[Rule], today: date) -> Strictness:
     """The settings in a file; UsageError with every slip and its line."""
     document = parse_yaml(data, file)
     value, prefix = _inner(document.value)
     return _sound(document, file, prefix, settings_of(value, rules, today))
 
 
-def read_section(data: bytes, file: str, rules: Sequence[Rule], today: date) -> Settings:
+def read_section(data: bytes, file: str, rules: Sequence[Rule], today: date) -> Strictness:
     """The settings in a stack file; UsageError with every slip in its section, and its line.
 
     Nothing else of the file is judged: `gpuyard check` does that.
@@ -83,8 +83,8 @@ def section_of(platform: Any) -> Any:
 
 
 def _sound(
-    document: Document, file: str, prefix: Path, read: tuple[Settings, tuple[Slip, ...]]
-) -> Settings:
+    document: Document, file: str, prefix: Path, read: tuple[Strictness, tuple[SettingsSlip, ...]]
+) -> Strictness:
     settings, slips = read
     every = [*_twice(document, prefix), *slips]
     lines = [(document.line_of((*prefix, *slip.path)) or 1, slip) for slip in every]
@@ -101,27 +101,29 @@ def _inner(value: Any) -> tuple[Any, Path]:
     return {k: v for k, v in value[PACK].items() if k != _LEVEL_OF_PACK}, (PACK,)
 
 
-def _twice(document: Document, prefix: Path) -> Iterator[Slip]:
+def _twice(document: Document, prefix: Path) -> Iterator[SettingsSlip]:
     for path, _ in document.duplicates:
         if path[: len(prefix)] == prefix:
-            yield Slip(path[len(prefix) :], "stands twice", "keep one of them")
+            yield SettingsSlip(path[len(prefix) :], "stands twice", "keep one of them")
 
 
 def settings_of(
     value: Any, rules: Sequence[Rule], today: date
-) -> tuple[Settings, tuple[Slip, ...]]:
+) -> tuple[Strictness, tuple[SettingsSlip, ...]]:
     """The settings, and what is wrong with them; with anything wrong, every rule as it is."""
     try:
         read = RuleSettings.model_validate({} if value is None else value)
     except ValidationError as e:
         found = findings_of(e, RuleSettings, value)
-        return Settings(today=today), tuple(
-            Slip(f.path, _worded(f.problem, f.given, f.allowed), f.fix.says if f.fix else "")
+        return Strictness(today=today), tuple(
+            SettingsSlip(
+                f.path, _worded(f.problem, f.given, f.allowed), f.fix.says if f.fix else ""
+            )
             for f in found
         )
     by_id = {rule.id: rule for rule in rules}
     slips = (*_unknown_rules(read, by_id), *_wrong_parameters(read, by_id))
-    return (Settings(today=today) if slips else _settings(read, by_id, today)), slips
+    return (Strictness(today=today) if slips else _settings(read, by_id, today)), slips
 
 
 def _worded(problem: str, given: str, allowed: str) -> str:
@@ -129,10 +131,10 @@ def _worded(problem: str, given: str, allowed: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _unknown_rules(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[Slip]:
+def _unknown_rules(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[SettingsSlip]:
     for path, rule, near in _strangers(read, by_id):
         fix = f"did you mean {near}?" if near else "`gpuyard lint --rules` lists every rule"
-        yield Slip(path, f"no rule {show_given(rule)}", fix)
+        yield SettingsSlip(path, f"no rule {show_given(rule)}", fix)
 
 
 def _strangers(
@@ -172,7 +174,7 @@ def _named_right(read: RuleSettings, path: Path, near: str | None) -> Fix:
     )
 
 
-def _wrong_parameters(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[Slip]:
+def _wrong_parameters(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[SettingsSlip]:
     for rule, given in read.parameters.items():
         known = by_id[rule].parameters if rule in by_id else given
         for name, value in given.items():
@@ -180,9 +182,9 @@ def _wrong_parameters(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator
             if name not in known:
                 near = nearest(name, known)
                 fix = f"did you mean {near}?" if near else f"it has: {', '.join(known) or 'none'}"
-                yield Slip(path, f"{rule} has no such parameter", fix)
+                yield SettingsSlip(path, f"{rule} has no such parameter", fix)
             elif wanted := _misfit(value, known[name]):
-                yield Slip(path, f"{show_given(value)} is no {wanted}", f"write a {wanted}")
+                yield SettingsSlip(path, f"{show_given(value)} is no {wanted}", f"write a {wanted}")
 
 
 def _misfit(value: Any, default: Any) -> str:
@@ -202,8 +204,8 @@ def _misfit(value: Any, default: Any) -> str:
             return ""
 
 
-def _settings(read: RuleSettings, by_id: Mapping[str, Rule], today: date) -> Settings:
-    return Settings(
+def _settings(read: RuleSettings, by_id: Mapping[str, Rule], today: date) -> Strictness:
+    return Strictness(
         off=frozenset(rule for rule, level in read.levels.items() if level is Level.OFF),
         severities={
             rule: _severity(level, by_id[rule])
@@ -235,7 +237,7 @@ def _severity(level: Level, rule: Rule) -> Severity:
     return Severity.WARN if rule.severity is Severity.REFUSE else rule.severity
 
 
-def expired(settings: Settings) -> list[str]:
+def expired(settings: Strictness) -> list[str]:
     """A line for each exception that is over: its rule holds again."""
     return [
         f"the exception of {each.rule} for {each.resource} expired on {each.expires}"
@@ -244,7 +246,7 @@ def expired(settings: Settings) -> list[str]:
     ]
 
 
-def together(first: Settings, others: Settings) -> Settings:
+def together(first: Strictness, others: Strictness) -> Strictness:
     """Both: what the first sets for a rule counts before what the others set, exceptions hold from each."""
     levels = first.off | first.severities.keys()
     return replace(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.lint.items import Item, Place
+from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.kubernetes import is_object
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.rules.rule import UNKNOWN, Resource
@@ -60,7 +60,7 @@ def is_plan(value: Any) -> bool:
     )
 
 
-def plan_resources(value: Any, place: Place) -> Iterator[Item]:
+def plan_resources(value: Any, place: FilePlace) -> Iterator[Item]:
     """Every resource as it will be, of all modules."""
     planned = "planned_values" if "planned_values" in value else "values"
     unknown = _after_unknown(value)
@@ -76,7 +76,9 @@ def _after_unknown(value: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _module(module: Any, place: Place, path: Path, unknown: Mapping[str, Any]) -> Iterator[Item]:
+def _module(
+    module: Any, place: FilePlace, path: Path, unknown: Mapping[str, Any]
+) -> Iterator[Item]:
     if not isinstance(module, Mapping):
         return
     for index, each in enumerate(_list(module.get("resources"))):

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 
-class Unknown:
+class UnknownValue:
     """Stands for a value that a preview does not know yet."""
 
     def __repr__(self) -> str:
         return "(not known yet)"
 
 
-UNKNOWN = Unknown()
+UNKNOWN = UnknownValue()
 
 
 class NotEvaluatedError(Exception):

@@ -1,4 +1,4 @@
-"""What a spec means: `plan` derives every pool, quota, queue and price, or says why not."""
+"""The plan of a spec: `plan` derives every pool, quota, queue and price, or says why not."""
 
 from gpuyard.plan.platform import plan, planned
 

@@ -23,8 +23,10 @@ from gpuyard.plan.records import (
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import Preemption
 
-Amounts = Mapping[tuple[str, str], int]
+DecidedAmounts = Mapping[tuple[str, str], int]
 """By pool and resource."""
+TeamQuotas = Mapping[int, tuple[Quota, ...]]
+"""By team index: what it is guaranteed, may borrow and lends."""
 
 _UNBILLED = Bill(
     lines=(),
@@ -73,9 +75,9 @@ class Draft:
     """The machine of the system nodes; None without such nodes, and where it is refused."""
     pools: dict[str, PoolPlan | None] = field(default_factory=dict)
     """By name; None for a pool that a finding refuses, so that nothing else blames it again."""
-    quotas: Mapping[int, tuple[Quota, ...]] = field(default_factory=dict)
-    """By team index: what it is guaranteed, may borrow and lends."""
-    spare: Amounts = field(default_factory=dict)
+    quotas: TeamQuotas = field(default_factory=dict)
+    """What each team is guaranteed, may borrow and lends."""
+    spare: DecidedAmounts = field(default_factory=dict)
     """What no team is guaranteed."""
     understood: bool = True
     """False when a claim means something that no quota counts: a misspelt pool or unit."""

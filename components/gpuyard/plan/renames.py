@@ -1,4 +1,4 @@
-"""What to call a pool or a team whose name is taken."""
+"""Renames: what to call a pool or a team whose name is taken."""
 
 from collections.abc import Collection
 from itertools import count

@@ -1,4 +1,4 @@
-"""What people may do in their team's namespace.
+"""Access of people to their team's namespace: roles and bindings.
 
 Kubernetes' own ClusterRole `edit` is too much: it lets members delete network policies and take the place of
 any service account. These rules have what jobs, notebooks and services need, and nothing by which a team

@@ -10,7 +10,7 @@ from gpuyard.render.text import yaml_text
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What Helm is told."""
+    """What Helm is identity."""
 
     name: str
     namespace: str
@@ -22,7 +22,7 @@ class Release:
     """May hold late values."""
 
     @property
-    def told(self) -> dict[str, str]:
+    def identity(self) -> dict[str, str]:
         """All but the values, by the words that people know."""
         return {
             "release": self.name,
@@ -40,6 +40,6 @@ def release_text(release: Release) -> dict[str, str]:
         f"#   --namespace {release.namespace} --values values.yaml --wait\n"
     )
     return {
-        "release.yaml": command + yaml_text(release.told),
+        "release.yaml": command + yaml_text(release.identity),
         "values.yaml": command + yaml_text(dict(release.values)),
     }

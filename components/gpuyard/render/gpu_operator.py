@@ -1,4 +1,4 @@
-"""How the GPU Operator is told to share GPUs, pool by pool.
+"""GPU Operator configuration: how it is told to share GPUs, pool by pool.
 
 `mig.strategy` stays empty: the operator turns any other value into an environment variable that overrules
 the strategy in every pool's own device-plugin configuration.

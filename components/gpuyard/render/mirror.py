@@ -1,4 +1,4 @@
-"""Where a chart and its image are taken from: the project's own registry, or the stack file's mirror.
+"""Mirrors of charts and images: the project's own registry, or the stack file's mirror.
 
 A mirror keeps the paths of what it copies, as tools that copy registries do: `kueue/kueue` of the
 project's registry is `<mirror.images>/kueue/kueue`. Under `mirror.charts` each chart lies by its own

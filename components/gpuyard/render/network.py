@@ -1,9 +1,9 @@
-"""Who may talk to a team's pods, and to whom they may talk."""
+"""Network policies of a team's pods: who may talk to them, and to whom they may talk."""
 
 from typing import Any
 
 from gpuyard.names import NAMESPACE_LABEL
-from gpuyard.plan.records import PlatformPlan, Reach, TeamPlan
+from gpuyard.plan.records import Egress, PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, made
 
 POLICY = "gpuyard"
@@ -44,7 +44,7 @@ def _names(team: TeamPlan) -> Object:
     }
 
 
-def _outside(reach: Reach) -> Object:
+def _outside(reach: Egress) -> Object:
     block: dict[str, Any] = {"cidr": reach.cidr}
     if reach.without:
         block["except"] = list(reach.without)

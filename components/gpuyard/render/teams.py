@@ -1,6 +1,6 @@
 """A team's objects: namespace, limits, network, access and queue."""
 
-from gpuyard.admission.parameters import limits_of
+from gpuyard.admission.parameters import parameters_of
 from gpuyard.names import (
     BUDGET_ANNOTATION,
     ISOLATION_LABEL,
@@ -66,7 +66,7 @@ def _namespace(plan: PlatformPlan, team: TeamPlan) -> Object:
             **{f"{label}-version": version for label in levels},
         },
         annotations={
-            **limits_of(plan, team).annotations(),
+            **parameters_of(plan, team).annotations(),
             **({} if budget is None else {BUDGET_ANNOTATION: f"{budget:.2f}".removesuffix(".00")}),
         },
     )

@@ -1,4 +1,4 @@
-"""What a platform's queues would do with jobs: who is admitted when, in which pool, at whose expense.
+"""Replay of jobs on a platform's queues: who is admitted when, in which pool, at whose expense.
 
 Kueue's scheduler, replayed on plain values: no cluster, no clock, no chance. Quota decides here; whether
 a pod then finds a node is another question, see docs/concepts/queue-model.md.

@@ -1,4 +1,4 @@
-"""How far two orders of the same jobs are from each other, as numbers."""
+"""Distance of two orders of the same jobs, as numbers."""
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence

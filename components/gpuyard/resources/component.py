@@ -1,4 +1,4 @@
-"""What all components share: their options, their objects, and the order these are made in."""
+"""Base of all components: their options, their objects, and the order these are made in."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar

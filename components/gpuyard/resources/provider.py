@@ -4,7 +4,7 @@ import pulumi
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.diagnosis.hooks import hooks_of
-from gpuyard.resources.diagnosis.kubectl import Reach
+from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.objects import provider_version
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
@@ -52,8 +52,8 @@ class ClusterProvider(pulumi.ProviderResource):
         super().__init__("kubernetes", name, props, pulumi.ResourceOptions.merge(versioned, opts))
         self.brings = set()
         # What is only written to a folder meets nobody.
-        reach = Reach(kubeconfig, context)
-        self.explains = None if render_to is not None else hooks_of(name, reach, self.brings)
+        kubectl = Kubectl(kubeconfig, context)
+        self.explains = None if render_to is not None else hooks_of(name, kubectl, self.brings)
 
 
 def provider_of(

@@ -1,4 +1,4 @@
-"""How jobs wait for GPUs: what all teams' queues have in common, and the queues."""
+"""Queueing component: what all teams' queues have in common, and the queues."""
 
 from typing import TypedDict
 

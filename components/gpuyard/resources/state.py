@@ -1,4 +1,4 @@
-"""What a component's state says it was given: plain values under the names that every language sees."""
+"""Inputs in a component's state: plain values under the names that every language sees."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a rule is, what it looks at, and what it can say."""
+"""Rules: what one is, what it looks at, and what it can say."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from gpuyard.findings import Path, Severity
 from gpuyard.manifests.fields import (
     UNKNOWN,
     NotEvaluatedError,
-    Unknown,
+    UnknownValue,
     at,
     block,
     is_true,
@@ -27,7 +27,7 @@ __all__ = [
     "Resource",
     "Rule",
     "Stack",
-    "Unknown",
+    "UnknownValue",
     "Violation",
     "at",
     "block",

@@ -10,7 +10,7 @@ from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import NotEvaluatedError, Parameters, Resource, Rule, Stack, Violation
 
 
-class Verdict(StrEnum):
+class RuleVerdict(StrEnum):
     """What a rule says of a resource. Not evaluated is not passed."""
 
     VIOLATED = "violated"
@@ -30,7 +30,7 @@ class Exemption:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Strictness:
     """How strictly a user wants rules held."""
 
     off: frozenset[str] = frozenset()
@@ -45,18 +45,18 @@ class Settings:
         return self.today is not None and exemption.expires <= self.today
 
 
-AS_THEY_ARE = Settings()
+AS_THEY_ARE = Strictness()
 """Every rule at its own severity, nothing excepted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RuleOutcome:
     """One thing a rule has to say."""
 
     rule: Rule
     resource: Resource | None
     """None where the rule was about the whole stack."""
-    verdict: Verdict
+    verdict: RuleVerdict
     severity: Severity
     path: Path
     problem: str
@@ -66,8 +66,8 @@ class Outcome:
 
 
 def evaluate(
-    resources: Iterable[Resource], rules: Sequence[Rule], settings: Settings = AS_THEY_ARE
-) -> list[Outcome]:
+    resources: Iterable[Resource], rules: Sequence[Rule], settings: Strictness = AS_THEY_ARE
+) -> list[RuleOutcome]:
     """Everything that the rules have to say, resource by resource, then of all together."""
     stack = Stack(tuple(resources))
     active = [rule for rule in rules if rule.id not in settings.off]
@@ -87,14 +87,14 @@ def evaluate(
     return found
 
 
-def check_resource(rule: Rule, resource: Resource, settings: Settings) -> list[Outcome]:
+def check_resource(rule: Rule, resource: Resource, settings: Strictness) -> list[RuleOutcome]:
     """What one rule has to say of one resource."""
     if rule.check is None:
         return []
     return _said(rule, resource, settings, rule.check, resource)
 
 
-def check_stack(rule: Rule, stack: Stack, settings: Settings) -> list[Outcome]:
+def check_stack(rule: Rule, stack: Stack, settings: Strictness) -> list[RuleOutcome]:
     """What one rule has to say of all resources together."""
     if rule.check_stack is None:
         return []
@@ -104,14 +104,14 @@ def check_stack(rule: Rule, stack: Stack, settings: Settings) -> list[Outcome]:
 def _said(
     rule: Rule,
     resource: Resource | None,
-    settings: Settings,
+    settings: Strictness,
     check: Callable[[Any, Parameters], Iterator[Violation]],
     subject: Resource | Stack,
-) -> list[Outcome]:
+) -> list[RuleOutcome]:
     """A rule that fails is an outcome of its own: an exception would hide what all others have to say."""
     severity = settings.severities.get(rule.id, rule.severity)
     parameters = {**rule.parameters, **settings.parameters.get(rule.id, {})}
-    found: list[Outcome] = []
+    found: list[RuleOutcome] = []
     try:
         # one by one: what was said before a failure counts
         found.extend(
@@ -120,26 +120,26 @@ def _said(
         )
     except NotEvaluatedError:
         problem = "it needs a value that is not known yet"
-        found.append(Outcome(rule, resource, Verdict.NOT_EVALUATED, severity, (), problem))
+        found.append(RuleOutcome(rule, resource, RuleVerdict.NOT_EVALUATED, severity, (), problem))
     except Exception as e:  # noqa: BLE001  whatever a rule did wrong, the user is told which one
         problem = f"the rule failed: {type(e).__name__}: {e}; please report it"
-        found.append(Outcome(rule, resource, Verdict.FAILED, severity, (), problem))
+        found.append(RuleOutcome(rule, resource, RuleVerdict.FAILED, severity, (), problem))
     return found
 
 
 def _violated(
-    rule: Rule, resource: Resource | None, severity: Severity, said: Violation, settings: Settings
-) -> Outcome:
-    verdict, note = Verdict.VIOLATED, ""
+    rule: Rule, resource: Resource | None, severity: Severity, said: Violation, settings: Strictness
+) -> RuleOutcome:
+    verdict, note = RuleVerdict.VIOLATED, ""
     if (exemption := _exempt(rule, resource, settings)) is not None:
         expired = settings.is_over(exemption)
-        verdict = Verdict.VIOLATED if expired else Verdict.EXCEPTED
+        verdict = RuleVerdict.VIOLATED if expired else RuleVerdict.EXCEPTED
         until = f"expired on {exemption.expires}" if expired else f"until {exemption.expires}"
         note = f"exception {until}: {exemption.reason}"
-    return Outcome(rule, resource, verdict, severity, said.path, said.problem, said.fix, note)
+    return RuleOutcome(rule, resource, verdict, severity, said.path, said.problem, said.fix, note)
 
 
-def _exempt(rule: Rule, resource: Resource | None, settings: Settings) -> Exemption | None:
+def _exempt(rule: Rule, resource: Resource | None, settings: Strictness) -> Exemption | None:
     """Of several the one that ends last."""
     name = resource.name if resource else ""
     found = (e for e in settings.exemptions if e.rule == rule.id and e.resource == name)

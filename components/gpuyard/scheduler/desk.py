@@ -1,4 +1,4 @@
-"""What runs on a platform already: jobs with their quota, and pods on their nodes."""
+"""State of a platform: jobs with their quota, and pods on their nodes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PlatformState:
     """The platform as it is; by default nobody is there."""
 
     jobs: tuple[Running, ...] = ()
@@ -48,7 +48,7 @@ class State:
     """Labels of known nodes, by their names."""
 
 
-EMPTY = State()
+EMPTY = PlatformState()
 
 
 def take_all(quotas: Quotas, jobs: Iterable[Running], times: int = 1) -> None:
@@ -61,7 +61,7 @@ def take_all(quotas: Quotas, jobs: Iterable[Running], times: int = 1) -> None:
 class Desk:
     """A state on which things can be tried: quotas, rooms of the pools, jobs."""
 
-    def __init__(self, plan: PlatformPlan, state: State) -> None:
+    def __init__(self, plan: PlatformPlan, state: PlatformState) -> None:
         self.plan = plan
         self.state = state
         self.jobs = list(state.jobs)

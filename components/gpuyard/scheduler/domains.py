@@ -1,4 +1,4 @@
-"""How Kueue v0.19 finds nodes in a tree of domains (`pkg/cache/scheduler/tas_flavor_snapshot.go`).
+"""Topology domains: how Kueue v0.19 finds nodes in their tree (`pkg/cache/scheduler/tas_flavor_snapshot.go`).
 
 Count what each node holds, sum it up the levels, find a domain at the level that is asked for (above it
 where that is only preferred), and go down from there: the largest first, and for the last pods the smallest
@@ -54,7 +54,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DomainFit:
     """The nodes: pods on each, and where the leader is. None: there is no room, and what the best has."""
 
     pods: tuple[tuple[Domain, int], ...] | None
@@ -64,7 +64,7 @@ class Found:
     where no level is required."""
 
 
-def find(leaves: Sequence[Domain], depth: int, wanted: Wanted) -> Found:
+def find(leaves: Sequence[Domain], depth: int, wanted: Wanted) -> DomainFit:
     """Deal pods out over nodes, whose own numbers are known."""
     levels = _tree(leaves, depth)
     for root in levels[0]:
@@ -73,7 +73,7 @@ def find(leaves: Sequence[Domain], depth: int, wanted: Wanted) -> Found:
     everywhere = sum(d.slices for d in levels[0]) * wanted.slice_size
     chosen = _level_that_fits(levels, wanted.level, wanted)
     if chosen is None:
-        return Found(None, best=best if wanted.required else everywhere)
+        return DomainFit(None, best=best if wanted.required else everywhere)
     at, fitting = chosen
     size, leads = wanted.slice_size, wanted.leader
     fitting = _deal(fitting, wanted.count, size, wanted, leader=leads)
@@ -84,7 +84,7 @@ def find(leaves: Sequence[Domain], depth: int, wanted: Wanted) -> Found:
         fitting = [d for parent in fitting for d in _within(parent, wanted.size_at(level), wanted)]
     leader = next((d for d in fitting if d.leaders), None) if wanted.leader else None
     pods = tuple((d, d.pods) for d in fitting if d.pods)
-    return Found(pods, leader, best=wanted.count)
+    return DomainFit(pods, leader, best=wanted.count)
 
 
 def _tree(leaves: Sequence[Domain], depth: int) -> list[list[Domain]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gpuyard.scheduler.desk import Running
 from gpuyard.scheduler.quotas import Node, Quotas, is_borrowing
-from gpuyard.scheduler.rights import FAIR, OWN, RECLAIM, Targets
+from gpuyard.scheduler.rights import FAIR, OWN, RECLAIM, Evictions
 
 _NOBODY = -1.0
 """A share below every other."""
@@ -22,14 +22,14 @@ class FairChoice:
         quotas: Quotas,
         candidates: Sequence[Running],
         queue: Node,
-        fits: Callable[[Targets], bool],
+        fits: Callable[[Evictions], bool],
         *,
         entitled: bool,
     ) -> None:
         self.quotas = quotas
         self.queue = queue
         self.entitled = entitled
-        self.found: Targets = []
+        self.found: Evictions = []
         self._fits = fits
         self._again: list[Running] = []
         self._way = {id(cohort) for cohort in queue.above}

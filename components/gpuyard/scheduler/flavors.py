@@ -1,4 +1,4 @@
-"""Which pool a queue gives to pods: flavors in their order, the first with enough free quota.
+"""Flavor assignment, the pool that a queue gives to pods: in their order, the first with enough free quota.
 
 As Kueue v0.19 decides it (flavorassigner.go) with the queues as rendered: `flavorFungibility` stays at its
 default, so borrowing ends the search and pre-empting goes on to the next flavor.
@@ -15,14 +15,14 @@ from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, ResourceGroup, Taint, TeamPlan
 from gpuyard.scheduler.desk import Desk, take_all
-from gpuyard.scheduler.preemption import Wish, targets
+from gpuyard.scheduler.preemption import QuotaWish, targets
 from gpuyard.scheduler.requests import PodSet, grouped
-from gpuyard.scheduler.rights import Targets, leavers
+from gpuyard.scheduler.rights import Evictions, leavers
 from gpuyard.scheduler.selectors import flavor_accepts, untolerated
 from gpuyard.scheduler.topology import mismatch
 from gpuyard.spec.queueing import Preemption
 
-Place = tuple[int, int]
+SearchKey = tuple[int, int]
 """The first of pod sets that go together, and a resource group of the queue."""
 STOPPED = "it is stopped: no new job starts there"
 
@@ -59,12 +59,12 @@ class Assignment:
     """By pod set: the pools of its resources; two of them can never be met."""
     uses: Mapping[Key, int]
     reasons: tuple[Considered, ...]
-    targets: Targets
+    targets: Evictions
     unknown: str = ""
     """A resource that no pool of this queue gives out."""
     short: tuple[tuple[Key, int], ...] = ()
     """What is asked for of the best pool where it is not free."""
-    tried: Mapping[Place, int] = field(default_factory=dict[Place, int])
+    tried: Mapping[SearchKey, int] = field(default_factory=dict[SearchKey, int])
     """How far the search came where flavors are left: there it goes on when these have no place."""
 
 
@@ -96,11 +96,11 @@ class _Search:
     used: dict[Key, int]
     """By the pod sets before."""
     reasons: list[Considered]
-    tried: dict[Place, int]
+    tried: dict[SearchKey, int]
     """How many of a group's flavors were looked at before, and are not again."""
 
     def group(
-        self, place: Place, pod_sets: Sequence[PodSet], wanted: Mapping[str, int]
+        self, place: SearchKey, pod_sets: Sequence[PodSet], wanted: Mapping[str, int]
     ) -> tuple[Mode, str, dict[Key, int]]:
         """The best flavor of a group for pods that go to the same."""
         flavors = self.team.resource_groups[place[1]].flavors
@@ -163,7 +163,7 @@ class _Search:
         fair = self.desk.plan.queueing.fair_sharing
         if not (quotas.nominal(team, key) >= total or in_part or fair):
             return Mode.BLOCKED, -far, f"{waits}; it would borrow, which pre-empts nobody"
-        wish = Wish(team, {key: total}, self.priority, frozenset({key}))
+        wish = QuotaWish(team, {key: total}, self.priority, frozenset({key}))
         found = targets(quotas, self.desk.jobs, wish, fair=fair)
         if not found:
             return Mode.NOBODY, -far, f"{waits}; nobody there has to give way to it"
@@ -201,7 +201,7 @@ def assign(
     team: TeamPlan,
     pod_sets: tuple[PodSet, ...],
     priority: int,
-    tried: Mapping[Place, int] | None = None,
+    tried: Mapping[SearchKey, int] | None = None,
 ) -> Assignment:
     """Find a pool for every pod set, as the queue would at this moment; `tried`: where it found no place."""
     search = _Search(desk, team, priority, defaultdict(int), [], dict(tried or {}))
@@ -238,9 +238,9 @@ def assign(
             )
     uses = {key: n for key, n in search.used.items() if n}
     mode = min(modes, default=Mode.FIT)
-    chosen: Targets = []
+    chosen: Evictions = []
     if mode in {Mode.NOBODY, Mode.PREEMPT, Mode.RECLAIM}:
-        wish = Wish(team.name, uses, priority, frozenset(key for key, _ in short))
+        wish = QuotaWish(team.name, uses, priority, frozenset(key for key, _ in short))
         chosen = targets(desk.quotas, desk.jobs, wish, fair=desk.plan.queueing.fair_sharing)
     reasons = tuple(dict.fromkeys(search.reasons))
     return Assignment(mode, pools, uses, reasons, chosen, "", tuple(short), search.tried)

@@ -1,4 +1,4 @@
-"""Where nodes stand to each other, from their labels or from what a plan knows of nodes it makes."""
+"""Topology domains of nodes, from their labels or from what a plan knows of nodes it makes."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping

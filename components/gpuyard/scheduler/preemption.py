@@ -1,4 +1,4 @@
-"""Who must go for a job: Kueue's choice among what runs (Kueue v0.19, scheduler/preemption).
+"""Preemption, who must go for a job: Kueue's choice among what runs (Kueue v0.19, scheduler/preemption).
 
 With `preemption: reclaim` queues carry `reclaimWithinCohort: Any` and `withinClusterQueue: LowerPriority`;
 borrowing never pre-empts by priority. With fair sharing the unfairest queue gives first.
@@ -12,11 +12,11 @@ from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.scheduler.desk import Running, take_all
 from gpuyard.scheduler.fair_preemption import FairChoice
 from gpuyard.scheduler.quotas import Node, Quotas, Uses, within
-from gpuyard.scheduler.rights import OWN, RECLAIM, Targets, leavers
+from gpuyard.scheduler.rights import OWN, RECLAIM, Evictions, leavers
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class QuotaWish:
     """A job that needs quota others have."""
 
     team: str
@@ -28,7 +28,7 @@ class Wish:
     """Whether nodes have room for it once these jobs are gone; None where its queue does not ask."""
 
 
-def targets(quotas: Quotas, jobs: Collection[Running], wish: Wish, *, fair: bool) -> Targets:
+def targets(quotas: Quotas, jobs: Collection[Running], wish: QuotaWish, *, fair: bool) -> Evictions:
     """The jobs to evict; none when evicting does not help, or must not be. Leaves the quotas as they were."""
     borrowers = {t for t in quotas.used if any(quotas.borrows(t, key) for key in wish.short_of)}
     others = borrowers - {wish.team}
@@ -44,7 +44,7 @@ def targets(quotas: Quotas, jobs: Collection[Running], wish: Wish, *, fair: bool
     return found
 
 
-def _fits(quotas: Quotas, wish: Wish, gone: Targets, *, borrowing: bool) -> bool:
+def _fits(quotas: Quotas, wish: QuotaWish, gone: Evictions, *, borrowing: bool) -> bool:
     enough = all(
         amount <= quotas.available(wish.team, key)
         and (borrowing or not quotas.borrows(wish.team, key, amount))
@@ -53,7 +53,7 @@ def _fits(quotas: Quotas, wish: Wish, gone: Targets, *, borrowing: bool) -> bool
     return enough and (wish.place is None or wish.place(leavers(gone)))
 
 
-def _spared(quotas: Quotas, found: Targets, fits: Callable[[Targets], bool]) -> Targets:
+def _spared(quotas: Quotas, found: Evictions, fits: Callable[[Evictions], bool]) -> Evictions:
     """Give back, last chosen first, whoever need not go; the very last one must."""
     kept = list(found)
     for position in range(len(kept) - 2, -1, -1):
@@ -77,14 +77,14 @@ class _Candidate:
     entitled: bool
     """Whether a part of the tree that the wisher is in, and the job is not, holds what is asked for."""
 
-    def may_go(self, wish: Wish, *, borrowing: bool) -> bool:
+    def may_go(self, wish: QuotaWish, *, borrowing: bool) -> bool:
         """Only while its part of the tree still borrows, and never so that others may borrow."""
         if borrowing and not self.entitled:
             return False
         return not any(within(node, wish.short_of) for node in self.between)
 
 
-def _candidates(quotas: Quotas, others: Collection[Running], wish: Wish) -> list[_Candidate]:
+def _candidates(quotas: Quotas, others: Collection[Running], wish: QuotaWish) -> list[_Candidate]:
     """Those over whom the wisher has an advantage first, each kind in the order of the jobs."""
     queue = quotas.queues[wish.team]
     entitled: dict[int, bool] = {}
@@ -110,7 +110,7 @@ def _holds(node: Node, uses: Uses) -> tuple[bool, dict[Key, int]]:
     return not any(node.borrows(key, amount) for key, amount in uses.items()), rest
 
 
-def _classical(quotas: Quotas, jobs: list[Running], wish: Wish) -> Targets:
+def _classical(quotas: Quotas, jobs: list[Running], wish: QuotaWish) -> Evictions:
     others = _candidates(quotas, [j for j in jobs if j.team != wish.team], wish)
     own = [_Candidate(j, (), entitled=True) for j in jobs if j.team == wish.team]
     under = all(
@@ -121,7 +121,7 @@ def _classical(quotas: Quotas, jobs: list[Running], wish: Wish) -> Targets:
         attempts = [True]
     for borrowing in attempts:
         fits = partial(_fits, quotas, wish, borrowing=borrowing)
-        found: Targets = []
+        found: Evictions = []
         for candidate in sorted((*others, *own), key=lambda c: not c.job.leaving):
             if not candidate.may_go(wish, borrowing=borrowing):
                 continue
@@ -134,12 +134,12 @@ def _classical(quotas: Quotas, jobs: list[Running], wish: Wish) -> Targets:
     return []
 
 
-def _fair(quotas: Quotas, candidates: list[Running], wish: Wish) -> Targets:
+def _fair(quotas: Quotas, candidates: list[Running], wish: QuotaWish) -> Evictions:
     """Shares are compared with the wish already counted."""
     queue = quotas.queues[wish.team]
     quotas.take(wish.team, wish.uses)
 
-    def fits(gone: Targets) -> bool:
+    def fits(gone: Evictions) -> bool:
         """Whether the wish fits now, its own use aside."""
         quotas.take(wish.team, wish.uses, -1)
         found = _fits(quotas, wish, gone, borrowing=True)

@@ -133,7 +133,7 @@ class Quotas:
         """What it could have if nobody else had anything."""
         return self.queues[team].most(key) if (team, key) in self._quota else 0
 
-    def reach(self, team: str, key: Key) -> int:
+    def most_without_limit(self, team: str, key: Key) -> int:
         """The same without its own limit."""
         return self.queues[team].kept(key) + self._homes[team].most(key)
 

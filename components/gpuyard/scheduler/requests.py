@@ -1,4 +1,4 @@
-"""What a job needs, as the API server, Kueue and the scheduler each count it."""
+"""Requests of a job, as the API server, Kueue and the scheduler each count them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from gpuyard.manifests.gpu_requests import pod_total
 from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, quantity, whole_units
 from gpuyard.manifests.workloads import JobRead, PodRead
 from gpuyard.plan.records import LimitsPlan
-from gpuyard.scheduler.selectors import Requirement, Term, Toleration
+from gpuyard.scheduler.selectors import NodeRequirement, Term, Toleration
 from gpuyard.scheduler.topology import Near, near_of
 
 GANGS = frozenset({
@@ -216,7 +216,7 @@ def _terms(affinity: Mapping[Any, Any]) -> tuple[Term, ...]:
     required = mapping(affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     return tuple(
         tuple(
-            Requirement(
+            NodeRequirement(
                 str(e.get("key", "")),
                 str(e.get("operator", "")),
                 tuple(str(v) for v in items(e, "values")),

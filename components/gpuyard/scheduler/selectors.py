@@ -1,4 +1,4 @@
-"""Which nodes a pod accepts, and which accept it: labels, node affinity, taints.
+"""Node selection of pods: labels, node affinity, taints.
 
 Three answers: yes, no, and None for what only a live node could tell.
 """
@@ -15,7 +15,7 @@ _DISCOVERED = "nvidia.com/"
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class NodeRequirement:
     """One line of a node affinity."""
 
     key: str
@@ -23,7 +23,7 @@ class Requirement:
     values: tuple[str, ...]
 
 
-Term = tuple[Requirement, ...]
+Term = tuple[NodeRequirement, ...]
 """Requirements that must all be met."""
 
 
@@ -51,14 +51,14 @@ def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> T
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class PoolLabels:
     """What is known of a pool's node labels: several values where nodes differ."""
 
     known: Mapping[str, tuple[str, ...]]
     closed: bool
     """True: a label without a domain that is not known is not there."""
 
-    def meets(self, want: Requirement) -> bool | None:
+    def meets(self, want: NodeRequirement) -> bool | None:
         """Whether some node of the pool meets one requirement."""
         if want.key not in self.known:
             absent = False if self.closed and "/" not in want.key else None
@@ -73,7 +73,7 @@ class Labels:
         return any(_compares(v, want) for v in values)
 
 
-def _compares(value: str, want: Requirement) -> bool:
+def _compares(value: str, want: NodeRequirement) -> bool:
     """Gt and Lt compare whole numbers; anything else meets nothing."""
     if not (want.values and _is_number(value) and _is_number(want.values[0])):
         return False
@@ -85,7 +85,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.lstrip("-").isdecimal()
 
 
-def labels_of(plan: PlatformPlan, pool: PoolPlan) -> Labels:
+def labels_of(plan: PlatformPlan, pool: PoolPlan) -> PoolLabels:
     """Labels that every node of a pool has, by the plan and by what its machine is."""
     ours = {**pool.labels, **pool.node_selector}
     known: dict[str, tuple[str, ...]] = {key: (value,) for key, value in ours.items()}
@@ -98,17 +98,17 @@ def labels_of(plan: PlatformPlan, pool: PoolPlan) -> Labels:
         known[names.ZONE_LABEL] = pool.zones
     if pool.sharing is SharingMethod.NONE and pool.machine.gpu is not None:
         known[f"{names.GPU}.product"] = (pool.machine.gpu.product,)
-    return Labels(known, closed=plan.cloud is not Cloud.NONE)
+    return PoolLabels(known, closed=plan.cloud is not Cloud.NONE)
 
 
 def accepts(
-    labels: Labels, selector: Mapping[str, str], terms: tuple[Term, ...]
+    labels: PoolLabels, selector: Mapping[str, str], terms: tuple[Term, ...]
 ) -> tuple[bool | None, str]:
     """Whether the pod may stand on such a node, and the key that decides or that is not known."""
     answer: bool | None = True
     about = ""
     for key, value in selector.items():
-        met = labels.meets(Requirement(key, "In", (value,)))
+        met = labels.meets(NodeRequirement(key, "In", (value,)))
         if met is False:
             return False, f"{key}={value}"
         if met is None:
@@ -122,7 +122,7 @@ def accepts(
     return answer, about
 
 
-def _any_term(labels: Labels, terms: tuple[Term, ...]) -> tuple[bool | None, str]:
+def _any_term(labels: PoolLabels, terms: tuple[Term, ...]) -> tuple[bool | None, str]:
     answers = [_all_of(labels, term) for term in terms]
     for wanted in (True, None):
         if found := [a for a in answers if a[0] is wanted]:
@@ -130,7 +130,7 @@ def _any_term(labels: Labels, terms: tuple[Term, ...]) -> tuple[bool | None, str
     return answers[0]
 
 
-def _all_of(labels: Labels, term: Term) -> tuple[bool | None, str]:
+def _all_of(labels: PoolLabels, term: Term) -> tuple[bool | None, str]:
     """A term without requirements matches no node."""
     if not term:
         return False, "an empty node selector term"
@@ -141,7 +141,7 @@ def _all_of(labels: Labels, term: Term) -> tuple[bool | None, str]:
     return True, ""
 
 
-def _shown(want: Requirement) -> str:
+def _shown(want: NodeRequirement) -> str:
     return " ".join([want.key, want.operator, *want.values])
 
 
@@ -151,7 +151,7 @@ def flavor_accepts(
     """Kueue's own look at a flavor: only keys that the flavor itself has; a term left empty matches."""
     if any(flavor_labels.get(k, v) != v for k, v in selector.items()):
         return False
-    labels = Labels({k: (v,) for k, v in flavor_labels.items()}, closed=True)
+    labels = PoolLabels({k: (v,) for k, v in flavor_labels.items()}, closed=True)
     kept = [tuple(r for r in term if r.key in flavor_labels) for term in terms]
     if not kept or not all(kept):
         return True

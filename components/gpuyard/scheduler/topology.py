@@ -1,4 +1,4 @@
-"""Which nodes a queue ties pods to, where pools are placed by topology: what pods say, and their room.
+"""Topology-aware placing of pods: what they say, and the nodes a queue ties them to.
 
 How annotations are read is `pkg/controller/jobframework/tas_validation.go` of Kueue v0.19; the search itself
 is in `domains`.
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from gpuyard.scheduler.domains import Domain, Found, Wanted, find
+from gpuyard.scheduler.domains import Domain, DomainFit, Wanted, find
 from gpuyard.scheduler.nodes import Amounts, Nodes, Room, with_itself
 
 REQUIRED = "kueue.x-k8s.io/podset-required-topology"
@@ -213,7 +213,9 @@ def _leaves(room: Room, each: Amounts, leads: Amounts | None, depth: int) -> dic
     return found
 
 
-def _taken(entries: Mapping[Domain, int], found: Found) -> Mapping[int, Counter[tuple[int, int]]]:
+def _taken(
+    entries: Mapping[Domain, int], found: DomainFit
+) -> Mapping[int, Counter[tuple[int, int]]]:
     """By entry of the room: how many nodes take so many pods, and so many leaders."""
     pods = dict(found.pods or ())
     nodes: Iterable[Domain] = dict.fromkeys((*pods, *([found.leader] if found.leader else [])))

@@ -17,7 +17,7 @@ import yaml
 
 from gpuyard.errors import EnvironmentLacks
 
-Object = dict[str, Any]
+ApiObject = dict[str, Any]
 MANAGER: Final = "gpuyard-sim"
 TIMEOUT: Final = urllib3.Timeout(connect=2, read=15)
 WATCH_SECONDS: Final = 240
@@ -59,7 +59,7 @@ class Api:
 
     def call(
         self, method: str, path: str, body: object = None, kind: str = "application/json"
-    ) -> Object:
+    ) -> ApiObject:
         """One request; the answer as a dictionary.
 
         Raises:
@@ -81,7 +81,7 @@ class Api:
         text = answer.data
         return json.loads(text) if text.startswith(b"{") else {"text": text.decode()}
 
-    def get(self, path: str) -> Object | None:
+    def get(self, path: str) -> ApiObject | None:
         """An object, or None when there is none (or no such kind)."""
         try:
             return self.call("GET", path)
@@ -90,19 +90,19 @@ class Api:
                 return None
             raise
 
-    def apply(self, manifest: Object) -> Object:
+    def apply(self, manifest: ApiObject) -> ApiObject:
         """Server-side apply, as the simulated cluster's own field manager."""
         query = f"?fieldManager={MANAGER}&force=true"
         return self.call(
             "PATCH", path_of(manifest) + query, manifest, "application/apply-patch+yaml"
         )
 
-    def merge(self, path: str, change: Object) -> Object:
+    def merge(self, path: str, change: ApiObject) -> ApiObject:
         """Merge patch: None removes."""
         query = f"?fieldManager={MANAGER}"
         return self.call("PATCH", path + query, change, "application/merge-patch+json")
 
-    def watch(self, path: str, version: str) -> Iterator[tuple[str, Object]]:
+    def watch(self, path: str, version: str) -> Iterator[tuple[str, ApiObject]]:
         """Changes since a version, until the server ends the stream."""
         query = f"?watch=1&resourceVersion={version}&timeoutSeconds={WATCH_SECONDS}&allowWatchBookmarks=true"
         try:
@@ -133,7 +133,7 @@ class Api:
         return True
 
 
-def merge_if_there(api: Api, path: str, change: Object) -> None:
+def merge_if_there(api: Api, path: str, change: ApiObject) -> None:
     """Merge patch; what is gone in the meantime needs nothing."""
     try:
         api.merge(path, change)
@@ -142,7 +142,7 @@ def merge_if_there(api: Api, path: str, change: Object) -> None:
             raise
 
 
-def path_of(manifest: Object) -> str:
+def path_of(manifest: ApiObject) -> str:
     """The path of an object from its manifest, for the few kinds we write."""
     version, kind, metadata = manifest["apiVersion"], manifest["kind"], manifest["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import crds, credentials, processes
-from gpuyard.simulate.api import Api, ApiError, Object, Unreachable, connect, wait_until_ready
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, connect, wait_until_ready
 from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.parts import PARTS, Part, Place
 from gpuyard.simulate.state import Folder, folder_of, locked, new_settings, write_private
@@ -278,7 +278,7 @@ def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
     return True
 
 
-def _apply_all(api: Api, manifests: list[Object]) -> None:
+def _apply_all(api: Api, manifests: list[ApiObject]) -> None:
     """Apply objects side by side; none of them needs another one of the list."""
     with ThreadPoolExecutor(max_workers=4) as pool:
         list(pool.map(api.apply, manifests))

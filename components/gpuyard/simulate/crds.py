@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from gpuyard.simulate.api import Object
+from gpuyard.simulate.api import ApiObject
 from gpuyard.simulate.kueue.manager import read_manifests
 from gpuyard.simulate.tools import Tools
 
@@ -21,7 +21,7 @@ PROVISIONING_REQUESTS: Final = (
 STAND_IN_NOTE: Final = "absent (no CRD source), a stand-in accepts any fields"
 
 
-def find_crd(tools: Tools, project: str, file: str) -> Object | None:
+def find_crd(tools: Tools, project: str, file: str) -> ApiObject | None:
     """The definition as its project ships it, None where no source serves it."""
     folders = [tools.share / project / "crds"]
     if upstream := os.environ.get("GPUYARD_UPSTREAM"):
@@ -30,19 +30,19 @@ def find_crd(tools: Tools, project: str, file: str) -> Object | None:
     return next(found, None)
 
 
-def cluster_policy(tools: Tools) -> tuple[Object, str | None]:
+def cluster_policy(tools: Tools) -> tuple[ApiObject, str | None]:
     """The GPU Operator's kind, and what `sim status` tells about it when it is not the operator's own."""
     own = find_crd(tools, *CLUSTER_POLICIES)
     return (own, None) if own else (stand_in(), STAND_IN_NOTE)
 
 
-def provisioning_request(tools: Tools) -> list[Object]:
+def provisioning_request(tools: Tools) -> list[ApiObject]:
     """Cluster Autoscaler's kind, which Kueue asks only when it was there first; empty without one."""
     own = find_crd(tools, *PROVISIONING_REQUESTS)
     return [own] if own else []
 
 
-def stand_in() -> Object:
+def stand_in() -> ApiObject:
     """The least that lets a ClusterPolicy be stored, with any fields, so that a platform can be deployed."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {

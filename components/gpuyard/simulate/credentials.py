@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from gpuyard.simulate.state import Folder, Settings, write_private
+from gpuyard.simulate.state import ClusterSettings, Folder, write_private
 
 # Order of the curve P-256 (FIPS 186-4, D.1.2.3); a key is a number from 1 to one less.
 _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
@@ -32,7 +32,7 @@ def serving_certificate(folder: Folder) -> Path:
     return folder.path / "pki" / "apiserver.crt"
 
 
-def write_keys(folder: Folder, settings: Settings) -> None:
+def write_keys(folder: Folder, settings: ClusterSettings) -> None:
     """Write what the API server and the controller manager read at their start; keeps a key that is there."""
     key = folder.path / "pki" / "service-accounts.key"
     if not key.exists():
@@ -43,7 +43,7 @@ def write_keys(folder: Folder, settings: Settings) -> None:
     )
 
 
-def write_kubeconfig(folder: Folder, settings: Settings) -> None:
+def write_kubeconfig(folder: Folder, settings: ClusterSettings) -> None:
     """Write the kubeconfig; needs the serving certificate."""
     context = f"gpuyard-{folder.name}"
     certificate = base64.b64encode(serving_certificate(folder).read_bytes()).decode()

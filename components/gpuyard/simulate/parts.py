@@ -1,4 +1,4 @@
-"""What each part of the simulated cluster is: its program, its arguments, how it tells that it is ready."""
+"""Parts of the simulated cluster: the program of each, its arguments, how it tells that it is ready."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from gpuyard.simulate.state import Folder, Settings
+from gpuyard.simulate.state import ClusterSettings, Folder
 from gpuyard.simulate.tools import Tools
 
 STAGES: Final = Path(__file__).with_name("stages.yaml")
@@ -17,7 +17,7 @@ class Place:
     """Everything a part is started from."""
 
     folder: Folder
-    settings: Settings
+    settings: ClusterSettings
     tools: Tools
 
     def port(self, name: str) -> int:

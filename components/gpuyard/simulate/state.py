@@ -47,7 +47,7 @@ def home() -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ClusterSettings:
     """What a cluster keeps from its first start to its last."""
 
     token: str
@@ -70,17 +70,17 @@ class Folder:
         """The log of one part."""
         return self.path / "logs" / f"{part}.log"
 
-    def settings(self) -> Settings | None:
+    def settings(self) -> ClusterSettings | None:
         """What was chosen at the first start; None when the cluster is not there."""
         try:
             found = json.loads((self.path / "cluster.json").read_text(encoding="utf-8"))
-            return Settings(
+            return ClusterSettings(
                 found["token"], {name: int(found["ports"][name]) for name in PORT_NAMES}
             )
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def keep(self, settings: Settings) -> None:
+    def keep(self, settings: ClusterSettings) -> None:
         """Write the settings, readable by the user alone: they hold the token."""
         write_private(self.path / "cluster.json", json.dumps(asdict(settings), indent=2) + "\n")
 
@@ -154,7 +154,7 @@ def _is_same(handle: int, path: Path) -> bool:
         return False
 
 
-def new_settings(folder: Folder) -> Settings:
+def new_settings(folder: Folder) -> ClusterSettings:
     """A fresh token and ports that nobody listens on and no other cluster of ours has.
 
     Each folder starts to look at a place of its own, so that clusters of two users or of two test runs
@@ -170,10 +170,10 @@ def new_settings(folder: Folder) -> Settings:
         raise EnvironmentLacks(
             f"no {len(PORT_NAMES)} free ports from {PORTS.start} to {PORTS.stop} on this machine"
         )
-    return Settings(secrets.token_urlsafe(24), ports)
+    return ClusterSettings(secrets.token_urlsafe(24), ports)
 
 
-def _neighbours() -> Iterator[Settings]:
+def _neighbours() -> Iterator[ClusterSettings]:
     """Settings of every cluster of this user, running or not."""
     if home().is_dir():
         for path in sorted(home().iterdir()):

@@ -1,4 +1,4 @@
-"""What every model of the vocabulary shares: immutable, nothing unknown, every field documented."""
+"""Base of the models of the vocabulary: immutable, nothing unknown, every field documented."""
 
 from pydantic import BaseModel, ConfigDict
 

@@ -1,4 +1,4 @@
-"""What pydantic's own errors say, in our words and under ids that do not change when pydantic's do."""
+"""Pydantic's own errors, in our words and under ids that do not change when pydantic's do."""
 
 import re
 from dataclasses import dataclass

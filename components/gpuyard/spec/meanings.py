@@ -1,4 +1,4 @@
-"""What each field of a model means, from the text that stands below it in the source.
+"""Meanings of a model's fields, from the text that stands below each in the source.
 
 pydantic reads these itself when asked to (`use_attribute_docstrings`), but then at every start, for every
 model: a tenth of a second before the first word of a `gpuyard check`. Only the schema and the reference

@@ -10,7 +10,16 @@ from gpuyard.spec.base import SpecModel
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.sections import FabricSpec, Numa, PoolStop, Provisioning, WarmWindow
 from gpuyard.spec.sharing import Sharing
-from gpuyard.spec.values import Change, MemoryGib, Name, NodeRange, Positive, Switch, Text, wrong
+from gpuyard.spec.values import (
+    MemoryGib,
+    Name,
+    NodeRange,
+    Positive,
+    Switch,
+    Text,
+    ValueChange,
+    wrong,
+)
 
 MAX_POOLS = 1000
 MAX_OWNERS = 1000
@@ -100,7 +109,7 @@ class MachineShape(SpecModel):
     """Main memory in GiB; 80GB is read as 80 GiB."""
 
 
-def _one_way(value: dict[str, Any], found: list[Capacity]) -> tuple[str, Change | None]:
+def _one_way(value: dict[str, Any], found: list[Capacity]) -> tuple[str, ValueChange | None]:
     """A misspelt way gets its name, a rung without one buys spot nodes; of two, nobody knows which."""
     if found:
         return f"make a rung of its own of {', '.join(mode.value for mode in found[1:])}", None

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.spec.explain import explain
 from gpuyard.spec.nearest import nearest
-from gpuyard.spec.values import Change
+from gpuyard.spec.values import ValueChange
 
 _SHOWN = 60
 
@@ -75,7 +75,7 @@ def _finding(details: ErrorDetails, root: type[BaseModel], value: object) -> Fin
     return refuse(said.id, path, said.problem, given=given, allowed=said.allowed, fix=fix)
 
 
-def _own_fix(says: str, change: Change | None, path: Path) -> Fix | None:
+def _own_fix(says: str, change: ValueChange | None, path: Path) -> Fix | None:
     if change is None:
         return Fix(says=says) if says else None
     return Fix(says=says, at=(*path, *change[0]), value=change[1])

@@ -1,4 +1,4 @@
-"""How jobs wait for GPUs: the engine, who takes from whom, and the switches for a bad day."""
+"""Queueing in a stack file: the engine, who takes from whom, and the switches for a bad day."""
 
 from enum import StrEnum
 from typing import Annotated

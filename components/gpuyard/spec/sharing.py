@@ -1,4 +1,4 @@
-"""How the GPUs of a pool are shared: MIG slices, time-slicing, MPS, MIG with time-slicing, or claims."""
+"""Sharing of a pool's GPUs: MIG slices, time-slicing, MPS, MIG with time-slicing, or claims."""
 
 from typing import Annotated, Any
 

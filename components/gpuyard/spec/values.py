@@ -18,12 +18,17 @@ MAX_NODES = 10_000
 MAX_COUNT = 1_000_000
 
 
-Change = tuple[tuple[str | int, ...], object]
+ValueChange = tuple[tuple[str | int, ...], object]
 """Where, below the place of an error, and the value to put there; None takes away what stands there."""
 
 
 def wrong(
-    kind: LiteralString, problem: str, *, allowed: str, fix: str = "", change: Change | None = None
+    kind: LiteralString,
+    problem: str,
+    *,
+    allowed: str,
+    fix: str = "",
+    change: ValueChange | None = None,
 ) -> PydanticCustomError:
     """An error that carries what is allowed and what to do, for `gpuyard.spec.problems` to show.
 
@@ -38,7 +43,7 @@ def wrong(
     )
 
 
-def write(value: object) -> tuple[str, Change]:
+def write(value: object) -> tuple[str, ValueChange]:
     """The fix that puts a value in the place of the wrong one, in words and as a change."""
     return f"write {value}", ((), value)
 
@@ -101,7 +106,7 @@ def parse_range(value: object) -> Range:
 
 def _meant_range(
     value: object, most: int = MAX_NODES, example: str = "0..4"
-) -> tuple[str, Change | None]:
+) -> tuple[str, ValueChange | None]:
     """What `4-8`, `4 to 8` or `8 nodes` was meant to be."""
     match = _NEARLY_RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
     ends = sorted(int(end) for end in match.groups() if end) if match else []
@@ -156,7 +161,7 @@ def parse_memory_gib(value: object) -> int:
     return int(match[1]) * (1024 if unit.startswith("t") else 1)
 
 
-def _meant_memory(value: object) -> tuple[str, Change | None]:
+def _meant_memory(value: object) -> tuple[str, ValueChange | None]:
     """What `64 gigabytes` or 63.5 was meant to be, rounded up."""
     match = _NEARLY_GIB.fullmatch(str(value).strip())
     amount = ceil(float(match[1])) if match else 0
@@ -362,7 +367,7 @@ def parse_image_prefix(value: object) -> str:
     return value
 
 
-def _meant_images(value: object) -> tuple[str, Change | None]:
+def _meant_images(value: object) -> tuple[str, ValueChange | None]:
     """The same without what is too much: a scheme, a tag or digest, capital letters."""
     text = value[: 2 * MAX_IMAGE_PREFIX].lower() if isinstance(value, str) else ""
     near = re.sub(r"^[a-z]+://|@sha256:[0-9a-f]*$|:[^/]*[^/0-9][^/]*$", "", text)
@@ -387,7 +392,7 @@ def parse_address(value: object) -> str:
     return value
 
 
-def _meant_address(value: object) -> tuple[str, Change | None]:
+def _meant_address(value: object) -> tuple[str, ValueChange | None]:
     """The same with a scheme, the host in small letters, without what stands after the path."""
     text = value[: 2 * MAX_IMAGE_PREFIX].strip() if isinstance(value, str) else ""
     whole = re.sub(r"/*([?#].*)?$", "", text if "://" in text else f"http://{text}", count=1)

@@ -1,4 +1,4 @@
-"""What a strict run refuses: each rule looks at one resource, or at the whole graph at the end."""
+"""Checks of a strict run: each looks at one resource, or at the whole graph at the end."""
 
 from __future__ import annotations
 

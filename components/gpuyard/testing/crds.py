@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.testing.openapi import Violation, violations
+from gpuyard.testing.openapi import SchemaViolation, violations
 from gpuyard.testing.values import is_object
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -30,7 +30,7 @@ class CrdFolder:
         """Return the whole CRD that serves `api_version` and `kind`, or None where no file does."""
         return _definitions(self.folder, kind).get(api_version)
 
-    def violations(self, obj: Mapping[str, Any]) -> list[Violation] | None:
+    def violations(self, obj: Mapping[str, Any]) -> list[SchemaViolation] | None:
         """List what the CRD does not allow in this object; None where no CRD serves its kind."""
         api_version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
         crd = self.definition(api_version, kind)
@@ -50,7 +50,7 @@ def _with_object_fields(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**schema, "properties": properties}
 
 
-def _scope_violations(crd: Mapping[str, Any], obj: Mapping[str, Any]) -> Iterator[Violation]:
+def _scope_violations(crd: Mapping[str, Any], obj: Mapping[str, Any]) -> Iterator[SchemaViolation]:
     metadata = obj.get("metadata")
     namespace = metadata.get("namespace") if is_object(metadata) else None
     namespaced = crd["spec"]["scope"] == "Namespaced"

@@ -1,4 +1,4 @@
-"""What a stack program registered: the record that tests look at."""
+"""Graph of what a stack program registered: the record that tests look at."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from gpuyard.testing.values import UNKNOWN, is_list, is_object
 
-Violation = tuple[str, str]
+SchemaViolation = tuple[str, str]
 """Where (`spec.nodes[0].name`; empty for the value itself) and what is wrong there."""
 
 _SHOWN_LENGTH = 80
@@ -27,7 +27,7 @@ _EMBEDDED_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 _INTEGER_RANGES = {"int32": 2**31, "int64": 2**63}
 
 
-def violations(schema: Mapping[str, Any], value: object) -> list[Violation]:
+def violations(schema: Mapping[str, Any], value: object) -> list[SchemaViolation]:
     """List everything in `value` that the schema does not allow; an empty list means valid.
 
     An `UNKNOWN` (a value that only a later deployment step yields) is allowed everywhere.
@@ -63,7 +63,7 @@ def nearest(given: str, allowed: Sequence[str]) -> str:
     )
 
 
-def _check(schema: Mapping[str, Any], value: object, path: str) -> Iterator[Violation]:
+def _check(schema: Mapping[str, Any], value: object, path: str) -> Iterator[SchemaViolation]:
     if value is UNKNOWN:
         return
     if value is None:
@@ -114,7 +114,7 @@ def _wrong_type(schema: Mapping[str, Any], value: object) -> str | None:
     return f"given {describe(value)}, allowed: {expected}"
 
 
-def _check_enum(schema: Mapping[str, Any], value: object, path: str) -> Iterator[Violation]:
+def _check_enum(schema: Mapping[str, Any], value: object, path: str) -> Iterator[SchemaViolation]:
     allowed = schema.get("enum")
     if allowed is not None and value not in allowed:
         yield (
@@ -123,7 +123,9 @@ def _check_enum(schema: Mapping[str, Any], value: object, path: str) -> Iterator
         )
 
 
-def _check_combined(schema: Mapping[str, Any], value: object, path: str) -> Iterator[Violation]:
+def _check_combined(
+    schema: Mapping[str, Any], value: object, path: str
+) -> Iterator[SchemaViolation]:
     """allOf, anyOf, oneOf, not: in a structural schema they narrow values, never declare fields."""
     for part in schema.get("allOf", ()):
         yield from _check(_narrowing(part), value, path)
@@ -161,7 +163,7 @@ def _narrowing(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _check_object(
     schema: Mapping[str, Any], value: Mapping[Any, Any], path: str
-) -> Iterator[Violation]:
+) -> Iterator[SchemaViolation]:
     properties: Mapping[str, Any] = schema.get("properties", {})
     extra = schema.get("additionalProperties")
     embedded = schema.get("x-kubernetes-embedded-resource", False)
@@ -186,7 +188,9 @@ def _check_object(
     yield from _check_size(schema, len(value), ("minProperties", "maxProperties"), "fields", path)
 
 
-def _check_list(schema: Mapping[str, Any], value: Sequence[Any], path: str) -> Iterator[Violation]:
+def _check_list(
+    schema: Mapping[str, Any], value: Sequence[Any], path: str
+) -> Iterator[SchemaViolation]:
     item = schema.get("items")
     if is_object(item):
         for index, inner in enumerate(value):
@@ -201,7 +205,9 @@ def _check_list(schema: Mapping[str, Any], value: Sequence[Any], path: str) -> I
         yield from _check_unique(value, keys, path)
 
 
-def _check_unique(value: Sequence[Any], keys: Sequence[str], path: str) -> Iterator[Violation]:
+def _check_unique(
+    value: Sequence[Any], keys: Sequence[str], path: str
+) -> Iterator[SchemaViolation]:
     seen: dict[str, int] = {}
     for index, inner in enumerate(value):
         identity = [inner.get(key) for key in keys] if keys and is_object(inner) else inner
@@ -211,7 +217,7 @@ def _check_unique(value: Sequence[Any], keys: Sequence[str], path: str) -> Itera
             yield join(path, index), f"repeats item {first}{by}; items must be unique"
 
 
-def _check_text(schema: Mapping[str, Any], value: str, path: str) -> Iterator[Violation]:
+def _check_text(schema: Mapping[str, Any], value: str, path: str) -> Iterator[SchemaViolation]:
     yield from _check_size(schema, len(value), ("minLength", "maxLength"), "characters", path)
     pattern = schema.get("pattern")
     if pattern is not None and not _matches(pattern, value):
@@ -226,7 +232,7 @@ def _matches(pattern: str, value: str) -> bool:
         return True
 
 
-def _check_number(schema: Mapping[str, Any], value: float, path: str) -> Iterator[Violation]:
+def _check_number(schema: Mapping[str, Any], value: float, path: str) -> Iterator[SchemaViolation]:
     low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
     over, under = schema.get("exclusiveMinimum", False), schema.get("exclusiveMaximum", False)
     if low is not None and (value < low or (over and value == low)):
@@ -242,7 +248,7 @@ def _check_number(schema: Mapping[str, Any], value: float, path: str) -> Iterato
 
 def _check_size(
     schema: Mapping[str, Any], size: int, words: tuple[str, str], unit: str, path: str
-) -> Iterator[Violation]:
+) -> Iterator[SchemaViolation]:
     low, high = schema.get(words[0]), schema.get(words[1])
     if low is not None and size < low:
         yield path, f"given {size} {unit}, allowed: at least {low}"

@@ -1,4 +1,4 @@
-"""What a record keeps of a registration's options.
+"""Options of a registration, as a record keeps them.
 
 Requests are `Any` here: the SDK's stubs name their fields' types by a path that does not exist.
 """

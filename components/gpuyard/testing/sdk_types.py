@@ -23,7 +23,7 @@ import pulumi
 from pulumi import _types  # pyright: ignore[reportPrivateUsage]  # generated SDKs rely on it
 from pulumi.runtime import rpc
 
-from gpuyard.testing.openapi import Violation, describe, join, nearest
+from gpuyard.testing.openapi import SchemaViolation, describe, join, nearest
 from gpuyard.testing.values import UNKNOWN, ResourceRef, is_list, is_object
 
 _PROVIDER = "pulumi:providers:"
@@ -35,7 +35,7 @@ _PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
 }
 
 
-def input_violations(token: str, inputs: Mapping[str, Any]) -> list[Violation] | None:
+def input_violations(token: str, inputs: Mapping[str, Any]) -> list[SchemaViolation] | None:
     """List what the SDK class of a token does not allow; None where no installed SDK knows it."""
     args = args_class(token)
     if args is None:
@@ -113,7 +113,7 @@ def _fields(cls: type) -> tuple[dict[str, Any], frozenset[str]]:
     return _types.input_type_types(cls), frozenset(required)
 
 
-def _check_fields(cls: type, value: Mapping[str, Any], path: str) -> Iterator[Violation]:
+def _check_fields(cls: type, value: Mapping[str, Any], path: str) -> Iterator[SchemaViolation]:
     fields, required = _fields(cls)
     for name in sorted(required):
         if value.get(name) is None:
@@ -126,7 +126,7 @@ def _check_fields(cls: type, value: Mapping[str, Any], path: str) -> Iterator[Vi
             yield from _check_type(fields[key], inner, where)
 
 
-def _check_type(expected: Any, value: object, path: str) -> Iterator[Violation]:
+def _check_type(expected: Any, value: object, path: str) -> Iterator[SchemaViolation]:
     if value is None or value is UNKNOWN or isinstance(value, ResourceRef):
         return
     origin = typing.get_origin(expected)
@@ -149,7 +149,7 @@ def _check_type(expected: Any, value: object, path: str) -> Iterator[Violation]:
     # Anything else (Any, a forward reference that can't be resolved) says nothing about the value.
 
 
-def _check_class(expected: type[Any], value: object, path: str) -> Iterator[Violation]:
+def _check_class(expected: type[Any], value: object, path: str) -> Iterator[SchemaViolation]:
     if issubclass(expected, enum.Enum):
         allowed = [member.value for member in expected]
         if value not in allowed:
@@ -161,7 +161,7 @@ def _check_class(expected: type[Any], value: object, path: str) -> Iterator[Viol
             yield path, f"given {describe(value)}, allowed: an object of {expected.__name__}"
 
 
-def _check_mapping(expected: Any, value: object, path: str) -> Iterator[Violation]:
+def _check_mapping(expected: Any, value: object, path: str) -> Iterator[SchemaViolation]:
     if not is_object(value):
         yield path, f"given {describe(value)}, allowed: an object"
         return
@@ -172,7 +172,7 @@ def _check_mapping(expected: Any, value: object, path: str) -> Iterator[Violatio
         )
 
 
-def _check_sequence(expected: Any, value: object, path: str) -> Iterator[Violation]:
+def _check_sequence(expected: Any, value: object, path: str) -> Iterator[SchemaViolation]:
     if not is_list(value):
         yield path, f"given {describe(value)}, allowed: a list"
         return
@@ -181,7 +181,7 @@ def _check_sequence(expected: Any, value: object, path: str) -> Iterator[Violati
         yield from _check_type(arguments[0] if arguments else Any, inner, join(path, index))
 
 
-def _check_union(members: tuple[Any, ...], value: object, path: str) -> Iterator[Violation]:
+def _check_union(members: tuple[Any, ...], value: object, path: str) -> Iterator[SchemaViolation]:
     """One member must fit; where none does, show the complaints of the member that came nearest."""
     # An Input[T] is a union of T with an Awaitable and an Output of it: on the wire only T is left.
     plain = [one for one in members if not _is_late(one) and one is not type(None)]

@@ -1,4 +1,4 @@
-"""How to reach an API server: address, certificates and token out of a kubeconfig.
+"""Connection to an API server: address, certificates and token out of a kubeconfig.
 
 A kubeconfig with plain certificates or a token, which is what every simulated cluster has, is read here in a
 few milliseconds. Everything else (exec plugins, proxies, auth providers) is left to the `kubernetes` package,

@@ -1,4 +1,4 @@
-"""What changed between the object as it was last seen and the inputs as they are now.
+"""Diff of an object as it was last seen and the inputs as they are now.
 
 Follows Diff, pruneMap and patchConverter in provider/pkg/provider of the official provider: the
 live object is cut down to the shape of the old inputs, so fields that the cluster fills in are no

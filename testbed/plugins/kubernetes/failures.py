@@ -1,4 +1,4 @@
-"""What can go wrong, in the words of the official provider where it has some.
+"""Failures, in the words of the official provider where it has some.
 
 ProviderError
 ├── ApiError            the API server said no; carries its status

@@ -1,4 +1,4 @@
-"""When an object counts as ready: one function per kind, as in provider/pkg/await of the official provider.
+"""Readiness of objects: one function per kind, as in provider/pkg/await of the official provider.
 
 Each function looks at the live object (and at what belongs to it) once and says what it found.
 `awaiting.py` asks again until the answer is final.

@@ -1,4 +1,4 @@
-"""What Read asks the API server for, and what it makes inputs of."""
+"""Reading of objects: what Read asks the API server for, and what it makes inputs of."""
 
 from __future__ import annotations
 

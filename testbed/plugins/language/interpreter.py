@@ -1,4 +1,4 @@
-"""Which Python runs the user's program: the runtime options of Pulumi.yaml.
+"""Python interpreter of the user's program: the runtime options of Pulumi.yaml.
 
 pulumi/pulumi, sdk/python/cmd/pulumi-language-python/main.go (parseOptions) and
 sdk/python/toolchain.

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.advice.offers.offers import Wish, offers, price_of
-from gpuyard.advice.offers.scores import MEASURES, Workload, parts_of, units, whole_gpus
+from gpuyard.advice.offers.offers import OfferWish, offers, price_of
+from gpuyard.advice.offers.scores import MEASURES, OfferPurpose, parts_of, units, whole_gpus
 from gpuyard.catalogue.fabric import GPUDIRECT, direct_fabric
 from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.machines import MACHINES, Capacity
@@ -16,8 +16,8 @@ from gpuyard.catalogue.machines import MACHINES, Capacity
 GPU_MACHINES = [m for m in MACHINES.values() if m.is_gpu_machine]
 
 WISHES = st.builds(
-    Wish,
-    workload=st.sampled_from(Workload),
+    OfferWish,
+    workload=st.sampled_from(OfferPurpose),
     gpu=st.none() | st.sampled_from(list(GPUS.values())),
     memory_gib=st.none() | st.integers(1, 300),
     cloud=st.none() | st.sampled_from(["aws", "gcp"]),
@@ -73,7 +73,7 @@ def test_a_score_is_the_sum_of_its_parts_and_an_unknown_price_has_none(wish):
 def test_a_score_does_not_depend_on_what_else_is_asked(wish):
     alone = {
         o.machine.name: o
-        for o in offers(Wish(workload=wish.workload, capacity=wish.capacity)).offers
+        for o in offers(OfferWish(workload=wish.workload, capacity=wish.capacity)).offers
     }
     for offer in offers(wish).offers:
         assert offer == alone[offer.machine.name]
@@ -99,7 +99,7 @@ def test_the_points_of_every_workload_are_a_hundred():
 
 
 def test_training_prefers_fabric_and_nvlink():
-    ranked = names(Wish(workload=Workload.TRAINING))
+    ranked = names(OfferWish(workload=OfferPurpose.TRAINING))
     assert ranked[0] == "p5en.48xlarge"
     assert set(ranked[:5]) == {
         "p5en.48xlarge", "p6-b300.48xlarge", "a3-ultragpu-8g", "p6-b200.48xlarge", "p5.48xlarge",
@@ -107,12 +107,12 @@ def test_training_prefers_fabric_and_nvlink():
 
 
 def test_inference_prefers_small_units():
-    ranked = names(Wish(workload=Workload.INFERENCE))
+    ranked = names(OfferWish(workload=OfferPurpose.INFERENCE))
     assert ranked.index("g6f.large") < ranked.index("g6.2xlarge") < ranked.index("p5.48xlarge")
 
 
 def test_general_is_memory_for_money():
-    (part,) = offers(Wish(gpu=GPUS["H200"])).offers[0].parts
+    (part,) = offers(OfferWish(gpu=GPUS["H200"])).offers[0].parts
     assert (part.name, part.unit, part.note) == ("memory", "GiB/$", "")
     assert part.figure == pytest.approx(8 * 141 / 63.296)
     assert part.points == pytest.approx(100 * part.figure / 40)
@@ -134,7 +134,7 @@ def test_general_is_memory_for_money():
 )
 def test_a_part_of_training_says_why_it_gives_nothing(machine, name, note, points):
     row = MACHINES[machine]
-    part = next(p for p in parts_of(row, row.gpu, 10.0, Workload.TRAINING) if p.name == name)
+    part = next(p for p in parts_of(row, row.gpu, 10.0, OfferPurpose.TRAINING) if p.name == name)
     if machine == "g6.48xlarge" and name == "fabric":
         points = 100 / 8 / 400 * 40
     assert (part.note, part.points) == (note, pytest.approx(points))
@@ -156,9 +156,9 @@ def test_units_are_slices_where_a_gpu_can_be_cut(machine, count):
 
 def test_a_part_of_a_gpu_is_no_whole_gpu():
     assert whole_gpus(MACHINES["g6f.large"]) == 0.125
-    assert "g6f.large" not in names(Wish(gpus=1))
-    assert "g6f.large" not in names(Wish(memory_gib=4))
-    assert "g6f.large" in names(Wish(memory_gib=3))
+    assert "g6f.large" not in names(OfferWish(gpus=1))
+    assert "g6f.large" not in names(OfferWish(memory_gib=4))
+    assert "g6f.large" in names(OfferWish(memory_gib=3))
 
 
 @pytest.mark.parametrize(
@@ -178,26 +178,30 @@ def test_a_price_belongs_to_a_way_of_buying(machine, capacity, usd):
 
 
 def test_a_spot_price_ranks_by_its_dearest_zone():
-    (offer, *_) = offers(Wish(gpu=GPUS["A100-80"], capacity=Capacity.SPOT, cloud="aws")).offers
+    (offer, *_) = offers(OfferWish(gpu=GPUS["A100-80"], capacity=Capacity.SPOT, cloud="aws")).offers
     assert offer.parts[0].figure == pytest.approx(640 / 20.13)
 
 
 def test_without_a_wish_the_steadiest_way_is_priced():
-    found = {o.machine.name: o.capacity for o in offers(Wish()).offers}
+    found = {o.machine.name: o.capacity for o in offers(OfferWish()).offers}
     assert found["p5.48xlarge"] is Capacity.ON_DEMAND
     assert found["a3-ultragpu-8g"] is Capacity.RESERVED
     assert found["p6e-gb200.36xlarge"] is Capacity.BLOCK
 
 
 def test_facts_that_nobody_verified_are_named():
-    def unverified(name, workload=Workload.GENERAL):
-        found = offers(Wish(workload=workload)).offers
+    def unverified(name, workload=OfferPurpose.GENERAL):
+        found = offers(OfferWish(workload=workload)).offers
         return next(o.unverified for o in found if o.machine.name == name)
 
     assert unverified("p5.48xlarge") == ()
     assert unverified("p6-b300.48xlarge") == ("GPU",)
     assert unverified("a3-ultragpu-8g") == ("machine", "price")
-    assert unverified("a3-ultragpu-8g", Workload.INFERENCE) == ("machine", "price", "MIG slices")
+    assert unverified("a3-ultragpu-8g", OfferPurpose.INFERENCE) == (
+        "machine",
+        "price",
+        "MIG slices",
+    )
 
 
 def test_a_direct_fabric_has_a_name_and_a_source():
@@ -209,4 +213,4 @@ def test_a_direct_fabric_has_a_name_and_a_source():
 
 
 def test_without_any_machine_there_is_no_nearest():
-    assert offers(Wish(cloud="aws"), {}).nearest == ()
+    assert offers(OfferWish(cloud="aws"), {}).nearest == ()

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gpuyard.advice.packing.solver import UNBOUNDED, Program, solve
+from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
 from gpuyard.errors import EnvironmentLacks
 
 
@@ -18,7 +18,7 @@ def program(**changes):
         "at_most": [UNBOUNDED],
         "most": [UNBOUNDED] * 3,
     }
-    return Program(**{**given, **changes})
+    return IntegerProgram(**{**given, **changes})
 
 
 def test_whole_numbers_and_the_bound_that_proves_them():
@@ -60,7 +60,7 @@ def test_what_cannot_be_has_no_solution():
 def test_a_search_that_is_stopped_says_so():
     """A hard knapsack: the bound stays below the best until it has branched."""
     weights = [121, 137, 151, 167, 179, 191, 211, 223, 239, 251, 269, 281, 307, 331]
-    hard = Program(
+    hard = IntegerProgram(
         costs=[-float(w) for w in weights],
         columns=[{0: w, 1: w * w % 97} for w in weights],
         at_least=[-UNBOUNDED] * 2,
@@ -71,7 +71,7 @@ def test_a_search_that_is_stopped_says_so():
     assert whole is not None
     assert whole.proved
     stopped = solve(
-        Program(
+        IntegerProgram(
             costs=hard.costs,
             columns=hard.columns,
             at_least=hard.at_least,

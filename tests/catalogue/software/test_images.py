@@ -9,7 +9,7 @@ from gpuyard.catalogue.software.images import (
     DEPLOY_LABEL,
     IMAGES,
     Owner,
-    Part,
+    SoftwarePart,
     find_image,
     images_of,
 )
@@ -35,7 +35,7 @@ GKE_IMAGE_TYPES = ("COS_CONTAINERD", "UBUNTU_CONTAINERD")
 def test_an_image_is_whole_and_says_where_its_facts_come_from(image):
     assert IMAGES[image.name] is image
     assert image.name == image.name.lower()
-    assert set(image.owners) == set(Part)
+    assert set(image.owners) == set(SoftwarePart)
     assert "none" in image.sharing
     assert image.source.title
     assert image.source.checked_on <= datetime.now(UTC).date()
@@ -43,7 +43,7 @@ def test_an_image_is_whole_and_says_where_its_facts_come_from(image):
 
 @pytest.mark.parametrize("image", ROWS)
 def test_a_driver_inside_has_a_version_and_one_that_others_bring_has_none(image):
-    if image.owners[Part.DRIVER] is Owner.IMAGE:
+    if image.owners[SoftwarePart.DRIVER] is Owner.IMAGE:
         assert parse_version("driver", image.driver).numbers >= (535,)
     else:
         assert image.driver is None
@@ -57,7 +57,7 @@ def test_an_image_that_cannot_share_in_every_way_says_why(image):
     assert image.sharing <= every
     assert bool(image.why_not) == (image.sharing != every)
     if image.sharing != every:
-        assert image.owners[Part.DEVICE_PLUGIN] is not Owner.OPERATOR
+        assert image.owners[SoftwarePart.DEVICE_PLUGIN] is not Owner.OPERATOR
 
 
 @pytest.mark.parametrize("image", ROWS)
@@ -78,7 +78,7 @@ def test_the_names_of_eks_are_all_there():
 
 @pytest.mark.parametrize("image", ROWS)
 def test_whoever_has_a_plugin_of_its_own_keeps_the_others_off(image):
-    plugin = image.owners[Part.DEVICE_PLUGIN]
+    plugin = image.owners[SoftwarePart.DEVICE_PLUGIN]
     if image.cloud == "gcp":
         ours = plugin is Owner.OPERATOR
         assert ("gke-no-default-nvidia-gpu-device-plugin" in image.node_labels) == ours
@@ -101,10 +101,10 @@ def test_every_setting_is_one_of_the_operators_chart(image):
 
 def test_every_part_is_a_switch_of_the_operators_chart():
     chart = yaml.safe_load(upstream("values", "gpu-operator.yaml").read_text(encoding="utf-8"))
-    assert all(chart[part.value]["enabled"] is True for part in Part)
+    assert all(chart[part.value]["enabled"] is True for part in SoftwarePart)
     assert chart["driver"]["version"] == DRIVER.version
-    assert set(DEPLOY_LABEL) == set(Part)
-    assert len(set(DEPLOY_LABEL.values())) == len(Part)
+    assert set(DEPLOY_LABEL) == set(SoftwarePart)
+    assert len(set(DEPLOY_LABEL.values())) == len(SoftwarePart)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.cli.terminal.text import signed_usd, usd
 from gpuyard.cli.views.cost_changes import pool_name, pool_nodes
-from gpuyard.plan.money.bill_changes import Change, pool_changes, team_changes, total_changes
+from gpuyard.plan.money.bill_changes import BillChange, pool_changes, team_changes, total_changes
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
 UNPRICED = "p5e.48xlarge"
@@ -171,7 +171,7 @@ def test_simulated_nodes_are_said_to_cost_nothing_on_either_side(gpuyard, write)
 def test_what_is_not_there_costs_nothing_and_what_is_unknown_stays_so(
     before, after, was, now, difference
 ):
-    assert Change("x", before, after, was, now).difference == difference
+    assert BillChange("x", before, after, was, now).difference == difference
 
 
 @pytest.mark.parametrize(

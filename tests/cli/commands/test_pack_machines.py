@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpuyard.advice.packing import machines as packing_machines
+from gpuyard.advice.packing import machines
 from kit.stacks import cut_pool, platform, pool, shape, shared_pool
 
 LLM = shape("llm", pool="train", nodes=2, gpus_per_node=8)
@@ -74,7 +74,7 @@ def test_a_shape_that_nothing_on_offer_holds_is_refused(gpuyard, write):
 
 
 def test_what_is_not_proved_says_how_far_it_may_be(gpuyard, write, monkeypatch):
-    monkeypatch.setattr(packing_machines.MachinePacking, "proved", property(lambda _: False))
+    monkeypatch.setattr(machines.MachinePacking, "proved", property(lambda _: False))
     text = flat(packed(gpuyard, write, ALL))
     assert "at most 0.00% above the least there can be" in text
 

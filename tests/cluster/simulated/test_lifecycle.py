@@ -100,7 +100,7 @@ def test_two_clusters_stand_side_by_side_and_one_goes_without_the_other(
     assert cluster.status(first).ready
 
 
-def down_cleans_up(name: str, settings: state.Settings, status: cluster.Status) -> None:
+def down_cleans_up(name: str, settings: state.ClusterSettings, status: cluster.Status) -> None:
     """`down` finds everything, also when parts were killed and all records are gone."""
     for part in ("etcd", "kueue"):
         os.kill(pids(status)[part] or 0, signal.SIGKILL)

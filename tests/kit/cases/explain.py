@@ -5,7 +5,7 @@ from typing import Any
 from gpuyard.explain import Explanation, explain
 from gpuyard.manifests.workloads import read_job
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.scheduler.desk import EMPTY, Pods, Running, State
+from gpuyard.scheduler.desk import EMPTY, PlatformState, Pods, Running
 from gpuyard.scheduler.requests import PodSet
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
@@ -57,7 +57,7 @@ def job(pods: int = 1, gpus: Any = 1, kind: str = "Job", **rest: Any) -> dict[st
 
 
 def said(
-    plan: PlatformPlan, value: Any, state: State = EMPTY, team: str | None = None
+    plan: PlatformPlan, value: Any, state: PlatformState = EMPTY, team: str | None = None
 ) -> Explanation:
     """What explain says of a manifest."""
     read = read_job(value)
@@ -80,10 +80,10 @@ def running(team: str | None, gpus: int, pods: int = 1, **rest: Any) -> Running:
     )
 
 
-def state_of(*jobs: Running, waiting: int = 0) -> State:
+def state_of(*jobs: Running, waiting: int = 0) -> PlatformState:
     """These jobs, one after the other."""
     nodes = {str(p.node): p.pool for j in jobs for p in j.pods if p.node}
-    return State(jobs, nodes, waiting)
+    return PlatformState(jobs, nodes, waiting)
 
 
 def pods(count: int = 1, path: str = SPEC, **requests: Any) -> PodSet:

@@ -21,7 +21,7 @@ from gpuyard.names import KUEUE_CONFIG_KEY, PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate import cluster, processes, state
-from gpuyard.simulate.api import Api, ApiError, Object, Unreachable, connect
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, connect
 from gpuyard.simulate.kueue import manager as kueue_manager
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, Lab, Value, condition
@@ -252,7 +252,7 @@ def kueue_as_rendered(name: str, raw: Mapping[str, Any], **changes: object) -> I
     cluster.up(name)
     api = connect(Path(cluster.status(name).kubeconfig))
     before = api.get(kueue_manager.CONFIG_MAP)
-    found: Object = kueue_configuration_object(plan_of(raw))
+    found: ApiObject = kueue_configuration_object(plan_of(raw))
     content = yaml.safe_load(found["data"][KUEUE_CONFIG_KEY]) | changes
     metadata = {k: v for k, v in found["metadata"].items() if k in {"name", "namespace"}}
     data = {KUEUE_CONFIG_KEY: yaml.safe_dump(content)}

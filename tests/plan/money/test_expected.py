@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan.money.bill import DEFAULT_UTILISATION
-from kit.generated import platforms as made_up
+from kit.generated import platforms
 from kit.stacks import SYSTEM, plan_of, platform, pool
 
 P5 = MACHINES["p5.48xlarge"]
@@ -111,7 +111,7 @@ WAYS = ("on_demand", "spot", "reserved")
 def priced(number):
     """A made-up platform with prices, targets and commitments of its own."""
     rng = random.Random(number)  # noqa: S311  no secret is made of it
-    raw = made_up.platform(number)
+    raw = platforms.platform(number)
     named = {p["machine"] for p in raw["pools"] if isinstance(p["machine"], str)}
     machines = sorted(named & set(MACHINES))
     prices = {"discount_percent": rng.choice([0, 10, 55])}
@@ -139,8 +139,8 @@ def priced_bills():
     from gpuyard.plan import plan
     from kit.stacks import spec_of
 
-    for number in made_up.KNOWN:
-        for found in (made_up.known(number)[0], plan(spec_of(priced(number)))[0]):
+    for number in platforms.KNOWN:
+        for found in (platforms.known(number)[0], plan(spec_of(priced(number)))[0]):
             if found is not None:
                 yield number, found
 

@@ -6,8 +6,7 @@ from gpuyard.catalogue.commitments import LOOKED_FOR
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.plan.money.prices import commitment_price, node_price
 from gpuyard.spec.sections import Prices
-from kit.stacks import platform as raw_platform
-from kit.stacks import pool, spec_of
+from kit.stacks import platform, pool, spec_of
 
 DAY = "2026-11-21"
 SEEN = f" in us-east-1 on {DAY}, not verified"
@@ -20,7 +19,7 @@ UNPRICED = MACHINES["p5e.48xlarge"]
 
 
 def prices(**given):
-    return spec_of(raw_platform([pool()], prices=given)).prices
+    return spec_of(platform([pool()], prices=given)).prices
 
 
 def ends(machine, mode, **given):
@@ -92,7 +91,7 @@ def test_what_nobody_published_is_unknown_and_only_bounded_by_the_price_on_deman
 
 def test_an_average_of_a_machine_without_any_other_price_is_all_there_is():
     own = spec_of(
-        raw_platform([pool(machine={"gpu": "H100", "gpus": 8, "cpu": 96, "memory_gib": 1000})])
+        platform([pool(machine={"gpu": "H100", "gpus": 8, "cpu": 96, "memory_gib": 1000})])
     )
     from gpuyard.plan import plan
 

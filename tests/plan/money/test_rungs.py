@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from gpuyard.plan.money.rungs import Step, dearest_first, held, in_order, most_covered
+from gpuyard.plan.money.rungs import PricedRung, always_paid, dearest_first, in_order, most_covered
 from gpuyard.plan.records import NodePrice
 
 
@@ -12,7 +12,7 @@ def step(mode, cap=None, usd=1.0):
     price = NodePrice(
         mode=mode, low=usd, mean=usd, high=usd, basis="", checked_on=date(2026, 11, 21)
     )
-    return Step(price, cap, held=mode in {"reserved", "block"})
+    return PricedRung(price, cap, held=mode in {"reserved", "block"})
 
 
 SPOT, OD = step("spot", usd=2.0), step("on-demand", usd=5.0)
@@ -72,4 +72,4 @@ def test_commitments_pay_for_reserved_nodes_and_those_on_demand(steps, nodes, co
 
 
 def test_what_is_held_is_reserved_or_in_a_block():
-    assert held([RESERVED, step("block", 2), SPOT, step("on-demand", 4)]) == 5
+    assert always_paid([RESERVED, step("block", 2), SPOT, step("on-demand", 4)]) == 5

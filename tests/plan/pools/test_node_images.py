@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.software.images import DEPLOY_LABEL, IMAGES, Part, images_of
+from gpuyard.catalogue.software.images import DEPLOY_LABEL, IMAGES, SoftwarePart, images_of
 from gpuyard.catalogue.software.versions import is_version
 from gpuyard.plan.pools.gpu_operator import DRIVERS
 from gpuyard.plan.pools.node_images import choose_image, unfit_driver
@@ -17,7 +17,7 @@ from gpuyard.plan.sharing.sharing import share_gpus
 from gpuyard.spec.sharing import Sharing
 from kit.stacks import cut_pool, findings, ids, plan_of, platform, pool, shared_pool, spec_of
 
-PARTS = [part.value for part in Part]
+PARTS = [part.value for part in SoftwarePart]
 
 
 def software(raw):
@@ -223,7 +223,7 @@ def test_each_part_runs_on_a_node_once_from_whoever_the_image_says(raw):
     for found in plan.pools:
         software = found.node_software
         everything_off = software.labels.get("nvidia.com/gpu.deploy.operands") == "false"
-        for part in Part:
+        for part in SoftwarePart:
             runs = (
                 plan.operator.enabled[part.value]
                 and software.labels.get(DEPLOY_LABEL[part]) != "false"

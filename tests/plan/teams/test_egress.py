@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.plan.records import Reach
+from gpuyard.plan.records import Egress
 from gpuyard.plan.teams.egress import METADATA
 from kit.stacks import only, plan_of, platform, team
 
@@ -24,11 +24,11 @@ def test_a_team_reaches_nothing_outside_by_default():
 
 
 def test_what_admission_says_holds_for_teams_that_say_nothing():
-    assert reach(common=["10.0.0.0/8"]) == (Reach("10.0.0.0/8"),)
+    assert reach(common=["10.0.0.0/8"]) == (Egress("10.0.0.0/8"),)
 
 
 def test_a_teams_own_networks_stand_for_the_common_ones():
-    assert reach(["192.168.0.0/16"], common=["10.0.0.0/8"]) == (Reach("192.168.0.0/16"),)
+    assert reach(["192.168.0.0/16"], common=["10.0.0.0/8"]) == (Egress("192.168.0.0/16"),)
 
 
 def test_order_and_repetition_say_nothing():
@@ -52,7 +52,7 @@ def test_order_and_repetition_say_nothing():
     ],
 )
 def test_the_metadata_service_is_left_out_of_every_network(cidr, without):
-    assert reach([cidr]) == (Reach(cidr, without),)
+    assert reach([cidr]) == (Egress(cidr, without),)
 
 
 NETWORKS = st.builds(

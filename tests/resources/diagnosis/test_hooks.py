@@ -9,9 +9,9 @@ import pulumi
 import pytest
 
 from gpuyard.resources import ClusterProvider, Platform
-from gpuyard.resources.diagnosis import hooks as told
+from gpuyard.resources.diagnosis import hooks
 from gpuyard.resources.diagnosis.hooks import explained, hooks_of
-from gpuyard.resources.diagnosis.kubectl import Reach
+from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.ownership import owner_of, writers
 from gpuyard.resources.diagnosis.stuck_namespaces import conditions, holders, kinds_left, stuck
 from kit.components import LAB
@@ -193,7 +193,7 @@ def test_the_text_about_a_namespace():
     assert "which objects" not in silent
 
 
-class Looks(Reach):
+class Looks(Kubectl):
     """Answers looks from a table, and keeps what was asked."""
 
     def __init__(self, answers, context=None):
@@ -334,13 +334,13 @@ def kubectl(tmp_path, monkeypatch):
     return does
 
 
-def looked(reach, *what):
-    return asyncio.run(reach.get(*what))
+def looked(kubectl, *what):
+    return asyncio.run(kubectl.get(*what))
 
 
 def test_kubectl_is_asked_for_json_with_its_writers(kubectl):
     asked = kubectl("""echo '{"kind": "Pod"}'""")
-    assert looked(Reach(None, "blue"), "pod", "a", "-n", "b") == {"kind": "Pod"}
+    assert looked(Kubectl(None, "blue"), "pod", "a", "-n", "b") == {"kind": "Pod"}
     assert asked.read_text().strip() == (
         "--context blue --request-timeout=10s get pod a -n b -o json --show-managed-fields"
     )
@@ -353,7 +353,7 @@ def test_a_kubeconfig_goes_to_a_file_that_only_we_read_and_that_does_not_stay(
     monkeypatch.chdir(tmp_path)
 
     async def look():
-        return await Reach(pulumi.Output.secret('{"users": []}')).get("pods")
+        return await Kubectl(pulumi.Output.secret('{"users": []}')).get("pods")
 
     assert asyncio.run(look()) == {"users": []}
     assert (tmp_path / "mode").read_text().strip() == "600"
@@ -362,7 +362,7 @@ def test_a_kubeconfig_goes_to_a_file_that_only_we_read_and_that_does_not_stay(
 
 def test_a_kubeconfig_may_be_a_path(kubectl):
     asked = kubectl("echo '{}'")
-    assert looked(Reach("~/.kube/blue"), "pods") == {}
+    assert looked(Kubectl("~/.kube/blue"), "pods") == {}
     assert asked.read_text().split()[0] == f"--kubeconfig={Path.home() / '.kube/blue'}"
 
 
@@ -370,12 +370,12 @@ def test_a_kubeconfig_may_be_a_path(kubectl):
 def test_a_look_that_fails_in_any_way_gives_nothing(kubectl, line, monkeypatch):
     monkeypatch.setattr("gpuyard.resources.diagnosis.kubectl.SECONDS", 0.5)
     kubectl(line)
-    assert looked(Reach(), "pods") is None
+    assert looked(Kubectl(), "pods") is None
 
 
 def test_without_kubectl_a_look_gives_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert looked(Reach(), "pods") is None
+    assert looked(Kubectl(), "pods") is None
 
 
 # ── the hook ──────────────────────────────────────────────────────────────────────────────────────
@@ -390,7 +390,7 @@ class Hook:
 
 @pytest.fixture
 def engine_with_hooks(monkeypatch):
-    monkeypatch.setattr(told, "monitor_supports_feature", lambda _: True)
+    monkeypatch.setattr(hooks, "monitor_supports_feature", lambda _: True)
     monkeypatch.setattr(pulumi, "ErrorHook", Hook)
     said = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
@@ -416,8 +416,8 @@ def test_an_explanation_that_fails_hides_nothing(engine_with_hooks):
 
 
 def test_an_engine_without_hooks_gets_none(monkeypatch):
-    monkeypatch.setattr(told, "monitor_supports_feature", lambda _: False)
-    assert hooks_of("lab", Reach(), ()) is None
+    monkeypatch.setattr(hooks, "monitor_supports_feature", lambda _: False)
+    assert hooks_of("lab", Kubectl(), ()) is None
 
 
 @pytest.mark.parametrize(

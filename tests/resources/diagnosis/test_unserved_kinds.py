@@ -7,9 +7,9 @@ import pytest
 
 from gpuyard.names import KUEUE_GROUP
 from gpuyard.resources import ClusterProvider, Platform
-from gpuyard.resources.diagnosis import hooks as told
+from gpuyard.resources.diagnosis import hooks
 from gpuyard.resources.diagnosis.hooks import explained, hooks_of
-from gpuyard.resources.diagnosis.kubectl import Reach
+from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.unserved_kinds import TRIES
 from kit.stacks import platform, pool, team
 
@@ -35,7 +35,7 @@ def failed(*errors, operation="create"):
     )
 
 
-class Cluster(Reach):
+class Cluster(Kubectl):
     """Shows these definitions; None: nobody can look."""
 
     def __init__(self, definitions):
@@ -75,7 +75,7 @@ WELL = {"NamesAccepted": ("True", "no conflicts"), "Established": ("True", "")}
 def said(monkeypatch):
     """What the program says, in a program whose engine knows hooks."""
     found = {"info": [], "warn": []}
-    monkeypatch.setattr(told, "monitor_supports_feature", lambda _: True)
+    monkeypatch.setattr(hooks, "monitor_supports_feature", lambda _: True)
     monkeypatch.setattr(pulumi, "ErrorHook", lambda _, callback: callback)
     for level, into in found.items():
         monkeypatch.setattr(pulumi.log, level, into.append)

@@ -1,4 +1,4 @@
-"""What suits a class of work: the queue it waits in, how it shares a GPU, what goes first."""
+"""Advice for a class of work: the queue it waits in, how it shares a GPU, what goes first."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What kind of work a job is, which queue, sharing and priority suit it, and why.
+"""Class of a job: the kind of work it is, which queue, sharing and priority suit it, and why.
 
 Evidence is collected from everything that says something, each with a weight; the class with the most
 weight wins. A label `gpuyard.dev/class` decides alone. `docs/concepts/classes.md` lists the weights.

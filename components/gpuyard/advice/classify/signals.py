@@ -1,4 +1,4 @@
-"""What words and programs say about a job: tables, and how text is taken apart.
+"""Signals of a job's class, in words and programs: tables, and how text is taken apart.
 
 Text is compared word by word, never by parts of words: `trainee`, `constraint` and `services-team` say
 nothing about training or serving. Words that are often written as two are also tried joined

@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
 
-from gpuyard.advice.offers.scores import Part, Workload, gpu_memory_gib, parts_of, whole_gpus
+from gpuyard.advice.offers.scores import (
+    OfferPurpose,
+    ScorePart,
+    gpu_memory_gib,
+    parts_of,
+    whole_gpus,
+)
 from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
@@ -26,10 +32,10 @@ STEADIEST = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class OfferWish:
     """What is looked for; None leaves a condition out."""
 
-    workload: Workload = Workload.GENERAL
+    workload: OfferPurpose = OfferPurpose.GENERAL
     gpu: Gpu | None = None
     memory_gib: int | None = None
     """At least so much memory on each GPU."""
@@ -52,7 +58,7 @@ class Offer:
     """None is unknown since `unknown_since`, never free."""
     score: float | None
     """Points of a hundred; None when the price is unknown."""
-    parts: tuple[Part, ...]
+    parts: tuple[ScorePart, ...]
     unverified: tuple[str, ...]
     """Which of its facts nobody verified."""
     sources: tuple[Source, ...]
@@ -86,7 +92,7 @@ class Nearest:
 class Offers:
     """The answer to a wish, best first."""
 
-    wish: Wish
+    wish: OfferWish
     catalogued: int
     """GPU machines there are to choose from."""
     conditions: tuple[Condition, ...]
@@ -95,7 +101,7 @@ class Offers:
     """When there is no offer: one for each smallest set of conditions that hides some."""
 
 
-def offers(wish: Wish, machines: Mapping[str, Machine] = MACHINES) -> Offers:
+def offers(wish: OfferWish, machines: Mapping[str, Machine] = MACHINES) -> Offers:
     """Rank the machines that fit a wish; when none does, say why and what is nearest."""
     all_of_them = [m for m in machines.values() if m.is_gpu_machine]
     tests = _tests(wish)
@@ -115,7 +121,7 @@ def offers(wish: Wish, machines: Mapping[str, Machine] = MACHINES) -> Offers:
 _Test = Callable[[Machine], bool]
 
 
-def _tests(wish: Wish) -> dict[str, tuple[str, _Test]]:
+def _tests(wish: OfferWish) -> dict[str, tuple[str, _Test]]:
     """The conditions a wish has, by name: as it was asked, and whether a machine meets it."""
     gpu, memory, cloud, capacity, gpus = (
         wish.gpu, wish.memory_gib, wish.cloud, wish.capacity, wish.gpus,
@@ -138,7 +144,7 @@ def _tests(wish: Wish) -> dict[str, tuple[str, _Test]]:
 
 
 def _ranked(
-    machines: Iterable[Machine], tests: Mapping[str, tuple[str, _Test]], wish: Wish
+    machines: Iterable[Machine], tests: Mapping[str, tuple[str, _Test]], wish: OfferWish
 ) -> tuple[Offer, ...]:
     fitting = [m for m in machines if all(test(m) for _, test in tests.values())]
     return tuple(sorted((_offer(m, m.gpu, wish) for m in fitting if m.gpu), key=_order))
@@ -154,7 +160,7 @@ def _order(offer: Offer) -> tuple[bool, float, float, str]:
     )
 
 
-def _offer(machine: Machine, gpu: Gpu, wish: Wish) -> Offer:
+def _offer(machine: Machine, gpu: Gpu, wish: OfferWish) -> Offer:
     capacity = wish.capacity or next(c for c in STEADIEST if c in machine.sold)
     price = price_of(machine, capacity)
     parts = parts_of(machine, gpu, price.high, wish.workload) if price else ()
@@ -183,22 +189,22 @@ def price_of(machine: Machine, capacity: Capacity) -> Price | None:
 
 
 def _facts(
-    machine: Machine, gpu: Gpu, price: Price | None, workload: Workload
+    machine: Machine, gpu: Gpu, price: Price | None, workload: OfferPurpose
 ) -> list[tuple[str, Source]]:
     """What an offer rests on, in words, with the source of each."""
     found = [("machine", machine.source), ("GPU", gpu.source)]
     if price:
         found.append(("price", price.source))
     fabric = direct_fabric(machine)
-    if workload is Workload.TRAINING and fabric:
+    if workload is OfferPurpose.TRAINING and fabric:
         found.append(("fabric", fabric.source))
-    if workload is Workload.INFERENCE and gpu.mig:
+    if workload is OfferPurpose.INFERENCE and gpu.mig:
         found.append(("MIG slices", gpu.mig.source))
     return found
 
 
 def _nearest(
-    machines: list[Machine], tests: Mapping[str, tuple[str, _Test]], wish: Wish
+    machines: list[Machine], tests: Mapping[str, tuple[str, _Test]], wish: OfferWish
 ) -> tuple[Nearest, ...]:
     """For every smallest set of conditions without which there is an offer: the best there is then."""
     for size in range(1, len(tests) + 1):
@@ -213,6 +219,6 @@ def _nearest(
     return ()
 
 
-def _without(wish: Wish, names: tuple[str, ...]) -> Wish:
+def _without(wish: OfferWish, names: tuple[str, ...]) -> OfferWish:
     """The wish without a way of buying when that is given up: prices are then those of what is sold."""
     return replace(wish, capacity=None) if "capacity" in names else wish

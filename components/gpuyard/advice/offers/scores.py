@@ -1,4 +1,4 @@
-"""How good an offer is for a workload: points of a hundred, and the parts they are made of.
+"""Scores of offers for a workload: points of a hundred, and the parts they are made of.
 
 Every part is a figure of which more is better. It earns its points in proportion up to a reference,
 and no more beyond it. References are fixed, so that a score does not depend on what else is listed.
@@ -14,7 +14,7 @@ from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import Machine
 
 
-class Workload(StrEnum):
+class OfferPurpose(StrEnum):
     """What an offer is ranked for."""
 
     TRAINING = "training"
@@ -23,7 +23,7 @@ class Workload(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScorePart:
     """One part of a score: what was measured, and the points it gives."""
 
     name: str
@@ -96,30 +96,32 @@ def _alone(machine: Machine) -> str:
     return "one GPU" if machine.gpus == 1 else ""
 
 
-MEASURES: Mapping[Workload, tuple[Measure, ...]] = {
-    Workload.TRAINING: (
+MEASURES: Mapping[OfferPurpose, tuple[Measure, ...]] = {
+    OfferPurpose.TRAINING: (
         Measure("memory", "GiB/$", 30, 40.0, _memory_per_dollar),
         Measure("fabric", "Gbps/GPU", 40, 400.0, _fabric_per_gpu, _over_tcp),
         Measure("nvlink", "GB/s/GPU", 30, 900.0, _nvlink, _alone),
     ),
-    Workload.INFERENCE: (
+    OfferPurpose.INFERENCE: (
         Measure("memory", "GiB/$", 60, 40.0, _memory_per_dollar),
         Measure("units", "units/$", 40, 5.0, _units_per_dollar),
     ),
-    Workload.GENERAL: (Measure("memory", "GiB/$", 100, 40.0, _memory_per_dollar),),
+    OfferPurpose.GENERAL: (Measure("memory", "GiB/$", 100, 40.0, _memory_per_dollar),),
 }
 """What counts for each workload; the points of one workload are a hundred together."""
 
 
-def parts_of(machine: Machine, gpu: Gpu, usd: float, workload: Workload) -> tuple[Part, ...]:
+def parts_of(
+    machine: Machine, gpu: Gpu, usd: float, workload: OfferPurpose
+) -> tuple[ScorePart, ...]:
     """Every part of the score of a machine at a price."""
     return tuple(_part(m, machine, gpu, usd) for m in MEASURES[workload])
 
 
-def _part(measure: Measure, machine: Machine, gpu: Gpu, usd: float) -> Part:
+def _part(measure: Measure, machine: Machine, gpu: Gpu, usd: float) -> ScorePart:
     figure = measure.figure(machine, gpu, usd)
     if figure is None:
-        return Part(measure.name, measure.unit, None, 0.0, measure.most, "unknown")
+        return ScorePart(measure.name, measure.unit, None, 0.0, measure.most, "unknown")
     note = measure.note(machine)
     points = 0.0 if note else measure.most * min(1.0, figure / measure.reference)
-    return Part(measure.name, measure.unit, figure, points, measure.most, note)
+    return ScorePart(measure.name, measure.unit, figure, points, measure.most, note)

@@ -1,4 +1,4 @@
-"""Which machines, and how many, hold a demand of pods for the least money, with the bound that proves it.
+"""Cheapest machines for a demand of pods: which, how many, and the bound that proves it.
 
 A pattern is what one node of a machine type holds. The cheapest mix of patterns is a whole-number program
 with far too many columns to write down, so the relaxed program is given those that can make it cheaper until
@@ -10,7 +10,7 @@ answer says how far from the bound it may be. `docs/concepts/packing.md` explain
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuyard.advice.offers.scores import Workload, parts_of
+from gpuyard.advice.offers.scores import OfferPurpose, parts_of
 from gpuyard.advice.packing.needs import (
     LeftOut,
     Need,
@@ -20,8 +20,8 @@ from gpuyard.advice.packing.needs import (
     size,
     undominated,
 )
-from gpuyard.advice.packing.patterns import Node, Pattern, dearest, empty_node, filled, worthy
-from gpuyard.advice.packing.solver import UNBOUNDED, Program, Solution, solve
+from gpuyard.advice.packing.patterns import EmptyNode, Pattern, dearest, empty_node, filled, worthy
+from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, Solution, solve
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 
 _CENT = 0.01
@@ -142,8 +142,8 @@ def _homeless(needs: tuple[Need, ...], priced: Sequence[Priced]) -> tuple[Need, 
     return tuple(n for n in needs if not any(holds(p.machine, n) for p in priced))
 
 
-_Column = tuple[Node, Pattern]
-_Chosen = list[tuple[Node, Pattern, int]]
+_Column = tuple[EmptyNode, Pattern]
+_Chosen = list[tuple[EmptyNode, Pattern, int]]
 
 
 def _packing(
@@ -162,35 +162,35 @@ def _packing(
 
 
 # ── quick choices ─────────────────────────────────────────────────────────────────────────────────
-_Rank = Callable[[Node, Pattern], float]
+_Rank = Callable[[EmptyNode, Pattern], float]
 
 
-def _by_score(node: Node, _pattern: Pattern) -> float:
+def _by_score(node: EmptyNode, _pattern: Pattern) -> float:
     machine = node.priced.machine
     assert machine.gpu  # noqa: S101  it holds a need
-    parts = parts_of(machine, machine.gpu, node.priced.usd, Workload.GENERAL)
+    parts = parts_of(machine, machine.gpu, node.priced.usd, OfferPurpose.GENERAL)
     return sum(p.points for p in parts)
 
 
-def _best_worth(needs: tuple[Need, ...], nodes: Sequence[Node]) -> _Rank:
+def _best_worth(needs: tuple[Need, ...], nodes: Sequence[EmptyNode]) -> _Rank:
     """Worth of a node's pods for its price. A pod is worth what it costs among its like, where cheapest."""
     worth = [
         min(node.priced.usd / node.most[i] for node in nodes if node.most[i])
         for i in range(len(needs))
     ]
 
-    def rank(node: Node, pattern: Pattern) -> float:
+    def rank(node: EmptyNode, pattern: Pattern) -> float:
         return sum(w * c for w, c in zip(worth, pattern, strict=True)) / node.priced.usd
 
     return rank
 
 
-def _quick(needs: tuple[Need, ...], nodes: Sequence[Node], rank: _Rank) -> _Chosen:
+def _quick(needs: tuple[Need, ...], nodes: Sequence[EmptyNode], rank: _Rank) -> _Chosen:
     """Nodes for the largest pod left over, filled in order of size, as often as the same fits again."""
     remaining = [n.pods for n in needs]
     chosen: _Chosen = []
     for index, need in enumerate(needs):
-        only: Node | None = None
+        only: EmptyNode | None = None
         while remaining[index]:
             order = [index, *(i for i in range(len(needs)) if i != index and not needs[i].together)]
             options = [
@@ -210,7 +210,7 @@ def _quick(needs: tuple[Need, ...], nodes: Sequence[Node], rank: _Rank) -> _Chos
 class _Search:
     """Patterns so far, and the program over them."""
 
-    def __init__(self, needs: tuple[Need, ...], nodes: Sequence[Node]) -> None:
+    def __init__(self, needs: tuple[Need, ...], nodes: Sequence[EmptyNode]) -> None:
         self.needs = needs
         self.nodes = nodes
         self.columns: dict[tuple[str, Pattern], _Column] = {}
@@ -255,7 +255,7 @@ class _Search:
             bound = max(bound, proved)
         return best, bound
 
-    def _add(self, node: Node, pattern: Pattern) -> bool:
+    def _add(self, node: EmptyNode, pattern: Pattern) -> bool:
         key = (node.priced.machine.name, pattern)
         if key in self.columns:
             return False
@@ -282,7 +282,7 @@ class _Search:
             if not added:
                 return found.cost / excess, worth
 
-    def _worth(self, node: Node, found: Solution) -> list[float]:
+    def _worth(self, node: EmptyNode, found: Solution) -> list[float]:
         name = node.priced.machine.name
         rows = (self.rows.get((index, name)) for index in range(len(self.needs)))
         return [0.0 if row is None else max(0.0, found.prices[row]) for row in rows]
@@ -325,7 +325,7 @@ class _Search:
         columns += [{row: -pods[row], placed: 1} for row, placed in self.jobs]
         dollars = [node.priced.usd for node, _ in self.columns.values()]
         return solve(
-            Program(
+            IntegerProgram(
                 costs=dollars + [0.0] * len(self.jobs),
                 columns=columns,
                 at_least=self.at_least,

@@ -1,4 +1,4 @@
-"""What pods need of a node, which machines may give it, and why the others may not.
+"""Node needs of pods: which machines may give them, and why the others may not.
 
 A node's GPUs are counted in eighths. Pods that take a part of a GPU take a half, a quarter or an eighth:
 such parts always fit side by side, so adding them up is exact. Slices are packed by layout instead.

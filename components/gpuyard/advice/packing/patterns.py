@@ -1,4 +1,4 @@
-"""What fits on one node together: by number for whole GPUs and their parts, by layout for slices."""
+"""Packing patterns of one node: by number for whole GPUs and their parts, by layout for slices."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from gpuyard.advice.packing.needs import PARTS, Need, Priced, holds, size
 from gpuyard.advice.packing.slices import full_layouts
-from gpuyard.advice.packing.solver import UNBOUNDED, Program, solve
+from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
 from gpuyard.catalogue.mig import MigProduct
 
 Pattern = tuple[int, ...]
@@ -15,7 +15,7 @@ _NOISE = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class EmptyNode:
     """An empty node, and how many pods of each need could ever be on it."""
 
     priced: Priced
@@ -50,13 +50,13 @@ class Node:
         return gpu, cpu, memory
 
 
-def empty_node(priced: Priced, needs: tuple[Need, ...]) -> Node:
+def empty_node(priced: Priced, needs: tuple[Need, ...]) -> EmptyNode:
     """A node of a machine type, for these needs."""
-    blank = Node(priced, needs, ())
-    return Node(priced, needs, tuple(_most(blank, index) for index in range(len(needs))))
+    blank = EmptyNode(priced, needs, ())
+    return EmptyNode(priced, needs, tuple(_most(blank, index) for index in range(len(needs))))
 
 
-def _most(node: Node, index: int) -> int:
+def _most(node: EmptyNode, index: int) -> int:
     need = node.needs[index]
     if not holds(node.priced.machine, need):
         return 0
@@ -82,7 +82,7 @@ def _gpus_for(product: MigProduct, slices: tuple[tuple[str, int], ...]) -> int:
     return best
 
 
-def filled(node: Node, order: Sequence[int], remaining: Sequence[int]) -> Pattern:
+def filled(node: EmptyNode, order: Sequence[int], remaining: Sequence[int]) -> Pattern:
     """As many pods as fit, need by need in this order."""
     pods = [0] * len(node.needs)
     for index in order:
@@ -97,7 +97,7 @@ def filled(node: Node, order: Sequence[int], remaining: Sequence[int]) -> Patter
     return tuple(pods)
 
 
-def dearest(node: Node, worth: Sequence[float]) -> Pattern:
+def dearest(node: EmptyNode, worth: Sequence[float]) -> Pattern:
     """The pods on one node that are worth most together."""
     chosen = [i for i, most in enumerate(node.most) if most and worth[i] > _NOISE]
     if not chosen:
@@ -116,7 +116,7 @@ def dearest(node: Node, worth: Sequence[float]) -> Pattern:
         columns.append({0: PARTS, **cut})
     rows = 3 + len(profiles)
     found = solve(
-        Program(
+        IntegerProgram(
             costs=[-worth[i] for i in chosen] + [0.0] * len(layouts),
             columns=columns,
             at_least=[-UNBOUNDED] * rows,
@@ -130,7 +130,7 @@ def dearest(node: Node, worth: Sequence[float]) -> Pattern:
 
 
 def worthy(
-    node: Node, worth: Sequence[float], least: float, step: Callable[[], bool]
+    node: EmptyNode, worth: Sequence[float], least: float, step: Callable[[], bool]
 ) -> Iterator[Pattern]:
     """Every pattern that nothing can be added to and that is worth at least so much.
 
@@ -170,7 +170,7 @@ def _times(left: Sequence[int], each: Sequence[int], most: int) -> int:
 
 
 def _densities(
-    node: Node, worth: Sequence[float], order: Sequence[int]
+    node: EmptyNode, worth: Sequence[float], order: Sequence[int]
 ) -> tuple[tuple[float, ...], ...]:
     """For each depth, the most worth a unit of each kind of room can still bring."""
     best = [(0.0, 0.0, 0.0)]
@@ -196,7 +196,7 @@ def _rest(left: Sequence[int], best: Sequence[float]) -> float:
     return min(UNBOUNDED if b == UNBOUNDED else a * b for a, b in zip(left, best, strict=True))
 
 
-def _is_full(node: Node, pods: list[int]) -> bool:
+def _is_full(node: EmptyNode, pods: list[int]) -> bool:
     for index, most in enumerate(node.most):
         if pods[index] < most:
             pods[index] += 1

@@ -1,4 +1,4 @@
-"""How many GPUs a demand of MIG slices needs, and how each is cut: the least number, proved.
+"""Fewest GPUs for a demand of MIG slices, and how each is cut: the least number, proved.
 
 A GPU cut in any legal way is part of one cut to the full, so only layouts that no slice can be added to
 matter: 28 on an A100. How many GPUs get which is a small whole-number program, whatever the demand.
@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil
 
-from gpuyard.advice.packing.solver import UNBOUNDED, Program, solve
+from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
 from gpuyard.catalogue.mig import MigProduct, MigProfile
 from gpuyard.plan.sharing.mig import multisets
 
@@ -72,7 +72,7 @@ def pack_slices(
     wanted = _in_order(product, demand)
     layouts = full_layouts(product)
     found = solve(
-        Program(
+        IntegerProgram(
             costs=[1.0] * len(layouts),
             columns=[_column(layout, wanted) for layout in layouts],
             at_least=[float(count) for count in wanted.values()],
@@ -104,7 +104,7 @@ def _most_of(
     gpus = [{**_column(layout, wanted), rows: 1} for layout in layouts]
     outside = [{row: 1} for row in range(rows)]
     found = solve(
-        Program(
+        IntegerProgram(
             costs=[0.0] * len(layouts) + [float(size[name]) for name in wanted],
             columns=[*gpus, *outside],
             at_least=[*(float(count) for count in wanted.values()), 0.0],

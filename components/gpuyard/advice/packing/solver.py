@@ -15,7 +15,7 @@ _SEED = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class IntegerProgram:
     """Minimise costs · x, each row between its bounds, each x from 0 to its `most`."""
 
     costs: Sequence[float]
@@ -49,7 +49,7 @@ class Solution:
         return tuple(round(v) for v in self.values)
 
 
-def solve(program: Program) -> Solution | None:
+def solve(program: IntegerProgram) -> Solution | None:
     """The cheapest x; None when there is none, or none was found within `max_nodes`."""
     highs = _highspy()
     solver = highs.Highs()
@@ -77,7 +77,7 @@ def solve(program: Program) -> Solution | None:
     )
 
 
-def _model(highs: Any, program: Program) -> Any:
+def _model(highs: Any, program: IntegerProgram) -> Any:
     """The program in the solver's own record, column by column."""
     starts, rows, numbers = [0], list[int](), list[float]()
     for column in program.columns:

@@ -1,4 +1,4 @@
-"""What the shapes of a platform need, in machines: as they are planned, whatever pool they are in."""
+"""Machine demand of a platform's shapes: as they are planned, whatever pool they are in."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Where projects publish their Helm charts and the images these start, without version.
+"""Helm charts and images of projects, where they are published, without version.
 
 A version is that of the pin of the same name (`gpuyard.catalogue.software.pins`).
 """

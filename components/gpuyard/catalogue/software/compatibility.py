@@ -1,4 +1,4 @@
-"""Which Kubernetes minors a version of a component goes with, as its makers say.
+"""Kubernetes compatibility of components: which minors a version goes with, as its makers say.
 
 What a component's makers leave open stays open: a newer version than the newest that was looked at is
 judged by what is known of that one.

@@ -32,7 +32,7 @@ GKE_MANAGED = Source(
 OWN = Source("NVIDIA/gpu-operator v26.7.0, values.yaml and state_manager.go", _CHECKED)
 
 
-class Part(StrEnum):
+class SoftwarePart(StrEnum):
     """A part of a node's GPU software; the operator's name of it."""
 
     DRIVER = "driver"
@@ -41,11 +41,11 @@ class Part(StrEnum):
     MIG_MANAGER = "migManager"
 
 
-DEPLOY_LABEL: Mapping[Part, str] = {
-    Part.DRIVER: "nvidia.com/gpu.deploy.driver",
-    Part.TOOLKIT: "nvidia.com/gpu.deploy.container-toolkit",
-    Part.DEVICE_PLUGIN: "nvidia.com/gpu.deploy.device-plugin",
-    Part.MIG_MANAGER: "nvidia.com/gpu.deploy.mig-manager",
+DEPLOY_LABEL: Mapping[SoftwarePart, str] = {
+    SoftwarePart.DRIVER: "nvidia.com/gpu.deploy.driver",
+    SoftwarePart.TOOLKIT: "nvidia.com/gpu.deploy.container-toolkit",
+    SoftwarePart.DEVICE_PLUGIN: "nvidia.com/gpu.deploy.device-plugin",
+    SoftwarePart.MIG_MANAGER: "nvidia.com/gpu.deploy.mig-manager",
 }
 """Set to "false" on a node, it keeps that part of the operator off it (state_manager.go of v26.7.0)."""
 
@@ -69,7 +69,7 @@ class NodeImage:
     """aws, gcp, or none for nodes of your own."""
     variants: Mapping[str, str]
     """By architecture: what the cloud calls it; empty for images that are not the cloud's."""
-    owners: Mapping[Part, Owner]
+    owners: Mapping[SoftwarePart, Owner]
     driver: str | None = None
     """The driver inside; None when none is, or somebody else chooses it."""
     grid: bool = False
@@ -96,8 +96,8 @@ class NodeImage:
 
 def _owners(
     driver: Owner, toolkit: Owner, device_plugin: Owner, mig: Owner
-) -> Mapping[Part, Owner]:
-    return dict(zip(Part, (driver, toolkit, device_plugin, mig), strict=True))
+) -> Mapping[SoftwarePart, Owner]:
+    return dict(zip(SoftwarePart, (driver, toolkit, device_plugin, mig), strict=True))
 
 
 _ALL_OPERATOR = _owners(Owner.OPERATOR, Owner.OPERATOR, Owner.OPERATOR, Owner.OPERATOR)

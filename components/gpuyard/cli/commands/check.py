@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpuyard.cli.exit_codes import FINE, FOUND
-from gpuyard.cli.options import Format, FormatOption, Stack
+from gpuyard.cli.options import Format, FormatOption, StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import Console, results, write
 from gpuyard.cli.terminal.text import many, usd
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    stack: Stack,
+    stack: StackArgument,
     fail_on: Annotated[
         Severity, typer.Option(help="The least finding that ends with exit code 3.")
     ] = Severity.REFUSE,

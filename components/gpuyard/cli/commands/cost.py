@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gpuyard.cli.exit_codes import FINE, FOUND
-from gpuyard.cli.options import Stack
+from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
@@ -25,7 +25,7 @@ CostFormatOption = Annotated[CostFormat, typer.Option("--format", help="How to w
 
 
 def cost(
-    stack: Stack,
+    stack: StackArgument,
     against: Annotated[
         str | None,
         typer.Option(

@@ -7,7 +7,7 @@ import typer
 
 from gpuyard.cli.exit_codes import FINE, FOUND
 from gpuyard.cli.job_files import no_workload, objects_in, read_documents, read_dump
-from gpuyard.cli.options import Format, FormatOption, Job, Stack
+from gpuyard.cli.options import Format, FormatOption, Job, StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import Column, Console, asides, results, table, write
 from gpuyard.cli.terminal.text import many
@@ -22,13 +22,13 @@ from gpuyard.judging import Judged
 from gpuyard.manifests.quantities import show_amount
 from gpuyard.manifests.workloads import JobRead, read_job
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.scheduler.desk import EMPTY, State
+from gpuyard.scheduler.desk import EMPTY, PlatformState
 
 _STYLES = {Verdict.STARTS: "bold green", Verdict.WAITS: "bold yellow", Verdict.NEVER: "bold red"}
 
 
 def explain(
-    stack: Stack,
+    stack: StackArgument,
     job: Job,
     team: Annotated[
         str | None,
@@ -107,7 +107,7 @@ def _check_teams(plan: PlatformPlan, jobs: Sequence[JobRead], team: str | None, 
             )
 
 
-def _state(plan: PlatformPlan, running: str) -> State:
+def _state(plan: PlatformPlan, running: str) -> PlatformState:
     """What runs, from a file: objects of a cluster, manifests, or lines of one's own."""
     shown, objects = read_dump(running)
     values: list[Any] = []

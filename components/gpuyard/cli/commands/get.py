@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gpuyard.cli.exit_codes import FINE, FOUND
-from gpuyard.cli.options import Format, FormatOption, Stack
+from gpuyard.cli.options import Format, FormatOption, StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import write
 from gpuyard.cli.views.documents import as_json, plan_document
@@ -14,7 +14,7 @@ from gpuyard.cli.views.paths import bare, find
 
 
 def get(
-    stack: Stack,
+    stack: StackArgument,
     path: Annotated[
         str,
         typer.Argument(

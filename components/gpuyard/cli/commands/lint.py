@@ -21,11 +21,11 @@ from gpuyard.findings import Severity
 from gpuyard.lint.baseline import read_baseline
 from gpuyard.lint.baseline import write_baseline as as_baseline
 from gpuyard.lint.ignores import Ignores, ignores_in
-from gpuyard.lint.items import Reading, Unread
+from gpuyard.lint.items import FilesRead, Unread
 from gpuyard.lint.read import TIMES, read
-from gpuyard.lint.report import Hit, Report, State, report
+from gpuyard.lint.report import Hit, HitState, Report, report
 from gpuyard.rules import RULES
-from gpuyard.rules.run import Settings
+from gpuyard.rules.run import Strictness
 from gpuyard.spec.yaml_tree import MAX_BYTES
 from gpuyard.today import today
 
@@ -111,13 +111,13 @@ def _code(made: Report, paths: Sequence[str], fail_on: Severity) -> int:
     return FOUND if made.fails(fail_on) else FINE
 
 
-def _settings(path: Path | None, stack: str | None) -> Settings:
+def _settings(path: Path | None, stack: str | None) -> Strictness:
     """Of a file of settings and of a stack file; what the first says of a rule counts."""
     if path is None and stack is None:
-        return Settings(today=today())
+        return Strictness(today=today())
     from gpuyard.lint.settings import read_section, read_settings, together
 
-    found: list[Settings] = []
+    found: list[Strictness] = []
     if path is not None:
         data = read_regular(path, MAX_BYTES, "the settings of rules")
         found.append(read_settings(data, str(path), RULES, today()))
@@ -127,7 +127,7 @@ def _settings(path: Path | None, stack: str | None) -> Settings:
     return reduce(together, found)
 
 
-def _say_expired(settings: Settings) -> None:
+def _say_expired(settings: Strictness) -> None:
     if settings.exemptions:
         from gpuyard.lint.settings import expired
 
@@ -141,16 +141,16 @@ def _known(path: Path | None) -> frozenset[str]:
     return read_baseline(read_regular(path, MAX_BYTES * TIMES, "a baseline"), str(path))
 
 
-def read_all(paths: Sequence[str]) -> tuple[Reading, Ignores]:
+def read_all(paths: Sequence[str]) -> tuple[FilesRead, Ignores]:
     """Everything in the files and folders, each file once, in the order given and by name."""
-    reading, ignores = Reading(), Ignores()
+    reading, ignores = FilesRead(), Ignores()
     for name in dict.fromkeys(_files(paths)):
         try:
             data = _bytes(name)
         except UsageError as e:
             if name in paths:
                 raise
-            reading += Reading((), (Unread(name, str(e)),), (name,))
+            reading += FilesRead((), (Unread(name, str(e)),), (name,))
             continue
         shown = "<stdin>" if name == STDIN else name
         reading += read(data, shown)
@@ -203,7 +203,7 @@ def _matching(pattern: str) -> Iterator[str]:
 
 def _text(made: Report, _: Severity, word: str) -> None:
     console = results()
-    shown = [hit for hit in made.hits if hit.state in {State.OPEN, State.NOT_EVALUATED}]
+    shown = [hit for hit in made.hits if hit.state in {HitState.OPEN, HitState.NOT_EVALUATED}]
     for number, hit in enumerate(shown[:MAX_SHOWN]):
         if number:
             console.say()
@@ -223,7 +223,7 @@ def _text(made: Report, _: Severity, word: str) -> None:
 
 def show_hit(hit: Hit, console: Console) -> None:
     """Severity, place in the resource and problem; then fix, note, resource, file and page."""
-    word = "unknown" if hit.state is State.NOT_EVALUATED else hit.severity.value
+    word = "unknown" if hit.state is HitState.NOT_EVALUATED else hit.severity.value
     where = f"{hit.where}: " if hit.where else ""
     console.tell(f"{where}{hit.problem}", first=word.ljust(8), style=STYLES[hit.severity])
     for name, text in (("fix", hit.fix), ("note", hit.note), ("in", hit.resource)):
@@ -236,7 +236,7 @@ def show_hit(hit: Hit, console: Console) -> None:
 
 def _summary(made: Report) -> str:
     seen = f"{many(made.resources, 'resource')} in {many(len(made.files), 'file')}"
-    counts = {state.value.replace("-", " "): made.count(state) for state in State}
+    counts = {state.value.replace("-", " "): made.count(state) for state in HitState}
     parts = [f"{count} {name}" for name, count in counts.items() if count or name == "open"]
     if made.unread:
         parts.append(f"{many(len(made.unread), 'file or part', 'files or parts')} not read")
@@ -253,7 +253,7 @@ def _json(made: Report, fail_on: Severity, _: str) -> None:
                 files=list(made.files),
                 resources=made.resources,
                 rules=[rule.id for rule in made.rules],
-                counts={state.value: made.count(state) for state in State},
+                counts={state.value: made.count(state) for state in HitState},
                 hits=[_hit_document(hit) for hit in made.hits],
                 unread=[
                     {

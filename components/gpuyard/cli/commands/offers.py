@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuyard.advice.offers.offers import Nearest, Offer, Offers, Wish, price_of
+from gpuyard.advice.offers.offers import Nearest, Offer, Offers, OfferWish, price_of
 from gpuyard.advice.offers.offers import offers as find_offers
-from gpuyard.advice.offers.scores import MEASURES, Part, Workload
+from gpuyard.advice.offers.scores import MEASURES, OfferPurpose, ScorePart
 from gpuyard.catalogue.gpus import Gpu, find_gpu, gpu_spellings
 from gpuyard.catalogue.machines import Capacity, Price
 from gpuyard.cli.exit_codes import FINE
@@ -24,7 +24,7 @@ MAX_SHOWN = 12
 """Offers in a table. Further down nobody reads; a document has them all."""
 
 
-class Cloud(StrEnum):
+class CatalogueCloud(StrEnum):
     """A cloud with machines in the catalogue."""
 
     AWS = "aws"
@@ -46,7 +46,9 @@ def offers(
             metavar="GIB", min=1, help="With at least so much memory per GPU.", show_default=False
         ),
     ] = None,
-    cloud: Annotated[Cloud | None, typer.Option(help="Of this cloud.", show_default=False)] = None,
+    cloud: Annotated[
+        CatalogueCloud | None, typer.Option(help="Of this cloud.", show_default=False)
+    ] = None,
     capacity: Annotated[
         Capacity | None,
         typer.Option(help="Sold this way, and priced this way.", show_default=False),
@@ -57,11 +59,13 @@ def offers(
             metavar="N", min=1, help="With at least so many GPUs in a node.", show_default=False
         ),
     ] = None,
-    workload: Annotated[Workload, typer.Option(help="What to rank for.")] = Workload.GENERAL,
+    workload: Annotated[
+        OfferPurpose, typer.Option(help="What to rank for.")
+    ] = OfferPurpose.GENERAL,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Rank the machines that fit. From the catalogue, by documented scores, each with its parts."""
-    wish = Wish(
+    wish = OfferWish(
         workload=workload,
         gpu=None if gpu is None else _wanted_gpu(gpu),
         memory_gib=memory_gib,
@@ -120,14 +124,14 @@ def _asked(found: Offers) -> str:
     return f" {asked}" if asked else ""
 
 
-def _formula(wish: Wish) -> str:
+def _formula(wish: OfferWish) -> str:
     """The score in a sentence."""
     parts = " + ".join(f"{m.name} {m.most}" for m in MEASURES[wish.workload])
     ends = ", ".join(f"{m.reference:g} {m.unit}" for m in MEASURES[wish.workload])
     return f"score of 100 = {parts}; full points from {ends}"
 
 
-def _show_ranked(ranked: Sequence[Offer], wish: Wish, console: Console) -> None:
+def _show_ranked(ranked: Sequence[Offer], wish: OfferWish, console: Console) -> None:
     columns = [
         Column("", "right"),
         Column("machine"),
@@ -174,7 +178,7 @@ def _range(price: Price | None) -> str:
     return f"{usd(price.low)}-{usd(price.high)}"
 
 
-def _part_cell(part: Part) -> Cell:
+def _part_cell(part: ScorePart) -> Cell:
     """The figure, and under it the points it gives, or why it gives none."""
     if part.figure is None:
         return ("unknown", "+0.0")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.cli.options import Format, FormatOption, Stack
+from gpuyard.cli.options import Format, FormatOption, StackArgument
 
 app = typer.Typer(
     help="Say how little hardware holds a demand. Slices on GPUs, shapes on machines; with proof.",
@@ -43,7 +43,7 @@ def slices(
 
 @app.command()
 def machines(
-    stack: Stack,
+    stack: StackArgument,
     capacity: Annotated[
         Capacity, typer.Option(help="How machines are bought, and so what they cost.")
     ] = Capacity.ON_DEMAND,

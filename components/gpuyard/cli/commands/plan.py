@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from gpuyard.cli.exit_codes import FINE, FOUND
-from gpuyard.cli.options import Format, FormatOption, Stack
+from gpuyard.cli.options import Format, FormatOption, StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json, plan_document
@@ -13,7 +13,7 @@ from gpuyard.cli.views.findings import document, show_beside, show_refusal
 
 
 def plan(
-    stack: Stack,
+    stack: StackArgument,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Also labels, taints and zones.")
     ] = False,

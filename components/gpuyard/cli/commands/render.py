@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gpuyard.cli.exit_codes import FINE, FOUND
-from gpuyard.cli.options import Format, FormatOption, Stack
+from gpuyard.cli.options import Format, FormatOption, StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import asides, results, write
 from gpuyard.cli.views.documents import as_json
@@ -14,7 +14,7 @@ from gpuyard.cli.views.findings import document, show_beside, show_refusal
 
 
 def render(
-    stack: Stack,
+    stack: StackArgument,
     out: Annotated[
         Path,
         typer.Option(

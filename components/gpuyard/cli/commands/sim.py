@@ -24,24 +24,26 @@ app = typer.Typer(
     help="The simulated cluster: a real control plane and real Kueue, with fake GPU nodes.",
     no_args_is_help=True,
 )
-Name = Annotated[str, typer.Option("--name", help="Which cluster; several run side by side.")]
+ClusterName = Annotated[
+    str, typer.Option("--name", help="Which cluster; several run side by side.")
+]
 As = Annotated[Format, typer.Option("--format", help="How the result is written.")]
 
 
 @app.command()
-def up(name: Name = "local", form: As = Format.TEXT) -> None:
+def up(name: ClusterName = "local", form: As = Format.TEXT) -> None:
     """Start the cluster, or mend what of it is dead."""
     _show(_run(lambda: sim_up(name, _say)), form)
 
 
 @app.command()
-def reset(name: Name = "local", form: As = Format.TEXT) -> None:
+def reset(name: ClusterName = "local", form: As = Format.TEXT) -> None:
     """Empty the cluster; its address and kubeconfig stay."""
     _show(_run(lambda: sim_reset(name, _say)), form)
 
 
 @app.command()
-def down(name: Name = "local", form: As = Format.TEXT) -> None:
+def down(name: ClusterName = "local", form: As = Format.TEXT) -> None:
     """Stop the cluster and remove everything it wrote."""
     existed = _run(lambda: sim_down(name))
     if form is Format.JSON:
@@ -51,7 +53,7 @@ def down(name: Name = "local", form: As = Format.TEXT) -> None:
 
 
 @app.command()
-def status(name: Name = "local", form: As = Format.TEXT) -> None:
+def status(name: ClusterName = "local", form: As = Format.TEXT) -> None:
     """Say what runs and what is dead; exit code 4 when the cluster is not ready."""
     found = _run(lambda: sim_status(name))
     _write(json.dumps(found.as_json(), indent=2) if form is Format.JSON else status_text(found))

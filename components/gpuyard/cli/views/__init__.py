@@ -1,1 +1,1 @@
-"""What commands show: tables, trees, documents and paths of plans."""
+"""Views of commands: tables, trees, documents and paths of plans."""

@@ -8,7 +8,7 @@ from gpuyard.cli.terminal.text import many, signed_usd, usd
 from gpuyard.cli.views.cost import caveats, priced, profile
 from gpuyard.cli.views.documents import tree
 from gpuyard.plan.money.bill_changes import (
-    Change,
+    BillChange,
     Nodes,
     PoolChange,
     pool_changes,
@@ -77,7 +77,7 @@ def _nodes(nodes: Sequence[Nodes]) -> str:
     return ", ".join(f"{each.number}{_TIMES}{each.machine}" for each in nodes)
 
 
-def _row(change: Change) -> tuple[str, ...]:
+def _row(change: BillChange) -> tuple[str, ...]:
     return (change.name, _was(change), _now(change), signed_usd(change.difference))
 
 
@@ -124,7 +124,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _markdown_row(change: Change) -> str:
+def _markdown_row(change: BillChange) -> str:
     return f"| {' | '.join(_row(change))} |"
 
 
@@ -133,16 +133,16 @@ def _pool_row(pool: PoolChange) -> str:
     return f"| {' | '.join([pool_name(pool), pool_nodes(pool), *map(_arrow, pool.cases), worst])} |"
 
 
-def _arrow(change: Change) -> str:
+def _arrow(change: BillChange) -> str:
     was, now = _was(change), _now(change)
     return now if was == now else f"{was} → {now}"
 
 
-def _was(change: Change) -> str:
+def _was(change: BillChange) -> str:
     return _shown(change.before, partial=change.partial[0]) if change.was_there else "-"
 
 
-def _now(change: Change) -> str:
+def _now(change: BillChange) -> str:
     return _shown(change.after, partial=change.partial[1]) if change.is_there else "-"
 
 
@@ -200,7 +200,7 @@ def change_document(before: PlatformPlan, after: PlatformPlan) -> dict[str, Any]
     }
 
 
-def _tree(change: Change, *, named: bool = True) -> dict[str, Any]:
+def _tree(change: BillChange, *, named: bool = True) -> dict[str, Any]:
     figures = {
         "before": tree(change.before),
         "after": tree(change.after),

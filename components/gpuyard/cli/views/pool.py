@@ -1,4 +1,4 @@
-"""What a plan knows of one pool beyond its first screen: labels, room, and who can add nodes to it."""
+"""One pool of a plan beyond its first screen: labels, room, and who can add nodes to it."""
 
 from collections.abc import Iterator
 

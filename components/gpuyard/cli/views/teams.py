@@ -1,4 +1,4 @@
-"""What a plan knows of teams beyond its first screen: what each may have beside GPUs."""
+"""Teams of a plan beyond its first screen: what each may have beside GPUs."""
 
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.plan.records import PlatformPlan, TeamPlan

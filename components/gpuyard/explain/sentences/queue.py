@@ -185,15 +185,15 @@ def stack_change(plan: PlatformPlan, desk: Desk, team: TeamPlan, found: Assignme
             continue
         path = f"{at}.borrow.{pool.key(offer.resource)}"
         borrow = total - desk.quotas.nominal(team.name, key)
-        reach = desk.quotas.reach(team.name, key)
-        if total <= reach:
+        most = desk.quotas.most_without_limit(team.name, key)
+        if total <= most:
             return f"let team {team.name} borrow {borrow:,}: {path}: {borrow}"
         if bound := desk.quotas.bound(team.name, key):
             return (
-                f"let cohort {bound.shown} borrow {total - reach:,} more,"
+                f"let cohort {bound.shown} borrow {total - most:,} more,"
                 f" and team {team.name} {borrow:,} in all ({path})"
             )
-        nodes = pool.nodes.high + ceil((total - reach) / offer.per_node)
+        nodes = pool.nodes.high + ceil((total - most) / offer.per_node)
         index = [p.name for p in plan.pools].index(pool.name)
         return (
             f"let {pool.name} have {nodes:,} nodes (pools[{index}].nodes) and team {team.name}"

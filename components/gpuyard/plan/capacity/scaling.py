@@ -1,4 +1,4 @@
-"""Who adds nodes, and what they can know of a node that does not run yet."""
+"""Autoscaling of pools: who adds nodes, and what they can know of a node that does not run yet."""
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.pins import PINS

@@ -1,4 +1,4 @@
-"""What the platform costs an hour: at least, as expected and at worst, by pool and by commitment.
+"""Bill of the platform an hour: at least, as expected and at worst, by pool and by commitment.
 
 At least: every pool at its minimum, and whatever is paid when idle too: reserved nodes and commitments.
 As expected: a stated share of every pool's maximum is in use all week, never fewer nodes than the minimum.
@@ -16,7 +16,14 @@ from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.warm import warm_node_hours_per_week
 from gpuyard.plan.money.commitments import Committed, Taken, cover, plan_commitments
 from gpuyard.plan.money.prices import node_price
-from gpuyard.plan.money.rungs import Nodes, Step, dearest_first, held, in_order, most_covered
+from gpuyard.plan.money.rungs import (
+    NodesByRung,
+    PricedRung,
+    always_paid,
+    dearest_first,
+    in_order,
+    most_covered,
+)
 from gpuyard.plan.money.team_shares import plan_shares
 from gpuyard.plan.records import (
     Bill,
@@ -47,16 +54,16 @@ class _Part:
     pool: str
     machine: Machine
     nodes: Range
-    steps: tuple[Step, ...]
+    steps: tuple[PricedRung, ...]
     one_machine: bool
     running: float
     used: float
-    floor: Nodes
-    expected: Nodes
-    worst: Nodes
+    floor: NodesByRung
+    expected: NodesByRung
+    worst: NodesByRung
     note: str = ""
 
-    def covered(self, nodes: Nodes) -> float:
+    def covered(self, nodes: NodesByRung) -> float:
         """How many of the nodes a commitment may pay for."""
         return sum(n for n, s in zip(nodes, self.steps, strict=True) if s.covered)
 
@@ -170,7 +177,7 @@ def _parts(
 
 def _system_part(prices: Prices | None, machine: Machine, system: System) -> _Part:
     """Controllers do not follow the use of GPUs: the minimum is expected to do."""
-    steps = (Step(node_price(prices, machine, Capacity.ON_DEMAND), None, held=False),)
+    steps = (PricedRung(node_price(prices, machine, Capacity.ON_DEMAND), None, held=False),)
     low = in_order(steps, system.nodes.low)
     return _Part(
         pool=SYSTEM_POOL,
@@ -192,7 +199,7 @@ def _pool_part(prices: Prices | None, spec: Pool, pool: PoolPlan, used: float) -
     in_use = used * pool.nodes.high
     running = max(float(pool.start_nodes), in_use)
     running += warm_node_hours_per_week(spec, above=running) / HOURS_PER_WEEK
-    kept = held(steps)
+    kept = always_paid(steps)
     return _Part(
         pool=pool.name,
         machine=pool.machine,
@@ -208,10 +215,10 @@ def _pool_part(prices: Prices | None, spec: Pool, pool: PoolPlan, used: float) -
     )
 
 
-def _steps(prices: Prices | None, spec: Pool, machines: list[Machine]) -> tuple[Step, ...]:
+def _steps(prices: Prices | None, spec: Pool, machines: list[Machine]) -> tuple[PricedRung, ...]:
     """The ladder; one that ends before the maximum is refused elsewhere."""
     return tuple(
-        Step(_rung_price(prices, machines, r.mode), r.nodes, held=r.reservation is not None)
+        PricedRung(_rung_price(prices, machines, r.mode), r.nodes, held=r.reservation is not None)
         for r in spec.capacity
     )
 
@@ -251,7 +258,7 @@ def _line(part: _Part, index: int, committed: Committed) -> BillLine:
     )
 
 
-def _cost(steps: Sequence[Step], nodes: Nodes, taken: Taken, end: str) -> float | None:
+def _cost(steps: Sequence[PricedRung], nodes: NodesByRung, taken: Taken, end: str) -> float | None:
     """Committed nodes at the commitment's price, the others at theirs; reserved nodes are covered first."""
     price = attrgetter(end)
     left, usd = taken.nodes, taken.usd

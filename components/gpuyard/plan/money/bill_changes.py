@@ -16,7 +16,7 @@ class Nodes(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class BillChange:
     """One figure before and after; None is unknown, or not there."""
 
     name: str
@@ -52,7 +52,7 @@ class PoolChange:
     was: tuple[Nodes, ...]
     """Empty when it was not there."""
     now: tuple[Nodes, ...]
-    cases: tuple[Change, ...]
+    cases: tuple[BillChange, ...]
 
     @property
     def is_one(self) -> bool:
@@ -78,7 +78,7 @@ def _idle_change(before: Bill, after: Bill) -> list[PoolChange]:
     if not was and not now:
         return []
     cases = (
-        Change(case, _idle(before, case), _idle(after, case), bool(was), bool(now))
+        BillChange(case, _idle(before, case), _idle(after, case), bool(was), bool(now))
         for case in CASES
     )
     return [PoolChange((IDLE,), was, now, tuple(cases))]
@@ -109,9 +109,9 @@ def _nodes(line: BillLine | None) -> tuple[Nodes, ...]:
     return (Nodes(str(line.nodes), line.machine),) if line else ()
 
 
-def _cases(was: BillLine | None, now: BillLine | None) -> tuple[Change, ...]:
+def _cases(was: BillLine | None, now: BillLine | None) -> tuple[BillChange, ...]:
     return tuple(
-        Change(
+        BillChange(
             case,
             getattr(was, f"{case}_usd") if was else None,
             getattr(now, f"{case}_usd") if now else None,
@@ -122,7 +122,9 @@ def _cases(was: BillLine | None, now: BillLine | None) -> tuple[Change, ...]:
     )
 
 
-def team_changes(before: PlatformPlan, after: PlatformPlan, case: str = "worst") -> list[Change]:
+def team_changes(
+    before: PlatformPlan, after: PlatformPlan, case: str = "worst"
+) -> list[BillChange]:
     """Every team's part of the bill a month, and nobody's; `worst` is the guarantees at full use."""
     was, now = (_shares(p.bill.shares, case) for p in (before, after))
     return [
@@ -141,13 +143,13 @@ def _shares(shares: Sequence[Share], case: str) -> Mapping[str, Total]:
     return {NOBODY if s.team is None else s.team: monthly(getattr(s, case)) for s in shares}
 
 
-def total_changes(before: PlatformPlan, after: PlatformPlan) -> list[Change]:
+def total_changes(before: PlatformPlan, after: PlatformPlan) -> list[BillChange]:
     """The three cases."""
     return [_sums(case, getattr(before.bill, case), getattr(after.bill, case)) for case in CASES]
 
 
-def _sums(name: str, was: Total | None, now: Total | None) -> Change:
-    return Change(
+def _sums(name: str, was: Total | None, now: Total | None) -> BillChange:
+    return BillChange(
         name,
         was.usd if was else None,
         now.usd if now else None,

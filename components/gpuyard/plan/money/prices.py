@@ -1,4 +1,4 @@
-"""What one node costs an hour, by how it is bought: your price, else the catalogue's, else unknown.
+"""Node prices an hour, by how a node is bought: your price, else the catalogue's, else unknown.
 
 A price is a range, because zones and days differ: the floor takes its low end, the worst case its high
 end, and only the expected bill a mean. A cloud bills a reservation that is no commitment at the price on

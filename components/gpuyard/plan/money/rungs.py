@@ -1,4 +1,4 @@
-"""How many nodes of a pool run at least, as expected and at worst, and from which rung they come.
+"""Nodes of a pool by rung of its ladder: how many run at least, as expected and at worst.
 
 Reserved nodes are paid whether they run or not, so they are in every case. The others come from the rungs in
 their order, as many as each may give; at worst they come from the dearest.
@@ -14,7 +14,7 @@ COVERED = frozenset({"reserved", "on-demand"})
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PricedRung:
     """One rung with its price."""
 
     price: NodePrice
@@ -29,21 +29,21 @@ class Step:
         return self.price.mode in COVERED
 
 
-Nodes = tuple[float, ...]
+NodesByRung = tuple[float, ...]
 """Nodes by step."""
 
 
-def held(steps: Sequence[Step]) -> int:
+def always_paid(steps: Sequence[PricedRung]) -> int:
     """Nodes that are paid in any case."""
     return sum(s.cap or 0 for s in steps if s.held)
 
 
-def in_order(steps: Sequence[Step], running: float) -> Nodes:
+def in_order(steps: Sequence[PricedRung], running: float) -> NodesByRung:
     """Nodes that are paid when so many run, from the first rung on."""
     return _filled(steps, running, range(len(steps)))
 
 
-def dearest_first(steps: Sequence[Step], running: float) -> Nodes:
+def dearest_first(steps: Sequence[PricedRung], running: float) -> NodesByRung:
     """The same, from the dearest rung on; one whose price is unknown counts as dearest."""
     order = sorted(range(len(steps)), key=lambda i: -_or_infinite(steps[i].price.high))
     return _filled(steps, running, order)
@@ -53,9 +53,9 @@ def _or_infinite(usd: float | None) -> float:
     return float("inf") if usd is None else usd
 
 
-def _filled(steps: Sequence[Step], running: float, order: Sequence[int]) -> Nodes:
+def _filled(steps: Sequence[PricedRung], running: float, order: Sequence[int]) -> NodesByRung:
     nodes = [float(s.cap or 0) if s.held else 0.0 for s in steps]
-    left = max(0.0, running - held(steps))
+    left = max(0.0, running - always_paid(steps))
     for index in order:
         step = steps[index]
         if not step.held:
@@ -64,7 +64,7 @@ def _filled(steps: Sequence[Step], running: float, order: Sequence[int]) -> Node
     return tuple(nodes)
 
 
-def most_covered(steps: Sequence[Step], nodes: int) -> int:
+def most_covered(steps: Sequence[PricedRung], nodes: int) -> int:
     """The most nodes of a pool that commitments can ever pay for."""
     caps = [nodes if s.cap is None else s.cap for s in steps if s.covered]
     return min(nodes, sum(caps))

@@ -1,4 +1,4 @@
-"""What the catalogue's commitments of one and three years would save: advice, nothing that is counted.
+"""Savings by the catalogue's commitments of one and three years: advice, nothing that is counted.
 
 A commitment pays for itself on nodes that always run. The floor's nodes do. The expected nodes run on
 average: what is said of them holds when that many really run all the time, so only whole nodes count. What
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.catalogue.commitments import Commitment, commitments_of, unpriced_of
+from gpuyard.catalogue.commitments import CommitmentPrice, commitments_of, unpriced_of
 from gpuyard.catalogue.machines import Capacity, find_machine
 from gpuyard.plan.money.prices import node_price
 from gpuyard.plan.records import Bill, BillLine
@@ -69,7 +69,7 @@ def _of(prices: Prices | None, line: BillLine) -> Iterable[Saving]:
                 yield _saving(line, commitment, now)
 
 
-def _saving(line: BillLine, commitment: Commitment, now: float) -> Saving:
+def _saving(line: BillLine, commitment: CommitmentPrice, now: float) -> Saving:
     price = commitment.usd_per_hour
     month = (now - price.high) * HOURS_PER_MONTH
     low, middle = int(line.open_floor), int(line.open_expected)

@@ -1,4 +1,4 @@
-"""Whose the bill is: each team pays for what it is guaranteed, and what nobody is guaranteed stays nobody's.
+"""Each team's share of the bill: it pays for what it is guaranteed; what nobody is guaranteed stays nobody's.
 
 A pool's cost is divided by parts of its GPUs when every node runs. Guarantees and unassigned capacity are
 all that a pool holds, so the shares of all teams and nobody's share are the bill, in each of the three cases.

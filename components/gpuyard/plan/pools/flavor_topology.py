@@ -1,4 +1,4 @@
-"""What queues must know to place the pods of a job near each other: levels, and the flavor that names them.
+"""Topology of a flavor: what queues must know to place the pods of a job near each other.
 
 A flavor with a topology takes no change of its labels, tolerations or topology (Kueue v0.19 CRD), and no
 flavor can be deleted while a queue has it. So the name of such a flavor changes with what it says: the new

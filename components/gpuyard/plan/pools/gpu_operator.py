@@ -14,7 +14,7 @@ from gpuyard.catalogue.software.images import (
     IMAGES,
     NodeImage,
     Owner,
-    Part,
+    SoftwarePart,
     images_of,
 )
 from gpuyard.catalogue.software.pins import DRIVER, OPERATOR_PARTS
@@ -45,7 +45,7 @@ class ImagedPool:
     @property
     def gets_driver(self) -> bool:
         """Whether the operator brings the driver."""
-        return self.image.owners[Part.DRIVER] is Owner.OPERATOR
+        return self.image.owners[SoftwarePart.DRIVER] is Owner.OPERATOR
 
 
 def agree(
@@ -53,7 +53,7 @@ def agree(
 ) -> tuple[dict[str, NodeSoftware], list[Finding]]:
     """What brings which part to each pool's nodes, by pool, seen over all pools of the cluster."""
     driver, findings = _driver(spec, pools)
-    needed = {part for pool in pools for part in Part if _operator_brings(pool.image, part)}
+    needed = {part for pool in pools for part in SoftwarePart if _operator_brings(pool.image, part)}
     software = {
         pool.name: NodeSoftware(
             image=pool.image.name,
@@ -67,15 +67,15 @@ def agree(
     return software, findings + _settings(pools)
 
 
-def _operator_brings(image: NodeImage, part: Part) -> bool:
+def _operator_brings(image: NodeImage, part: SoftwarePart) -> bool:
     return image.owners[part] is Owner.OPERATOR
 
 
-def _kept_off(image: NodeImage, needed: set[Part]) -> dict[str, str]:
+def _kept_off(image: NodeImage, needed: set[SoftwarePart]) -> dict[str, str]:
     """Labels against what the operator brings to other nodes, and this image has already."""
     return {
         DEPLOY_LABEL[part]: "false"
-        for part in Part
+        for part in SoftwarePart
         if part in needed and not _operator_brings(image, part)
     }
 
@@ -129,7 +129,7 @@ def _disagree(spec: PlatformSpec, pool: ImagedPool, served: _Served) -> Finding:
         (other, image)
         for other in reversed(needs)
         for image in images_of(spec.cloud.value)
-        if not _operator_brings(image, Part.DRIVER)
+        if not _operator_brings(image, SoftwarePart.DRIVER)
         and not misfits(image, other.machine, other.sharing)
     )
     return refuse(
@@ -189,14 +189,18 @@ def operator_parts(pools: Iterable[PoolPlan]) -> OperatorParts | None:
     if not software:
         return None
     brought = {
-        part for part in Part if any(s.owners[part.value] == Owner.OPERATOR.value for s in software)
+        part
+        for part in SoftwarePart
+        if any(s.owners[part.value] == Owner.OPERATOR.value for s in software)
     }
     settings: dict[str, str] = {}
-    drivers = [s.driver for s in software if s.owners[Part.DRIVER.value] == Owner.OPERATOR.value]
+    drivers = [
+        s.driver for s in software if s.owners[SoftwarePart.DRIVER.value] == Owner.OPERATOR.value
+    ]
     for each in software:
         settings |= IMAGES[each.image].settings
     return OperatorParts(
-        enabled={part.value: part in brought for part in Part},
+        enabled={part.value: part in brought for part in SoftwarePart},
         driver=next(iter(drivers), None),
         settings=settings,
     )

@@ -1,4 +1,4 @@
-"""Which machine a pool is made of, looked up or described, and whether it can be had like that."""
+"""Machine of a pool, looked up or described, and whether it can be had like that."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What of a node pods can have: the machine less what its system keeps.
+"""Allocatable CPU and memory of a node: the machine less what its system keeps.
 
 Both clouds publish what their kubelets keep. The agents of a GPU node are an estimate of ours, on the safe
 side: device plugin, feature discovery, exporter, network and storage drivers.

@@ -1,4 +1,4 @@
-"""Where nodes stand to each other: labels from wide to narrow, zones, and what a fabric asks of them."""
+"""Topology levels of a pool: labels from wide to narrow, zones, and what a fabric asks of them."""
 
 from dataclasses import replace
 from datetime import date

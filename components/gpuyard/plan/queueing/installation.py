@@ -1,4 +1,4 @@
-"""Whose Kueue it is: one that we install, the simulated cluster's, or one that is there already."""
+"""Kueue installation: one that we install, the simulated cluster's, or one that is there already."""
 
 from gpuyard.findings import Finding, Fix, Path, note, refuse
 from gpuyard.names import GPU_CLAIM, MIG_SLICES

@@ -1,4 +1,4 @@
-"""How Kueue is set up, where the plan's answers and the rendered configuration must agree."""
+"""Kueue settings on which the plan's answers and the rendered configuration must agree."""
 
 from collections.abc import Mapping
 from datetime import date

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.capacity.provisioning import plan_checks
-from gpuyard.plan.draft import Amounts, Draft
+from gpuyard.plan.draft import DecidedAmounts, Draft
 from gpuyard.plan.pools.flavor_topology import topologies
 from gpuyard.plan.queueing.installation import installs_kueue
 from gpuyard.plan.queueing.kueue import start_minutes
@@ -177,7 +177,7 @@ def _cohorts(draft: Draft, pools: Sequence[PoolPlan]) -> list[CohortPlan]:
 
 
 def _unassigned(
-    spec: PlatformSpec, pools: Sequence[PoolPlan], spare: Amounts
+    spec: PlatformSpec, pools: Sequence[PoolPlan], spare: DecidedAmounts
 ) -> tuple[CohortPlan, ...]:
     """The root, and as many children as it takes to hold what nobody is guaranteed."""
     left = {key: amount for key, amount in spare.items() if amount > 0}

@@ -1,4 +1,4 @@
-"""What topology-aware scheduling asks of a platform, by Kueue's own rules (v0.19.2, pkg/cache/scheduler)."""
+"""Topology-aware scheduling: what it asks of a platform, by Kueue's rules (v0.19.2, pkg/cache/scheduler)."""
 
 from collections.abc import Sequence
 

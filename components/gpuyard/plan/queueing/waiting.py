@@ -1,4 +1,4 @@
-"""What decides who waits how long: queues of a team, weights, and the time that a job has to start."""
+"""Waiting in queues: queues of a team, weights, and the time that a job has to start."""
 
 from collections.abc import Iterable
 

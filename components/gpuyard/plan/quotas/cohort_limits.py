@@ -1,11 +1,11 @@
-"""What cohorts borrow and lend at most: read, bound from the leaves to the root, and proved."""
+"""Borrowing and lending limits of cohorts: read, bound from the leaves to the root, and proved."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from gpuyard.findings import Finding, Path, refuse
 from gpuyard.plan.pools.pools import Pools
-from gpuyard.plan.quotas.cohort_tree import Amounts, Limit, add
+from gpuyard.plan.quotas.cohort_tree import Limit, QuotaAmounts, add
 from gpuyard.plan.quotas.entries import Claim, Granted, grant, read_claim, up_to
 from gpuyard.plan.quotas.flow import Flow
 from gpuyard.spec.platform import PlatformSpec
@@ -77,9 +77,9 @@ def _bind_lending(flow: Flow, cohort: int, claims: CohortClaims) -> list[Finding
     return findings
 
 
-def _amounts(claims: Sequence[Claim]) -> Amounts:
+def _amounts(claims: Sequence[Claim]) -> QuotaAmounts:
     """What these claims ask for, whether it is there or not."""
-    total: Amounts = defaultdict(int)
+    total: QuotaAmounts = defaultdict(int)
     for claim in claims:
         add(total, {(claim.pool.name, r): n * claim.count for r, n in claim.per_unit.items()})
     return total
@@ -88,7 +88,7 @@ def _amounts(claims: Sequence[Claim]) -> Amounts:
 def check_limits(flow: Flow, claims: CohortClaims, borrowed: Granted) -> list[Finding]:
     """Refuse to borrow more than there is outside, or than the cohort's teams may use."""
     findings: list[Finding] = []
-    use: list[Amounts] = [defaultdict(int) for _ in flow.tree.parents]
+    use: list[QuotaAmounts] = [defaultdict(int) for _ in flow.tree.parents]
     for team, home in enumerate(flow.tree.homes):
         if home is not None:
             add(use[home], borrowed[team])

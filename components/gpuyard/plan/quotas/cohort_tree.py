@@ -16,7 +16,7 @@ from typing import Self
 
 Key = tuple[str, str]
 """A pool and a resource."""
-Amounts = dict[Key, int]
+QuotaAmounts = dict[Key, int]
 
 
 class Limit(dict[Key, int | None]):
@@ -43,7 +43,7 @@ class CohortTree:
     """The most it has from above."""
     lend: Limit = field(default_factory=Limit)
     """The most that those above have of it."""
-    stock: Amounts = field(default_factory=lambda: defaultdict(int))
+    stock: QuotaAmounts = field(default_factory=lambda: defaultdict(int))
     """What it holds, once all below it have passed on what they lend."""
 
     @property
@@ -83,7 +83,7 @@ class CohortTree:
         return borrow is not None and borrow < self.outside(key)
 
 
-def add(total: Amounts, amounts: Mapping[Key, int]) -> None:
+def add(total: QuotaAmounts, amounts: Mapping[Key, int]) -> None:
     """Add amounts to a total."""
     for key, amount in amounts.items():
         total[key] += amount

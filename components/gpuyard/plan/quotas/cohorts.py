@@ -17,7 +17,7 @@ from gpuyard.spec.teams import Team
 
 ROOT = None
 """The platform's own cohort, above all others."""
-Node = int | None
+CohortIndex = int | None
 """A cohort by its place in the stack file, or the root."""
 
 
@@ -35,16 +35,16 @@ def home_of(spec: PlatformSpec, team: Team) -> str:
 class Tree:
     """Who belongs where; whatever is refused about it belongs to the root."""
 
-    parents: tuple[Node, ...]
+    parents: tuple[CohortIndex, ...]
     """By cohort."""
-    homes: tuple[Node, ...]
+    homes: tuple[CohortIndex, ...]
     """By team."""
     upward: tuple[int, ...]
     """Every cohort, after all cohorts below it."""
 
-    def above(self, node: Node) -> list[Node]:
+    def above(self, node: CohortIndex) -> list[CohortIndex]:
         """The cohort itself and all above it, the root last."""
-        found: list[Node] = [node]
+        found: list[CohortIndex] = [node]
         while node is not None:
             node = self.parents[node]
             found.append(node)
@@ -60,20 +60,20 @@ def read_tree(spec: PlatformSpec) -> Tree:
     return Tree(tuple(parents), homes, _upward(parents))
 
 
-def _by_name(spec: PlatformSpec) -> tuple[dict[str, int], list[Node]]:
+def _by_name(spec: PlatformSpec) -> tuple[dict[str, int], list[CohortIndex]]:
     """The cohorts by name, of two with one name the first; and the parent of each, as it is written."""
     cohorts = spec.queueing.cohorts
     known = {cohort.name: index for index, cohort in reversed(list(enumerate(cohorts)))}
     return known, [known.get(cohort.parent or "") for cohort in cohorts]
 
 
-def _circles(parents: Sequence[Node]) -> list[list[int]]:
+def _circles(parents: Sequence[CohortIndex]) -> list[list[int]]:
     """Cohorts that are above themselves: each circle once, from its first cohort upwards."""
     done: set[int] = set()
     found: list[list[int]] = []
     for start in range(len(parents)):
         path: list[int] = []
-        node: Node = start
+        node: CohortIndex = start
         while node is not None and node not in done and node not in path:
             path.append(node)
             node = parents[node]
@@ -85,7 +85,7 @@ def _circles(parents: Sequence[Node]) -> list[list[int]]:
     return found
 
 
-def _upward(parents: Sequence[Node]) -> tuple[int, ...]:
+def _upward(parents: Sequence[CohortIndex]) -> tuple[int, ...]:
     depth: dict[int, int] = {}
     for index in range(len(parents)):
         node, steps = parents[index], 0

@@ -1,4 +1,4 @@
-"""What an entry such as `train: 32` or `serve/3g.20gb: 8` claims, in the resources that nodes advertise.
+"""Quota entries such as `train: 32` or `serve/3g.20gb: 8`, in the resources that nodes advertise.
 
 A stack file counts whole GPUs by a bare pool name, slices and shares by `pool/unit`. Teams claim so what they
 are guaranteed, borrow and lend, and cohorts what they borrow and lend at most.
@@ -12,12 +12,12 @@ from typing import TypedDict
 from gpuyard.findings import Finding, Fix, Path, listed, refuse
 from gpuyard.names import SLICES_UNIT
 from gpuyard.plan.pools.pools import Pools
-from gpuyard.plan.quotas.cohort_tree import Amounts
+from gpuyard.plan.quotas.cohort_tree import QuotaAmounts
 from gpuyard.plan.records import PoolPlan
 from gpuyard.plan.sharing.compute_slices import by_slices, profiles, slices_of_one_gpu
 from gpuyard.spec.nearest import nearest
 
-Granted = Mapping[int, Amounts]
+Granted = Mapping[int, QuotaAmounts]
 """By the index of the owner."""
 
 
@@ -158,7 +158,7 @@ def grant(
 
     A claim that exceeds it is refused, and counted as its fix would leave it: nobody is blamed for it twice.
     """
-    granted: dict[int, Amounts] = defaultdict(lambda: defaultdict(int))
+    granted: dict[int, QuotaAmounts] = defaultdict(lambda: defaultdict(int))
     used: dict[tuple[int | None, str, str], int] = defaultdict(int)
     findings: list[Finding] = []
     for claim in claims:

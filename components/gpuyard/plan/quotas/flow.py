@@ -6,8 +6,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from gpuyard.plan.quotas.cohort_tree import Amounts, CohortTree, Key, add
-from gpuyard.plan.quotas.cohorts import ROOT, Node, Tree
+from gpuyard.plan.quotas.cohort_tree import CohortTree, Key, QuotaAmounts, add
+from gpuyard.plan.quotas.cohorts import ROOT, CohortIndex, Tree
 
 
 class Flow:
@@ -17,7 +17,7 @@ class Flow:
         self, tree: Tree, spare: Mapping[Key, int], lent: Sequence[Mapping[Key, int]]
     ) -> None:
         self.tree = tree
-        self.cohorts: dict[Node, CohortTree] = {ROOT: CohortTree()}
+        self.cohorts: dict[CohortIndex, CohortTree] = {ROOT: CohortTree()}
         """By place in the stack file. Those below must have passed theirs on before one's stock is whole."""
         for cohort in reversed(tree.upward):
             self.cohorts[cohort] = CohortTree(parent=self.cohorts[tree.parents[cohort]])
@@ -26,9 +26,9 @@ class Flow:
             add(self.cohorts[home].stock, amounts)
 
 
-def summed(amounts: Iterable[Mapping[Key, int]]) -> Amounts:
+def summed(amounts: Iterable[Mapping[Key, int]]) -> QuotaAmounts:
     """Sums over all; one pass, because there may be a thousand of them."""
-    total: Amounts = defaultdict(int)
+    total: QuotaAmounts = defaultdict(int)
     for one in amounts:
         add(total, one)
     return total

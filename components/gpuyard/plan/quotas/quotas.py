@@ -13,8 +13,8 @@ from gpuyard.findings import Finding, Fix, Path, note, refuse
 from gpuyard.plan.draft import CohortDraft, Draft
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.quotas.cohort_limits import CohortClaims, bind, check_limits
-from gpuyard.plan.quotas.cohort_tree import Amounts
-from gpuyard.plan.quotas.cohorts import Node, read_tree
+from gpuyard.plan.quotas.cohort_tree import QuotaAmounts
+from gpuyard.plan.quotas.cohorts import CohortIndex, read_tree
 from gpuyard.plan.quotas.entries import Claim, NoClaim, capacity, grant, per_node, read_claim, up_to
 from gpuyard.plan.quotas.flow import Flow, summed
 from gpuyard.plan.quotas.owners import known_owners, not_theirs
@@ -25,12 +25,12 @@ from gpuyard.spec.values import MAX_NODES
 
 
 @dataclass(frozen=True, slots=True)
-class Quotas:
+class QuotaPlan:
     """Who has what, and what is left."""
 
     by_team: Mapping[int, tuple[Quota, ...]]
     """By team index."""
-    spare: Amounts
+    spare: QuotaAmounts
     """What no team is guaranteed."""
     flow: Flow
     """What passes between cohorts."""
@@ -58,10 +58,10 @@ def decide_quotas(draft: Draft) -> tuple[Draft, list[Finding]]:
     return decided, findings
 
 
-def _cohorts(quotas: Quotas) -> tuple[CohortDraft, ...]:
+def _cohorts(quotas: QuotaPlan) -> tuple[CohortDraft, ...]:
     """The cohorts of the stack file, parents first."""
     flow = quotas.flow
-    used: dict[Node, set[tuple[str, str]]] = defaultdict(set)
+    used: dict[CohortIndex, set[tuple[str, str]]] = defaultdict(set)
     for team, home in enumerate(flow.tree.homes):
         for node in flow.tree.above(home):
             used[node].update((q.pool, q.resource) for q in quotas.by_team[team])
@@ -77,7 +77,7 @@ def _cohorts(quotas: Quotas) -> tuple[CohortDraft, ...]:
     )
 
 
-def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[Quotas, list[Finding]]:
+def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[QuotaPlan, list[Finding]]:
     """What every team is guaranteed, may borrow and lends, and every finding about it."""
     of_teams = _read_teams(spec, pools)
     of_cohorts = CohortClaims(spec, pools)
@@ -121,7 +121,7 @@ def plan_quotas(spec: PlatformSpec, pools: Pools) -> tuple[Quotas, list[Finding]
         i: _quotas(team, pools, positions, nominal[i], borrow[i], lend[i])
         for i, team in enumerate(spec.teams)
     }
-    return Quotas(quotas, spare, flow, understood), findings
+    return QuotaPlan(quotas, spare, flow, understood), findings
 
 
 def _bound(spec: PlatformSpec, flow: Flow, claim: Claim, resource: str) -> str:
@@ -204,7 +204,7 @@ def _out_of_reach(
     return refuse("borrow.never", claim.path, problem, **up_to(claim, resource, most, fits))
 
 
-def _start_notes(given: Amounts, pools: Pools, spec: PlatformSpec) -> list[Finding]:
+def _start_notes(given: QuotaAmounts, pools: Pools, spec: PlatformSpec) -> list[Finding]:
     """Guarantees beyond the nodes that run from the beginning: say how many must start first."""
     findings: list[Finding] = []
     positions = {pool.name: i for i, pool in enumerate(spec.pools)}
@@ -230,9 +230,9 @@ def _quotas(
     team: Team,
     pools: Pools,
     positions: Mapping[str, int],
-    nominal: Amounts,
-    borrow: Amounts,
-    lend: Amounts,
+    nominal: QuotaAmounts,
+    borrow: QuotaAmounts,
+    lend: QuotaAmounts,
 ) -> tuple[Quota, ...]:
     """In the order of the pools and of what their nodes advertise, whatever the order of the keys."""
     mine = sorted({pool for pool, _ in (*nominal, *borrow)}, key=positions.__getitem__)

@@ -1,4 +1,4 @@
-"""What a plan says, as frozen records; no logic but derived figures."""
+"""Records of a plan, frozen; no logic but derived figures."""
 
 from gpuyard.plan.records.idle import (
     IdlePlan,
@@ -50,9 +50,9 @@ from gpuyard.plan.records.queues import (
     within_reach,
 )
 from gpuyard.plan.records.teams import (
+    Egress,
     HostAmount,
     LimitsPlan,
-    Reach,
     TeamPlan,
 )
 
@@ -68,6 +68,7 @@ __all__ = [
     "DispatchPlan",
     "DraPlan",
     "Ec2Purchase",
+    "Egress",
     "FlavorPlan",
     "GkePurchase",
     "GpuLayout",
@@ -85,7 +86,6 @@ __all__ = [
     "PriorityPlan",
     "QueueingPlan",
     "Quota",
-    "Reach",
     "ResourceGroup",
     "ScaleKnowledge",
     "ShapePlan",

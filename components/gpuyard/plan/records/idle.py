@@ -1,4 +1,4 @@
-"""What a plan says of idle time: frozen records of plain values."""
+"""Idle time in a plan: frozen records of plain values."""
 
 from dataclasses import dataclass
 

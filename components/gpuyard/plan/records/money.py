@@ -1,4 +1,4 @@
-"""What a plan says about money: prices of nodes, and the bill that they add up to."""
+"""Money in a plan: prices of nodes, and the bill that they add up to."""
 
 from dataclasses import dataclass
 from datetime import date

@@ -1,4 +1,4 @@
-"""What a plan says of the nodes of a pool: how they are bought, known, filled and wired."""
+"""Nodes of a pool in a plan: how they are bought, known, filled and wired."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

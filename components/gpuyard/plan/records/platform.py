@@ -1,4 +1,4 @@
-"""What a plan says: frozen records of plain values. Everything above renders or registers these."""
+"""The platform in a plan: frozen records of plain values. Everything above renders or registers these."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a plan says of pools: their nodes, how GPUs are shared, and what is advertised."""
+"""Pools in a plan: their nodes, how GPUs are shared, and what is advertised."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

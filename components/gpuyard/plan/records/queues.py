@@ -1,4 +1,4 @@
-"""What a plan says of queues: quotas, the cohorts that share them, and what all queues have in common."""
+"""Queues in a plan: quotas, the cohorts that share them, and what all queues have in common."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

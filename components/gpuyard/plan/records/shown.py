@@ -1,4 +1,4 @@
-"""Which derived figures of a record are shown with its fields, in JSON and by `gpuyard get`.
+"""Derived figures of records that are shown with their fields, in JSON and by `gpuyard get`.
 
 A property is for the code that reads a plan; only one that is marked is also promised to whoever reads the
 plan's document. So a question that is easier asked of a record (`plan.simulated`) adds no key to it.

@@ -1,4 +1,4 @@
-"""What a plan says of teams: what each may have, where it is, and whom it may reach."""
+"""Teams in a plan: what each may have, where it is, and whom it may reach."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class LimitsPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Egress:
     """A network outside the cluster that pods may send to."""
 
     cidr: str
@@ -78,7 +78,7 @@ class TeamPlan:
     pod_security: PodSecurity = PodSecurity.BASELINE
     name_servers: tuple[str, ...] = ()
     """Networks beside the cluster's own name service that answer for names, on port 53."""
-    egress: tuple[Reach, ...] = ()
+    egress: tuple[Egress, ...] = ()
     """Networks outside the cluster that its pods may send to."""
 
     @property

@@ -1,4 +1,4 @@
-"""Which slice or share a pod gets that says what it needs of a GPU: the smallest that has it."""
+"""Fractional GPUs: the smallest slice or share that has what a pod says it needs."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Which MIG layouts are legal, by placement: the exact answer, not a sum of slices.
+"""Legal MIG layouts, by placement: the exact answer, not a sum of slices.
 
 A GPU has at most twelve memory units and a layout at most a dozen slices, so a search over starts with
 bit masks is exact and takes microseconds.

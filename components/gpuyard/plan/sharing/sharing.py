@@ -1,4 +1,4 @@
-"""What the GPUs of a node turn into: layouts by GPU, and the resources the node advertises."""
+"""Sharing of a node's GPUs: layouts by GPU, and the resources the node advertises."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

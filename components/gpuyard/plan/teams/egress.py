@@ -1,4 +1,4 @@
-"""Where pods of a team may send, beside each other: name service, and networks that were named.
+"""Egress of a team's pods, beside each other: name service, and networks that were named.
 
 Nobody outside a team's namespace reaches its pods, and they reach nobody else's. A cloud's metadata service
 hands the credentials of a node to whoever asks, so it is taken out of every network that holds it.
@@ -11,7 +11,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import Reach
+from gpuyard.plan.records import Egress
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Team
 
@@ -42,11 +42,11 @@ def name_servers(cloud: Cloud) -> tuple[str, ...]:
     return (NODE_DNS, CLOUD_DNS) if cloud is Cloud.GCP else (NODE_DNS,)
 
 
-def plan_egress(spec: PlatformSpec, team: Team) -> tuple[Reach, ...]:
+def plan_egress(spec: PlatformSpec, team: Team) -> tuple[Egress, ...]:
     """The team's own networks, else those of the whole platform; sorted, so that order says nothing."""
     networks = {ip_network(cidr) for cidr in team.egress_cidrs or _common(spec)}
     return tuple(
-        Reach(str(network), tuple(str(one) for one in _METADATA if _holds(network, one)))
+        Egress(str(network), tuple(str(one) for one in _METADATA if _holds(network, one)))
         for network in sorted(networks, key=lambda n: (n.version, n.network_address, n.prefixlen))
     )
 

@@ -1,4 +1,4 @@
-"""How close teams may come: what lies between their pods in each kind of pool, and who asks for more.
+"""Isolation between teams' pods: what lies between them in each kind of pool, and who asks for more.
 
 What each team asks for holds whatever the other one asks: the stricter wish of two decides.
 """
@@ -9,7 +9,7 @@ from math import ceil
 
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.findings import Finding, Fix, refuse
-from gpuyard.plan.draft import Draft
+from gpuyard.plan.draft import Draft, TeamQuotas
 from gpuyard.plan.records import PoolPlan, Quota, within_reach
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation
@@ -31,8 +31,6 @@ _WORDS = {
     SharingMethod.DRA: "claimed GPUs of one node",
     SharingMethod.MIG: "MIG slices of one GPU",
 }
-
-Quotas = Mapping[int, Sequence[Quota]]
 
 
 def check_isolation(draft: Draft) -> list[Finding]:
@@ -58,7 +56,7 @@ def check_isolation(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _users(quotas: Quotas) -> dict[str, list[int]]:
+def _users(quotas: TeamQuotas) -> dict[str, list[int]]:
     """The teams, by index, that can have something of a pool."""
     users: dict[str, list[int]] = defaultdict(list)
     for index, mine in quotas.items():
@@ -73,7 +71,7 @@ def _too_close(
     pool: PoolPlan,
     others: Sequence[str],
     loosest: Isolation,
-    quotas: Quotas,
+    quotas: TeamQuotas,
 ) -> Finding:
     team = spec.teams[index]
     how = _WORDS.get(pool.sharing, pool.sharing)
@@ -92,7 +90,7 @@ def _too_close(
     )
 
 
-def _apart(spec: PlatformSpec, index: int, pool: PoolPlan, quotas: Quotas) -> str:
+def _apart(spec: PlatformSpec, index: int, pool: PoolPlan, quotas: TeamQuotas) -> str:
     """How the team gets a pool of its own; with numbers of nodes where the pool has enough of them."""
     team = spec.teams[index].name
     mine = _nodes(pool, [quotas[index]])

@@ -1,4 +1,4 @@
-"""What a team may have beside GPUs: CPU, memory, storage, pods.
+"""Limits of a team beside GPUs: CPU, memory, storage, pods.
 
 Queues count GPUs only (docs/decisions/0008). The rest is bounded by the namespace's own quota: what the
 nodes hold that the team's GPUs fill, and a little for pods without GPUs, unless the stack file says less.

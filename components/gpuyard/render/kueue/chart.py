@@ -58,7 +58,7 @@ def kueue_release_object(plan: PlatformPlan, release: Release) -> Object:
         "ConfigMap",
         KUEUE_RELEASE,
         namespace=release.namespace,
-        data={"values.yaml": yaml_text(dict(release.values)), **release.told},
+        data={"values.yaml": yaml_text(dict(release.values)), **release.identity},
     )
 
 

@@ -1,4 +1,4 @@
-"""How Kueue itself is set up for a platform: what counts as quota, and who shares fairly."""
+"""Kueue's own configuration for a platform: what counts as quota, and who shares fairly."""
 
 from typing import Any
 

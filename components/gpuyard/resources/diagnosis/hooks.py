@@ -1,4 +1,4 @@
-"""What there is to say beyond the provider's error when an object can't be made, or will not go.
+"""Error hooks: what there is to say beyond the provider's error when an object can't be made, or will not go.
 
 And one thing to do: an object whose kind comes with a chart of the same program waits for its kind.
 
@@ -19,7 +19,7 @@ from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import monitor_supports_feature
 
 from gpuyard.names import PLATFORM_LABEL
-from gpuyard.resources.diagnosis.kubectl import Reach
+from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.ownership import owner_of, writers
 from gpuyard.resources.diagnosis.stuck_namespaces import kinds_left, stuck
 from gpuyard.resources.diagnosis.unserved_kinds import (
@@ -37,7 +37,7 @@ _AGGREGATION = "clusterrole-aggregation-controller"
 
 
 def hooks_of(
-    name: str, reach: Reach, brought: Collection[str]
+    name: str, kubectl: Kubectl, brought: Collection[str]
 ) -> pulumi.ResourceHookBinding | None:
     """The hooks for objects of the provider `name`; None where the engine, or a mock of it, knows none.
 
@@ -51,7 +51,7 @@ def hooks_of(
             pulumi.log.info(again)
             return True
         try:
-            says = await explained(reach, args, brought)
+            says = await explained(kubectl, args, brought)
         except Exception as problem:  # noqa: BLE001  an explanation that fails must not hide the failure
             pulumi.log.debug(f"no explanation of the failure of {args.urn}: {problem}")
             says = None
@@ -67,23 +67,23 @@ def hooks_of(
 
 
 async def explained(
-    reach: Reach, args: pulumi.ErrorHookArgs, brought: Collection[str] = ()
+    kubectl: Kubectl, args: pulumi.ErrorHookArgs, brought: Collection[str] = ()
 ) -> str | None:
     """What a look at the cluster adds to the error; None when there is nothing to add."""
     error = args.errors[0] if args.errors else ""
     inputs = args.new_inputs or args.old_inputs or {}
     if kind := unserved_kind(args):
-        return await _unserved(reach, kind, inputs, brought)
+        return await _unserved(kubectl, kind, inputs, brought)
     if args.failed_operation == "create" and (met := _HELM_MET.search(error)):
-        return await _met_by_helm(reach, *met.groups())
+        return await _met_by_helm(kubectl, *met.groups())
     if args.failed_operation == "create" and _EXISTS in error:
-        return await _taken(reach, inputs)
+        return await _taken(kubectl, inputs)
     if (
         args.failed_operation == "delete"
         and inputs.get("kind") == "Namespace"
         and _TIMED_OUT in error
     ):
-        return await _stuck(reach, inputs["metadata"]["name"])
+        return await _stuck(kubectl, inputs["metadata"]["name"])
     return None
 
 
@@ -92,19 +92,19 @@ def _named(kind: str, name: str, namespace: str | None) -> list[str]:
     return [kind, name, *(["-n", namespace] if namespace else [])]
 
 
-def _to_look(reach: Reach, where: list[str]) -> str:
+def _to_look(kubectl: Kubectl, where: list[str]) -> str:
     """The command that shows an object with those who wrote it."""
-    return reach.command("get", *where, "-o", "yaml", "--show-managed-fields")
+    return kubectl.command("get", *where, "-o", "yaml", "--show-managed-fields")
 
 
-async def _taken(reach: Reach, inputs: Mapping[str, Any]) -> str:
+async def _taken(kubectl: Kubectl, inputs: Mapping[str, Any]) -> str:
     meta = inputs["metadata"]
     group = inputs["apiVersion"].rpartition("/")[0]
     kind = f"{inputs['kind'].lower()}{'.' if group else ''}{group}"
     where = _named(kind, meta["name"], meta.get("namespace"))
-    live = await reach.get(*where)
+    live = await kubectl.get(*where)
     if live is None:
-        owner = f"Whose it is, its labels and managedFields say: {_to_look(reach, where)}"
+        owner = f"Whose it is, its labels and managedFields say: {_to_look(kubectl, where)}"
     else:
         owner = owner_of(live, (meta.get("labels") or {}).get(PLATFORM_LABEL))
     return (
@@ -115,42 +115,42 @@ async def _taken(reach: Reach, inputs: Mapping[str, Any]) -> str:
     )
 
 
-async def _met_by_helm(reach: Reach, kind: str, name: str, namespace: str) -> str:
+async def _met_by_helm(kubectl: Kubectl, kind: str, name: str, namespace: str) -> str:
     """Helm installs over nothing that it did not make."""
     where = _named(kind.lower(), name, namespace)
-    live = await reach.get(*where)
+    live = await kubectl.get(*where)
     if live is not None and kind == "ClusterRole" and writers(live) == {_AGGREGATION}:
         return (
             f"ClusterRole {name} is left over from a chart that was taken out: Kubernetes wrote it anew "
             f"while Helm deleted it, and nobody else has written it ({_AGGREGATION} is alone in its "
             "managedFields).\n"
-            f"  fix: {reach.command('delete', *where)}"
+            f"  fix: {kubectl.command('delete', *where)}"
         )
     owner = f"{owner_of(live)} " if live is not None else ""
     return (
         f"{kind} {name} is there already, and Helm installs over nothing that another made.\n"
-        f"  {owner}See {_to_look(reach, where)}\n"
+        f"  {owner}See {_to_look(kubectl, where)}\n"
         "  fix: where another Kueue runs, write `queueing: {install: false}`; delete the object only when "
         "nobody uses it any more"
     )
 
 
 async def _unserved(
-    reach: Reach, kind: Unserved, inputs: Mapping[str, Any], brought: Collection[str]
+    kubectl: Kubectl, kind: Unserved, inputs: Mapping[str, Any], brought: Collection[str]
 ) -> str:
-    found = await reach.get("customresourcedefinitions")
+    found = await kubectl.get("customresourcedefinitions")
     definitions = found.get("items") if found is not None else None
-    look = reach.command("get", "--raw", f"/apis/{kind.api_version}")
+    look = kubectl.command("get", "--raw", f"/apis/{kind.api_version}")
     return unserved(kind, inputs["metadata"]["name"], definitions, look, ours=kind.group in brought)
 
 
-async def _stuck(reach: Reach, name: str) -> str:
-    namespace = await reach.get("namespace", name)
+async def _stuck(kubectl: Kubectl, name: str) -> str:
+    namespace = await kubectl.get("namespace", name)
     if namespace is None:
-        command = reach.command("get", "namespace", name, "-o", "jsonpath={.status.conditions}")
+        command = kubectl.command("get", "namespace", name, "-o", "jsonpath={.status.conditions}")
         return f"What holds namespace {name}, its conditions say: {command}"
     items = None
     if kinds := kinds_left(namespace):
-        found = await reach.get(",".join(kinds), "-n", name)
+        found = await kubectl.get(",".join(kinds), "-n", name)
         items = found.get("items") if found is not None else None
     return stuck(namespace, items)

@@ -21,7 +21,7 @@ SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Kubectl:
     """How a provider reaches its cluster: a kubeconfig (text or path), else the ambient one; its context."""
 
     kubeconfig: pulumi.Input[str] | None = None

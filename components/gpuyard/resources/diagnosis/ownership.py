@@ -1,4 +1,4 @@
-"""Whose an object is, as far as it tells itself: labels, annotations, and who wrote its fields.
+"""Ownership of an object, as far as it tells itself: labels, annotations, and who wrote its fields.
 
 Nothing here is proof: a label is what somebody wrote. So the text names the sign beside the owner, and who
 wrote the object last, which the API server itself keeps (`metadata.managedFields`).

@@ -1,4 +1,4 @@
-"""What keeps a namespace from going: the namespace controller counts it, the objects themselves name it.
+"""Stuck namespaces: the namespace controller counts what keeps one, the objects themselves name it.
 
 The controller writes kinds, counts and finalizers into the namespace's conditions, but no object's name
 (kubernetes/pkg/controller/namespace/deletion/status_condition_utils.go, 1.36).

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpuyard.catalogue.cves import branch_of, floor, known_vulnerabilities
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation
-from gpuyard.rules.subjects.components import VERSIONED_KINDS, Found, components_in
+from gpuyard.rules.subjects.components import VERSIONED_KINDS, ComponentVersion, components_in
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -13,7 +13,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         yield from _vulnerable(found)
 
 
-def _vulnerable(found: Found) -> Iterator[Violation]:
+def _vulnerable(found: ComponentVersion) -> Iterator[Violation]:
     try:
         against = known_vulnerabilities(found.component, found.version)
     except ValueError:

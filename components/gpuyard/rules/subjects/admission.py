@@ -6,7 +6,7 @@ Files without it are about no team of ours, and nothing is said of them.
 
 from collections.abc import Callable, Iterator
 
-from gpuyard.admission.parameters import Limits, read_limits
+from gpuyard.admission.parameters import TeamParameters, read_parameters
 from gpuyard.admission.requirement import Requirement, Workload
 from gpuyard.names import ADMISSION_ANNOTATIONS
 from gpuyard.rules.rule import Parameters, Resource, Stack, Violation, at, mapping
@@ -30,22 +30,22 @@ def checked(requirement: Requirement) -> Callable[[Stack, Parameters], Iterator[
     """The check of a rule that is a requirement of admission."""
 
     def check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-        limits = held(stack)
-        for resource in stack.of(*HELD_KINDS) if limits else ():
-            if (mine := limits.get(resource.namespace)) is not None:
+        parameters = parameters_by_namespace(stack)
+        for resource in stack.of(*HELD_KINDS) if parameters else ():
+            if (mine := parameters.get(resource.namespace)) is not None:
                 for slip in requirement.slips(workload(resource), mine):
                     yield Violation(slip.path, slip.problem, slip.fix, resource)
 
     return check
 
 
-def held(stack: Stack) -> dict[str, Limits]:
+def parameters_by_namespace(stack: Stack) -> dict[str, TeamParameters]:
     """What each namespace of a team is held to, as its annotations say."""
-    found: dict[str, Limits] = {}
+    found: dict[str, TeamParameters] = {}
     for each in stack.of("Namespace"):
         annotations = mapping(at(each.properties, "metadata", "annotations"))
         if any(str(key).startswith(ADMISSION_ANNOTATIONS) for key in annotations):
-            found[each.name] = read_limits(annotations)
+            found[each.name] = read_parameters(annotations)
     return found
 
 

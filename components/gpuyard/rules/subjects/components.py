@@ -42,7 +42,7 @@ _VENDORS = ("nvidia", "nvcr")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ComponentVersion:
     """A component at a version, and where it is said."""
 
     component: str
@@ -50,7 +50,7 @@ class Found:
     path: Path
 
 
-def components_in(resource: Resource) -> Iterator[Found]:
+def components_in(resource: Resource) -> Iterator[ComponentVersion]:
     """Every component whose version the resource says."""
     kind = resource.group_kind
     if kind == OPERATOR_VALUES:
@@ -60,25 +60,25 @@ def components_in(resource: Resource) -> Iterator[Found]:
     elif kind in RELEASES:
         chart, version, path = release_of(resource)
         if chart == "gpu-operator" and version:
-            yield Found("gpu-operator", version, path)
+            yield ComponentVersion("gpu-operator", version, path)
     else:
         yield from _images(resource)
 
 
-def _parts(values: Mapping[str, Any], path: Path) -> Iterator[Found]:
+def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
     for key, component in _PARTS.items():
         version = text(mapping(values.get(key)).get("version"))
         if version:
-            yield Found(component, version, (*path, key, "version"))
+            yield ComponentVersion(component, version, (*path, key, "version"))
 
 
-def _images(resource: Resource) -> Iterator[Found]:
+def _images(resource: Resource) -> Iterator[ComponentVersion]:
     for pod in pods_of(resource):
         for path, container in pod.containers():
             image = text(container.get("image"))
             name, _, tag = image.rpartition("/")[2].partition("@")[0].partition(":")
             if name in _IMAGES and tag and any(vendor in image for vendor in _VENDORS):
-                yield Found(_IMAGES[name], tag, (*path, "image"))
+                yield ComponentVersion(_IMAGES[name], tag, (*path, "image"))
 
 
 def release_of(resource: Resource) -> tuple[str, str, Path]:

@@ -1,4 +1,4 @@
-"""Which metrics a PromQL expression reads, and what it does with them: a reader of words, not of meaning."""
+"""PromQL expressions: metrics that they read, and what they do with them; words are read, not meaning."""
 
 import re
 from collections.abc import Iterator, Mapping

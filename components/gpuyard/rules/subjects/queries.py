@@ -1,4 +1,4 @@
-"""Where PromQL stands: alerts, dashboards, adapters and what scales by it."""
+"""PromQL queries in resources: alerts, dashboards, adapters and what scales by it."""
 
 from collections.abc import Iterator
 

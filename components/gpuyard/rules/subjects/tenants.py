@@ -1,4 +1,4 @@
-"""Which namespaces of a stack have a claim on GPUs: they are its tenants."""
+"""Tenants of a stack: its namespaces that have a claim on GPUs."""
 
 from gpuyard.rules.rule import Resource, Stack, at, mapping
 from gpuyard.rules.subjects.pods import VENDOR

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from gpuyard.manifests.quantities import quantity
+from gpuyard.simulate.api import ApiObject
 
-Object = dict[str, Any]
 CLASSES: Final = (
     "check-capacity.autoscaling.x-k8s.io",
     "best-effort-atomic-scale-up.autoscaling.x-k8s.io",
@@ -31,36 +31,36 @@ _KEEPS_OFF: Final = ("NoSchedule", "NoExecute")
 class World:
     """What the autoscaler sees; templates by namespace and name."""
 
-    nodes: Sequence[Object]
-    pods: Sequence[Object]
-    templates: Mapping[tuple[str, str], Object]
-    requests: Sequence[Object]
+    nodes: Sequence[ApiObject]
+    pods: Sequence[ApiObject]
+    templates: Mapping[tuple[str, str], ApiObject]
+    requests: Sequence[ApiObject]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ProvisioningAnswer:
     """Conditions to write on a request."""
 
-    request: Object
-    conditions: tuple[Object, ...]
+    request: ApiObject
+    conditions: tuple[ApiObject, ...]
 
 
-def verdicts(world: World, now: datetime) -> list[Verdict]:
+def verdicts(world: World, now: datetime) -> list[ProvisioningAnswer]:
     """What there is to say about every request that waits or whose booking ends, the oldest first."""
-    said: list[Verdict] = []
+    said: list[ProvisioningAnswer] = []
     order = sorted(world.requests, key=lambda r: str(r["metadata"].get("creationTimestamp", "")))
     booked = [r for r in order if _holds(r, now)]
     for request in order:
         if found := _verdict(world, request, booked, now):
-            said.append(Verdict(request, tuple(found)))
+            said.append(ProvisioningAnswer(request, tuple(found)))
             if _is(found, "Provisioned"):
                 booked.append(request)
     return said
 
 
 def _verdict(
-    world: World, request: Object, booked: Sequence[Object], now: datetime
-) -> list[Object] | None:
+    world: World, request: ApiObject, booked: Sequence[ApiObject], now: datetime
+) -> list[ApiObject] | None:
     have = before = _conditions(request)
     if request["spec"]["provisioningClassName"] not in CLASSES or _is(have, "Failed"):
         return None
@@ -83,7 +83,7 @@ def _verdict(
     return None if later == before else later
 
 
-def _gives_up(request: Object, now: datetime) -> bool:
+def _gives_up(request: ApiObject, now: datetime) -> bool:
     parameters = request["spec"].get("parameters") or {}
     if parameters.get("noRetry") == "true":
         return True
@@ -92,7 +92,7 @@ def _gives_up(request: Object, now: datetime) -> bool:
     return made is not None and now - made > timedelta(seconds=seconds)
 
 
-def _holds(request: Object, now: datetime) -> bool:
+def _holds(request: ApiObject, now: datetime) -> bool:
     """Whether room is booked for it still."""
     have = _conditions(request)
     if not _is(have, "Provisioned") or _is(have, "BookingExpired") or _is(have, "Failed"):
@@ -101,7 +101,7 @@ def _holds(request: Object, now: datetime) -> bool:
     return since is not None and now - since <= BOOKED
 
 
-def _without_room(world: World, request: Object, booked: Iterable[Object]) -> int:
+def _without_room(world: World, request: ApiObject, booked: Iterable[ApiObject]) -> int:
     """How many pods of a request find no room, after those that run and those it is booked for."""
     free = {n["metadata"]["name"]: _amounts(n["status"]["allocatable"]) for n in world.nodes}
     came: dict[str, int] = {}
@@ -122,7 +122,7 @@ def _without_room(world: World, request: Object, booked: Iterable[Object]) -> in
     return _place(world, request, free, 0)
 
 
-def _place(world: World, request: Object, free: dict[str, dict[str, Any]], came: int) -> int:
+def _place(world: World, request: ApiObject, free: dict[str, dict[str, Any]], came: int) -> int:
     """Put the pods of a request on nodes, less those that came already; how many found none."""
     left_over = 0
     for each in _sets(request):
@@ -147,7 +147,7 @@ def _place(world: World, request: Object, free: dict[str, dict[str, Any]], came:
     return left_over
 
 
-def _accepts(node: Object, spec: Object) -> bool:
+def _accepts(node: ApiObject, spec: ApiObject) -> bool:
     """Labels and taints; what else a scheduler looks at, this fake does not."""
     labels = node["metadata"].get("labels") or {}
     if any(labels.get(k) != v for k, v in (spec.get("nodeSelector") or {}).items()):
@@ -158,7 +158,7 @@ def _accepts(node: Object, spec: Object) -> bool:
     return all(any(_bears(x, t) for x in spec.get("tolerations") or []) for t in taints)
 
 
-def _bears(toleration: Object, taint: Object) -> bool:
+def _bears(toleration: ApiObject, taint: ApiObject) -> bool:
     exists = toleration.get("operator") == "Exists"
     if toleration.get("effect") not in {None, "", taint["effect"]}:
         return False
@@ -168,7 +168,7 @@ def _bears(toleration: Object, taint: Object) -> bool:
     return same and (exists or toleration.get("value", "") == taint.get("value", ""))
 
 
-def _needs(spec: Object) -> dict[str, Any]:
+def _needs(spec: ApiObject) -> dict[str, Any]:
     """What a pod asks for: its containers together, or its largest first one, and a pod's place."""
     total: dict[str, Any] = {}
     for container in spec.get("containers") or []:
@@ -180,7 +180,7 @@ def _needs(spec: Object) -> dict[str, Any]:
     return {**total, _PODS: 1}
 
 
-def _asks(container: Object) -> dict[str, Any]:
+def _asks(container: ApiObject) -> dict[str, Any]:
     resources = container.get("resources") or {}
     return _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
@@ -195,25 +195,25 @@ def _take(room: dict[str, Any], needs: Mapping[str, Any], count: int) -> None:
         room[resource] = room.get(resource, 0) - amount * count
 
 
-def _sets(request: Object) -> Iterator[Object]:
+def _sets(request: ApiObject) -> Iterator[ApiObject]:
     yield from request["spec"]["podSets"]
 
 
-def _key(request: Object) -> str:
+def _key(request: ApiObject) -> str:
     return f"{request['metadata']['namespace']}/{request['metadata']['name']}"
 
 
-def _conditions(request: Object) -> list[Object]:
+def _conditions(request: ApiObject) -> list[ApiObject]:
     return list((request.get("status") or {}).get("conditions") or [])
 
 
-def _is(conditions: Iterable[Object], kind: str) -> bool:
+def _is(conditions: Iterable[ApiObject], kind: str) -> bool:
     return any(c["type"] == kind and c["status"] == "True" for c in conditions)
 
 
 def _with(
-    have: list[Object], now: datetime, kind: str, status: str, reason: str, message: str
-) -> list[Object]:
+    have: list[ApiObject], now: datetime, kind: str, status: str, reason: str, message: str
+) -> list[ApiObject]:
     """The conditions with one more; what says the same already keeps its time."""
     old = next((c for c in have if c["type"] == kind), None)
     if old is not None and (old["status"], old["message"]) == (status, message):

@@ -1,11 +1,11 @@
-"""What the cluster holds, kept up to date by watching: a small informer for three kinds."""
+"""Cache of the cluster's objects, kept up to date by watching: a small informer for three kinds."""
 
 import threading
 import time
 from collections.abc import Callable
 from typing import Final
 
-from gpuyard.simulate.api import Api, ApiError, Object, Unreachable
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable
 
 _PAUSE_SECONDS: Final = 0.5
 _NOT_YET_SECONDS: Final = 2.0
@@ -18,14 +18,14 @@ class Watched:
         self._api = api
         self._path = path
         self._changed = changed
-        self._objects: dict[str, Object] = {}
+        self._objects: dict[str, ApiObject] = {}
         self._lock = threading.Lock()
 
     def start(self) -> None:
         """Follow until the process ends."""
         threading.Thread(target=self._follow, daemon=True, name=self._path).start()
 
-    def all(self) -> dict[str, Object]:
+    def all(self) -> dict[str, ApiObject]:
         """Every object now."""
         with self._lock:
             return dict(self._objects)

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Final
 
 from gpuyard.simulate.agents.hardware import Hardware
-from gpuyard.simulate.agents.plugin_config import PluginConfig, Refused
+from gpuyard.simulate.agents.plugin_config import ConfigRefused, PluginConfig
 
 GPU: Final = "nvidia.com/gpu"
 RENAMED: Final = ".shared"
@@ -31,24 +31,24 @@ def _unshared(hardware: Hardware, strategy: str) -> Counter[str]:
         for name, count in slices.items():
             profile = product.profile(name) if product else None
             if profile is None:
-                raise Refused(f"MIG profile {name} does not match any resource")
+                raise ConfigRefused(f"MIG profile {name} does not match any resource")
             found[profile.resource] += count
         return found
     if hardware.whole == len(hardware.layout):
         return Counter({GPU: hardware.whole})
     if any(gpu is not None and not gpu for gpu in hardware.layout):
-        raise Refused("strategy single: a GPU with MIG on has no instances")
+        raise ConfigRefused("strategy single: a GPU with MIG on has no instances")
     if hardware.whole:
-        raise Refused("strategy single: MIG is on for some GPUs and off for others")
+        raise ConfigRefused("strategy single: MIG is on for some GPUs and off for others")
     if len(slices) > 1:
-        raise Refused("strategy single: more than one MIG profile on the node")
+        raise ConfigRefused("strategy single: more than one MIG profile on the node")
     return Counter({GPU: slices.total()})
 
 
 def _shared(found: Counter[str], hardware: Hardware, config: PluginConfig) -> Counter[str]:
     """Devices as advertised: each in as many shares as the configuration says."""
     if config.sharing == "mps" and hardware.whole != len(hardware.layout):
-        raise Refused("MPS is not supported for MIG devices")
+        raise ConfigRefused("MPS is not supported for MIG devices")
     shared: Counter[str] = Counter()
     for name, count in found.items():
         replicas = config.replicas_of(name)

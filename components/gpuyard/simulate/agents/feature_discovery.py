@@ -15,10 +15,10 @@ from gpuyard.simulate.agents.plugin_config import PluginConfig
 
 OWNED: Final = "nfd.node.kubernetes.io/feature-labels"
 """Annotation in which NFD notes the labels it set, so that it can take them back."""
-Labels = dict[str, str]
+NodeLabels = dict[str, str]
 
 
-def labels(hardware: Hardware, config: PluginConfig) -> Labels:
+def labels(hardware: Hardware, config: PluginConfig) -> NodeLabels:
     """All labels of one node; none for a machine without GPUs."""
     gpu = hardware.machine.gpu
     if gpu is None or not hardware.layout:
@@ -43,7 +43,7 @@ def labels(hardware: Hardware, config: PluginConfig) -> Labels:
     )
 
 
-def _whole_gpus(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> Labels:
+def _whole_gpus(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabels:
     """Labels of GPUs as such; sharing is said only where at least one of them is not cut."""
     sharing = config if hardware.whole else None
     family = {"Ada": "ada-lovelace"}.get(gpu.architecture, gpu.architecture.lower())
@@ -57,7 +57,7 @@ def _whole_gpus(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> Labels:
     }
 
 
-def _single(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> Labels:
+def _single(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabels:
     """MIG instances under the name of whole GPUs, or the mark of a node that cannot be one."""
     if hardware.whole == len(hardware.layout):
         return {}
@@ -75,9 +75,9 @@ def _single(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> Labels:
     return _instances(GPU, gpu, _profile(hardware, name), count, config)
 
 
-def _mixed(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> Labels:
+def _mixed(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabels:
     """MIG instances under the names of their profiles, beside whole GPUs."""
-    found: Labels = {}
+    found: NodeLabels = {}
     for name, count in sorted(hardware.slices().items()):
         if profile := _profile(hardware, name):
             found |= _instances(profile.resource, gpu, profile, count, config)
@@ -90,7 +90,7 @@ def _profile(hardware: Hardware, name: str) -> MigProfile | None:
 
 def _instances(
     resource: str, gpu: Gpu, profile: MigProfile | None, count: int, config: PluginConfig
-) -> Labels:
+) -> NodeLabels:
     """Labels of MIG instances of one profile."""
     name = profile.name if profile else "unknown"
     found = _base(resource, count, config, gpu.product, "MIG", name)
@@ -104,7 +104,7 @@ def _instances(
     return found
 
 
-def _base(resource: str, count: int, sharing: PluginConfig | None, *product: str) -> Labels:
+def _base(resource: str, count: int, sharing: PluginConfig | None, *product: str) -> NodeLabels:
     """Product, count, replicas and strategy; `sharing` None: GPUs that are cut are not shared as such."""
     replicas = sharing.replicas_of(resource) if sharing else 0
     shared = sharing is not None and replicas > 1
@@ -123,7 +123,9 @@ def _truth(value: bool) -> str:  # noqa: FBT001  its only argument
     return "true" if value else "false"
 
 
-def change(current: Mapping[str, str], owned: str | None, wanted: Labels) -> dict[str, str | None]:
+def change(
+    current: Mapping[str, str], owned: str | None, wanted: NodeLabels
+) -> dict[str, str | None]:
     """What to patch: labels that differ, and None for those set earlier and not wanted any more."""
     before = {name for name in (owned or "").split(",") if name}
     gone: dict[str, str | None] = {

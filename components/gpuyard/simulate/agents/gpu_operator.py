@@ -1,4 +1,4 @@
-"""What the fakes know of the GPU Operator: the ClusterPolicy, and the ConfigMaps it names.
+"""GPU Operator as the fakes know it: the ClusterPolicy, and the ConfigMaps it names.
 
 Without a ClusterPolicy there are no operands: no labels, no devices, as on a real cluster.
 """
@@ -12,7 +12,7 @@ POLICY: Final = "cluster-policy"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MountedConfig:
     """A ConfigMap that an operand mounts.
 
     `named` False: the ClusterPolicy names none. `data` None: it names one that does not exist, so
@@ -35,8 +35,8 @@ class Operator:
 
     mig_strategy: str = ""
     """Set as an environment variable on the agents, where it beats their configuration file."""
-    mig: Source = field(default_factory=Source)
-    plugin: Source = field(default_factory=Source)
+    mig: MountedConfig = field(default_factory=MountedConfig)
+    plugin: MountedConfig = field(default_factory=MountedConfig)
 
 
 def read_operator(
@@ -53,7 +53,9 @@ def read_operator(
     )
 
 
-def _source(operand: Mapping[str, Any] | None, maps: Mapping[str, Mapping[str, str]]) -> Source:
+def _source(
+    operand: Mapping[str, Any] | None, maps: Mapping[str, Mapping[str, str]]
+) -> MountedConfig:
     config = (operand or {}).get("config") or {}
     name = config.get("name") or ""
-    return Source(name, maps.get(name), config.get("default") or "")
+    return MountedConfig(name, maps.get(name), config.get("default") or "")

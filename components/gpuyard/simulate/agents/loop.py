@@ -8,8 +8,8 @@ from typing import Final
 
 from gpuyard.simulate.agents import cluster_policy, gpu_operator, node
 from gpuyard.simulate.agents.cache import Watched
-from gpuyard.simulate.agents.provisioning import Provisioning
-from gpuyard.simulate.api import Api, ApiError, Object, Unreachable, merge_if_there
+from gpuyard.simulate.agents.provisioning import FakeAutoscaler
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
 
 _NODES: Final = "/api/v1/nodes"
 _MAPS: Final = f"/api/v1/namespaces/{gpu_operator.NAMESPACE}/configmaps"
@@ -25,7 +25,7 @@ class Agents:
         self._nodes = Watched(api, _NODES, self._work.put)
         self._maps = Watched(api, _MAPS, self._all_again)
         self._policies = Watched(api, cluster_policy.KIND_PATH, self._all_again)
-        self._provisioning = Provisioning(api, say)
+        self._provisioning = FakeAutoscaler(api, say)
 
     def run(self) -> None:
         """Work until the process is ended."""
@@ -73,7 +73,7 @@ class Agents:
             path = f"{cluster_policy.KIND_PATH}/{gpu_operator.POLICY}/status"
             merge_if_there(self._api, path, {"status": status})
 
-    def _write(self, item: Object, wishes: gpu_operator.Operator | None) -> None:
+    def _write(self, item: ApiObject, wishes: gpu_operator.Operator | None) -> None:
         name = item["metadata"]["name"]
         wanted = node.changes(item, wishes, lambda: self._gpu_pods(name))
         # Capacity first: a state label that says success must not be seen before its devices.
@@ -92,7 +92,7 @@ class Agents:
         ]
         return sum(_holds_devices(pod) for pod in running)
 
-    def _tell(self, item: Object, event: node.Event) -> None:
+    def _tell(self, item: ApiObject, event: node.Event) -> None:
         """Write an Event once for each distinct message about a node."""
         name = item["metadata"]["name"]
         digest = hashlib.sha256(f"{event.reason}{event.message}".encode()).hexdigest()[:10]
@@ -118,7 +118,7 @@ class Agents:
                 raise
 
 
-def _holds_devices(pod: Object) -> bool:
+def _holds_devices(pod: ApiObject) -> bool:
     limits = (c.get("resources", {}).get("limits") or {} for c in pod["spec"]["containers"])
     return any(key.startswith("nvidia.com/") for limit in limits for key in limit)
 

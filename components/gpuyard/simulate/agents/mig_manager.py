@@ -12,7 +12,7 @@ from typing import Any, Final
 import yaml
 
 from gpuyard.catalogue.mig import MigProduct
-from gpuyard.simulate.agents.gpu_operator import Source
+from gpuyard.simulate.agents.gpu_operator import MountedConfig
 from gpuyard.simulate.agents.hardware import Hardware, Slices, fits
 
 CONFIG_LABEL: Final = "nvidia.com/mig.config"
@@ -33,7 +33,7 @@ class Impossible(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MigStep:
     """What to write on the node."""
 
     config: str
@@ -46,10 +46,10 @@ def next_step(
     labels: Mapping[str, str],
     applied: str | None,
     hardware: Hardware,
-    source: Source,
+    source: MountedConfig,
     *,
     gpu_pods: int = 0,
-) -> Step | None:
+) -> MigStep | None:
     """The next thing to do on a node, None when there is nothing."""
     config = labels.get(CONFIG_LABEL) or source.default
     waits_for_its_file = source.named and source.data is None
@@ -59,23 +59,23 @@ def next_step(
     if state in {"success", "failed"}:
         return None
     if state != "pending":
-        return Step(config, "pending")
+        return MigStep(config, "pending")
     return _apply(config, hardware, source, gpu_pods)
 
 
-def _apply(config: str, hardware: Hardware, source: Source, gpu_pods: int) -> Step:
+def _apply(config: str, hardware: Hardware, source: MountedConfig, gpu_pods: int) -> MigStep:
     """Cut the GPUs, or say why not."""
     try:
         layout = plan_layout(config, hardware, source)
     except Impossible as problem:
-        return Step(config, "failed", reason=str(problem))
+        return MigStep(config, "failed", reason=str(problem))
     if layout != hardware.layout and gpu_pods:
         reason = f"{gpu_pods} pods on this node use its GPUs; drain it first"
-        return Step(config, "failed", reason=reason)
-    return Step(config, "success", layout)
+        return MigStep(config, "failed", reason=reason)
+    return MigStep(config, "success", layout)
 
 
-def plan_layout(config: str, hardware: Hardware, source: Source) -> Layout:
+def plan_layout(config: str, hardware: Hardware, source: MountedConfig) -> Layout:
     """How the GPUs shall be cut.
 
     Raises:

@@ -8,11 +8,11 @@ from gpuyard.simulate.agents import feature_discovery, kubelet, mig_manager
 from gpuyard.simulate.agents.device_plugin import devices
 from gpuyard.simulate.agents.gpu_operator import Operator
 from gpuyard.simulate.agents.hardware import LAYOUT, Hardware, hardware_of, layout_text
-from gpuyard.simulate.agents.plugin_config import Refused, config_for
+from gpuyard.simulate.agents.plugin_config import ConfigRefused, config_for
 
 FAKE: Final = "kwok.x-k8s.io/node"
 _DEVICE_PREFIX: Final = "nvidia.com/"
-Change = dict[str, str | None]
+NodePatch = dict[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +28,20 @@ class Event:
 class Changes:
     """What to write on one node; empty when it is as it should be."""
 
-    labels: Change = field(default_factory=dict)
-    annotations: Change = field(default_factory=dict)
-    capacity: Change = field(default_factory=dict)
-    allocatable: Change = field(default_factory=dict)
+    labels: NodePatch = field(default_factory=dict)
+    annotations: NodePatch = field(default_factory=dict)
+    capacity: NodePatch = field(default_factory=dict)
+    allocatable: NodePatch = field(default_factory=dict)
     events: tuple[Event, ...] = ()
 
     @property
-    def metadata(self) -> dict[str, Change]:
+    def metadata(self) -> dict[str, NodePatch]:
         """The part that goes to the node itself."""
         both = {"labels": self.labels, "annotations": self.annotations}
         return {key: value for key, value in both.items() if value}
 
     @property
-    def status(self) -> dict[str, Change]:
+    def status(self) -> dict[str, NodePatch]:
         """The part that goes to the node's status."""
         both = {"capacity": self.capacity, "allocatable": self.allocatable}
         return {key: value for key, value in both.items() if value}
@@ -78,8 +78,8 @@ class _Draft:
         self._pending = False
         self._wanted = dict(kubelet.capacity(hardware.machine))
         own = kubelet.labels(metadata["name"], hardware.machine)
-        self._new_labels: Change = {k: v for k, v in own.items() if k not in self._labels}
-        self._new_annotations: Change = {}
+        self._new_labels: NodePatch = {k: v for k, v in own.items() if k not in self._labels}
+        self._new_annotations: NodePatch = {}
         self._events: list[Event] = []
 
     def cut(self, operator: Operator, gpu_pods: Callable[[], int]) -> None:
@@ -114,10 +114,10 @@ class _Draft:
             if not self._pending:
                 found = devices(self._hardware, config)
                 self._wanted |= {name: str(count) for name, count in found.items()}
-        except Refused as problem:
+        except ConfigRefused as problem:
             self._events.append(Event("DevicePluginFailed", str(problem), "nvidia-device-plugin"))
 
-    def _label(self, found: feature_discovery.Labels) -> None:
+    def _label(self, found: feature_discovery.NodeLabels) -> None:
         owned = self._annotations.get(feature_discovery.OWNED)
         self._new_labels |= feature_discovery.change(self._labels, owned, found)
         names = ",".join(sorted(found))
@@ -135,8 +135,8 @@ class _Draft:
         )
 
 
-def _difference(current: Mapping[str, str], wanted: Mapping[str, str]) -> Change:
-    gone: Change = {
+def _difference(current: Mapping[str, str], wanted: Mapping[str, str]) -> NodePatch:
+    gone: NodePatch = {
         name: None for name in current if name.startswith(_DEVICE_PREFIX) and name not in wanted
     }
     return gone | {name: value for name, value in wanted.items() if current.get(name) != value}

@@ -14,7 +14,7 @@ STRATEGIES: Final = ("none", "single", "mixed")
 _METHODS: Final = {"timeSlicing": "time-slicing", "mps": "mps"}
 
 
-class Refused(Exception):
+class ConfigRefused(Exception):
     """Why the plugin does not start."""
 
 
@@ -42,13 +42,17 @@ def config_for(labels: Mapping[str, str], operator: Operator) -> PluginConfig:
     if not source.named:
         return _with_strategy(PluginConfig(), operator.mig_strategy)
     if source.data is None:
-        raise Refused(f"ConfigMap {source.name} does not exist, the plugin's pod waits for it")
+        raise ConfigRefused(
+            f"ConfigMap {source.name} does not exist, the plugin's pod waits for it"
+        )
     name = labels.get(CONFIG_LABEL) or source.default
     if not name:
         return _with_strategy(PluginConfig(), operator.mig_strategy)
     if name not in source.data:
         known = ", ".join(sorted(source.data)) or "none"
-        raise Refused(f"no configuration {name!r} in ConfigMap {source.name}; there are {known}")
+        raise ConfigRefused(
+            f"no configuration {name!r} in ConfigMap {source.name}; there are {known}"
+        )
     return _with_strategy(parse(source.data[name]), operator.mig_strategy)
 
 
@@ -56,7 +60,7 @@ def _with_strategy(config: PluginConfig, from_environment: str) -> PluginConfig:
     """The operator's environment variable beats the file; with `mixed` it thereby kills every MPS pool."""
     strategy = from_environment or config.strategy
     if strategy == "mixed" and config.sharing == "mps":
-        raise Refused("mig strategy mixed is not supported with MPS")
+        raise ConfigRefused("mig strategy mixed is not supported with MPS")
     return PluginConfig(strategy, config.sharing, config.rename, config.replicas)
 
 
@@ -69,7 +73,7 @@ def parse(text: str) -> PluginConfig:
     try:
         found = yaml.safe_load(text)
         if found.get("version") != "v1":
-            raise Refused(f"version must be v1, not {found.get('version')!r}")
+            raise ConfigRefused(f"version must be v1, not {found.get('version')!r}")
         strategy = str((found.get("flags") or {}).get("migStrategy") or "none")
         sharing = {
             key: value
@@ -77,11 +81,11 @@ def parse(text: str) -> PluginConfig:
             if value and key in _METHODS
         }
     except (yaml.YAMLError, AttributeError, TypeError) as problem:
-        raise Refused(f"the file is no device plugin configuration ({problem})") from problem
+        raise ConfigRefused(f"the file is no device plugin configuration ({problem})") from problem
     if strategy not in STRATEGIES:
-        raise Refused(f"migStrategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
+        raise ConfigRefused(f"migStrategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
     if len(sharing) > 1:
-        raise Refused("timeSlicing and mps exclude each other")
+        raise ConfigRefused("timeSlicing and mps exclude each other")
     if not sharing:
         return PluginConfig(strategy)
     method, content = next(iter(sharing.items()))
@@ -95,10 +99,12 @@ def _replicas(content: Mapping[str, Any], most: int | None) -> dict[str, int]:
     for item in content.get("resources") or []:
         name, count = item.get("name"), item.get("replicas")
         if not isinstance(name, str) or not isinstance(count, int) or count < 2:  # noqa: PLR2004  as upstream
-            raise Refused(f"a shared resource needs a name and at least 2 replicas, not {item!r}")
+            raise ConfigRefused(
+                f"a shared resource needs a name and at least 2 replicas, not {item!r}"
+            )
         if most is not None and count > most:
-            raise Refused(f"MPS serves at most {most} clients, not {count}")
+            raise ConfigRefused(f"MPS serves at most {most} clients, not {count}")
         replicas[name] = count
     if not replicas:
-        raise Refused("sharing without resources")
+        raise ConfigRefused("sharing without resources")
     return replicas

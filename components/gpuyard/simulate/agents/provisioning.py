@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from gpuyard.simulate.agents.cache import Watched
-from gpuyard.simulate.api import Api, ApiError, Object, Unreachable, merge_if_there
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
 
 _REQUESTS: Final = "/apis/autoscaling.x-k8s.io/v1/provisioningrequests"
 _AGAIN_SECONDS: Final = 2.0
 """Until it looks again at requests that wait: pods end, and nobody tells."""
 
 
-class Provisioning:
+class FakeAutoscaler:
     """The fake autoscaler in a thread of its own: a question never waits for a node."""
 
     def __init__(self, api: Api, say: Callable[[str], None]) -> None:
@@ -53,10 +53,10 @@ class Provisioning:
         for verdict in autoscaler.verdicts(world, datetime.now(UTC)):
             self._write(verdict.request, list(verdict.conditions))
 
-    def _list(self, path: str) -> list[Object]:
+    def _list(self, path: str) -> list[ApiObject]:
         return list(self._api.call("GET", path)["items"])
 
-    def _write(self, request: Object, conditions: list[Object]) -> None:
+    def _write(self, request: ApiObject, conditions: list[ApiObject]) -> None:
         space, name = request["metadata"]["namespace"], request["metadata"]["name"]
         root, _, plural = _REQUESTS.rpartition("/")
         path = f"{root}/namespaces/{space}/{plural}/{name}/status"

@@ -14,7 +14,7 @@ import yaml
 
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.names import KUEUE_API
-from gpuyard.simulate.api import Api, ApiError, Object, Unreachable
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable
 from gpuyard.simulate.kueue.certificates import keep, kept
 from gpuyard.simulate.parts import Place
 from gpuyard.simulate.state import is_free, write_private
@@ -29,7 +29,7 @@ CONFIG_KEY: Final = "controller_manager_config.yaml"
 _INTEGRATIONS: Final = {"jobsets.jobset.x-k8s.io": "jobset.x-k8s.io/jobset"}
 _BUILT_IN: Final = ("batch/job", "pod")
 # As in Kueue's own installation: its webhooks must not stand between the control plane and its pods.
-_NOT_IN_SYSTEM: Final[Object] = {
+_NOT_IN_SYSTEM: Final[ApiObject] = {
     "matchExpressions": [
         {
             "key": "kubernetes.io/metadata.name",
@@ -40,7 +40,7 @@ _NOT_IN_SYSTEM: Final[Object] = {
 }
 
 
-def default_configuration(frameworks: list[str]) -> Object:
+def default_configuration(frameworks: list[str]) -> ApiObject:
     """The configuration used until a platform brings its own."""
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -56,9 +56,9 @@ def default_configuration(frameworks: list[str]) -> Object:
     }
 
 
-def configuration(wanted: Object, ports: dict[str, int], certificates: Path) -> Object:
+def configuration(wanted: ApiObject, ports: dict[str, int], certificates: Path) -> ApiObject:
     """A configuration with the few values that running out of the cluster dictates."""
-    dictated: dict[str, Object] = {
+    dictated: dict[str, ApiObject] = {
         "health": {"healthProbeBindAddress": f"127.0.0.1:{ports['kueue-health']}"},
         "metrics": {"bindAddress": f"127.0.0.1:{ports['kueue-metrics']}"},
         "webhook": {
@@ -77,7 +77,7 @@ def configuration(wanted: Object, ports: dict[str, int], certificates: Path) -> 
     return wanted | {key: {**(wanted.get(key) or {}), **value} for key, value in dictated.items()}
 
 
-def with_conversion(crd: Object, port: int, authority: str = "") -> Object:
+def with_conversion(crd: ApiObject, port: int, authority: str = "") -> ApiObject:
     """The CRD with Kueue's conversion webhook, when it has more than one version."""
     if len(crd["spec"]["versions"]) == 1:
         return crd
@@ -87,7 +87,7 @@ def with_conversion(crd: Object, port: int, authority: str = "") -> Object:
     return crd | {"spec": crd["spec"] | {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
 
 
-def with_port(hooks: Object, port: int, authority: str = "") -> Object:
+def with_port(hooks: ApiObject, port: int, authority: str = "") -> ApiObject:
     """Webhook configuration as installed under Kueue's name, leading to our port."""
     changed = []
     for hook in hooks["webhooks"]:
@@ -101,12 +101,12 @@ def with_port(hooks: Object, port: int, authority: str = "") -> Object:
     return hooks | {"metadata": {"name": name}, "webhooks": changed}
 
 
-def _client(service: Object, authority: str) -> Object:
+def _client(service: ApiObject, authority: str) -> ApiObject:
     """How the API server reaches a webhook; without an authority Kueue adds its own."""
     return {"service": service} | ({"caBundle": authority} if authority else {})
 
 
-def crds(place: Place) -> list[Object]:
+def crds(place: Place) -> list[ApiObject]:
     """Kueue's CRDs."""
     port = place.port("kueue-webhook")
     authority = kept(place.tools).get("ca.crt", "")
@@ -114,11 +114,11 @@ def crds(place: Place) -> list[Object]:
     return [with_conversion(crd, port, authority) for crd in found]
 
 
-def surroundings(place: Place) -> list[Object]:
+def surroundings(place: Place) -> list[ApiObject]:
     """Everything else Kueue expects to find in the cluster."""
     certificates = kept(place.tools)
     authority = certificates.get("ca.crt", "")
-    secret: Object = {"data": certificates} if certificates else {}
+    secret: ApiObject = {"data": certificates} if certificates else {}
     port = place.port("kueue-webhook")
     inside = {"namespace": NAMESPACE}
     hooks = read_manifests(place.tools.share / "kueue" / "webhooks")
@@ -135,11 +135,11 @@ def surroundings(place: Place) -> list[Object]:
     ]
 
 
-def read_manifests(folder: Path, files: str = "*.yaml") -> list[Object]:
+def read_manifests(folder: Path, files: str = "*.yaml") -> list[ApiObject]:
     """Every object in these files of a folder, in the order of their names; none where it is no folder."""
     # The C parser is six times faster, and the CRDs are 2 MB of YAML.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found: list[Object] = []
+    found: list[ApiObject] = []
     for path in sorted(folder.glob(files)):
         found += [item for item in yaml.load_all(path.read_text(encoding="utf-8"), loader) if item]
     return found

@@ -1,4 +1,4 @@
-"""What is measured, and the targets that measurements are held against."""
+"""Observability: what is measured, and the targets that measurements are held against."""
 
 from enum import StrEnum
 from typing import Annotated
