@@ -209,3 +209,9 @@ def test_what_a_team_borrows_already_leaves_less_to_borrow():
     )
     (finding,) = [f for f in findings(raw) if f.id == "shape.no_quota"]
     assert (finding.fix.at, finding.fix.value) == (("shapes", 0, "nodes"), 2)
+
+
+def test_a_shape_that_no_pool_holds_is_not_judged_by_its_namesake():
+    shapes = [shape("x", gpus_per_node=16), shape("x", gpus_per_node=8)]
+    raw = platform(teams=[team(guarantee={"train": 8})], shapes=shapes)
+    assert ids(raw) == ["shape.cannot_start", "shape.duplicate"]
