@@ -9,8 +9,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from testbed.build import describe  # noqa: E402
 from testbed.families import CLUSTER, DEFAULT_FAMILIES, ENGINE, FAMILIES, Family, module_versions  # noqa: E402
+from testbed.work import describe  # noqa: E402
 
 from testbed import golang, progress, workspace  # noqa: E402
 
