@@ -15,14 +15,10 @@ GO_FOLDER = Path(__file__).resolve().parent / "go"
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One program: its name in our bin folder, and the name `go install` gives it.
-
-    `alone_seconds` is what it takes when only it has to be built of its family, where that happens.
-    """
+    """One program: its name in our bin folder, and the name `go install` gives it."""
 
     name: str
     built_as: str
-    alone_seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +51,6 @@ class Family:
     def folder(self) -> Path:
         """Where its go.mod and go.sum lie."""
         return GO_FOLDER / self.name
-
-    def seconds_for(self, tools: Sequence[Tool]) -> int:
-        """What it usually takes to build these of its tools: most of what one compiles, all need."""
-        alone = tools[0].alone_seconds if len(tools) == 1 else 0
-        return alone or self.usual_seconds
 
     def packages(self, tools: Sequence[Tool]) -> tuple[str, ...]:
         """The main packages of these tools, as the go.mod names them."""

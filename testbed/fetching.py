@@ -5,6 +5,7 @@ with another sum than the table's ends the run: it is never unpacked, and nothin
 """
 
 import http.client
+import json
 import shutil
 import socket
 import sys
@@ -17,15 +18,21 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from testbed.progress import clock
-from testbed.releases import Download
+from testbed.releases import Download, Platform, mirrored
 from testbed.workspace import Stamp, Workspace
 
 FIRST_ANSWER_SECONDS = 5.0
 SILENCE_SECONDS = 30.0
+# A registry gives the index of an image, rather than one platform's part of it, to who names these.
+ACCEPT = (
+    "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json,"
+    " application/vnd.docker.distribution.manifest.list.v2+json,"
+    " application/vnd.docker.distribution.manifest.v2+json, */*"
+)
 _CHUNK = 1 << 18
 
 
@@ -82,7 +89,8 @@ def _asked(download: Download, mirror: str) -> str:
 def _open(url: str, seconds: float) -> http.client.HTTPResponse:
     """Ask for a file; CannotBeHad when the answer is not one."""
     try:
-        answer: http.client.HTTPResponse = urllib.request.urlopen(url, timeout=seconds)  # noqa: S310  http or https, see build.py
+        request = urllib.request.Request(url, headers={"Accept": ACCEPT})  # noqa: S310  http or https, see sources_of
+        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=seconds)  # noqa: S310
     except urllib.error.HTTPError as problem:
         raise CannotBeHad(f"it answers {problem.code}") from problem
     except urllib.error.URLError as problem:
@@ -160,12 +168,14 @@ class Fetching:
         try:
             folder.mkdir(parents=True)
             file = folder / "file"
-            size = self._receive(download, file)
+            size = self._receive(download.url, download.sha256, file)
+            if download.image:
+                file, size = self._layer(download, file)
             for tool, made in unpacked(file, download, folder):
                 self._put(tool, made, download)
         except WrongChecksum as problem:
             self._refused.append(problem)
-        except (CannotBeHad, OSError) as problem:
+        except (CannotBeHad, OSError, ValueError, LookupError) as problem:
             self._lost |= dict.fromkeys(names, _in_words(problem))
         else:
             took = clock(time.monotonic() - began)
@@ -174,9 +184,9 @@ class Fetching:
                 file=sys.stderr,
             )
 
-    def _receive(self, download: Download, file: Path) -> int:
+    def _receive(self, url: str, expected: str, file: Path) -> int:
         """Write the file while its sum is taken; returns its size."""
-        url = download.at(self.mirror)
+        url = mirrored(url, self.mirror)
         digest = sha256()
         size = 0
         with _open(url, SILENCE_SECONDS) as answer, file.open("wb") as out:
@@ -194,10 +204,24 @@ class Fetching:
                 raise CannotBeHad(f"it broke off after {size} bytes") from problem
         if size < whole:
             raise CannotBeHad(f"it broke off after {size} of {whole} bytes")
-        if digest.hexdigest() != download.sha256:
+        if digest.hexdigest() != expected:
             file.unlink()
-            raise WrongChecksum(url, download.sha256, digest.hexdigest())
+            raise WrongChecksum(url, expected, digest.hexdigest())
         return size
+
+    def _layer(self, download: Download, index: Path) -> tuple[Path, int]:
+        """The last layer of an image, for a platform, and its size: programs are copied in last.
+
+        The index, whose sum is pinned, names a manifest by its sum, and that its layers by theirs.
+        """
+        image = download.url.partition("/manifests/")[0]
+        file = index.with_name("manifest")
+        digest = _digest_for(json.loads(index.read_bytes()), download)
+        self._receive(f"{image}/manifests/sha256:{digest}", digest, file)
+        layers = json.loads(file.read_bytes())["layers"]
+        digest = layers[-1]["digest"].removeprefix("sha256:")
+        file = index.with_name("layer")
+        return file, self._receive(f"{image}/blobs/sha256:{digest}", digest, file)
 
     def _put(self, tool: str, made: Path, download: Download) -> None:
         if self._stop.is_set():
@@ -206,6 +230,15 @@ class Fetching:
         size = made.stat().st_size
         made.replace(self.workspace.bin / tool)
         self.workspace.write_stamp(tool, Stamp(download.stamp, "", size))
+
+
+def _digest_for(index: dict[str, Any], download: Download) -> str:
+    """The sum of the manifest for the wanted platform."""
+    for manifest in index["manifests"]:
+        on = manifest.get("platform", {})
+        if Platform(on.get("os", ""), on.get("architecture", "")) == download.image:
+            return str(manifest["digest"]).removeprefix("sha256:")
+    raise CannotBeHad("it has no image for this platform")
 
 
 def unpacked(file: Path, download: Download, folder: Path) -> list[tuple[str, Path]]:

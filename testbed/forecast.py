@@ -46,7 +46,7 @@ def forecast(works: Sequence[Work], sources: Sources) -> list[str]:
         elif work.shared:
             steps.append(f"copy {work.what} out of their modules")
     if coming and sources.choice == "auto":
-        steps.append(f"build all where no release can be reached: usually {clock(everything)}")
+        steps.append(f"build what cannot be reached: usually {clock(everything)} for all of it")
     return [FIRST, *(line for step in steps for line in _wrapped(step)), LAST]
 
 

@@ -26,6 +26,10 @@ class Platform:
     arch: str
 
 
+LINUX = (Platform("linux", "amd64"), Platform("linux", "arm64"))
+PLATFORMS = (*LINUX, Platform("darwin", "amd64"), Platform("darwin", "arm64"))
+
+
 def this_platform() -> Platform:
     """The machine this runs on."""
     machine = platform.machine().lower()
@@ -38,14 +42,17 @@ class Release:
     """One file that a project publishes for each platform, and the programs in it.
 
     `programs` are pairs of a tool's name and its place in the archive; the place is empty where the
-    file is the program itself. In `url` and places stand {version}, {os} and {arch}.
+    file is the program itself. In `url` and places stand {version}, {os} and {arch}. With `image` the file is
+    the index of a container image, for want of a program to download, and places lie in its layers.
     """
 
     family: str
     module: str
     url: str
     programs: tuple[tuple[str, str], ...]
+    on: tuple[Platform, ...] = PLATFORMS
     amd64: str = "amd64"
+    image: bool = False
     published_as: Callable[[str], str] = str
 
     def version(self) -> str:
@@ -78,6 +85,7 @@ def _kubernetes(program: str) -> Release:
         module="k8s.io/kubernetes",
         url="https://dl.k8s.io/v{version}/bin/{os}/{arch}/" + program,
         programs=((program, ""),),
+        on=LINUX,
     )
 
 
@@ -112,6 +120,14 @@ RELEASES = (
     _kwok("kwok"),
     _kwok("kwokctl"),
     Release(
+        family="cluster",
+        module="sigs.k8s.io/kueue",
+        url="https://registry.k8s.io/v2/kueue/kueue/manifests/v{version}",
+        programs=(("kueue", "manager"),),
+        on=LINUX,
+        image=True,
+    ),
+    Release(
         family="helm",
         module="helm.sh/helm/v4",
         url="https://get.helm.sh/helm-v{version}-{os}-{arch}.tar.gz",
@@ -132,11 +148,15 @@ RELEASES = (
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file that may be taken: its address, the sum it must have, the tools in it."""
+    """A file that may be taken: its address, the sum it must have, the tools in it.
+
+    `image` is the platform to look for when the file is the index of an image.
+    """
 
     url: str
     sha256: str
     programs: tuple[tuple[str, str], ...]
+    image: Platform | None = None
 
     @property
     def host(self) -> str:
@@ -150,9 +170,13 @@ class Download:
 
     def at(self, mirror: str) -> str:
         """The address to ask: `<mirror>/<host>/<path>` with a mirror."""
-        if not mirror:
-            return self.url
-        return f"{mirror.rstrip('/')}/{self.host}{urlsplit(self.url).path}"
+        return mirrored(self.url, mirror)
+
+
+def mirrored(url: str, mirror: str) -> str:
+    """Where a mirror has what lies at an address; the address itself without one."""
+    parts = urlsplit(url)
+    return f"{mirror.rstrip('/')}/{parts.netloc}{parts.path}" if mirror else url
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +214,10 @@ def sources_of(environment: Mapping[str, str]) -> Sources:
 def offered(release: Release, where: Platform | None = None) -> Download | None:
     """The file of a release for a platform (by default this one), when its sum is known."""
     where = where or this_platform()
-    row = known_sums().get(release.address(where))
-    return Download(release.address(where), row, release.places(where)) if row else None
+    url = release.address(where)
+    if where not in release.on or not (digest := known_sums().get(url)):
+        return None
+    return Download(url, digest, release.places(where), where if release.image else None)
 
 
 def known_sums() -> dict[str, str]:

@@ -26,13 +26,13 @@ class Work:
     def what(self) -> str:
         """The family and what it is, or which of its tools these are."""
         whole = self.tools == self.family.tools
-        names = self.family.about if whole else " and ".join(tool.name for tool in self.tools)
+        names = self.family.about if whole else ", ".join(tool.name for tool in self.tools)
         return f"{self.family.name} ({names or 'its shared files'})"
 
     @property
     def usual_seconds(self) -> int:
-        """What building these usually takes."""
-        return self.family.seconds_for(self.tools) if self.tools else 0
+        """What building these usually takes at most: what a family compiles, most of its tools share."""
+        return self.family.usual_seconds if self.tools else 0
 
     def only(self, keep: Callable[[Tool], bool]) -> "Work":
         """The same with fewer tools."""

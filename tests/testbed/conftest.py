@@ -188,17 +188,35 @@ class Mirror:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.server.server_port}"
 
-    def publish(self, *tools: str, on: str = "linux/amd64") -> None:
+    def publish(self, *tools: str, on: str = "linux/amd64", but: str = "") -> None:
         """Put the releases with these tools (default: all) there, and their sums into the table."""
+        where = Platform(*on.split("/"))
         for release in RELEASES:
-            names = [name for name, _ in release.programs]
-            if tools and not set(names) & set(tools):
+            names = {name for name, _ in release.programs}
+            if (tools and not names & set(tools)) or but in names or where not in release.on:
                 continue
-            where = Platform(*on.split("/"))
             body = _release(release.places(where), on)
             url = urlsplit(release.address(where))
-            self.files[f"/{url.netloc}{url.path}"] = body
+            path = f"/{url.netloc}{url.path}"
+            if release.image:
+                body = self._image(path.partition("/manifests/")[0], where, body)
+            self.files[path] = body
             self._add_row(url.geturl(), sha256(body).hexdigest())
+
+    def _image(self, path: str, where: Platform, layer: bytes) -> bytes:
+        """Put the parts of an image there, each under its sum; the index that names them."""
+
+        def put(kind: str, body: bytes) -> str:
+            digest = f"sha256:{sha256(body).hexdigest()}"
+            self.files[f"{path}/{kind}/{digest}"] = body
+            return digest
+
+        base, last = put("blobs", b"the base"), put("blobs", layer)
+        layers = [{"digest": base}, {"digest": last}]
+        manifest = put("manifests", json.dumps({"layers": layers}).encode())
+        on = {"os": where.os, "architecture": where.arch}
+        other = {"digest": "sha256:0", "platform": {"os": "linux", "architecture": "s390x"}}
+        return json.dumps({"manifests": [other, {"digest": manifest, "platform": on}]}).encode()
 
     def _add_row(self, url: str, digest: str) -> None:
         with self.table.open("a") as table:

@@ -46,6 +46,11 @@ def test_modules_are_read_only_and_paths_do_not_reach_the_programs(place):
     assert "go/common/version.Version=v3.259.0" in text
 
 
+def test_modules_of_the_next_family_are_fetched_while_one_compiles(place):
+    place.run("engine", "cluster", "helm", FAKE_GO="slow", SLOW="0.5")
+    assert (place.folder / "fetched").read_text().split() == ["cluster", "helm"]
+
+
 def test_the_second_run_builds_nothing_in_under_a_second(place):
     place.run()
     took = []
