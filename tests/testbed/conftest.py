@@ -46,6 +46,7 @@ case "$1 $2" in
   full) echo "write /x: no space left on device" >&2; exit 1 ;;
   broken) echo "a.go:3: undefined: certificate" >&2; exit 1 ;;
   stuck) exec sleep "$SLOW" ;;
+  held) touch "$HERE/building"; while [ ! -e "$HERE/go-on" ]; do sleep 0.05; done ;;
   slow) touch "$HERE/building"; sleep "$SLOW"; rm "$HERE/building" ;;
   esac
   mkdir -p "$GOBIN"

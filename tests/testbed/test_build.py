@@ -203,15 +203,19 @@ def test_an_interrupted_build_leaves_nothing_half_done_and_goes_on(place):
 
 
 def test_a_second_run_waits_says_for_whom_and_builds_nothing_again(place):
-    environment = place.environment(FAKE_GO="slow", SLOW="1")
+    environment = place.environment(FAKE_GO="held")
     with subprocess.Popen(
         place.command("engine"), env=environment, stderr=subprocess.DEVNULL
     ) as first:
         wait_for(place.folder / "building")
-        second = place.run("engine")
-        assert first.wait(timeout=20) == 0
-    assert second.returncode == 0
-    assert f"Waiting: process {first.pid} (since " in second.stderr
+        with subprocess.Popen(
+            place.command("engine"), env=environment, stderr=subprocess.PIPE, text=True
+        ) as second:
+            assert second.stderr is not None
+            said = second.stderr.readline()
+            (place.folder / "go-on").touch()
+            assert (first.wait(timeout=20), second.wait(timeout=20)) == (0, 0)
+    assert said.startswith(f"Waiting: process {first.pid} (since ")
     assert place.builds() == ["engine"]
 
 
