@@ -8,7 +8,6 @@ import http.client
 import json
 import shutil
 import socket
-import sys
 import tarfile
 import threading
 import time
@@ -21,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from testbed.progress import clock
+from testbed.progress import clock, note
 from testbed.releases import Download, Platform, mirrored
 from testbed.workspace import Stamp, Workspace
 
@@ -126,6 +125,7 @@ class Fetching:
         self.expected = 0
         self._refused: list[WrongChecksum] = []
         self._lost: dict[str, str] = {}
+        self._taken: set[str] = set()
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._take, args=(download,), daemon=True)
@@ -158,7 +158,11 @@ class Fetching:
             tell(f"{self.received / 2**20:.0f} of {self.expected / 2**20:.0f} MiB")
             time.sleep(0.1)
         self.check()
-        return dict(self._lost)
+        wanted = {tool for download in self.downloads for tool, _ in download.programs}
+        return {
+            tool: self._lost.get(tool, "it could not be read")
+            for tool in sorted(wanted - self._taken)
+        }
 
     def _take(self, download: Download) -> None:
         """Fetch, verify, unpack and put into place one file; runs in a thread of its own."""
@@ -179,10 +183,7 @@ class Fetching:
             self._lost |= dict.fromkeys(names, _in_words(problem))
         else:
             took = clock(time.monotonic() - began)
-            print(
-                f"{' and '.join(names)}: {size / 2**20:.0f} MiB from {download.host} in {took}",
-                file=sys.stderr,
-            )
+            note(f"{' and '.join(names)}: {size / 2**20:.0f} MiB from {download.host} in {took}")
 
     def _receive(self, url: str, expected: str, file: Path) -> int:
         """Write the file while its sum is taken; returns its size."""
@@ -230,6 +231,7 @@ class Fetching:
         size = made.stat().st_size
         made.replace(self.workspace.bin / tool)
         self.workspace.write_stamp(tool, Stamp(download.stamp, "", size))
+        self._taken.add(tool)
 
 
 def _digest_for(index: dict[str, Any], download: Download) -> str:

@@ -100,7 +100,7 @@ def _finished(fetching: Fetching, sources: Sources) -> Collection[str]:
     """The names of the tools that did not come after all; a line tells of each."""
     if not fetching.downloads:
         return ()
-    progress = Progress("releases", 0)
+    progress = Progress("releases", None)
     lost = fetching.finish(progress.show)
     for name, why in lost.items():
         if sources.choice == "releases":

@@ -83,6 +83,21 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch):
     ]
 
 
+def test_a_download_has_no_usual_time():
+    out = Terminal()
+    shown = progress.Progress("releases", None, out)
+    shown._shown -= 1
+    shown.show("3 of 9 MiB")
+    assert out.getvalue() == "\r\x1b[Kreleases: 3 of 9 MiB · 0s"
+
+
+def test_a_note_takes_the_place_of_the_line_that_is_redrawn(monkeypatch: pytest.MonkeyPatch):
+    out = Terminal()
+    monkeypatch.setattr(sys, "stderr", out)
+    progress.note("etcd: taken")
+    assert out.getvalue() == "\r\x1b[Ketcd: taken\n"
+
+
 def test_what_go_says_is_counted():
     assert describe([]) == "0 modules fetched, 0 packages compiled, now starting"
     lines = ["go: downloading a v1", "go: downloading b v1", "net/http"]

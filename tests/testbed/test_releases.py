@@ -266,6 +266,20 @@ def test_an_archive_without_the_program_is_built(place, mirror):
     result = place.run("engine", **mirror.environment())
     assert result.returncode == 0, result.stderr
     assert "has no program pulumi/pulumi); building it" in result.stderr
+    assert "usually 0s" not in result.stderr
+    assert place.tools() == {"pulumi": "built"}
+
+
+def test_a_file_that_cannot_be_read_is_built_whatever_the_reason(place, mirror):
+    mirror.publish("etcd", "pulumi")
+    broken = b"\x1f\x8b\x08" + b"0" * 500  # looks like gzip
+    path = next(path for path in mirror.files if "pulumi" in path)
+    before = releases.sha256(mirror.files[path]).hexdigest()
+    mirror.files[path] = broken
+    digest = releases.sha256(broken).hexdigest()
+    mirror.table.write_text(mirror.table.read_text().replace(before, digest))
+    result = place.run("engine", **mirror.environment())
+    assert result.returncode == 0, result.stderr
     assert place.tools() == {"pulumi": "built"}
 
 
