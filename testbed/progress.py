@@ -14,19 +14,30 @@ def clock(seconds: float) -> str:
     return f"{minutes}m {rest:02d}s" if minutes else f"{rest}s"
 
 
-class Progress:
-    """One line that is redrawn on a terminal; elsewhere a new line every 20 s."""
+def note(line: str) -> None:
+    """A line of its own, also while another one is being redrawn."""
+    sys.stderr.write(f"\r\033[K{line}\n" if sys.stderr.isatty() else f"{line}\n")
+    sys.stderr.flush()
 
-    def __init__(self, what: str, usual_seconds: float, out: TextIO | None = None) -> None:
+
+class Progress:
+    """One line that is redrawn on a terminal; elsewhere a new line every 20 s.
+
+    Without `usual_seconds`, as for a download, nobody can say how long it takes.
+    """
+
+    def __init__(self, what: str, usual_seconds: float | None, out: TextIO | None = None) -> None:
         self.out = out or sys.stderr
         self.what = what
         self.usual_seconds = usual_seconds
         self.started = time.monotonic()
         self.terminal = self.out.isatty()
         self._shown = self.started
-        self._write(
-            f"{what}: usually {clock(usual_seconds)} on two cores from nothing, less with a warm cache"
-        )
+        if usual_seconds is not None:
+            self._write(
+                f"{what}: usually {clock(usual_seconds)} on two cores from nothing,"
+                " less with a warm cache"
+            )
 
     @property
     def elapsed(self) -> float:
@@ -39,10 +50,8 @@ class Progress:
         if now - self._shown < (REDRAW_EVERY_SECONDS if self.terminal else LINE_EVERY_SECONDS):
             return
         self._shown = now
-        self._write(
-            f"{self.what}: {doing} · {clock(self.elapsed)} of usually {clock(self.usual_seconds)}",
-            redraw=True,
-        )
+        usual = "" if self.usual_seconds is None else f" of usually {clock(self.usual_seconds)}"
+        self._write(f"{self.what}: {doing} · {clock(self.elapsed)}{usual}", redraw=True)
 
     def done(self, says: str) -> None:
         """The last line."""

@@ -56,7 +56,7 @@ def take_files(go: Go, workspace: Workspace, family: Family, inputs: str) -> tup
     half = workspace.partial / "share"
     shutil.rmtree(half, ignore_errors=True)
     for wanted in WANTED:
-        module = Path(go.answer(["list", "-m", "-f", "{{.Dir}}", wanted.module], family.folder))
+        module = _module_folder(go, family, wanted.module)
         files = sorted(module.glob(wanted.pattern))
         if not files:
             raise BuildFailed(
@@ -71,6 +71,16 @@ def take_files(go: Go, workspace: Workspace, family: Family, inputs: str) -> tup
     shutil.rmtree(old, ignore_errors=True)
     workspace.write_stamp(_STAMP, Stamp(inputs + _RECIPE, go.version, 0))
     return missing
+
+
+def _module_folder(go: Go, family: Family, module: str) -> Path:
+    """Where a module's sources lie; they are fetched when nothing was compiled from them here."""
+    ask = ["list", "-m", "-f", "{{.Dir}}", module]
+    folder = go.answer(ask, family.folder)
+    if not folder:
+        go.answer(["mod", "download", module], family.folder)
+        folder = go.answer(ask, family.folder)
+    return Path(folder)
 
 
 def _take_cluster_policy(go: Go, workspace: Workspace, half: Path) -> tuple[str, ...]:

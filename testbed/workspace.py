@@ -6,7 +6,7 @@
   stamps/       one per tool: from what it was made
   partial/      what a build in progress writes; emptied at the next start
   go/           the Go toolchain, only where the machine has none
-  tools.json    tool → path and whether it is built or official
+  tools.json    tool → path and whether it is built, taken from its release, or an official one on PATH
   build.lock    held while building, says by whom
 """
 
@@ -33,7 +33,7 @@ class Lacks(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """From what a tool was made; equal stamps mean an equal program."""
+    """From what a tool was made; equal stamps mean an equal program. Without a `go` it was downloaded."""
 
     inputs: str
     go: str
@@ -81,6 +81,11 @@ class Workspace:
     def write_stamp(self, name: str, stamp: Stamp) -> None:
         """Record from what a tool was made."""
         write_whole(self.stamp_path(name), json.dumps(asdict(stamp)) + "\n")
+
+    def come_by(self, tool: Tool) -> str:
+        """How a program came here: "release" or "built"."""
+        stamp = self.read_stamp(tool.name)
+        return "release" if stamp and not stamp.go else "built"
 
     def is_fresh(self, tool: Tool, inputs: str, go: str | None) -> bool:
         """Whether the program is there and made from these inputs.

@@ -1,6 +1,7 @@
-"""`make up`: plan and bill on the screen, then the tools, the cluster, the platform, and a summary."""
+"""`make up`: plan, bill and what is missing on the screen; then tools, cluster, platform, a summary."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,9 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import connect
 from gpuyard.spec.read import read_stack_file
+from testbed.forecast import forecast, lacking
+from testbed.releases import sources_of
+from testbed.workspace import Workspace
 from testbed.yard.engine import (
     ROOT,
     STACK,
@@ -42,6 +46,7 @@ def main() -> int:
     try:
         show_plan()
         plan = local_plan()
+        announce()
         build_tools()
         outcome = cluster.up(STACK, say)
         say(outcome.says)
@@ -81,6 +86,16 @@ def local_plan() -> PlatformPlan:
     if reading.spec is None:
         raise SpecError(show(reading.findings))
     return planned(reading.spec)
+
+
+def announce() -> None:
+    """What is about to be fetched and built, and for how long; nothing when all is there."""
+    try:
+        sources = sources_of(os.environ)
+    except ValueError:
+        return  # build.py refuses it a moment later, in the same words
+    for line in forecast(lacking(Workspace(ROOT / ".testbed"), sources), sources):
+        say(line)
 
 
 def build_tools() -> None:

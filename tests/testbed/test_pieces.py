@@ -9,8 +9,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from testbed.build import describe  # noqa: E402
 from testbed.families import CLUSTER, DEFAULT_FAMILIES, ENGINE, FAMILIES, Family, module_versions  # noqa: E402
+from testbed.work import describe  # noqa: E402
 
 from testbed import golang, progress, workspace  # noqa: E402
 
@@ -81,6 +81,21 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch):
         "usually 3m 35s on two cores from nothing, less with a warm cache",
         "compiling a · 0s of usually 3m 35s",
     ]
+
+
+def test_a_download_has_no_usual_time():
+    out = Terminal()
+    shown = progress.Progress("releases", None, out)
+    shown._shown -= 1
+    shown.show("3 of 9 MiB")
+    assert out.getvalue() == "\r\x1b[Kreleases: 3 of 9 MiB · 0s"
+
+
+def test_a_note_takes_the_place_of_the_line_that_is_redrawn(monkeypatch: pytest.MonkeyPatch):
+    out = Terminal()
+    monkeypatch.setattr(sys, "stderr", out)
+    progress.note("etcd: taken")
+    assert out.getvalue() == "\r\x1b[Ketcd: taken\n"
 
 
 def test_what_go_says_is_counted():

@@ -1,0 +1,167 @@
+"""What is missing of the wanted families, and getting it: take releases, build what cannot be taken."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from testbed import shared_files
+from testbed.families import CLUSTER, Family, Tool
+from testbed.fetching import Fetching, answering
+from testbed.golang import Go, fetch_go, present_go
+from testbed.progress import Progress
+from testbed.releases import Download, Sources
+from testbed.workspace import Lacks, Stamp, Workspace, check_disk, inputs_of
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one family lacks: tools that are missing or made from other inputs, and its shared files."""
+
+    family: Family
+    tools: tuple[Tool, ...]
+    shared: bool
+
+    @property
+    def what(self) -> str:
+        """The family and what it is, or which of its tools these are."""
+        whole = self.tools == self.family.tools
+        names = self.family.about if whole else ", ".join(tool.name for tool in self.tools)
+        return f"{self.family.name} ({names or 'its shared files'})"
+
+    @property
+    def usual_seconds(self) -> int:
+        """What building these usually takes at most: what a family compiles, most of its tools share."""
+        return self.family.usual_seconds if self.tools else 0
+
+    def only(self, keep: Callable[[Tool], bool]) -> "Work":
+        """The same with fewer tools."""
+        return Work(self.family, tuple(tool for tool in self.tools if keep(tool)), self.shared)
+
+
+def missing(
+    families: Iterable[Family], workspace: Workspace, go: Go | None, sources: Sources
+) -> list[Work]:
+    """What has to be taken or built, by family; empty when all is there."""
+    found = []
+    for family in families:
+        inputs = inputs_of(family)
+        tools = tuple(
+            tool for tool in family.tools if not _fresh(tool, inputs, workspace, go, sources)
+        )
+        shared = family is CLUSTER and not shared_files.are_fresh(workspace, inputs)
+        if tools or shared:
+            found.append(Work(family, tools, shared))
+    return found
+
+
+def _fresh(tool: Tool, inputs: str, workspace: Workspace, go: Go | None, sources: Sources) -> bool:
+    """Whether the program is there, and come by in a way that was asked for."""
+    offers = sources.downloads([tool])
+    if any(workspace.is_fresh(tool, offer.stamp, None) for offer in offers):
+        return True
+    if offers and sources.choice == "releases":
+        return False
+    return workspace.is_fresh(tool, inputs, go.version if go else None)
+
+
+def get(lacking: Sequence[Work], workspace: Workspace, sources: Sources) -> None:
+    """Take what releases there are and build the rest meanwhile; then build what could not be had.
+
+    Raises:
+        WrongChecksum: a file is not the one that was pinned.
+    """
+    downloads = _answered(sources, [d for work in lacking for d in sources.downloads(work.tools)])
+    coming = {name for download in downloads for name, _ in download.programs}
+    with Fetching(downloads, workspace, sources.mirror) as fetching:
+        _build(_part(lacking, lambda tool: tool.name not in coming), workspace, fetching.check)
+        lost = _finished(fetching, sources)
+    _build(_part(lacking, lambda tool: tool.name in lost, shared=False), workspace, fetching.check)
+
+
+def _answered(sources: Sources, downloads: Sequence[Download]) -> Sequence[Download]:
+    """Those whose hosts answer; one line tells of the others."""
+    answered, silent = answering(downloads, sources.mirror)
+    if silent:
+        reasons = "; ".join(f"{', '.join(hosts)}: {why}" for why, hosts in silent.items())
+        if sources.choice == "releases":
+            raise Lacks(
+                f"Releases cannot be downloaded here ({reasons}), and GPUYARD_TOOLS_FROM=releases"
+                " forbids building instead; set GPUYARD_TOOLS_MIRROR to a mirror, or use auto."
+            )
+        print(
+            f"Releases cannot be downloaded here ({reasons}); building from source instead.",
+            file=sys.stderr,
+        )
+    return answered
+
+
+def _finished(fetching: Fetching, sources: Sources) -> Collection[str]:
+    """The names of the tools that did not come after all; a line tells of each."""
+    if not fetching.downloads:
+        return ()
+    progress = Progress("releases", None)
+    lost = fetching.finish(progress.show)
+    for name, why in lost.items():
+        if sources.choice == "releases":
+            raise Lacks(f"The release of {name} could not be had: {why}; run it again.")
+        print(f"{name}: its release could not be had ({why}); building it", file=sys.stderr)
+    return lost
+
+
+def _part(
+    lacking: Iterable[Work], keep: Callable[[Tool], bool], *, shared: bool = True
+) -> list[Work]:
+    """The work with the tools that are kept, without families of which nothing is left."""
+    parts = [work.only(keep) for work in lacking]
+    return [part for part in parts if part.tools or (part.shared and shared)]
+
+
+def _build(lacking: Sequence[Work], workspace: Workspace, check: Callable[[], None]) -> None:
+    """Compile family by family, while the modules of the next one are fetched."""
+    if not lacking:
+        return
+    go = present_go(workspace) or fetch_go(workspace)
+    check_disk([workspace.folder, *go.caches()], [work.family for work in lacking if work.tools])
+    for number, work in enumerate(lacking):
+        with contextlib.ExitStack() as meanwhile:
+            for following in lacking[number + 1 : number + 2]:
+                family, packages = following.family, following.family.packages(following.tools)
+                meanwhile.enter_context(
+                    go.fetching_modules(family.folder, family.build_tags(), packages)
+                )
+            _build_family(work, workspace, go, check)
+
+
+def _build_family(work: Work, workspace: Workspace, go: Go, check: Callable[[], None]) -> None:
+    """Compile tools of one family into a folder of its own, then move the programs into place."""
+    family = work.family
+    inputs = inputs_of(family)
+    progress = Progress(work.what, work.usual_seconds)
+
+    def heard(lines: Sequence[str]) -> None:
+        check()
+        progress.show(describe(lines))
+
+    target = workspace.partial / family.name
+    if work.tools:
+        go.install(
+            family.folder, family.install_flags(), family.packages(work.tools), target, heard
+        )
+    for tool in work.tools:
+        made = target / tool.built_as
+        size = made.stat().st_size
+        made.replace(workspace.bin / tool.name)
+        workspace.write_stamp(tool.name, Stamp(inputs, go.version, size))
+    left_out = shared_files.take_files(go, workspace, family, inputs) if work.shared else ()
+    progress.done(f"{len(work.tools)} built")
+    for what in left_out:
+        print(f"{family.name}: could not get {what}", file=sys.stderr)
+
+
+def describe(lines: Sequence[str]) -> str:
+    """What Go is doing, from what it said so far: the wait should be seen to move."""
+    fetched = sum(line.startswith("go: downloading") for line in lines)
+    compiled = sum(1 for line in lines if line and not line.startswith("go: "))
+    now = lines[-1].removeprefix("go: ") if lines else "starting"
+    return f"{fetched} modules fetched, {compiled} packages compiled, now {now}"
