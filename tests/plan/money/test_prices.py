@@ -6,6 +6,7 @@ from gpuyard.catalogue.commitments import LOOKED_FOR
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.plan.money.prices import commitment_price, node_price
 from gpuyard.spec.sections import Prices
+from kit.every import every
 from kit.stacks import platform as raw_platform
 from kit.stacks import pool, spec_of
 
@@ -32,7 +33,7 @@ def mine(**given):
     return {"machines": {"p5.48xlarge": given}}
 
 
-@pytest.mark.parametrize(
+@every(
     ("mode", "given", "expected"),
     [
         (Capacity.ON_DEMAND, {}, (LIST, LIST, LIST)),

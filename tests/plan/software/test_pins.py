@@ -7,6 +7,7 @@ from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS
 from gpuyard.findings import Severity
 from gpuyard.plan.software.pins import check_software, default_pins, effective_pins
 from gpuyard.plan.software.support import check_pins
+from kit.every import every
 from kit.fixes import check_fix
 from kit.stacks import findings, ids, plan_of, platform, spec_of
 from proofs import applied
@@ -81,7 +82,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("name", "version", "minor", "expected"), TABLE)
+@every(("name", "version", "minor", "expected"), TABLE)
 def test_what_goes_with_which_kubernetes(name, version, minor, expected):
     raw = platform(kubernetes=minor, software={name: version})
     found = [f for f in findings(raw) if f.id != "section.deferred"]
