@@ -25,6 +25,7 @@ def broken(path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.timeout(120)
 @every("page", pages(), ids=lambda path: str(path.relative_to(sizes.ROOT)))
 def test_every_link_inside_the_tree_leads_somewhere(page):
     assert broken(page) == []

@@ -69,7 +69,9 @@ def test_wrong_arguments_are_refused(capsys, given, says):
 
 
 def test_what_it_starts_ends_with_its_own_code_and_environment():
-    program = "import os, sys; sys.exit(7 if 'CI' not in os.environ and os.environ['GPUYARD_X'] else 1)"
+    program = (
+        "import os, sys; sys.exit(7 if 'CI' not in os.environ and os.environ['GPUYARD_X'] else 1)"
+    )
     assert campaign.started(campaign.Run(("-c", program), {"GPUYARD_X": "1", "CI": ""})) == 7
 
 

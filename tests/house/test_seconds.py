@@ -1,5 +1,7 @@
 """Where the seconds of a run go, and what is not traced."""
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,3 +106,19 @@ def test_the_tracer_goes_on_after_a_test_that_was_broken_off(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         around.throw(KeyboardInterrupt())
     assert tracer.said == ["stop", "start"]
+
+
+def test_every_module_that_is_measured_is_imported_but_programs_are_not_started(
+    tmp_path, monkeypatch
+):
+    inner = tmp_path / "measured_one" / "deep"
+    inner.mkdir(parents=True)
+    for path in (inner.parent / "__init__.py", inner / "__init__.py", inner / "last.py"):
+        path.write_text("", encoding="utf-8")
+    (inner / "__main__.py").write_text("raise SystemExit(1)", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    traced.import_all("measured_one")
+    found = {name for name in sys.modules if name.startswith("measured_one")}
+    for name in found:
+        monkeypatch.delitem(sys.modules, name)
+    assert found == {"measured_one", "measured_one.deep", "measured_one.deep.last"}
