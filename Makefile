@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help environment up down demo shell test check bench tools golden schema advisories
+.PHONY: help environment up down demo shell test quick campaign check bench tools golden schema advisories
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,12 @@ shell: environment ## open a shell with pulumi, gpuyard and the kubeconfig of th
 
 test: environment ## run all tests, with the coverage gates
 	@scripts/test
+
+quick: environment ## run the tests of what has changed, in a minute
+	@python scripts/quick.py
+
+campaign: environment ## list the long searches; NAME=mutations runs one, with COUNT and SEED if given
+	@python scripts/campaign.py $(NAME) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 check: environment ## run every gate: format, lint, types, floors, sizes, documentation
 	@scripts/check

@@ -37,15 +37,9 @@ Everything that `gpuyard check` can say about a stack. `refuse` stops a plan; `w
 """
 
 
-def pages() -> dict[Path, str]:
-    """Every page by its path, the index among them."""
-    known = [proofs.read(kind) for kind in proofs.ids()]
-    made = {FOLDER / f"{each.id}.md": page(each) for each in known}
-    return {**made, FOLDER / "index.md": index(known)}
-
-
-def index(known: list[Proofs]) -> str:
+def index() -> str:
     """All findings, one line each."""
+    known = [proofs.read(kind) for kind in proofs.ids()]
     rows = (
         f"| [{each.id}]({each.id}.md) | {' or '.join(s.value for s in severities(each))} |"
         f" {each.raw['title']} |"

@@ -8,7 +8,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ NEEDED = {"title", "severity", "why", "do", "bad", "good", "near_miss"}
 ALLOWED = NEEDED | {"today", "sources"}
 CASE = {"name", "base", "with", "platform", "text", "pin"}
 EXPECTED = {"at", "says", "also", "fix", "severity", "today", "reveals"}
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The parser in C where there is one: these files are long, and many tests read them."""
 COMPACT: dict[str, Any] = {
     "sort_keys": False,
     "default_flow_style": None,
@@ -49,10 +51,13 @@ class Case:
     number: int
     name: str
     raw: Mapping[str, Any]
-    text: str
-    """The stack file; "" for a case about a pinned version, which stands in no file."""
     today: date
     severity: Severity
+
+    @cached_property
+    def text(self) -> str:
+        """The stack file; "" for a case about a pinned version, which stands in no file."""
+        return _text(self.raw)
 
     @property
     def found(self) -> bool:
@@ -67,7 +72,7 @@ class Case:
     @property
     def platform(self) -> Any:
         """The value under `gpuyard:platform`."""
-        return yaml.safe_load(self.text)["config"][CONFIG_KEY]
+        return load(self.text)["config"][CONFIG_KEY]
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,11 @@ class Proofs:
         return [case for case in self.cases if case.kind == kind]
 
 
+def load(text: str) -> Any:
+    """The value of a file in YAML."""
+    return yaml.load(text, LOADER)  # noqa: S506  a safe loader, under the name that fits
+
+
 def ids() -> list[str]:
     """Every finding that has a file."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
@@ -92,7 +102,7 @@ def ids() -> list[str]:
 def read(kind: str) -> Proofs:
     """The proofs of one finding; ValueError says what is wrong with the file."""
     path = FOLDER / f"{kind}.yaml"
-    raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    raw = load(path.read_text(encoding="utf-8"))
     if wrong := _wrong(raw):
         raise ValueError(f"{path}: {wrong}")
     return Proofs(kind, raw, tuple(_cases(kind, raw)))
@@ -129,7 +139,6 @@ def _cases(kind: str, raw: Mapping[str, Any]) -> Iterator[Case]:
                 number=number,
                 name=case.get("name", ""),
                 raw=case,
-                text=_text(case),
                 today=case.get("today", raw.get("today", TODAY)),
                 severity=Severity(case.get("severity", raw["severity"])),
             )
@@ -143,7 +152,7 @@ def _text(case: Mapping[str, Any]) -> str:
     if "platform" in case:
         return stack_text(expanded(case["platform"]))
     base = (FOLDER / "bases" / f"{case.get('base', 'own')}.yaml").read_text(encoding="utf-8")
-    return stack_text(patched(yaml.safe_load(base), expanded(case.get("with", {}))))
+    return stack_text(patched(load(base), expanded(case.get("with", {}))))
 
 
 def stack_text(platform: Any) -> str:

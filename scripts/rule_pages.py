@@ -21,6 +21,7 @@ from gpuyard.lint.report import report
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Rule
 from gpuyard.rules.run import Strictness
+from proofs import load
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "rules"
@@ -76,12 +77,6 @@ is not passed.
 """
 
 
-def pages() -> dict[Path, str]:
-    """Every page by its path, the index and the table of the pack among them."""
-    made = {FOLDER / f"{rule.id}.md": page(rule) for rule in RULES}
-    return {**made, FOLDER / "index.md": index(), TABLE: table()}
-
-
 def area(rule: Rule) -> str:
     """What a rule is about, as a heading."""
     name = rule.id.split("-")[1]
@@ -122,7 +117,7 @@ def _cell(text: str) -> str:
 
 def page(rule: Rule) -> str:
     """The page of one rule."""
-    cases = yaml.safe_load((CASES / f"{rule.id}.yaml").read_text(encoding="utf-8"))
+    cases = load((CASES / f"{rule.id}.yaml").read_text(encoding="utf-8"))
     parts = [
         f"# {rule.id}",
         f"**{rule.title.rstrip('.')}.** {MEANS[rule.severity]}",

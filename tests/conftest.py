@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, settings
 
 from kit.cluster.stutter import stuttering
 from kit.levels import LEVELS, require_level, upstream
+from kit.searches import examples
 
 __all__ = ["require_level", "upstream"]
 
 # Our own plugin, by hand: by its entry point it would load before coverage measures anything.
-pytest_plugins = ["gpuyard.testing.plugin"]
+pytest_plugins = ["gpuyard.testing.plugin", "kit.seconds", "kit.traced"]
 
 HERE = Path(__file__).parent
 
@@ -23,9 +24,9 @@ HERE = Path(__file__).parent
 SECONDS = {"engine": 300, "cluster": 600, "gpu": 300}
 
 # In CI the same examples every time; a machine that is busy must not fail a property.
-settings.register_profile("ci", derandomize=True, deadline=None, max_examples=200)
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=examples(200))
 settings.register_profile(
-    "dev", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
+    "dev", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 

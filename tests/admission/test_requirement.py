@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gpuyard.cli.stacks import judge_text
 from gpuyard.findings import Severity
 from kit.generated import platforms
+from kit.searches import examples
 from kit.stacks import stack_file
 from proofs import TODAY, applied, how_fixed
 
@@ -89,7 +90,7 @@ def is_malformed(finding):
     return finding.id.startswith("spec.")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(NUMBERS)
 def test_a_fix_of_a_slip_takes_it_away_and_adds_no_other(number):
     raw = as_written(slip_of(number))
@@ -108,7 +109,7 @@ def test_a_fix_of_a_slip_takes_it_away_and_adds_no_other(number):
         assert [f for f in new if f.path[: len(below)] != below] == [], str(finding)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(NUMBERS)
 def test_every_fix_that_can_be_applied_leads_to_fewer_slips_until_none_has_one(number):
     raw = as_written(slip_of(number))

@@ -7,6 +7,7 @@ import pytest
 from gpuyard.catalogue import commitments
 from gpuyard.catalogue.commitments import commitments_of, unpriced_of
 from gpuyard.catalogue.machines import MACHINES, Capacity
+from kit.every import every
 
 TODAY = datetime.now(UTC).date()
 ROWS = [
@@ -17,7 +18,7 @@ ROWS = [
 ALL = [pytest.param(m, id=n) for n, m in MACHINES.items()]
 
 
-@pytest.mark.parametrize(("machine", "commitment"), ROWS)
+@every(("machine", "commitment"), ROWS)
 def test_a_commitment_is_sold_for_its_machine(machine, commitment):
     needed = Capacity.BLOCK if commitment.kind == commitments.CAPACITY_BLOCK else Capacity.RESERVED
     assert needed in machine.sold
@@ -25,7 +26,7 @@ def test_a_commitment_is_sold_for_its_machine(machine, commitment):
     assert commitment.kind in kinds[machine.cloud]
 
 
-@pytest.mark.parametrize(("machine", "commitment"), ROWS)
+@every(("machine", "commitment"), ROWS)
 def test_a_commitment_costs_less_than_paying_as_one_goes(machine, commitment):
     price = commitment.usd_per_hour
     assert 0 < price.low <= price.high
@@ -33,7 +34,7 @@ def test_a_commitment_costs_less_than_paying_as_one_goes(machine, commitment):
         assert 0.25 * machine.on_demand.low < price.high < machine.on_demand.low
 
 
-@pytest.mark.parametrize(("machine", "commitment"), ROWS)
+@every(("machine", "commitment"), ROWS)
 def test_a_commitment_says_where_since_when_and_by_whom(machine, commitment):
     source = commitment.usd_per_hour.source
     assert source.title
@@ -42,7 +43,7 @@ def test_a_commitment_says_where_since_when_and_by_whom(machine, commitment):
     assert commitment.region == machine.region or machine.on_demand is None
 
 
-@pytest.mark.parametrize("machine", ALL)
+@every("machine", ALL)
 def test_a_longer_term_costs_less(machine):
     terms = sorted(
         (c.years, c.usd_per_hour.low) for c in commitments_of(machine.name) if c.years is not None
@@ -51,7 +52,7 @@ def test_a_longer_term_costs_less(machine):
     assert prices == sorted(prices, reverse=True)
 
 
-@pytest.mark.parametrize("machine", ALL)
+@every("machine", ALL)
 def test_each_way_to_commit_is_priced_once_or_unknown_since_a_day(machine):
     priced = [(c.kind, c.years) for c in commitments_of(machine.name)]
     unknown = [(u.kind, u.years) for u in unpriced_of(machine.name)]

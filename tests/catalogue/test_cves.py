@@ -17,6 +17,7 @@ from gpuyard.catalogue.cves import (
     newest,
 )
 from gpuyard.catalogue.tables import advisories as table
+from kit.every import every
 
 COMPONENTS = {
     "container-toolkit",
@@ -42,7 +43,7 @@ def test_the_table_covers_what_runs_on_a_node():
     assert newest() <= ADVISORIES.checked_on <= datetime.now(UTC).date()
 
 
-@pytest.mark.parametrize("row", advisories(), ids=lambda r: f"{r.cve}-{r.component}-{r.branch}")
+@every("row", advisories(), ids=lambda r: f"{r.cve}-{r.component}-{r.branch}")
 def test_a_row_is_whole(row):
     assert row.cve.startswith("CVE-20")
     assert 0 < row.score <= 10
@@ -72,7 +73,7 @@ def test_the_floor_of_a_component(component, branch, version):
     assert str(floor(component, branch)) == version
 
 
-@pytest.mark.parametrize("row", advisories(), ids=lambda r: f"{r.cve}-{r.component}-{r.branch}")
+@every("row", advisories(), ids=lambda r: f"{r.cve}-{r.component}-{r.branch}")
 def test_nothing_is_known_against_a_floor_and_something_just_below(row):
     lowest = floor(row.component, row.branch)
     if not lowest.above:

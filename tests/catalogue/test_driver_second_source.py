@@ -11,6 +11,7 @@ import pytest
 import cross_check_drivers
 from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.software.versions import parse_version
+from kit.every import every
 
 TABLE = Path(__file__).with_name("driver_second_source.csv")
 ROWS = list(csv.DictReader(TABLE.read_text(encoding="utf-8").splitlines()))
@@ -46,13 +47,13 @@ def label(name):
     return "-".join(name.split())
 
 
-@pytest.mark.parametrize("gpu", LISTED)
+@every("gpu", LISTED)
 def test_the_driver_calls_a_device_what_we_say_the_node_calls_it(gpu):
     names = {label(row["name"]) for row in ROWS if row["pci"] == gpu.pci_id}
     assert gpu.product in names, (gpu.product, names)
 
 
-@pytest.mark.parametrize("gpu", LISTED)
+@every("gpu", LISTED)
 def test_the_first_driver_is_the_first_that_lists_it(gpu):
     theirs = next(
         row["first"]

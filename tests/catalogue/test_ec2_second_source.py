@@ -16,6 +16,7 @@ import pytest
 import cross_check_ec2
 from gpuyard.catalogue.fabric import interfaces, network_cards, pod_limit
 from gpuyard.catalogue.machines import MACHINES
+from kit.every import every
 
 TABLE = Path(__file__).with_name("ec2_second_source.csv")
 ORIGIN, *LINES = TABLE.read_text(encoding="utf-8").splitlines()
@@ -102,7 +103,7 @@ def speeds(row):
     return {float(row["network_gbps"]), *([float(said[0])] if said else [])}
 
 
-@pytest.mark.parametrize("row", ROWS)
+@every("row", ROWS)
 def test_a_machine_is_what_ec2_says_it_is(row):
     known = {key: pair for key, pair in DEVIATIONS.items() if key[0] == row["type"]}
     assert disagreements(row) == known

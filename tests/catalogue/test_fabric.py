@@ -14,13 +14,14 @@ from gpuyard.catalogue.fabric import (
     pod_limit,
 )
 from gpuyard.catalogue.machines import MACHINES
+from kit.every import every
 
 EC2 = [pytest.param(m, id=n) for n, m in MACHINES.items() if m.cloud == "aws"]
 ELSEWHERE = [m for m in MACHINES.values() if m.cloud != "aws"]
 DIRECT = [pytest.param(name, row, id=name) for name, row in GPUDIRECT.items()]
 
 
-@pytest.mark.parametrize("machine", EC2)
+@every("machine", EC2)
 def test_every_efa_of_a_machine_has_one_interface_on_a_card_of_its_own(machine):
     found = interfaces(machine)
     efa = [i for i in found if i.kind != "interface"]
@@ -31,7 +32,7 @@ def test_every_efa_of_a_machine_has_one_interface_on_a_card_of_its_own(machine):
         assert len(found) == network_cards(machine)
 
 
-@pytest.mark.parametrize("machine", EC2)
+@every("machine", EC2)
 def test_one_interface_has_an_address_and_it_is_the_primary_one(machine):
     found = interfaces(machine)
     assert [i.card for i in found if i.kind != "efa-only"] == ([0] if found else [])
@@ -75,7 +76,7 @@ def test_so_many_pods_get_an_address(name, pods):
     assert pod_limit(MACHINES[name]) == pods
 
 
-@pytest.mark.parametrize("machine", EC2)
+@every("machine", EC2)
 def test_a_node_has_addresses_for_a_pod_on_each_gpu_and_for_agents(machine):
     limit = pod_limit(machine)
     assert network_cards(machine) >= 1

@@ -10,6 +10,7 @@ from gpuyard.catalogue.mig import MIG_PRODUCTS
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.catalogue.software.versions import parse_version
 from gpuyard.catalogue.sources import Source
+from kit.every import every
 
 TODAY = datetime.now(UTC).date()
 CUTTABLE = {(8, 0), (9, 0), (10, 0), (10, 3), (12, 0)}
@@ -17,13 +18,13 @@ CUTTABLE = {(8, 0), (9, 0), (10, 0), (10, 3), (12, 0)}
 ROWS = [pytest.param(gpu, id=name) for name, gpu in GPUS.items()]
 
 
-@pytest.mark.parametrize("gpu", ROWS)
+@every("gpu", ROWS)
 def test_a_gpu_says_where_its_facts_come_from_and_since_when(gpu):
     assert gpu.source.title
     assert gpu.source.checked_on <= TODAY
 
 
-@pytest.mark.parametrize("gpu", ROWS)
+@every("gpu", ROWS)
 def test_a_gpu_has_memory_and_an_architecture_that_fits_its_compute_capability(gpu):
     major, minor = gpu.compute_capability
     assert gpu.memory_gib > 0
@@ -39,7 +40,7 @@ def test_a_gpu_has_memory_and_an_architecture_that_fits_its_compute_capability(g
     }[gpu.architecture]
 
 
-@pytest.mark.parametrize("gpu", ROWS)
+@every("gpu", ROWS)
 def test_memory_named_in_a_spelling_is_the_memory(gpu):
     """A GH200 is named for the memory of its processor."""
     for spelling in (gpu.product, *gpu.also):
@@ -50,13 +51,13 @@ def test_memory_named_in_a_spelling_is_the_memory(gpu):
                 assert int(word[:-2]) == gpu.memory_gib, spelling
 
 
-@pytest.mark.parametrize("gpu", ROWS)
+@every("gpu", ROWS)
 def test_the_product_is_a_label_value(gpu):
     assert len(gpu.product) <= 63
     assert all(c.isalnum() or c in "-_." for c in gpu.product)
 
 
-@pytest.mark.parametrize("gpu", ROWS)
+@every("gpu", ROWS)
 def test_a_gpu_is_found_by_each_of_its_spellings_whatever_the_case(gpu):
     for spelling in (gpu.name, gpu.product, *gpu.also):
         assert find_gpu(spelling) is gpu
@@ -69,7 +70,7 @@ def test_no_two_gpus_share_a_spelling():
     assert sorted(set(spellings)) == sorted(spellings)
 
 
-@pytest.mark.parametrize(
+@every(
     ("spelling", "name"),
     [
         ("A100-40GB", "A100-40"),
@@ -148,7 +149,7 @@ def test_a_device_id_belongs_to_one_gpu():
     assert all(int(i, 16) and i == i.upper() and len(i) == 4 for i in ids)
 
 
-@pytest.mark.parametrize("gpu", ROWS)
+@every("gpu", ROWS)
 def test_drivers_of_a_gpu_begin_before_they_end(gpu):
     if gpu.architecture in {"Hopper", "Blackwell"}:
         assert gpu.first_driver
@@ -162,7 +163,7 @@ def test_suggestions_are_the_catalogue_names():
     assert gpu_spellings() == tuple(GPUS)
 
 
-@pytest.mark.parametrize("gpu", ROWS)
+@every("gpu", ROWS)
 def test_a_gpu_that_can_be_cut_has_the_memory_of_its_largest_slice(gpu):
     if gpu.mig is None:
         assert gpu.name not in MIG_PRODUCTS

@@ -9,6 +9,7 @@ from gpuyard.catalogue.gpus import GPUS, find_gpu
 from gpuyard.catalogue.machines import MACHINES, Capacity, find_machine
 from gpuyard.catalogue.mig import MIG_PRODUCTS
 from gpuyard.simulate.agents.hardware import fits
+from kit.every import every
 
 GPU_MACHINES = [pytest.param(m, id=n) for n, m in MACHINES.items() if m.is_gpu_machine]
 CPU_MACHINES = [pytest.param(m, id=n) for n, m in MACHINES.items() if not m.is_gpu_machine]
@@ -16,33 +17,33 @@ ALL = [pytest.param(m, id=n) for n, m in MACHINES.items()]
 PRODUCTS = [pytest.param(p, id=n) for n, p in MIG_PRODUCTS.items()]
 
 
-@pytest.mark.parametrize("machine", GPU_MACHINES)
+@every("machine", GPU_MACHINES)
 def test_the_gpu_of_a_machine_is_a_row_of_the_catalogue(machine):
     assert GPUS[machine.gpu.name] is machine.gpu
     assert find_gpu(machine.gpu.product) is machine.gpu
 
 
-@pytest.mark.parametrize("machine", GPU_MACHINES)
+@every("machine", GPU_MACHINES)
 def test_several_gpus_stand_on_numa_nodes_evenly_where_these_are_known(machine):
     if machine.numa_nodes is not None and machine.gpus > 1 and machine.gpus >= machine.numa_nodes:
         assert machine.gpus % machine.numa_nodes == 0
 
 
-@pytest.mark.parametrize("machine", GPU_MACHINES)
+@every("machine", GPU_MACHINES)
 def test_a_machine_has_processors_for_its_gpus(machine):
     assert machine.vcpus % 2 == 0
     assert machine.vcpus >= 2 * machine.gpus
     assert machine.memory_gib >= machine.vcpus
 
 
-@pytest.mark.parametrize("machine", CPU_MACHINES)
+@every("machine", CPU_MACHINES)
 def test_a_machine_without_gpus_has_a_price_for_it_carries_the_system(machine):
     assert machine.on_demand is not None
     assert machine.accelerator is None
     assert {Capacity.ON_DEMAND, Capacity.SPOT, Capacity.RESERVED} == machine.sold
 
 
-@pytest.mark.parametrize("machine", ALL)
+@every("machine", ALL)
 def test_what_is_sold_by_one_cloud_only_is_sold_there(machine):
     if machine.cloud == "aws":
         assert Capacity.FLEX_START not in machine.sold
@@ -53,7 +54,7 @@ def test_what_is_sold_by_one_cloud_only_is_sold_there(machine):
         assert not machine.sold & {Capacity.BLOCK, Capacity.FLEX_START}
 
 
-@pytest.mark.parametrize("machine", ALL)
+@every("machine", ALL)
 def test_a_price_is_of_a_size_that_machines_cost(machine):
     for price in (machine.on_demand, machine.spot):
         if price is not None:
@@ -61,7 +62,7 @@ def test_a_price_is_of_a_size_that_machines_cost(machine):
             assert price.high < 20 * max(machine.gpus, 1) + machine.vcpus * 0.1
 
 
-@pytest.mark.parametrize("machine", ALL)
+@every("machine", ALL)
 def test_a_machine_is_named_for_one_key_in_any_case(machine):
     assert MACHINES[machine.name] is machine
     assert find_machine(machine.name.title()) is machine

@@ -7,12 +7,13 @@ from fractions import Fraction
 import pytest
 
 from gpuyard.catalogue.machines import MACHINES, Capacity, find_machine, machine_names
+from kit.every import every
 
 TODAY = datetime.now(UTC).date()
 ROWS = [pytest.param(machine, id=name) for name, machine in MACHINES.items()]
 
 
-@pytest.mark.parametrize("machine", ROWS)
+@every("machine", ROWS)
 def test_a_machine_is_whole(machine):
     assert machine.vcpus > 0
     assert machine.memory_gib > 0
@@ -25,7 +26,7 @@ def test_a_machine_is_whole(machine):
     assert machine.source.checked_on <= TODAY
 
 
-@pytest.mark.parametrize("machine", ROWS)
+@every("machine", ROWS)
 def test_a_price_is_above_zero_dated_for_a_region_and_lowest_as_spot(machine):
     for price in (machine.on_demand, machine.spot):
         if price is not None:
@@ -37,7 +38,7 @@ def test_a_price_is_above_zero_dated_for_a_region_and_lowest_as_spot(machine):
         assert machine.on_demand is None or machine.spot.high <= machine.on_demand.low
 
 
-@pytest.mark.parametrize("machine", ROWS)
+@every("machine", ROWS)
 def test_a_machine_has_whole_gpus_or_one_part_or_none(machine):
     if machine.gpu is None:
         assert machine.gpus == 0
@@ -49,7 +50,7 @@ def test_a_machine_has_whole_gpus_or_one_part_or_none(machine):
     assert machine.gpu_fraction == 1 or (machine.gpus == 1 and 0 < machine.gpu_fraction < 1)
 
 
-@pytest.mark.parametrize("machine", ROWS)
+@every("machine", ROWS)
 def test_the_cloud_is_told_by_the_name(machine):
     assert machine.cloud == ("aws" if "." in machine.name else "gcp")
     assert machine.name == machine.name.lower()

@@ -9,6 +9,7 @@ import yaml
 from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.mig import ALSO_CUT_AS, MIG_PRODUCTS
 from gpuyard.plan.sharing.mig import place
+from kit.every import every
 from kit.levels import upstream
 
 PRODUCTS = [
@@ -130,8 +131,8 @@ def read_layouts(config):
                 yield name, [f.upper() for f in filters], entry["mig-devices"]
 
 
-@pytest.mark.parametrize(("gpu", "device"), DEVICES.items())
-@pytest.mark.parametrize("where", [("0400_configmap.yaml",), ("mig-parted", "config.yaml")])
+@every(("gpu", "device"), DEVICES.items())
+@every("where", [("0400_configmap.yaml",), ("mig-parted", "config.yaml")])
 def test_layouts_that_upstream_names_for_a_device_are_legal_here(gpu, device, where):
     product = MIG_PRODUCTS[gpu]
     for name, filters, slices in upstream_layouts(*where):

@@ -15,6 +15,7 @@ from gpuyard.catalogue.commitments import (
     commitments_of,
 )
 from gpuyard.catalogue.machines import MACHINES
+from kit.every import every
 
 TABLE = Path(__file__).with_name("price_second_source.csv")
 ROWS = [
@@ -67,7 +68,7 @@ def close(mine, theirs):
     return mine is not None and abs(mine - theirs) <= 0.0006
 
 
-@pytest.mark.parametrize("row", ROWS)
+@every("row", ROWS)
 def test_a_machine_is_and_costs_what_another_list_says(row):
     assert disagreements(row) == {}
 

@@ -1,37 +1,14 @@
 """Runs the command line inside the test process, with streams of its own."""
 
-import io
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from gpuyard.cli import main
+from kit.inprocess import Ended, run
 from kit.stacks import stack_file
 
 SWITCHES = ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "GPUYARD_DEBUG")
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended, and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-
-def run(*args: object) -> Ended:
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main([str(arg) for arg in args])
-    texts = []
-    for stream in (out, err):
-        stream.flush()
-        texts.append(stream.buffer.getvalue().decode())
-    return Ended(code, *texts)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kit.every import every
 from kit.stacks import platform, pool, team
 
 HERE = Path(__file__).parent
@@ -66,7 +67,7 @@ def test_a_refusal_is_as_it_was_agreed(gpuyard, golden, write, monkeypatch, tmp_
     golden(HERE / "golden" / "check-refused.txt", gpuyard("check", "./stack.yaml").out)
 
 
-@pytest.mark.parametrize("path", sorted((HERE / "golden").glob("*.txt")), ids=lambda p: p.stem)
+@every("path", sorted((HERE / "golden").glob("*.txt")), ids=lambda p: p.stem)
 def test_the_output_fits_into_80_columns_and_ends_where_its_text_ends(path):
     for line in path.read_text(encoding="utf-8").splitlines():
         assert line == line.rstrip()

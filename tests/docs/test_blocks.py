@@ -4,7 +4,7 @@
   it must not be. A first line `# NAME.yaml` puts it in the page's folder for the blocks after it.
 - `console`: every line after `$ ` runs in that folder, and prints what follows it. A line `...`
   stands for any lines. Of other programs only `make` with a target that exists is accepted, and it
-  is not run here.
+  is not run here. Commands run inside the test process; some run as processes too, and must write the same.
 - `python`: runs in that folder.
 - `mermaid` and `text` are pictures.
 
@@ -23,6 +23,7 @@ import yaml
 
 import sizes
 from finding_pages import FOLDER as FINDINGS
+from kit.inprocess import run_together
 from kit.pages import Block, blocks, pages
 from rule_pages import FOLDER as RULES
 
@@ -35,20 +36,25 @@ PAGES = [
     if "tests" not in page.relative_to(sizes.ROOT).parts and page.parent not in {FINDINGS, RULES}
 ]
 REFUSED = 3
+TERMINAL = {"NO_COLOR": "1", "COLUMNS": "80", "TERM": "dumb"}
 
 
 def environment() -> dict[str, str]:
     here = str(Path(sys.executable).parent)
-    return {
-        **os.environ,
-        "PATH": f"{here}{os.pathsep}{os.environ['PATH']}",
-        "NO_COLOR": "1",
-        "COLUMNS": "80",
-        "TERM": "dumb",
-    }
+    return {**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}", **TERMINAL}
 
 
-def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run(words: list[str], folder: Path) -> tuple[int, str]:
+    """A command of ours in this folder, inside this process: its exit code, and all that it wrote."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.delenv("FORCE_COLOR", raising=False)
+        for name, value in TERMINAL.items():
+            patch.setenv(name, value)
+        return run_together(*words[1:])
+
+
+def process(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
         cwd=folder,
@@ -110,11 +116,11 @@ def check_yaml(block: Block, folder: Path) -> list[str]:
     path.write_text(block.text, encoding="utf-8")
     if not (isinstance(content, dict) and "config" in content):
         return []
-    ended = run(["gpuyard", "check", str(path)], folder)
+    code, printed = run(["gpuyard", "check", str(path)], folder)
     wanted = REFUSED if "refused" in block.info.split() else 0
-    if ended.returncode == wanted:
+    if code == wanted:
         return []
-    return [f"{block.where}: gpuyard check ends with {ended.returncode}:\n{ended.stdout}"]
+    return [f"{block.where}: gpuyard check ends with {code}:\n{printed}"]
 
 
 def check_console(block: Block, folder: Path) -> list[str]:
@@ -129,11 +135,11 @@ def check_console(block: Block, folder: Path) -> list[str]:
                 if not re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE)
             ]
         elif words[0] == "gpuyard":
-            ended = run(words, folder)
+            _, printed = run(words, folder)
             if os.environ.get("GPUYARD_GOLDEN") == "write":
-                refresh(block.path, command, expected, ended.stdout)
-            elif not agrees(expected, ended.stdout):
-                found.append(f"{block.where}: `{command}` prints\n{ended.stdout}")
+                refresh(block.path, command, expected, printed)
+            elif not agrees(expected, printed):
+                found.append(f"{block.where}: `{command}` prints\n{printed}")
         else:
             found.append(f"{block.where}: `{words[0]}` is not run by the tests; use ```text")
     return found
@@ -142,7 +148,7 @@ def check_console(block: Block, folder: Path) -> list[str]:
 def check_python(block: Block, folder: Path) -> list[str]:
     path = folder / "block.py"
     path.write_text(block.text, encoding="utf-8")
-    ended = run([sys.executable, str(path)], folder)
+    ended = process([sys.executable, str(path)], folder)
     return [] if ended.returncode == 0 else [f"{block.where}: {ended.stdout}"]
 
 
@@ -165,6 +171,26 @@ def failures(page: Path, folder: Path) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(sizes.ROOT)))
 def test_every_block_of_the_page_is_true(page, tmp_path):
     assert failures(page, folder_for(page, tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["gpuyard", "check", "stacks/Pulumi.local.yaml"],
+        ["gpuyard", "plan", "stacks/Pulumi.local.yaml", "--format", "json"],
+        ["gpuyard", "check", "refused.yaml"],
+        ["gpuyard", "check", "missing.yaml"],
+        ["gpuyard", "check", "--nonsense"],
+        ["gpuyard", "--help"],
+    ],
+    ids=" ".join,
+)
+def test_a_process_writes_the_same_bytes_as_a_command_inside_this_one(tmp_path, words):
+    folder = folder_for(tmp_path, tmp_path)
+    (folder / "refused.yaml").write_text("config: {gpuyard:platform: {x: 1}}\n", encoding="utf-8")
+    ended = process(words, folder)
+    assert (ended.returncode, ended.stdout) == run(words, folder)
+    assert ended.stdout
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import sizes
+from kit.every import every
 from kit.pages import anchors, links, pages
 
 DOCS = sizes.ROOT / "docs"
@@ -24,7 +25,8 @@ def broken(path: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda path: str(path.relative_to(sizes.ROOT)))
+@pytest.mark.timeout(120)
+@every("page", pages(), ids=lambda path: str(path.relative_to(sizes.ROOT)))
 def test_every_link_inside_the_tree_leads_somewhere(page):
     assert broken(page) == []
 

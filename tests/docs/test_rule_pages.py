@@ -1,20 +1,26 @@
 """The pages about rules are what the rules, their cases and the program say."""
 
-import pytest
+from functools import cache
+
 import yaml
 
 import rule_pages
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
 from gpuyard.rules import RULES
+from kit.every import every
 from kit.pages import blocks
 
-PAGES = rule_pages.pages()
+
+@cache
+def page(rule_id):
+    (rule,) = [rule for rule in RULES if rule.id == rule_id]
+    return rule_pages.page(rule)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_the_page_is_what_its_rule_and_the_program_say(golden, path):
-    golden(path, PAGES[path])
+@every("rule", RULES, ids=lambda rule: rule.id)
+def test_the_page_is_what_its_rule_and_the_program_say(golden, rule):
+    golden(rule_pages.FOLDER / f"{rule.id}.md", page(rule.id))
 
 
 def test_every_rule_has_a_page_and_nothing_is_left_over():
@@ -22,7 +28,7 @@ def test_every_rule_has_a_page_and_nothing_is_left_over():
     assert there == {rule.id for rule in RULES}
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+@every("rule", RULES, ids=lambda rule: rule.id)
 def test_the_first_example_is_caught_and_the_last_is_not(rule):
     cases = yaml.safe_load((rule_pages.CASES / f"{rule.id}.yaml").read_text(encoding="utf-8"))
     caught = {}
@@ -32,13 +38,13 @@ def test_the_first_example_is_caught_and_the_last_is_not(rule):
         caught[kind] = report(read(text.encode(), name), [rule], settings).hits
     assert caught["bad"]
     assert caught["good"] == ()
-    assert (
-        f"rule     {rule.id}  docs/rules/{rule.id}.md" in PAGES[rule_pages.FOLDER / f"{rule.id}.md"]
-    )
+    assert f"rule     {rule.id}  docs/rules/{rule.id}.md" in page(rule.id)
 
 
-def test_the_index_and_the_table_of_the_pack_have_every_rule_with_its_severity():
-    index, table = PAGES[rule_pages.FOLDER / "index.md"], PAGES[rule_pages.TABLE]
+def test_the_index_and_the_table_of_the_pack_have_every_rule_with_its_severity(golden):
+    index, table = rule_pages.index(), rule_pages.table()
+    golden(rule_pages.FOLDER / "index.md", index)
+    golden(rule_pages.TABLE, table)
     for rule in RULES:
         assert f"\n| [{rule.id}]({rule.id}.md) | {rule.severity.value} | " in index
         (row,) = [line for line in table.splitlines() if line.startswith(f"| [{rule.id}]")]
@@ -47,9 +53,9 @@ def test_the_index_and_the_table_of_the_pack_have_every_rule_with_its_severity()
 
 def test_a_long_file_is_shown_in_part(tmp_path):
     shown = rule_pages._block("text", "\n".join(f"line {n}" for n in range(100)))
-    page = tmp_path / "page.md"
-    page.write_text(shown, encoding="utf-8")
-    (block,) = blocks(page)
+    path = tmp_path / "page.md"
+    path.write_text(shown, encoding="utf-8")
+    (block,) = blocks(path)
     lines = block.text.splitlines()
     assert (lines[0], lines[-1], len(lines)) == ("line 0", "line 99", rule_pages.LONG + 1)
     assert "# … 40 lines more …" in lines

@@ -10,9 +10,10 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
 from kit.cases.explain import job, said
 from kit.generated import platforms
+from kit.searches import examples
 
 few = settings(
-    max_examples=25,
+    max_examples=examples(25),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -8,6 +8,7 @@ from gpuyard.explain import Verdict
 from gpuyard.explain.running import ROW, read_running
 from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
 from kit.cases.explain import GPU, SLICE, job, local, pod_spec, said
+from kit.searches import examples
 from kit.stacks import plan_of, platform, pool, team
 
 
@@ -310,7 +311,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(values, max_size=4))
 def test_anything_at_all_is_read(found):
     state, problems = read_running(local(), found)

@@ -13,6 +13,8 @@ import sizes
 TARGETS = [
     "up",
     "test",
+    "quick",
+    "campaign",
     "check",
     "down",
     "demo",

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 import gpuyard
 from gpuyard.spec.meanings import field_meanings
+from kit.every import every
 
 HEAVY = ("pulumi", "pulumi_kubernetes", "pulumi_aws", "pulumi_gcp", "kubernetes", "grpc", "rich")
 
@@ -61,7 +62,7 @@ def test_every_exported_name_is_there_and_documented():
     assert bare == []
 
 
-@pytest.mark.parametrize("model", models(), ids=lambda each: each.__qualname__)
+@every("model", models(), ids=lambda each: each.__qualname__)
 def test_every_field_of_the_spec_is_described(model):
     assert sorted(field_meanings(model)) == sorted(model.model_fields)
     assert inspect.getdoc(model)

@@ -3,11 +3,11 @@
 import json
 
 import corpus
-import pytest
 
 from gpuyard.lint.read import read
 from gpuyard.lint.report import HitState, report
 from gpuyard.rules import RULES
+from kit.every import every
 from kit.levels import upstream
 
 ALL = corpus.expectations()
@@ -24,7 +24,7 @@ def test_every_file_is_judged_and_about_half_are_sound():
     assert 0.4 < sum(each.sound for each in ALL) / len(ALL) < 0.6
 
 
-@pytest.mark.parametrize("each", ALL, ids=lambda each: each.name)
+@every("each", ALL, ids=lambda each: each.name)
 def test_a_file_gives_what_a_reviewer_expects(each):
     assert corpus.found(each.name) == sorted({*each.expected, *each.false_alarms})
     made = corpus.linted(each.name)
@@ -32,7 +32,7 @@ def test_a_file_gives_what_a_reviewer_expects(each):
     assert bool(made.unread) == (each.name in UNREAD)
 
 
-@pytest.mark.parametrize("each", ALL, ids=lambda each: each.name)
+@every("each", ALL, ids=lambda each: each.name)
 def test_expectations_are_about_lines_of_the_file_and_rules_that_are_there(each):
     text = (corpus.CORPUS / each.name).read_text(encoding="utf-8").splitlines()
     said = [*each.expected, *each.false_alarms, *each.missed]

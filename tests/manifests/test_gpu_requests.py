@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuyard.manifests.gpu_requests import ask_of_pod, gpu_count
+from kit.every import every
 
 GPU = "nvidia.com/gpu"
 
@@ -13,7 +14,7 @@ def asking(limits=None, requests=None, **more):
     return {"resources": {"limits": limits, "requests": requests}, **more}
 
 
-@pytest.mark.parametrize(
+@every(
     ("given_value", "count"),
     [
         (8, 8), ("8", 8), (" 8 ", 8), (8.0, 8), ("8.0", 8), ("+8", 8), (0, 0),

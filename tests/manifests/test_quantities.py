@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuyard.manifests.quantities import quantity, show_amount, whole_units, written
+from kit.every import every
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "number"),
     [
         (8, 8), ("8", 8), ("8.", 8), (".5", Fraction(1, 2)), (0.5, Fraction(1, 2)), ("500m", Fraction(1, 2)),

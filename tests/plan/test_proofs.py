@@ -1,14 +1,14 @@
 """Every finding by its own file: what gives it, what does not, and that its fix takes it away."""
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import proofs
 from gpuyard.findings import Severity
-
-ALL = [case for kind in proofs.ids() for case in proofs.read(kind).cases]
+from kit.every import judge
 
 
 def said(judged):
@@ -20,8 +20,13 @@ def same(findings):
     return {(f.id, f.path) for f in findings if f.severity is not Severity.NOTE}
 
 
-@pytest.mark.parametrize("case", ALL, ids=lambda case: case.label)
-def test_the_case_says_what_its_file_says(case):
+@pytest.mark.parametrize("kind", proofs.ids())
+def test_each_case_says_what_its_file_says(kind):
+    cases = proofs.read(kind).cases
+    judge([(case.label, partial(says_what_its_file_says, case)) for case in cases])
+
+
+def says_what_its_file_says(case):
     judged = proofs.judged(case)
     found = [f for f in judged.findings if f.id == case.id]
     expected = Counter(case.raw.get("also", ()))
@@ -38,8 +43,13 @@ def test_the_case_says_what_its_file_says(case):
         assert str(words) in str(found[0])
 
 
-@pytest.mark.parametrize("case", [c for c in ALL if c.found], ids=lambda case: case.label)
-def test_the_nearest_fix_takes_the_finding_away_and_adds_none(case):
+@pytest.mark.parametrize("kind", proofs.ids())
+def test_the_nearest_fix_takes_the_finding_away_and_adds_none(kind):
+    found = [case for case in proofs.read(kind).cases if case.found]
+    judge([(case.label, partial(takes_the_finding_away, case)) for case in found])
+
+
+def takes_the_finding_away(case):
     judged = proofs.judged(case)
     finding = next(f for f in judged.findings if f.id == case.id)
     how = proofs.how_fixed(finding)

@@ -16,6 +16,7 @@ from gpuyard.plan.queueing.queueing import MAX_FLAVORS, MAX_GROUPS
 from gpuyard.render.files import render_files
 from kit.fixes import check_fix
 from kit.generated import platforms
+from kit.searches import examples
 from kit.stacks import spec_of
 
 
@@ -39,7 +40,7 @@ def test_a_plan_is_none_exactly_when_a_finding_refuses_and_every_finding_is_whol
 
 
 @pytest.mark.timeout(300)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.integers(0, 10**9))
 def test_a_fix_removes_its_finding_and_causes_no_other(number):
     raw = platforms.platform(number)
@@ -60,7 +61,7 @@ def shuffled(value, rng):
     return [shuffled(v, rng) for v in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 10**9))
 def test_the_order_of_keys_changes_nothing(number):
     raw = platforms.platform(number)

@@ -8,6 +8,7 @@ import pytest
 import finding_pages
 import proofs
 import sizes
+from kit.every import every
 
 IDS = re.compile(r"[a-z]+\.[a-z_]+")
 SPEC_IDS = re.compile(r"spec\.[a-z_]+")
@@ -54,7 +55,7 @@ def ids_given():
     return sorted(found)
 
 
-@pytest.mark.parametrize("kind", ids_given())
+@every("kind", ids_given())
 def test_every_finding_has_proofs_and_a_page(kind):
     assert kind in proofs.ids(), HOW.format(id=kind)
     assert (finding_pages.FOLDER / f"{kind}.md").exists(), "`make golden` writes it"

@@ -11,6 +11,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.replay import NeverSettles, Replay, replay
 from gpuyard.scheduler.quotas import Quotas
 from kit.cases.replay import KEY, courses, queues, some_jobs, used_at
+from kit.searches import examples
 
 PLATFORMS = [
     queues(
@@ -48,7 +49,7 @@ def quotas_at(plan: PlatformPlan, found: Replay, moment: float) -> Quotas:
 
 @pytest.mark.parametrize("plan", PLATFORMS)
 @given(number=st.integers(0, 10_000))
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 def test_limits_hold_and_every_possible_job_ends(plan: PlatformPlan, number: int):
     found = settled(plan, number)
     capacity = sum(plan.pool("q").nodes.high * a.per_node for a in plan.pool("q").advertised)
@@ -72,7 +73,7 @@ def test_limits_hold_and_every_possible_job_ends(plan: PlatformPlan, number: int
 
 @pytest.mark.parametrize("plan", PLATFORMS)
 @given(number=st.integers(0, 10_000))
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 def test_nothing_lies_idle_that_a_waiting_job_could_have(plan: PlatformPlan, number: int):
     """A second after anything came free, no job waits for which there is room.
 
@@ -94,7 +95,7 @@ def test_nothing_lies_idle_that_a_waiting_job_could_have(plan: PlatformPlan, num
 
 
 @given(number=st.integers(0, 10_000))
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 def test_the_same_jobs_have_the_same_courses_in_whatever_order_they_are_given_in_time(number: int):
     jobs = [replace(job, priority=0) for job in some_jobs(number, 30)]
     once, again = (replay(PLATFORMS[0], jobs) for _ in range(2))

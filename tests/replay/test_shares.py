@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gpuyard.replay import Arrival, NeverSettles, replay
 from kit.cases import shares
 from kit.cases.replay import came, queues, used_at
+from kit.searches import examples
 
 LONG = 1e6
 REST = LONG / 2
@@ -25,7 +26,7 @@ def held(jobs: Iterable[Arrival], weights: Mapping[str, int]) -> dict[str, int]:
 
 @pytest.mark.parametrize("weights", shares.WEIGHTS.values(), ids=shares.WEIGHTS)
 @given(number=st.integers(0, 10_000))
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 def test_with_a_standing_backlog_nobody_is_a_job_behind(weights: dict[str, int], number: int):
     rng = random.Random(number)  # noqa: S311  no secret is made of it
     jobs = [(team, index) for team in "bc" for index in range(len(shares.SIZES))]

@@ -2,8 +2,6 @@
 
 from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
-import pytest
-
 import generate_arguments
 import reference
 from gpuyard.resources import arguments
@@ -11,6 +9,7 @@ from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import MachineShape, Rung
 from gpuyard.spec.sections import MachinePrice
 from gpuyard.spec.sharing import MigGroup, Sharing
+from kit.every import every
 
 SHORTHANDS = {MachineShape, MigGroup, Rung, Sharing, MachinePrice}
 """Models that people may write in several forms: values of any kind to other languages."""
@@ -25,7 +24,7 @@ def test_the_module_is_what_the_spec_generates(golden):
     golden(generate_arguments.TARGET, generate_arguments.generate())
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda each: each.__name__)
+@every("model", MODELS, ids=lambda each: each.__name__)
 def test_every_field_is_there_and_required_only_where_it_has_no_default(model):
     mapping = mapping_of(model)
     assert set(mapping.__annotations__) == set(model.model_fields)
@@ -45,7 +44,7 @@ def unions(kind: Any) -> bool:
     return kind is not Any and not isinstance(kind, type) and not is_typeddict(kind)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda each: each.__name__)
+@every("model", MODELS, ids=lambda each: each.__name__)
 def test_no_type_is_one_that_the_component_host_refuses(model):
     hints = get_type_hints(mapping_of(model))
     assert [name for name, kind in hints.items() if unions(kind)] == []

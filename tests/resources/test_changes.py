@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gpuyard.render.platform import platform_objects
 from gpuyard.resources import Platform
 from gpuyard.testing import StackRunner
+from kit.searches import examples
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
 POOLS = [pool(), cut_pool(), shared_pool()]
@@ -148,7 +149,7 @@ def platforms(draw):
 
 
 @pytest.mark.timeout(120)  # every example is two runs of a program; a busy machine takes its time
-@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.too_slow])
 @given(platforms())
 def test_any_platform_registers_its_rendered_objects_known_or_not(raw):
     known, _ = StackRunner().assert_same_when_unknown(lambda: Platform("lab", {"platform": raw}))

@@ -6,9 +6,10 @@ A case file `cases/<id>.yaml` has `bad` (two at least), `good` (two) and `near_m
 the messages. A near miss without `at` passes.
 """
 
+import functools
+import inspect
 import json
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,8 @@ from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource
 from gpuyard.rules.run import RuleVerdict, Strictness, evaluate
 from gpuyard.spec.yaml_tree import Document
+from kit.every import every, judge
+from proofs import load
 
 CASES = Path(__file__).parent / "cases"
 BY_ID = {rule.id: rule for rule in RULES}
@@ -33,24 +36,34 @@ LEAST = {"bad": 2, "good": 2, "near_miss": 1}
 SINGULAR = {many: one for one, many in PLURAL.items()}
 
 
-@cache
+@functools.cache
 def cases(rule_id):
-    return yaml.safe_load((CASES / f"{rule_id}.yaml").read_text(encoding="utf-8"))
+    return load((CASES / f"{rule_id}.yaml").read_text(encoding="utf-8"))
 
 
-def every_case():
-    for path in sorted(CASES.glob("*.yaml")):
-        for kind, found in cases(path.stem).items():
-            for index, case in enumerate(found):
-                name = re.sub(r"\W+", "-", str(case.get("name", index)))
-                yield pytest.param(path.stem, case, id=f"{path.stem}-{kind}-{name}")
+def each_case(check):
+    """A test of every case of a rule: one test a rule, and each case that fails is named."""
+
+    @pytest.mark.parametrize("rule_id", sorted(BY_ID))
+    @functools.wraps(check)
+    def test(rule_id):
+        judge(
+            [
+                (f"{kind}-{case.get('name', index)}", functools.partial(check, rule_id, case))
+                for kind, found in cases(rule_id).items()
+                for index, case in enumerate(found)
+            ]
+        )
+
+    test.__signature__ = inspect.signature(test, follow_wrapped=False)
+    return test
 
 
 def test_every_rule_has_its_cases_and_nothing_is_left_over():
     assert {path.stem for path in CASES.glob("*.yaml")} == set(BY_ID)
 
 
-@pytest.mark.parametrize("rule_id", sorted(BY_ID))
+@every("rule_id", sorted(BY_ID))
 def test_there_are_enough_cases(rule_id):
     found = cases(rule_id)
     assert {kind: len(found[kind]) >= least for kind, least in LEAST.items()} == dict.fromkeys(
@@ -104,7 +117,7 @@ def expected(case):
     return sorted([at] if isinstance(at, str) else at)
 
 
-@pytest.mark.parametrize(("rule_id", "case"), list(every_case()))
+@each_case
 def test_a_case_is_judged_as_it_says(rule_id, case):
     where, words = said(case, rule_id, direct(case["resources"]))
     assert where == expected(case)
@@ -137,7 +150,7 @@ def state(raw):
     return {"type": token(raw), "urn": urn, "inputs": inputs, "protect": raw.get("protect", False)}
 
 
-@pytest.mark.parametrize(("rule_id", "case"), list(every_case()))
+@each_case
 def test_a_preview_and_a_state_give_the_same(rule_id, case):
     states = [state(raw) for raw in case["resources"]]
     preview = json.dumps({"steps": [{"op": "create", "newState": each} for each in states]})
@@ -148,7 +161,7 @@ def test_a_preview_and_a_state_give_the_same(rule_id, case):
         assert where == expected(case)
 
 
-@pytest.mark.parametrize(("rule_id", "case"), list(every_case()))
+@each_case
 def test_yaml_gives_the_same_and_a_place_in_the_file(rule_id, case):
     if any("type" in raw and "properties" in raw for raw in case["resources"]):
         return  # a cloud resource is no manifest
@@ -188,7 +201,7 @@ def blocks(value):
     return [blocks(each) for each in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize(("rule_id", "case"), list(every_case()))
+@each_case
 def test_the_terraform_twin_gives_the_same(rule_id, case):
     by_kind = {kind: name for name, kind in KINDS.items()}
     found = []
@@ -241,7 +254,7 @@ def test_nothing_unknown_or_strange_makes_a_rule_fail(rule_id):
                     assert [o.problem for o in outcomes if o.verdict is RuleVerdict.FAILED] == []
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+@every("rule", RULES, ids=lambda rule: rule.id)
 def test_a_rule_says_all_that_a_reader_needs(rule):
     assert re.fullmatch(r"GPU-[A-Z0-9]+-\d\d", rule.id)
     for words in (rule.title, rule.why, rule.fix):

@@ -7,12 +7,11 @@ a wrong fact, O is outdated. `GUIDES` has the lines as a guide has them and the 
 
 import textwrap
 
-import pytest
-
 from gpuyard.findings import Severity
 from gpuyard.lint.read import read
 from gpuyard.rules import RULES
 from gpuyard.rules.run import RuleVerdict, evaluate
+from kit.every import every
 
 GUIDES = {
     "002:45-46 X": (
@@ -562,13 +561,13 @@ def found(text):
     return outcomes
 
 
-@pytest.mark.parametrize("row", sorted(GUIDES))
+@every("row", sorted(GUIDES))
 def test_what_a_guide_gets_wrong_is_found(row):
     ids, text = GUIDES[row]
     assert ids <= {outcome.rule.id for outcome in found(text)}
 
 
-@pytest.mark.parametrize("row", sorted(row for row in GUIDES if row.endswith("X")))
+@every("row", sorted(row for row in GUIDES if row.endswith("X")))
 def test_what_fails_or_does_nothing_is_more_than_a_note(row):
     ids, text = GUIDES[row]
     severities = {o.severity for o in found(text) if o.rule.id in ids}

@@ -18,6 +18,7 @@ from gpuyard.plan.records.late import bind
 from gpuyard.render.platform import platform_objects
 from gpuyard.rules import RULES
 from gpuyard.spec.read import read_stack_file
+from kit.every import every
 
 STACKS = {
     path.stem.removeprefix("Pulumi."): path
@@ -303,7 +304,7 @@ MUTATIONS = [
 """The damage, the stack, the rule that is about it, and others that are as well."""
 
 
-@pytest.mark.parametrize(("damage", "name", "rule", "others"), MUTATIONS)
+@every(("damage", "name", "rule", "others"), MUTATIONS)
 def test_a_damaged_stack_breaks_the_rule_that_is_about_it(damage, name, rule, others):
     objects = copy.deepcopy(rendered(name))
     damage(objects)

@@ -4,6 +4,7 @@ import pytest
 
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, Resource, group_kind, items, mapping
+from kit.every import every
 
 SELECTED = {"matchLabels": {"gpuyard.dev/team": "vision"}}
 BY_ID = {rule.id: rule for rule in RULES}
@@ -99,7 +100,7 @@ def test_a_kind_is_looked_at_by_group_and_name_never_by_name_alone(kind, looked_
     assert [rule_id for rule_id in found if rule_id in {"GPU-TEN-02", "GPU-TEN-04"}] == looked_at
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.id)
+@every("rule", RULES, ids=lambda r: r.id)
 def test_the_kinds_of_a_rule_have_no_version(rule):
     with_one = [kind if ":" in kind else kind.replace("/", "/v9/", 1) for kind in rule.kinds]
     assert [group_kind(kind) for kind in with_one] == list(rule.kinds)

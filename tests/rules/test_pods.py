@@ -13,6 +13,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.pods import POD_KINDS, gpu_requests, pods_of
+from kit.every import every
 
 POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "main"}]}}
 
@@ -51,8 +52,8 @@ def test_a_pod_is_found_where_its_kind_keeps_it(kind, path):
     assert [where for where, _ in pod.containers()] == [(*path, "spec", "containers", 0)]
 
 
-@pytest.mark.parametrize("kind", POD_KINDS)
-@pytest.mark.parametrize("junk", [{}, {"spec": None}, {"spec": []}, {"spec": {"template": 5}}])
+@every("kind", POD_KINDS)
+@every("junk", [{}, {"spec": None}, {"spec": []}, {"spec": {"template": 5}}])
 def test_a_resource_without_a_pod_has_none(kind, junk):
     group, _, name = kind.rpartition("/")
     shown = f"{group}/v1/{name}" if group else f"v1/{name}"

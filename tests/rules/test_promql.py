@@ -7,13 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuyard.rules.subjects.promql import read_promql
+from kit.every import every
+from kit.searches import examples
 
 
 def metrics(text):
     return [each.metric for each in read_promql(text).selectors]
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "expected"),
     [
         ("up", ["up"]),
@@ -87,7 +89,7 @@ def test_labels_that_are_grouped_by_are_known():
 
 
 @given(st.text(alphabet=string.printable, max_size=60))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_any_text_can_be_read(text):
     read_promql(text)
 
@@ -96,7 +98,7 @@ NAMES = st.from_regex(r"[a-z]{3,6}_x", fullmatch=True)
 
 
 @given(st.lists(NAMES, min_size=1, max_size=4), st.sampled_from(["+", "/", "and", "> bool"]))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_every_metric_of_a_chain_is_found_in_its_order(names, operator):
     wrapped = f" {operator} ".join(f'sum by (le) (rate({name}{{a="b"}}[5m]))' for name in names)
     assert metrics(wrapped) == names

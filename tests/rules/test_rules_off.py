@@ -1,10 +1,10 @@
 """A rule that is gone is missed: its cases, the corpus or a damaged stack fail without it."""
 
 import corpus
-import pytest
 
 from gpuyard.rules import RULES
 from gpuyard.rules.run import RuleVerdict, evaluate
+from kit.every import every
 from rules.test_cases import cases, direct
 
 ALL = corpus.expectations()
@@ -16,7 +16,7 @@ def fires(rules, rule_id, case):
     return any(o.rule.id == rule_id and o.verdict is RuleVerdict.VIOLATED for o in outcomes)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+@every("rule", RULES, ids=lambda rule: rule.id)
 def test_without_a_rule_its_bad_cases_pass(rule):
     left = [each for each in RULES if each.id != rule.id]
     bad = [case for case in cases(rule.id)["bad"] if "parameters" not in case]

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuyard.scheduler.domains import Domain, Wanted, find
+from kit.every import every
 
 CASES = json.loads(Path(__file__).with_name("kueue_placements.json").read_text())
 PODS = 110
@@ -46,7 +47,7 @@ def asked(case: dict[str, Any], depth: int) -> Wanted:
     )
 
 
-@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+@every("case", CASES, ids=range(len(CASES)))
 def test_every_pod_goes_where_kueue_puts_it(case):
     leaves = leaves_of(case["nodes"], case["each"], case.get("leader"))
     depth = len(leaves[0].values)

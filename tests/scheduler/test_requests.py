@@ -9,6 +9,7 @@ from gpuyard.manifests.workloads import read_job
 from gpuyard.scheduler.requests import Request, request_of
 from gpuyard.scheduler.selectors import NodeRequirement, Toleration
 from kit.cases.explain import GPU, SPEC, job, pod_spec
+from kit.searches import examples
 
 GIB = 2**30
 
@@ -294,7 +295,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.sampled_from(WORKLOADS), st.dictionaries(st.sampled_from(KEYS), values, max_size=4))
 def test_anything_at_all_is_read(kind, value):
     found = need({**value, "kind": kind})

@@ -25,6 +25,7 @@ from gpuyard.scheduler.topology import (
     spot,
 )
 from kit.cases.explain import job
+from kit.every import every
 from kit.stacks import findings, plan_of, platform, pool, team
 
 GPU = "nvidia.com/gpu"
@@ -60,7 +61,7 @@ def test_annotations_are_read_as_kueue_reads_them(annotations, near):
     assert near_of(annotations, 8) == near
 
 
-@pytest.mark.parametrize(
+@every(
     ("annotations", "wrong"),
     [
         ({REQUIRED: "a", PREFERRED: "b"}, "more than one of"),
@@ -220,8 +221,8 @@ def test_nodes_that_start_and_nodes_that_have_the_job_already_are_told_apart():
     assert (second.nodes, second.started) == (0, 0)
 
 
-@pytest.mark.parametrize("free", [*product((0, 3, 8), repeat=3)])
-@pytest.mark.parametrize("count", [1, 2, 3, 5])
+@every("free", [*product((0, 3, 8), repeat=3)])
+@every("count", [1, 2, 3, 5])
 def test_no_pod_is_lost_and_no_node_is_overdrawn(free, count):
     room = nodes(*(((name, "1"), gpus, 1) for name, gpus in zip("aab", free, strict=True)))
     for near in (None, Near("required", "block"), Near("preferred", "rack")):

@@ -5,13 +5,14 @@ from pydantic_core._pydantic_core import list_all_errors
 
 from gpuyard.spec.explain import Said, explain
 from gpuyard.spec.nearest import nearest
+from kit.every import every
 
 
 def said(kind, given, **context):
     return explain({"type": kind, "loc": (), "msg": "Input is odd", "input": given, "ctx": context})
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "given", "value", "fix"),
     [
         ("string_type", 1.36, "1.36", 'write "1.36" in quotes'),
@@ -83,7 +84,7 @@ def test_an_error_nobody_thought_of_keeps_the_words_of_pydantic_and_an_id_of_our
     assert said("frozen_set_type", 1) == Said("spec.wrong_type", "input is odd")
 
 
-@pytest.mark.parametrize("kind", [each["type"] for each in list_all_errors()])
+@every("kind", [each["type"] for each in list_all_errors()])
 def test_no_error_of_pydantic_makes_an_id_of_its_own(kind):
     context = {
         "expected": "'a' or 'b'", "ge": 1, "gt": 1, "le": 1, "lt": 1, "min_length": 1, "max_length": 1,

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from gpuyard.spec.nearest import _MANY, nearest
+from kit.every import every
 
 MANY = [f"pool-{i}" for i in range(1000)]
 
@@ -44,7 +45,7 @@ def test_among_many_a_slip_leaves_the_beginning_or_the_end(word, meant):
     assert nearest(word, MANY) == meant
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every("seed", range(20))
 def test_a_single_slip_finds_a_word_that_is_as_near_as_any_other(seed):
     rng = random.Random(seed)  # noqa: S311  no secret is made of it
     letters = "abcdefgh-0123456789"

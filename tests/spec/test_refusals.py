@@ -10,6 +10,7 @@ from gpuyard.spec.pools import Pool
 from gpuyard.spec.problems import show_given
 from gpuyard.spec.read import platform_spec, read_platform
 from gpuyard.spec.teams import Team
+from kit.every import every
 from kit.stacks import cut_pool, platform, pool, shape, team
 
 RUNGS = "reserved, block, flex-start, spot, on-demand"
@@ -509,7 +510,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "raw", "path", "problem", "given", "allowed", "fix"),
     TABLE,
     ids=[f"{row[0].removeprefix('spec.')}-{'.'.join(map(str, row[2]))}"[:60] for row in TABLE],

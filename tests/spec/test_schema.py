@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 
 from gpuyard.spec.read import read_platform
 from gpuyard.spec.schema import MODELINE, SCHEMA_FILE, stack_schema
+from kit.every import every
 from kit.stacks import cut_pool, platform, pool, shape, team
 from sizes import ROOT
 
@@ -145,7 +146,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("raw", BAD, ids=range(len(BAD)))
+@every("raw", BAD, ids=range(len(BAD)))
 def test_what_the_models_refuse_is_refused(raw):
     assert read_platform(raw).spec is None
     assert not accepts(raw)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gpuyard.errors import UsageError
 from gpuyard.spec import yaml_tree
 from gpuyard.spec.yaml_tree import MAX_BYTES, MAX_DEPTH, parse_documents, parse_yaml
+from kit.every import every
 
 
 def value(text):
@@ -23,7 +24,7 @@ def refusal(data):
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "expected"),
     [
         ("on", "on"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gpuyard.testing.openapi import describe, join, nearest, violations
 from gpuyard.testing.values import UNKNOWN
+from kit.every import every
 
 TEXT = {"type": "string"}
 WHOLE = {"type": "integer"}
@@ -36,7 +37,7 @@ def test_types(expected, good, bad):
         assert violations(schema, value) == [("", f"given {describe(value)}, allowed: {expected}")]
 
 
-@pytest.mark.parametrize(
+@every(
     ("schema", "value", "expected"),
     [
         (

@@ -11,6 +11,7 @@ from pulumi.runtime import settings as sdk_settings
 from pulumi.runtime.config import get_config
 
 from gpuyard.testing import StackRunner, StackViolations
+from kit.searches import examples
 from testing.yard import Yard, thing
 
 MOCKS = StackRunner(allow_top_level=True)
@@ -187,7 +188,7 @@ def test_a_run_after_a_failed_run_is_as_good_as_new():
         assert [one.name for one in MOCKS.run(lambda: Yard("c"))] == ["c", "c-track"]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(st.text("abc", min_size=1, max_size=3), unique=True, max_size=6))
 def test_many_runs_in_one_process_each_see_their_own_resources(names):
     def program():

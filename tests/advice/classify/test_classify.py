@@ -11,6 +11,7 @@ from gpuyard.advice.classify.signals import JobClass
 from gpuyard.manifests.templates import WORKLOADS
 from gpuyard.manifests.workloads import MAX_LIST_DEPTH, objects_of, read_job
 from gpuyard.spec.yaml_tree import parse_yaml
+from kit.every import every
 
 TABLE = Path(__file__).parent / "jobs" / "labelled.yaml"
 LABELLED = parse_yaml(TABLE.read_bytes(), TABLE.name).value
@@ -30,7 +31,7 @@ def pod(*containers, **spec):
     }
 
 
-@pytest.mark.parametrize("row", LABELLED, ids=lambda row: row["case"])
+@every("row", LABELLED, ids=lambda row: row["case"])
 def test_a_labelled_job_is_what_it_is(row):
     found = classified(row["job"])
     assert found.job_class.value == row["class"], found.evidence
@@ -164,7 +165,7 @@ def test_an_image_is_its_path_not_its_registry_or_tag(image, expected):
     assert classified(job).job_class is expected
 
 
-@pytest.mark.parametrize(
+@every(
     ("command", "expected"),
     [
         (["bash", "-c", "cd /x && exec numactl --all python -u train.py"], JobClass.TRAINING),

@@ -12,6 +12,7 @@ from gpuyard.advice.packing.needs import Need
 from gpuyard.advice.packing.slices import full_layouts, pack_slices, single_profile_gpus
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.catalogue.mig import MIG_PRODUCTS
+from kit.searches import examples
 
 HALF_A_CENT = 0.005
 KINDS = (
@@ -45,7 +46,7 @@ def drawn(data):
 
 
 @pytest.mark.parametrize("cloud", ["aws", "gcp"])
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(data=st.data())
 def test_twice_the_pods_cost_no_less_and_at_most_twice(cloud, data):
     needs = drawn(data)
@@ -54,7 +55,7 @@ def test_twice_the_pods_cost_no_less_and_at_most_twice(cloud, data):
 
 
 @pytest.mark.parametrize("cloud", ["aws", "gcp"])
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(data=st.data())
 def test_together_never_costs_more_than_apart(cloud, data):
     needs = drawn(data)
@@ -62,7 +63,7 @@ def test_together_never_costs_more_than_apart(cloud, data):
 
 
 @pytest.mark.parametrize("cloud", ["aws", "gcp"])
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(data=st.data())
 def test_no_quick_choice_is_cheaper_than_the_proved_one(cloud, data):
     needs = drawn(data)

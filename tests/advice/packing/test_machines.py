@@ -18,6 +18,7 @@ from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.machines import Capacity, Machine, Price
 from gpuyard.catalogue.sources import Source
 from gpuyard.plan.sharing.mig import place
+from kit.searches import examples
 from kit.traces import openb_pods
 
 MADE_UP = Source("made up", date(2026, 11, 21))
@@ -170,7 +171,7 @@ def test_a_job_whose_pods_stay_together_is_on_one_machine_type():
     assert cheapest(lone, job).usd < cheapest(lone, replace(job, together=True)).usd
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.data())
 def test_no_search_finds_cheaper(data):
     kinds = [
@@ -330,7 +331,7 @@ def test_a_node_is_filled_in_order_and_never_beyond_what_is_left():
     assert filled(one, [0, 1], [1, 9]) == (1, 1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.data())
 def test_listing_patterns_finds_what_trying_all_finds(data):
     kinds = (

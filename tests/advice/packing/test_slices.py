@@ -20,6 +20,7 @@ from gpuyard.advice.packing.slices import (
 )
 from gpuyard.catalogue.mig import MIG_PRODUCTS
 from gpuyard.plan.sharing.mig import count_layouts, place
+from kit.searches import examples
 from kit.traces import openb_fractions
 
 A100, A30, RTX = (MIG_PRODUCTS[name] for name in ("A100-40", "A30", "RTX6000"))
@@ -89,7 +90,7 @@ def test_the_least_number_of_gpus_is_found_and_proved(product, demand, gpus):
     assert packing.left_out == {}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.data())
 def test_no_search_finds_fewer(data):
     product = data.draw(st.sampled_from([A100, A30, RTX]))
@@ -100,7 +101,7 @@ def test_no_search_finds_fewer(data):
     assert packing.least == packing.bound == least_by_search(product, demand)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.data())
 def test_on_fewer_gpus_no_choice_of_layouts_holds_more_compute(data):
     names = st.sampled_from(BASE["A100-40"])

@@ -9,12 +9,13 @@ from gpuyard.catalogue.cves import branch_of, floor, known_vulnerabilities, main
 from gpuyard.catalogue.software.pins import GPU_OPERATOR, OPERATOR_PARTS, PINS
 from gpuyard.catalogue.software.support import OperatorStatus, operator_status
 from gpuyard.catalogue.software.versions import parse_version
+from kit.every import every
 from kit.levels import upstream
 
 EVERY = [pytest.param(pin, id=name) for name, pin in PINS.items()]
 
 
-@pytest.mark.parametrize("pin", EVERY)
+@every("pin", EVERY)
 def test_a_pin_is_one_exact_version_that_its_source_names(pin):
     assert re.fullmatch(r"\d+(\.\d+)+(-\d+(\.\d+)*)?", pin.version)
     assert parse_version(pin.advised_as, pin.version).released
@@ -22,7 +23,7 @@ def test_a_pin_is_one_exact_version_that_its_source_names(pin):
     assert pin.source.verified
 
 
-@pytest.mark.parametrize("pin", EVERY)
+@every("pin", EVERY)
 def test_no_pin_is_below_its_floor(pin):
     assert known_vulnerabilities(pin.advised_as, pin.version) == ()
     lowest = floor(pin.advised_as, branch_of(pin.advised_as, pin.version))

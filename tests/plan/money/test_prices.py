@@ -6,6 +6,7 @@ from gpuyard.catalogue.commitments import LOOKED_FOR
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.plan.money.prices import commitment_price, node_price
 from gpuyard.spec.sections import Prices
+from kit.every import every
 from kit.stacks import platform, pool, spec_of
 
 DAY = "2026-11-21"
@@ -31,7 +32,7 @@ def mine(**given):
     return {"machines": {"p5.48xlarge": given}}
 
 
-@pytest.mark.parametrize(
+@every(
     ("mode", "given", "expected"),
     [
         (Capacity.ON_DEMAND, {}, (LIST, LIST, LIST)),

@@ -6,15 +6,16 @@ from gpuyard.catalogue.gpus import find_gpu
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.plan.pools.alternatives import of_size, take, with_gpus
 from gpuyard.spec.platform import Cloud
+from kit.every import every
 from kit.fixes import applied, check_fix
 from kit.stacks import findings, only, parts, platform, pool
 
 ON_DEMAND = [Capacity.ON_DEMAND]
 
 
-@pytest.mark.parametrize("cloud", list(Cloud))
-@pytest.mark.parametrize("with_gpu", [True, False])
-@pytest.mark.parametrize("name", ["m7i.xlarge", "p5.48xlarge", "e2-standard-4", "g6f.large"])
+@every("cloud", list(Cloud))
+@every("with_gpu", [True, False])
+@every("name", ["m7i.xlarge", "p5.48xlarge", "e2-standard-4", "g6f.large"])
 def test_a_machine_of_a_size_is_of_the_cloud_and_no_other_is_nearer(cloud, name, with_gpu):
     wanted = MACHINES[name]
     found = of_size(wanted, cloud, ON_DEMAND, with_gpu=with_gpu)

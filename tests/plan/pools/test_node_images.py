@@ -15,6 +15,7 @@ from gpuyard.plan.pools.gpu_operator import DRIVERS
 from gpuyard.plan.pools.node_images import choose_image, unfit_driver
 from gpuyard.plan.sharing.sharing import share_gpus
 from gpuyard.spec.sharing import Sharing
+from kit.every import every
 from kit.stacks import cut_pool, findings, ids, plan_of, platform, pool, shared_pool, spec_of
 
 PARTS = [part.value for part in SoftwarePart]
@@ -137,7 +138,7 @@ def test_what_is_no_version_is_not_judged_here():
     assert is_version("driver", "580")
 
 
-@pytest.mark.parametrize("gpu", [pytest.param(g, id=n) for n, g in GPUS.items()])
+@every("gpu", [pytest.param(g, id=n) for n, g in GPUS.items()])
 def test_the_operator_has_a_driver_for_every_gpu_of_the_catalogue(gpu):
     fit = [version for version in DRIVERS if not unfit_driver(gpu, version)]
     assert fit
@@ -150,8 +151,8 @@ def test_the_operator_has_a_driver_for_every_gpu_of_the_catalogue(gpu):
         assert not unfit_driver(gpu, f"{gpu.last_driver_branch + 1}.1").too_old
 
 
-@pytest.mark.parametrize("name", [n for n, m in MACHINES.items() if m.is_gpu_machine])
-@pytest.mark.parametrize(
+@every("name", [n for n, m in MACHINES.items() if m.is_gpu_machine])
+@every(
     "sharing", [Sharing(), Sharing(time_slicing=4), Sharing(mps=4)], ids=["whole", "turns", "mps"]
 )
 def test_every_machine_has_an_image_on_its_cloud_and_on_ones_own(name, sharing):

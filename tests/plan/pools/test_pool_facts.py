@@ -7,6 +7,7 @@ import pytest
 from gpuyard.catalogue.machines import MACHINES, find_machine
 from gpuyard.plan.capacity.scaling import TAG_PREFIX
 from gpuyard.plan.pools.room import EFA_HUGE_PAGES_GIB, plan_room
+from kit.every import every
 from kit.fixes import check_fix
 from kit.stacks import CUT, cut_pool, findings, plan_of, platform, pool, shape, shared_pool
 
@@ -103,7 +104,7 @@ def test_what_is_left_of_a_node_for_pods(machine, cpu, memory):
     assert (room.cpu, room.memory_gib) == (cpu, memory)
 
 
-@pytest.mark.parametrize("name", [m.name for m in MACHINES.values() if m.is_gpu_machine])
+@every("name", [m.name for m in MACHINES.values() if m.is_gpu_machine])
 def test_every_gpu_machine_keeps_something_and_leaves_most(name):
     machine = find_machine(name)
     room = plan_room(machine)

@@ -5,6 +5,7 @@ import pytest
 from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.mig import MIG_PRODUCTS
+from kit.every import every
 from kit.fixes import check_fix
 from kit.stacks import CUT, cut_pool, findings, ids, only, parts, platform, pool, team
 
@@ -341,7 +342,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "raw", "path", "problem", "given", "allowed", "fix"),
     REFUSED,
     ids=[f"{r[0]}-{i}" for i, r in enumerate(REFUSED)],

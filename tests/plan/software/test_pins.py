@@ -8,6 +8,7 @@ from gpuyard.findings import Severity
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software.pins import check_software, default_pins, effective_pins
 from gpuyard.plan.software.support import check_pins
+from kit.every import every
 from kit.fixes import check_fix
 from kit.stacks import findings, ids, plan_of, platform, spec_of
 from proofs import applied
@@ -82,7 +83,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("name", "version", "minor", "expected"), TABLE)
+@every(("name", "version", "minor", "expected"), TABLE)
 def test_what_goes_with_which_kubernetes(name, version, minor, expected):
     raw = platform(kubernetes=minor, software={name: version})
     found = [f for f in findings(raw) if f.id != "section.deferred"]

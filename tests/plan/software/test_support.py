@@ -15,6 +15,7 @@ from gpuyard.plan import plan, planned
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software import support as versions
 from gpuyard.plan.software.support import WARN_DAYS, check_kubernetes, check_pins
+from kit.every import every
 from kit.stacks import findings, platform, pool, spec_of
 
 REFUSE, WARN, NOTE = Severity.REFUSE, Severity.WARN, Severity.NOTE
@@ -180,10 +181,8 @@ def test_extended_support_without_a_date_is_unknown():
     )
 
 
-@pytest.mark.parametrize(
-    ("cloud", "minor"), [*itertools.product(MACHINES, ["1.33", "1.34", "1.35"])]
-)
-@pytest.mark.parametrize("day", [date(2026, 11, 21), date(2026, 12, 2), date(2027, 2, 28)])
+@every(("cloud", "minor"), [*itertools.product(MACHINES, ["1.33", "1.34", "1.35"])])
+@every("day", [date(2026, 11, 21), date(2026, 12, 2), date(2027, 2, 28)])
 def test_the_fix_takes_the_finding_away_and_adds_none(cloud, minor, day):
     found = on(cloud, minor, day)
     if found is None or found.severity is NOTE:

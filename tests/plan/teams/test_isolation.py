@@ -8,6 +8,7 @@ import pytest
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Quota
 from gpuyard.plan.teams.isolation import SEPARATION, check_isolation
+from kit.every import every
 from kit.fixes import check_fix
 from kit.stacks import CUT, cut_pool, findings, parts, plan_of, platform, pool, spec_of, team
 
@@ -44,8 +45,8 @@ def test_every_kind_of_sharing_has_a_row():
     assert set(SHARINGS) == set(ALLOWED) - {"dra"}
 
 
-@pytest.mark.parametrize("sharing", SHARINGS)
-@pytest.mark.parametrize(("one", "other"), list(itertools.product(ISOLATIONS, repeat=2)))
+@every("sharing", SHARINGS)
+@every(("one", "other"), list(itertools.product(ISOLATIONS, repeat=2)))
 def test_the_stricter_wish_of_two_holds_for_both(sharing, one, other):
     key = KEYS[sharing]
     teams = [

@@ -10,6 +10,7 @@ from gpuyard.plan import plan
 from gpuyard.plan.records import HostAmount
 from gpuyard.plan.shapes.host import UNSAID
 from gpuyard.plan.teams.limits import ASIDE
+from kit.searches import examples
 from kit.stacks import (
     cut_pool,
     findings,
@@ -132,7 +133,7 @@ def test_several_shapes_are_one_finding_with_what_they_take_at_most():
     assert found.fix.value == {"pods": 3, "claims": 3}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     nodes=st.integers(1, 6),
     gpus=st.integers(1, 48),

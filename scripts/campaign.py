@@ -1,0 +1,194 @@
+"""Long random searches and repeated accidents, of which `make test` runs a small fixed sample.
+
+    make campaign                                  lists the campaigns
+    make campaign NAME=mutations                   runs one
+    make campaign NAME=mutations COUNT=500 SEED=2  less of it, with other numbers
+    make campaign NAME=all                         runs all, one after the other; hours
+
+benchmarks/campaigns.md has what each found last, and when. The exit code is that of the first that failed.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a campaign starts: arguments of python, and what it finds in its environment."""
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One search, how much of it is a good deal, and what it needs."""
+
+    says: str
+    count: int
+    unit: str
+    make: Callable[[int, int], Run | list[Run]]
+    """From the count and the seed."""
+    needs: str = ""
+    """Levels of proof that must be there; without them there is no campaign, and no skipping either."""
+
+
+def pytest(*places: str, needs: str = "", **environment: object) -> Run:
+    """Tests at these places, with what their environment says; "" takes a name out of it."""
+    given = {name: str(value) for name, value in environment.items()}
+    if needs:
+        given["GPUYARD_REQUIRE"] = needs
+    return Run((*PYTEST, *places), given)
+
+
+LIVE = "engine,cluster"
+PROPERTIES = "hypothesis and not engine and not cluster and not gpu"
+"""Without `CI` they are others each time, and one that failed is tried first the next time."""
+
+CAMPAIGNS: Mapping[str, Campaign] = {
+    "mutations": Campaign(
+        "stack files gone wrong, each answered with its path and reason",
+        100_000,
+        "files",
+        lambda count, seed: pytest(
+            "tests/cli/test_mutated_stacks.py", "-n", "2",
+            GPUYARD_MUTATIONS=f"{seed * count}:{(seed + 1) * count}",
+        ),
+    ),
+    "properties": Campaign(
+        "every property, with so many times the examples of `make test`, and others each time",
+        20,
+        "times the examples",
+        lambda count, seed: pytest(
+            "tests", "-n", "2", "--timeout", "3600", "-m", PROPERTIES, "--hypothesis-seed", str(seed),
+            CI="", GPUYARD_TIMES=count,
+        ),
+    ),
+    "limits": Campaign(
+        "files as large as the linter reads, each answered in bounded time and memory",
+        1,
+        "rounds",
+        lambda _, __: pytest(
+            "tests/cli/commands/test_lint_hostile.py", "-k", "at_the_limit", GPUYARD_LIMITS="whole"
+        ),
+    ),
+    "accidents": Campaign(
+        "`up` and `destroy` interrupted and killed; the next run converges and nothing is there twice",
+        20,
+        "accidents",
+        lambda count, _: pytest("tests/yard/test_interruption.py", needs=LIVE, GPUYARD_SEEDS=count),
+        LIVE,
+    ),
+    "kills": Campaign(
+        "the engine killed at random steps of a program",
+        20,
+        "kills",
+        lambda count, _: pytest(
+            "tests/engine/test_engine.py", "-k", "killed_at_random",
+            needs=LIVE, GPUYARD_SEEDS=count,
+        ),
+        LIVE,
+    ),
+    "stutter": Campaign(
+        "cluster tests while parts of their clusters stand still; those that measure time fail, rightly",
+        1,
+        "rounds",
+        lambda count, seed: [
+            pytest("tests/cluster", needs=LIVE, GPUYARD_STUTTER=each)
+            for each in range(seed, seed + count)
+        ],
+        LIVE,
+    ),
+    "reality": Campaign(
+        "`gpuyard explain` against a real Kueue and scheduler on made-up platforms",
+        30,
+        "platforms",
+        lambda count, seed: pytest(
+            "tests/cluster/test_explain_reality.py", "--timeout", "7200",
+            needs=LIVE, GPUYARD_REALITY=f"{seed * count}:{(seed + 1) * count}",
+        ),
+        LIVE,
+    ),
+    "queues": Campaign(
+        "jobs through a real Kueue on 250 nodes, and the order that the queue model foresees",
+        2000,
+        "jobs",
+        lambda count, _: Run(("benchmarks/queue_model.py", str(count), "250", "35"), {}),
+        LIVE,
+    ),
+}  # fmt: skip
+
+
+def listed() -> str:
+    """All campaigns, a line each."""
+    wide = max(map(len, CAMPAIGNS))
+    lines = [
+        f"  {name:{wide}}  {each.count:,} {each.unit}: {each.says}"
+        + (" (needs `make tools`)" if each.needs else "")
+        for name, each in CAMPAIGNS.items()
+    ]
+    usage = "make campaign NAME=mutations [COUNT=…] [SEED=…], or NAME=all"
+    return "\n".join([usage, *lines])
+
+
+def started(run: Run) -> int:
+    """Run it to its end; its exit code."""
+    kept = {name: value for name, value in os.environ.items() if name not in run.environment}
+    given = {**kept, **{name: value for name, value in run.environment.items() if value}}
+    return subprocess.run(
+        [sys.executable, *run.arguments], cwd=ROOT, env=given, check=False
+    ).returncode
+
+
+def campaign(name: str, count: int | None, seed: int) -> int:
+    """Run one, and say what was asked and how it ended."""
+    each = CAMPAIGNS[name]
+    many = each.count if count is None else count
+    print(f"campaign {name}: {many:,} {each.unit}, seed {seed}: {each.says}", flush=True)
+    began = time.monotonic()
+    made = each.make(many, seed)
+    codes = [started(run) for run in (made if isinstance(made, list) else [made])]
+    code = next((code for code in codes if code), 0)
+    ended = "passed" if code == 0 else f"failed (exit code {code})"
+    print(f"campaign {name}: {ended} after {time.monotonic() - began:,.0f} s", flush=True)
+    return code
+
+
+def arguments(given: Sequence[str]) -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", nargs="?", choices=[*CAMPAIGNS, "all"])
+    parser.add_argument("--count", type=positive, help="how many; each has its own default")
+    parser.add_argument("--seed", type=int, default=0, help="other numbers than the usual ones")
+    return parser.parse_args(given)
+
+
+def positive(text: str) -> int:
+    """A number of things to do; none would prove nothing."""
+    if (value := int(text)) < 1:
+        raise ValueError(text)
+    return value
+
+
+def main(given: Sequence[str]) -> int:
+    """List, or run what is named."""
+    asked = arguments(given)
+    if asked.name is None:
+        print(listed())
+        return 0
+    names = list(CAMPAIGNS) if asked.name == "all" else [asked.name]
+    codes = [campaign(name, asked.count, asked.seed) for name in names]
+    return next((code for code in codes if code), 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

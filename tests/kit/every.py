@@ -1,0 +1,93 @@
+"""Many cases as data inside one test: each is run, and each that fails is named.
+
+A test of its own for every case costs more than most cases do: it is collected by every worker, sent, set
+up and reported. `@every(...)` takes what `pytest.mark.parametrize` takes. Use it where a case is pure and
+quick; cases that write files, patch something or may be skipped stay tests of their own.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+SHOWN = 10
+"""So many names stand in the first line of a failure; all of them in its parts."""
+
+
+def every(
+    names: str | Sequence[str],
+    values: Iterable[Any],
+    ids: Iterable[Any] | Callable[[Any], object] | None = None,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run the test with each of the values, whatever the others gave, and fail with all that failed.
+
+    No values at all is a failure too: such a test would say nothing.
+    """
+    parts = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        cases = named(parts, list(values), ids)
+        signature = inspect.signature(test)
+        if lost := set(parts) - set(signature.parameters):
+            raise TypeError(f"{test.__name__} takes no {', '.join(sorted(lost))}")
+
+        @functools.wraps(test)
+        def run(**fixtures: Any) -> None:
+            __tracebackhide__ = True
+            judge([(name, functools.partial(test, **fixtures, **case)) for name, case in cases])
+
+        kept = [p for name, p in signature.parameters.items() if name not in parts]
+        run.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def named(
+    parts: list[str], values: list[Any], ids: Iterable[Any] | Callable[[Any], object] | None
+) -> list[tuple[str, dict[str, Any]]]:
+    """Each case with its name: the one given, else its values."""
+    names = None if ids is None or callable(ids) else [str(name) for name in ids]
+    if names is not None and len(names) != len(values):
+        raise ValueError(f"{len(names)} names for {len(values)} cases")
+    found = []
+    for number, value in enumerate(values):
+        given = getattr(value, "id", None) if hasattr(value, "marks") else None
+        plain = value.values if hasattr(value, "marks") else value
+        fields = list(plain) if len(parts) > 1 or hasattr(value, "marks") else [plain]
+        if len(fields) != len(parts):
+            raise ValueError(f"{len(fields)} values for {', '.join(parts)}: {plain!r}")
+        said = names[number] if names is not None else given or spoken(fields, ids)
+        found.append((said, dict(zip(parts, fields, strict=True))))
+    return found
+
+
+def spoken(fields: list[Any], ids: Any) -> str:
+    return "-".join(str(ids(field)) if callable(ids) else repr(field) for field in fields)
+
+
+def judge(cases: Sequence[tuple[str, Callable[[], None]]]) -> None:
+    """Run all of them; one error holds all that failed, each with its name."""
+    __tracebackhide__ = True
+    if not cases:
+        pytest.fail("there are no cases", pytrace=False)
+    failed = []
+    for name, case in cases:
+        try:
+            case()
+        except pytest.skip.Exception as e:
+            failed.append((name, AssertionError(f"a case must not be skipped: {e}")))
+        except pytest.fail.Exception as e:
+            failed.append((name, AssertionError(str(e))))
+        except Exception as e:  # noqa: BLE001  whatever it was, the other cases are run
+            failed.append((name, e))
+    if not failed:
+        return
+    for name, error in failed:
+        error.add_note(f"case {name}")
+    first = ", ".join(name for name, _ in failed[:SHOWN])
+    more = f" and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
+    message = f"{len(failed)} of {len(cases)} cases fail: {first}{more}"
+    raise ExceptionGroup(message, [error for _, error in failed])
