@@ -236,7 +236,7 @@ def _start(place: Place, part: Part, say: Say) -> None:
     say(f"starting {part.name}")
     mark = f"{_mark(place.folder)}{part.name}"
     process = processes.start(
-        part.command(place), mark=mark, log=place.folder.log(part.name), env=part.env
+        part.command(place), mark=mark, log=place.folder.log(part.name), env=part.environment()
     )
     place.folder.record(part.name, process)
 
