@@ -35,6 +35,8 @@ def sim_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         home = tmp_path_factory.mktemp("sim") / "home"
         patch.setenv("GPUYARD_SIM_HOME", str(home))
+        # A third less work for API servers; the memory of a cluster by default has a test of its own.
+        patch.setenv("GOGC", "200")
         patch.setenv("GPUYARD_TOOLS", str(tools.find_tools(Path(__file__).parent).bin))
         try:
             yield home

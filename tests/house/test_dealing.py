@@ -117,10 +117,20 @@ def test_live_tests_alone_have_more_workers_than_cores(arguments, cores, expecte
     assert dealing.workers(arguments, cores) == expected
 
 
-def test_every_name_in_the_table_is_a_group_that_there_is():
-    """A test that was renamed would be taken for a short one."""
-    tests = Path(__file__).parents[1]
+def test_files_that_would_wait_for_each_other_are_one_group():
+    chart, ways = (f"tests/engine/test_{name}.py::test_x" for name in ("kueue_chart", "ways_out"))
+    assert dealing.group_of(chart) == dealing.group_of(ways) == "tests/engine/test_ways_out.py"
+    assert (
+        dealing.group_of("tests/engine/test_engine.py::test_x")
+        == "tests/engine/test_engine.py::test_x"
+    )
+
+
+def test_every_name_in_the_tables_is_a_group_that_there_is():
+    """A file or a test that was renamed would be taken for a short one."""
+    root = Path(__file__).parents[2]
+    assert all((root / file).is_file() for file in dealing.TOGETHER)
     for name in KNOWN:
         file, _, function = name.partition("::")
-        text = (tests / file).read_text(encoding="utf-8")
-        assert f"def {function.partition('[')[0]}" in text, name
+        assert f"def {function.partition('[')[0]}" in (root / "tests" / file).read_text(), name
+        assert dealing.group_of(f"tests/{name}::test_x").removesuffix("::test_x") == f"tests/{name}"

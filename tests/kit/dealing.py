@@ -13,11 +13,31 @@ from xdist.scheduler import LoadScopeScheduling
 BY_FILE = ("cluster", "yard")
 """Folders whose files prepare one cluster for all of their tests; elsewhere each test is dealt by itself."""
 LIVE = (*BY_FILE, "engine", "idle")
+TOGETHER = {
+    "tests/engine/test_kueue_chart.py": "tests/engine/test_ways_out.py",
+    "tests/engine/test_ways_out.py": "tests/engine/test_ways_out.py",
+    "tests/yard/test_engine_judgements.py": "tests/yard/test_local_platform.py",
+    "tests/yard/test_policy_pack.py": "tests/yard/test_local_platform.py",
+}
+"""Files whose tests are one group: they would wait for each other (there is room for one Kueue in the control
+plane of the engine's tests), or start the same platform twice."""
 UNKNOWN = 20.0
 """Seconds of a live group that is not in the table: early enough that it does no harm if it is a long one."""
-SECONDS: dict[str, float] = {}
-"""What groups take, on two cores with nothing else to do: benchmarks/suite.md. Any order is right, this one
-is quicker; so a figure that is wrong by a third need not be mended."""
+SECONDS: dict[str, float] = {
+    "engine/test_ways_out.py": 330,
+    "yard/test_local_platform.py": 270,
+    "cluster/test_multikueue.py": 190,
+    "cluster/test_queues.py": 150,
+    "yard/test_interruption.py": 140,
+    "yard/test_dispatcher.py": 100,
+    "cluster/test_lifecycle.py": 90,
+    "cluster/test_topology.py": 80,
+    "cluster/test_explain_reality.py": 70,
+    "cluster/test_tenancy.py": 60,
+    "cluster/test_use.py": 60,
+}
+"""What groups take, roughly, on two cores: benchmarks/suite.md. Any order is right, this one is quicker; so a
+figure that is wrong by a third need not be mended."""
 
 
 def folder_of(nodeid: str) -> str:
@@ -28,7 +48,8 @@ def folder_of(nodeid: str) -> str:
 
 def group_of(nodeid: str) -> str:
     """The name that tests share which one worker runs one after the other."""
-    return nodeid.partition("::")[0] if folder_of(nodeid) in BY_FILE else nodeid
+    file = nodeid.partition("::")[0]
+    return TOGETHER.get(file) or (file if folder_of(nodeid) in BY_FILE else nodeid)
 
 
 def seconds_of(group: str) -> float:

@@ -122,6 +122,40 @@ def test_an_api_server_that_ends_stops_the_wait_before_its_time(place: Place):
     assert time.monotonic() - began < cluster.START_SECONDS / 10
 
 
+class Busy:
+    """An API server that answers the first of each request too late."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def apply(self, manifest: Any) -> None:
+        name = manifest["metadata"]["name"]
+        self.asked.append(name)
+        if self.asked.count(name) == 1:
+            raise Unreachable("read timed out")
+
+
+def test_objects_are_sent_again_where_the_api_server_is_too_busy_to_answer_in_time():
+    busy: Any = Busy()
+    objects = [{"metadata": {"name": name}} for name in ("a", "b")]
+    cluster._apply_all(busy, state.folder_of("local"), objects)
+    assert sorted(busy.asked) == ["a", "a", "b", "b"]
+
+
+def test_nothing_is_sent_again_to_an_api_server_that_has_ended(place: Place):
+    ended(place.folder, "kube-apiserver", "print('no etcd')")
+    busy: Any = Busy()
+    with pytest.raises(EnvironmentLacks, match="kube-apiserver ended while starting: no etcd;"):
+        cluster._apply_all(busy, place.folder, [{"metadata": {"name": "a"}}])
+    assert busy.asked == ["a"]
+
+
+def test_what_stays_too_busy_is_given_up_in_its_own_words(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cluster, "START_SECONDS", 0.0)
+    with pytest.raises(Unreachable, match="read timed out"):
+        cluster._apply_all(Busy(), state.folder_of("local"), [{"metadata": {"name": "a"}}])  # type: ignore[arg-type]
+
+
 def test_an_api_server_that_never_answers_is_given_up_with_its_log(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):

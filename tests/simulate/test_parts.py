@@ -55,6 +55,22 @@ def place(tools: Tools) -> Place:
     return Place(state.folder_of("local"), state.ClusterSettings("token", PORTS), tools)
 
 
+# ── parts ──
+
+
+def test_a_caller_that_has_the_memory_says_when_garbage_is_collected(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """The rest of a part's variables are its own."""
+    parts = {part.name: part for part in PARTS}
+    monkeypatch.delenv("GOGC", raising=False)
+    monkeypatch.setenv("POD_NAMESPACE", "default")
+    assert parts["kueue"].environment() == {"POD_NAMESPACE": "kueue-system", "GOGC": "50"}
+    monkeypatch.setenv("GOGC", "200")
+    assert parts["kueue"].environment() == {"POD_NAMESPACE": "kueue-system", "GOGC": "200"}
+    assert parts["etcd"].environment() == {}, "it keeps its own way"
+
+
 # ── tools ──
 
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import crds, credentials, processes
@@ -18,6 +18,7 @@ from gpuyard.simulate.tools import find_tools
 START_SECONDS: Final = 180.0
 _KUEUE: Final = next(part for part in PARTS if part.name == "kueue")
 Say = Callable[[str], None]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +235,7 @@ def _start(place: Place, part: Part, say: Say) -> None:
     say(f"starting {part.name}")
     mark = f"{_mark(place.folder)}{part.name}"
     process = processes.start(
-        part.command(place), mark=mark, log=place.folder.log(part.name), env=part.env
+        part.command(place), mark=mark, log=place.folder.log(part.name), env=part.environment()
     )
     place.folder.record(part.name, process)
 
@@ -265,12 +266,11 @@ def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
         policy, note = crds.cluster_policy(place.tools)
         if note:
             write_private(place.folder.path / "cluster-policy", note + "\n")
-        _apply_all(
-            api, [policy, *kueue_manager.crds(place), *crds.provisioning_request(place.tools)]
-        )
-        _apply_all(api, kueue_manager.surroundings(place)[:1])
-        _apply_all(api, kueue_manager.surroundings(place)[1:])
-    text = kueue_manager.wanted_configuration(api, place)
+        kinds = [policy, *kueue_manager.crds(place), *crds.provisioning_request(place.tools)]
+        _apply_all(api, place.folder, kinds)
+        _apply_all(api, place.folder, kueue_manager.surroundings(place)[:1])
+        _apply_all(api, place.folder, kueue_manager.surroundings(place)[1:])
+    text = _patiently(place.folder, lambda: kueue_manager.wanted_configuration(api, place))
     path = kueue_manager.configuration_path(place)
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return False
@@ -278,10 +278,30 @@ def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
     return True
 
 
-def _apply_all(api: Api, manifests: list[ApiObject]) -> None:
+def _apply_all(api: Api, folder: Folder, manifests: list[ApiObject]) -> None:
     """Apply objects side by side; none of them needs another one of the list."""
+
+    def apply(manifest: Object) -> None:
+        _patiently(folder, lambda: api.apply(manifest))
+
     with ThreadPoolExecutor(max_workers=4) as pool:
-        list(pool.map(api.apply, manifests))
+        list(pool.map(apply, manifests))
+
+
+def _patiently(folder: Folder, act: Callable[[], _T]) -> _T:
+    """Do what can be done twice again, where the API server is too busy to answer in time.
+
+    Each definition that comes makes it work through all its kinds.
+    """
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return act()
+        except Unreachable:
+            _fail_if_dead(folder, "etcd", "kube-apiserver")
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
 
 
 def _finish_kueue(api: Api, place: Place) -> None:
