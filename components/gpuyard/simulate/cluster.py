@@ -281,7 +281,7 @@ def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
 def _apply_all(api: Api, folder: Folder, manifests: list[ApiObject]) -> None:
     """Apply objects side by side; none of them needs another one of the list."""
 
-    def apply(manifest: Object) -> None:
+    def apply(manifest: ApiObject) -> None:
         _patiently(folder, lambda: api.apply(manifest))
 
     with ThreadPoolExecutor(max_workers=4) as pool:
