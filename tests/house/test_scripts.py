@@ -214,6 +214,15 @@ def test_the_suite_fails_with_its_tests_and_with_its_coverage(scratch, failing):
     assert run(scratch / "scripts/test", folder=scratch).returncode == 1
 
 
+def test_the_suite_fails_with_its_live_tests_and_shows_what_they_say(scratch):
+    fake_tools(scratch)
+    live = 'case "$*" in *" tests/cluster "*) echo a cluster is gone; exit 1 ;; esac'
+    program(scratch / ".venv/bin/python", live)
+    ended = run(scratch / "scripts/test", folder=scratch)
+    assert ended.returncode == 1
+    assert "live tests:\na cluster is gone\n" in ended.stdout
+
+
 def test_every_benchmark_runs_also_after_one_has_failed(scratch):
     program(scratch / ".venv/bin/python", 'echo "ran $1"; [ "$1" != benchmarks/first.py ]')
     for name in ("first", "second"):
