@@ -11,6 +11,7 @@ from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import cluster, tools
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
+from kit.cluster.busy import busy
 from kit.cluster.lab import slack
 from kit.levels import require_level
 
@@ -47,10 +48,13 @@ def sim_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def first_start(sim_home: Path) -> tuple[cluster.Outcome, float]:
-    """The first start of the cluster, and how busy the machine was then."""
-    before = slack()
-    outcome = cluster.up(NAME)
-    return outcome, max(before, slack())
+    """The first start of the cluster, and how busy the machine was then.
+
+    Workers start theirs at the same moment, which the load average learns a minute later.
+    """
+    with busy() as times:
+        outcome = cluster.up(NAME)
+    return outcome, max(times(), slack())
 
 
 @pytest.fixture(scope="session")

@@ -49,6 +49,44 @@ def test_a_kind_without_a_crd_is_named(stack):
     assert "Verify that any required CRDs have been created" in output
 
 
+LATE = """
+    from gpuyard.resources import ClusterProvider
+    ours = ClusterProvider("ours", "ours", settings["kubeconfig"])
+    ours.brings.add(f"{NAMESPACE}.example.org")
+    k8s.apiextensions.CustomResource("late", api_version=f"{NAMESPACE}.example.org/v1", kind="Late",
+        metadata={"name": "late", "namespace": NAMESPACE}, spec={"a": 1},
+        opts=pulumi.ResourceOptions(provider=ours, hooks=ours.explains))
+"""
+
+
+def test_a_kind_that_the_program_brings_is_waited_for_past_the_providers_patience(stack, api):
+    """As a chart's where the API server has much to do: the provider gives up, the engine tries again."""
+    stack.program(LATE)
+    asked = ("up", "--yes", "--skip-preview", "--color", "never")
+    process = stack.start(*asked, GPUYARD_CREATE_PAUSE="0.1")
+    said = read_until(process, f"does not serve Late ({api.namespace}.example.org/v1) yet")
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    kind = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"lates.{api.namespace}.example.org"},
+        "spec": {
+            "group": f"{api.namespace}.example.org",
+            "names": {"kind": "Late", "plural": "lates"},
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
+    api.cluster.create(kind, {})
+    try:
+        more, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, said + more
+        assert api.get("Late", "late", f"{api.namespace}.example.org/v1")["spec"] == {"a": 1}
+    finally:
+        api.cluster.delete(kind, kind["metadata"]["name"], "Background")
+
+
 def test_a_failed_job_says_why(stack, api):
     """The Job's own reason, at once and not after ten minutes."""
     stack.program("""
