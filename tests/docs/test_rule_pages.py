@@ -34,7 +34,7 @@ def test_the_first_example_is_caught_and_the_last_is_not(rule):
     caught = {}
     for kind in ("bad", "good"):
         name, _, text = rule_pages._file(cases[kind][0])
-        settings = rule_pages.Settings(parameters={rule.id: cases[kind][0].get("parameters", {})})
+        settings = rule_pages.Strictness(parameters={rule.id: cases[kind][0].get("parameters", {})})
         caught[kind] = report(read(text.encode(), name), [rule], settings).hits
     assert caught["bad"]
     assert caught["good"] == ()

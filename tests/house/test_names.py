@@ -14,7 +14,6 @@ TWICE = {
     "ClusterSpec": _MODEL,
     "CohortSpec": _MODEL,
     "FabricSpec": _MODEL,
-    "Format": "how results are written: of stacks, and of the simulated cluster",
     "PlatformSpec": _MODEL,
     "QueueingSpec": _MODEL,
     "Team": "the Pulumi component, whose type token says it, and the model, whose name is in the schema",

@@ -30,7 +30,7 @@ SECONDS: dict[str, float] = {
     "cluster/test_queues.py": 150,
     "yard/test_interruption.py": 140,
     "yard/test_dispatcher.py": 100,
-    "cluster/test_lifecycle.py": 90,
+    "cluster/simulated/test_lifecycle.py": 90,
     "cluster/test_topology.py": 80,
     "cluster/test_explain_reality.py": 70,
     "cluster/test_tenancy.py": 60,

@@ -13,7 +13,7 @@ from gpuyard.manifests.templates import (
     KINDS,
     POD_KINDS,
     WORKLOADS,
-    Form,
+    PodsForm,
     templates_of,
     workload_kind,
 )
@@ -34,7 +34,7 @@ def versioned(kind):
 
 
 def filled(form):
-    return {Form.TEMPLATE: TEMPLATE, Form.INLINE: INLINE, Form.PARTS: PARTS}[form]
+    return {PodsForm.TEMPLATE: TEMPLATE, PodsForm.INLINE: INLINE, PodsForm.PARTS: PARTS}[form]
 
 
 def put(steps, value, *, as_list=False):
@@ -256,7 +256,7 @@ def test_the_places_are_those_of_the_projects_definitions():
         for schema in published[kind]:
             for place in KINDS[kind].places:
                 found = down(schema, place.at)
-                if place.form is Form.PARTS:
+                if place.form is PodsForm.PARTS:
                     assert {"image", "numNodes", "resourcesPerNode"} <= found["properties"].keys()
                 else:
                     assert_pod_template(found)

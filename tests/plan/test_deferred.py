@@ -16,9 +16,10 @@ from kit.stacks import findings, platform, pool, team
 READERS = ("plan", "admission", "render", "resources", "cli")
 """Floors that make something of a word: those that only explain a plan do not count."""
 NAMED = {
-    PlatformSpec: {*deferred._PLATFORM, *deferred._PLATFORM_PLANNED},
+    PlatformSpec: {*deferred._PLATFORM, *deferred._PLATFORM_PLANNED, "validation"},
     Pool: {*deferred._POOL, *deferred._POOL_PLANNED},
 }
+"""Words that are said to have no effect yet; `validation` has a finding of its own for that."""
 
 
 def words(model, met):

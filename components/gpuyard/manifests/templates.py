@@ -20,7 +20,7 @@ Trail = Sequence[Any]
 """What stands along a path: the object first, the template last."""
 
 
-class Form(Enum):
+class PodsForm(Enum):
     """How a kind writes its pods down."""
 
     TEMPLATE = auto()
@@ -32,13 +32,13 @@ class Form(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PodsPlace:
     """One place where a kind keeps pods."""
 
     at: Path
     pods: Callable[[Trail], int]
     """How many are made of a template there, all at once."""
-    form: Form = Form.TEMPLATE
+    form: PodsForm = PodsForm.TEMPLATE
     optional: bool = False
     """Whether the kind makes no such pod when nothing stands there."""
 
@@ -49,7 +49,7 @@ class Kind:
 
     name: str
     """As people say it: without the group, unless that would be another kind."""
-    places: tuple[Place, ...]
+    places: tuple[PodsPlace, ...]
     makes_pods: bool = True
     """False: others make pods of what stands there."""
 
@@ -65,7 +65,7 @@ class Template:
     pods: int
     servers: tuple[str, ...] = ()
     """Fields of the spec that are containers under a name of their own."""
-    form: Form = Form.TEMPLATE
+    form: PodsForm = PodsForm.TEMPLATE
 
 
 def count(value: Any, key: str, default: int) -> int:
@@ -120,29 +120,29 @@ def _trainer_nodes(trail: Trail) -> int:
 
 
 def _plain(name: str, pods: Callable[[Trail], int] = _replicas) -> Kind:
-    return Kind(name=name, places=(Place(("spec", "template"), pods),))
+    return Kind(name=name, places=(PodsPlace(("spec", "template"), pods),))
 
 
 def _by_role(name: str, field: str) -> Kind:
     """The older training kinds: by role, how many and a template."""
-    return Kind(name=name, places=(Place(("spec", field, EACH, "template"), _replicas),))
+    return Kind(name=name, places=(PodsPlace(("spec", field, EACH, "template"), _replicas),))
 
 
-def _ray(*cluster: str) -> tuple[Place, ...]:
+def _ray(*cluster: str) -> tuple[PodsPlace, ...]:
     return (
-        Place((*cluster, "headGroupSpec", "template"), _one),
-        Place((*cluster, "workerGroupSpecs", EACH, "template"), _of_hosts),
+        PodsPlace((*cluster, "headGroupSpec", "template"), _one),
+        PodsPlace((*cluster, "workerGroupSpecs", EACH, "template"), _of_hosts),
     )
 
 
 _JOBS: Path = ("replicatedJobs", EACH, "template", "spec", "template")
-_RUNTIME = (Place(("spec", "template", "spec", *_JOBS), _of_jobs),)
+_RUNTIME = (PodsPlace(("spec", "template", "spec", *_JOBS), _of_jobs),)
 _GROUPS: Path = ("spec", "leaderWorkerTemplate")
 
 KINDS: Mapping[str, Kind] = {
-    "Pod": Kind(name="Pod", places=(Place((), _one),)),
+    "Pod": Kind(name="Pod", places=(PodsPlace((), _one),)),
     "batch/CronJob": Kind(
-        name="CronJob", places=(Place(("spec", "jobTemplate", "spec", "template"), _of_job),)
+        name="CronJob", places=(PodsPlace(("spec", "jobTemplate", "spec", "template"), _of_job),)
     ),
     "batch/Job": _plain("Job", _of_job),
     "apps/Deployment": _plain("Deployment"),
@@ -150,9 +150,9 @@ KINDS: Mapping[str, Kind] = {
     "apps/DaemonSet": _plain("DaemonSet"),
     "apps/ReplicaSet": _plain("ReplicaSet"),
     "kubeflow.org/Notebook": _plain("Notebook"),
-    "jobset.x-k8s.io/JobSet": Kind(name="JobSet", places=(Place(("spec", *_JOBS), _of_jobs),)),
+    "jobset.x-k8s.io/JobSet": Kind(name="JobSet", places=(PodsPlace(("spec", *_JOBS), _of_jobs),)),
     "trainer.kubeflow.org/TrainJob": Kind(
-        name="TrainJob", places=(Place(("spec", "trainer"), _trainer_nodes, Form.PARTS),)
+        name="TrainJob", places=(PodsPlace(("spec", "trainer"), _trainer_nodes, PodsForm.PARTS),)
     ),
     "kubeflow.org/PyTorchJob": _by_role("PyTorchJob", "pytorchReplicaSpecs"),
     "kubeflow.org/TFJob": _by_role("TFJob", "tfReplicaSpecs"),
@@ -163,16 +163,16 @@ KINDS: Mapping[str, Kind] = {
     "leaderworkerset.x-k8s.io/LeaderWorkerSet": Kind(
         name="LeaderWorkerSet",
         places=(
-            Place((*_GROUPS, "leaderTemplate"), _leaders, optional=True),
-            Place((*_GROUPS, "workerTemplate"), _workers),
+            PodsPlace((*_GROUPS, "leaderTemplate"), _leaders, optional=True),
+            PodsPlace((*_GROUPS, "workerTemplate"), _workers),
         ),
     ),
     "serving.kserve.io/InferenceService": Kind(
         name="InferenceService",
         places=(
-            Place(("spec", "predictor"), _one, Form.INLINE),
-            Place(("spec", "transformer"), _one, Form.INLINE, optional=True),
-            Place(("spec", "explainer"), _one, Form.INLINE, optional=True),
+            PodsPlace(("spec", "predictor"), _one, PodsForm.INLINE),
+            PodsPlace(("spec", "transformer"), _one, PodsForm.INLINE, optional=True),
+            PodsPlace(("spec", "explainer"), _one, PodsForm.INLINE, optional=True),
         ),
     ),
     "ReplicationController": _plain("ReplicationController"),
@@ -181,16 +181,18 @@ KINDS: Mapping[str, Kind] = {
         name="RayJob",
         places=(
             *_ray("spec", "rayClusterSpec"),
-            Place(("spec", "submitterPodTemplate"), _one, optional=True),
+            PodsPlace(("spec", "submitterPodTemplate"), _one, optional=True),
         ),
     ),
     "ray.io/RayService": Kind(name="RayService", places=_ray("spec", "rayClusterConfig")),
     "batch.volcano.sh/Job": Kind(
         name="Job.batch.volcano.sh",
-        places=(Place(("spec", "tasks", EACH, "template"), _replicas),),
+        places=(PodsPlace(("spec", "tasks", EACH, "template"), _replicas),),
     ),
     "serving.knative.dev/Service": _plain("Service.serving.knative.dev", _one),
-    "PodTemplate": Kind(name="PodTemplate", places=(Place(("template",), _one),), makes_pods=False),
+    "PodTemplate": Kind(
+        name="PodTemplate", places=(PodsPlace(("template",), _one),), makes_pods=False
+    ),
     "trainer.kubeflow.org/TrainingRuntime": Kind(
         name="TrainingRuntime", places=_RUNTIME, makes_pods=False
     ),
@@ -203,7 +205,7 @@ _BY_NAME = {kind.name: kind for kind in KINDS.values()}
 WORKLOADS = tuple(kind.name for kind in KINDS.values() if kind.makes_pods)
 """What makes pods, by the names that people say."""
 POD_KINDS = tuple(
-    sorted(k for k, kind in KINDS.items() if any(p.form is not Form.PARTS for p in kind.places))
+    sorted(k for k, kind in KINDS.items() if any(p.form is not PodsForm.PARTS for p in kind.places))
 )
 """Every kind in which a pod, or a template of pods, stands as Kubernetes has it; by group and kind."""
 
@@ -240,8 +242,8 @@ def _walk(steps: Path, path: Path, trail: tuple[Any, ...]) -> Iterator[tuple[Pat
             yield from _walk((*rest,), (*path, key), (*trail, inner))
 
 
-def _template(place: Place, path: Path, found: Mapping[Any, Any], pods: int) -> Template:
-    if place.form is Form.TEMPLATE:
+def _template(place: PodsPlace, path: Path, found: Mapping[Any, Any], pods: int) -> Template:
+    if place.form is PodsForm.TEMPLATE:
         metadata, spec = mapping(found, "metadata"), mapping(found, "spec")
         return Template((*path, "spec"), metadata, spec, pods)
     servers = tuple(key for key, inner in found.items() if "resources" in mapping(inner))

@@ -11,7 +11,7 @@ from typing import Any
 from gpuyard.findings import show_path
 from gpuyard.manifests.fields import items, mapping, mappings, text
 from gpuyard.manifests.gpu_requests import ask_of_pod
-from gpuyard.manifests.templates import Form, Template, count, templates_of, workload_kind
+from gpuyard.manifests.templates import PodsForm, Template, count, templates_of, workload_kind
 
 MAX_ITEMS = 10_000
 """Objects in one file, Lists taken apart."""
@@ -184,10 +184,10 @@ def _pod(template: Template) -> PodRead:
 def _spec(template: Template) -> Mapping[Any, Any]:
     """The spec of the pod that becomes of a template."""
     spec = template.spec
-    if template.form is Form.INLINE:
+    if template.form is PodsForm.INLINE:
         servers = [spec[key] for key in template.servers]
         return {**spec, "containers": [*items(spec, "containers"), *servers]}
-    if template.form is Form.PARTS and spec:  # one container, the rest is the runtime's
+    if template.form is PodsForm.PARTS and spec:  # one container, the rest is the runtime's
         container = {**spec, "name": "node", "resources": spec.get("resourcesPerNode")}
         return {"containers": [container]}
     return spec

@@ -9,7 +9,7 @@ from gpuyard.cli.views.cost import caveats, priced, profile
 from gpuyard.cli.views.documents import tree
 from gpuyard.plan.money.bill_changes import (
     BillChange,
-    Nodes,
+    BilledNodes,
     PoolChange,
     pool_changes,
     team_changes,
@@ -73,7 +73,7 @@ def pool_nodes(pool: PoolChange) -> str:
 _TIMES = " × "
 
 
-def _nodes(nodes: Sequence[Nodes]) -> str:
+def _nodes(nodes: Sequence[BilledNodes]) -> str:
     return ", ".join(f"{each.number}{_TIMES}{each.machine}" for each in nodes)
 
 

@@ -8,7 +8,7 @@ from gpuyard.plan.money.unit_costs import CASES, monthly
 from gpuyard.plan.records import Bill, BillLine, PlatformPlan, Share, Total
 
 
-class Nodes(NamedTuple):
+class BilledNodes(NamedTuple):
     """So many nodes of one machine: `0..4` of `p5.48xlarge`."""
 
     number: str
@@ -49,9 +49,9 @@ class PoolChange:
 
     names: tuple[str, ...]
     """Its name; of a pool that was renamed the old and the new one."""
-    was: tuple[Nodes, ...]
+    was: tuple[BilledNodes, ...]
     """Empty when it was not there."""
-    now: tuple[Nodes, ...]
+    now: tuple[BilledNodes, ...]
     cases: tuple[BillChange, ...]
 
     @property
@@ -87,8 +87,8 @@ def _idle_change(before: Bill, after: Bill) -> list[PoolChange]:
 IDLE = "idle commitments"
 
 
-def _committed(bill: Bill) -> tuple[Nodes, ...]:
-    return tuple(Nodes(str(c.nodes), c.machine) for c in bill.commitments)
+def _committed(bill: Bill) -> tuple[BilledNodes, ...]:
+    return tuple(BilledNodes(str(c.nodes), c.machine) for c in bill.commitments)
 
 
 def _idle(bill: Bill, case: str) -> float | None:
@@ -105,8 +105,8 @@ def _pool(was: BillLine | None, now: BillLine | None) -> PoolChange:
     return PoolChange(tuple(names), _nodes(was), _nodes(now), _cases(was, now))
 
 
-def _nodes(line: BillLine | None) -> tuple[Nodes, ...]:
-    return (Nodes(str(line.nodes), line.machine),) if line else ()
+def _nodes(line: BillLine | None) -> tuple[BilledNodes, ...]:
+    return (BilledNodes(str(line.nodes), line.machine),) if line else ()
 
 
 def _cases(was: BillLine | None, now: BillLine | None) -> tuple[BillChange, ...]:

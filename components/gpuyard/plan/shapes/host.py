@@ -14,7 +14,7 @@ to feed a GPU, and memory that many sidecars together still find on the smallest
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class HostNeed:
     """What a shape takes beside GPUs, at least."""
 
     pods: int
@@ -30,10 +30,10 @@ class Need:
         return {"cpu": self.amount.cpu, "memory_gib": self.amount.memory_gib, "pods": self.pods}
 
 
-def need_of(shape: Shape) -> Need:
+def need_of(shape: Shape) -> HostNeed:
     """A shape of whole GPUs says nothing of CPU; each of its pods has at least what it need not say."""
     pod = shape.per_pod
-    return Need(shape.nodes, HostAmount(pod.cpu, pod.memory_gib) if pod else UNSAID)
+    return HostNeed(shape.nodes, HostAmount(pod.cpu, pod.memory_gib) if pod else UNSAID)
 
 
 def recorded(draft: Draft) -> Iterator[tuple[Shape, ShapePlan]]:
@@ -42,11 +42,11 @@ def recorded(draft: Draft) -> Iterator[tuple[Shape, ShapePlan]]:
     return ((by_name[plan.name], plan) for plan in draft.shapes)
 
 
-Said = Mapping[str, Mapping[str, int]]
+SaidLimits = Mapping[str, Mapping[str, int]]
 """By team what the stack file itself says of its limits, in its words."""
 
 
-def said_limits(spec: PlatformSpec) -> Said:
+def said_limits(spec: PlatformSpec) -> SaidLimits:
     """The limits that are written, not those that follow from quotas."""
     return {team.name: team.limits.model_dump(exclude_none=True) for team in spec.teams}
 
@@ -56,7 +56,9 @@ def _lacking(need: Mapping[str, int], limits: Mapping[str, int]) -> dict[str, in
     return {word: amount for word, amount in need.items() if amount > limits.get(word, amount)}
 
 
-def within_limits(shape: Shape, plan: ShapePlan, said: Said) -> tuple[ShapePlan, tuple[str, ...]]:
+def within_limits(
+    shape: Shape, plan: ShapePlan, said: SaidLimits
+) -> tuple[ShapePlan, tuple[str, ...]]:
     """A shape with the teams whose limits hold it, and those whose limits do not."""
     need = need_of(shape).by_word()
     short = tuple(name for name in plan.teams if _lacking(need, said[name]))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpuyard.manifests.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
-from gpuyard.manifests.templates import KINDS, POD_KINDS, Form, templates_of
+from gpuyard.manifests.templates import KINDS, POD_KINDS, PodsForm, templates_of
 from gpuyard.rules.rule import Resource
 
 __all__ = ["GPU_PREFIXES", "POD_KINDS", "VENDOR", "Pod", "gpu_requests", "pods_of"]
@@ -13,8 +13,8 @@ def pods_of(resource: Resource) -> Iterator[Pod]:
     """Every pod, or template of pods, that stands in a resource as Kubernetes has it."""
     kind = KINDS.get(resource.group_kind)
     for found in templates_of(kind, resource.properties) if kind else ():
-        if not found.spec or found.form is Form.PARTS:
+        if not found.spec or found.form is PodsForm.PARTS:
             continue
-        inline = found.form is Form.INLINE
+        inline = found.form is PodsForm.INLINE
         path = found.path if inline else found.path[:-1]
         yield Pod(path, found.metadata, found.spec, inline, found.servers)
