@@ -20,8 +20,9 @@ pytest_plugins = ["gpuyard.testing.plugin", "kit.seconds", "kit.traced"]
 
 HERE = Path(__file__).parent
 
-# Seconds a test may take. A unit test takes the `timeout` of pyproject.toml.
-SECONDS = {"engine": 300, "cluster": 600, "gpu": 300}
+# Seconds on the clock after which a test is taken to hang. A unit test takes the `timeout` of pyproject.toml.
+# Speed is asserted where it is promised, by CPU or by how busy the machine is; these must not fail a busy one.
+SECONDS = {"engine": 1200, "cluster": 1200, "gpu": 300}
 
 # In CI the same examples every time; a machine that is busy must not fail a property.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=examples(200))

@@ -128,7 +128,7 @@ def test_files_that_would_wait_for_each_other_are_one_group():
 
 def test_every_name_in_the_tables_is_a_group_that_there_is():
     """A file or a test that was renamed would be taken for a short one."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     assert all((root / file).is_file() for file in dealing.TOGETHER)
     for name in KNOWN:
         file, _, function = name.partition("::")
