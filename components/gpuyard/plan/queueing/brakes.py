@@ -19,7 +19,10 @@ _WORDS = {
 def stop_of(spec: PlatformSpec, team: Team) -> Stop | Literal[""]:
     """The stronger of the platform's brake and the team's; "" for none."""
     asked = {spec.queueing.stop, team.stop}
-    return next((stop for stop in (Stop.DRAIN, Stop.HOLD) if stop in asked), "")
+    for stop in (Stop.DRAIN, Stop.HOLD):
+        if stop in asked:
+            return stop
+    return ""
 
 
 def check_stops(draft: Draft) -> list[Finding]:
