@@ -1,0 +1,11 @@
+"""The tree of cohorts as Kueue counts it; tests/scheduler/test_cohort_trees.py compares whole trees."""
+
+from gpuyard.plan.quotas.cohort_tree import CohortTree
+
+
+def test_the_cohorts_above_come_the_nearest_first():
+    root = CohortTree()
+    middle = CohortTree(parent=root)
+    queue = CohortTree(parent=middle)
+    assert list(queue.above) == [middle, root]
+    assert list(root.above) == []
