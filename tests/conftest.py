@@ -21,7 +21,7 @@ pytest_plugins = ["gpuyard.testing.plugin", "kit.seconds", "kit.traced"]
 HERE = Path(__file__).parent
 
 # Seconds on the clock after which a test is taken to hang. A unit test takes the `timeout` of pyproject.toml.
-# Speed is asserted where it is promised, by CPU or by how busy the machine is; these must not fail a busy one.
+# Speed is asserted where it is promised, by CPU or by how busy the machine is; these fail no busy one.
 SECONDS = {"engine": 1200, "cluster": 1200, "gpu": 300}
 
 # In CI the same examples every time; a machine that is busy must not fail a property.
