@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from pulumi.output import Unknown
 
-from gpuyard.findings import Finding, Fix, Path, Severity
+from gpuyard.findings import Finding, Fix, Path, Severity, refuse
 from gpuyard.judging import due, judge
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources import arguments
@@ -74,11 +74,10 @@ def read_args(
     """The arguments of a component as a mapping, with none missing and none unknown."""
     known = (*required, *optional)
     if not isinstance(args, Mapping):
-        finding = Finding(
-            id="args.form",
-            severity=Severity.REFUSE,
-            path=(),
-            problem=f"the arguments of {component} are a mapping",
+        finding = refuse(
+            "args.form",
+            (),
+            f"the arguments of {component} are a mapping",
             given=type(args).__name__,
             allowed="{" + ", ".join(f'"{name}": …' for name in known) + "}",
         )
@@ -91,22 +90,20 @@ def read_args(
 
 
 def _missing(name: str) -> Finding:
-    return Finding(
-        id="args.missing",
-        severity=Severity.REFUSE,
-        path=(name,),
-        problem=f"`{name}` is missing",
+    return refuse(
+        "args.missing",
+        (name,),
+        f"`{name}` is missing",
         fix=Fix(says=f"add `{name}`"),
     )
 
 
 def _unknown(name: object, known: tuple[str, ...]) -> Finding:
     near = nearest(name, known) if isinstance(name, str) else None
-    return Finding(
-        id="args.unknown",
-        severity=Severity.REFUSE,
-        path=(str(name),),
-        problem="unknown argument",
+    return refuse(
+        "args.unknown",
+        (str(name),),
+        "unknown argument",
         given=show_given(name),
         allowed=", ".join(known),
         fix=Fix(says=f"write `{near}`" if near else "remove it"),
@@ -116,11 +113,10 @@ def _unknown(name: object, known: tuple[str, ...]) -> Finding:
 def _late(value: object, path: Path) -> Iterator[Finding]:
     """What is known only after a deployment: a plan can't be proved about it."""
     if isinstance(value, pulumi.Output | Unknown) or inspect.isawaitable(value):
-        yield Finding(
-            id="args.late",
-            severity=Severity.REFUSE,
-            path=path,
-            problem="the value is an output, known only after a deployment, or a secret",
+        yield refuse(
+            "args.late",
+            path,
+            "the value is an output, known only after a deployment, or a secret",
             given=type(value).__name__,
             allowed="a plain value: pools, quotas and the bill are proved before anything is made",
             fix=Fix(says="write the value itself, or read it from the stack's configuration"),
