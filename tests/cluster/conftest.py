@@ -13,6 +13,7 @@ from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
 from kit.cluster.busy import busy
 from kit.cluster.lab import slack
+from kit.cluster.queues import kueue_as_it_was
 from kit.levels import require_level
 
 NAME = f"test-{os.getpid()}"
@@ -36,8 +37,8 @@ def sim_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         home = tmp_path_factory.mktemp("sim") / "home"
         patch.setenv("GPUYARD_SIM_HOME", str(home))
-        # A third less work for API servers; the memory of a cluster by default has a test of its own.
-        patch.setenv("GOGC", "200")
+        # Half the work for API servers; the memory of a cluster by default has a test of its own.
+        patch.setenv("GOGC", "400")
         patch.setenv("GPUYARD_TOOLS", str(tools.find_tools(Path(__file__).parent).bin))
         try:
             yield home
@@ -57,9 +58,13 @@ def first_start(sim_home: Path) -> tuple[cluster.Outcome, float]:
     return outcome, max(times(), slack())
 
 
-@pytest.fixture(scope="session")
-def started(first_start: tuple[cluster.Outcome, float]) -> cluster.Outcome:
-    """The cluster, as it started first."""
+@pytest.fixture(scope="module")
+def started(
+    first_start: tuple[cluster.Outcome, float], request: pytest.FixtureRequest
+) -> cluster.Outcome:
+    """The cluster, as it started first. Its Kueue is its own unless the file gives it another configuration."""
+    if not hasattr(request.module, "kueue_as_rendered"):
+        kueue_as_it_was(NAME)
     return first_start[0]
 
 

@@ -23,7 +23,7 @@ from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate import cluster, tools
 from gpuyard.simulate.api import Api, ApiError, connect
 from kit import waiting
-from kit.cluster.queues import kueue_as_rendered
+from kit.cluster.queues import kueue_as_it_was, kueue_as_rendered
 from kit.generated.pods import Maker
 from kit.stacks import plan_of
 
@@ -159,7 +159,7 @@ def head(team: str) -> Value:
 @pytest.fixture(scope="module")
 def server(started: cluster.Outcome) -> Iterator[Api]:
     """The cluster with three platforms of ours, of which one only warns."""
-    cluster.up(started.status.name)
+    kueue_as_it_was(started.status.name)
     api = connect(Path(started.status.kubeconfig))
     objects = [obj for plan in SPACES.values() for obj in admission_objects(plan)]
     for name in (OUTSIDE, *SPACES):

@@ -76,7 +76,7 @@ def _start(tools: Path, home: Path, kubeconfig: Path) -> None:
 def _kwokctl(tools: Path, home: Path, *arguments: str) -> None:
     log = home / "kwokctl.log"
     env = {**os.environ, "KWOK_WORKDIR": str(home / "work"), "KUBECONFIG": str(home / "kubeconfig")}
-    env["GOGC"] = "200"  # memory for work: the API server's first minute is mostly garbage
+    env["GOGC"] = "400"  # memory for work: the API server's first minute is mostly garbage
     # Its children keep what they inherit open, hence a file and no pipe.
     with log.open("a") as out:
         done = subprocess.run(

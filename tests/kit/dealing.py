@@ -12,11 +12,12 @@ from xdist.scheduler import LoadScopeScheduling
 
 BY_FILE = ("cluster", "yard")
 """Folders whose files prepare one cluster for all of their tests; elsewhere each test is dealt by itself."""
-LIVE = (*BY_FILE, "engine", "idle")
+LIVE = (*BY_FILE, "engine")
 TOGETHER = {
     "tests/engine/test_kueue_chart.py": "tests/engine/test_ways_out.py",
     "tests/engine/test_ways_out.py": "tests/engine/test_ways_out.py",
     "tests/yard/test_engine_judgements.py": "tests/yard/test_local_platform.py",
+    "tests/yard/test_interruption.py": "tests/yard/test_local_platform.py",
     "tests/yard/test_policy_pack.py": "tests/yard/test_local_platform.py",
 }
 """Files whose tests are one group: they would wait for each other (there is room for one Kueue in the control
@@ -24,11 +25,10 @@ plane of the engine's tests), or start the same platform twice."""
 UNKNOWN = 20.0
 """Seconds of a live group that is not in the table: early enough that it does no harm if it is a long one."""
 SECONDS: dict[str, float] = {
+    "yard/test_local_platform.py": 400,
     "engine/test_ways_out.py": 330,
-    "yard/test_local_platform.py": 270,
     "cluster/test_multikueue.py": 190,
     "cluster/test_queues.py": 150,
-    "yard/test_interruption.py": 140,
     "yard/test_dispatcher.py": 100,
     "cluster/simulated/test_lifecycle.py": 90,
     "cluster/test_topology.py": 80,

@@ -175,13 +175,12 @@ def test_where_nobody_listens_is_unreachable_at_once_and_not_ready(server: Serve
 def test_a_server_that_hangs_is_unreachable_after_the_time_allowed(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(module, "TIMEOUT", urllib3.Timeout(connect=1, read=0.1))
     silent = threading.Event()
     monkeypatch.setattr(Handler, "_hang", lambda _: silent.wait(5), raising=False)
     monkeypatch.setattr(Handler, "do_GET", lambda handler: handler._hang())
     try:
         with pytest.raises(Unreachable, match="timed out"):
-            server.api.call("GET", NODES)
+            server.api.call("GET", NODES, timeout=urllib3.Timeout(connect=1, read=0.1))
     finally:
         silent.set()
 

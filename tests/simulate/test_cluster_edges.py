@@ -468,13 +468,6 @@ def test_a_server_that_does_not_answer_costs_another_look_only(place: Place, pro
     assert api.sent[-1] == ("POST", "/apis/kueue.x-k8s.io/v1beta2/resourceflavors?dryRun=All")
 
 
-def test_manifests_are_read_in_the_order_of_files_without_the_empty_ones(tmp_path: Path):
-    (tmp_path / "b.yaml").write_text("n: 3\n")
-    (tmp_path / "a.yaml").write_text("---\nn: 1\n---\n---\nn: 2\n")
-    (tmp_path / "notes.txt").write_text("n: 4\n")
-    assert [one["n"] for one in kueue_manager.read_manifests(tmp_path)] == [1, 2, 3]
-
-
 def test_a_changed_configuration_is_written_once_and_reported(place: Place):
     api = Answers()
     assert cluster._prepare(api, place, installing=False) is True  # type: ignore[arg-type]

@@ -392,7 +392,8 @@ def test_with_kept_certificates_everything_is_installed_complete(tools: Tools):
     webhook = {"metadata": {"name": "x"}, "webhooks": []}
     (tools.share / "kueue" / "webhooks").mkdir()
     (tools.share / "kueue" / "webhooks" / "manifests.yaml").write_text(json.dumps(webhook))
-    crd = {"spec": {"versions": [{}, {}]}}
+    version = {"schema": {"openAPIV3Schema": {}}}
+    crd = {"spec": {"versions": [version, version]}}
     (tools.share / "kueue" / "crds" / "a.yaml").write_text(json.dumps(crd))
     fresh = {
         item["kind"]: item for item in kueue_manager.surroundings(place(tools)) if "kind" in item

@@ -26,6 +26,7 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
         require_level(level, not why, why)
     home, state, work = (tmp_path_factory.mktemp(n) for n in ("home", "state", "work"))
     env = {**os.environ, "GPUYARD_SIM_HOME": str(home), "GPUYARD_YARD_STATE": str(state / "s")}
+    env["GOGC"] = "400"  # as in tests/cluster
     env.pop("GPUYARD_TOOLS", None)
     one = Yard(env, home, work)
     try:

@@ -19,7 +19,9 @@ from gpuyard.errors import EnvironmentLacks
 
 ApiObject = dict[str, Any]
 MANAGER: Final = "gpuyard-sim"
-TIMEOUT: Final = urllib3.Timeout(connect=2, read=15)
+# Deleting a hundred jobs by one request takes a busy machine more than fifteen seconds.
+TIMEOUT: Final = urllib3.Timeout(connect=2, read=60)
+PROBE: Final = urllib3.Timeout(connect=2, read=15)
 WATCH_SECONDS: Final = 240
 
 # Plural names of the kinds we write; anything else would need discovery.
@@ -58,7 +60,12 @@ class Api:
         )
 
     def call(
-        self, method: str, path: str, body: object = None, kind: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        kind: str = "application/json",
+        timeout: urllib3.Timeout = TIMEOUT,
     ) -> ApiObject:
         """One request; the answer as a dictionary.
 
@@ -73,6 +80,7 @@ class Api:
                 self._server + path,
                 body=data,
                 headers={**self._headers, "Content-Type": kind},
+                timeout=timeout,
             )
         except urllib3.exceptions.HTTPError as problem:
             raise Unreachable(str(problem)) from problem
@@ -127,7 +135,7 @@ class Api:
     def is_ready(self) -> bool:
         """Whether the server says that it can serve."""
         try:
-            self.call("GET", "/readyz")
+            self.call("GET", "/readyz", timeout=PROBE)
         except (ApiError, Unreachable):
             return False
         return True

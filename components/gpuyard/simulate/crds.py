@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuyard.simulate.api import ApiObject
-from gpuyard.simulate.kueue.manager import read_manifests
+from gpuyard.simulate.definitions import read_manifests
 from gpuyard.simulate.tools import Tools
 
 CLUSTER_POLICIES: Final = ("gpu-operator", "nvidia.com_clusterpolicies.yaml")

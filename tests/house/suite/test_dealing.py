@@ -104,7 +104,7 @@ def test_a_crashed_workers_tests_go_to_another():
 @pytest.mark.parametrize(
     ("arguments", "cores", "expected"),
     [
-        (["tests/cluster", "tests/engine/", "tests/yard", "tests/idle"], 2, 4),
+        (["tests/cluster", "tests/engine/", "tests/yard"], 2, 4),
         (["tests/cluster"], 8, 16),
         (["tests/cluster/test_kueue.py"], 1, 4),
         (["tests/cluster", "tests/plan"], 2, 2),

@@ -6,7 +6,8 @@ the fakes of the node agents, and the state that `explain` is given is read back
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from gpuyard.explain.running import read_running
 from gpuyard.manifests.workloads import read_job
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.platform import platform_objects
-from gpuyard.simulate.api import Api, ApiError
+from gpuyard.simulate.api import Api, ApiError, Unreachable
 from kit.generated.small_platforms import jobs_for, small_platform, tree_platform
 from kit.stacks import plan_of
 
@@ -58,6 +59,10 @@ PLURALS = {
 QUIET = 3.0
 """Seconds without any change after which nothing more is to be expected. A pod without a verdict then shares
 that of its siblings: Kueue sets alike workloads aside together and writes the reason into one of them."""
+BUSY = 300.0
+"""Seconds in which a server that was too busy to answer may do so after all."""
+SELDOM = 0.4
+"""Seconds between two looks at what takes long: each look is work for the server that is waited for."""
 MADE_ELSEWHERE = {"kueue-manager-config"}
 """Kueue's own configuration: the same for all platforms of one run."""
 
@@ -86,16 +91,30 @@ def path_of(value: Value, name: str | None = None) -> str:
 
 def apply(api: Api, value: Value) -> None:
     query = "?fieldManager=test&force=true"
-    api.call("PATCH", path_of(value) + query, value, "application/apply-patch+yaml")
+    _patiently(
+        lambda: api.call("PATCH", path_of(value) + query, value, "application/apply-patch+yaml")
+    )
 
 
 def delete(api: Api, path: str) -> None:
     """What is gone already is as good."""
     try:
-        api.call("DELETE", path, {"propagationPolicy": "Background"})
+        _patiently(lambda: api.call("DELETE", path, {"propagationPolicy": "Background"}))
     except ApiError as problem:
         if problem.status != 404:
             raise
+
+
+def _patiently(act: Callable[[], Any]) -> Any:
+    """Do what can be done twice again where the server is too busy to answer in time."""
+    deadline = time.monotonic() + BUSY
+    while True:
+        try:
+            return act()
+        except Unreachable:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(1)
 
 
 def slack() -> float:
@@ -107,13 +126,18 @@ def slack() -> float:
     return max(float(workers), os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
-def wait(look: Any, what: str, seconds: float = 120) -> Any:
+def wait(look: Callable[[], Any], what: str, seconds: float = 120) -> Any:
+    """Wait for something true; a server that is too busy to answer has not said yet."""
     deadline = time.monotonic() + seconds
-    while not (found := look()):
+    pause = 0.05
+    while True:
+        with suppress(Unreachable):
+            if found := look():
+                return found
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds:.0f} s for {what}")
-        time.sleep(0.1)
-    return found
+        time.sleep(pause)
+        pause = min(1.3 * pause, SELDOM)
 
 
 class Lab:

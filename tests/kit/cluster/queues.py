@@ -243,29 +243,58 @@ def job(  # noqa: PLR0913  a shape has so many sides
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": body}
 
 
+_found: dict[str, ApiObject | None] = {}
+"""By cluster whose Kueue has a platform's configuration: what its own said, None where it had none."""
+_wanted: dict[str, list[Mapping[str, str]]] = {}
+"""By cluster: the configurations that somebody counts on now, the innermost last."""
+
+
 @contextmanager
 def kueue_as_rendered(name: str, raw: Mapping[str, Any], **changes: object) -> Iterator[Api]:
     """The cluster's Kueue with the configuration that this platform renders, `changes` at its top.
 
-    Kueue reads it when it starts; `cluster.up` starts it anew. Afterwards it is as it was.
+    Kueue reads it when it starts, and a start is dear. So it stays until somebody wants another one; who
+    wants the cluster's own says so, see `kueue_as_it_was`.
     """
     cluster.up(name)
     api = connect(Path(cluster.status(name).kubeconfig))
-    before = api.get(kueue_manager.CONFIG_MAP)
-    found: ApiObject = kueue_configuration_object(plan_of(raw))
-    content = yaml.safe_load(found["data"][KUEUE_CONFIG_KEY]) | changes
-    metadata = {k: v for k, v in found["metadata"].items() if k in {"name", "namespace"}}
-    data = {KUEUE_CONFIG_KEY: yaml.safe_dump(content)}
-    reality.apply(api, {**found, "metadata": metadata, "data": data})
-    cluster.up(name)
+    _found.setdefault(name, api.get(kueue_manager.CONFIG_MAP))
+    content = yaml.safe_load(_rendered(raw)["data"][KUEUE_CONFIG_KEY]) | changes
+    held = _wanted.setdefault(name, [])
+    held.append({KUEUE_CONFIG_KEY: yaml.safe_dump(content)})
+    _configure(api, name, held[-1])
     try:
         yield api
     finally:
-        if before is None:
-            api.call("DELETE", kueue_manager.CONFIG_MAP)
+        held.pop()
+        if held:
+            _configure(api, name, held[-1])
+
+
+def kueue_as_it_was(name: str) -> None:
+    """The cluster's own Kueue again, where nobody counts on a platform's."""
+    if name in _found and not _wanted[name]:
+        api = connect(Path(cluster.status(name).kubeconfig))
+        if (own := _found.pop(name)) is None:
+            reality.delete(api, kueue_manager.CONFIG_MAP)
         else:
-            api.merge(kueue_manager.CONFIG_MAP, {"data": before["data"]})
-        cluster.up(name)
+            api.merge(kueue_manager.CONFIG_MAP, {"data": own["data"]})
+    cluster.up(name)
+
+
+def _rendered(raw: Mapping[str, Any]) -> ApiObject:
+    return kueue_configuration_object(plan_of(raw))
+
+
+def _configure(api: Api, name: str, data: Mapping[str, str]) -> None:
+    """This configuration, which many platforms have alike: no start of Kueue where it is there already."""
+    now = api.get(kueue_manager.CONFIG_MAP)
+    if now is None or now.get("data") != data:
+        namespace, _, own = kueue_manager.CONFIG_MAP.partition("/configmaps/")
+        metadata = {"name": own, "namespace": namespace.rpartition("/")[2]}
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+        reality.apply(api, made)
+    cluster.up(name)
 
 
 def soon(look: Callable[[], Any], what: str, seconds: float = 120) -> Any:

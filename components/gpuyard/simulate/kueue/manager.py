@@ -15,6 +15,7 @@ import yaml
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.names import KUEUE_API
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable
+from gpuyard.simulate.definitions import lean, read_manifests
 from gpuyard.simulate.kueue.certificates import keep, kept
 from gpuyard.simulate.parts import Place
 from gpuyard.simulate.state import is_free, write_private
@@ -111,7 +112,7 @@ def crds(place: Place) -> list[ApiObject]:
     port = place.port("kueue-webhook")
     authority = kept(place.tools).get("ca.crt", "")
     found = read_manifests(place.tools.share / "kueue" / "crds")
-    return [with_conversion(crd, port, authority) for crd in found]
+    return [lean(with_conversion(crd, port, authority)) for crd in found]
 
 
 def surroundings(place: Place) -> list[ApiObject]:
@@ -133,16 +134,6 @@ def surroundings(place: Place) -> list[ApiObject]:
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET, **inside}, **secret},
         *(with_port(hook, port, authority) for hook in hooks),
     ]
-
-
-def read_manifests(folder: Path, files: str = "*.yaml") -> list[ApiObject]:
-    """Every object in these files of a folder, in the order of their names; none where it is no folder."""
-    # The C parser is six times faster, and the CRDs are 2 MB of YAML.
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found: list[ApiObject] = []
-    for path in sorted(folder.glob(files)):
-        found += [item for item in yaml.load_all(path.read_text(encoding="utf-8"), loader) if item]
-    return found
 
 
 def wanted_configuration(api: Api, place: Place) -> str:
