@@ -62,7 +62,7 @@ def first_start(sim_home: Path) -> tuple[cluster.Outcome, float]:
 def started(
     first_start: tuple[cluster.Outcome, float], request: pytest.FixtureRequest
 ) -> cluster.Outcome:
-    """The cluster, as it started first. Its Kueue is its own unless the file gives it another configuration."""
+    """The cluster, as it started first; with its own Kueue unless the file sets one up as a platform does."""
     if not hasattr(request.module, "kueue_as_rendered"):
         kueue_as_it_was(NAME)
     return first_start[0]

@@ -1,6 +1,7 @@
 """One real control plane for all tests of this folder, and a fresh stack for each."""
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -25,7 +26,7 @@ from testbed.plugins.kubernetes.cluster import Cluster  # noqa: E402
 from testbed.plugins.kubernetes.failures import ApiError  # noqa: E402
 from testbed.plugins.kubernetes.settings import load_kubeconfig  # noqa: E402
 
-from stacks import PASSPHRASE, Stack  # noqa: E402
+from stacks import PASSPHRASE, PROJECT, STACK, Stack  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -142,19 +143,34 @@ def api(kubeconfig: Path, request: pytest.FixtureRequest) -> Iterator[Api]:
     cluster.delete(made, namespace, "Background")
 
 
+@pytest.fixture(scope="session")
+def new_stack(engine: environment.Engine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `pulumi stack init` makes, once: half of its second of CPU is making a key of the passphrase."""
+    folder = tmp_path_factory.mktemp("new")
+    env = environment.variables(engine, state=folder / "state", passphrase=PASSPHRASE)
+    made = Stack(folder, {**env, "GPUYARD_TEST_PULUMI": str(engine.path)}, "", Path("none"))
+    (folder / "Pulumi.yaml").write_text(json.dumps({"name": PROJECT, "runtime": "python"}))
+    made.run("stack", "init", STACK)
+    return folder
+
+
 @pytest.fixture
 def stack(
-    engine: environment.Engine, api: Api, kubeconfig: Path, tmp_path: Path
+    engine: environment.Engine, api: Api, kubeconfig: Path, tmp_path: Path, new_stack: Path
 ) -> Iterator[Stack]:
     """A project with an empty stack on the control plane."""
     folder = tmp_path / "project"
     folder.mkdir()
+    shutil.copytree(new_stack / "state" / "stacks", tmp_path / "state" / "stacks")
+    shutil.copy(new_stack / f"Pulumi.{STACK}.yaml", folder)
     env = environment.variables(engine, state=tmp_path / "state", passphrase=PASSPHRASE)
+    env["PULUMI_STACK"] = STACK
+    # A command of the engine is over before collecting its garbage would pay.
+    env.update(GOGC="off", GOMEMLIMIT="1GiB")
     # What the machine happens to have must not matter.
     env.update(KUBECONFIG=str(tmp_path / "none"), GPUYARD_TEST_PULUMI=str(engine.path))
     made = Stack(folder, env, api.namespace, kubeconfig)
     made.project()
-    made.run("stack", "init", "dev")
     yield made
     made.close()
 

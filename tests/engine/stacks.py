@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 PASSPHRASE = "engine-test"  # noqa: S105  guards nothing
+PROJECT, STACK = "trial", "dev"
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 150  # a command on a busy machine; each test has its own limit beside it
 
@@ -69,7 +70,7 @@ class Stack:
     def project(self, **more: Any) -> None:
         """Write Pulumi.yaml."""
         runtime = {"name": "python", "options": {"virtualenv": str(ROOT / ".venv")}}
-        content = {"name": "trial", "runtime": runtime, **more}
+        content = {"name": PROJECT, "runtime": runtime, **more}
         (self.folder / "Pulumi.yaml").write_text(json.dumps(content))
         self.settings()
 

@@ -1,6 +1,9 @@
 """The provider's and the host's own decisions, without an engine and without a cluster."""
 
 import base64
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -31,6 +34,7 @@ from stacks import PASSPHRASE
 
 pytestmark = pytest.mark.unit
 
+ROOT = Path(__file__).resolve().parents[2]
 KUBECONFIG = {
     "current-context": "a",
     "contexts": [
@@ -575,3 +579,18 @@ def test_a_built_engine_finds_the_stand_ins_without_path(tmp_path, monkeypatch):
 def test_without_an_engine_there_is_none(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     assert environment.find(tmp_path) is None
+
+
+@pytest.mark.parametrize("main", ["language.host", "kubernetes.provider"])
+def test_a_plugin_starts_with_the_engines_messages_and_not_with_the_sdk(main: str):
+    code = f"""if True:
+        import sys
+        sys.path.insert(0, {str(ROOT)!r})
+        from testbed.plugins import messages
+        messages.alone()
+        import testbed.plugins.{main}
+        print(*sorted(m for m in sys.modules if m.startswith("pulumi") and "proto" not in m))"""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["pulumi", "pulumi.runtime"]

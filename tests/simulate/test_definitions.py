@@ -4,7 +4,6 @@ import copy
 from pathlib import Path
 from typing import Any
 
-
 from gpuyard.simulate.definitions import lean, read_manifests
 from kit.levels import require_level
 

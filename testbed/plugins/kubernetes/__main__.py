@@ -5,6 +5,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from testbed.plugins.kubernetes.provider import main
+from testbed.plugins import messages
+
+messages.alone()
+
+from testbed.plugins.kubernetes.provider import main  # noqa: E402 - after messages stand alone
 
 main()
