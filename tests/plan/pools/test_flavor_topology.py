@@ -2,8 +2,8 @@
 
 import pytest
 
+from gpuyard.catalogue.topology import EC2_LAYER, GCE_BLOCK, GCE_HOST, GCE_SUBBLOCK
 from gpuyard.names import CLIQUE_LABEL, HOSTNAME_LABEL, ZONE_LABEL
-from gpuyard.plan.pools.topology import EC2_LEVELS, GCE_LEVELS
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 
 
@@ -19,6 +19,12 @@ def test_a_pool_without_the_word_has_its_own_name_and_no_topology():
     assert plan.pools[0].flavor == "train"
 
 
+EC2_LEVELS = (f"{EC2_LAYER}1", f"{EC2_LAYER}2", f"{EC2_LAYER}3")
+A4X = {
+    "machine": "a4x-highgpu-4g",
+    "capacity": [{"reserved": "r", "nodes": 4}],
+    "zones": ["us-central1-a"],
+}
 RACK = {
     "machine": "p6e-gb200.36xlarge",
     "capacity": [{"block": "cr-0123456789abcdef0", "nodes": 4}],
@@ -33,7 +39,11 @@ RACK = {
         ("simulated", {}, (HOSTNAME_LABEL,)),
         ("none", {"zones": ["a"]}, (HOSTNAME_LABEL,)),
         ("aws", {}, (*EC2_LEVELS, HOSTNAME_LABEL)),
-        ("gcp", {"machine": "a3-megagpu-8g"}, (*GCE_LEVELS, HOSTNAME_LABEL)),
+        ("aws", {"machine": "p6-b200.48xlarge"}, (*EC2_LEVELS, f"{EC2_LAYER}4", HOSTNAME_LABEL)),
+        ("aws", {"machine": "p5.4xlarge"}, (HOSTNAME_LABEL,)),
+        ("aws", {"machine": "p5.4xlarge", "zones": ["us-east-1a"]}, (ZONE_LABEL, HOSTNAME_LABEL)),
+        ("gcp", {"machine": "a3-megagpu-8g"}, (GCE_BLOCK, GCE_SUBBLOCK, GCE_HOST, HOSTNAME_LABEL)),
+        ("gcp", A4X, (GCE_BLOCK, GCE_SUBBLOCK, CLIQUE_LABEL, GCE_HOST, HOSTNAME_LABEL)),
         ("gcp", {"machine": "g2-standard-48", "zones": ["us-central1-a"]}, (ZONE_LABEL, HOSTNAME_LABEL)),
         ("aws", RACK, (*EC2_LEVELS, CLIQUE_LABEL, HOSTNAME_LABEL)),
     ],

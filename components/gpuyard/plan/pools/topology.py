@@ -1,28 +1,18 @@
 """Topology levels of a pool: labels from wide to narrow, zones, and what a fabric asks of them."""
 
 from dataclasses import replace
-from datetime import date
 
 from gpuyard.catalogue.buying import ZONES
-from gpuyard.catalogue.fabric import GPUDIRECT, direct_fabric
+from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.sources import Source
+from gpuyard.catalogue.topology import network_labels, with_clique
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
-from gpuyard.names import CLIQUE_LABEL, HOSTNAME_LABEL, ZONE_LABEL
+from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.labels import GRAMMAR, is_name
 from gpuyard.plan.records import ShapePlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Pool
-
-EC2_LEVELS = tuple(f"topology.k8s.aws/network-node-layer-{n}" for n in (1, 2, 3))
-EC2_TOPOLOGY = ("p3dn.", "p4", "p5", "p6", "g6e.", "g7e.")
-"""Families whose place in the network EC2 tells."""
-EC2_TOPOLOGY_SOURCE = Source("EC2 instance topology, prerequisites", date(2026, 11, 21))
-GCE_LEVELS = tuple(
-    f"cloud.google.com/gce-topology-{name}" for name in ("block", "subblock", "host")
-)
-GCE_LEVELS_SOURCE = Source("GKE, topology-aware scheduling with Kueue", date(2026, 11, 21))
 
 
 def plan_topology(cloud: Cloud, machine: Machine, zones: tuple[str, ...]) -> tuple[str, ...]:
@@ -30,15 +20,12 @@ def plan_topology(cloud: Cloud, machine: Machine, zones: tuple[str, ...]) -> tup
 
     Only labels that every node of the pool carries: a node without one of them would count for nothing.
     """
-    levels: tuple[str, ...] = ()
-    if cloud is Cloud.AWS and machine.name.startswith(EC2_TOPOLOGY):
-        levels = EC2_LEVELS
-    elif cloud is Cloud.GCP and machine.name in GPUDIRECT:
-        levels = GCE_LEVELS
-    elif cloud is not Cloud.NONE and zones:
-        levels = (ZONE_LABEL,)
-    clique = (CLIQUE_LABEL,) if cloud is not Cloud.SIMULATED and machine.is_rack else ()
-    return (*levels, *clique, HOSTNAME_LABEL)
+    levels = network_labels(machine) if cloud in {Cloud.AWS, Cloud.GCP} else ()
+    if cloud is not Cloud.NONE and zones:
+        levels = levels or (ZONE_LABEL,)
+    if cloud is not Cloud.SIMULATED:
+        levels = with_clique(levels, machine)
+    return (*levels, HOSTNAME_LABEL)
 
 
 def check_zones(draft: Draft) -> list[Finding]:

@@ -1,0 +1,58 @@
+"""Topology: the labels by which clouds say how near nodes stand, from wide to narrow."""
+
+from collections.abc import Mapping
+from datetime import date
+from functools import cache
+
+from gpuyard.catalogue.machines import Machine, table_rows
+from gpuyard.catalogue.sources import Source
+from gpuyard.catalogue.tables.topology import EC2_NODES, GCE_FAMILIES
+from gpuyard.names import CLIQUE_LABEL
+
+EC2_LAYER = "topology.k8s.aws/network-node-layer-"
+EC2_SOURCE = Source(
+    "EC2 User Guide, prerequisites of EC2 topology: the types that return three network nodes and those that"
+    " return four. A blog of AWS shows four labels on p6e-gb200; the guide, which has three, is taken",
+    date(2026, 11, 22),
+)
+GCE_BLOCK, GCE_SUBBLOCK, GCE_HOST = (
+    f"cloud.google.com/gce-topology-{name}" for name in ("block", "subblock", "host")
+)
+GCE_SOURCE = Source(
+    "cluster-toolkit v1.95.0 at 1047080, kueue-configuration.yaml.tftpl of gke-a3-ultragpu, gke-a4 and gke-a4x:"
+    " what keeps the nodes of one NVLink domain together stands above the host",
+    date(2026, 11, 22),
+)
+NESTED_SOURCE = Source(
+    "kueue v0.19.2 pkg/util/tas/tas.go: a domain is told by the values of all levels down to its own, so that two"
+    " nodes with another value of a wider level never share one",
+    date(2026, 11, 22),
+)
+
+
+@cache
+def _ec2_layers() -> Mapping[str, int]:
+    return {name: int(layers) for layers, *types in table_rows(EC2_NODES) for name in types}
+
+
+def network_labels(machine: Machine) -> tuple[str, ...]:
+    """Labels of the cloud's network that every node of this type carries, the widest first."""
+    if machine.cloud == "aws":
+        layers = _ec2_layers().get(machine.name, 0)
+        return tuple(f"{EC2_LAYER}{n}" for n in range(1, layers + 1))
+    if machine.cloud == "gcp" and machine.name.startswith(GCE_FAMILIES):
+        return (GCE_BLOCK, GCE_SUBBLOCK, GCE_HOST)
+    return ()
+
+
+def with_clique(labels: tuple[str, ...], machine: Machine) -> tuple[str, ...]:
+    """The labels, and the one of the NVLink domain where it is wider than what stands below it.
+
+    A domain holds many nodes and a host of GCE holds one, so it stands above the host. Kueue nests domains
+    (NESTED_SOURCE): below the host, no two nodes would ever share one.
+    """
+    if not machine.is_rack:
+        return labels
+    at = labels.index(GCE_HOST) if GCE_HOST in labels else len(labels)
+    return (*labels[:at], CLIQUE_LABEL, *labels[at:])
+
