@@ -76,6 +76,3 @@ CAPACITY_BLOCK = Stay(
         _LOOKED_UP,
     ),
 )
-
-COMPACT_FLEX_START = ("a3-ultragpu-", "a4-")
-"""GCE machines whose flex-start nodes may be placed compactly (cluster-toolkit v1.95.0)."""

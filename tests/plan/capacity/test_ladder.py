@@ -86,6 +86,21 @@ def test_nodes_stand_close_together_where_that_helps_and_is_allowed(cloud, rest,
     assert found.placement == placement
 
 
+def test_queued_nodes_are_never_placed_compactly():
+    """GKE refuses a node pool with both, also of the machines whose flex-start nodes may be compact."""
+    for machine in ("a3-ultragpu-8g", "a4-highgpu-8g"):
+        ladder = planned("gcp", "flex-start", machine=machine, provisioning="queued").ladder
+        assert [(r.placement, r.gcp.queued) for r in ladder] == [("none", True)]
+
+
+@pytest.mark.parametrize("machine", ["a4x-highgpu-4g", "a4x-maxgpu-4g-metal"])
+def test_the_nodes_of_a_rack_are_taken_from_their_reservation_with_a_workload_policy(machine):
+    held = {"reserved": "projects/p/reservations/r", "nodes": 8}
+    (found,) = planned("gcp", held, machine=machine).ladder
+    assert (found.placement, found.gcp.workload_policy) == ("nvlink", "HIGH_THROUGHPUT 1x72")
+    assert planned("gcp", "spot").ladder[0].gcp.workload_policy == ""
+
+
 def test_the_most_nodes_of_a_rung_are_at_most_those_of_the_pool():
     rungs = [{"reserved": "cr-0a", "nodes": 3}, {"spot": True, "nodes": 20}, "on-demand"]
     ladder = planned("aws", *rungs).ladder

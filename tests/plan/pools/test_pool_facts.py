@@ -59,6 +59,7 @@ def test_tags_tell_cluster_autoscaler_labels_taints_and_resources():
     assert {key.removeprefix(f"{TAG_PREFIX}/"): value for key, value in found.scale.tags.items()} == {
         "label/gpuyard.dev/platform": "lab",
         "label/gpuyard.dev/pool": "serve",
+        "label/k8s.amazonaws.com/accelerator": "nvidia-a100-40",
         "label/nvidia.com/device-plugin.config": "serve",
         "label/nvidia.com/mig.config": "serve",
         "taint/gpuyard.dev/pool": "serve:NoSchedule",
@@ -67,6 +68,43 @@ def test_tags_tell_cluster_autoscaler_labels_taints_and_resources():
         "resources/nvidia.com/mig-2g.10gb": "8",
         "resources/nvidia.com/mig-3g.20gb": "8",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cloud", "scaling", "label"),
+    [
+        ("aws", "autoscaler", "nvidia-h100"),
+        ("aws", "karpenter", None),
+        ("aws", "fixed", None),
+        ("gcp", "autoscaler", None),
+        ("none", "autoscaler", None),
+    ],
+)
+def test_cluster_autoscaler_on_ec2_knows_a_gpu_node_that_is_not_ready_yet(cloud, scaling, label):
+    machine = "a3-highgpu-8g" if cloud == "gcp" else "p5.48xlarge"
+    nodes = 4 if scaling == "fixed" else "0..4"
+    found = first(pool(machine=machine, nodes=nodes, scaling=scaling), cloud)
+    assert found.labels.get("k8s.amazonaws.com/accelerator") == label
+
+
+@pytest.mark.parametrize(
+    ("machine", "taints"),
+    [
+        ("a4x-highgpu-4g", ["nvidia.com/gpu=present", "kubernetes.io/arch=arm64"]),
+        ("a3-ultragpu-8g", ["nvidia.com/gpu=present"]),
+    ],
+)
+def test_pods_of_arm_nodes_on_gke_tolerate_the_taint_that_gke_puts_on_them(machine, taints):
+    held = [{"reserved": "projects/p/reservations/r", "nodes": 4}]
+    one = pool(machine=machine, capacity=held, zones=["us-central1-a"])
+    plan = plan_of(platform([one], cloud="gcp"))
+    assert [f"{t.key}={t.value}" for t in plan.pools[0].taints] == taints
+    assert [f"{t.key}={t.value}" for t in plan.queueing.flavors[0].taints] == taints
+
+
+def test_arm_nodes_elsewhere_have_no_taint_of_their_cloud():
+    found = first(pool(machine="g5g.xlarge"), "aws")
+    assert [t.key for t in found.taints] == ["nvidia.com/gpu"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,11 @@ from gpuyard.plan.records import PoolPlan
 
 _COPIED = {"label", "select", "taint", "zone"}
 """Never broken over lines: people copy them."""
-_PLACEMENT = {"cluster": "in one cluster placement group", "compact": "placed compactly"}
+_PLACEMENT = {
+    "cluster": "in one cluster placement group",
+    "compact": "placed compactly",
+    "nvlink": "in one NVLink domain, by a workload policy",
+}
 
 
 def show_pool(pool: PoolPlan, console: Console) -> None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.buying import CAPACITY_BLOCK, COMPACT_FLEX_START, FLEX_START
+from gpuyard.catalogue.buying import CAPACITY_BLOCK, FLEX_START
 from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.machines import Capacity, Machine
+from gpuyard.catalogue.node_pools import ec2_words, gke_words, may_be_compact, workload_policy
 from gpuyard.plan.records import Ec2Purchase, GkePurchase, LadderRung
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Rung
@@ -21,6 +22,7 @@ def plan_ladder(spec: PlatformSpec, pool: Pool, machine: Machine) -> tuple[Ladde
 
 def _rung(spec: PlatformSpec, pool: Pool, machine: Machine, rung: Rung) -> LadderRung:
     aws, gcp = spec.cloud is Cloud.AWS, spec.cloud is Cloud.GCP
+    queued = pool.provisioning is Provisioning.QUEUED
     stays = {Capacity.FLEX_START: FLEX_START.says, Capacity.BLOCK: CAPACITY_BLOCK.says}
     return LadderRung(
         mode=rung.mode.value,
@@ -30,7 +32,7 @@ def _rung(spec: PlatformSpec, pool: Pool, machine: Machine, rung: Rung) -> Ladde
         placement=_placement(spec.cloud, pool, machine, rung),
         stays=stays.get(rung.mode, "") if aws or gcp else "",
         aws=_ec2(rung.mode) if aws else None,
-        gcp=_gke(rung.mode, queued=pool.provisioning is Provisioning.QUEUED) if gcp else None,
+        gcp=_gke(rung.mode, machine, queued=queued) if gcp else None,
     )
 
 
@@ -40,23 +42,24 @@ def most(rung: Rung, pool: Pool) -> int:
 
 
 def _ec2(mode: Capacity) -> Ec2Purchase:
-    spot, block, held = mode is Capacity.SPOT, mode is Capacity.BLOCK, mode in HELD
+    words = ec2_words(mode)
     return Ec2Purchase(
-        capacity_type="SPOT" if spot else "CAPACITY_BLOCK" if block else "ON_DEMAND",
-        karpenter_capacity_type="reserved" if held else mode.value,
-        market_type="spot" if spot else "capacity-block" if block else None,
-        reservation_preference="capacity-reservations-only" if held else "none" if spot else "open",
+        capacity_type=words.capacity_type,
+        karpenter_capacity_type=words.karpenter_capacity_type,
+        market_type=words.market_type,
+        reservation_preference=words.reservation_preference,
     )
 
 
-def _gke(mode: Capacity, *, queued: bool) -> GkePurchase:
-    flex = mode is Capacity.FLEX_START
+def _gke(mode: Capacity, machine: Machine, *, queued: bool) -> GkePurchase:
+    words, policy = gke_words(mode), workload_policy(machine)
     return GkePurchase(
-        spot=mode is Capacity.SPOT,
-        flex_start=flex,
-        queued=flex and queued,
-        reservation_type="SPECIFIC_RESERVATION" if mode in HELD else "NO_RESERVATION",
-        auto_repair=not flex,
+        spot=words.spot,
+        flex_start=words.flex_start,
+        queued=words.flex_start and queued,
+        reservation_type=words.reservation_type,
+        auto_repair=words.auto_repair,
+        workload_policy=f"{policy.type} {policy.accelerator_topology}" if policy else "",
     )
 
 
@@ -64,18 +67,19 @@ def _placement(cloud: Cloud, pool: Pool, machine: Machine, rung: Rung) -> str:
     """Close together where several nodes talk over a fabric, and where the cloud allows to ask for it.
 
     A reservation says itself where its nodes are: asked to be in a group of ours as well, an open one would
-    not be used, and a capacity block is close together already.
+    not be used, and a capacity block is close together already. Only a rack's is taken with its policy.
     """
+    if cloud is Cloud.GCP and workload_policy(machine):
+        return "nvlink"
     together = pool.nodes.high > 1 and len(pool.zones) == 1 and direct_fabric(machine) is not None
     if rung.mode in HELD or not together:
         return "none"
     if cloud is Cloud.AWS:
         return "cluster"
-    if cloud is not Cloud.GCP:
-        return "none"
-    if rung.mode is Capacity.FLEX_START and not machine.name.startswith(COMPACT_FLEX_START):
-        return "none"
-    return "compact"
+    flex = rung.mode is Capacity.FLEX_START
+    queued = flex and pool.provisioning is Provisioning.QUEUED
+    compact = cloud is Cloud.GCP and may_be_compact(machine, flex_start=flex, queued=queued)
+    return "compact" if compact else "none"
 
 
 def show_ladder(ladder: tuple[LadderRung, ...]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.node_pools import ACCELERATOR_LABEL, added_taints
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.software.images import NodeImage
 from gpuyard.findings import Finding, Fix, Path, refuse, refused
@@ -35,7 +36,7 @@ from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import compute_slices
 from gpuyard.plan.sharing.dra import check_dra, dra_labels, plan_dra
 from gpuyard.plan.sharing.sharing import SharedGpus, share_gpus
-from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 
 Pools = dict[str, PoolPlan | None]
@@ -145,8 +146,8 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
     stable = pool.stable_name
     mig_config = stable if gpus.layouts else None
     ladder = plan_ladder(spec, pool, machines[0])
-    labels = _labels(spec, pool, mig_config, software)
-    taints = _taints(stable, gpus.method, fenced=bool(pool.owners))
+    labels = _labels(spec, pool, machines[0], mig_config, software)
+    taints = _taints(stable, gpus.method, fenced=bool(pool.owners)) + _cloud_taints(spec, machines[0])
     selector = node_selector(pool)
     levels = plan_topology(spec.cloud, machines[0], pool.zones)
     topology = plan_placement(spec, pool, levels)
@@ -189,7 +190,11 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
 
 
 def _labels(
-    spec: PlatformSpec, pool: Pool, mig_config: str | None, software: NodeSoftware | None
+    spec: PlatformSpec,
+    pool: Pool,
+    machine: Machine,
+    mig_config: str | None,
+    software: NodeSoftware | None,
 ) -> dict[str, str]:
     ours = {PLUGIN_CONFIG_LABEL: pool.stable_name}
     if not pool.select:  # nodes that exist are told by their own labels
@@ -197,6 +202,8 @@ def _labels(
     if mig_config:
         ours[MIG_CONFIG_LABEL] = mig_config
     ours |= dra_labels(pool)
+    if spec.cloud is Cloud.AWS and scaling_of(spec.cloud, pool) is Scaling.AUTOSCALER and machine.gpu:
+        ours[ACCELERATOR_LABEL] = f"nvidia-{machine.gpu.name.lower()}"
     if software:
         ours |= software.labels
     return dict(sorted((pool.labels | ours).items()))
@@ -210,6 +217,11 @@ def _taints(stable_name: str, method: SharingMethod, *, fenced: bool) -> tuple[T
     """
     gpu = Taint(GPU, GPU_TAINT_VALUE)
     return (gpu,) if method.counted_whole and not fenced else (gpu, Taint(POOL_LABEL, stable_name))
+
+
+def _cloud_taints(spec: PlatformSpec, machine: Machine) -> tuple[Taint, ...]:
+    """What the cloud adds by itself: a flavor that does not say so admits pods that no node takes."""
+    return tuple(Taint(*t) for t in added_taints(machine)) if spec.cloud is Cloud.GCP else ()
 
 
 def _check_range(pool: Pool, path: Path) -> list[Finding]:

@@ -30,6 +30,8 @@ class GkePurchase:
     """NO_RESERVATION or SPECIFIC_RESERVATION."""
     auto_repair: bool
     """Flex-start nodes cannot be repaired, only had anew."""
+    workload_policy: str = ""
+    """Type and accelerator topology of the resource policy that a rack's nodes are placed by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class LadderRung:
     bounded: bool
     """False when only the pool's own maximum bounds it."""
     placement: str
-    """cluster (EC2) or compact (GCE) when the nodes are to stand close together, else none."""
+    """cluster (EC2), compact or nvlink (GCE) when the nodes are to stand close together, else none."""
     stays: str
     """How long nodes stay at most, in words; empty while they are paid."""
     aws: Ec2Purchase | None = None

@@ -1,0 +1,112 @@
+"""Node pools as clouds make them: how each way of buying is said, what they add, and where nodes are put."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+
+from gpuyard.catalogue.machines import Capacity, Machine, table_rows
+from gpuyard.catalogue.sources import Source
+from gpuyard.catalogue.tables.node_pools import EC2_PURCHASES, GKE_PURCHASES, WORKLOAD_POLICIES
+from gpuyard.names import ARCH_LABEL
+
+_LOOKED_UP = date(2026, 11, 22)
+EC2_PURCHASES_SOURCE = Source(
+    "EKS CreateNodegroup and EC2 LaunchTemplate (botocore 1.44.5): capacityType, marketType and reservation"
+    " preference; Karpenter 1.14.1: capacity type reserved for reservations and blocks",
+    _LOOKED_UP,
+)
+GKE_PURCHASES_SOURCE = Source(
+    "cluster-toolkit v1.95.0 at 1047080, preconditions of modules/compute/gke-node-pool/main.tf", _LOOKED_UP
+)  # fmt: skip
+ARM_TAINT_SOURCE = Source(
+    "google.container.v1 TaintConfig.ArchitectureTaintBehavior: unspecified is ARM, which taints every Arm node;"
+    " the flavors of cluster-toolkit's gke-a4x and gke-a4x-max-bm tolerate it",
+    _LOOKED_UP,
+)
+WORKLOAD_POLICY_SOURCE = Source(
+    "cluster-toolkit v1.95.0 at 1047080, workload_policy of gke-a4x.yaml and gke-a4x-max-bm.yaml",
+    _LOOKED_UP,
+)
+COMPACT_SOURCE = Source(
+    "cluster-toolkit v1.95.0 at 1047080, gke-node-pool/main.tf: no COMPACT placement of GPU nodes with queued"
+    " provisioning, and with flex-start only on A3 Ultra and A4",
+    _LOOKED_UP,
+)
+ACCELERATOR_SOURCE = Source(
+    "cluster-autoscaler 1.36.1 cloudprovider/aws/README.md, special note on GPU instances, and gpu_processor.go",
+    _LOOKED_UP,
+)
+
+ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"
+"""Cluster Autoscaler on EC2 takes a node with it for unready until its device plugin has said what GPUs it has.
+Without it the autoscaler starts further nodes for the same pods while the first one comes up."""
+COMPACT_FLEX_START = ("a3-ultragpu-", "a4-")
+"""GCE machines whose flex-start nodes may be placed compactly, unless they are queued for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ec2Words:
+    """One way of buying, in the words of EKS, Karpenter and launch templates."""
+
+    capacity_type: str
+    karpenter_capacity_type: str
+    market_type: str | None
+    reservation_preference: str
+
+
+@dataclass(frozen=True, slots=True)
+class GkeWords:
+    """One way of buying, in the words of a GKE node pool."""
+
+    spot: bool
+    flex_start: bool
+    reservation_type: str
+    auto_repair: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadPolicy:
+    """A resource policy that keeps nodes in one NVLink domain."""
+
+    type: str
+    accelerator_topology: str
+
+
+@cache
+def ec2_words(mode: Capacity) -> Ec2Words:
+    """How this way of buying is said on EC2."""
+    eks, karpenter, market, reservations = _row(EC2_PURCHASES, mode.value)
+    return Ec2Words(eks, karpenter, None if market == "-" else market, reservations)
+
+
+@cache
+def gke_words(mode: Capacity) -> GkeWords:
+    """How this way of buying is said on GKE."""
+    spot, flex, reservation, repaired = _row(GKE_PURCHASES, mode.value)
+    return GkeWords(spot == "yes", flex == "yes", reservation, repaired == "yes")
+
+
+def _row(table: str, key: str) -> list[str]:
+    return next(rest for first, *rest in table_rows(table) if first == key)
+
+
+def workload_policy(machine: Machine) -> WorkloadPolicy | None:
+    """The policy that the nodes of an NVLink domain are placed by; None where there is none."""
+    return _policies().get(machine.name)
+
+
+@cache
+def _policies() -> Mapping[str, WorkloadPolicy]:
+    return {name: WorkloadPolicy(*rest) for name, *rest in table_rows(WORKLOAD_POLICIES)}
+
+
+def added_taints(machine: Machine) -> tuple[tuple[str, str], ...]:
+    """Key and value of the taints, beside the one of GPUs, that the cloud itself puts on these nodes."""
+    arm = machine.cloud == "gcp" and machine.arch == "arm64"
+    return ((ARCH_LABEL, machine.arch),) if arm else ()
+
+
+def may_be_compact(machine: Machine, *, flex_start: bool, queued: bool) -> bool:
+    """Whether GKE takes a compact placement for nodes that are bought so."""
+    return not queued and (not flex_start or machine.name.startswith(COMPACT_FLEX_START))

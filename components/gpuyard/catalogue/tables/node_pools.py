@@ -1,0 +1,29 @@
+"""How each way of buying is said to the cloud's node pools: made for reading and for comparing with the sources.
+
+A dash: the argument is left out. `gpuyard.catalogue.node_pools` reads it.
+"""
+
+EC2_PURCHASES = """
+#mode       EKS             Karpenter  market          reservations
+reserved    ON_DEMAND       reserved   -               capacity-reservations-only
+block       CAPACITY_BLOCK  reserved   capacity-block  capacity-reservations-only
+flex-start  ON_DEMAND       on-demand  -               open
+spot        SPOT            spot       spot            none
+on-demand   ON_DEMAND       on-demand  -               open
+"""
+
+GKE_PURCHASES = """
+#mode       spot  flex-start  reservation           repaired
+reserved    no    no          SPECIFIC_RESERVATION  yes
+block       no    no          SPECIFIC_RESERVATION  yes
+flex-start  no    yes         NO_RESERVATION        no
+spot        yes   no          NO_RESERVATION        yes
+on-demand   no    no          NO_RESERVATION        yes
+"""
+
+WORKLOAD_POLICIES = """
+#machines             type             topology
+a4x-highgpu-4g        HIGH_THROUGHPUT  1x72
+a4x-maxgpu-4g-metal   HIGH_THROUGHPUT  1x72
+"""
+"""What the nodes of an NVLink domain are placed by; reservations of these machines are taken with it too."""

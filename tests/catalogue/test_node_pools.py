@@ -1,0 +1,55 @@
+"""How node pools are told what to buy, against the enums of the clouds' own interfaces."""
+
+import pytest
+
+from gpuyard.catalogue import node_pools
+from gpuyard.catalogue.machines import MACHINES, Capacity
+from gpuyard.catalogue.node_pools import (
+    added_taints,
+    ec2_words,
+    gke_words,
+    may_be_compact,
+    workload_policy,
+)
+from gpuyard.catalogue.sources import Source
+from kit.every import every
+
+GCP = [m for m in MACHINES.values() if m.cloud == "gcp"]
+
+
+@pytest.mark.parametrize("mode", list(Capacity))
+def test_every_way_of_buying_is_said_in_words_of_the_interfaces(mode):
+    ec2, gke = ec2_words(mode), gke_words(mode)
+    assert ec2.capacity_type in {"ON_DEMAND", "SPOT", "CAPACITY_BLOCK"}
+    assert ec2.karpenter_capacity_type in {"on-demand", "spot", "reserved"}
+    assert ec2.market_type in {None, "spot", "capacity-block"}
+    assert ec2.reservation_preference in {"open", "none", "capacity-reservations-only"}
+    assert gke.reservation_type in {"NO_RESERVATION", "SPECIFIC_RESERVATION"}
+    held = mode in {Capacity.RESERVED, Capacity.BLOCK}
+    assert (gke.reservation_type == "SPECIFIC_RESERVATION") is held
+    assert (ec2.reservation_preference == "capacity-reservations-only") is held
+
+
+@every("machine", GCP)
+def test_a_workload_policy_is_of_racks_and_the_taint_of_arm(machine):
+    assert (workload_policy(machine) is not None) is machine.is_rack
+    assert bool(added_taints(machine)) is (machine.arch == "arm64")
+
+
+@pytest.mark.parametrize(
+    ("name", "flex_start", "queued", "may"),
+    [
+        ("a3-ultragpu-8g", True, False, True),
+        ("a3-ultragpu-8g", True, True, False),
+        ("a3-megagpu-8g", True, False, False),
+        ("a3-megagpu-8g", False, False, True),
+    ],
+)
+def test_where_a_compact_placement_is_taken(name, flex_start, queued, may):
+    assert may_be_compact(MACHINES[name], flex_start=flex_start, queued=queued) is may
+
+
+def test_every_fact_has_a_source():
+    found = [v for v in vars(node_pools).values() if isinstance(v, Source)]
+    assert len(found) == 6
+    assert all(source.title and source.verified for source in found)
