@@ -38,7 +38,7 @@ def test_a_machine_has_processors_for_its_gpus(machine):
 
 @every("machine", CPU_MACHINES)
 def test_a_machine_without_gpus_has_a_price_for_it_carries_the_system(machine):
-    assert machine.on_demand is not None
+    assert (machine.on_demand is None) is machine.name.startswith("r9g.")  # too new for the list
     assert machine.accelerator is None
     assert {Capacity.ON_DEMAND, Capacity.SPOT, Capacity.RESERVED} == machine.sold
 

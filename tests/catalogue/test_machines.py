@@ -86,7 +86,7 @@ def test_t4s_are_added_to_machines_of_gcp_that_have_no_gpu_themselves():
         assert machine.vcpus <= 48 or machine.gpus == 4
         assert machine.on_demand is machine.spot is None
         assert not machine.source.verified
-    assert find_machine("n1-standard-8") is None
+    assert not find_machine("n1-standard-8").is_gpu_machine
     assert MACHINES["p5.48xlarge"].type_name == "p5.48xlarge"
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from gpuyard.catalogue import sources
 from gpuyard.catalogue.gpus import GPUS, Gpu
 from gpuyard.catalogue.sources import Source
-from gpuyard.catalogue.tables import machines
+from gpuyard.catalogue.tables import cpu_machines, machines
 
 
 class Capacity(StrEnum):
@@ -196,7 +196,7 @@ def _gce_t4_machines() -> Iterator[Machine]:
 
 
 def _cpu_machines(table: str, cloud: str, region: str, source: Source) -> Iterator[Machine]:
-    for name, vcpu, gib, arch, usd, spot in table_rows(table):
+    for name, vcpu, gib, arch, usd, *spot in table_rows(table):
         yield Machine(
             name=name,
             cloud=cloud,
@@ -205,7 +205,7 @@ def _cpu_machines(table: str, cloud: str, region: str, source: Source) -> Iterat
             arch=arch,
             region=region,
             on_demand=_price(usd, source),
-            spot=_price(spot, source),
+            spot=_price(*spot, source) if spot else None,
             sold=frozenset({Capacity.ON_DEMAND, Capacity.SPOT, Capacity.RESERVED}),
             source=source,
         )
@@ -215,10 +215,10 @@ MACHINES: Mapping[str, Machine] = {
     machine.name: machine
     for machine in (
         *_ec2_gpu_machines(),
-        *_cpu_machines(machines.EC2_CPU, "aws", "us-east-1", sources.EC2_OFFERS),
+        *_cpu_machines(cpu_machines.EC2_CPU, "aws", "us-east-1", sources.EC2_OFFERS),
         *_gce_gpu_machines(),
         *_gce_t4_machines(),
-        *_cpu_machines(machines.GCE_CPU, "gcp", "us-central1", sources.GCE_OFFERS),
+        *_cpu_machines(cpu_machines.GCE_CPU, "gcp", "us-central1", sources.GCE_OFFERS),
     )
 }
 """By type name. Names do not collide between clouds: EC2 types carry a dot, GCE types do not."""

@@ -75,25 +75,6 @@ g4dn.metal          T4          8    96   384   100    1   1800     2     7.824 
 p6e-gb200.36xlarge  GB200       4   144   960  3200   17  22500     -         -            -
 """
 
-EC2_CPU = """
-# type          vcpu  gib  arch     usd     spot
-m7i.large          2    8  amd64  0.1008       -
-m7i.xlarge         4   16  amd64  0.2016       -
-m7i.2xlarge        8   32  amd64  0.4032       -
-m7i.4xlarge       16   64  amd64  0.8064       -
-m7i.8xlarge       32  128  amd64  1.6128       -
-m6i.large          2    8  amd64  0.096        -
-m6i.xlarge         4   16  amd64  0.192        -
-m6i.2xlarge        8   32  amd64  0.384        -
-m6i.4xlarge       16   64  amd64  0.768        -
-m7g.large          2    8  arm64  0.0816       -
-m7g.xlarge         4   16  arm64  0.1632       -
-m7g.2xlarge        8   32  arm64  0.3264       -
-c7i.xlarge         4    8  amd64  0.1785       -
-c7i.2xlarge        8   16  amd64  0.357        -
-c7i.4xlarge       16   32  amd64  0.714        -
-"""
-
 GCE_GPU = """
 # type               gpu      gpus  vcpu   gib  gbps    ssd            accelerator     usd  on-demand    spot
 a2-highgpu-1g        A100-40     1    12    85    24      0      nvidia-tesla-a100   3.673        yes   1.928
@@ -146,15 +127,3 @@ n1-standard-64+4xt4      4    64  240
 n1-standard-96+4xt4      4    96  360
 """
 """N1 machines take T4s at will: the machine type, then how many. The price of a T4 was not to be had."""
-
-GCE_CPU = """
-# type          vcpu  gib  arch     usd     spot
-e2-standard-2      2    8  amd64  0.0670  0.0402
-e2-standard-4      4   16  amd64  0.1340  0.0804
-e2-standard-8      8   32  amd64  0.2680  0.1608
-n2-standard-4      4   16  amd64  0.1942  0.0921
-n2-standard-8      8   32  amd64  0.3885  0.1842
-n2-standard-16    16   64  amd64  0.7769  0.3685
-c3-standard-4      4   16  amd64  0.2016  0.0494
-c3-standard-8      8   32  amd64  0.4032  0.0988
-"""

@@ -8,6 +8,10 @@ from gpuyard.findings import Fix, Path
 from gpuyard.spec.platform import Cloud
 
 
+SYSTEM_FAMILIES = ("m7i.", "e2-standard-")
+"""Of machines without GPUs that have the same size, these are suggested: every region has them."""
+
+
 def of_size(
     machine: Machine, cloud: Cloud, modes: Iterable[Capacity], *, with_gpu: bool
 ) -> Machine | None:
@@ -46,6 +50,7 @@ def _on_sale(cloud: Cloud, modes: Iterable[Capacity]) -> Iterator[Machine]:
             yield machine
 
 
-def _apart(machine: Machine, vcpus: int, memory_gib: int) -> tuple[int, int, str]:
-    """How far a machine is from a size; the name decides between two that are as far."""
-    return abs(machine.vcpus - vcpus), abs(machine.memory_gib - memory_gib), machine.name
+def _apart(machine: Machine, vcpus: int, memory_gib: int) -> tuple[int, int, bool, str]:
+    """How far a machine is from a size; of two that are as far the usual one, then the name decides."""
+    unusual = not machine.name.startswith(SYSTEM_FAMILIES)
+    return abs(machine.vcpus - vcpus), abs(machine.memory_gib - memory_gib), unusual, machine.name
