@@ -5,7 +5,6 @@ import pytest
 from gpuyard.catalogue.fabric import (
     EC2_CARDS,
     EC2_PODS,
-    EFA_HUGE_PAGES_GIB,
     GPUDIRECT,
     Interface,
     direct_fabric,
@@ -118,6 +117,5 @@ def test_how_many_networks_a_machine_needs(name, stack, devices, hosts):
     assert (row.name, row.device_networks, row.host_networks) == (stack, devices, hosts)
 
 
-def test_sources_are_dated_and_efa_takes_memory():
+def test_sources_are_dated():
     assert EC2_CARDS.checked_on == EC2_PODS.checked_on
-    assert EFA_HUGE_PAGES_GIB == 5128 * 2 // 1024

@@ -20,8 +20,6 @@ EC2_PODS = Source(
     " moto 5.2.5); Karpenter's instance-types.md of 2026-07-11 has the same figures",
     date(2026, 11, 21),
 )
-EFA_HUGE_PAGES_GIB = 10
-"""Memory that EFA's driver takes from a node for itself: 5128 huge pages of 2 MiB (AWS node-efa documentation)."""
 
 
 @dataclass(frozen=True, slots=True)

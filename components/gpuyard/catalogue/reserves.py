@@ -1,0 +1,91 @@
+"""What is left of a node: memory as the kernel has it, and what the kubelet keeps of it and of the CPUs.
+
+Memory is sold in round numbers, and no kernel has all of it. Both clouds publish what their kubelets keep.
+"""
+
+from collections.abc import Mapping
+from datetime import date
+from functools import cache
+from math import inf
+
+from gpuyard.catalogue.fabric import pod_limit
+from gpuyard.catalogue.machines import Machine, table_rows
+from gpuyard.catalogue.sources import Source
+from gpuyard.catalogue.tables.reserves import (
+    EFA_HUGE_PAGES_MIB,
+    EKS_MIB,
+    EVICTION_MIB,
+    GKE_MEMORY,
+    KERNEL,
+    KUBELET_CPU,
+    PODS_UNKNOWN,
+)
+
+_LOOKED_UP = date(2026, 11, 22)
+KERNEL_SOURCE = Source(
+    "fitted to capacities of real nodes, rounded up: g5.8xlarge 124.4 of 128 GiB (aws-k8s-tester PR 471),"
+    " n2-highmem-64 503.9 of 512 (2i2c-org/infrastructure issue 2121); the nodes it is tested against are others",
+    _LOOKED_UP,
+    verified=False,
+)
+KUBELET_SOURCE = Source(
+    "GKE, allocatable memory and CPU of a node, taken of the memory that the kernel has; nodeadm"
+    " kubelet/eni_max_pods.go at 81fec2e: 255 MiB and 11 for each pod that gets an address. The documentation of"
+    " managed node groups caps the pods at 110 or 250; a node that was measured (r5.4xlarge) is not capped",
+    _LOOKED_UP,
+)
+EFA_SOURCE = Source("awslabs node-efa document: 5128 huge pages of 2 MiB", _LOOKED_UP)
+_MIB = 1024
+_Steps = tuple[tuple[float, float], ...]
+
+
+@cache
+def _kernel() -> Mapping[str, tuple[float, float]]:
+    return {cloud: (float(share), float(gib)) for cloud, share, gib in table_rows(KERNEL)}
+
+
+@cache
+def _steps(table: str) -> _Steps:
+    return tuple(
+        (inf if size == "-" else float(size), float(share)) for size, share in table_rows(table)
+    )
+
+
+def kernel_gib(machine: Machine) -> float:
+    """The memory that the machine's kernel has: what Kubernetes calls the node's capacity."""
+    share, gib = _kernel().get(machine.cloud, _kernel()["none"])
+    return machine.memory_gib * (1 - share) - gib
+
+
+def kubelet_cpu(machine: Machine) -> float:
+    """CPUs that the kubelet keeps."""
+    return _stepped(machine.vcpus, _steps(KUBELET_CPU))
+
+
+def kubelet_gib(machine: Machine) -> float:
+    """Memory that the kubelet keeps, and that it must find free."""
+    fixed, each = EKS_MIB
+    kept = (
+        _stepped(kernel_gib(machine), _steps(GKE_MEMORY))
+        if machine.cloud == "gcp"
+        else (fixed + each * _pods(machine)) / _MIB
+    )
+    return kept + EVICTION_MIB / _MIB
+
+
+def _pods(machine: Machine) -> int:
+    few, many, cpus = PODS_UNKNOWN
+    return pod_limit(machine) or (few if machine.vcpus < cpus else many)
+
+
+def efa_gib(machine: Machine) -> float:
+    """Memory that the EFA driver keeps."""
+    return EFA_HUGE_PAGES_MIB / _MIB if machine.efa_interfaces else 0.0
+
+
+def _stepped(amount: float, steps: _Steps) -> float:
+    kept, left = 0.0, amount
+    for size, share in steps:
+        kept += min(left, size) * share
+        left -= min(left, size)
+    return kept
