@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 
+from gpuyard.catalogue.software.support import driver_end
 from gpuyard.catalogue.software.versions import Version, parse_version
 from gpuyard.catalogue.sources import Source
 
@@ -153,8 +154,10 @@ def maintained(branch: str) -> bool | None:
     """Whether the newest driver bulletin still has a fix for a branch; None for a newer branch than it lists.
 
     A branch that had fixes before and has none in the newest bulletin is taken to have ended: its last
-    fix keeps out what was known then, and nothing since.
+    fix keeps out what was known then, and nothing since. So has one whose day of the end is known and past.
     """
+    if driver_end(branch):
+        return False
     rows = [row for row in advisories() if row.component == "driver"]
     last = max(row.published for row in rows)
     listed = [row.branch for row in rows if row.published == last]

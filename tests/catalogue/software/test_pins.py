@@ -45,12 +45,11 @@ def test_floors_are_known_for_what_bulletins_speak_of():
         "driver": True,
         "driver-610": None,
         "driver-580": True,
-        "driver-535": True,
     }
 
 
 def test_a_name_is_pinned_once():
-    assert len(PINS) == 38
+    assert len(PINS) == 37
     assert PINS["gpu-operator"] is GPU_OPERATOR
     assert all(PINS[pin.name] is pin for pin in OPERATOR_PARTS)
 

@@ -49,7 +49,6 @@ OPERATOR_PARTS: tuple[Pin, ...] = (
     DRIVER,
     _driver_pin("610.57.04"),
     _driver_pin("580.173.02"),
-    _driver_pin("535.309.01"),
     _operator_pin("driver-manager", "0.12.0"),
     _operator_pin("container-toolkit", "1.20.0"),
     _operator_pin("device-plugin", "0.20.0"),
@@ -62,7 +61,8 @@ OPERATOR_PARTS: tuple[Pin, ...] = (
     _operator_pin("gds", "2.29.4"),
     _pin("node-feature-discovery", "0.19.0", "subchart 0.19.0 of NVIDIA/gpu-operator v26.7.0"),
 )
-"""What this GPU Operator installs when it is left alone; drivers of other branches are listed with it."""
+"""What this GPU Operator installs when it is left alone; drivers of other branches are listed with it, 535 too,
+whose support has ended."""
 
 QUEUEING: tuple[Pin, ...] = (
     KUEUE,

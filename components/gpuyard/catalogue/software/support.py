@@ -129,6 +129,29 @@ def support(cloud: str, minor: str, today: date) -> Support | None:
     return None if window is None else Support(window, today)
 
 
+DRIVER_ENDS_SOURCE = Source(
+    "endoflife-date/endoflife.date products/nvidia-driver.md at 0118c30, by NVIDIA's rule: a year after the release"
+    " of a production branch, three years after that of one with long support",
+    date(2026, 11, 22),
+    verified=False,
+)
+DRIVER_ENDS: Mapping[str, date] = {
+    "535": date(2026, 6, 1),
+    "550": date(2025, 4, 17),
+    "570": date(2026, 1, 27),
+    "575": date(2026, 6, 3),
+    "580": date(2028, 8, 4),
+    "590": date(2026, 12, 22),
+}
+"""By branch of the driver; a bulletin may have a fix for one a few days before its end."""
+
+
+def driver_end(branch: str) -> date | None:
+    """The day on which support of a branch had ended when it was last looked up; None while it had not."""
+    end = DRIVER_ENDS.get(branch)
+    return end if end and end <= DRIVER_ENDS_SOURCE.checked_on else None
+
+
 class OperatorStatus(StrEnum):
     """Where a line of the GPU Operator stands; NVIDIA publishes the state and no dates."""
 

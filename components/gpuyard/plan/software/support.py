@@ -31,6 +31,7 @@ def check_pins(pins: Iterable[Pin] = tuple(PINS.values())) -> list[Finding]:
 @cache  # bulletins and pins are fixed, and a program may make a thousand plans
 def _check_pin(pin: Pin) -> Finding | None:
     from gpuyard.catalogue.cves import branch_of, floor, known_vulnerabilities, maintained
+    from gpuyard.catalogue.software.support import driver_end
 
     branch = branch_of(pin.advised_as, pin.version)
     path, given = ("software", pin.name), f"{pin.name} {pin.version}"
@@ -48,10 +49,16 @@ def _check_pin(pin: Pin) -> Finding | None:
             fix=Fix(says=f"take {pin.name} {bound}"),
         )
     if branch and maintained(branch) is False:
+        end = driver_end(branch)
+        why = (
+            f"support of branch {branch} ended on {end}"
+            if end
+            else f"NVIDIA's newest driver bulletin has no fix for branch {branch}"
+        )
         return warn(
             "software.branch_ended",
             path,
-            f"NVIDIA's newest driver bulletin has no fix for branch {branch}: nobody says it is safe",
+            f"{why}: nobody says it is safe",
             given=given,
             fix=Fix(says="take a driver of a branch that still gets fixes"),
         )
