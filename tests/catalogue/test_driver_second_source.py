@@ -38,7 +38,11 @@ NOT_LISTED = {
     "V100-16": "older than the open driver",
     "V100-32": "older than the open driver",
     "V100-PCIe-16": "older than the open driver",
+    "P4": "older than the open driver",
     "A2": "shares its device id with the A16",
+    "A16": "shares its device id with the A2",
+    "RTX5000-48": "shares its device id with the one of 72 GB",
+    "RTX5000-72": "shares its device id with the one of 48 GB",
 }
 
 

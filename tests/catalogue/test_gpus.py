@@ -130,7 +130,7 @@ def test_the_usual_spellings_are_known(spelling, name):
         "A100",
         "A100-60GB",
         "H100-81GB",
-        "P4",
+        "K80",
         "MI300X",
         "80GB",
         "2331x",
@@ -145,7 +145,9 @@ def test_what_nobody_calls_a_gpu_of_ours_is_not_found(spelling):
 
 def test_a_device_id_belongs_to_one_gpu():
     ids = [gpu.pci_id for gpu in GPUS.values() if gpu.pci_id]
-    assert len(set(ids)) == len(ids) == len(GPUS) - 1
+    shared = {name for name, gpu in GPUS.items() if gpu.pci_id is None}
+    assert shared == {"A2", "A16", "RTX5000-48", "RTX5000-72"}
+    assert len(set(ids)) == len(ids) == len(GPUS) - len(shared)
     assert all(int(i, 16) and i == i.upper() and len(i) == 4 for i in ids)
 
 
@@ -176,7 +178,22 @@ def test_a_gpu_that_can_be_cut_has_the_memory_of_its_largest_slice(gpu):
 def test_a_gpu_without_published_geometry_cannot_be_cut():
     whole = {name for name, gpu in GPUS.items() if gpu.mig is None}
     old = {name for name, gpu in GPUS.items() if gpu.compute_capability not in CUTTABLE}
-    assert whole == old | {"RTX4500"}
+    desks = {"RTX5000-48", "RTX5000-72", "RTX6000-WS", "RTX6000-MaxQ", "RTX-5090"}
+    assert whole == old | desks
+
+
+def test_bridges_between_cards_are_no_domain():
+    """The data sheets of these cards sell a bridge to one or three others; a node need not have it."""
+    bridged = {"A30", "H100-94", "H800-94", "H200-NVL"}
+    cards = {name for name, gpu in GPUS.items() if "PCIe" in gpu.product or gpu.product.endswith("NVL")}
+    assert {GPUS[name].nvlink_gbps for name in bridged | cards} == {0}
+
+
+def test_boards_for_export_have_slower_links_and_are_cut_alike():
+    for name, like in (("A800-40", "A100-40"), ("A800-80", "A100-80"), ("H800", "H100")):
+        ours, theirs = GPUS[name], GPUS[like]
+        assert ours.nvlink_gbps == 400 < theirs.nvlink_gbps
+        assert (ours.cut_like, ours.memory_gib) == (like, theirs.memory_gib)
 
 
 @pytest.mark.parametrize(

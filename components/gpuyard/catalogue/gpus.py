@@ -27,7 +27,7 @@ class Gpu:
     architecture: str
     compute_capability: tuple[int, int]
     nvlink_gbps: int
-    """GB/s per GPU inside the node's NVLink domain, 0 without one; bridges between two cards do not count."""
+    """GB/s per GPU inside the node's NVLink domain, 0 without one; bridges between cards do not count."""
     pci_id: str | None
     """Device id under NVIDIA's vendor id 10DE; None where another product has the same."""
     first_driver: str | None

@@ -40,10 +40,16 @@ GCE_LISTS = Source(
     date(2026, 11, 21),
     verified=False,
 )
-GCE_T4 = Source(
-    "sizes from Cyclenerd's machinetypes.csv (2026-08-20), T4 counts from Compute Engine's documentation as"
-    " remembered; no price of a T4 found",
-    date(2026, 11, 21),
+GCE_CONSUMPTION = Source(
+    "ai-hypercomputer/docs/consumption-models: spot and flex-start for any GPU machine but A4X, calendar mode (future"
+    " reservations of up to 90 days) for A4 and A3 Ultra; GKE's autoscaler (gce price model) has no flex-start for"
+    " a3-edgegpu-8g-nolssd, and for that type it is taken",
+    date(2026, 11, 22),
+)
+GCE_N1 = Source(
+    "sizes from Cyclenerd's machinetypes.csv at dac3128, GPUs for so many CPUs from gpuhunt providers/gcp.py at"
+    " 3584151; no price of these GPUs found",
+    date(2026, 11, 22),
     verified=False,
 )
 GCE_GPUDIRECT = Source(
@@ -80,6 +86,12 @@ VOLTA_ENDS = Source(
 MIG_GUIDE = Source(
     "MIG User Guide v580 and `nvidia-smi mig -lgipp` listings; mig-parted builder_test.go v0.15.0",
     date(2026, 11, 21),
+)
+MIG_RTX4500 = Source(
+    "NVIDIA AI Enterprise release 8, vGPU reference for Blackwell, table 52: 1g.16gb (2) and 2g.32gb (1); variants from"
+    " the MIG User Guide (610); placements inferred from the counts. The operator's static layouts have none",
+    date(2026, 11, 22),
+    verified=False,
 )
 MIG_INFERRED = Source(
     "profile names and counts from mig-parted v0.15.0; placements inferred from the same family",
