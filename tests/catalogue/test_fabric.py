@@ -6,6 +6,7 @@ from gpuyard.catalogue.fabric import (
     EC2_CARDS,
     EC2_PODS,
     GPUDIRECT,
+    P6E_EFA,
     Interface,
     direct_fabric,
     interfaces,
@@ -27,7 +28,7 @@ def test_every_efa_of_a_machine_has_one_interface_on_a_card_of_its_own(machine):
     assert len(efa) == machine.efa_interfaces
     assert len({i.card for i in found}) == len(found)
     assert [i.card for i in found] == sorted(i.card for i in found)
-    if found:
+    if found and not machine.is_rack:
         assert len(found) == network_cards(machine)
 
 
@@ -35,7 +36,18 @@ def test_every_efa_of_a_machine_has_one_interface_on_a_card_of_its_own(machine):
 def test_one_interface_has_an_address_and_it_is_the_primary_one(machine):
     found = interfaces(machine)
     assert [i.card for i in found if i.kind != "efa-only"] == ([0] if found else [])
-    assert all(i.device == (0 if i.card == 0 else 1) for i in found)
+    first_only = machine.is_rack
+    assert all(i.device == (0 if i.card == 0 or first_only else 1) for i in found)
+
+
+def test_on_p6e_the_odd_cards_take_one_efa_each_and_are_told_so():
+    """A wrong index is refused by EC2 when the first node starts."""
+    machine = MACHINES["p6e-gb200.36xlarge"]
+    found = interfaces(machine)
+    assert found[0] == Interface(0, 0, "interface")
+    assert found[1:] == tuple(Interface(card, 0, "efa-only") for card in range(1, 16, 2))
+    assert (machine.efa_interfaces, machine.network_gbps) == (8, 8 * 200)
+    assert not P6E_EFA.verified
 
 
 def test_a_first_card_that_takes_no_efa_gets_a_plain_interface():
@@ -96,8 +108,9 @@ def test_direct_networks_are_of_machines_that_gke_sells(name, row):
     machine = MACHINES[name]
     assert machine.cloud == "gcp"
     assert (direct_fabric(machine).name, direct_fabric(machine).source) == (row.name, row.source)
-    assert machine.gpus % (row.device_networks or machine.gpus) == 0
-    assert (row.device_networks is None) == (row.device_mode is None)
+    networks = row.device_networks or machine.gpus
+    assert machine.gpus % networks == 0 or networks % machine.gpus == 0
+    assert (row.device_mode is None) == machine.is_rack  # DRANET hands them out
     assert (row.mtu is None) == (row.name == "GPUDirect-RDMA")
 
 
@@ -109,7 +122,10 @@ def test_direct_networks_are_of_machines_that_gke_sells(name, row):
         ("a3-ultragpu-8g", "GPUDirect-RDMA", 8, 1),
         ("a4-highgpu-8g", "GPUDirect-RDMA", 8, 1),
         ("a4x-highgpu-4g", "GPUDirect-RDMA", None, 0),
-        ("a4x-maxgpu-4g-metal", "GPUDirect-RDMA", None, 0),
+        ("a4x-maxgpu-4g-metal", "GPUDirect-RDMA", 8, 1),
+        ("a3-edgegpu-8g", "GPUDirect-TCPX", 4, 0),
+        ("a3-edgegpu-8g-nolssd", "GPUDirect-TCPX", 4, 0),
+        ("a3-ultragpu-8g-nolssd", "GPUDirect-RDMA", 8, 1),
     ],
 )
 def test_how_many_networks_a_machine_needs(name, stack, devices, hosts):

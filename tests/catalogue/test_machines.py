@@ -67,7 +67,11 @@ def test_the_cloud_is_told_by_the_name(machine):
         ("m7i.xlarge", "on-demand reserved spot"),
         ("a2-highgpu-8g", "flex-start on-demand reserved spot"),
         ("a3-highgpu-1g", "flex-start reserved spot"),
-        ("a3-edgegpu-8g", "flex-start on-demand reserved"),
+        ("a3-edgegpu-8g", "flex-start on-demand reserved spot"),
+        ("a3-edgegpu-8g-nolssd", "on-demand reserved spot"),
+        ("a3-ultragpu-8g", "block flex-start reserved spot"),
+        ("a4-highgpu-8g", "block flex-start reserved spot"),
+        ("n1-standard-8+1xt4", "flex-start on-demand reserved spot"),
         ("a4x-highgpu-4g", "reserved"),
         ("e2-standard-4", "on-demand reserved spot"),
     ],
@@ -76,14 +80,28 @@ def test_how_a_machine_can_be_bought(name, sold):
     assert " ".join(sorted(MACHINES[name].sold)) == sold
 
 
-def test_t4s_are_added_to_machines_of_gcp_that_have_no_gpu_themselves():
+# gpuhunt providers/gcp.py, accelerator_limits: CPUs and GB of memory for 1, 2, 4 and 8 GPUs.
+ADDED = {
+    "t4": {1: (48, 312), 2: (48, 312), 4: (96, 624)},
+    "p4": {1: (24, 156), 2: (48, 312), 4: (96, 624)},
+    "p100": {1: (16, 104), 2: (32, 208), 4: (96, 624)},
+    "v100": {1: (12, 78), 2: (24, 156), 4: (48, 312), 8: (96, 624)},
+}
+
+
+def test_gpus_are_added_to_machines_of_gcp_that_have_none_themselves():
     added = {n: m for n, m in MACHINES.items() if m.type_name != n}
     assert {m.type_name.rpartition("-")[0] for m in added.values()} == {"n1-standard"}
     for name, machine in added.items():
-        assert name == f"{machine.type_name}+{machine.gpus}xt4"
+        kind = name.rpartition("x")[2]
+        vcpus, gib = ADDED[kind][machine.gpus]
+        assert name == f"{machine.type_name}+{machine.gpus}x{kind}"
+        assert machine.gpu.name.partition("-")[0] == kind.upper()
+        assert machine.accelerator == f"nvidia-tesla-{kind}"
+        assert machine.vcpus <= vcpus
+        assert machine.memory_gib <= gib
         assert machine.vcpus == int(machine.type_name.rpartition("-")[2])
         assert machine.memory_gib == machine.vcpus * 15 // 4
-        assert machine.vcpus <= 48 or machine.gpus == 4
         assert machine.on_demand is machine.spot is None
         assert not machine.source.verified
     assert not find_machine("n1-standard-8").is_gpu_machine

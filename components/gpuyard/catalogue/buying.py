@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.catalogue.sources import Source
+from gpuyard.catalogue.machines import Capacity, Machine
+from gpuyard.catalogue.sources import GCE_CONSUMPTION, Source
 
 _LOOKED_UP = date(2026, 11, 21)
 
@@ -54,8 +55,8 @@ ZONES: Mapping[str, Form] = {"aws": EC2_ZONE, "gcp": GCE_ZONE}
 class Stay:
     """How long a bought node stays, whatever runs on it."""
 
-    hours: int | None
-    """At most, counted from its start; None when an agreed moment ends it."""
+    hours: int
+    """At most, counted from its start."""
     drained_before_end_minutes: int
     says: str
     source: Source
@@ -67,8 +68,24 @@ FLEX_START = Stay(
     says="at most 7 days",
     source=Source("GKE concepts, flex-start: maxRunDurationSeconds, seven days", _LOOKED_UP),
 )
+ULTRASERVER_BLOCK = Stay(
+    hours=182 * 24,
+    drained_before_end_minutes=60,
+    says="until 60 minutes before its end",
+    source=Source(
+        "karpenter-provider-aws designs/odcrs.md and dev.classmethod.jp (2026-02-08): EC2 stops the instances of an"
+        " UltraServer 60 minutes before the end of its block",
+        _LOOKED_UP,
+    ),
+)
+CALENDAR = Stay(
+    hours=90 * 24,
+    drained_before_end_minutes=0,
+    says="until the end of its calendar reservation",
+    source=GCE_CONSUMPTION,
+)
 CAPACITY_BLOCK = Stay(
-    hours=None,
+    hours=182 * 24,
     drained_before_end_minutes=40,
     says="until 40 minutes before its end",
     source=Source(
@@ -76,3 +93,43 @@ CAPACITY_BLOCK = Stay(
         _LOOKED_UP,
     ),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSizes:
+    """What EC2 sells as one capacity block."""
+
+    most: int
+    """Instances in one block."""
+    days: tuple[int, ...]
+    """How long it may last."""
+    source: Source
+
+
+BLOCK_SIZES = BlockSizes(
+    most=64,
+    days=(*range(1, 15), *range(21, 183, 7)),
+    source=Source(
+        "EC2 DescribeCapacityBlockOfferings and dev.classmethod.jp: 1 to 14 days, then steps of seven up to 182; at"
+        " most 64 instances a block and 256 an organisation at a time",
+        date(2026, 11, 22),
+    ),
+)
+ULTRASERVERS: Mapping[str, tuple[int, ...]] = {"p6e-gb200.36xlarge": (9, 18)}
+"""Machines of EC2 that are sold as whole UltraServers only: how many there are in one."""
+ULTRASERVERS_SOURCE = Source(
+    "koyakimu/ec2-capacity-blocks-for-ml-pricing-json at 15ff21e: u-p6e-gb200x36 and u-p6e-gb200x72, with four GPUs"
+    " in a machine",
+    date(2026, 11, 22),
+)
+
+
+def stay(machine: Machine, mode: Capacity) -> Stay | None:
+    """How long nodes of this machine stay that are bought in this way; None while they are paid."""
+    if mode is Capacity.FLEX_START:
+        return FLEX_START
+    if mode is not Capacity.BLOCK:
+        return None
+    if machine.cloud == "gcp":
+        return CALENDAR
+    return ULTRASERVER_BLOCK if machine.name in ULTRASERVERS else CAPACITY_BLOCK

@@ -4,13 +4,13 @@ Also what a node must be made with for it: which interface on which network card
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sources import GCE_GPUDIRECT, Source
-from gpuyard.catalogue.tables.fabric import EC2_NETWORK
+from gpuyard.catalogue.tables.fabric import EC2_NETWORK, EFA_CARDS
 
 EC2_CARDS = Source(
     "EC2 DescribeInstanceTypes, NetworkCards, as shipped by moto 5.2.5", date(2026, 11, 21)
@@ -36,7 +36,7 @@ class Interface:
 
     card: int
     device: int
-    """Index on its card: the primary one is 0 on card 0, every other interface is 1."""
+    """Index on its card: the primary one is 0 on card 0, every other interface is 1, but for p6e."""
     kind: str
     """`interface` has an IP address, `efa` has one and bypasses TCP, `efa-only` bypasses TCP and has none."""
 
@@ -53,7 +53,7 @@ class GpuDirect:
     mtu: int | None
     """None: the network's profile says it."""
     device_mode: str | None
-    """`deviceMode` of GKE's network parameters."""
+    """`deviceMode` of GKE's network parameters; None where DRANET hands the cards out."""
     profile: str | None
     """Network profile of the zone, as its name ends."""
     source: Source
@@ -69,6 +69,26 @@ def _tcp(name: str, networks: int) -> GpuDirect:
         profile=None,
         source=GCE_GPUDIRECT,
     )
+
+
+GCE_EDGE = Source(
+    "Compute Engine, GPU network bandwidth (copy at movatter.jp): A3 Edge has GPUDirect-TCPX over four cards of its"
+    " GPUs; no example of a node pool seen",
+    date(2026, 11, 22),
+    verified=False,
+)
+GCE_A4X_MAX = Source(
+    "cluster-toolkit v1.95.0 at 1047080, gke-a4x-max-bm.yaml and modules/network/gpu-rdma-vpc: net-1 (IDPF) beside"
+    " the cluster's, and a VPC of yours whose predefined subnet takes eight MRDMA interfaces, handed out by DRANET",
+    date(2026, 11, 22),
+)
+P6E_EFA = Source(
+    "EC2 User Guide, EFA on p6e-gb200: eight EFA-only interfaces of 200 Gbps, or four of 400, on the odd cards, 1600"
+    " together; aws-parallelcluster PR 6930: an odd card takes one interface, so its index is 0. Karpenter's 3200 is"
+    " the sum with what has no EFA: not taken",
+    date(2026, 11, 22),
+    verified=False,
+)
 
 
 def _rdma(
@@ -87,11 +107,16 @@ def _rdma(
 
 GPUDIRECT: Mapping[str, GpuDirect] = {
     "a3-highgpu-8g": _tcp("GPUDirect-TCPX", 4),
+    "a3-edgegpu-8g": replace(_tcp("GPUDirect-TCPX", 4), source=GCE_EDGE),
+    "a3-edgegpu-8g-nolssd": replace(_tcp("GPUDirect-TCPX", 4), source=GCE_EDGE),
     "a3-megagpu-8g": _tcp("GPUDirect-TCPXO", 8),
     "a3-ultragpu-8g": _rdma(8, 1, "RDMA", "vpc-roce"),
+    "a3-ultragpu-8g-nolssd": _rdma(8, 1, "RDMA", "vpc-roce"),
     "a4-highgpu-8g": _rdma(8, 1, "RDMA", "vpc-roce"),
     "a4x-highgpu-4g": _rdma(None, 0, None, None),
-    "a4x-maxgpu-4g-metal": _rdma(None, 0, None, "vpc-roce-metal"),
+    "a4x-maxgpu-4g-metal": replace(
+        _rdma(8, 1, None, "vpc-roce-metal"), source=GCE_A4X_MAX
+    ),
 }
 """By GCE machine type. Types that are not here have TCP only, or nobody has published more."""
 
@@ -127,10 +152,14 @@ def interfaces(machine: Machine) -> tuple[Interface, ...]:
     """What a launch template must list so that every EFA of the machine is there; empty without EFA.
 
     One interface has an IP address: the primary one. The others carry EFA traffic and nothing else, so that
-    they take no addresses. Where there are fewer EFAs than cards, card 0 takes none (p6-b300).
+    they take no addresses. Where there are fewer EFAs than cards, card 0 takes none (p6-b300), and on p6e the
+    odd ones alone take one each, which is then the first of its card.
     """
     if not machine.efa_interfaces:
         return ()
+    if machine.name in EFA_CARDS:
+        others = (Interface(card, 0, "efa-only") for card in EFA_CARDS[machine.name])
+        return (Interface(0, 0, "interface"), *others)
     cards = network_cards(machine) or 1
     primary = "efa" if machine.efa_interfaces == cards else "interface"
     rest = (Interface(card, 1, "efa-only") for card in range(1, cards))

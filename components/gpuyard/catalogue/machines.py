@@ -138,18 +138,20 @@ def _ec2_gpu_machines() -> Iterator[Machine]:
         )
 
 
-_GCE_RESERVATION_ONLY = ("a4x-",)
 _GCE_FROM_LISTS = ("a3-mega", "a3-ultra", "a3-edge", "a4")
 
 
-def _gce_sold(name: str, *, on_demand: bool, spot: bool) -> frozenset[Capacity]:
-    if name.startswith(_GCE_RESERVATION_ONLY):
-        return frozenset({Capacity.RESERVED})
-    sold = {Capacity.RESERVED, Capacity.FLEX_START}
+def _gce_sold(name: str, *, on_demand: bool) -> frozenset[Capacity]:
+    """Everything is reserved; all else by its list, whether a price of it is known or not (GCE_CONSUMPTION)."""
+    sold = {Capacity.RESERVED}
     if on_demand:
         sold.add(Capacity.ON_DEMAND)
-    if spot:
+    if not name.startswith(machines.NO_SPOT):
         sold.add(Capacity.SPOT)
+    if not name.startswith(machines.NO_FLEX_START):
+        sold.add(Capacity.FLEX_START)
+    if name.startswith(machines.CALENDAR_MODE):
+        sold.add(Capacity.BLOCK)
     return frozenset(sold)
 
 
@@ -174,24 +176,24 @@ def _gce_gpu_machines() -> Iterator[Machine]:
             region="us-central1",
             on_demand=_price(usd, origin),
             spot=_price(spot, origin),
-            sold=_gce_sold(name, on_demand=sold == "yes", spot=spot != "-"),
+            sold=_gce_sold(name, on_demand=sold == "yes"),
             source=origin,
         )
 
 
-def _gce_t4_machines() -> Iterator[Machine]:
-    for name, gpus, vcpu, gib in table_rows(machines.GCE_T4):
+def _gce_n1_machines() -> Iterator[Machine]:
+    for name, gpu, accelerator, gpus, vcpu, gib in table_rows(machines.GCE_N1):
         yield Machine(
             name=name,
             cloud="gcp",
-            gpu=GPUS["T4"],
+            gpu=GPUS[gpu],
             gpus=int(gpus),
             vcpus=int(vcpu),
             memory_gib=int(gib),
-            accelerator="nvidia-tesla-t4",
+            accelerator=accelerator,
             region="us-central1",
-            sold=frozenset({Capacity.ON_DEMAND, Capacity.SPOT, Capacity.RESERVED}),
-            source=sources.GCE_T4,
+            sold=_gce_sold(name, on_demand=True),
+            source=sources.GCE_N1,
         )
 
 
@@ -217,7 +219,7 @@ MACHINES: Mapping[str, Machine] = {
         *_ec2_gpu_machines(),
         *_cpu_machines(cpu_machines.EC2_CPU, "aws", "us-east-1", sources.EC2_OFFERS),
         *_gce_gpu_machines(),
-        *_gce_t4_machines(),
+        *_gce_n1_machines(),
         *_cpu_machines(cpu_machines.GCE_CPU, "gcp", "us-central1", sources.GCE_OFFERS),
     )
 }

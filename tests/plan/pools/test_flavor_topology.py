@@ -27,7 +27,8 @@ A4X = {
 }
 RACK = {
     "machine": "p6e-gb200.36xlarge",
-    "capacity": [{"block": "cr-0123456789abcdef0", "nodes": 4}],
+    "nodes": 9,
+    "capacity": [{"block": "cr-0123456789abcdef0", "nodes": 9}],
     "zones": ["us-east-1a"],
 }
 

@@ -88,3 +88,6 @@ EC2_NETWORK = """
     1        3    10  r7i.large r7a.large r7g.large r8g.large
     1        2    10  g6f.large
 """
+
+EFA_CARDS = {"p6e-gb200.36xlarge": (1, 3, 5, 7, 9, 11, 13, 15)}
+"""Cards that take an EFA, where it is not each of them."""

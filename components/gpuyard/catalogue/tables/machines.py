@@ -22,9 +22,9 @@ g7e.8xlarge         RTX6000     1    32   256   100    1   1900     1    5.2682 
 g7e.12xlarge        RTX6000     2    48   512   400    1   3800     1    8.2861            -
 g7e.24xlarge        RTX6000     4    96  1024   800    2   7600     1   16.5722            -
 g7e.48xlarge        RTX6000     8   192  2048  1600    4  15200     2   33.1443            -
-g7.2xlarge          RTX4500     1     8    32    60    0    440     1      2.52            -
-g7.4xlarge          RTX4500     1    16    64    60    0    875     1    3.0421            -
-g7.8xlarge          RTX4500     1    32   128    80    1    930     1    4.0862            -
+g7.2xlarge          RTX4500     1     8    32    40    0    440     1      2.52            -
+g7.4xlarge          RTX4500     1    16    64    80    0    875     1    3.0421            -
+g7.8xlarge          RTX4500     1    32   128   100    1    930     1    4.0862            -
 g7.12xlarge         RTX4500     2    48   192   175    1   1900     1    7.1283            -
 g7.24xlarge         RTX4500     4    96   384   350    1   3800     1   14.2566            -
 g7.48xlarge         RTX4500     8   192   768   700    2   7600     2   28.5133            -
@@ -72,7 +72,7 @@ g4dn.8xlarge        T4          1    32   128    50    1    900     1     2.176 
 g4dn.12xlarge       T4          4    48   192    50    1    900     1     3.912            -
 g4dn.16xlarge       T4          1    64   256    50    1    900     2     4.352            -
 g4dn.metal          T4          8    96   384   100    1   1800     2     7.824            -
-p6e-gb200.36xlarge  GB200       4   144   960  3200   17  22500     -         -            -
+p6e-gb200.36xlarge  GB200       4   144   960  1600    8  22500     -         -            -
 """
 
 GCE_GPU = """
@@ -91,8 +91,10 @@ a3-highgpu-2g        H100        2    52   468    50   1500       nvidia-h100-80
 a3-highgpu-4g        H100        4   104   936   100   3000       nvidia-h100-80gb  44.245         no  25.305
 a3-highgpu-8g        H100        8   208  1872  1000   6000       nvidia-h100-80gb  88.490        yes  50.610
 a3-edgegpu-8g        H100        8   208  1872   600   6000       nvidia-h100-80gb       -        yes       -
+a3-edgegpu-8g-nolssd  H100       8   208  1872   600      0       nvidia-h100-80gb       -        yes       -
 a3-megagpu-8g        H100        8   208  1872  1800   6000  nvidia-h100-mega-80gb   92.21        yes   50.20
 a3-ultragpu-8g       H200        8   224  2952  3600  12000      nvidia-h200-141gb   86.76         no   47.66
+a3-ultragpu-8g-nolssd  H200      8   224  2952  3600      0       nvidia-h200-141gb       -         no       -
 a4-highgpu-8g        B200        8   224  3968  3600  12000            nvidia-b200       -         no   37.75
 a4x-highgpu-4g       GB200       4   140   884  2000  12000           nvidia-gb200       -         no       -
 a4x-maxgpu-4g-metal  GB300       4   144   960  3600  12000           nvidia-gb300       -         no       -
@@ -113,17 +115,52 @@ g4-standard-192      RTX6000     4   192   720   200      0    nvidia-rtx-pro-60
 g4-standard-384      RTX6000     8   384  1440   400      0    nvidia-rtx-pro-6000  35.999        yes  14.399
 """
 
-GCE_T4 = """
-# type                gpus  vcpu  gib
-n1-standard-4+1xt4       1     4   15
-n1-standard-8+1xt4       1     8   30
-n1-standard-16+1xt4      1    16   60
-n1-standard-32+1xt4      1    32  120
-n1-standard-16+2xt4      2    16   60
-n1-standard-32+2xt4      2    32  120
-n1-standard-16+4xt4      4    16   60
-n1-standard-32+4xt4      4    32  120
-n1-standard-64+4xt4      4    64  240
-n1-standard-96+4xt4      4    96  360
+GCE_N1 = """
+# type                 gpu      accelerator        gpus  vcpu  gib
+n1-standard-4+1xt4     T4       nvidia-tesla-t4       1     4   15
+n1-standard-8+1xt4     T4       nvidia-tesla-t4       1     8   30
+n1-standard-16+1xt4    T4       nvidia-tesla-t4       1    16   60
+n1-standard-32+1xt4    T4       nvidia-tesla-t4       1    32  120
+n1-standard-16+2xt4    T4       nvidia-tesla-t4       2    16   60
+n1-standard-32+2xt4    T4       nvidia-tesla-t4       2    32  120
+n1-standard-16+4xt4    T4       nvidia-tesla-t4       4    16   60
+n1-standard-32+4xt4    T4       nvidia-tesla-t4       4    32  120
+n1-standard-64+4xt4    T4       nvidia-tesla-t4       4    64  240
+n1-standard-96+4xt4    T4       nvidia-tesla-t4       4    96  360
+n1-standard-4+1xp4     P4       nvidia-tesla-p4       1     4   15
+n1-standard-8+1xp4     P4       nvidia-tesla-p4       1     8   30
+n1-standard-16+1xp4    P4       nvidia-tesla-p4       1    16   60
+n1-standard-8+2xp4     P4       nvidia-tesla-p4       2     8   30
+n1-standard-16+2xp4    P4       nvidia-tesla-p4       2    16   60
+n1-standard-32+2xp4    P4       nvidia-tesla-p4       2    32  120
+n1-standard-16+4xp4    P4       nvidia-tesla-p4       4    16   60
+n1-standard-32+4xp4    P4       nvidia-tesla-p4       4    32  120
+n1-standard-64+4xp4    P4       nvidia-tesla-p4       4    64  240
+n1-standard-96+4xp4    P4       nvidia-tesla-p4       4    96  360
+n1-standard-4+1xp100   P100     nvidia-tesla-p100     1     4   15
+n1-standard-8+1xp100   P100     nvidia-tesla-p100     1     8   30
+n1-standard-16+1xp100  P100     nvidia-tesla-p100     1    16   60
+n1-standard-8+2xp100   P100     nvidia-tesla-p100     2     8   30
+n1-standard-16+2xp100  P100     nvidia-tesla-p100     2    16   60
+n1-standard-32+2xp100  P100     nvidia-tesla-p100     2    32  120
+n1-standard-16+4xp100  P100     nvidia-tesla-p100     4    16   60
+n1-standard-32+4xp100  P100     nvidia-tesla-p100     4    32  120
+n1-standard-64+4xp100  P100     nvidia-tesla-p100     4    64  240
+n1-standard-96+4xp100  P100     nvidia-tesla-p100     4    96  360
+n1-standard-4+1xv100   V100-16  nvidia-tesla-v100     1     4   15
+n1-standard-8+1xv100   V100-16  nvidia-tesla-v100     1     8   30
+n1-standard-8+2xv100   V100-16  nvidia-tesla-v100     2     8   30
+n1-standard-16+2xv100  V100-16  nvidia-tesla-v100     2    16   60
+n1-standard-16+4xv100  V100-16  nvidia-tesla-v100     4    16   60
+n1-standard-32+4xv100  V100-16  nvidia-tesla-v100     4    32  120
+n1-standard-32+8xv100  V100-16  nvidia-tesla-v100     8    32  120
+n1-standard-64+8xv100  V100-16  nvidia-tesla-v100     8    64  240
+n1-standard-96+8xv100  V100-16  nvidia-tesla-v100     8    96  360
 """
-"""N1 machines take T4s at will: the machine type, then how many. The price of a T4 was not to be had."""
+"""N1 machines take these GPUs at will: the machine type, then how many. Their prices were not to be had."""
+
+CALENDAR_MODE = ("a3-ultragpu-", "a4-highgpu-")
+"""GCE machines that are sold in blocks of days as well, as their names begin."""
+NO_FLEX_START = ("a4x-", "a3-edgegpu-8g-nolssd")
+NO_SPOT = ("a4x-",)
+"""GCE machines that are not sold so, as their names begin: all other GPU machines are."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.buying import CAPACITY_BLOCK, FLEX_START
+from gpuyard.catalogue.buying import stay
 from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.catalogue.node_pools import ec2_words, gke_words, may_be_compact, workload_policy
@@ -23,14 +23,14 @@ def plan_ladder(spec: PlatformSpec, pool: Pool, machine: Machine) -> tuple[Ladde
 def _rung(spec: PlatformSpec, pool: Pool, machine: Machine, rung: Rung) -> LadderRung:
     aws, gcp = spec.cloud is Cloud.AWS, spec.cloud is Cloud.GCP
     queued = pool.provisioning is Provisioning.QUEUED
-    stays = {Capacity.FLEX_START: FLEX_START.says, Capacity.BLOCK: CAPACITY_BLOCK.says}
+    stays = stay(machine, rung.mode) if aws or gcp else None
     return LadderRung(
         mode=rung.mode.value,
         reservation=rung.reservation,
         most=most(rung, pool),
         bounded=rung.nodes is not None,
         placement=_placement(spec.cloud, pool, machine, rung),
-        stays=stays.get(rung.mode, "") if aws or gcp else "",
+        stays=stays.says if stays else "",
         aws=_ec2(rung.mode) if aws else None,
         gcp=_gke(rung.mode, machine, queued=queued) if gcp else None,
     )

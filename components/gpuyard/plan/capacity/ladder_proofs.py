@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from gpuyard.catalogue.buying import FLEX_START, RESERVATIONS
+from gpuyard.catalogue.buying import BLOCK_SIZES, FLEX_START, RESERVATIONS, ULTRASERVERS
 from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.plan.capacity.ladder import HELD, most
@@ -27,6 +27,7 @@ def check_ladder(
                 findings.append(_not_sold(pool, index, machines, (*path, "capacity")))
             elif rung.reservation:
                 findings += _check_form(spec.cloud, rung, here)
+                findings += _check_block(rung, machines[0], here)
         findings += _check_one_zone(spec, pool, machines, path)
     findings += [*_check_bounds(pool, path), *_check_reach(pool, path)]
     if spec.cloud is Cloud.GCP:
@@ -158,6 +159,33 @@ def _check_form(cloud: Cloud, rung: Rung, path: Path) -> list[Finding]:
             allowed=f"such as {form.example}",
         )
     ]
+
+
+def _check_block(rung: Rung, machine: Machine, path: Path) -> list[Finding]:
+    """A block of EC2 has a largest size, and UltraServers are sold whole."""
+    if rung.mode is not Capacity.BLOCK or machine.cloud != "aws":
+        return []
+    nodes, sizes = rung.nodes or 0, ULTRASERVERS.get(machine.name)
+    if sizes and nodes % sizes[0]:
+        machines = " or ".join(str(size) for size in sizes)
+        problem = f"{machine.name} is sold as whole UltraServers of {machines} machines"
+        whole = -(-nodes // sizes[0]) * sizes[0]
+        return [_block_size(problem, nodes, f"a multiple of {sizes[0]}, such as {whole}", path)]
+    if nodes > BLOCK_SIZES.most:
+        problem = f"EC2 sells at most {BLOCK_SIZES.most} machines in one capacity block"
+        return [_block_size(problem, nodes, f"{BLOCK_SIZES.most}, and further blocks", path)]
+    return []
+
+
+def _block_size(problem: str, nodes: int, allowed: str, path: Path) -> Finding:
+    return refuse(
+        "capacity.block_size",
+        path,
+        f"{problem}, so there is no block of {nodes}",
+        given=str(nodes),
+        allowed=allowed,
+        fix=Fix(says="write what the block holds, here and in `nodes` of the pool"),
+    )
 
 
 def _check_one_zone(

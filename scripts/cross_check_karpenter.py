@@ -1,0 +1,86 @@
+"""Writes `tests/catalogue/karpenter_second_source.csv`: what Karpenter's own tables say about EC2 machines.
+
+Karpenter asks EC2 itself, on other days than moto does, whose data the catalogue has its EC2 machines from. Run
+by hand, when the catalogue or Karpenter moves on, with a clone:
+
+    scripts/cross_check_karpenter.py karpenter-provider-aws
+"""
+
+import csv
+import io
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from gpuyard.catalogue.machines import machine_names
+
+TARGET = Path(__file__).resolve().parent.parent / "tests/catalogue/karpenter_second_source.csv"
+TYPES = "website/content/en/preview/reference/instance-types.md"
+BANDWIDTHS = "pkg/providers/instancetype/zz_generated.bandwidth.go"
+COLUMNS = ("type", "arch", "vcpus", "memory_mib", "gpus", "nvme_gb", "pods", "efa", "network_mbps")
+_FIELDS = {
+    "kubernetes.io/arch": "arch",
+    "karpenter.k8s.aws/instance-cpu": "vcpus",
+    "karpenter.k8s.aws/instance-memory": "memory_mib",
+    "karpenter.k8s.aws/instance-gpu-count": "gpus",
+    "karpenter.k8s.aws/instance-local-nvme": "nvme_gb",
+    "pods": "pods",
+    "vpc.amazonaws.com/efa": "efa",
+}
+_CELLS = re.compile(r"^ *\|(?P<name>[^|]+)\|(?P<value>[^|]*)\|$")
+_SPEED = re.compile(r'"(?P<type>[a-z0-9.-]+)": +(?P<mbps>\d+),')
+
+
+def machines(page: str) -> Iterator[dict[str, str]]:
+    """One row for each type of the page; what it has no line of is 0."""
+    for part in page.split("\n### `")[1:]:
+        found = dict.fromkeys(COLUMNS, "0") | {"type": part.partition("`")[0]}
+        for line in part.splitlines():
+            cells = _CELLS.match(line)
+            if cells and cells["name"] in _FIELDS:
+                found[_FIELDS[cells["name"]]] = cells["value"]
+        yield found
+
+
+def speeds(table: str) -> Mapping[str, str]:
+    """Megabits a second that a type has at any time, by type."""
+    return {row["type"]: row["mbps"] for row in _SPEED.finditer(table)}
+
+
+def table(page: str, bandwidths: str, origin: str) -> str:
+    """The whole file: a line about its origin, then one line for each machine that both know."""
+    fast, ours = speeds(bandwidths), set(machine_names("aws"))
+    out = io.StringIO()
+    out.write(f"# {origin}\n")
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        row | {"network_mbps": fast.get(row["type"], "0")}
+        for row in machines(page)
+        if row["type"] in ours
+    )
+    return out.getvalue()
+
+
+def main() -> None:
+    """Write the file."""
+    clone = sys.argv[1]
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", clone, *arguments], check=True, capture_output=True, text=True
+        ).stdout
+
+    made = git("log", "-1", "--format=%h of %cs", "--", TYPES, BANDWIDTHS).strip()
+    origin = f"aws/karpenter-provider-aws {made}"
+    TARGET.write_text(
+        table(git("show", f"HEAD:{TYPES}"), git("show", f"HEAD:{BANDWIDTHS}"), origin),
+        encoding="utf-8",
+    )
+    print(f"wrote {TARGET} from {origin}")
+
+
+if __name__ == "__main__":
+    main()
