@@ -1,7 +1,7 @@
 """Writes `tests/catalogue/karpenter_second_source.csv`: what Karpenter's own tables say about EC2 machines.
 
-Karpenter asks EC2 itself, on other days than moto does, whose data the catalogue has its EC2 machines from. Run
-by hand, when the catalogue or Karpenter moves on, with a clone:
+Karpenter asks EC2 itself, on other days than moto does, from whose data the catalogue has its EC2 machines.
+Run by hand, when the catalogue or Karpenter moves on, with a clone:
 
     scripts/cross_check_karpenter.py karpenter-provider-aws
 """

@@ -150,7 +150,8 @@ def test_what_no_bulletin_lists_has_no_floor_and_is_not_called_safe():
 
 
 @pytest.mark.parametrize(
-    ("branch", "state"), [("535", False), ("595", True), ("580", True), ("570", False), ("590", False)]
+    ("branch", "state"),
+    [("535", False), ("595", True), ("580", True), ("570", False), ("590", False)],
 )
 def test_a_branch_that_the_newest_bulletin_leaves_out_has_ended(branch, state):
     assert maintained(branch) is state

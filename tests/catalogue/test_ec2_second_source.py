@@ -1,7 +1,6 @@
-"""EC2 rows against what they were copied from, EC2's DescribeInstanceTypes: a slip of the hand fails with both.
+"""EC2 rows against what they were copied from, EC2's DescribeInstanceTypes: a slip of the hand is found.
 
-The table comes from `scripts/cross_check_ec2.py`. It is no second source: `test_karpenter_second_source.py` is. What is known to differ is listed here with the reason,
-and the list is exact: a deviation that went away fails too.
+The table comes from `scripts/cross_check_ec2.py`. It is no second source: the one of Karpenter is.
 """
 
 import csv

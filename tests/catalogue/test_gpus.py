@@ -185,7 +185,9 @@ def test_a_gpu_without_published_geometry_cannot_be_cut():
 def test_bridges_between_cards_are_no_domain():
     """The data sheets of these cards sell a bridge to one or three others; a node need not have it."""
     bridged = {"A30", "H100-94", "H800-94", "H200-NVL"}
-    cards = {name for name, gpu in GPUS.items() if "PCIe" in gpu.product or gpu.product.endswith("NVL")}
+    cards = {
+        name for name, gpu in GPUS.items() if "PCIe" in gpu.product or gpu.product.endswith("NVL")
+    }
     assert {GPUS[name].nvlink_gbps for name in bridged | cards} == {0}
 
 

@@ -49,9 +49,13 @@ def test_what_is_sold_by_one_cloud_only_is_sold_there(machine):
         assert Capacity.FLEX_START not in machine.sold
     else:
         calendar = machine.gpu is not None and machine.gpu.name in {"H200", "B200"}
-        assert (Capacity.BLOCK in machine.sold) is calendar  # of Google, blocks of days are its calendar mode
+        assert (
+            Capacity.BLOCK in machine.sold
+        ) is calendar  # of Google, blocks of days are its calendar mode
         assert machine.efa_interfaces == 0
-        if machine.is_gpu_machine:  # a price that nobody has published does not mean that it is not sold
+        if (
+            machine.is_gpu_machine
+        ):  # a price that nobody has published does not mean that it is not sold
             assert (Capacity.SPOT in machine.sold) is not machine.is_rack
     if not machine.is_gpu_machine:
         assert not machine.sold & {Capacity.BLOCK, Capacity.FLEX_START}

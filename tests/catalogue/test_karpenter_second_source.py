@@ -1,4 +1,4 @@
-"""EC2 rows against Karpenter's own tables, which do not come from where ours do: a disagreement fails with both.
+"""EC2 rows against Karpenter's own tables, which do not come from where ours do: a disagreement fails.
 
 The table comes from `scripts/cross_check_karpenter.py`.
 """
@@ -19,6 +19,7 @@ ROWS = [pytest.param(row, id=row["type"]) for row in csv.DictReader(LINES)]
 
 NOT_THERE = ("p6e-gb200.", "r9g.")
 """Families of ours that Karpenter's page has not: sold in UltraServers, or too new."""
+
 
 def disagreements(row):
     """{(type, field): (ours, theirs)} of one machine."""

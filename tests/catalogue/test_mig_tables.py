@@ -175,7 +175,7 @@ PRODUCT_OF = {f"0X{i}10DE": gpu for gpu, ids in ALL_DEVICES.items() for i in ids
 PCI_NOT_IN_THE_MAP = {
     "20BD": "A800 with 40 GB: cut like the A100 by its memory, absent from the map",
     "2C3A": "RTX PRO 4500: newer than the map, which mig-manager replaces by what the driver says",
-    "232C": "H20 with 141 GB: cut like the H200 by its memory, absent from the map"
+    "232C": "H20 with 141 GB: cut like the H200 by its memory, absent from the map",
 }
 
 
@@ -189,7 +189,7 @@ def test_upstream_cuts_a_gpu_of_that_device_id_as_we_do():
 
 
 NOT_UPSTREAM = {"1g.16gb", "2g.32gb"}
-"""Profiles of the RTX PRO 4500, which is newer than the static layouts; the vGPU reference is their source."""
+"""Profiles of the RTX PRO 4500, newer than the static layouts; the vGPU reference is their source."""
 NOT_OURS = {
     "3g.95gb": "GB200 that reports 189 GB; we catalogue the 186 GB report of the same device id",
     "4g.95gb": "the same",

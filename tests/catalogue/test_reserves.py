@@ -19,7 +19,7 @@ N1_HIGHMEM_4 = Machine(
     name="n1-highmem-4", cloud="gcp", vcpus=4, memory_gib=26, source=KERNEL_SOURCE
 )
 
-# 2i2c-org/infrastructure at 1097ae3, node-capacity-info.json: bytes of capacity and allocatable, CPUs allocatable.
+# 2i2c-org/infrastructure at 1097ae3, node-capacity-info.json: bytes of capacity, bytes and CPUs allocatable.
 MEASURED = [
     ("r5.xlarge", 33164840960, 32123604992, 3.92),
     ("r5.4xlarge", 133523050496, 130451771392, 15.89),

@@ -60,15 +60,27 @@ def test_a_cluster_that_exists_needs_none(cloud):
     assert findings(platform(cloud=cloud)) == []
 
 
-def test_a_system_machine_is_looked_up_like_any_other():
+def test_a_system_machine_is_looked_up_and_one_that_is_unknown_will_do():
     finding = only(platform(cloud="aws", system={**SYSTEM, "machine": "m7i.xlrge"}))
     assert (finding.id, finding.path, finding.fix.value) == (
-        "pool.machine_unknown",
+        "system.machine_unknown",
         ("system", "machine"),
         "m7i.xlarge",
     )
+    plan = plan_of(platform(cloud="aws", system={**SYSTEM, "machine": "x99.12xlarge"}))
+    assert (plan.system.machine, plan.system.floor_usd) == ("x99.12xlarge", None)
+    assert plan.bill.unknown == ("system",)
     finding = only(platform(cloud="aws", system={**SYSTEM, "machine": "e2-standard-4"}))
     assert (finding.id, finding.path) == ("pool.machine_cloud", ("system", "machine"))
+
+
+def test_a_system_machine_is_described_by_what_is_in_it():
+    described = {**SYSTEM, "machine": {"cpu": 8, "memory_gib": 32}}
+    raw = platform(cloud="aws", system=described)
+    assert findings(raw) == []
+    assert plan_of(raw).system.usd_per_node is None
+    priced = plan_of(raw | {"prices": {"machines": {"8cpu-32gib": 0.5}}})
+    assert (priced.system.machine, priced.system.usd_per_node) == ("8cpu-32gib", 0.5)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ import generate_arguments
 import reference
 from gpuyard.resources import arguments
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.pools import MachineShape, Rung
+from gpuyard.spec.pools import HostShape, MachineShape, Rung
 from gpuyard.spec.sections import MachinePrice
 from gpuyard.spec.sharing import MigGroup, Sharing
 from kit.every import every
 
-SHORTHANDS = {MachineShape, MigGroup, Rung, Sharing, MachinePrice}
+SHORTHANDS = {HostShape, MachineShape, MigGroup, Rung, Sharing, MachinePrice}
 """Models that people may write in several forms: values of any kind to other languages."""
 MODELS = [model for model in reference.models(PlatformSpec) if model not in SHORTHANDS]
 

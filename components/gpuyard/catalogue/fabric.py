@@ -114,9 +114,7 @@ GPUDIRECT: Mapping[str, GpuDirect] = {
     "a3-ultragpu-8g-nolssd": _rdma(8, 1, "RDMA", "vpc-roce"),
     "a4-highgpu-8g": _rdma(8, 1, "RDMA", "vpc-roce"),
     "a4x-highgpu-4g": _rdma(None, 0, None, None),
-    "a4x-maxgpu-4g-metal": replace(
-        _rdma(8, 1, None, "vpc-roce-metal"), source=GCE_A4X_MAX
-    ),
+    "a4x-maxgpu-4g-metal": replace(_rdma(8, 1, None, "vpc-roce-metal"), source=GCE_A4X_MAX),
 }
 """By GCE machine type. Types that are not here have TCP only, or nobody has published more."""
 

@@ -55,4 +55,3 @@ def with_clique(labels: tuple[str, ...], machine: Machine) -> tuple[str, ...]:
         return labels
     at = labels.index(GCE_HOST) if GCE_HOST in labels else len(labels)
     return (*labels[:at], CLIQUE_LABEL, *labels[at:])
-

@@ -20,10 +20,10 @@ from gpuyard.plan.money.budgets import check_budgets
 from gpuyard.plan.money.commitments import check_commitments
 from gpuyard.plan.money.prices import check_prices
 from gpuyard.plan.pools.gpu_operator import operator_parts
-from gpuyard.plan.pools.machines import check_system, decide_system
 from gpuyard.plan.pools.numa import check_numa
 from gpuyard.plan.pools.own_nodes import check_selectors
 from gpuyard.plan.pools.pools import decide_pools
+from gpuyard.plan.pools.system import check_system, decide_system
 from gpuyard.plan.pools.topology import check_fabric, check_zones
 from gpuyard.plan.queueing.brakes import check_stops
 from gpuyard.plan.queueing.installation import check_kueue

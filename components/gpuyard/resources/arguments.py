@@ -10,8 +10,8 @@ from typing import Any, NotRequired, TypedDict
 class SystemSpec(TypedDict):
     """Nodes without GPUs, where the controllers live."""
 
-    machine: str
-    """Machine type of the system nodes, for example m7i.xlarge."""
+    machine: Any
+    """Machine type of the system nodes, for example m7i.xlarge, or {cpu, memory_gib}."""
     nodes: Any
     """How many: 2, or 2..3. Two at least keep controllers up when one node goes."""
 

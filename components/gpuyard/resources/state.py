@@ -3,10 +3,10 @@
 from typing import Any
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.pools import MachineShape, Rung
+from gpuyard.spec.pools import HostShape, MachineShape, Rung
 from gpuyard.spec.sharing import Sharing
 
-_AS_WRITTEN = (MachineShape, Rung, Sharing)
+_AS_WRITTEN = (HostShape, MachineShape, Rung, Sharing)
 """Parts that people write in more than one form; they have no type in other languages."""
 
 

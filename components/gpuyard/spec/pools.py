@@ -121,7 +121,7 @@ def _one_way(value: dict[str, Any], found: list[Capacity]) -> tuple[str, ValueCh
 
 
 def _machine_kind(value: Any) -> str:
-    if isinstance(value, dict | MachineShape):
+    if isinstance(value, dict | SpecModel):
         return "<shape>"
     return "<names>" if isinstance(value, list | tuple) else "<name>"
 
@@ -134,11 +134,26 @@ MachineRef = Annotated[
 ]
 
 
+class HostShape(SpecModel):
+    """A machine without GPUs, described by what is in it."""
+
+    cpu: Annotated[int, Field(strict=True, ge=1, le=4096)]
+    """CPU threads in one machine."""
+    memory_gib: MemoryGib
+    """Main memory in GiB; 80GB is read as 80 GiB."""
+
+
+HostRef = Annotated[
+    Annotated[Text, Tag("<name>")] | Annotated[HostShape, Tag("<shape>")],
+    Discriminator(_machine_kind),
+]
+
+
 class System(SpecModel):
     """Nodes without GPUs, where the controllers live."""
 
-    machine: Text
-    """Machine type of the system nodes, for example m7i.xlarge."""
+    machine: HostRef
+    """Machine type of the system nodes, for example m7i.xlarge, or {cpu, memory_gib}."""
     nodes: NodeRange
     """How many: 2, or 2..3. Two at least keep controllers up when one node goes."""
 

@@ -204,7 +204,8 @@ ZONE, CLIQUE = "topology.kubernetes.io/zone", "nvidia.com/gpu.clique"
             {
                 "machine": "p6e-gb200.36xlarge",
                 "zones": ZONES["aws"],
-                "capacity": [{"block": "cr-0a", "nodes": 4}],
+                "nodes": 9,
+                "capacity": [{"block": "cr-0a", "nodes": 9}],
             },
             [*EC2, CLIQUE, HOST],
         ),

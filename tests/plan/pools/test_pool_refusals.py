@@ -416,9 +416,10 @@ def test_one_fault_hides_no_other_and_invents_none(raw, said):
 
 
 def test_the_machine_that_lacks_a_way_to_be_bought_is_named():
-    machines = ["a3-highgpu-8g", "a3-edgegpu-8g"]
-    finding = only(platform([pool(machine=machines, capacity=["spot"])], cloud="gcp"))
-    assert finding.problem.startswith("a3-edgegpu-8g is not sold as spot")
+    machines = ["a3-edgegpu-8g", "a3-edgegpu-8g-nolssd"]
+    one = pool(machine=machines, nodes="0..4", capacity=["flex-start"])
+    finding = only(platform([one], cloud="gcp"))
+    assert finding.problem.startswith("a3-edgegpu-8g-nolssd is not sold as flex-start")
 
 
 def test_a_gpu_that_cannot_be_cut_is_shared_as_the_fix_says():

@@ -151,7 +151,9 @@ def check_prices(draft: Draft) -> list[Finding]:
             for index, entry in enumerate(prices.commitments)
         ),
     ]
-    known = list(dict.fromkeys([*MACHINES, *(p.machine.name for p in draft.sound.values())]))
+    own = [p.machine.name for p in draft.sound.values()]
+    own += [draft.system.name] if draft.system else []
+    known = list(dict.fromkeys([*MACHINES, *own]))
     return [_unknown_machine(path, name, known) for path, name in named if name not in known]
 
 

@@ -7,7 +7,6 @@ from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 from gpuyard.findings import Fix, Path
 from gpuyard.spec.platform import Cloud
 
-
 SYSTEM_FAMILIES = ("m7i.", "e2-standard-")
 """Of machines without GPUs that have the same size, these are suggested: every region has them."""
 

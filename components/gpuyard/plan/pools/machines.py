@@ -1,12 +1,9 @@
 """Machine of a pool, looked up or described, and whether it can be had like that."""
 
-from dataclasses import replace
-
 from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine, machine_names
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path, refuse, warn
-from gpuyard.plan.draft import Draft
+from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.pools.alternatives import of_size, take, with_gpus
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -27,7 +24,7 @@ def choose_machines(
     listed = not isinstance(pool.machine, str)
     for index, name in enumerate(pool.machines):
         where = (*path, "machine", index) if listed else (*path, "machine")
-        machine, problems = _sold_here(name, spec.cloud, modes, where, with_gpu=True)
+        machine, problems = sold_here(name, spec.cloud, modes, where, with_gpu=True)
         findings += problems
         if machine is None:
             continue
@@ -39,53 +36,6 @@ def choose_machines(
         found.append(machine)
     findings += _unlike(found, (*path, "machine"))
     return ((), findings) if findings else (tuple(found), [])
-
-
-def decide_system(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """The machine of the system nodes; one with GPUs would work, and cost many times what it need."""
-    spec, system = draft.spec, draft.spec.system
-    if system is None:
-        return draft, []
-    path, modes = ("system", "machine"), [Capacity.ON_DEMAND]
-    machine, findings = _sold_here(system.machine, spec.cloud, modes, path, with_gpu=False)
-    if machine is not None and machine.is_gpu_machine:
-        instead = of_size(machine, spec.cloud, modes, with_gpu=False)
-        findings.append(_idle_gpus(machine, instead, path))
-    return replace(draft, system=machine), findings
-
-
-def check_system(draft: Draft) -> list[Finding]:
-    """Refuse a cluster that we make in a cloud without nodes for its controllers."""
-    spec = draft.spec
-    exists = spec.cluster is not None and spec.cluster.existing
-    if spec.system is not None or spec.cloud not in {Cloud.AWS, Cloud.GCP} or exists:
-        return []
-    machine = "m7i.xlarge" if spec.cloud is Cloud.AWS else "e2-standard-4"
-    return [
-        refuse(
-            "system.missing",
-            ("system",),
-            f"on {spec.cloud.value} no node exists before the pools; controllers need nodes without GPUs",
-            allowed="system: {machine: TYPE, nodes: 2..3}",
-            fix=Fix(
-                says=f"add system: {{machine: {machine}, nodes: 2..3}}",
-                at=("system",),
-                value={"machine": machine, "nodes": "2..3"},
-            ),
-        )
-    ]
-
-
-def _idle_gpus(machine: Machine, instead: Machine | None, path: Path) -> Finding:
-    gpus = f"{machine.gpus} × {machine.gpu.name}" if machine.gpu else ""
-    return warn(
-        "system.gpu_machine",
-        path,
-        f"system nodes run controllers and no jobs: {gpus} a node would be paid and never used",
-        given=machine.name,
-        allowed="a machine without GPUs",
-        fix=take(instead, path),
-    )
 
 
 def _described(
@@ -126,7 +76,7 @@ def _described(
     return (machine,), []
 
 
-def _sold_here(
+def sold_here(
     name: str, cloud: Cloud, modes: list[Capacity], path: Path, *, with_gpu: bool
 ) -> tuple[Machine | None, list[Finding]]:
     """A catalogued machine that this cloud sells; only machines of the wanted kind are suggested."""
@@ -134,7 +84,7 @@ def _sold_here(
     machine = find_machine(name)
     if machine is not None and seller in {None, machine.cloud}:
         return machine, []
-    names = [n for n in machine_names(seller) if MACHINES[n].is_gpu_machine is with_gpu]
+    names = _names(cloud, with_gpu=with_gpu)
     near = nearest(name, names)
     shown = ", ".join(([near] if near else []) + [n for n in names if n != near][:_SHOWN_NAMES])
     problem = (
@@ -154,6 +104,16 @@ def _sold_here(
             else take(_alike(machine, cloud, modes, with_gpu=with_gpu), path),
         )
     ]
+
+
+def nearest_machine(name: str, cloud: Cloud, *, with_gpu: bool) -> str | None:
+    """The machine of this cloud whose name is nearest to what was written."""
+    return nearest(name, _names(cloud, with_gpu=with_gpu))
+
+
+def _names(cloud: Cloud, *, with_gpu: bool) -> list[str]:
+    seller = cloud.value if cloud in {Cloud.AWS, Cloud.GCP} else None
+    return [n for n in machine_names(seller) if MACHINES[n].is_gpu_machine is with_gpu]
 
 
 def _alike(

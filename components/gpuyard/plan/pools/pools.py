@@ -147,7 +147,9 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
     mig_config = stable if gpus.layouts else None
     ladder = plan_ladder(spec, pool, machines[0])
     labels = _labels(spec, pool, machines[0], mig_config, software)
-    taints = _taints(stable, gpus.method, fenced=bool(pool.owners)) + _cloud_taints(spec, machines[0])
+    taints = _taints(stable, gpus.method, fenced=bool(pool.owners)) + _cloud_taints(
+        spec, machines[0]
+    )
     selector = node_selector(pool)
     levels = plan_topology(spec.cloud, machines[0], pool.zones)
     topology = plan_placement(spec, pool, levels)
@@ -202,7 +204,11 @@ def _labels(
     if mig_config:
         ours[MIG_CONFIG_LABEL] = mig_config
     ours |= dra_labels(pool)
-    if spec.cloud is Cloud.AWS and scaling_of(spec.cloud, pool) is Scaling.AUTOSCALER and machine.gpu:
+    if (
+        spec.cloud is Cloud.AWS
+        and scaling_of(spec.cloud, pool) is Scaling.AUTOSCALER
+        and machine.gpu
+    ):
         ours[ACCELERATOR_LABEL] = f"nvidia-{machine.gpu.name.lower()}"
     if software:
         ours |= software.labels

@@ -1,7 +1,7 @@
 """Allocatable CPU and memory of a node: what the kernel has, less what its system keeps.
 
-The agents of a GPU node are an estimate of ours, on the safe side: device plugin, feature discovery, exporter,
-network and storage drivers.
+The agents of a GPU node are an estimate of ours, on the safe side: device plugin, feature discovery,
+exporter, network and storage drivers.
 """
 
 from gpuyard.catalogue.machines import Machine

@@ -1,0 +1,109 @@
+"""Nodes for the controllers: their machine, which no job uses, and which must be there before the pools."""
+
+from dataclasses import replace
+
+from gpuyard.catalogue.machines import Capacity, Machine, find_machine
+from gpuyard.catalogue.node_pools import added_taints
+from gpuyard.catalogue.sources import EC2_OFFERS, Source
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.pools.alternatives import of_size, take
+from gpuyard.plan.pools.machines import nearest_machine, sold_here
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import HostShape
+
+_MODES = [Capacity.ON_DEMAND]
+_PATH: Path = ("system", "machine")
+
+
+def decide_system(draft: Draft) -> tuple[Draft, list[Finding]]:
+    """The machine of the system nodes; nothing hangs on it but the bill, so one that is unknown will do."""
+    spec, system = draft.spec, draft.spec.system
+    if system is None:
+        return draft, []
+    if isinstance(system.machine, HostShape):
+        shape = system.machine
+        name = f"{shape.cpu}cpu-{shape.memory_gib}gib"
+        return replace(draft, system=_unpriced(spec, name, shape.cpu, shape.memory_gib)), []
+    if find_machine(system.machine) is None:
+        findings = [_unknown(spec, system.machine)]
+        return replace(draft, system=_unpriced(spec, system.machine, 0, 0)), findings
+    machine, findings = sold_here(system.machine, spec.cloud, _MODES, _PATH, with_gpu=False)
+    if machine is not None and machine.is_gpu_machine:
+        findings.append(_idle_gpus(machine, of_size(machine, spec.cloud, _MODES, with_gpu=False)))
+    elif machine is not None and spec.cloud is Cloud.GCP and added_taints(machine):
+        findings.append(_tainted(machine))
+    return replace(draft, system=machine), findings
+
+
+def check_system(draft: Draft) -> list[Finding]:
+    """Refuse a cluster that we make in a cloud without nodes for its controllers."""
+    spec = draft.spec
+    exists = spec.cluster is not None and spec.cluster.existing
+    if spec.system is not None or spec.cloud not in {Cloud.AWS, Cloud.GCP} or exists:
+        return []
+    machine = "m7i.xlarge" if spec.cloud is Cloud.AWS else "e2-standard-4"
+    return [
+        refuse(
+            "system.missing",
+            ("system",),
+            f"on {spec.cloud.value} no node exists before the pools; controllers need nodes without GPUs",
+            allowed="system: {machine: TYPE, nodes: 2..3}",
+            fix=Fix(
+                says=f"add system: {{machine: {machine}, nodes: 2..3}}",
+                at=("system",),
+                value={"machine": machine, "nodes": "2..3"},
+            ),
+        )
+    ]
+
+
+def _unpriced(spec: PlatformSpec, name: str, vcpus: int, memory_gib: int) -> Machine:
+    """A machine of which the stack file says all that is known; its price is in `prices`, or unknown."""
+    return Machine(
+        name=name,
+        cloud=spec.cloud.value,
+        vcpus=vcpus,
+        memory_gib=memory_gib,
+        source=Source("the stack file", EC2_OFFERS.checked_on, verified=False),
+    )
+
+
+def _unknown(spec: PlatformSpec, name: str) -> Finding:
+    near = nearest_machine(name, spec.cloud, with_gpu=False)
+    return warn(
+        "system.machine_unknown",
+        _PATH,
+        "no such machine in the catalogue: if it exists, it will do, and the bill is without its price",
+        given=name,
+        allowed="a machine of the catalogue, its price under `prices`, or {cpu, memory_gib}",
+        fix=Fix(says=f"write {near}", at=_PATH, value=near)
+        if near
+        else Fix(says="write its price: prices: {machines: {NAME: USD an hour}}"),
+    )
+
+
+def _idle_gpus(machine: Machine, instead: Machine | None) -> Finding:
+    gpus = f"{machine.gpus} × {machine.gpu.name}" if machine.gpu else ""
+    return warn(
+        "system.gpu_machine",
+        _PATH,
+        f"system nodes run controllers and no jobs: {gpus} a node would be paid and never used",
+        given=machine.name,
+        allowed="a machine without GPUs",
+        fix=take(instead, _PATH),
+    )
+
+
+def _tainted(machine: Machine) -> Finding:
+    """GKE taints Arm nodes unless their pool says NONE, and no controller tolerates it."""
+    key, value = added_taints(machine)[0]
+    return warn(
+        "system.tainted",
+        _PATH,
+        f"GKE taints its nodes with {key}={value}:NoSchedule, which controllers do not tolerate:"
+        " they would not start",
+        given=machine.name,
+        allowed="an amd64 machine, or a node pool whose architecture taint is NONE",
+        fix=Fix(says="write e2-standard-4", at=_PATH, value="e2-standard-4"),
+    )
