@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.findings import Finding, Severity, in_order, worst
-from gpuyard.plan.draft import Draft
 from gpuyard.plan.platform import plan
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.rule_exceptions import check_exceptions
-from gpuyard.plan.software.support import check_kubernetes
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.read import Reading
+
+
+CALENDAR = frozenset({"kubernetes.support", "policies.expired", "prices.old"})
+"""Findings that hang on the day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,8 @@ def judge(reading: Reading, day: date | None = None, file: str = "") -> Judged:
 
 def due(spec: PlatformSpec, day: date) -> list[Finding]:
     """What the calendar alone says: the findings that `judge` has with a day, and lacks without one."""
-    draft = Draft(spec, day)
-    return [*check_kubernetes(draft), *check_exceptions(draft)]
+    _, findings = plan(spec, day)
+    return [f for f in findings if f.id in CALENDAR]
 
 
 def _refusals_beside(reading: Reading, day: date | None) -> list[Finding]:

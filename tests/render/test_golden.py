@@ -273,7 +273,11 @@ def test_a_toleration_always_names_its_taint():
                 *spec.get("tolerations", ()),
                 *spec.get("daemonsets", {}).get("tolerations", ()),
             ]:
-                assert toleration["key"] in {"nvidia.com/gpu", "gpuyard.dev/pool"}
+                assert toleration["key"] in {
+                    "nvidia.com/gpu",
+                    "gpuyard.dev/pool",
+                    "kubernetes.io/arch",
+                }
                 assert toleration["effect"] == "NoSchedule"
                 assert toleration["operator"] == ("Equal" if "value" in toleration else "Exists")
 

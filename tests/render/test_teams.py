@@ -93,7 +93,7 @@ def test_the_quota_counts_gpus_cpu_and_memory_and_lets_nobody_in_from_outside():
     assert one(objects(), "ResourceQuota")["spec"] == {
         "hard": {
             "requests.cpu": "198",
-            "requests.memory": "2065Gi",
+            "requests.memory": "2012Gi",
             "requests.nvidia.com/gpu": "8",
             **CLOSED,
         }
@@ -120,8 +120,8 @@ def test_a_container_has_a_small_default_and_a_node_at_most():
     assert one(objects(), "LimitRange")["spec"]["limits"] == [
         {
             "type": "Container",
-            "max": {"cpu": "192", "memory": "2Ti"},
-            "default": {"cpu": "192", "memory": "2Ti"},
+            "max": {"cpu": "192", "memory": "2012Gi"},
+            "default": {"cpu": "192", "memory": "2012Gi"},
             "defaultRequest": {"cpu": "1", "memory": "2Gi"},
         }
     ]

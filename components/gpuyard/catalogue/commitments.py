@@ -19,22 +19,26 @@ EC2_RESERVED_LIST = Source(
     " same list agree with ours",
     _CHECKED,
     verified=False,
+    as_of=date(2026, 1, 21),
 )
 EC2_BLOCK_LIST = Source(
     "koyakimu/ec2-capacity-blocks-for-ml-pricing-json at 15ff21e, read from AWS's page of capacity block prices"
     " on 2026-07-22; AWS changes them with demand",
     _CHECKED,
     verified=False,
+    as_of=date(2026, 7, 22),
 )
 ULTRASERVER = Source(
     "a ninth of u-p6e-gb200x36 in the same list: an UltraServer is sold whole, with 36 GPUs in nine machines",
     _CHECKED,
     verified=False,
+    as_of=date(2026, 7, 22),
 )
 GCE_COMMITTED_LIST = Source(
     "Cyclenerd/google-cloud-pricing-cost-calculator pricing.yml at fd66b26 (us-central1, generated 2026-07-30);"
     " its on-demand and spot prices agree with ours",
     _CHECKED,
+    as_of=date(2026, 7, 30),
 )
 LOOKED_FOR = Source(
     "looked for in the repositories of ec2instances.info, Cyclenerd's price lists, skypilot-catalog v9 and"

@@ -72,7 +72,7 @@ def _tcp(name: str, networks: int) -> GpuDirect:
 
 
 GCE_EDGE = Source(
-    "Compute Engine, GPU network bandwidth (copy at movatter.jp): A3 Edge has GPUDirect-TCPX over four cards of its"
+    "Compute Engine, GPU network bandwidth (a copy of the page): A3 Edge has GPUDirect-TCPX over four cards of its"
     " GPUs; no example of a node pool seen",
     date(2026, 11, 22),
     verified=False,

@@ -1,4 +1,4 @@
-"""Sources of facts: where each comes from and when it was looked at."""
+"""Sources of facts: where each comes from, of what day it is, when it was looked at, and what else says the same."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -14,13 +14,25 @@ class Source:
 
     title: str
     checked_on: date
+    """When we looked at it."""
     verified: bool = True
+    as_of: date | None = None
+    """The day that it describes; None where it does not say."""
+    second: str = ""
+    """What else says the same and does not come from it; empty where nothing is known that does."""
+
+    @property
+    def when(self) -> str:
+        """Of what day the facts are: `on 2026-07-20`; where nobody says it, since when they are here."""
+        return f"on {self.as_of}" if self.as_of else f"of no known day, read on {self.checked_on}"
 
 
 EC2_OFFERS = Source(
     "EC2 DescribeInstanceTypes as shipped by moto 5.2.5, prices from karpenter-provider-aws"
     " zz_generated.pricing_aws.go (us-east-1, generated 2026-07-20)",
     date(2026, 11, 21),
+    as_of=date(2026, 7, 20),
+    second="Karpenter's instance-types.md and bandwidths (2026-08-18); prices of GPU machines: tsaol/aws-gpu",
 )
 EC2_NOT_LISTED = Source(
     "public announcements; absent from DescribeInstanceTypes data",
@@ -28,15 +40,17 @@ EC2_NOT_LISTED = Source(
     verified=False,
 )
 EC2_SPOT = Source(
-    "skypilot-catalog v9 aws/vms.csv, lowest and highest zone of us-east-1 or us-west-2",
+    "skypilot-catalog v9 aws/vms.csv, of no day that it says: lowest and highest zone of us-east-1 or us-west-2",
     date(2026, 11, 21),
 )
 GCE_OFFERS = Source(
     "karpenter-provider-gcp initial-prices.json (us-central1, refreshed 2026-08-03)",
     date(2026, 11, 21),
+    as_of=date(2026, 8, 3),
+    second="Cyclenerd's pricing.yml (2026-07-30)",
 )
 GCE_LISTS = Source(
-    "skypilot-catalog v9 gcp/vms.csv (us-central1 host and GPU rows) and cluster-toolkit v1.95.0",
+    "skypilot-catalog v9 gcp/vms.csv, of no day that it says (us-central1), and cluster-toolkit v1.95.0",
     date(2026, 11, 21),
     verified=False,
 )

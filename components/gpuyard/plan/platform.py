@@ -18,6 +18,7 @@ from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.bill import bill_of
 from gpuyard.plan.money.budgets import check_budgets
 from gpuyard.plan.money.commitments import check_commitments
+from gpuyard.plan.money.price_age import check_price_age
 from gpuyard.plan.money.prices import check_prices
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.numa import check_numa
@@ -119,6 +120,7 @@ CHECKS: tuple[Check, ...] = (
     check_own_limits,
     check_owner_names,
     check_pod_security,
+    check_price_age,
     check_prices,
     check_priorities,
     check_reservations,

@@ -50,7 +50,7 @@ def test_wrong_usage_is_one_sentence(gpuyard, args):
 
 def test_an_offer_shows_price_score_parts_and_sources(gpuyard):
     text = flat(gpuyard("offers", "--gpu", "H100", "--workload", "training", "--cloud", "aws"))
-    assert "training 2 of 110 machines fit --gpu H100 --cloud aws" in text
+    assert "training 2 of 141 machines fit --gpu H100 --cloud aws" in text
     assert "score of 100 = memory 30 + fabric 40 + nvlink 30" in text
     assert "1 p5.48xlarge 55.04 on-demand 78.7 11.6 400.0 900.0" in text
     assert "8 × H100 80 GiB 16.95-18.73 spot +8.7 +40.0 +30.0" in text
@@ -66,7 +66,7 @@ def test_an_unknown_price_is_last_and_never_nothing(gpuyard):
     assert " 0.00" not in text
     last = document(gpuyard, "--gpu", "H200")["offers"][-1]
     assert (last["machine"], last["usd_per_hour"], last["score"]) == ("p5e.48xlarge", None, None)
-    assert (last["unknown_since"], last["rank"]) == ("2026-11-21", 3)
+    assert (last["unknown_since"], last["rank"]) == ("2026-11-21", 4)
 
 
 def test_only_unknown_prices_are_still_an_answer(gpuyard):
@@ -90,8 +90,8 @@ def test_facts_that_nobody_verified_are_marked(gpuyard):
 
 
 def test_a_long_answer_is_cut_in_text_and_whole_in_a_document(gpuyard):
-    assert "… and 98 more; --format json lists every one." in gpuyard("offers").out
-    assert len(document(gpuyard)["offers"]) == 110
+    assert "… and 129 more; --format json lists every one." in gpuyard("offers").out
+    assert len(document(gpuyard)["offers"]) == 141
     assert "more;" not in gpuyard("offers", "--gpu", "H100").out
 
 
@@ -107,12 +107,12 @@ def test_nothing_found_says_what_each_condition_leaves_and_what_is_nearest(gpuya
     assert (ended.code, ended.err) == (0, "")
     text = flat(ended)
     assert (
-        "No machine of 110 in the catalogue fits --gpu H200 --cloud gcp --capacity on-demand."
+        "No machine of 141 in the catalogue fits --gpu H200 --cloud gcp --capacity on-demand."
         in text
     )
-    assert "--gpu H200 3 --cloud gcp 44 --capacity on-demand 102" in text
+    assert "--gpu H200 4 --cloud gcp 75 --capacity on-demand 132" in text
     assert (
-        "nearest without --capacity: a3-ultragpu-8g in gcp (8 × H200, sold flex-start, reserved, spot)"
+        "nearest without --capacity: a3-ultragpu-8g in gcp (8 × H200, sold block, flex-start, reserved, spot)"
         " at 86.76 $/hour reserved" in text
     )
     assert "nearest without --cloud: p5en.48xlarge in aws" in text

@@ -9,8 +9,10 @@ from gpuyard.spec.sections import Prices
 from kit.every import every
 from kit.stacks import platform, pool, spec_of
 
-DAY = "2026-11-21"
-SEEN = f" in us-east-1 on {DAY}, not verified"
+DAY = "2026-07-20"
+UNDATED = "of no known day, read on 2026-11-21"
+"""Of a source that says no day."""
+SEEN = " in us-east-1 on 2026-01-21, not verified"
 P5, MEGA = MACHINES["p5.48xlarge"], MACHINES["a3-megagpu-8g"]
 LIST = P5.on_demand.high
 LOW, HIGH = P5.spot.low, P5.spot.high
@@ -106,16 +108,16 @@ def test_an_average_of_a_machine_without_any_other_price_is_all_there_is():
     [
         (P5, Capacity.ON_DEMAND, {}, f"list price in us-east-1 on {DAY}"),
         (P5, Capacity.ON_DEMAND, {"discount_percent": 12.5}, f"list price in us-east-1 on {DAY}, 12.5 % off"),
-        (P5, Capacity.SPOT, {}, "spot price in us-east-1 on 2026-11-21"),
-        (P5, Capacity.SPOT, mine(spot=18), "your average on spot, between the prices seen on 2026-11-21"),
+        (P5, Capacity.SPOT, {}, f"spot price in us-east-1 {UNDATED}"),
+        (P5, Capacity.SPOT, mine(spot=18), f"your average on spot, between the prices {UNDATED}"),
         (NO_SPOT, Capacity.SPOT, {"machines": {"g5g.xlarge": {"spot": 1}}}, "your average on spot"),
         (P5, Capacity.ON_DEMAND, mine(on_demand=1), "your price"),
         (P5, Capacity.RESERVED, mine(reserved=1), "your price for reserved nodes"),
-        (P5, Capacity.BLOCK, {}, "capacity block price in us-east-1 on 2026-11-21, not verified"),
-        (P5, Capacity.FLEX_START, {}, f"flex-start price unknown since {DAY} (at most the price on demand)"),
+        (P5, Capacity.BLOCK, {}, "capacity block price in us-east-1 on 2026-07-22, not verified"),
+        (P5, Capacity.FLEX_START, {}, "flex-start price unknown since 2026-11-21 (at most the price on demand)"),
         (UNPRICED, Capacity.FLEX_START, {}, "flex-start price unknown since 2026-11-21"),
         (UNPRICED, Capacity.ON_DEMAND, {}, "price unknown since 2026-11-21"),
-        (MEGA, Capacity.ON_DEMAND, {}, f"list price in us-central1 on {DAY}, not verified"),
+        (MEGA, Capacity.ON_DEMAND, {}, f"list price in us-central1 {UNDATED}, not verified"),
     ],
 )  # fmt: skip
 def test_a_price_says_where_it_is_from(machine, mode, given, basis):
@@ -140,7 +142,7 @@ def test_a_listed_price_has_its_source_and_yours_has_none():
         ("p5.48xlarge", 3, None, {}, None, "price unknown since 2026-11-21"),
         ("p4d.24xlarge", 1, None, {}, 13.9211, "reserved-instance 1 year" + SEEN),
         ("p4d.24xlarge", 3, None, {}, None, "price unknown since 2026-11-21"),
-        ("a2-highgpu-1g", 3, None, {}, 1.2857, "cud 3 years in us-central1 on 2026-11-21"),
+        ("a2-highgpu-1g", 3, None, {}, 1.2857, "cud 3 years in us-central1 on 2026-07-30"),
         ("a2-highgpu-1g", 2, None, {}, None, "price unknown since 2026-11-21"),
     ],
 )  # fmt: skip

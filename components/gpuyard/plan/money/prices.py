@@ -83,8 +83,9 @@ def _ranged(mode: Capacity, price: Price, keep: float, what: str, off: str = "")
         low=price.low * keep,
         mean=(price.low + price.high) / 2 * keep,
         high=price.high * keep,
-        basis=f"{what} on {price.source.checked_on}{off}{seen}",
+        basis=f"{what} {price.source.when}{off}{seen}",
         checked_on=price.source.checked_on,
+        as_of=price.source.as_of,
         source=price.source.title,
     )
 
@@ -113,7 +114,7 @@ def _spot(mine: MachinePrice, machine: Machine) -> NodePrice:
         mean=mine.spot,
         high=max(known if listed or bound is None else [*known, bound]),
         basis="your average on spot"
-        + (f", between the prices seen on {listed.source.checked_on}" if listed else ""),
+        + (f", between the prices {listed.source.when}" if listed else ""),
         checked_on=machine.source.checked_on,
         source=listed.source.title if listed else "",
     )
@@ -134,7 +135,7 @@ def commitment_price(
             seen = "" if source.verified else ", not verified"
             return (
                 known.usd_per_hour.high,
-                f"{known.named} in {known.region} on {source.checked_on}{seen}",
+                f"{known.named} in {known.region} {source.when}{seen}",
             )
     return None, f"price unknown since {LOOKED_FOR.checked_on}"
 

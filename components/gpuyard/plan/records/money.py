@@ -19,6 +19,8 @@ class NodePrice:
     basis: str
     """Where the price comes from and of what day."""
     checked_on: date
+    as_of: date | None = None
+    """The day that the price is of; None for your price, an unknown one, and a source that names no day."""
     source: str = ""
 
 
