@@ -14,7 +14,6 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.read import Reading
 
-
 CALENDAR = frozenset({"kubernetes.support", "policies.expired", "prices.old"})
 """Findings that hang on the day."""
 

@@ -224,6 +224,10 @@ def test_the_state_leaves_defaults_out_and_keeps_what_differs(pulumi_mocks):
     assert state["shapes"] == [{"name": "job", "pool": "train", "gpusPerNode": 8}]
 
 
+PAID = {"machines": {"p5.48xlarge": 40}}
+"""A price of one's own never grows old."""
+
+
 @pytest.mark.parametrize(
     ("day", "says"),
     [
@@ -234,9 +238,14 @@ def test_the_state_leaves_defaults_out_and_keeps_what_differs(pulumi_mocks):
 )
 def test_a_date_warns_at_most(monkeypatch, day, says):
     monkeypatch.setenv("GPUYARD_TODAY", day)
-    found = due_today(spec_of(platform()))
+    found = due_today(spec_of(platform(prices=PAID)))
     assert [f.severity for f in found] == [Severity.WARN] * len(says)
     assert all(words in f.problem for f, words in zip(found, says, strict=True))
+
+
+def test_old_prices_warn_of_themselves(monkeypatch):
+    monkeypatch.setenv("GPUYARD_TODAY", "2027-04-01")
+    assert [f.id for f in due_today(spec_of(platform()))] == ["prices.old"]
 
 
 def test_a_note_of_the_calendar_stays_one(monkeypatch):
@@ -250,7 +259,7 @@ def test_the_calendar_is_logged_and_changes_nothing_that_is_registered(pulumi_mo
     ended = Finding(
         id="kubernetes.support", severity=Severity.REFUSE, path=("kubernetes",), problem="ended"
     )
-    monkeypatch.setattr("gpuyard.judging.check_kubernetes", lambda *_: [ended])
+    monkeypatch.setattr("gpuyard.resources.proofs.due", lambda *_: [ended])
     graph = pulumi_mocks.run(whole)
     assert [log.message for log in graph.logs if "ended" in log.message] == ["kubernetes: ended"]
     assert {log.severity for log in graph.logs} == {"warning"}

@@ -71,7 +71,7 @@ def test_an_exception_that_is_over_is_a_warning_of_the_day_and_no_note(pulumi_mo
 
 
 def test_support_that_ended_stops_a_check_and_no_deployment(monkeypatch):
-    raw = platform()
+    raw = platform(prices={"machines": {"p5.48xlarge": 40}})
     judged = judge_text(stack_file(raw), "stack.yaml", SUPPORT_ENDED)
     assert judged.plan is None
     assert judged.worst is Severity.REFUSE

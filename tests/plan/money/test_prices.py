@@ -10,6 +10,7 @@ from kit.every import every
 from kit.stacks import platform, pool, spec_of
 
 DAY = "2026-07-20"
+NEVER = "price unknown since 2026-11-21"
 UNDATED = "of no known day, read on 2026-11-21"
 """Of a source that says no day."""
 SEEN = " in us-east-1 on 2026-01-21, not verified"
@@ -114,7 +115,7 @@ def test_an_average_of_a_machine_without_any_other_price_is_all_there_is():
         (P5, Capacity.ON_DEMAND, mine(on_demand=1), "your price"),
         (P5, Capacity.RESERVED, mine(reserved=1), "your price for reserved nodes"),
         (P5, Capacity.BLOCK, {}, "capacity block price in us-east-1 on 2026-07-22, not verified"),
-        (P5, Capacity.FLEX_START, {}, "flex-start price unknown since 2026-11-21 (at most the price on demand)"),
+        (P5, Capacity.FLEX_START, {}, f"flex-start {NEVER} (at most the price on demand)"),
         (UNPRICED, Capacity.FLEX_START, {}, "flex-start price unknown since 2026-11-21"),
         (UNPRICED, Capacity.ON_DEMAND, {}, "price unknown since 2026-11-21"),
         (MEGA, Capacity.ON_DEMAND, {}, f"list price in us-central1 {UNDATED}, not verified"),

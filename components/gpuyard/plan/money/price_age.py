@@ -26,7 +26,8 @@ def check_price_age(draft: Draft) -> list[Finding]:
         warn(
             "prices.old",
             ("prices",),
-            f"prices of {listed(found)} are {(draft.today - oldest).days} days old: what they cost now may differ",
+            f"prices of {listed(found)} are {(draft.today - oldest).days} days old:"
+            " what they cost now may differ",
             given=f"prices of {oldest}",
             allowed=f"prices of the last {OLD.days} days, or your own",
             fix=Fix(says="write what you pay under `prices.machines`, or take a newer release"),

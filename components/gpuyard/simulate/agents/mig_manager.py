@@ -22,8 +22,6 @@ APPLIED: Final = "sim.gpuyard.dev/mig-applied"
 KEY: Final = "config.yaml"
 _ENTRY_KEYS: Final = {"devices", "mig-enabled", "mig-devices", "device-filter"}
 
-_FOUR: Final = 4
-"""Compute slices of the smaller GPUs; the larger ones have seven."""
 
 Layout = tuple[Slices | None, ...]
 
@@ -127,8 +125,9 @@ def generated(product: MigProduct) -> dict[str, list[dict[str, Any]]]:
 
 
 def _balanced(product: MigProduct) -> dict[str, int]:
-    """Two slices of one, one of two, and on seven-slice GPUs one of three."""
-    counts = {1: 2, 2: 1, 3: 1} if product.slices > _FOUR else {1: 2, 2: 1}  # noqa: and kin
+    """Two slices of one, one of two, one of three: of those that are no wider than half of the GPU."""
+    half = product.slices // 2
+    counts = {size: count for size, count in ((1, 2), (2, 1), (3, 1)) if size <= half}
     usual = [profile for profile in product.profiles if not profile.variant]
     chosen = {
         size: max((p for p in usual if p.slices == size), key=lambda p: p.max_count)
