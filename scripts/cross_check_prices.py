@@ -46,7 +46,7 @@ def google_rows(listed: Mapping[str, Any]) -> Iterator[dict[str, object]]:
 def amazon_rows(scripts: Iterator[str]) -> Iterator[dict[str, object]]:
     """Machines of the JavaScript arrays, with the prices of us-east-1; spot prices are of one moment."""
     for text in scripts:
-        for entry in json.loads(text[text.index("[") : text.rindex("]") + 1]):
+        for entry in _entries(text):
             name = entry.get("apiName") or entry["name"]
             prices = entry["pricing"].get("us-east-1")
             if name in MACHINES and prices:
@@ -60,6 +60,15 @@ def amazon_rows(scripts: Iterator[str]) -> Iterator[dict[str, object]]:
                     "cud_1y": "-",
                     "cud_3y": "-",
                 }
+
+
+def _entries(text: str) -> list[dict[str, Any]]:
+    """The array of one file; a file that is none, as the one of inf2, has no entries."""
+    try:
+        found: list[dict[str, Any]] = json.loads(text[text.index("[") : text.rindex("]") + 1])
+    except ValueError:
+        return []
+    return found
 
 
 def _shown(price: float | None, hours: int = 1) -> str:

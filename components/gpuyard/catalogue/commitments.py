@@ -12,6 +12,7 @@ from functools import cache
 
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price, table_rows
 from gpuyard.catalogue.sources import Source
+from gpuyard.catalogue.tables import commitments as tables
 
 _CHECKED = date(2026, 11, 21)
 EC2_RESERVED_LIST = Source(
@@ -36,7 +37,7 @@ ULTRASERVER = Source(
 )
 GCE_COMMITTED_LIST = Source(
     "Cyclenerd/google-cloud-pricing-cost-calculator pricing.yml at fd66b26 (us-central1, generated 2026-07-30);"
-    " its on-demand and spot prices agree with ours",
+    " its on-demand and spot prices agree with ours, these have no second source",
     _CHECKED,
     as_of=date(2026, 7, 30),
 )
@@ -94,102 +95,6 @@ def show_kind(kind: str, years: int | None) -> str:
     return kind if years is None else f"{kind} {years} year{'s' if years != 1 else ''}"
 
 
-_EC2_RESERVED_1Y = """
-# standard reserved instance, 1 year, nothing upfront, us-east-1
-p4de.24xlarge      17.4014
-p4d.24xlarge       13.9211
-p3dn.24xlarge      19.2150
-g6e.xlarge          1.1724
-g6e.2xlarge         1.4125
-g6e.4xlarge         1.8927
-g6e.8xlarge         2.8530
-g6e.12xlarge        6.6104
-g6e.16xlarge        4.7736
-g6e.24xlarge        9.4913
-g6e.48xlarge       18.9826
-g6.xlarge           0.5239
-g6.2xlarge          0.6364
-g6.4xlarge          0.8614
-g6.8xlarge          1.3114
-g6.12xlarge         2.9956
-g6.16xlarge         2.2113
-g6.24xlarge         4.3456
-g6.48xlarge         8.6911
-gr6.4xlarge         1.0020
-gr6.8xlarge         1.5926
-g5.xlarge           0.6338
-g5.2xlarge          0.7636
-g5.4xlarge          1.0231
-g5.8xlarge          1.5422
-g5.12xlarge         3.5734
-g5.16xlarge         2.5805
-g5.24xlarge         5.1307
-g5.48xlarge        10.2614
-g5g.xlarge          0.2646
-g5g.2xlarge         0.3503
-g5g.4xlarge         0.5216
-g5g.8xlarge         0.8644
-g5g.16xlarge        1.7287
-g5g.metal           1.7287
-g4dn.xlarge         0.3310
-g4dn.2xlarge        0.4740
-g4dn.4xlarge        0.7590
-g4dn.8xlarge        1.3710
-g4dn.12xlarge       2.4650
-g4dn.16xlarge       2.7420
-g4dn.metal          4.9290
-"""
-
-_EC2_BLOCKS = """
-# type               usd/hour     region
-p6-b300.48xlarge     112.3200  us-east-1
-p6-b200.48xlarge      98.8400  us-east-1
-p5en.48xlarge         54.9200  us-east-1
-p5e.48xlarge          47.7600  us-east-2
-p5.4xlarge             5.1910  us-east-1
-p5.48xlarge           41.5280  us-east-1
-p4de.24xlarge         17.7120  us-east-1
-p4d.24xlarge          11.8000  us-east-1
-p6e-gb200.36xlarge    42.3280  us-east-1-dfw-2a
-"""
-
-_GCE_CUDS = """
-# type              1 year   3 years     resource-based committed use, us-central1
-a2-highgpu-1g       2.3142    1.2857
-a2-highgpu-2g       4.6284    2.5714
-a2-highgpu-4g       9.2568    5.1428
-a2-highgpu-8g      18.5137   10.2857
-a2-megagpu-16g     35.1155   19.5092
-a3-highgpu-1g       7.6730    4.8580
-a3-highgpu-2g      15.3459    9.7161
-a3-highgpu-4g      30.6918   19.4322
-a3-highgpu-8g      61.3837   38.8644
-g2-standard-4       0.4453    0.3181
-g2-standard-8       0.5378    0.3841
-g2-standard-12      0.6303    0.4502
-g2-standard-16      0.7227    0.5162
-g2-standard-24      1.2605    0.9004
-g2-standard-32      1.0927    0.7805
-g2-standard-48      2.5210    1.8007
-g2-standard-96      5.0421    3.6015
-g4-standard-6       0.3861    0.2461
-g4-standard-12      0.7762    0.4949
-g4-standard-24      1.5525    0.9897
-g4-standard-48      3.1050    1.9794
-g4-standard-96      6.2100    3.9589
-g4-standard-192    12.4200    7.9178
-g4-standard-384    24.8400   15.8356
-e2-standard-2       0.0422    0.0302
-e2-standard-4       0.0844    0.0603
-e2-standard-8       0.1689    0.1206
-n2-standard-4       0.1224    0.0874
-n2-standard-8       0.2447    0.1748
-n2-standard-16      0.4895    0.3496
-c3-standard-4       0.1270    0.0907
-c3-standard-8       0.2540    0.1814
-"""
-
-
 @cache
 def _priced() -> Mapping[str, tuple[CommitmentPrice, ...]]:
     """Parsed when somebody asks first: most commands never do."""
@@ -202,12 +107,12 @@ def _priced() -> Mapping[str, tuple[CommitmentPrice, ...]]:
         upfront = kind == CAPACITY_BLOCK
         found.setdefault(machine, []).append(CommitmentPrice(kind, years, price, where, upfront))
 
-    for machine, usd in table_rows(_EC2_RESERVED_1Y):
+    for machine, usd in table_rows(tables.EC2_RESERVED_1Y):
         add(machine, RESERVED_INSTANCE, 1, usd, "us-east-1", EC2_RESERVED_LIST)
-    for machine, usd, region in table_rows(_EC2_BLOCKS):
+    for machine, usd, region in table_rows(tables.EC2_BLOCKS):
         source = ULTRASERVER if machine.startswith("p6e") else EC2_BLOCK_LIST
         add(machine, CAPACITY_BLOCK, None, usd, region, source)
-    for machine, one, three in table_rows(_GCE_CUDS):
+    for machine, one, three in table_rows(tables.GCE_CUDS):
         add(machine, COMMITTED_USE, 1, one, "us-central1", GCE_COMMITTED_LIST)
         add(machine, COMMITTED_USE, 3, three, "us-central1", GCE_COMMITTED_LIST)
     return {machine: tuple(each) for machine, each in found.items()}
