@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help environment up down demo shell test quick campaign check bench tools golden schema advisories
+.PHONY: help environment up down demo shell test quick campaign check bench tools golden schema advisories facts
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ schema: environment ## write the JSON Schema of stack files anew
 	@gpuyard schema >.schema.json
 	@mv .schema.json stacks/gpuyard.schema.json
 	@git --no-pager diff --stat -- stacks
+
+facts: environment ## compare the catalogue with clones of its second sources in FOLDER
+	@python scripts/facts.py $(FOLDER)
 
 advisories: environment ## write the table of CVEs anew from NVIDIA's bulletins
 	@python scripts/refresh_advisories.py

@@ -1,4 +1,4 @@
-"""Writes `tests/catalogue/ec2_second_source.csv`: what EC2's DescribeInstanceTypes says about our machines.
+"""Writes `ec2_second_source.csv` in tests/catalogue/second: what EC2's DescribeInstanceTypes says about our machines.
 
 The PyPI package moto ships that data. It is far too heavy to be a dependency for one file, so this is run by
 hand, when the catalogue or moto moves on, and the small result is checked in:
@@ -19,7 +19,7 @@ from typing import Any
 
 from gpuyard.catalogue.machines import machine_names
 
-TARGET = Path(__file__).resolve().parent.parent / "tests/catalogue/ec2_second_source.csv"
+TARGET = Path(__file__).resolve().parent.parent / "tests/catalogue/second/ec2_second_source.csv"
 COLUMNS: tuple[str, ...] = (
     "type",
     "arch",

@@ -1,4 +1,4 @@
-"""Writes `tests/catalogue/karpenter_second_source.csv`: what Karpenter's own tables say about EC2 machines.
+"""Writes `karpenter_second_source.csv` in tests/catalogue/second: what Karpenter's own tables say about EC2 machines.
 
 Karpenter asks EC2 itself, on other days than moto does, from whose data the catalogue has its EC2 machines.
 Run by hand, when the catalogue or Karpenter moves on, with a clone:
@@ -16,7 +16,9 @@ from pathlib import Path
 
 from gpuyard.catalogue.machines import machine_names
 
-TARGET = Path(__file__).resolve().parent.parent / "tests/catalogue/karpenter_second_source.csv"
+TARGET = (
+    Path(__file__).resolve().parent.parent / "tests/catalogue/second/karpenter_second_source.csv"
+)
 TYPES = "website/content/en/preview/reference/instance-types.md"
 BANDWIDTHS = "pkg/providers/instancetype/zz_generated.bandwidth.go"
 COLUMNS = ("type", "arch", "vcpus", "memory_mib", "gpus", "nvme_gb", "pods", "efa", "network_mbps")

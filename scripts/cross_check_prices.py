@@ -1,4 +1,4 @@
-"""Writes `tests/catalogue/price_second_source.csv`: what other price lists say about our machines.
+"""Writes `tests/catalogue/second/price_second_source.csv`: what other price lists say about our machines.
 
 Run by hand, when the catalogue moves on; the lists themselves are too large to be checked in:
 
@@ -20,7 +20,7 @@ import yaml
 
 from gpuyard.catalogue.machines import MACHINES
 
-TARGET = Path(__file__).resolve().parent.parent / "tests/catalogue/price_second_source.csv"
+TARGET = Path(__file__).resolve().parent.parent / "tests/catalogue/second/price_second_source.csv"
 COLUMNS = ("type", "vcpus", "gib", "on_demand", "spot", "reserved_1y", "cud_1y", "cud_3y")
 HOURS = 730
 """The list of Google's prices counts so many hours in a month."""

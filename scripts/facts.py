@@ -1,8 +1,8 @@
 """Compares the catalogue with its second sources again: what `make facts` runs.
 
-The sources are other people's repositories, too large to be checked in. FOLDER holds clones of them, each under
-its own name, such as FOLDER/karpenter-provider-aws; `git clone --mirror` will do. Each table is written anew from
-what is there, what is not is named, and the tests then say where the catalogue disagrees.
+The sources are other people's repositories, too large to be checked in. FOLDER holds clones of them, each
+under its own name, such as FOLDER/karpenter-provider-aws. Each table is written anew from what is there, what
+is not is named, and the tests then say where the catalogue disagrees.
 
     make facts FOLDER=/path/to/clones
 """
@@ -11,15 +11,16 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
-from gpuyard.catalogue import commitments, node_pools, reserves, sources, topology
+from gpuyard.catalogue import commitments, fabric, node_pools, reserves, sources, topology
 from gpuyard.catalogue.sources import Source
+from gpuyard.plan.money.price_age import OLD
+from gpuyard.today import today
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = "tests/catalogue"
-OLD_DAYS = 180
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +49,32 @@ def missing(check: Check, folder: Path) -> list[str]:
     return [name for name in check.arguments if not (folder / name).exists()]
 
 
-def alone(modules: Mapping[str, Mapping[str, object]]) -> list[str]:
-    """Sources that nothing else confirms, by the name of their constant."""
-    return sorted(
-        f"{module}.{name}"
-        for module, names in modules.items()
-        for name, value in names.items()
-        if isinstance(value, Source) and not value.second
-    )
+Named = Mapping[str, Source]
+"""By the name of its constant."""
 
 
-def old(modules: Mapping[str, Mapping[str, object]], today: date) -> list[str]:
-    """Sources whose day is longer ago than prices may be old."""
+def named_sources() -> Named:
+    """Every source of the catalogue."""
+    modules = (commitments, fabric, node_pools, reserves, sources, topology)
+    return {
+        f"{module.__name__.rpartition('.')[2]}.{name}": value
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, Source)
+    }
+
+
+def alone(found: Named) -> list[str]:
+    """Sources that nothing else confirms."""
+    return sorted(name for name, source in found.items() if not source.second)
+
+
+def old(found: Named, day: date, longest: timedelta = OLD) -> list[str]:
+    """Sources whose day is longer ago than that of a price may be."""
     return sorted(
-        f"{module}.{name}: of {value.as_of}"
-        for module, names in modules.items()
-        for name, value in names.items()
-        if isinstance(value, Source) and value.as_of and (today - value.as_of).days > OLD_DAYS
+        f"{name}: of {source.as_of}"
+        for name, source in found.items()
+        if source.as_of and day - source.as_of > longest
     )
 
 
@@ -77,16 +87,17 @@ def run(folder: Path) -> int:
             continue
         paths = [str(folder / name) for name in check.arguments]
         subprocess.run([sys.executable, str(ROOT / "scripts" / check.script), *paths], check=True)
-    return subprocess.run([sys.executable, "-m", "pytest", "-q", TESTS], cwd=ROOT).returncode
+    tests = [sys.executable, "-m", "pytest", "-q", TESTS]
+    return subprocess.run(tests, cwd=ROOT, check=False).returncode
 
 
 def main() -> None:
     """What is alone and what is old, then the checks."""
-    modules = {m.__name__.rpartition(".")[2]: vars(m) for m in (commitments, node_pools, reserves, sources, topology)}
-    for name in alone(modules):
+    found = named_sources()
+    for name in alone(found):
         print(f"no second source: {name}")
-    for name in old(modules, date.today()):  # noqa: DTZ011  a day of the calendar on the wall
-        print(f"older than {OLD_DAYS} days: {name}")
+    for name in old(found, today()):
+        print(f"older than {OLD.days} days: {name}")
     sys.exit(run(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("clones")))
 
 

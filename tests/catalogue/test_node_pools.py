@@ -1,8 +1,18 @@
-"""How node pools are told what to buy, against the enums of the clouds' own interfaces."""
+"""How nodes are bought, how long they stay, and how node pools are told so in their clouds' own words."""
 
 import pytest
 
 from gpuyard.catalogue import node_pools
+from gpuyard.catalogue.buying import (
+    BLOCK_SIZES,
+    CALENDAR,
+    CAPACITY_BLOCK,
+    FLEX_START,
+    ULTRASERVER_BLOCK,
+    ULTRASERVERS,
+    ULTRASERVERS_SOURCE,
+    stay,
+)
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.catalogue.node_pools import (
     added_taints,
@@ -53,3 +63,40 @@ def test_every_fact_has_a_source():
     found = [v for v in vars(node_pools).values() if isinstance(v, Source)]
     assert len(found) == 6
     assert all(source.title and source.verified for source in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "found"),
+    [
+        ("p5.48xlarge", Capacity.BLOCK, CAPACITY_BLOCK),
+        ("p6e-gb200.36xlarge", Capacity.BLOCK, ULTRASERVER_BLOCK),
+        ("a4-highgpu-8g", Capacity.BLOCK, CALENDAR),
+        ("a3-ultragpu-8g", Capacity.FLEX_START, FLEX_START),
+        ("p5.48xlarge", Capacity.RESERVED, None),
+        ("p5.48xlarge", Capacity.SPOT, None),
+    ],
+)
+def test_how_long_bought_nodes_stay(name, mode, found):
+    assert stay(MACHINES[name], mode) is found
+
+
+def test_an_ultraserver_is_left_sooner_than_other_machines():
+    """karpenter's odcrs.md and a report of 2026-02-08: sixty minutes before the end, others forty."""
+    assert ULTRASERVER_BLOCK.drained_before_end_minutes == 60
+    assert CAPACITY_BLOCK.drained_before_end_minutes == 40
+    assert CALENDAR.hours == 90 * 24
+
+
+def test_a_block_lasts_days_and_then_weeks():
+    days = BLOCK_SIZES.days
+    assert days[:14] == tuple(range(1, 15))
+    assert {b - a for a, b in zip(days[14:], days[15:], strict=False)} == {7}
+    assert (days[14], days[-1], BLOCK_SIZES.most) == (21, 182, 64)
+    assert CAPACITY_BLOCK.hours == ULTRASERVER_BLOCK.hours == days[-1] * 24
+
+
+def test_an_ultraserver_has_as_many_gpus_as_its_name_says():
+    """u-p6e-gb200x36 and u-p6e-gb200x72."""
+    for name, sizes in ULTRASERVERS.items():
+        assert [size * MACHINES[name].gpus for size in sizes] == [36, 72]
+    assert ULTRASERVERS_SOURCE.verified

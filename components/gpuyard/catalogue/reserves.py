@@ -22,17 +22,20 @@ from gpuyard.catalogue.tables.reserves import (
 )
 
 _LOOKED_UP = date(2026, 11, 22)
+_MEASURED = "2i2c-org/infrastructure at 1097ae3, node-capacity-info.json: five nodes, measured"
 KERNEL_SOURCE = Source(
     "fitted to capacities of real nodes, rounded up: g5.8xlarge 124.4 of 128 GiB (aws-k8s-tester PR 471),"
     " n2-highmem-64 503.9 of 512 (2i2c-org/infrastructure issue 2121); the nodes it is tested against are others",
     _LOOKED_UP,
     verified=False,
+    second=_MEASURED,
 )
 KUBELET_SOURCE = Source(
     "GKE, allocatable memory and CPU of a node, taken of the memory that the kernel has; nodeadm"
     " kubelet/eni_max_pods.go at 81fec2e: 255 MiB and 11 for each pod that gets an address. The documentation of"
     " managed node groups caps the pods at 110 or 250; a node that was measured (r5.4xlarge) is not capped",
     _LOOKED_UP,
+    second=_MEASURED,
 )
 EFA_SOURCE = Source("awslabs node-efa document: 5128 huge pages of 2 MiB", _LOOKED_UP)
 _MIB = 1024

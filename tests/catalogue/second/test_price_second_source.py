@@ -1,7 +1,7 @@
 """Prices and sizes against other people's price lists: a disagreement fails with both values.
 
-The table comes from `scripts/cross_check_prices.py`. Nothing is known to differ. What ours were copied from is no
-second source of them (COPIED): there a slip of the hand is found, and no more.
+The table comes from `scripts/cross_check_prices.py`. Nothing is known to differ. What ours were copied from
+is no second source of them (COPIED): there a slip of the hand is found, and no more.
 """
 
 import csv
@@ -28,7 +28,11 @@ ROWS = [
 ]
 
 
-COPIED = {"reserved_1y": EC2_RESERVED_LIST, "cud_1y": GCE_COMMITTED_LIST, "cud_3y": GCE_COMMITTED_LIST}
+COPIED = {
+    "reserved_1y": EC2_RESERVED_LIST,
+    "cud_1y": GCE_COMMITTED_LIST,
+    "cud_3y": GCE_COMMITTED_LIST,
+}
 """Columns of the very lists that our rows come from."""
 
 

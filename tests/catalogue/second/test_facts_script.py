@@ -1,0 +1,58 @@
+"""`make facts`: what it needs, what it finds alone or old, and that it runs what is there."""
+
+from datetime import date
+
+import pytest
+
+import facts
+from gpuyard.catalogue.sources import Source
+
+DAY = date(2026, 11, 21)
+FOUND = {
+    "a.NEW": Source("new", DAY, as_of=date(2026, 8, 1), second="another"),
+    "a.OLD": Source("old", DAY, as_of=date(2026, 1, 21)),
+    "a.UNDATED": Source("undated", DAY),
+}
+
+
+def test_what_nothing_confirms_and_what_is_old_is_named():
+    assert facts.alone(FOUND) == ["a.OLD", "a.UNDATED"]
+    assert facts.old(FOUND, DAY) == ["a.OLD: of 2026-01-21"]
+
+
+def test_prices_of_the_catalogue_are_among_its_sources_and_copies_are_alone():
+    found = facts.named_sources()
+    assert found["sources.EC2_OFFERS"].as_of == date(2026, 7, 20)
+    assert {"commitments.EC2_RESERVED_LIST", "commitments.GCE_COMMITTED_LIST"} <= set(
+        facts.alone(found)
+    )
+    assert "sources.GCE_OFFERS" not in facts.alone(found)
+
+
+def test_a_check_runs_when_all_it_needs_is_there_and_is_named_when_not(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "karpenter-provider-aws").mkdir()
+    ran = []
+
+    class Ended:
+        returncode = 7
+
+    def run(words, **_):
+        ran.append([str(word).rpartition("/")[2] for word in words[1:]])
+        return Ended
+
+    monkeypatch.setattr(facts.subprocess, "run", run)
+    assert facts.run(tmp_path) == 7
+    assert ran == [
+        ["cross_check_karpenter.py", "karpenter-provider-aws"],
+        ["-m", "pytest", "-q", "catalogue"],
+    ]
+    said = capsys.readouterr().out
+    assert "left alone: GPUs and their first drivers, for want of open-gpu-kernel-modules" in said
+    assert "aws-gpu/data" in said
+
+
+@pytest.mark.parametrize("check", facts.CHECKS, ids=lambda check: check.script)
+def test_every_script_it_runs_exists(check):
+    assert (facts.ROOT / "scripts" / check.script).is_file()
