@@ -1,4 +1,4 @@
-"""Writes `driver_second_source.csv` in tests/catalogue/second: which driver first lists each GPU of the catalogue.
+"""Writes tests/catalogue/second/driver_second_source.csv: which driver first lists each GPU.
 
 NVIDIA's open kernel modules list the devices they support in the README of each release. Run by hand, when
 the catalogue or the drivers move on, with a clone that has the tags:

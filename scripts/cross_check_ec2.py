@@ -1,4 +1,4 @@
-"""Writes `ec2_second_source.csv` in tests/catalogue/second: what EC2's DescribeInstanceTypes says about our machines.
+"""Writes tests/catalogue/second/ec2_second_source.csv: what EC2 itself says about our machines.
 
 The PyPI package moto ships that data. It is far too heavy to be a dependency for one file, so this is run by
 hand, when the catalogue or moto moves on, and the small result is checked in:

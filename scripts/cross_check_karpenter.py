@@ -1,4 +1,4 @@
-"""Writes `karpenter_second_source.csv` in tests/catalogue/second: what Karpenter's own tables say about EC2 machines.
+"""Writes tests/catalogue/second/karpenter_second_source.csv: what Karpenter's tables say of EC2.
 
 Karpenter asks EC2 itself, on other days than moto does, from whose data the catalogue has its EC2 machines.
 Run by hand, when the catalogue or Karpenter moves on, with a clone:

@@ -1,5 +1,7 @@
 """How nodes are bought, how long they stay, and how node pools are told so in their clouds' own words."""
 
+import itertools
+
 import pytest
 
 from gpuyard.catalogue import node_pools
@@ -90,7 +92,7 @@ def test_an_ultraserver_is_left_sooner_than_other_machines():
 def test_a_block_lasts_days_and_then_weeks():
     days = BLOCK_SIZES.days
     assert days[:14] == tuple(range(1, 15))
-    assert {b - a for a, b in zip(days[14:], days[15:], strict=False)} == {7}
+    assert {b - a for a, b in itertools.pairwise(days[14:])} == {7}
     assert (days[14], days[-1], BLOCK_SIZES.most) == (21, 182, 64)
     assert CAPACITY_BLOCK.hours == ULTRASERVER_BLOCK.hours == days[-1] * 24
 

@@ -198,7 +198,7 @@ def _gce_n1_machines() -> Iterator[Machine]:
 
 
 def _cpu_machines(table: str, cloud: str, region: str, source: Source) -> Iterator[Machine]:
-    for name, vcpu, gib, arch, usd, *spot in table_rows(table):
+    for name, vcpu, gib, arch, usd, *rest in table_rows(table):
         yield Machine(
             name=name,
             cloud=cloud,
@@ -207,7 +207,7 @@ def _cpu_machines(table: str, cloud: str, region: str, source: Source) -> Iterat
             arch=arch,
             region=region,
             on_demand=_price(usd, source),
-            spot=_price(*spot, source) if spot else None,
+            spot=_price(rest[0], source) if rest else None,
             sold=frozenset({Capacity.ON_DEMAND, Capacity.SPOT, Capacity.RESERVED}),
             source=source,
         )
