@@ -29,7 +29,7 @@ def test_the_bill_is_shown_by_pool_team_and_unit(gpuyard, write):
         "together 176,746 176,746",
         "train whole GPU 8 1 6.88 9.17",
         "serve 3g.20gb 8 3/7 1.18 1.57",
-        "p5.48xlarge on-demand 55.04 list price in us-east-1 on 2026-11-21",
+        "p5.48xlarge on-demand 55.04 list price in us-east-1 on 2026-07-20",
     ):
         assert row in found
 
