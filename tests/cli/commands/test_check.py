@@ -61,7 +61,7 @@ def test_the_document_keeps_its_shape(gpuyard, write):
     assert list(document) == [
         "version", "command", "findings", "stack", "counts", "fail_on", "failed", "platform",
     ]  # fmt: skip
-    assert document["findings"][0]["docs"] == f"docs/findings/{document['findings'][0]['id']}.md"
+    assert document["findings"][0]["docs"] == f"gpuyard why {document['findings'][0]['id']}"
     assert document["version"] == 1
     assert document["command"] == "check"
     assert document["stack"] == str(path)

@@ -138,7 +138,7 @@ def test_the_plan_can_be_shown_with_its_notes_for_other_commands():
     said = Finding(id="a.b", severity=Severity.NOTE, path=("pools",), problem="good to know")
     show_plan(plan_of(platform()), [said], Console(file=out, width=80))
     assert out.getvalue().endswith(
-        "Notes\nnote    pools: good to know\n        id       a.b  docs/findings/a.b.md\n"
+        "Notes\nnote    pools: good to know\n        id       a.b  gpuyard why a.b\n"
     )
 
 

@@ -10,12 +10,7 @@ cloud: Cloud = "azure"  # refused
 misspelt: Pool = {"nam": "train", "machine": "p5.48xlarge", "nodes": 2}  # refused
 unfinished: Pool = {"name": "train", "machine": "p5.48xlarge"}  # refused
 built = Pool(name="train", machine="p5.48xlarge", nodes=2, zone="us-east-1a")  # refused
-letters: Pool = {
-    "name": "train",
-    "machine": "g6.xlarge",
-    "nodes": 2,
-    "zones": "us-east-1a",
-}  # refused
+letters: Pool = {"name": "a", "machine": "g6.xlarge", "nodes": 2, "zones": "a"}  # refused
 share: Sharing = {"time_slices": 4}  # refused
 shared: Sharing = "mps"  # refused
 rung: Rung = "ondemand"  # refused
