@@ -38,8 +38,8 @@ def why(
     console = results()
     if id is None:
         width = max(map(len, pages))
-        for name, page in pages.items():
-            console.tell(_title(page), first=f"{name.ljust(width)}  ")
+        for name, path in pages.items():
+            console.tell(_title(path), first=f"{name.ljust(width)}  ")
         return FINE
     by_id = {name.lower(): page for name, page in pages.items()}
     page = by_id.get(id.lower())
