@@ -2,42 +2,27 @@
 
 import os
 import subprocess
-import sys
-import sysconfig
-import zipfile
 from pathlib import Path
 
 import pytest
 
 import sizes
 import wheel
-
-BUILD = "from hatchling.build import build_wheel; print(build_wheel(OUT))"
-RUN = "import sys; from gpuyard.cli import main; sys.exit(main(sys.argv[1:]))"
+from kit.wheels import RUN, installed
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """Python with the wheel and its dependencies; these come from the environment of the tests."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build = BUILD.replace("OUT", repr(str(folder)))
-    subprocess.run([sys.executable, "-c", build], cwd=sizes.ROOT, check=True, capture_output=True)
-    venv = folder / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
-    (site,) = venv.glob("lib/python*/site-packages")
-    with zipfile.ZipFile(next(folder.glob("*.whl"))) as built:
-        built.extractall(site)
-    # The folder alone: .pth files in it, and with them the checkout, are not followed.
-    (site / "needed.pth").write_text(sysconfig.get_paths()["purelib"], encoding="utf-8")
-    return venv / "bin" / "python"
+def python(tmp_path_factory):
+    """Python with the wheel, and no checkout."""
+    return installed(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture
-def gpuyard(installed, tmp_path):
+def gpuyard(python, tmp_path):
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "COV_"))}
         return subprocess.run(
-            [installed, "-c", RUN, *words],
+            [python, "-c", RUN, *words],
             cwd=tmp_path,
             env={**kept, "NO_COLOR": "1"},
             capture_output=True,
@@ -49,15 +34,15 @@ def gpuyard(installed, tmp_path):
     return run
 
 
-def test_the_library_is_the_one_of_the_wheel(installed, tmp_path):
+def test_the_library_is_the_one_of_the_wheel(python, tmp_path):
     said = subprocess.run(
-        [installed, "-c", "import gpuyard; print(gpuyard.__file__)"],
+        [python, "-c", "import gpuyard; print(gpuyard.__file__)"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    assert Path(said.strip()).is_relative_to(installed.parent.parent)
+    assert Path(said.strip()).is_relative_to(python.parent.parent)
 
 
 @pytest.mark.parametrize("of", ["mig.placement", "GPU-TEN-02"])
@@ -76,10 +61,10 @@ def test_what_a_finding_names_is_there(gpuyard, tmp_path):
     assert all(gpuyard("why", each).returncode == 0 for each in named)
 
 
-def test_the_policy_pack_is_in_it_and_finds_its_rules(gpuyard, installed, tmp_path):
+def test_the_policy_pack_is_in_it_and_finds_its_rules(gpuyard, python, tmp_path):
     assert gpuyard("policies", "pack").returncode == 0
     ended = subprocess.run(
-        [installed, "-c", "import pack; print(len(pack.policies()))"],
+        [python, "-c", "import pack; print(len(pack.policies()))"],
         cwd=tmp_path / "pack",
         capture_output=True,
         text=True,
