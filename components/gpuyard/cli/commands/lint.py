@@ -78,7 +78,7 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
     ] = None,
     write_baseline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Take down what is open now, for --baseline."),
+        typer.Option(metavar="FILE", help="Write down what is open now, for --baseline."),
     ] = None,
     rules: Annotated[bool, typer.Option("--rules", help="List every rule instead.")] = False,
     format: Annotated[LintFormat, typer.Option(help="How to write the result.")] = LintFormat.TEXT,  # noqa: A002  the option's name
