@@ -38,7 +38,7 @@ def test_the_first_example_is_caught_and_the_last_is_not(rule):
         caught[kind] = report(read(text.encode(), name), [rule], settings).hits
     assert caught["bad"]
     assert caught["good"] == ()
-    assert f"rule     {rule.id}  gpuyard why {rule.id}" in page(rule.id)
+    assert f"more     gpuyard why {rule.id}" in page(rule.id)
 
 
 def test_the_index_and_the_table_of_the_pack_have_every_rule_with_its_severity(golden):

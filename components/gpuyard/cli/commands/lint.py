@@ -227,8 +227,7 @@ def show_hit(hit: Hit, console: Console) -> None:
         if text:
             console.tell(text, first=name.ljust(9), style="dim", indent=8)
     console.say(("at".ljust(9), "dim"), f"{hit.file}:{hit.line}:{hit.column}", indent=8)
-    more = (f"  {hit.rule.more}", "dim")
-    console.say(("rule".ljust(9), "dim"), hit.rule.id, more, indent=8)
+    console.say(("more".ljust(9), "dim"), hit.rule.more, indent=8)
 
 
 def _summary(made: Report) -> str:

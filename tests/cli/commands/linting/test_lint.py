@@ -257,6 +257,6 @@ def test_what_makes_no_sense_together_is_refused(gpuyard, arguments, said):
 
 def test_a_finding_names_the_command_that_shows_its_page(gpuyard, folder):
     ended = gpuyard("lint", "a/bad.yaml")
-    assert "rule     GPU-TEN-02  gpuyard why GPU-TEN-02" in ended.out
+    assert "more     gpuyard why GPU-TEN-02" in ended.out
     (hit,) = json.loads(gpuyard("lint", "a/bad.yaml", "--format", "json").out)["hits"]
     assert hit["docs"] == "gpuyard why GPU-TEN-02"
