@@ -78,7 +78,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         1,
         "rounds",
         lambda _, __: pytest(
-            "tests/cli/commands/test_lint_hostile.py", "-k", "at_the_limit", GPUYARD_LIMITS="whole"
+            "tests/cli/commands/linting/test_lint_hostile.py", "-k", "at_the_limit", GPUYARD_LIMITS="whole"
         ),
     ),
     "accidents": Campaign(

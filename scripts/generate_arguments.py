@@ -37,7 +37,7 @@ class Definitions:
     def text(self) -> str:
         """The whole module."""
         self._class("PlatformSpec")
-        return _formatted("\n\n".join([HEAD, *self._ordered.values()]))
+        return formatted("\n\n".join([HEAD, *self._ordered.values()]))
 
     def _class(self, name: str) -> str:
         """The name of a model's typed mapping, written after everything that it refers to."""
@@ -46,11 +46,11 @@ class Definitions:
             return title
         model = self._all[name]
         required = model.get("required", ())
-        lines = [f"class {title}(TypedDict):", *_documented(model["description"])]
+        lines = [f"class {title}(TypedDict):", *documented(model["description"])]
         for field, schema in model["properties"].items():
             kind = self._type(schema)
             lines.append(f"    {field}: {kind if field in required else f'NotRequired[{kind}]'}")
-            lines += _documented(self._description(schema))
+            lines += documented(self._description(schema))
         self._ordered[title] = "\n".join(lines) + "\n"
         return title
 
@@ -77,7 +77,7 @@ class Definitions:
         return str(self._all[schema["$ref"].rpartition("/")[2]]["description"])
 
 
-def _documented(text: str) -> list[str]:
+def documented(text: str) -> list[str]:
     """A docstring within the line length."""
     first, *rest = text.split("\n\n")
     wrapped = textwrap.wrap(first, WIDTH - 10)
@@ -89,7 +89,8 @@ def _documented(text: str) -> list[str]:
     return [lines[0], *(f"    {line}".rstrip() for line in lines[1:])]
 
 
-def _formatted(text: str) -> str:
+def formatted(text: str) -> str:
+    """The text as the formatter has it."""
     ruff = [sys.executable, "-m", "ruff", "format", "--stdin-filename", TARGET.name, "-"]
     return subprocess.run(ruff, input=text, check=True, capture_output=True, text=True).stdout
 

@@ -7,19 +7,25 @@ import inspect
 import typing
 from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.meanings import field_meanings
 from gpuyard.spec.platform import PlatformSpec
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "stack-file.md"
+EXAMPLES = Path(__file__).with_name("stack_examples.yaml")
 HEAD = """\
 # Stack files
 
 Everything a `stacks/Pulumi.<stack>.yaml` may say under `config: gpuyard:platform:`. This page is made
 from the models (`make golden`); editors complete the same fields through `stacks/gpuyard.schema.json`.
+Each section has an example, as it stands below `gpuyard:platform:`. What it leaves out is there as well: a
+platform has a name, a cloud, a version and pools.
 """
 
 
@@ -73,7 +79,15 @@ def section(model: type[SpecModel]) -> str:
     lines = [f"## {model.__name__}", "", inspect.cleandoc(model.__doc__ or ""), ""]
     lines += ["| field | needed | meaning |", "|---|---|---|"]
     lines += [row(name, model) for name in model.model_fields]
+    lines += ["", "```yaml", examples()[model.__name__].rstrip(), "```"]
     return "\n".join(lines) + "\n"
+
+
+@cache
+def examples() -> dict[str, str]:
+    """An example of each model as text, and BASE, which they are put over."""
+    found: dict[str, str] = yaml.safe_load(EXAMPLES.read_text(encoding="utf-8"))
+    return found
 
 
 def stack_file() -> str:

@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from gpuyard.cli.commands.lint import show_hit
-from gpuyard.cli.commands.lint_rules import shown_default
 from gpuyard.cli.terminal.console import Console
+from gpuyard.cli.views.documents import tree
 from gpuyard.findings import Severity
 from gpuyard.lint.items import FilesRead
 from gpuyard.lint.read import read
@@ -143,6 +143,14 @@ def page(rule: Rule) -> str:
 
 def _list(texts: Any) -> str:
     return "\n".join(f"- {text}" for text in texts)
+
+
+def shown_default(value: Any) -> str:
+    """A parameter's default as YAML would have it."""
+    plain = tree(value)
+    if isinstance(plain, list):
+        return f"[{', '.join(map(str, plain))}]"
+    return {None: "not set", True: "true", False: "false"}.get(plain, str(plain))
 
 
 def _parameters(rule: Rule) -> str:

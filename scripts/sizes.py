@@ -28,8 +28,8 @@ CASES = ("tests/plan/proofs/", "tests/plan/jobs/", "tests/rules/cases/")
 _CASE_KEYS = ("bad:", "good:", "near_miss:")
 TABLES = "components/gpuyard/catalogue/"
 """Facts are kept there as tables in text: rows of data, which their sources and invariants test."""
-MADE = ("components/gpuyard/resources/arguments.py",)
-"""Written by a program of ours."""
+MADE = ("components/gpuyard/resources/arguments.py", "components/gpuyard/typed.py")
+"""Written by a program of ours, from the models of the spec and under their names."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,10 @@ from testbed.workspace import Workspace
 WIDTH = 80
 FIRST = "Not here yet, and first, once (durations: two idle cores, nothing cached):"
 LAST = "Interrupted, the same command goes on where it stopped."
+BUILT_GB = 6
+"""What sources, caches and binaries of everything take where all is built."""
+TAKEN_GB = 1
+"""What the releases take."""
 
 
 def lacking(workspace: Workspace, sources: Sources) -> list[Work]:
@@ -47,7 +51,16 @@ def forecast(works: Sequence[Work], sources: Sources) -> list[str]:
             steps.append(f"copy {work.what} out of their modules")
     if coming and sources.choice == "auto":
         steps.append(f"build what cannot be reached: usually {clock(everything)} for all of it")
-    return [FIRST, *(line for step in steps for line in _wrapped(step)), LAST]
+    said = [line for step in steps for line in _wrapped(step)]
+    return [FIRST, *said, _room(taken=bool(coming), built=any(w.tools for w in rest)), LAST]
+
+
+def _room(*, taken: bool, built: bool) -> str:
+    """How much disk it takes; what comes from releases is built where they are out of reach."""
+    most = f"about {BUILT_GB} GB of disk in .testbed/"
+    if built or not taken:
+        return f"It takes {most}, and 900 MiB of memory while it runs."
+    return f"It takes {TAKEN_GB} GB of disk in .testbed/, up to {BUILT_GB} GB where it must build."
 
 
 def _wrapped(step: str) -> list[str]:

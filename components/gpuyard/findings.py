@@ -58,9 +58,9 @@ class Finding:
         return show_path(self.path)
 
     @property
-    def page(self) -> str:
-        """The page about it, from the root of the project."""
-        return f"docs/findings/{self.id}.md"
+    def more(self) -> str:
+        """The command that shows the page about it."""
+        return f"gpuyard why {self.id}"
 
     def __str__(self) -> str:
         parts = [f"{self.where}: {self.problem}"]

@@ -92,5 +92,5 @@ def step_for(unit: Unit, state: State, team: Team, now: datetime) -> Step:
 
 
 def wanted_back(workload: Workload) -> bool:
-    """Suspended by this program, and not yet let go again."""
+    """Suspended by this program, and not yet resumed."""
     return workload.suspended and not workload.active and not workload.finished

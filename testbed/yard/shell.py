@@ -14,7 +14,10 @@ def main() -> int:  # noqa: RET503  it ends by becoming the shell
     try:
         now = cluster.status(STACK)
         if not now.ready:
-            say("shell: the platform is not up; run `make up` first")
+            say(
+                "shell: the platform is not up; run `make up` first. For gpuyard alone:"
+                " `source .venv/bin/activate`"
+            )
             return 4
         env = engine(now.kubeconfig).env
     except GpuYardError as e:

@@ -17,11 +17,11 @@ def summary(plan: PlatformPlan, kubeconfig: str, changed: bool, seconds: float) 
         lines += [f"Nobody's, free to borrow: {nobody}", ""]
     lines += [_bill(plan), f"kubeconfig: {shlex.quote(kubeconfig)}", ""]
     lines += [
-        "A shell with pulumi ready:  make shell",
+        "A shell with gpuyard and pulumi on PATH:  make shell",
         "Three things to try:",
         "  make demo                                    watch five jobs meet the queue",
-        "  gpuyard mig A100-40 3g.20gb:2,1g.5gb:1       ask whether a layout is possible",
         "  edit stacks/Pulumi.local.yaml, make up       move a guarantee: only it changes",
+        "  gpuyard mig A100-40 3g.20gb:2,1g.5gb:1       in that shell: can a GPU be cut so?",
         "",
     ]
     return "\n".join(lines) + "\n"

@@ -5,7 +5,8 @@
 - `console`: every line after `$ ` runs in that folder, and prints what follows it. A line `...`
   stands for any lines. Of other programs only `make` with a target that exists is accepted, and it
   is not run here. Commands run inside the test process; some run as processes too, and must write the same.
-- `python`: runs in that folder.
+- `python`: runs in that folder. With a first line `# NAME.py` it is put there instead, for the blocks after
+  it; `test_NAME.py` runs under pytest, without the settings of this project.
 - `mermaid` and `text` are pictures.
 
 `make golden` writes what commands print into the pages anew.
@@ -146,9 +147,14 @@ def check_console(block: Block, folder: Path) -> list[str]:
 
 
 def check_python(block: Block, folder: Path) -> list[str]:
-    path = folder / "block.py"
-    path.write_text(block.text, encoding="utf-8")
-    ended = process([sys.executable, str(path)], folder)
+    first = block.text.partition("\n")[0]
+    name = match[1] if (match := re.fullmatch(r"# (\w+\.py)", first)) else "block.py"
+    (folder / name).write_text(block.text, encoding="utf-8")
+    if name.startswith("test_"):
+        command = ["-m", "pytest", "-q", "-c", "/dev/null", "-p", "no:cacheprovider", name]
+    else:  # a program of the engine's is run by the tests that stand below it
+        command = [name] if name == "block.py" else ["-m", "py_compile", name]
+    ended = process([sys.executable, *command], folder)
     return [] if ended.returncode == 0 else [f"{block.where}: {ended.stdout}"]
 
 
@@ -205,6 +211,10 @@ def test_a_process_writes_the_same_bytes_as_a_command_inside_this_one(tmp_path, 
         ("```python\nassert 1 + 1 == 3\n```", ["AssertionError"]),
         ("```yaml\n# a.yaml\nx: 1\n```\n\n```python\nopen('a.yaml').close()\n```", []),
         ("```\nwhat\n```", ["a block of nothing"]),
+        ("```python\n# a.py\nn = 1\n```\n\n```python\nimport a\nassert a.n == 1\n```", []),
+        ("```python\n# a.py\nn = (\n```", ["SyntaxError"]),
+        ("```python\n# test_a.py\ndef test_one(pulumi_mocks):\n    assert pulumi_mocks\n```", []),
+        ("```python\n# test_a.py\ndef test_one():\n    assert 1 == 2\n```", ["1 failed"]),
         ("```ruby\nputs\n```", ["a block of ruby"]),
         ("```mermaid\ngraph TD\n```", []),
     ],

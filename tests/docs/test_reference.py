@@ -6,10 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import yaml
+from pydantic import BaseModel
+
 import reference
+from gpuyard.plan import plan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
+from gpuyard.spec.read import read_platform
 from gpuyard.spec.teams import Team
+from kit.every import every
 
 
 def test_the_reference_is_what_the_models_say(golden):
@@ -37,6 +43,32 @@ def test_a_choice_is_explained_once():
 
 def test_a_text_stays_inside_its_cell():
     assert reference.words("a |\n   b") == "a \\| b"
+
+
+def found_in(value, model):
+    """True where a model of this kind stands in the value, or below it."""
+    if isinstance(value, model):
+        return True
+    if isinstance(value, BaseModel):
+        return any(found_in(getattr(value, name), model) for name in type(value).model_fields)
+    inner = value.values() if isinstance(value, dict) else value if type(value) is tuple else ()
+    return any(found_in(each, model) for each in inner)
+
+
+@every("model", reference.models(PlatformSpec), ids=lambda each: each.__name__)
+def test_an_example_is_of_its_section_and_no_proof_refuses_it(model):
+    texts = reference.examples()
+    platform = yaml.safe_load(texts["BASE"]) | yaml.safe_load(texts[model.__name__])
+    reading = read_platform(platform)
+    assert reading.spec is not None, reading.findings
+    assert found_in(reading.spec, model)
+    found, findings = plan(reading.spec)
+    assert found is not None, [str(f) for f in findings]
+
+
+def test_every_section_has_an_example_and_none_is_left_over():
+    names = {model.__name__ for model in reference.models(PlatformSpec)}
+    assert set(reference.examples()) == names | {"BASE"}
 
 
 def test_every_command_is_on_its_page():

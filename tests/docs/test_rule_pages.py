@@ -38,7 +38,7 @@ def test_the_first_example_is_caught_and_the_last_is_not(rule):
         caught[kind] = report(read(text.encode(), name), [rule], settings).hits
     assert caught["bad"]
     assert caught["good"] == ()
-    assert f"rule     {rule.id}  docs/rules/{rule.id}.md" in page(rule.id)
+    assert f"more     gpuyard why {rule.id}" in page(rule.id)
 
 
 def test_the_index_and_the_table_of_the_pack_have_every_rule_with_its_severity(golden):
@@ -59,3 +59,8 @@ def test_a_long_file_is_shown_in_part(tmp_path):
     lines = block.text.splitlines()
     assert (lines[0], lines[-1], len(lines)) == ("line 0", "line 99", rule_pages.LONG + 1)
     assert "# … 40 lines more …" in lines
+
+
+def test_a_default_is_shown_as_it_would_be_written():
+    values = {None: "not set", True: "true", False: "false", 3: "3", "a": "a", ("a", "b"): "[a, b]"}
+    assert {value: rule_pages.shown_default(value) for value in values} == values

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from gpuyard.findings import show_path
 from gpuyard.lint.pulumi import SECRET_KEY, UNKNOWN_TEXT, pulumi_resource
 from gpuyard.lint.read import read
-from gpuyard.lint.terraform import KINDS, pulumi_name
+from gpuyard.lint.terraform import KINDS, PLURAL, pulumi_name, terraform_name
 from gpuyard.rules.rule import UNKNOWN, at
 
 URN = "urn:pulumi:dev::x::aws:eks/nodeGroup:NodeGroup::gpus"
@@ -83,6 +84,43 @@ def test_a_field_is_found_where_each_wrote_it(path, pulumi, terraform):
     for document, wanted in ((preview(state()), pulumi), (plan(managed()), terraform)):
         (item,) = items(document)
         assert line(document, item, *path).startswith(wanted)
+
+
+@pytest.mark.parametrize(
+    ("path", "terraform"),
+    [
+        (("scalingConfig", "maxSize"), "scaling_config[0].max_size"),
+        (("taints", 0, "effect"), "taint[0].effect"),
+        (("diskSize",), "disk_size"),
+        (("launchTemplate", "guestAccelerators"), "launch_template.guest_accelerator"),
+        (("labels", "my_label"), "labels.my_label"),
+    ],
+)
+def test_a_field_is_named_as_its_own_language_has_it(path, terraform):
+    (pulumi_item,), (item,) = items(preview(state())), items(plan(managed()))
+    assert show_path(item.place.named(path)) == terraform
+    assert pulumi_item.place.named(path) == path
+
+
+def test_what_is_said_about_terraform_names_its_fields():
+    (item,) = items(plan(managed()))
+    said = "set workloadMetadataConfig: {mode: GKE_METADATA}; cloud.google.com/gkeNodepool stays"
+    told = "set workload_metadata_config: {mode: GKE_METADATA}; cloud.google.com/gkeNodepool stays"
+    assert item.place.told(said) == told
+    (other,) = items(preview(state()))
+    assert other.place.told(said) == said
+
+
+def test_an_object_of_kubernetes_inside_terraform_keeps_its_names():
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"hostIPC": True}}
+    (item,) = items(plan(managed("kubernetes_manifest", {"manifest": pod})))
+    assert item.place.named(("spec", "hostIPC")) == ("spec", "hostIPC")
+    assert item.place.told("hostNetwork") == "hostNetwork"
+
+
+@pytest.mark.parametrize("name", [*PLURAL, "ami_type", "name"])
+def test_a_name_of_terraforms_is_had_back_from_pulumis(name):
+    assert terraform_name(pulumi_name(name)) == name
 
 
 def test_a_state_is_read_like_a_preview():

@@ -6,6 +6,8 @@ import pytest
 
 from gpuyard.lint.items import Unread
 from gpuyard.lint.read import read
+from gpuyard.render.files import render_files
+from kit.stacks import plan_of, platform, stack_file
 
 QUOTA = b"""\
 # a comment
@@ -77,6 +79,17 @@ def test_what_cannot_be_read_is_said_with_a_line(data, reason, line):
     (unread,) = read(data, "f").unread
     assert reason in unread.reason
     assert (unread.file, unread.line, unread.template) == ("f", line, False)
+
+
+def test_a_stack_file_is_sent_to_the_command_that_proves_it():
+    (unread,) = read(stack_file(platform()), "s.yaml").unread
+    own = "a stack file: `gpuyard check` proves it, and --stack takes its `policies`"
+    assert (unread.reason, unread.line) == (own, 1)
+
+
+def test_every_file_that_render_writes_is_read():
+    for name, text in render_files(plan_of(platform()), {}).items():
+        assert read(text.encode(), name).unread == (), name
 
 
 def test_a_template_is_said_to_be_one():

@@ -104,10 +104,10 @@ def test_a_check_that_does_not_run_is_never_called_passed(asked, says):
     assert plan_of(platform()).validation == "not asked for"
 
 
-def test_only_a_simulated_cluster_has_its_name_before_it_exists():
-    assert plan_of(platform()).cluster_name == Late("cluster.name")
+def test_only_a_cluster_that_a_deployment_makes_has_no_name_before():
+    assert plan_of(platform(cloud="aws")).cluster_name == Late("cluster.name")
+    assert plan_of(platform()).cluster_name == "lab"
     assert plan_of(platform(cloud="simulated")).cluster_name == "lab"
-    assert plan_of(platform(cluster={"protect": False})).cluster_name == Late("cluster.name")
     assert plan_of(platform(cluster={"existing": "blue"})).cluster_name == "blue"
 
 

@@ -49,7 +49,7 @@ def test_the_namespace_says_who_and_how_far_apart_and_to_what_pods_are_held():
             "gpuyard.dev/isolation": "slice",
             f"{level}/enforce": "baseline",
             f"{level}/enforce-version": "v1.35",
-            f"{level}/warn": "restricted",
+            f"{level}/warn": "baseline",
             f"{level}/warn-version": "v1.35",
             f"{level}/audit": "restricted",
             f"{level}/audit-version": "v1.35",
@@ -75,14 +75,16 @@ def test_a_team_without_a_budget_has_no_annotation_of_one():
 
 
 @pytest.mark.parametrize(
-    ("level", "warned"),
+    ("level", "noted"),
     [("restricted", "restricted"), ("baseline", "restricted"), ("privileged", "baseline")],
 )
-def test_what_breaks_the_next_stricter_level_is_warned_of(level, warned):
+def test_what_is_refused_is_warned_of_and_what_breaks_the_next_stricter_level_is_noted(
+    level, noted
+):
     labels = one(objects(pod_security=level), "Namespace")["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == level
-    assert labels["pod-security.kubernetes.io/warn"] == warned
-    assert labels["pod-security.kubernetes.io/audit"] == warned
+    assert labels["pod-security.kubernetes.io/warn"] == level
+    assert labels["pod-security.kubernetes.io/audit"] == noted
 
 
 # ── limits ────────────────────────────────────────────────────────────────────────────────────────

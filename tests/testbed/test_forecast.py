@@ -33,6 +33,7 @@ def test_everything_that_will_be_built_is_named_with_its_usual_time(screen):
         "Not here yet, and first, once (durations: two idle cores, nothing cached):",
         f"  build engine (the Pulumi engine): usually {clock(ENGINE.usual_seconds)}",
         "  build cluster (a Kubernetes control plane, kwok and Kueue): usually 6m 30s",
+        "It takes about 6 GB of disk in .testbed/, and 900 MiB of memory while it runs.",
         "Interrupted, the same command goes on where it stopped.",
     ]
 
@@ -46,6 +47,7 @@ def test_what_has_a_release_is_taken_and_the_time_without_is_said(screen):
     assert "copy cluster (its shared files) out of their modules" in lines
     both = clock(ENGINE.usual_seconds + CLUSTER.usual_seconds)
     assert f"build what cannot be reached: usually {both} for all of it" in lines
+    assert "It takes 1 GB of disk in .testbed/, up to 6 GB where it must build." in lines
 
 
 def test_what_has_no_release_is_built_meanwhile(screen, mirror, monkeypatch: pytest.MonkeyPatch):

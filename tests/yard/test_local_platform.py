@@ -24,7 +24,7 @@ def test_up_shows_the_plan_first_and_ends_with_what_is_there(first_up):
         "vision  guaranteed train 8, serve 4 3g.20gb, dev 8 shared\n          may borrow train 16\n",
         "Nobody's, free to borrow: train 8, serve 4 3g.20gb",
         "the same machines would cost 246.72 $/hour",
-        "A shell with pulumi ready:  make shell",
+        "A shell with gpuyard and pulumi on PATH:  make shell",
     ):
         assert line in said
 

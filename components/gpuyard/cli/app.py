@@ -39,6 +39,8 @@ COMMANDS: Mapping[str, Listed] = {
     "classify": Listed("Say what kind of work a job is."),
     "explain": Listed("Say whether a job would start."),
     "lint": Listed("Hold files against the GPU rules."),
+    "why": Listed("Show the page about a finding or a rule."),
+    "policies": Listed("Write the policy pack."),
     "render": Listed("Write plain Kubernetes manifests."),
     "get": Listed("Print one value of the plan."),
     "schema": Listed("Print the JSON Schema of stack files.", "about"),

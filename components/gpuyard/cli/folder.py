@@ -1,4 +1,4 @@
-"""A folder that `gpuyard render` owns: it changes what it wrote, and nothing else.
+"""A folder that a command owns: it changes what it wrote, and nothing else.
 
 A list of the files with their checksums lies beside them, in the form `sha256sum --check` reads. It has no
 extension, so that nobody takes it for a manifest.
@@ -28,19 +28,24 @@ class Written:
     """No longer made, but changed since: not ours to remove."""
 
 
-def write_folder(folder: Path, files: Mapping[str, str]) -> Written:
-    """Write the files, remove those of an earlier run that are not made any more."""
+def write_folder(
+    folder: Path, files: Mapping[str, str], *, by: str = "gpuyard render", give: str = "Give --out"
+) -> Written:
+    """Write the files, remove those of an earlier run that are not made any more.
+
+    `by` and `give` are what an error calls the command, and how a folder is given to it.
+    """
     try:
-        return _write(folder, files)
+        return _write(folder, files, by, give)
     except OSError as e:
         raise UsageError(
             f"{e.filename or folder}: can't be written: {(e.strerror or str(e)).lower()}"
         ) from None
 
 
-def _write(folder: Path, files: Mapping[str, str]) -> Written:
+def _write(folder: Path, files: Mapping[str, str], by: str, give: str) -> Written:
     before = _owned(folder)
-    _refuse_foreign(folder, before, files)
+    _refuse_foreign(folder, before, files, by, give)
     folder.mkdir(parents=True, exist_ok=True)
     digests: dict[str, str] = {}
     for name in sorted(files):
@@ -69,28 +74,30 @@ def _owned(folder: Path) -> dict[str, str]:
     return owned
 
 
-def _refuse_foreign(folder: Path, owned: Mapping[str, str], files: Mapping[str, str]) -> None:
+def _refuse_foreign(
+    folder: Path, owned: Mapping[str, str], files: Mapping[str, str], by: str, give: str
+) -> None:
     """A folder with files of somebody else is left alone, and so is what a link leads to."""
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():
         raise UsageError(
-            f"{folder}: not a folder. Give --out a new or empty folder, or one rendered before."
+            f"{folder}: not a folder. {give} a new or empty folder, or one that it wrote before."
         )
     if not (folder / LIST).exists():
         strange = sorted(p.name for p in folder.iterdir())
         if strange:
             more = ", …" if len(strange) > _SHOWN else ""
             raise UsageError(
-                f"{folder}: has files that `gpuyard render` did not write:"
+                f"{folder}: has files that `{by}` did not write:"
                 f" {', '.join(strange[:_SHOWN])}{more}."
-                " Nothing was written. Give --out a new or empty folder, or one rendered before."
+                f" Nothing was written. {give} a new or empty folder, or one that it wrote before."
             )
     for name in files:
         target = folder / name
         if target.exists() and name not in owned:
             raise UsageError(
-                f"{target}: is not of an earlier `gpuyard render`. Nothing was written. Move it away."
+                f"{target}: is not of an earlier `{by}`. Nothing was written. Move it away."
             )
         if _is_link(folder, target):
             raise UsageError(

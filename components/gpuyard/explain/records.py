@@ -47,7 +47,7 @@ class Explanation:
     says: str
     """The reason in one sentence."""
     admitted: bool
-    """Whether its queue lets it go; a job that never runs may still be let go, and wait on nodes."""
+    """Whether its queue admits it; a job that never runs may still be admitted, and wait for nodes."""
     pools: tuple[str, ...]
     """Where its pods go, or where they would."""
     asks: Mapping[str, int]

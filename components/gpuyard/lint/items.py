@@ -1,5 +1,6 @@
 """Resources read from files, with the place each stands at, and what could not be read."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,6 +8,9 @@ from typing import Any
 from gpuyard.findings import Path
 from gpuyard.rules.rule import Resource
 from gpuyard.spec.yaml_tree import Document
+
+_TWO_WORDS = re.compile(r"(?<![\w./])[a-z]+(?:[A-Z][a-z0-9]+)+(?![\w/])")
+"""A field whose name is of several words: no other word of a sentence looks like it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,8 @@ class FilePlace:
     """Where everything in it is said to stand, for a document inside text on one line."""
     pulumi_name: Callable[[str], str] | None = None
     """What Pulumi, and with it every rule, calls a field of this document; None where names are the same."""
+    own_name: Callable[[str], str] | None = None
+    """What this document calls a field of Pulumi's: the other way round."""
 
     def position(self, path: Path) -> tuple[int, int]:
         """Line and column of something in the resource, or of the nearest thing around it."""
@@ -41,6 +47,20 @@ class FilePlace:
                 self.file, document, (), line
             )  # a block begins on the line after its key
         return FilePlace(self.file, document, (), 0, (line, column))
+
+    def named(self, path: Path) -> Path:
+        """The path in the names of the document's language, also below what it does not have."""
+        if self.own_name is None:
+            return path
+        own = self.own_name
+        return tuple(own(s) if isinstance(s, str) else s for s in self._written(path))
+
+    def told(self, text: str) -> str:
+        """What is said about a resource here, with its fields in the names of the document's language."""
+        if self.own_name is None:
+            return text
+        own = self.own_name
+        return _TWO_WORDS.sub(lambda found: own(found[0]), text)
 
     def _written(self, path: Path) -> Path:
         """The path as the document has it: its own names of fields, and lists of one around blocks."""

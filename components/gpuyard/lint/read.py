@@ -12,6 +12,8 @@ from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object, objects
 from gpuyard.lint.pulumi import is_preview, is_state, preview_resources, state_resources
 from gpuyard.lint.terraform import is_plan, plan_resources
+from gpuyard.render.charts import is_release
+from gpuyard.spec.read import platform_in
 from gpuyard.spec.yaml_tree import Document, parse_documents
 
 TIMES = 32
@@ -21,6 +23,12 @@ _TEMPLATE = re.compile(rb"\{\{-?\s*[^}]*\}\}|\{%-?\s")
 Reader = Callable[[Any, FilePlace], Iterator[Item]]
 """Finds resources of one sort in a document; yields nothing when the document is of another sort."""
 
+
+def _nothing(_: Any, __: FilePlace) -> Iterator[Item]:
+    """What is known, and holds nothing that a rule looks at: values of a release are beside it."""
+    return iter(())
+
+
 READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a Kubernetes object", is_object, objects),
     ("a Pulumi preview", is_preview, preview_resources),
@@ -28,6 +36,7 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a Terraform plan", is_plan, plan_resources),
     ("values of a chart", is_values, values_or_subcharts),
     ("a configuration", has_configuration, embedded),
+    ("a release of `gpuyard render`", is_release, _nothing),
 )
 """What a document can be, in the order in which it is tried: a name, a test, the reader."""
 
@@ -70,5 +79,9 @@ def _unreadable(data: bytes, file: str, problem: str) -> Unread:
 
 
 def _unknown(document: Document, file: str) -> Unread:
+    line = document.lines.get((), 1)
+    if platform_in(document.value) is not None:
+        own = "a stack file: `gpuyard check` proves it, and --stack takes its `policies`"
+        return Unread(file, own, line)
     kinds = ", ".join(name for name, _, _ in READERS)
-    return Unread(file, f"nothing that is known here ({kinds})", document.lines.get((), 1))
+    return Unread(file, f"nothing that is known here ({kinds})", line)

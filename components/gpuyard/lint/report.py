@@ -105,6 +105,8 @@ def _hit(outcome: RuleOutcome, item: Item | None, reading: FilesRead) -> Hit:
     }
     file = item.place.file if item else (reading.files[0] if reading.files else "")
     line, column = item.place.position(outcome.path) if item else (1, 1)
+    path = item.place.named(outcome.path) if item else outcome.path
+    told = item.place.told if item else str
     return Hit(
         rule=outcome.rule,
         state=states.get(outcome.verdict, HitState.OPEN),
@@ -113,9 +115,9 @@ def _hit(outcome: RuleOutcome, item: Item | None, reading: FilesRead) -> Hit:
         line=line,
         column=column,
         resource=_named(outcome.resource),
-        where=show_path(outcome.path) if outcome.path else "",
-        problem=outcome.problem,
-        fix=outcome.fix,
+        where=show_path(path) if path else "",
+        problem=told(outcome.problem),
+        fix=told(outcome.fix),
         note=outcome.note,
     )
 

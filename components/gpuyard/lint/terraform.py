@@ -1,4 +1,7 @@
-"""Resources of Terraform and OpenTofu, from a plan as JSON; fields are named as Pulumi has them."""
+"""Resources of Terraform and OpenTofu, from a plan as JSON.
+
+Rules know fields by the names that Pulumi has for them; what is said about a plan has Terraform's.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -45,6 +48,7 @@ PLURAL: Mapping[str, str] = {
     "maintenance_exclusion": "maintenanceExclusions",
 }
 """Blocks that may stand many times have a plural name in Pulumi."""
+_SINGULAR = {pulumi: terraform for terraform, pulumi in PLURAL.items()}
 _OPAQUE = frozenset(
     {"labels", "tags", "node_labels", "resource_labels", "metadata", "manifest", "default_tags"}
 )
@@ -82,10 +86,14 @@ def _module(
     if not isinstance(module, Mapping):
         return
     for index, each in enumerate(_list(module.get("resources"))):
-        here = replace(place, prefix=(*path, "resources", index, "values"), pulumi_name=pulumi_name)
         found = _resource(each, unknown) if isinstance(each, Mapping) else None
         if found is not None:
-            yield Item(found, here)
+            here = replace(
+                place, prefix=(*path, "resources", index, "values"), pulumi_name=pulumi_name
+            )
+            # An object of Kubernetes keeps its own names in whatever language it stands.
+            ours = ":" in found.kind
+            yield Item(found, replace(here, own_name=terraform_name) if ours else here)
     for index, child in enumerate(_list(module.get("child_modules"))):
         yield from _module(child, place, (*path, "child_modules", index), unknown)
 
@@ -138,6 +146,11 @@ def _named(value: Any) -> Any:
 def pulumi_name(key: str) -> str:
     """What Pulumi calls a field of Terraform's."""
     return PLURAL.get(key) or re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), key)
+
+
+def terraform_name(key: str) -> str:
+    """What Terraform calls a field of Pulumi's."""
+    return _SINGULAR.get(key) or re.sub(r"(?<=[a-z0-9])[A-Z]", lambda m: f"_{m[0].lower()}", key)
 
 
 def _list(value: Any) -> list[Any]:

@@ -187,9 +187,9 @@ def _recorded(draft: Draft) -> PlatformPlan:
 
 
 def _cluster_name(spec: PlatformSpec) -> str | Late:
-    """Known before a deployment when the cluster is simulated, or exists already."""
-    if spec.cloud is Cloud.SIMULATED:
-        return spec.name
+    """Known before a deployment where that makes no cluster: one that is there and has no name gets ours."""
+    if spec.cloud in {Cloud.SIMULATED, Cloud.NONE}:
+        return _existing(spec) or spec.name
     return _existing(spec) or Late("cluster.name")
 
 

@@ -10,7 +10,7 @@ from gpuyard.render.text import yaml_text
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What Helm is identity."""
+    """What Helm is asked to install."""
 
     name: str
     namespace: str
@@ -30,6 +30,11 @@ class Release:
             "chart": self.chart,
             "version": self.version,
         }
+
+
+def is_release(value: Any) -> bool:
+    """True for what `release.yaml` says of a release: its words, and no others."""
+    return isinstance(value, Mapping) and set(value) == {"release", "namespace", "chart", "version"}
 
 
 def release_text(release: Release) -> dict[str, str]:

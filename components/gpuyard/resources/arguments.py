@@ -68,8 +68,8 @@ class PoolSpec(TypedDict):
     labels: NotRequired[dict[str, str]]
     """Further labels for the nodes; names of ours and of Kubernetes are refused."""
     select: NotRequired[dict[str, str]]
-    """Labels of nodes that exist already, on a cluster of your own. Default: nodes are told by
-    our labels.
+    """Labels of nodes that exist already, on a cluster of your own. Default: nodes carry our
+    labels.
     """
     owners: NotRequired[list[str]]
     """Teams the pool is dedicated to: nobody else gets a guarantee in it or borrows from it.

@@ -18,11 +18,10 @@ from gpuyard.spec.nearest import nearest
 from gpuyard.spec.problems import show_given
 from gpuyard.spec.read import read_platform
 from gpuyard.today import today
+from gpuyard.typed import PlatformDict
 
 if TYPE_CHECKING:
-    PlatformLike = (
-        vocabulary.PlatformSpec | PlatformPlan | arguments.PlatformSpec | Mapping[str, Any]
-    )
+    PlatformLike = PlatformDict | vocabulary.PlatformSpec | PlatformPlan
 else:
     # The component host reads annotations at run time and takes no unions: other languages give
     # the typed mapping.

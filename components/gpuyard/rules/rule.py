@@ -135,9 +135,9 @@ class Rule:
     """The properties as they should be, where that neither replaces anything nor locks anybody out."""
 
     @property
-    def page(self) -> str:
-        """The page about it, from the root of the project."""
-        return f"docs/rules/{self.id}.md"
+    def more(self) -> str:
+        """The command that shows the page about it."""
+        return f"gpuyard why {self.id}"
 
     def looks_at(self, resource: Resource) -> bool:
         """True for resources of its kinds, in any API version."""

@@ -94,7 +94,7 @@ def read_platform(value: object) -> Reading:
 
 
 def platform_spec(value: object) -> PlatformSpec:
-    """A spec from a spec or a plain mapping; SpecError lists every finding."""
+    """A spec from a spec or a plain mapping, wherever it comes from; SpecError lists every finding."""
     reading = read_platform(value)
     if reading.spec is None:
         raise SpecError(f"the platform is not well-formed:\n{show(reading.findings)}")

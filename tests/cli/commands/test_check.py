@@ -49,19 +49,13 @@ def test_an_unknown_severity_is_wrong_usage(gpuyard, write):
     assert "refuse" in ended.err
 
 
-def test_against_a_state_is_said_to_be_missing_not_ignored(gpuyard, write):
-    ended = gpuyard("check", write(platform()), "--against", "state.json")
-    assert (ended.code, ended.out) == (2, "")
-    assert "--against is not served yet" in ended.err
-
-
 def test_the_document_keeps_its_shape(gpuyard, write):
     path = write(NOTED)
     document = json.loads(gpuyard("check", path, "--format", "json").out)
     assert list(document) == [
         "version", "command", "findings", "stack", "counts", "fail_on", "failed", "platform",
     ]  # fmt: skip
-    assert document["findings"][0]["docs"] == f"docs/findings/{document['findings'][0]['id']}.md"
+    assert document["findings"][0]["docs"] == f"gpuyard why {document['findings'][0]['id']}"
     assert document["version"] == 1
     assert document["command"] == "check"
     assert document["stack"] == str(path)

@@ -141,6 +141,22 @@ def test_a_guarantee_of_unknown_price_makes_the_teams_change_unknown():
     assert changes(before, after, team_changes)["vision"].difference is None
 
 
+@pytest.mark.parametrize("style", ["text", "markdown"])
+def test_teams_whose_bill_stays_are_named_in_one_line_and_only_some_of_many(gpuyard, write, style):
+    def stack(gpus, name):
+        others = [team(f"t{number:02}", guarantee={}) for number in range(30)]
+        vision = team("vision", guarantee={"train": gpus})
+        return write(aws(pool(), teams=[vision, *others]), name)
+
+    paths = stack(8, "old.yaml"), stack(16, "new.yaml")
+    ended = gpuyard("cost", paths[1], "--against", paths[0], "--format", style)
+    assert ended.code == 0
+    said = " ".join(ended.out.split()).lower()
+    assert "teams that stay as they are: t00, t01, " in said
+    assert "t29" not in said
+    assert "vision" in said
+
+
 def test_without_teams_there_is_no_section_for_them(gpuyard, write):
     path = write(aws(pool()))
     for form in ("text", "markdown"):

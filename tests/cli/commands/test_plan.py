@@ -72,11 +72,11 @@ def test_the_plan_says_who_is_suspended_when_idle(gpuyard, write):
     )
 
 
-def test_nodes_of_ones_own_are_not_bought_but_told_by_their_labels(gpuyard, write):
+def test_nodes_of_ones_own_are_not_bought_but_found_by_their_labels(gpuyard, write):
     pools = [pool(select={"a.example/row": "1", "b": "c"}), pool("new")]
     said = gpuyard("plan", write(platform(pools))).out
     assert (
-        "Capacity  nodes of your own, told by their labels\n"
+        "Capacity  nodes of your own, found by their labels\n"
         "  pool   labels\n"
         "  train  a.example/row=1\n"
         "         b=c\n"
@@ -138,7 +138,7 @@ def test_the_plan_can_be_shown_with_its_notes_for_other_commands():
     said = Finding(id="a.b", severity=Severity.NOTE, path=("pools",), problem="good to know")
     show_plan(plan_of(platform()), [said], Console(file=out, width=80))
     assert out.getvalue().endswith(
-        "Notes\nnote    pools: good to know\n        id       a.b  docs/findings/a.b.md\n"
+        "Notes\nnote    pools: good to know\n        more     gpuyard why a.b\n"
     )
 
 

@@ -8,7 +8,8 @@ from kit.stacks import platform, pool, team
 
 STACK = platform(teams=[team(guarantee={"train": 8})], cloud="simulated")
 SMALLER = platform(cloud="simulated")
-LATE = platform()
+LATE = platform(cloud="aws")
+"""Its cluster is made by a deployment, and nobody knows its name before."""
 
 
 @pytest.fixture
@@ -121,6 +122,11 @@ def test_a_list_that_leads_out_of_the_folder_is_not_believed(gpuyard, write, out
     )
     gpuyard("render", write(SMALLER), "--out", out)
     assert victim.exists()
+
+
+def test_a_cluster_of_ones_own_exists_and_asks_for_no_late_value(gpuyard, write, out):
+    assert gpuyard("render", write(platform()), "--out", out).code == 0
+    assert b"cluster: lab\n" in content(out)["000-platform.yaml"]
 
 
 def test_a_late_value_that_is_missing_is_named(gpuyard, write, out):

@@ -19,14 +19,15 @@ def version(format: FormatOption = Format.TEXT) -> int:  # noqa: A002  the optio
 
 def show_version(*, as_document: bool) -> None:
     """`gpuyard 0.1.0`; as a document also the Python it runs on."""
-    found = _installed()
+    found = installed_version()
     if as_document:
         write(as_json(document("version", gpuyard=found, python=platform.python_version())))
     else:
         write(f"gpuyard {found}\n")
 
 
-def _installed() -> str:
+def installed_version() -> str:
+    """The release that is installed."""
     try:
         return installed("gpuyard")
     except PackageNotFoundError:

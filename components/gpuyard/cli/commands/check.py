@@ -11,7 +11,6 @@ from gpuyard.cli.terminal.console import Console, results, write
 from gpuyard.cli.terminal.text import many, usd
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import count_words, document, show_findings, show_verdict
-from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
 
 if TYPE_CHECKING:
@@ -24,17 +23,9 @@ def check(
     fail_on: Annotated[
         Severity, typer.Option(help="The least finding that ends with exit code 3.")
     ] = Severity.REFUSE,
-    against: Annotated[
-        str | None, typer.Option(metavar="STATE.json", help="Not served yet.", show_default=False)
-    ] = None,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Prove a stack. Every finding comes with its place, the numbers, what is allowed and the nearest fix."""
-    if against is not None:
-        raise UsageError(
-            "--against is not served yet: nothing of today compares a plan with a state. Leave it out;"
-            " `pulumi preview` shows what would be replaced."
-        )
     judged = judge_stack(stack)
     failed = _fails(judged, fail_on)
     if format is Format.JSON:

@@ -78,19 +78,16 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
     ] = None,
     write_baseline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Take down what is open now, for --baseline."),
+        typer.Option(metavar="FILE", help="Write down what is open now, for --baseline."),
     ] = None,
     rules: Annotated[bool, typer.Option("--rules", help="List every rule instead.")] = False,
-    explain: Annotated[
-        str | None, typer.Option(metavar="ID", help="Show all about one rule instead.")
-    ] = None,
     format: Annotated[LintFormat, typer.Option(help="How to write the result.")] = LintFormat.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Hold files against the GPU rules. Kubernetes YAML, Pulumi previews and states, Terraform plans."""
-    if rules or explain is not None:
+    if rules:
         from gpuyard.cli.commands.lint_rules import show_rules
 
-        return show_rules(explain, paths or [], format.value)
+        return show_rules(paths or [], format.value)
     if not paths:
         raise UsageError("nothing to lint. Give files, folders, patterns, or - for standard input.")
     settings, known = _settings(config, stack), _known(baseline)
@@ -222,7 +219,7 @@ def _text(made: Report, _: Severity, word: str) -> None:
 
 
 def show_hit(hit: Hit, console: Console) -> None:
-    """Severity, place in the resource and problem; then fix, note, resource, file and page."""
+    """Severity, place in the resource and problem; then fix, note, resource, file, and how to read more."""
     word = "unknown" if hit.state is HitState.NOT_EVALUATED else hit.severity.value
     where = f"{hit.where}: " if hit.where else ""
     console.tell(f"{where}{hit.problem}", first=word.ljust(8), style=STYLES[hit.severity])
@@ -230,8 +227,7 @@ def show_hit(hit: Hit, console: Console) -> None:
         if text:
             console.tell(text, first=name.ljust(9), style="dim", indent=8)
     console.say(("at".ljust(9), "dim"), f"{hit.file}:{hit.line}:{hit.column}", indent=8)
-    page = (f"  {hit.rule.page}", "dim")
-    console.say(("rule".ljust(9), "dim"), hit.rule.id, page, indent=8)
+    console.say(("more".ljust(9), "dim"), hit.rule.more, indent=8)
 
 
 def _summary(made: Report) -> str:
@@ -273,7 +269,7 @@ def _hit_document(hit: Hit) -> dict[str, Any]:
     return {
         "rule": hit.rule.id,
         "title": hit.rule.title,
-        "docs": hit.rule.page,
+        "docs": hit.rule.more,
         "severity": hit.severity.value,
         "state": hit.state.value,
         "file": hit.file,

@@ -36,7 +36,7 @@ def slices(
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Cut the fewest GPUs that hold a demand of MIG slices."""
-    from gpuyard.cli.commands.pack_slices import pack
+    from gpuyard.cli.commands.packing.slices import pack
 
     return pack(gpu, demand, gpus, as_document=format is Format.JSON)
 
@@ -50,6 +50,6 @@ def machines(
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Choose machines for a stack. The cheapest that hold all its shapes at once, beside those it names."""
-    from gpuyard.cli.commands.pack_machines import pack
+    from gpuyard.cli.commands.packing.machines import pack
 
     return pack(stack, capacity, as_document=format is Format.JSON)

@@ -27,7 +27,7 @@ def render(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Late values, as YAML or JSON: `cluster.name: …`.",
+            help="What only a deployment would tell, as YAML or JSON: `cluster.name: …`.",
             show_default=False,
         ),
     ] = None,

@@ -7,6 +7,7 @@ from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.cli.terminal.text import many, signed_usd, usd
 from gpuyard.cli.views.cost import caveats, priced, profile
 from gpuyard.cli.views.documents import tree
+from gpuyard.findings import listed
 from gpuyard.plan.money.bill_changes import (
     BillChange,
     BilledNodes,
@@ -36,11 +37,13 @@ def show_changes(
         columns = [Column("pool", name=True), Column("nodes", wraps=True), Column(""), *_MONEY]
         rows = [_pool_cells(p) for p in changed]
         console.show(table(columns, rows))
-    _show_same(pools, console)
+    _show_same("pools", [pool_name(p) for p in pools if not p.is_one], console)
     teams = team_changes(before, after)
     if any(c.is_one for c in teams):
         console.title("Teams", _TEAMS)
-        console.show(table([Column("", name=True), *_MONEY], [_row(c) for c in teams]))
+        rows = [_row(c) for c in teams if c.is_one]
+        console.show(table([Column("", name=True), *_MONEY], rows))
+        _show_same("teams", [c.name for c in teams if not c.is_one], console)
     console.say()
     console.tell(f"{profile(after.bill)}.")
     for text in (*(f"{n}." for n in notes(before, after)), *caveats(before, after)):
@@ -81,10 +84,10 @@ def _row(change: BillChange) -> tuple[str, ...]:
     return (change.name, _was(change), _now(change), signed_usd(change.difference))
 
 
-def _show_same(pools: Sequence[PoolChange], console: Console) -> None:
-    if same := [pool_name(p) for p in pools if not p.is_one]:
+def _show_same(what: str, names: Sequence[str], console: Console) -> None:
+    if names:
         console.say()
-        console.tell(f"pools that stay as they are: {', '.join(same)}")
+        console.tell(f"{what} that stay as they are: {listed(names)}")
 
 
 def changes_markdown(before: PlatformPlan, after: PlatformPlan, names: tuple[str, str]) -> str:
@@ -106,18 +109,20 @@ def changes_markdown(before: PlatformPlan, after: PlatformPlan, names: tuple[str
             "",
         ]
     if same := [pool_name(p) for p in pools if not p.is_one]:
-        lines += [f"Pools that stay as they are: {', '.join(same)}.", ""]
+        lines += [f"Pools that stay as they are: {listed(same)}.", ""]
     teams = team_changes(before, after)
     if any(c.is_one for c in teams):
         lines += [
             f"| team, {_TEAMS} | before | after | change |",
             "|---|---:|---:|---:|",
-            *(_markdown_row(c) for c in teams),
+            *(_markdown_row(c) for c in teams if c.is_one),
             "",
         ]
+        if kept := [c.name for c in teams if not c.is_one]:
+            lines += [f"Teams that stay as they are: {listed(kept)}.", ""]
     said = [f"{profile(after.bill)}.", *(f"{n}." for n in notes(before, after))]
-    listed = [f"- {text}" for text in [*map(_capital, said), *caveats(before, after)]]
-    return "\n".join([*lines, *listed]).rstrip() + "\n"
+    points = [f"- {text}" for text in [*map(_capital, said), *caveats(before, after)]]
+    return "\n".join([*lines, *points]).rstrip() + "\n"
 
 
 def _capital(text: str) -> str:

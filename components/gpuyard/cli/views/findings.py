@@ -35,7 +35,7 @@ def show_findings(judged: "Judged", console: Console) -> None:
 
 
 def show_finding(finding: Finding, console: Console, place: str = "") -> None:
-    """Severity, path and problem; then given, allowed, fix; then where to look, id and page."""
+    """Severity, path and problem; then given, allowed, fix; then where to look, and how to read more."""
     word = finding.severity.value
     console.tell(
         f"{finding.where}: {finding.problem}",
@@ -48,8 +48,7 @@ def show_finding(finding: Finding, console: Console, place: str = "") -> None:
             console.tell(text, first=name.ljust(_WORD), style="dim", indent=_INDENT)
     if place:
         console.say(("at".ljust(_WORD), "dim"), place, indent=_INDENT)
-    page = (f"  {finding.page}", "dim")
-    console.say(("id".ljust(_WORD), "dim"), finding.id, page, indent=_INDENT)
+    console.say(("more".ljust(_WORD), "dim"), finding.more, indent=_INDENT)
 
 
 def show_verdict(word: str, text: str, console: Console) -> None:
@@ -98,7 +97,7 @@ def finding_document(
     fix = finding.fix
     return {
         "id": finding.id,
-        "docs": finding.page,
+        "docs": finding.more,
         "severity": finding.severity.value,
         "path": list(finding.path),
         "where": finding.where,

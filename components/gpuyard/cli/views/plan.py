@@ -91,7 +91,7 @@ def _capacity(plan: PlatformPlan, console: Console) -> None:
     """How nodes are had: bought, or found by their labels where there is nobody to buy from."""
     rows: list[tuple[Cell, ...]]
     if plan.cloud is Cloud.NONE:
-        console.title("Capacity", "nodes of your own, told by their labels")
+        console.title("Capacity", "nodes of your own, found by their labels")
         head = "labels"
         rows = [(p.name, tuple(f"{k}={v}" for k, v in p.node_selector.items())) for p in plan.pools]
     else:

@@ -1,4 +1,4 @@
-"""Nodes that exist already: told by labels of their own, on a cluster of your own."""
+"""Nodes that exist already: found by labels of their own, on a cluster of your own."""
 
 from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.names import POOL_LABEL

@@ -199,7 +199,7 @@ def _labels(
     software: NodeSoftware | None,
 ) -> dict[str, str]:
     ours = {PLUGIN_CONFIG_LABEL: pool.stable_name}
-    if not pool.select:  # nodes that exist are told by their own labels
+    if not pool.select:  # nodes that exist are found by their own labels
         ours |= {PLATFORM_LABEL: spec.name, POOL_LABEL: pool.stable_name}
     if mig_config:
         ours[MIG_CONFIG_LABEL] = mig_config

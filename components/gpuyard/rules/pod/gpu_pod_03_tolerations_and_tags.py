@@ -53,7 +53,7 @@ def _images(pod: Pod, parameters: Parameters) -> Iterator[Violation]:
         if ":" not in name or name.endswith(":latest"):
             yield Violation(
                 where,
-                f"{image} is another image tomorrow: a node that joins later runs other code than its gang",
+                f"{image} can be a different image tomorrow: a node that joins later would run other code",
                 "pin the image by digest, as name:tag@sha256:…",
             )
 

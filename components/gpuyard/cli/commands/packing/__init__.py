@@ -1,0 +1,1 @@
+"""`gpuyard pack`: its two commands."""

@@ -1,0 +1,78 @@
+"""`gpuyard policies`: the policy pack in a folder, for `pulumi preview --policy-pack`."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpuyard.cli.commands.about import installed_version
+from gpuyard.cli.exit_codes import FINE
+from gpuyard.cli.folder import write_folder
+from gpuyard.cli.options import Format, FormatOption
+from gpuyard.cli.shipped import shipped
+from gpuyard.cli.terminal.console import results, write
+from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.views.findings import document
+
+_OWN = "venv"
+_PROJECT = """\
+name: gpuyard
+description: GPU policies for Kubernetes platforms, the same rules that gpuyard lints with
+runtime:
+  name: python
+  options:
+    toolchain: pip
+    virtualenv: {environment}
+"""
+
+
+def policies(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH",
+            help="The folder to write: new, empty, or written before.",
+            show_default=False,
+        ),
+    ],
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Write the policy pack. It runs in this environment, or in one that is made for it."""
+    here = _environment()
+    files = {
+        file.name: file.read_text(encoding="utf-8") for file in shipped("policies").glob("*.py")
+    }
+    files["PulumiPolicy.yaml"] = _PROJECT.format(environment=here or _OWN)
+    files["requirements.txt"] = f"gpuyard[policy]=={installed_version()}\n"
+    written = write_folder(path, files, by="gpuyard policies", give="Give it")
+    use = [f"pulumi preview --policy-pack {path}"]
+    if here is None:
+        own = path / _OWN
+        made = [f"python3 -m venv {own}", f"{own}/bin/pip install -r {path / 'requirements.txt'}"]
+        use = [*made, *use]
+    if format is Format.JSON:
+        runs_in = here or str(path / _OWN)
+        shown = document(
+            "policies", out=str(path), files=written.files, environment=runs_in, use=use
+        )
+        write(as_json(shown))
+        return FINE
+    console = results()
+    for name in written.files:
+        console.say(str(path / name))
+    console.say()
+    console.say(
+        "next" if here else "next, once with its own environment: pulumi-policy is not in this one"
+    )
+    for command in use:
+        console.say(command, indent=2)
+    return FINE
+
+
+def _environment() -> str | None:
+    """This virtual environment, if a pack can run in it: `gpuyard[policy]` is installed here."""
+    if sys.prefix == sys.base_prefix or find_spec("pulumi_policy") is None:
+        return None
+    return sys.prefix

@@ -1,0 +1,88 @@
+"""`gpuyard why`: the page about a finding or a rule."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpuyard.cli.exit_codes import FINE
+from gpuyard.cli.shipped import shipped
+from gpuyard.cli.terminal.console import Console, results
+from gpuyard.errors import UsageError
+from gpuyard.spec.nearest import nearest
+
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_FENCE = "```"
+_MADE_FROM = "This page is made from"
+
+
+def complete_ids(incomplete: str) -> list[str]:
+    """Ids for the shell, as far as they are typed."""
+    return [each for each in _pages() if each.lower().startswith(incomplete.lower())]
+
+
+def why(
+    id: Annotated[  # noqa: A002  what it is called everywhere
+        str | None,
+        typer.Argument(
+            metavar="[ID]",
+            help="Of a finding, as mig.placement, or of a rule, as GPU-TEN-02. Without it: all of them.",
+            autocompletion=complete_ids,
+            show_default=False,
+        ),
+    ] = None,
+) -> int:
+    """Show the page about a finding or a rule. What it means, why it matters, what to do, an example."""
+    pages = _pages()
+    console = results()
+    if id is None:
+        width = max(map(len, pages))
+        for name, path in pages.items():
+            console.tell(_title(path), first=f"{name.ljust(width)}  ")
+        return FINE
+    by_id = {name.lower(): page for name, page in pages.items()}
+    page = by_id.get(id.lower())
+    if page is None:
+        near = nearest(id, pages)
+        hint = f"Did you mean {near}?" if near else "`gpuyard why` lists every one."
+        raise UsageError(f"no finding and no rule {id!r}. {hint}")
+    _show(page.read_text(encoding="utf-8"), console)
+    return FINE
+
+
+def _pages() -> dict[str, Path]:
+    """Every page by the id it is about, findings first."""
+    found = [page for name in ("findings", "rules") for page in sorted(shipped(name).glob("*.md"))]
+    return {page.stem: page for page in found if page.stem != "index"}
+
+
+def _title(page: Path) -> str:
+    """What the page is about, in the sentence that it begins with."""
+    found = re.search(r"\*\*(.+?)\.?\*\*", page.read_text(encoding="utf-8"))
+    return _plain(found[1]) if found else ""
+
+
+def _show(page: str, console: Console) -> None:
+    """The page as text: headings and names stand out, what a file or a screen shows is indented."""
+    inside = False
+    paragraph: list[str] = []
+    for line in [*page.splitlines(), ""]:
+        told = not inside and not line.startswith((_FENCE, "#", "- ", "|"))
+        if told and line:
+            paragraph.append(line)
+            continue
+        if paragraph and _MADE_FROM not in paragraph[-1]:
+            console.tell(_plain(" ".join(paragraph)))
+        paragraph = []
+        if line.startswith(_FENCE):
+            inside = not inside
+        elif line.startswith("#"):
+            console.say((line.lstrip("# "), "bold"))
+        else:
+            console.say(f"    {line}".rstrip() if inside else _plain(line))
+
+
+def _plain(text: str) -> str:
+    """A sentence without the marks of Markdown; what is code keeps its quotes."""
+    return _LINK.sub(r"\1", text).replace("**", "").replace("\\|", "|")

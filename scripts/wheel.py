@@ -1,0 +1,38 @@
+"""What a wheel holds beside the packages: pages about findings and rules, and the policy pack.
+
+hatchling asks it when a wheel is built. In a checkout nothing is copied: `gpuyard.cli.shipped` finds them
+where they are kept.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+INSIDE = "gpuyard/shipped"
+KEPT = {
+    "findings": ("docs/findings", "*.md"),
+    "rules": ("docs/rules", "*.md"),
+    "policies": ("policies", "*.py"),
+}
+"""Where each folder is kept, and which of its files go."""
+
+
+class Beside(BuildHookInterface):  # type: ignore[type-arg]  # the configuration of a builder, whichever
+    """Adds them to a wheel, and to an editable installation nothing."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Called before a wheel is written; `version` is `standard` or `editable`."""
+        if version != "editable":
+            build_data["force_include"] |= beside(Path(self.root))
+
+
+def beside(root: Path) -> dict[str, str]:
+    """Each file, and its place in the wheel."""
+    return {
+        str(path): f"{INSIDE}/{name}/{path.name}"
+        for name, (folder, pattern) in KEPT.items()
+        for path in sorted((root / folder).glob(pattern))
+    }

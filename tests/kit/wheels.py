@@ -1,0 +1,27 @@
+"""A wheel of the project, installed where no checkout is."""
+
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import sizes
+
+RUN = "import sys; from gpuyard.cli import main; sys.exit(main(sys.argv[1:]))"
+"""What the console script of an installation does: its arguments are the command's."""
+_BUILD = "from hatchling.build import build_wheel; print(build_wheel(OUT))"
+
+
+def installed(folder: Path) -> Path:
+    """Python with the wheel; what the wheel needs comes from the environment of the tests."""
+    build = _BUILD.replace("OUT", repr(str(folder)))
+    subprocess.run([sys.executable, "-c", build], cwd=sizes.ROOT, check=True, capture_output=True)
+    venv = folder / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    (site,) = venv.glob("lib/python*/site-packages")
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as built:
+        built.extractall(site)
+    # The folder alone: .pth files in it, and with them the checkout, are not followed.
+    (site / "needed.pth").write_text(sysconfig.get_paths()["purelib"], encoding="utf-8")
+    return venv / "bin" / "python"
