@@ -32,7 +32,7 @@ def read_dump(name: str) -> tuple[str, list[Any]]:
             f"{shown} has more than {MAX_DUMP_BYTES // 1024**2} MiB. Ask for fewer objects."
         )
     try:
-        return shown, objects_of(json.loads(data))
+        return shown, objects_of(json.loads(data), MAX_DUMP_BYTES)
     except (ValueError, RecursionError) as problem:
         raise UsageError(f"{shown} is not JSON: {problem}") from problem
 

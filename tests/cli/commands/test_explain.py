@@ -137,7 +137,8 @@ def nameless():
         (job(), ["--team", "speech"], "is in the namespace vision of team vision, and --team says speech. Leave one of the two out."),  # noqa: E501
         (job(namespace="x"), ["--team", "speech"], "is in the namespace x of no team, and --team says speech."),  # noqa: E501
         ({"kind": "ConfigMap"}, [], "no workload is in it, only ConfigMap."),
-        (job(), ["--live"], "--live is not served yet"),
+        (job(), ["--live", "--running", "x"], "--live asks the cluster, --running reads a file. Give one of the two."),  # noqa: E501
+        (job(), ["--context", "x"], "--context names the cluster that --live asks. Add --live."),
         (job(), ["--running", "gone.yaml"], "gone.yaml"),
         (job(), ["--running", ""], "an empty or impossible name is no file"),
     ],
@@ -200,6 +201,13 @@ def test_what_is_large_and_no_json_is_refused(ask, text, says):
     ended = ask(job(), running=text)
     assert ended.code == 2
     assert says in flat(ended.err)
+
+
+def test_every_object_of_a_large_dump_counts(ask):
+    values = [{"kind": "Event", "note": "x" * 100} for _ in range(10_000)]
+    nodes = [node(0) | {"spec": {"unschedulable": True}}]
+    ended = ask(job(), running=json.dumps({"kind": "List", "items": [*values, *nodes]}))
+    assert "train is not as planned" in flat(ended.out)
 
 
 def test_too_much_is_refused(ask, monkeypatch):
