@@ -8,8 +8,16 @@ from typing import Any
 
 from gpuyard import names
 from gpuyard.manifests.fields import items, mapping, mappings
-from gpuyard.manifests.gpu_requests import pod_total
-from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, quantity, whole_units
+from gpuyard.manifests.gpu_requests import pod_total, several_shares
+from gpuyard.manifests.quantities import (
+    CPU,
+    GIB,
+    MEMORY,
+    MILLI,
+    quantity,
+    show_amount,
+    whole_units,
+)
 from gpuyard.manifests.workloads import JobRead, PodRead
 from gpuyard.plan.records import LimitsPlan
 from gpuyard.scheduler.selectors import NodeRequirement, Term, Toleration
@@ -59,6 +67,8 @@ class Refused:
     resource: str
     amount: int
     pod_set: int = 0
+    on_node: bool = False
+    """True when only the device plugin refuses it, where the pod is to start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,6 +296,7 @@ def _asks(container: Mapping[Any, Any], where: str, default: Counter[str]) -> _A
     limits, requests = mapping(resources, "limits"), mapping(resources, "requests")
     amounts: Counter[str] = Counter()
     refused: list[Refused] = []
+    shares = several_shares(limits)
     for name in dict.fromkeys([*limits, *requests]):
         if not isinstance(name, str):
             continue
@@ -301,9 +312,24 @@ def _asks(container: Mapping[Any, Any], where: str, default: Counter[str]) -> _A
             if problem is not None:
                 refused.append(problem)
                 continue
+            if name in shares:
+                refused.append(_one_share(name, amount, f"{where}.limits.{name}"))
+                continue
         amounts[name] += whole_units(name, amount)
     amounts.update({name: n for name, n in default.items() if name not in amounts})
     return _Asked(amounts, tuple(refused))
+
+
+def _one_share(name: str, amount: Fraction, at: str) -> Refused:
+    says = f"a container asks for {show_amount(name, whole_units(name, amount))} and gets {names.MOST_SHARES}"
+    return Refused(
+        f"{says}: shares of a GPU are turns on it, not more of it",
+        at,
+        names.MOST_SHARES,
+        name,
+        names.MOST_SHARES,
+        on_node=True,
+    )
 
 
 def _not_acceptable(
