@@ -6,7 +6,7 @@ from typing import Any
 
 from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
 from gpuyard.errors import UsageError
-from gpuyard.manifests.templates import WORKLOADS
+from gpuyard.manifests.templates import WORKLOADS, unread_kind
 from gpuyard.manifests.workloads import objects_of
 from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents
 
@@ -52,6 +52,12 @@ def _read(name: str, limit: int) -> bytes:
     return read_stdin(limit)
 
 
+def unread_in(values: list[Any]) -> list[str]:
+    """Of each kind that runs pods and is not read, what to do instead."""
+    found = dict(filter(None, map(unread_kind, values)))
+    return [f"a {kind} is not read: {instead}." for kind, instead in found.items()]
+
+
 def no_workload(shown: str, values: list[Any]) -> str:
     """What a file without workloads has instead."""
     kinds = dict.fromkeys(
@@ -61,5 +67,7 @@ def no_workload(shown: str, values: list[Any]) -> str:
         return (
             f"{shown}: no Kubernetes object is in it: nothing has a kind. Give a manifest of a job."
         )
+    if unread := unread_in(values):
+        return f"{shown}: " + "\n".join(unread)
     named = ", ".join(list(kinds)[:_SHOWN_KINDS])
     return f"{shown}: no workload is in it, only {named}. These are read: {', '.join(WORKLOADS)}."

@@ -18,19 +18,12 @@ from gpuyard.manifests.quantities import (
     show_amount,
     whole_units,
 )
+from gpuyard.manifests.queued import BY_OWNER, GANGS
 from gpuyard.manifests.workloads import JobRead, PodRead
 from gpuyard.plan.records import LimitsPlan
 from gpuyard.scheduler.selectors import NodeRequirement, Term, Toleration
 from gpuyard.scheduler.topology import Near, near_of
 
-GANGS = frozenset({
-    "Pod", "Job", "CronJob", "JobSet", "TrainJob", "MPIJob", "StatefulSet",
-    "RayCluster", "RayJob", "RayService",
-})  # fmt: skip
-"""Kinds that one workload of Kueue stands for. Of any other kind each pod queues by itself, but for a
-LeaderWorkerSet, of which each group does."""
-_QUEUED_BY_OWNER = GANGS | {"Deployment", "LeaderWorkerSet"}
-"""Kinds whose own label says the queue; Kueue writes it over what their pods say."""
 _NATIVE = ("cpu", "memory", "ephemeral-storage", "hugepages-")
 _DISK = "ephemeral-storage"
 
@@ -107,7 +100,7 @@ def request_of(job: JobRead, limits: LimitsPlan | None = None) -> Request:
         for pod, each in zip(job.pods, asked, strict=True)
         for caution in _unjudged(pod, each.amounts)
     ]
-    by_owner = job.kind in _QUEUED_BY_OWNER
+    by_owner = job.kind in BY_OWNER
     labels = job.own_labels if by_owner else (job.pods[0].labels if job.pods else {})
     classes = [p.priority_class for p in job.pods if p.priority_class]
     return Request(

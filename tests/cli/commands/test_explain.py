@@ -217,3 +217,13 @@ def test_too_much_is_refused(ask, monkeypatch):
     ended = ask(job(), more=["--running", "-"])
     assert ended.code == 2
     assert "has more than 1 MiB. Ask for fewer objects." in flat(ended.err)
+
+
+def test_kinds_that_are_not_read_say_what_to_do(ask):
+    flow = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}}
+    ended = ask(flow)
+    assert ended.code == 2
+    assert "a Workflow is not read: Kueue sees its pods alone" in flat(ended.err)
+    ended = ask(flow, job())
+    assert ended.code == 0
+    assert "! a Workflow is not read: Kueue sees its pods alone" in flat(ended.err)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from gpuyard.cli.exit_codes import FINE, FOUND
-from gpuyard.cli.job_files import no_workload, objects_in, read_documents, read_dump
+from gpuyard.cli.job_files import no_workload, objects_in, read_documents, read_dump, unread_in
 from gpuyard.cli.live import ClusterSays, ask_cluster
 from gpuyard.cli.options import Format, FormatOption, Job, StackArgument
 from gpuyard.cli.stacks import judge_stack
@@ -94,6 +94,8 @@ def explain(
     _show_all(answers)
     if says is not None:
         asides().tell(f"read from {_cluster(says)}: {_counts(says)}")
+    for each in unread_in(values):
+        asides().tell(each, first="! ")
     if skipped := len(values) - len(jobs):
         asides().tell(f"{many(skipped, 'other object')} in {shown} left out: no workload")
     return code
