@@ -20,6 +20,10 @@ class NodePrice:
     """Where the price comes from and of what day."""
     checked_on: date
     source: str = ""
+    machine: str = ""
+    """Whose price it is."""
+    each: tuple["NodePrice", ...] = ()
+    """Of like machines: the price of each under its own name. The first is expected, the dearest the worst."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
