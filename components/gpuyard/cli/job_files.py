@@ -18,7 +18,16 @@ _SHOWN_KINDS = 6
 def read_documents(name: str) -> tuple[str, list[Document]]:
     """What to call the file, and its documents."""
     shown = "standard input" if name == STDIN else name
-    return shown, parse_documents(_read(name, MAX_BYTES), shown)
+    data = _read(name, MAX_BYTES)
+    try:
+        return shown, parse_documents(data, shown)
+    except UsageError as problem:
+        # only now: who is right needs no linter
+        from gpuyard.lint.read import A_TEMPLATE, template_line
+
+        if line := template_line(data):
+            raise UsageError(f"{shown}: line {line}: {A_TEMPLATE}") from problem
+        raise
 
 
 def read_dump(name: str) -> tuple[str, list[Any]]:

@@ -12,6 +12,8 @@ from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object, objects
 from gpuyard.lint.pulumi import is_preview, is_state, preview_resources, state_resources
 from gpuyard.lint.terraform import is_plan, plan_resources
+from gpuyard.manifests.fields import mapping
+from gpuyard.spec.read import CONFIG_KEY
 from gpuyard.spec.yaml_tree import Document, parse_documents
 
 TIMES = 32
@@ -30,6 +32,9 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a configuration", has_configuration, embedded),
 )
 """What a document can be, in the order in which it is tried: a name, a test, the reader."""
+
+
+A_TEMPLATE = "a template, not YAML yet: render it first (helm template, kustomize build)"
 
 
 def read(data: bytes, file: str) -> FilesRead:
@@ -60,15 +65,22 @@ def _items(document: Document, file: str) -> list[Item] | None:
     return None
 
 
+def template_line(data: bytes) -> int | None:
+    """The line on which a template's own language begins; None when there is none of it."""
+    match = _TEMPLATE.search(data)
+    return data.count(b"\n", 0, match.start()) + 1 if match else None
+
+
 def _unreadable(data: bytes, file: str, problem: str) -> Unread:
-    if match := _TEMPLATE.search(data):
-        line = data.count(b"\n", 0, match.start()) + 1
-        reason = "a template, not YAML yet: render it first (helm template, kustomize build)"
-        return Unread(file, reason, line, template=True)
+    if line := template_line(data):
+        return Unread(file, A_TEMPLATE, line, template=True)
     found = re.search(r"line (\d+)", problem)
     return Unread(file, problem.removeprefix(f"{file}: "), int(found[1]) if found else 1)
 
 
 def _unknown(document: Document, file: str) -> Unread:
+    if CONFIG_KEY in mapping(document.value, "config"):
+        why = f"a stack file, which is no resource: gpuyard check {file} judges it"
+        return Unread(file, why, document.lines.get((), 1))
     kinds = ", ".join(name for name, _, _ in READERS)
     return Unread(file, f"nothing that is known here ({kinds})", document.lines.get((), 1))

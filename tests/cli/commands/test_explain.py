@@ -227,3 +227,17 @@ def test_kinds_that_are_not_read_say_what_to_do(ask):
     ended = ask(flow, job())
     assert ended.code == 0
     assert "! a Workflow is not read: Kueue sees its pods alone" in flat(ended.err)
+
+
+def test_two_changes_that_are_needed_both_say_so(ask):
+    text = flat(ask(job(gpus=9, labels={"kueue.x-k8s.io/queue-name": "gold"})).out)
+    assert (
+        "change remove the label kueue.x-k8s.io/queue-name: gold"
+        " and ask for 8 nvidia.com/gpu per pod instead of 9 nvidia.com/gpu" in text
+    )
+
+
+def test_a_template_is_said_to_be_one(gpuyard, write, stack):
+    ended = gpuyard("explain", stack, write("{{ if .x }}\na: b\n{{ end }}\n", "job.yaml"))
+    assert ended.code == 2
+    assert "line 1: a template, not YAML yet: render it first" in flat(ended.err)

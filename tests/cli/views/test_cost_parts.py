@@ -158,8 +158,8 @@ def test_what_else_tells_two_bills_apart_is_said():
         "the expected case has 60 % in use, before 75 %",
         "the limit on the worst hour: 900.00 $/hour → none",
         "the discount on list prices: 5 % → 0 %",
-        "your price of p4d.24xlarge is another",
-        "your price of p5.48xlarge is another",
+        "your price of p4d.24xlarge: none → 9.00 $/hour",
+        "your price of p5.48xlarge: 50.00 $/hour → 40.00 $/hour",
         "no more: commitment to 1 × p5.48xlarge for 1 year",
         "new: commitment to 2 × p5.48xlarge for 3 years",
     ]

@@ -189,7 +189,8 @@ def show_explanation(one: Explanation, console: Console) -> None:
     rows += [("evicts", f"{p.team}: {p.name} ({p.why})") for p in one.preempts]
     if one.meanwhile:
         rows.append(("meanwhile", one.meanwhile))
-    rows += [("change", f"{c.says}") for c in one.changes]
+    # two changes are needed both: one that suffices is looked for first
+    rows += [("and" if number else "change", c.says) for number, c in enumerate(one.changes)]
     if one.stack_change:
         rows.append(("or in stack", one.stack_change))
     console.show(table([Column(""), Column("", wraps=True)], rows))

@@ -47,6 +47,8 @@ def _fixed(machine: Machine, mode: Capacity, usd: float, basis: str) -> NodePric
 
 def _unknown(machine: Machine, mode: Capacity, *, bound: float | None) -> NodePrice:
     since = f"price unknown since {machine.source.checked_on}"
+    if machine.name not in MACHINES:  # nobody but its owner can know
+        since = f"no price: none stands under prices.machines.{machine.name}"
     if mode in {Capacity.ON_DEMAND, Capacity.RESERVED}:
         basis = since
     else:

@@ -23,7 +23,7 @@ class NodePrice:
     machine: str = ""
     """Whose price it is."""
     each: tuple["NodePrice", ...] = ()
-    """Of like machines: the price of each under its own name. The first is expected, the dearest the worst."""
+    """Of like machines: each under its own name. The first is expected, the dearest the worst."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
