@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from gpuyard.explain.outcome import JobOutcome, never
 from gpuyard.explain.records import Verdict
 from gpuyard.explain.sentences import cautions, nodes, places, queue, unfit
-from gpuyard.explain.unfit_nodes import Unfit, unfit_nodes
+from gpuyard.explain.unfit_nodes import UnfitNodes, unfit_nodes
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.desk import Desk, Pods
 from gpuyard.scheduler.flavors import counted
@@ -194,7 +194,7 @@ def _which_mended(
     desk: Desk,
     pod_sets: tuple[PodSet, ...],
     homes: Mapping[int, str | None],
-    out: tuple[Unfit, ...],
+    out: tuple[UnfitNodes, ...],
 ) -> str:
     """The first nodes that suffice when they are as planned, else all of them."""
     for some in out:

@@ -15,7 +15,7 @@ from gpuyard.spec.pools import Scaling
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class UnfitNodes:
     """Nodes with the same fault."""
 
     nodes: tuple[str, ...]
@@ -25,16 +25,16 @@ class Unfit:
     """What must happen, after `when`."""
 
 
-def unfit_nodes(desk: Desk, pool: PoolPlan, members: Sequence[PodSet]) -> tuple[Unfit, ...]:
+def unfit_nodes(desk: Desk, pool: PoolPlan, members: Sequence[PodSet]) -> tuple[UnfitNodes, ...]:
     """All of a pool that have less for these pods than planned, alike ones together."""
-    faults: dict[tuple[unfit.Said, unfit.Said], list[str]] = {}
+    faults: dict[tuple[unfit.NodeWords, unfit.NodeWords], list[str]] = {}
     for name, where in desk.state.nodes.items():
         if where == pool.name and (fault := _fault(desk, pool, name, members)):
             faults.setdefault(fault, []).append(name)
     missing = _missing(desk, pool)
     return (
         *(
-            Unfit(tuple(names), unfit.named(names, is_so), unfit.named(names, mended))
+            UnfitNodes(tuple(names), unfit.named(names, is_so), unfit.named(names, mended))
             for (is_so, mended), names in faults.items()
         ),
         *missing,
@@ -43,7 +43,7 @@ def unfit_nodes(desk: Desk, pool: PoolPlan, members: Sequence[PodSet]) -> tuple[
 
 def _fault(
     desk: Desk, pool: PoolPlan, name: str, members: Sequence[PodSet]
-) -> tuple[unfit.Said, unfit.Said] | None:
+) -> tuple[unfit.NodeWords, unfit.NodeWords] | None:
     """What is wrong with a node, and what it would be otherwise; for these pods."""
     state = desk.state.states.get(name)
     if state is None:
@@ -62,14 +62,14 @@ def _fault(
     return None
 
 
-def _missing(desk: Desk, pool: PoolPlan) -> Iterator[Unfit]:
+def _missing(desk: Desk, pool: PoolPlan) -> Iterator[UnfitNodes]:
     """Nodes that always run, and do not; nobody starts them for a job."""
     there = [name for name, where in desk.state.nodes.items() if where == pool.name]
     lacking = pool.start_nodes - len(there)
     if desk.state.listed and pool.scaling is Scaling.FIXED and lacking > 0:
         names = _names_of(desk.plan, pool, there)
         says, back = unfit.missing(pool, len(there), names if len(names) == lacking else [])
-        yield Unfit((), says, back)
+        yield UnfitNodes((), says, back)
 
 
 def _names_of(plan: PlatformPlan, pool: PoolPlan, there: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from enum import Enum, auto
 from gpuyard.manifests.templates import KINDS, WORKLOADS
 
 
-class Workload(Enum):
+class QueueUnit(Enum):
     """What starts whole or not at all."""
 
     WHOLE = auto()
@@ -24,7 +24,7 @@ class QueuedKind:
     """One kind, as Kueue v0.19.2 knows it (`pkg/controller/jobs`)."""
 
     plural: str
-    workload: Workload = Workload.WHOLE
+    unit: QueueUnit = QueueUnit.WHOLE
     by_default: bool = True
     """Whether Kueue's chart asks for it, and so do our platforms."""
 
@@ -39,9 +39,9 @@ QUEUED_KINDS: Mapping[str, QueuedKind] = {
     "workload.codeflare.dev/AppWrapper": QueuedKind("appwrappers"),
     "trainer.kubeflow.org/TrainJob": QueuedKind("trainjobs"),
     "Pod": QueuedKind("pods"),
-    "apps/Deployment": QueuedKind("deployments", Workload.POD),
+    "apps/Deployment": QueuedKind("deployments", QueueUnit.POD),
     "apps/StatefulSet": QueuedKind("statefulsets"),
-    "leaderworkerset.x-k8s.io/LeaderWorkerSet": QueuedKind("leaderworkersets", Workload.GROUP),
+    "leaderworkerset.x-k8s.io/LeaderWorkerSet": QueuedKind("leaderworkersets", QueueUnit.GROUP),
     "kubeflow.org/PaddleJob": QueuedKind("paddlejobs", by_default=False),
     "kubeflow.org/PyTorchJob": QueuedKind("pytorchjobs", by_default=False),
     "kubeflow.org/TFJob": QueuedKind("tfjobs", by_default=False),
@@ -53,11 +53,11 @@ QUEUED_KINDS: Mapping[str, QueuedKind] = {
 JOBS = tuple(
     kind
     for kind, found in QUEUED_KINDS.items()
-    if found.workload is Workload.WHOLE and kind != "Pod" and not kind.startswith("apps/")
+    if found.unit is QueueUnit.WHOLE and kind != "Pod" and not kind.startswith("apps/")
 )
 """Kinds that are queued by a label of their own, and by none of their pods'."""
 _BY_DEFAULT = {KINDS[k].name: found for k, found in QUEUED_KINDS.items() if found.by_default}
-GANGS = frozenset({n for n, f in _BY_DEFAULT.items() if f.workload is Workload.WHOLE} | {"CronJob"})
+GANGS = frozenset({n for n, f in _BY_DEFAULT.items() if f.unit is QueueUnit.WHOLE} | {"CronJob"})
 """Names of kinds that one workload of Kueue stands for; of a CronJob, each of its jobs is one. Of any other
 kind each pod queues by itself, but for a LeaderWorkerSet, of which each group does."""
 BY_OWNER = frozenset({*_BY_DEFAULT, "CronJob"})

@@ -306,8 +306,8 @@ def templates_of(kind: Kind, value: Any) -> Iterator[Template]:
                 yield replace(made, written=bool(there))
     for path, trail in _walk(kind.wraps, (), (value,)) if kind.wraps else ():
         inner = workload_kind(trail[-1])
-        for found in templates_of(inner, trail[-1]) if inner and not inner.wraps else ():
-            yield replace(found, path=(*path, *found.path))
+        for each in templates_of(inner, trail[-1]) if inner and not inner.wraps else ():
+            yield replace(each, path=(*path, *each.path))
 
 
 def _walk(steps: Path, path: Path, trail: tuple[Any, ...]) -> Iterator[tuple[Path, Trail]]:

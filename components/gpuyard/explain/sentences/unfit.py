@@ -9,10 +9,10 @@ from gpuyard.plan.records import PoolPlan, Taint
 from gpuyard.scheduler.node_states import CORDONED, NOT_READY, UNREACHABLE
 
 _NAMED = 3
-Said = tuple[str, str]
+NodeWords = tuple[str, str]
 """What is said of a node: its verb, and the rest."""
 _PLURAL = {"is": "are", "has": "have", "gives": "give"}
-_BY_TAINT: Mapping[str, tuple[Said, Said]] = {
+_BY_TAINT: Mapping[str, tuple[NodeWords, NodeWords]] = {
     CORDONED: (("is", "cordoned"), ("is", "uncordoned")),
     NOT_READY: (("is", "not ready"), ("is", "ready")),
     UNREACHABLE: (("is", "not reachable"), ("is", "ready")),
@@ -26,20 +26,20 @@ class _Fault(Protocol):
     def mended(self) -> str: ...
 
 
-def keeps_off(taint: Taint) -> tuple[Said, Said]:
+def keeps_off(taint: Taint) -> tuple[NodeWords, NodeWords]:
     """A taint that the pods do not bear; what is wrong, and what would be right."""
     wrong = ("has", f"the taint {taint}, which its pods do not tolerate")
     return _BY_TAINT.get(taint.key, (wrong, ("is", f"without the taint {taint}")))
 
 
-def gives_less(has: str, resource: str, planned: int) -> tuple[Said, Said]:
+def gives_less(has: str, resource: str, planned: int) -> tuple[NodeWords, NodeWords]:
     """Less of a resource than the pool was planned with."""
     right = show_amount(resource, planned)
     short = right if resource in {CPU, MEMORY} else f"{planned:,}"
     return ("gives", f"out {has} instead of {short}"), ("gives", f"out {right}")
 
 
-def named(nodes: Sequence[str], said: Said) -> str:
+def named(nodes: Sequence[str], said: NodeWords) -> str:
     """`n0 is cordoned`, `n0, n1, n2 and 5 more are cordoned`."""
     more = len(nodes) - _NAMED
     shown = [*nodes[:_NAMED], f"{more:,} more"] if more > 1 else list(nodes)
@@ -70,5 +70,5 @@ def all_mended(faults: Iterable[_Fault]) -> str:
 
 
 def not_counted(faults: Iterable[_Fault]) -> str:
-    """Said beside another reason to wait."""
+    """NodeWords beside another reason to wait."""
     return f"nodes that are not as planned have no room here: {'; '.join(f.says for f in faults)}"
