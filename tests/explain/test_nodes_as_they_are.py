@@ -257,3 +257,20 @@ def test_a_slice_that_a_node_was_not_cut_into_is_missing_there():
     state = state_of(plan, *trains(), node("serve-000", "serve", status=less))
     found = said(plan, job(gpus=4, **ON_SERVE), state)
     assert found.says.endswith(f"serve-000 gives out 2 {SLICE} instead of 8")
+
+
+def test_pods_without_gpus_beside_a_gang_that_waits_for_nodes_find_others():
+    plan = plan_of(platform([pool(nodes=2)], [team(borrow={"train": 16})], cloud="aws"))
+    head = {"template": {"spec": {"containers": [{"name": "head"}]}}}
+    pods = {"containers": [{"name": "w", "resources": {"limits": {GPU: 8}}}]}
+    workers = [{"groupName": "w", "replicas": 2, "template": {"spec": pods}}]
+    ray = {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {"name": "ray", "namespace": "vision"},
+        "spec": {"headGroupSpec": head, "workerGroupSpecs": workers},
+    }
+    labels = {**plan.pool("train").node_selector}
+    nodes = [node("a", **labels), node("b", spec=CORDONED, **labels)]
+    found = said(plan, ray, state_of(plan, *nodes))
+    assert found.says == "its quota is free, but train is not as planned: b is cordoned"
