@@ -108,6 +108,9 @@ POD_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
 
 SLICES_UNIT = "slices"
 """What a stack file calls compute slices of any profile: `serve/slices`."""
+MOST_SHARES = 1
+"""What one container gets of a shared resource: more would be turns on the same GPU, not more of it. Device
+plugins are told to refuse it, and refuse it under MPS in any case."""
 SHARED_UNIT = "shared"
 """What a stack file calls a share of a whole GPU: `dev/shared`."""
 
@@ -115,6 +118,11 @@ SHARED_UNIT = "shared"
 def shared(resource: str) -> str:
     """What the device plugin advertises for a time-sliced or MPS-shared resource (renameByDefault)."""
     return f"{resource}.shared"
+
+
+def is_shared(resource: str) -> bool:
+    """Whether a resource is of shares: of whole GPUs, or of slices."""
+    return resource.startswith("nvidia.com/") and resource.endswith(".shared")
 
 
 def admission_name(platform: str) -> str:

@@ -12,7 +12,7 @@ from gpuyard.simulate.api import Api
 from kit.cases import shares as share_cases
 from kit.cluster.lab import condition, disagreement
 from kit.cluster.queues import QueueLab, job, kill, kueue_as_rendered, one_pool, soon
-from kit.stacks import Raw, findings, shape
+from kit.stacks import Raw, findings, platform, pool, shape, team
 
 pytestmark = [pytest.mark.cluster]
 
@@ -240,3 +240,32 @@ def admission_and_uid(found: Any) -> object:
         return [(p["metadata"]["uid"], p["spec"]["nodeName"]) for p in found]
     since = condition(found, "Admitted")["lastTransitionTime"]
     return found["metadata"]["uid"], found["status"]["admission"], since
+
+
+def two_pools(name: str, **queueing: Any) -> Raw:
+    """Team a is at home in the second pool and may borrow in the first, which is b's."""
+    pools = [pool(f"{name}-big", nodes=1), pool(f"{name}-own", nodes=1)]
+    big, own = (each["name"] for each in pools)
+    teams = [
+        team(f"{name}-a", guarantee={own: 8}, borrow={big: 8}),
+        team(f"{name}-b", guarantee={big: 8}),
+    ]
+    rest = {"queueing": {"engine": "kueue", **queueing}} if queueing else {}
+    return platform(name=name, cloud="simulated", pools=pools, teams=teams, **rest)
+
+
+@pytest.mark.parametrize(("said", "first"), [(None, "own"), ("order", "big")])
+def test_an_own_guarantee_comes_before_borrowing_unless_order_decides(
+    kueue: Api, said: str | None, first: str
+):
+    name = f"own-{said or 'default'}"
+    with QueueLab(kueue, two_pools(name, **({"pool_choice": said} if said else {}))) as lab:
+        then = "big" if first == "own" else "own"
+        for job_name, where in (("one", first), ("two", then)):
+            made = job(lab.namespace("a"), job_name)
+            told = lab.explained(made)
+            assert (told.verdict, told.pools) == (Verdict.STARTS, (f"{name}-{where}",))
+            lab.submit("a", job_name)
+            lab.expect("a", job_name, "admitted")
+            assert lab.pool_of("a", job_name) == f"{name}-{where}"
+        assert lab.used() == {"a": 16, "b": 0}

@@ -33,9 +33,17 @@ def test_who_may_evict_whom(policy, rendered):
         assert spec["preemption"] == rendered, "borrowWithinCohort stays at Never"
 
 
-def test_the_search_for_a_pool_is_kueues_default():
-    for spec in queue_specs():
-        assert "flavorFungibility" not in spec
+@pytest.mark.parametrize(
+    ("said", "borrowing"),
+    [(None, "TryNextFlavor"), ("guarantee", "TryNextFlavor"), ("order", "MayStopSearch")],
+)
+def test_the_search_for_a_pool_is_the_one_that_is_modelled(said, borrowing):
+    queueing = {"engine": "kueue"} | ({"pool_choice": said} if said else {})
+    for spec in queue_specs(queueing=queueing):
+        assert spec["flavorFungibility"] == {
+            "whenCanBorrow": borrowing,
+            "whenCanPreempt": "TryNextFlavor",
+        }
         assert "admissionChecksStrategy" not in spec
         assert spec["queueingStrategy"] == "BestEffortFIFO"
 
@@ -134,11 +142,11 @@ def test_kueue_counts_devices_and_nothing_else_and_knows_these_kinds():
         "ray.io/rayjob": {"RayJob"},
         "ray.io/rayservice": {"RayService"},
         "ray.io/raycluster": {"RayCluster"},
+        "workload.codeflare.dev/appwrapper": {"AppWrapper"},
     }
     pod_by_pod = {"deployment", "leaderworkerset.x-k8s.io/leaderworkerset"}
-    not_read = {"workload.codeflare.dev/appwrapper"}
     named = set(found["integrations"]["frameworks"])
-    assert named == set(frameworks) | pod_by_pod | not_read
+    assert named == set(frameworks) | pod_by_pod
     assert set().union(*frameworks.values()) == GANGS
 
 

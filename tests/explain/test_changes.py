@@ -238,4 +238,4 @@ def test_no_change_of_the_stack_where_quota_is_not_what_is_missing():
     assert said(local(), job(nodeSelector={"gpuyard.dev/pool": "dev"})).stack_change == ""
     assert said(local(), job(gpus=16)).stack_change == ""
     plan = one_team([shared_pool(), pool()], {"dev/shared": 8, "train": 8})
-    assert said(plan, job(gpus=99, resource=SHARE)).stack_change.startswith("let dev have ")
+    assert said(plan, job(99, gpus=1, resource=SHARE)).stack_change.startswith("let dev have ")

@@ -250,7 +250,7 @@ def test_a_pod_that_can_never_start_is_no_matter_of_room():
 
 def test_owned_and_described_platforms_are_explained_too():
     plan = plan_of(platform([pool(), cut_pool(), shared_pool()], [team(borrow={"dev/shared": 4})]))
-    assert said(plan, job(resource=SHARE, gpus=2)).verdict is STARTS
+    assert said(plan, job(resource=SHARE, gpus=1)).verdict is STARTS
 
 
 # ── claims ────────────────────────────────────────────────────────────────────────────────────────
@@ -271,3 +271,27 @@ def test_claims_need_a_pool_that_hands_out_by_claim():
     busy = state_of(running("vision", 7, resource="gpuyard.dev/gpu-claim"))
     bare = said(plan, job(gpus=None, resourceClaims=CLAIMS, kind="Pod"), busy)
     assert bare.meanwhile.startswith("Kubernetes refuses the pod")
+
+
+def test_what_a_device_plugin_refuses_never_starts():
+    plan = local()
+    two = job(gpus=2, resource=SHARE, namespace="speech")
+    found = said(plan, two)
+    assert found.verdict is Verdict.NEVER
+    assert found.says == (
+        "the device plugin refuses its pods (UnexpectedAdmissionError): a container asks for"
+        " 2 nvidia.com/gpu.shared and gets 1: shares of a GPU are turns on it, not more of it"
+    )
+    (change,) = found.changes
+    assert (change.at, change.value) == (
+        "spec.template.spec.containers[0].resources.limits.nvidia.com/gpu.shared",
+        1,
+    )
+    one_each = job(gpus=1, resource=SHARE, namespace="speech")
+    spec = one_each["spec"]["template"]["spec"]
+    spec["containers"] = spec["containers"] * 2
+    assert said(plan, one_each).verdict is Verdict.STARTS
+    spec["containers"][0] = {"resources": {"limits": {SHARE: 2, "gpu": 1}}}
+    assert said(plan, one_each).says.startswith(
+        "Kubernetes does not accept it: `gpu` is no resource"
+    )

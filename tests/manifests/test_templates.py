@@ -15,6 +15,7 @@ from gpuyard.manifests.templates import (
     WORKLOADS,
     PodsForm,
     templates_of,
+    unread_kind,
     workload_kind,
 )
 from gpuyard.manifests.workloads import read_job
@@ -282,3 +283,83 @@ def assert_pod_template(schema):
 def test_counts_are_read_from_fields_that_the_definitions_have(kind, steps, field):
     for schema in schemas()[kind]:
         assert down(schema, steps)["properties"][field]["type"] == "integer"
+
+
+# ── what controllers make up, and what wraps others ───────────────────────────────────────────────
+def ray_job(**spec):
+    head = {"template": {"spec": {"containers": [{"name": "head", "image": "ray:1"}]}}}
+    cluster = {"headGroupSpec": head, **spec.pop("cluster", {})}
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "spec": {"rayClusterSpec": cluster, **spec},
+    }
+
+
+def found_in(value):
+    kind = workload_kind(value)
+    assert kind is not None
+    return [*templates_of(kind, value)]
+
+
+def test_a_ray_job_is_submitted_by_a_pod_that_nobody_writes():
+    head, submitter = found_in(ray_job())
+    assert (head.written, submitter.written) == (True, False)
+    (container,) = submitter.spec["containers"]
+    assert container["image"] == "ray:1"
+    assert container["resources"]["requests"] == {"cpu": "500m", "memory": "200Mi"}
+    (_, headless) = found_in({"apiVersion": "ray.io/v1", "kind": "RayJob"})
+    assert headless.spec["containers"][0]["image"] == ""
+
+
+def test_a_template_of_the_submitter_counts_where_a_job_submits():
+    own = {"spec": {"containers": [{"name": "mine"}]}}
+    _, submitter = found_in(ray_job(submitterPodTemplate=own))
+    assert (submitter.written, submitter.spec) == (True, own["spec"])
+    (head,) = found_in(ray_job(submitterPodTemplate=own, submissionMode="HTTPMode"))
+    assert [c["name"] for c in head.spec["containers"]] == ["head"]
+
+
+def test_what_kuberay_puts_beside_the_head_counts():
+    (head,) = found_in(ray_job(submissionMode="SidecarMode"))
+    assert [c["name"] for c in head.spec["containers"]] == ["head", "ray-job-submitter"]
+    scaled = {"enableInTreeAutoscaling": True}
+    head, _ = found_in(ray_job(cluster=scaled))
+    assert head.spec["containers"][1]["resources"]["requests"] == {"cpu": "500m", "memory": "512Mi"}
+    own = {"requests": {"cpu": 2}}
+    options = {**scaled, "autoscalerOptions": {"resources": own}}
+    head, _ = found_in(ray_job(cluster=options))
+    assert head.spec["containers"][1]["resources"] == own
+    cluster = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": scaled}
+    (head,) = found_in(cluster)
+    assert not head.spec, "no head, nothing beside it"
+
+
+def wrapper(*inner):
+    components = [{"template": each} for each in inner]
+    return {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "spec": {"components": components},
+    }
+
+
+def test_what_an_app_wrapper_wraps_is_its_own():
+    pods = {"containers": [{"name": "main"}]}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "spec": {"parallelism": 3, "template": {"spec": pods}},
+    }
+    (found,) = found_in(wrapper({"kind": "Service"}, job, wrapper(job)))
+    assert found.path == ("spec", "components", 1, "template", "spec", "template", "spec")
+    assert (found.pods, found.spec) == (3, pods)
+
+
+def test_kinds_that_are_not_read_say_what_to_do():
+    spark = {"apiVersion": "sparkoperator.k8s.io/v1beta2", "kind": "SparkApplication"}
+    kind, instead = unread_kind(spark) or ("", "")
+    assert kind == "SparkApplication"
+    assert "ask about a pod of its executors" in instead
+    assert unread_kind({"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}) is None
+    assert unread_kind("text") is None

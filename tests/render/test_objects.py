@@ -217,6 +217,10 @@ def test_a_cluster_queue_says_what_its_team_may_have():
         "cohortName": "lab",
         "namespaceSelector": {"matchLabels": {"gpuyard.dev/team": "seeing"}},
         "queueingStrategy": "BestEffortFIFO",
+        "flavorFungibility": {
+            "whenCanBorrow": "TryNextFlavor",
+            "whenCanPreempt": "TryNextFlavor",
+        },
         "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
         "fairSharing": {"weight": "2.5"},
         "resourceGroups": [

@@ -192,6 +192,10 @@ def takes_gpus(objects):
     pod(objects, container={"resources": {}, "env": env})
 
 
+def several_shares(objects):
+    pod(objects, container={"resources": {"limits": {"nvidia.com/gpu.shared": 2}}})
+
+
 def privileged(objects):
     pod(objects, container={"securityContext": {"privileged": True}})
 
@@ -291,6 +295,7 @@ MUTATIONS = [
     (metrics_for_everybody, "local", "GPU-STK-07", set()),
     (written_secret, "local", "GPU-STA-01", set()),
     (takes_gpus, "local", "GPU-POD-01", set()),
+    (several_shares, "local", "GPU-SHR-05", set()),
     (privileged, "local", "GPU-POD-02", {"GPU-ADM-02"}),
     (moving_image, "local", "GPU-POD-03", set()),
     (half_a_gpu, "local", "GPU-POD-04", set()),

@@ -11,11 +11,12 @@ NEVER, BLOCKED, NOBODY, PREEMPT, RECLAIM, FIT = Mode
 SLICE = "nvidia.com/mig-1g.5gb"
 
 
-def two_pools(preemption="reclaim", fair=True, **rest):
+def two_pools(preemption="reclaim", fair=True, choice=None, **rest):
     """Pools a and b of 16 GPUs; team x has 8 of each and may borrow 8, y the rest."""
     x = team("x", **{"guarantee": {"a": 8, "b": 8}, "borrow": {"a": 8, "b": 8}, **rest})
     y = team("y", guarantee={"a": 8, "b": 8}, borrow={"a": 8, "b": 8})
     queueing = {"engine": "kueue", "preemption": preemption, "fair_sharing": fair}
+    queueing |= {"pool_choice": choice} if choice else {}
     return plan_of(platform([pool("a", nodes=2), pool("b", nodes=2)], [x, y], queueing=queueing))
 
 
@@ -38,8 +39,17 @@ def test_the_first_pool_of_the_stack_file_is_taken():
     assert [(r.pool, r.taken) for r in found.reasons] == [("a", True)]
 
 
-def test_borrowing_in_the_first_comes_before_the_guarantee_in_the_second():
+def test_the_guarantee_in_the_second_comes_before_borrowing_in_the_first():
     found = choice(two_pools(), pods(1, gpu=8), busy=[used("x", 8, "a")])
+    assert (found.mode, where(found)) == (FIT, ["b"])
+    assert [r.pool for r in found.reasons] == ["a", "b"]
+    both = [used("x", 8, "a"), used("x", 8, "b")]
+    assert where(choice(two_pools(), pods(1, gpu=8), busy=both)) == ["a"], "it borrows in the first"
+
+
+def test_by_order_borrowing_in_the_first_comes_before_the_guarantee_in_the_second():
+    plan = two_pools(choice="order")
+    found = choice(plan, pods(1, gpu=8), busy=[used("x", 8, "a")])
     assert (found.mode, where(found)) == (FIT, ["a"])
     assert found.reasons[0].why == "8 nvidia.com/gpu of 8 free, partly borrowed"
 

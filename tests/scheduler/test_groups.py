@@ -8,7 +8,7 @@ from gpuyard.manifests.workloads import read_job
 from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.scheduler.desk import EMPTY
 from gpuyard.scheduler.topology import GROUP, PREFERRED, REQUIRED, SLICE_LEVEL, SLICE_SIZE
-from kit.cases.explain import GPU, SHARE, pod_spec
+from kit.cases.explain import GPU, SLICE, pod_spec
 from kit.stacks import plan_of, platform, pool, team
 
 NEVER, STARTS, WAITS = Verdict.NEVER, Verdict.STARTS, Verdict.WAITS
@@ -261,5 +261,5 @@ def test_two_pod_sets_that_take_turns_end_as_well():
 
 
 def test_a_resource_that_nobody_has_is_named_at_once():
-    found = asked(zoned(pools=TWO), near(1, resource=SHARE))
+    found = asked(zoned(pools=TWO), near(1, resource=SLICE))
     assert "no pool advertises" in found.says

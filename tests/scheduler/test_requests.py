@@ -50,9 +50,11 @@ def test_the_head_and_all_workers_of_a_ray_cluster_start_together(api_version, k
     found = need(value)
     assert found.together
     assert found.queue_label == "default"
+    submitter = [(1, {"cpu": 500, "memory": 200 * 1024**2})] if kind == "RayJob" else []
     assert [(p.count, dict(p.requests)) for p in found.pod_sets] == [
         (1, {"cpu": 2000}),
         (3, {GPU: 8}),
+        *submitter,
     ]
 
 

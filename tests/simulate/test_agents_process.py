@@ -56,7 +56,7 @@ class Cluster:
         found = {NODES: self.nodes, POLICIES: [policy()]}.get(path, [])
         return {"items": found, "metadata": {"resourceVersion": str(self.lists)}}
 
-    def watch(self, path: str, version: str) -> Iterator[tuple[str, ApiObject]]:
+    def watch(self, path: str, version: str, _where: str = "") -> Iterator[tuple[str, ApiObject]]:
         if path == NODES:
             self.watched.append(version)
             if self.streams:

@@ -50,7 +50,9 @@ class FakeApi:
         items = self.pods if "/pods" in path else self.lists[path]
         return {"items": items, "metadata": {"resourceVersion": "1"}}
 
-    def watch(self, _path: str, _version: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def watch(
+        self, _path: str, _version: str, _where: str = ""
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
         threading.Event().wait(60)
         yield from ()
 
@@ -160,7 +162,9 @@ class Script:
             raise Unreachable("no server yet")
         return {"items": [named("a", n=1), named("b", n=1)], "metadata": {"resourceVersion": "1"}}
 
-    def watch(self, _path: str, _version: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def watch(
+        self, _path: str, _version: str, _where: str = ""
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
         while self.happenings:
             happening = self.happenings.pop(0)
             if isinstance(happening, Exception):
@@ -200,3 +204,87 @@ def test_the_cache_lists_anew_when_a_watch_ends(end: Any):
     watched, seen = follow(Script(end), lambda names: names.count(None) == 2)
     assert seen == [None, None]
     assert set(watched.all()) == {"a", "b"}
+
+
+# ── pods that the device plugin refuses ───────────────────────────────────────────────────────────
+SHARING = """version: v1
+sharing: {timeSlicing: {renameByDefault: true, failRequestsGreaterThanOne: %s,
+  resources: [{name: nvidia.com/gpu, replicas: 4}]}}
+"""
+
+
+def on_node(name: str, shares: Any, node: str = "a", **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "resources": {"limits": {"nvidia.com/gpu.shared": shares}}}
+    return named(
+        name,
+        metadata={"namespace": "vision"},
+        spec={"nodeName": node, "containers": [container, {"name": "side"}], **spec},
+    )
+
+
+def sharing(*pods: dict[str, Any], fails: str = "true", fake: str = "fake") -> FakeApi:
+    """A node whose plugin shares GPUs, and pods that were sent there."""
+    labels = {"nvidia.com/device-plugin.config": "four"}
+    api = FakeApi(
+        nodes=[gpu_node("a", fake, **labels)],
+        maps=[named("plugin", data={"four": SHARING % fails})],
+        policies=[policy(devicePlugin={"config": {"name": "plugin"}})],
+    )
+    found = agents(api)
+    found._pods._objects = {f"vision/{p['metadata']['name']}": p for p in pods}
+    found._admit(None)
+    return api
+
+
+def test_a_pod_with_several_shares_fails_on_its_node():
+    api = sharing(on_node("two", "2"), on_node("one", 1))
+    ((path, change),) = api.patches
+    assert path == "/api/v1/namespaces/vision/pods/two/status"
+    status = change["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "UnexpectedAdmissionError")
+    assert status["message"].endswith(
+        'request for "nvidia.com/gpu.shared": invalid request: maximum request size for shared'
+        " resources is 1; found 2, which is unexpected"
+    )
+    init = {"name": "i", "resources": {"limits": {"nvidia.com/gpu.shared": 3}}}
+    assert len(sharing(on_node("init", 1, initContainers=[init])).patches) == 1
+
+
+def test_no_pod_fails_where_the_plugin_is_not_told_to_or_nobody_plays_the_node():
+    two = on_node("two", 2)
+    assert sharing(two, fails="false").patches == []
+    assert sharing(two, fake="real").patches == []
+    assert sharing(on_node("away", 2, node="b")).patches == []
+    api = FakeApi(nodes=[gpu_node("a")])
+    found = agents(api)
+    found._pods._objects = {"vision/two": two}
+    found._admit("vision/two")
+    assert api.patches == [], "no operator, no plugin"
+    refused = FakeApi(
+        nodes=[gpu_node("a")], policies=[policy(devicePlugin={"config": {"name": "x"}})]
+    )
+    found = agents(refused)
+    found._pods._objects = {"vision/two": two}
+    found._admit("vision/two")
+    found._admit("vision/gone")
+    assert refused.patches == [], "a plugin that does not start"
+
+
+def test_a_refusal_that_cannot_be_written_stops_nothing(capsys: pytest.CaptureFixture[str]):
+    api = sharing(on_node("one", 1))
+    found = agents(api)
+    found._pods._objects = {"vision/two": on_node("two", 2)}
+    api.refuse = ApiError(500, "no")
+    found._admit(None)
+    assert "vision/two is refused, and that cannot be written: 500: no" in capsys.readouterr().err
+
+
+def test_pods_are_known_by_their_namespace_and_read_by_a_selector():
+    api = FakeApi()
+    api.pods = [on_node("x", 1)]
+    asked: list[str] = []
+    watched = Watched(api, "/api/v1/pods", asked.append, "spec.nodeName!=")  # type: ignore[arg-type]
+    api.watch = lambda *rest: asked.append(rest[-1]) or iter(())  # type: ignore[method-assign]
+    watched._list_and_watch()
+    assert [*watched.all()] == ["vision/x"]
+    assert asked == [None, "spec.nodeName!="]

@@ -9,6 +9,7 @@ from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.placing import placing
 from gpuyard.admission.queued import queued
 from gpuyard.admission.requirement import Refusal, Requirement, Workload
+from gpuyard.admission.shares import shares
 from gpuyard.admission.sources import sources
 
 QUEUED = Requirement("GPU-ADM-01", "What asks for GPUs in a team's namespace names a queue", queued)
@@ -31,7 +32,9 @@ GUARANTEED = Requirement(
     "GPU-ADM-06", "Training pods request as much CPU and memory as they may use", guaranteed
 )
 
-REQUIREMENTS = (QUEUED, BYPASS, PRIVILEGES, DEVICES, PLACING, SOURCES, GUARANTEED)
+SHARES = Requirement("GPU-SHR-05", "A container asks for one share of a GPU at most", shares)
+
+REQUIREMENTS = (QUEUED, BYPASS, PRIVILEGES, DEVICES, PLACING, SOURCES, GUARANTEED, SHARES)
 
 
 def refusals(workload: Workload, parameters: TeamParameters) -> Iterator[Refusal]:

@@ -123,6 +123,11 @@ def commitments_of(machine_name: str) -> tuple[CommitmentPrice, ...]:
     return _priced().get(machine_name, ())
 
 
+def capacity_block(machine_name: str) -> CommitmentPrice | None:
+    """What an hour of a capacity block costs, None when nobody has said: for the bill and for offers alike."""
+    return next((c for c in commitments_of(machine_name) if c.kind == CAPACITY_BLOCK), None)
+
+
 def unpriced_of(machine_name: str) -> tuple[Unpriced, ...]:
     """What else is sold for a machine, at a price that is unknown."""
     machine = MACHINES.get(machine_name)

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
 from gpuyard.errors import UsageError
-from gpuyard.manifests.templates import WORKLOADS
+from gpuyard.manifests.templates import WORKLOADS, unread_kind
 from gpuyard.manifests.workloads import objects_of
 from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents
 
@@ -18,7 +18,16 @@ _SHOWN_KINDS = 6
 def read_documents(name: str) -> tuple[str, list[Document]]:
     """What to call the file, and its documents."""
     shown = "standard input" if name == STDIN else name
-    return shown, parse_documents(_read(name, MAX_BYTES), shown)
+    data = _read(name, MAX_BYTES)
+    try:
+        return shown, parse_documents(data, shown)
+    except UsageError as problem:
+        # only now: who is right needs no linter
+        from gpuyard.lint.read import A_TEMPLATE, template_line
+
+        if line := template_line(data):
+            raise UsageError(f"{shown}: line {line}: {A_TEMPLATE}") from problem
+        raise
 
 
 def read_dump(name: str) -> tuple[str, list[Any]]:
@@ -32,7 +41,7 @@ def read_dump(name: str) -> tuple[str, list[Any]]:
             f"{shown} has more than {MAX_DUMP_BYTES // 1024**2} MiB. Ask for fewer objects."
         )
     try:
-        return shown, objects_of(json.loads(data))
+        return shown, objects_of(json.loads(data), MAX_DUMP_BYTES)
     except (ValueError, RecursionError) as problem:
         raise UsageError(f"{shown} is not JSON: {problem}") from problem
 
@@ -52,6 +61,12 @@ def _read(name: str, limit: int) -> bytes:
     return read_stdin(limit)
 
 
+def unread_in(values: list[Any]) -> list[str]:
+    """Of each kind that runs pods and is not read, what to do instead."""
+    found = dict(filter(None, map(unread_kind, values)))
+    return [f"a {kind} is not read: {instead}." for kind, instead in found.items()]
+
+
 def no_workload(shown: str, values: list[Any]) -> str:
     """What a file without workloads has instead."""
     kinds = dict.fromkeys(
@@ -61,5 +76,7 @@ def no_workload(shown: str, values: list[Any]) -> str:
         return (
             f"{shown}: no Kubernetes object is in it: nothing has a kind. Give a manifest of a job."
         )
+    if unread := unread_in(values):
+        return f"{shown}: " + "\n".join(unread)
     named = ", ".join(list(kinds)[:_SHOWN_KINDS])
     return f"{shown}: no workload is in it, only {named}. These are read: {', '.join(WORKLOADS)}."

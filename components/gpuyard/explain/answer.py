@@ -45,7 +45,7 @@ def explain(
         return decide(desk, home, changed, priority).verdict is Verdict.STARTS
 
     def could_start(changed: Request) -> bool:
-        return decide(Desk(plan, EMPTY), home, changed, priority).verdict is Verdict.STARTS
+        return decide(desk.at_best(), home, changed, priority).verdict is Verdict.STARTS
 
     def starts_for(other: TeamPlan) -> bool:
         there = request_of(job, other.limits)

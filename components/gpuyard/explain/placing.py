@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from gpuyard.explain.outcome import JobOutcome, never
 from gpuyard.explain.records import Verdict
-from gpuyard.explain.sentences import cautions, nodes, places, queue
+from gpuyard.explain.sentences import cautions, nodes, places, queue, unfit
+from gpuyard.explain.unfit_nodes import UnfitNodes, unfit_nodes
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.desk import Desk, Pods
 from gpuyard.scheduler.flavors import counted
@@ -42,7 +43,7 @@ def on_nodes(
             taken = _host(desk, members[0], placing)
             why = "" if taken else nodes.no_plain_node(desk.plan, members[0])
         else:
-            found = (_wrong_pool(desk.plan, pool, pods, placing) for pods in members)
+            found = (_wrong_pool(desk, pool, pods, placing) for pods in members)
             why = next(filter(None, found), "")
         if why:
             return never(why)
@@ -81,15 +82,17 @@ def _in_turn(
     return tied + sorted(free, key=lambda u: _size(u[1][0]), reverse=True)
 
 
-def _wrong_pool(plan: PlatformPlan, pool: str, pods: PodSet, placing: _Placing) -> str:
+def _wrong_pool(desk: Desk, pool: str, pods: PodSet, placing: _Placing) -> str:
     """Why no node of the pool can ever take one of the pods, "" when one can."""
+    plan = desk.plan
     met, about = accepts(labels_of(plan, plan.pool(pool)), pods.selector, pods.terms)
     if met is False:
         return nodes.wrong_nodes(plan, pool, about)
     if met is None:
         placing.cautions.append(cautions.unknown_label(pool, about))
     one, near = plan.pool(pool), pods.near
-    if short := lacking(node_of(plan, one), pods.requests):
+    short = lacking(node_of(plan, one), pods.requests)
+    if short and all(lacking(node, pods.requests) for node in desk.nodes_as_they_are(one)):
         return nodes.too_big_for_node(plan, pool, pods, short)
     if one.topology is not None and near and pods.count % near.slice_size:
         return places.left_over(one, pods, near.slice_size)
@@ -103,8 +106,12 @@ def _asked(plan: PlatformPlan, pools: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _looked_at(pool: PoolPlan, room: Room) -> Room:
-    """Nodes that a queue or an autoscaler's look reckons with; others only where they are asked for first."""
+def _looked_at(pool: PoolPlan, room: Room, members: Members) -> Room:
+    """Nodes that take such pods, and that a queue or an autoscaler's look reckons with.
+
+    Others only where they are asked for first.
+    """
+    room = tuple(n for n in room if not any(untolerated(n.taints, p.tolerations) for p in members))
     waits = pool.topology is not None or pool.provisioning is Provisioning.CHECK
     if not waits or pool.provisioning in {Provisioning.ATOMIC, Provisioning.QUEUED}:
         return room
@@ -122,7 +129,7 @@ def _find(pool: PoolPlan, members: Members, placing: _Placing) -> Placed | Spot:
     """Nodes for pods: those that the queue ties them to, or those that the scheduler finds."""
     pods = members[0]
     room = placing.rooms[pool.name]
-    seen = _looked_at(pool, room)
+    seen = _looked_at(pool, room, members)
     rest = tuple(n for n in room if n not in seen)
     if pool.topology is None:
         placed = place(seen, pods.requests, pods.count, who=pods.path, apart=pods.apart)
@@ -170,44 +177,71 @@ def _no_room(
     pool, members = where
     one = desk.plan.pool(pool)
     emptied = Desk(desk.plan, replace(desk.state, jobs=()))
-    if desk.is_empty or on_nodes(emptied, pod_sets, homes).verdict is not Verdict.STARTS:
+    out = unfit_nodes(desk, one, members)
+    if not has_place(emptied, pod_sets, homes):
+        if out and has_place(emptied.mended(), pod_sets, homes):
+            ends = _which_mended(desk, pod_sets, homes, out)
+            return _waits(desk, one, members, ends, unfit.says(one, out))
         if one.topology is None:
             return never(nodes.too_many_for_pool(desk.plan, pool, members[0]))
         return _never_near(emptied, one, members)
     ends = _whose_end(desk, pod_sets, homes)
-    if one.topology is not None or one.provisioning:
-        return _kept(desk, one, members, ends)
+    waits = _waits(desk, one, members, ends)
+    return replace(waits, cautions=(unfit.not_counted(out),)) if out else waits
+
+
+def _which_mended(
+    desk: Desk,
+    pod_sets: tuple[PodSet, ...],
+    homes: Mapping[int, str | None],
+    out: tuple[UnfitNodes, ...],
+) -> str:
+    """The first nodes that suffice when they are as planned, else all of them."""
+    for some in out:
+        if some.nodes and has_place(desk.mended(some.nodes), pod_sets, homes):
+            return some.mended
+    return unfit.all_mended(out)
+
+
+def _waits(desk: Desk, pool: PoolPlan, members: Members, ends: str, out: str = "") -> JobOutcome:
+    """It has quota, and its pods no nodes now; `out`: for what ails the nodes, not for want of room."""
+    room = _looked_at(pool, desk.rooms[pool.name], members)
+    says = out or nodes.fragmented(room, pool.name, members[0])
+    if pool.topology is not None or pool.provisioning:
+        return _kept(desk, pool, members, ends, says, out)
     return JobOutcome(
         verdict=Verdict.WAITS,
-        says=nodes.fragmented(desk, pool, members[0]),
-        conditions=(nodes.room_first(pool, members[0], ends),),
+        says=says,
+        conditions=(nodes.room_first(pool.name, members[0], ends),),
         meanwhile=nodes.admitted_in_vain(desk.plan),
     )
 
 
 def _never_near(emptied: Desk, pool: PoolPlan, members: Members) -> JobOutcome:
     """Not even with nobody else there."""
-    found = _spot(pool, _looked_at(pool, emptied.rooms[pool.name]), members)
+    found = _spot(pool, _looked_at(pool, emptied.rooms[pool.name], members), members)
     running = emptied.running_nodes(pool.name)
     cautions = (places.only_running(pool, running),) if running < pool.nodes.high else ()
     return replace(never(places.no_place(pool, members, found)), unplaced=True, cautions=cautions)
 
 
-def _kept(desk: Desk, pool: PoolPlan, members: Members, ends: str) -> JobOutcome:
+def _kept(
+    desk: Desk, pool: PoolPlan, members: Members, ends: str, says: str, out: str
+) -> JobOutcome:
     """Its queue does not let it go: no place is free for it now, or the autoscaler says no."""
     if pool.topology is None:
         return JobOutcome(
             verdict=Verdict.WAITS,
             unplaced=True,
-            says=nodes.fragmented(desk, pool.name, members[0]),
+            says=says,
             conditions=(nodes.room_first(pool.name, members[0], ends),),
             meanwhile=places.denied(desk.plan, pool),
         )
-    found = _spot(pool, _looked_at(pool, desk.rooms[pool.name]), members)
+    found = _spot(pool, _looked_at(pool, desk.rooms[pool.name], members), members)
     return JobOutcome(
         verdict=Verdict.WAITS,
         unplaced=True,
-        says=f"its quota is free, but {places.no_place(pool, members, found)}",
+        says=out or f"its quota is free, but {places.no_place(pool, members, found)}",
         conditions=(places.place_first(pool, members, ends),),
         meanwhile=queue.queued(),
     )
@@ -218,20 +252,26 @@ def _whose_end(desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str
     used = set(homes.values())
     for job in [j for j in desk.jobs if used & {p.pool for p in j.pods}][:MAX_ENDS]:
         if has_place(desk.without((job,)), pod_sets, homes):
-            return f"{job.name} of team {job.team}" if job.team else job.name
+            whose = f"{job.name} of team {job.team}" if job.team else job.name
+            return f"{whose} ends"
     return ""
 
 
 def has_place(
     desk: Desk, pod_sets: tuple[PodSet, ...], homes: Mapping[int, str | None], *, tied: bool = False
 ) -> bool:
-    """Whether all pods in pools find nodes; `tied`: only those for which their queue does so."""
+    """Whether all pods find nodes; `tied`: only those for which their queue does so."""
     placing = _Placing(dict(desk.rooms))
-    return all(
-        _into_pool(desk.plan, pool, members, placing)
-        for pool, members in _in_turn(desk.plan, pod_sets, homes)
-        if pool is not None and not (tied and desk.plan.pool(pool).topology is None)
-    )
+    for pool, members in _in_turn(desk.plan, pod_sets, homes):
+        if tied and (pool is None or desk.plan.pool(pool).topology is None):
+            continue
+        if pool is None:
+            found = _host(desk, members[0], placing)
+        else:
+            found = _into_pool(desk.plan, pool, members, placing)
+        if not found:
+            return False
+    return True
 
 
 def _may_block_itself(

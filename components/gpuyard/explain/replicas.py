@@ -12,7 +12,7 @@ from gpuyard.explain.records import Preempted, Verdict
 from gpuyard.explain.sentences import cautions, nodes
 from gpuyard.explain.workload import commit, decide_workload, sent_elsewhere
 from gpuyard.plan.records import TeamPlan
-from gpuyard.scheduler.desk import EMPTY, Desk
+from gpuyard.scheduler.desk import Desk
 from gpuyard.scheduler.flavors import Considered
 from gpuyard.scheduler.requests import PodSet, Request
 
@@ -96,7 +96,7 @@ class _Trial:
 
 def _at_most(desk: Desk, team: TeamPlan, request: Request, priority: int) -> int:
     """How many of the pods start when nobody else is there."""
-    return one_by_one(Desk(desk.plan, EMPTY), team, request, priority).pods_started
+    return one_by_one(desk.at_best(), team, request, priority).pods_started
 
 
 def _all_run(desk: Desk, here: Desk, trial: _Trial) -> JobOutcome:

@@ -13,6 +13,7 @@ from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
 from gpuyard.scheduler.flavors import counted, in_quotas
+from gpuyard.scheduler.node_states import NodeState, node_state
 from gpuyard.scheduler.requests import request_of
 
 Value = Mapping[Any, Any]
@@ -27,6 +28,9 @@ class _Reading:
     plan: PlatformPlan
     nodes: dict[str, str] = field(default_factory=dict[str, str])
     labels: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    states: dict[str, NodeState] = field(default_factory=dict[str, NodeState])
+    listed: bool = False
+    """Whether all nodes were given: others are not there."""
     jobs: list[Running] = field(default_factory=list[Running])
     waiting: int = 0
     problems: list[str] = field(default_factory=list[str])
@@ -47,6 +51,25 @@ class _Reading:
         """A pool by the name of its flavor."""
         return next((p for p in self.plan.pools if flavor in {p.flavor, p.stable_name}), None)
 
+    def home_of(self, node: str, pod: Value) -> str:
+        """The pool of a pod's node, by the node or by what the pod selects; "" for other nodes."""
+        if node in self.nodes or self.listed:
+            return self.nodes.get(node, "")
+        pool = self.pool_with(mapping(pod, "spec", "nodeSelector"))
+        return pool.name if pool else ""
+
+    @property
+    def state(self) -> PlatformState:
+        """All that was read."""
+        return PlatformState(
+            tuple(self.jobs),
+            dict(self.nodes),
+            self.waiting,
+            dict(self.labels),
+            dict(self.states),
+            self.listed,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Pod:
@@ -59,19 +82,19 @@ class _Pod:
     stands: Pods
 
 
-def read_running(plan: PlatformPlan, values: Sequence[Any]) -> tuple[PlatformState, list[str]]:
-    """The state that these values describe, and what in them cannot be understood."""
-    reading = _Reading(plan)
+def read_running(
+    plan: PlatformPlan, values: Sequence[Any], *, all_nodes: bool = False
+) -> tuple[PlatformState, list[str]]:
+    """The state that these values describe, and what in them cannot be understood.
+
+    Where one node is among them, or `all_nodes` is said, nodes that are not do not run.
+    """
+    reading = _Reading(plan, listed=all_nodes)
     objects = [v for v in values if isinstance(v, Mapping)]
     reading.problems += [
         f"item {i}: not a mapping" for i, v in enumerate(values) if v not in objects
     ]
-    for node in (o for o in objects if text(o, "kind") == "Node"):
-        labels = mapping(node, "metadata", "labels")
-        if pool := reading.pool_with(labels):
-            name = text(mapping(node, "metadata"), "name")
-            reading.nodes[name] = pool.name
-            reading.labels[name] = {k: str(labels[k]) for k in pool.topology_levels if k in labels}
+    _nodes(reading, [o for o in objects if text(o, "kind") == "Node"])
     workloads = [o for o in objects if text(o, "kind") == "Workload"]
     _pods(reading, [o for o in objects if text(o, "kind") == "Pod" and "status" in o])
     _workloads(reading, workloads)
@@ -80,10 +103,19 @@ def read_running(plan: PlatformPlan, values: Sequence[Any]) -> tuple[PlatformSta
     for position, row in rows:
         _row(reading, row, f"item {position}")
     _manifests(reading, [o for o in objects if "status" not in o])
-    state = PlatformState(
-        tuple(reading.jobs), dict(reading.nodes), reading.waiting, dict(reading.labels)
-    )
-    return state, reading.problems
+    return reading.state, reading.problems
+
+
+def _nodes(reading: _Reading, found: Sequence[Value]) -> None:
+    """Nodes of the pools, and how they are."""
+    reading.listed = reading.listed or bool(found)
+    for node in found:
+        labels = mapping(node, "metadata", "labels")
+        if pool := reading.pool_with(labels):
+            name = text(mapping(node, "metadata"), "name")
+            reading.nodes[name] = pool.name
+            reading.labels[name] = {k: str(labels[k]) for k in pool.topology_levels if k in labels}
+            reading.states[name] = node_state(node, pool.taints)
 
 
 def _pods(reading: _Reading, found: Sequence[Value]) -> None:
@@ -94,8 +126,7 @@ def _pods(reading: _Reading, found: Sequence[Value]) -> None:
         job = read_job(value)
         if not name or over or job is None:
             continue
-        pool = reading.pool_with(mapping(value, "spec", "nodeSelector"))
-        where = reading.nodes.get(name) or (pool.name if pool else "")
+        where = reading.home_of(name, value)
         if not where:
             continue  # a node outside the pools
         reading.nodes.setdefault(name, where)
@@ -264,9 +295,7 @@ def _manifests(reading: _Reading, found: Sequence[Value]) -> None:
     jobs = [job for value in found if (job := read_job(value)) is not None]
     if not jobs:
         return
-    desk = Desk(
-        reading.plan, PlatformState(tuple(reading.jobs), reading.nodes, labels=reading.labels)
-    )
+    desk = Desk(reading.plan, reading.state)
     teams = {t.namespace: t for t in reading.plan.teams}
     for job in jobs:
         if job.namespace not in teams:

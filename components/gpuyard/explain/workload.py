@@ -9,7 +9,7 @@ from gpuyard.explain.placing import on_nodes
 from gpuyard.explain.records import Preempted, Verdict
 from gpuyard.explain.sentences import cautions, dispatch, places, queue
 from gpuyard.plan.records import DispatchPlan, PlatformPlan, TeamPlan
-from gpuyard.scheduler.desk import EMPTY, Desk, Running
+from gpuyard.scheduler.desk import Desk, Running
 from gpuyard.scheduler.flavors import (
     Assignment,
     Considered,
@@ -42,7 +42,7 @@ def decide_workload(
         outcomes.append(_assigned(desk, team, pod_sets, priority, found))
     best = min(outcomes, key=lambda o: (not o.admitted, o.verdict is Verdict.NEVER))
     if best.unplaced and best.verdict is Verdict.NEVER and not desk.is_empty:
-        alone = decide_workload(Desk(desk.plan, EMPTY), team, pod_sets, priority)
+        alone = decide_workload(desk.at_best(), team, pod_sets, priority)
         if alone.verdict is Verdict.STARTS:  # in a pool whose quota others have now
             best = replace(
                 best,
@@ -127,7 +127,7 @@ def _of_place(outcome: JobOutcome, made: Made) -> JobOutcome:
         return outcome
     if made.unjudged:
         return replace(outcome, cautions=(cautions.may_evict(made.unjudged),))
-    if made.wanting:
+    if made.wanting and not made.never:  # else the nodes are not as planned
         return replace(outcome, says=places.nobody_gives_way(outcome.says))
     return outcome
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gpuyard import names
+from gpuyard.manifests.fields import known
+from gpuyard.manifests.quantities import quantity
 
 _DIGITS = 15
 _PLAIN = re.compile(rf"\+?(\d{{1,{_DIGITS}}})(?:\.0*)?")
@@ -22,6 +24,17 @@ _SHOWN = 40
 def is_gpu_resource(name: str) -> bool:
     """Whole GPUs, shares of them, MIG slices and shares of slices."""
     return name in {names.GPU, names.GPU_SHARED} or name.startswith(names.MIG_PREFIX)
+
+
+def several_shares(limits: Mapping[Any, Any]) -> list[str]:
+    """Shared resources of which a container asks for more than the device plugin gives it."""
+    return [
+        name
+        for name, value in limits.items()
+        if isinstance(name, str)
+        and names.is_shared(name)
+        and (quantity(known(value)) or 0) > names.MOST_SHARES
+    ]
 
 
 def gpu_count(value: object) -> int | None:

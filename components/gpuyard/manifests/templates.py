@@ -5,7 +5,7 @@ by none of them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
 
@@ -41,6 +41,8 @@ class PodsPlace:
     form: PodsForm = PodsForm.TEMPLATE
     optional: bool = False
     """Whether the kind makes no such pod when nothing stands there."""
+    adapted: Callable[[Any, Mapping[Any, Any]], Mapping[Any, Any]] | None = None
+    """What becomes of the template there, by the object that it stands in; nothing: no such pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,8 @@ class Kind:
     places: tuple[PodsPlace, ...]
     makes_pods: bool = True
     """False: others make pods of what stands there."""
+    wraps: Path = ()
+    """Where other objects stand in it, whose pods are its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ class Template:
     servers: tuple[str, ...] = ()
     """Fields of the spec that are containers under a name of their own."""
     form: PodsForm = PodsForm.TEMPLATE
+    written: bool = True
+    """False: the kind's controller makes it up."""
 
 
 def count(value: Any, key: str, default: int) -> int:
@@ -128,9 +134,51 @@ def _by_role(name: str, field: str) -> Kind:
     return Kind(name=name, places=(PodsPlace(("spec", field, EACH, "template"), _replicas),))
 
 
+def _submitter() -> Mapping[str, Any]:
+    """What KubeRay makes of a RayJob that says nothing of it, where Kueue counts it."""
+    resources = {
+        "requests": {"cpu": "500m", "memory": "200Mi"},
+        "limits": {"cpu": "1", "memory": "1Gi"},
+    }
+    return {"name": "ray-job-submitter", "resources": resources}
+
+
+def _submits(value: Any, found: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """The pod that submits a RayJob: only where a Job of Kubernetes does, with a template or without."""
+    spec = mapping(value, "spec")
+    if (text(spec, "submissionMode") or "K8sJobMode") != "K8sJobMode":
+        return {}
+    head = mapping(spec, "rayClusterSpec", "headGroupSpec", "template", "spec")
+    image = text((items(head, "containers") or [{}])[0], "image")
+    made = {"restartPolicy": "Never", "containers": [{**_submitter(), "image": image}]}
+    return found or {"spec": made}
+
+
+def _with_sidecars(*cluster: str) -> Callable[[Any, Mapping[Any, Any]], Mapping[Any, Any]]:
+    """The head of a Ray cluster, with what KubeRay puts beside it."""
+
+    def adapted(value: Any, found: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        more: list[Mapping[str, Any]] = []
+        ray = mapping(value, *cluster)
+        if ray.get("enableInTreeAutoscaling") is True:
+            own = mapping(ray, "autoscalerOptions").get("resources")
+            same = {"cpu": "500m", "memory": "512Mi"}
+            resources = own or {"requests": same, "limits": same}
+            more.append({"name": "autoscaler", "resources": resources})
+        if text(value, "spec", "submissionMode") == "SidecarMode":
+            more.append(_submitter())
+        if not more or not found:
+            return found
+        spec = mapping(found, "spec")
+        return {**found, "spec": {**spec, "containers": [*items(spec, "containers"), *more]}}
+
+    return adapted
+
+
 def _ray(*cluster: str) -> tuple[PodsPlace, ...]:
+    head = (*cluster, "headGroupSpec", "template")
     return (
-        PodsPlace((*cluster, "headGroupSpec", "template"), _one),
+        PodsPlace(head, _one, adapted=_with_sidecars(*cluster)),
         PodsPlace((*cluster, "workerGroupSpecs", EACH, "template"), _of_hosts),
     )
 
@@ -181,10 +229,13 @@ KINDS: Mapping[str, Kind] = {
         name="RayJob",
         places=(
             *_ray("spec", "rayClusterSpec"),
-            PodsPlace(("spec", "submitterPodTemplate"), _one, optional=True),
+            PodsPlace(("spec", "submitterPodTemplate"), _one, optional=True, adapted=_submits),
         ),
     ),
     "ray.io/RayService": Kind(name="RayService", places=_ray("spec", "rayClusterConfig")),
+    "workload.codeflare.dev/AppWrapper": Kind(
+        name="AppWrapper", places=(), wraps=("spec", "components", EACH, "template")
+    ),
     "batch.volcano.sh/Job": Kind(
         name="Job.batch.volcano.sh",
         places=(PodsPlace(("spec", "tasks", EACH, "template"), _replicas),),
@@ -201,11 +252,30 @@ KINDS: Mapping[str, Kind] = {
     ),
 }
 """By group and kind, whatever the version."""
+UNREAD: Mapping[str, str] = {
+    "sparkoperator.k8s.io/SparkApplication": (
+        "Kueue queues it only where its integration is switched on, which it is not here; ask about a pod"
+        " of its executors, labelled with a queue in spec.executor.labels"
+    ),
+    "argoproj.io/Workflow": (
+        "Kueue sees its pods alone: label them with a queue in spec.podMetadata.labels, and ask about one"
+        " of its steps as a Pod"
+    ),
+    "argoproj.io/CronWorkflow": (
+        "Kueue sees the pods of its workflows alone: label them with a queue in"
+        " spec.workflowSpec.podMetadata.labels, and ask about one step as a Pod"
+    ),
+}
+"""Kinds that run pods and are not read, and what to do instead; by group and kind."""
 _BY_NAME = {kind.name: kind for kind in KINDS.values()}
 WORKLOADS = tuple(kind.name for kind in KINDS.values() if kind.makes_pods)
 """What makes pods, by the names that people say."""
 POD_KINDS = tuple(
-    sorted(k for k, kind in KINDS.items() if any(p.form is not PodsForm.PARTS for p in kind.places))
+    sorted(
+        k
+        for k, kind in KINDS.items()
+        if kind.wraps or any(p.form is not PodsForm.PARTS for p in kind.places)
+    )
 )
 """Every kind in which a pod, or a template of pods, stands as Kubernetes has it; by group and kind."""
 
@@ -218,13 +288,26 @@ def workload_kind(value: Any) -> Kind | None:
     return found if found is not None and found.makes_pods else None
 
 
+def unread_kind(value: Any) -> tuple[str, str] | None:
+    """The kind of an object whose pods are not read, and what to do instead."""
+    group = text(value, "apiVersion").rpartition("/")[0]
+    found = UNREAD.get(f"{group}/{text(value, 'kind')}")
+    return (text(value, "kind"), found) if found else None
+
+
 def templates_of(kind: Kind, value: Any) -> Iterator[Template]:
     """All pods of an object of this kind, also where nothing says what they run."""
     for place in kind.places:
         for path, trail in _walk(place.at, (), (value,)):
-            found = mapping(trail[-1])
+            there = mapping(trail[-1])
+            found = place.adapted(value, there) if place.adapted else there
             if found or not place.optional:
-                yield _template(place, path, found, place.pods(trail))
+                made = _template(place, path, found, place.pods(trail))
+                yield replace(made, written=bool(there))
+    for path, trail in _walk(kind.wraps, (), (value,)) if kind.wraps else ():
+        inner = workload_kind(trail[-1])
+        for each in templates_of(inner, trail[-1]) if inner and not inner.wraps else ():
+            yield replace(each, path=(*path, *each.path))
 
 
 def _walk(steps: Path, path: Path, trail: tuple[Any, ...]) -> Iterator[tuple[Path, Trail]]:

@@ -78,11 +78,11 @@ class JobRead:
     problems: tuple[str, ...] = ()
 
 
-def objects_of(value: Any) -> list[Any]:
+def objects_of(value: Any, most: int = MAX_ITEMS) -> list[Any]:
     """The objects of one document: itself, or the items of a List, Lists in Lists taken apart."""
     found: list[Any] = []
     todo: list[tuple[Any, int]] = [(value, 0)]
-    while todo and len(found) < MAX_ITEMS:
+    while todo and len(found) < most:
         item, depth = todo.pop()
         inner = item.get("items") if isinstance(item, Mapping) else None
         if depth < MAX_LIST_DEPTH and isinstance(inner, list) and text(item, "kind")[-4:] == "List":

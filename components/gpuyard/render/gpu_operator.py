@@ -81,7 +81,7 @@ def plugin_config(pool: PoolPlan) -> dict[str, Any]:
         config["sharing"] = {
             method: {
                 "renameByDefault": True,
-                "failRequestsGreaterThanOne": True,
+                "failRequestsGreaterThanOne": True,  # names.MOST_SHARES
                 "resources": [{"name": name, "replicas": pool.replicas} for name in shared],
             }
         }

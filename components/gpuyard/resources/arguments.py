@@ -253,6 +253,8 @@ class QueueingSpec(TypedDict):
     """reclaim or never. Default reclaim: a guarantee that cannot be had back is none."""
     fair_sharing: NotRequired[bool]
     """Divide borrowed capacity by the teams' weights. Default on."""
+    pool_choice: NotRequired[str]
+    """guarantee or order. Default guarantee, for teams of pools with a topology order."""
     start_within_minutes: NotRequired[int]
     """Minutes an admitted job has until all its pods run; then it gives way. Default 30,
     simulated 5.

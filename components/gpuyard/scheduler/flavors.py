@@ -1,7 +1,8 @@
-"""Flavor assignment, the pool that a queue gives to pods: in their order, the first with enough free quota.
+"""Flavor assignment, the pool that a queue gives to pods: the first with enough, or with its own guarantee.
 
-As Kueue v0.19 decides it (flavorassigner.go) with the queues as rendered: `flavorFungibility` stays at its
-default, so borrowing ends the search and pre-empting goes on to the next flavor.
+As Kueue v0.19 decides it (flavorassigner.go) with the queues as rendered: a pool where its guarantee is free
+ends the search; one where it must borrow does where pools are taken by order; pre-empting always goes on to
+the next flavor, and the best of all is taken, borrowing before pre-empting.
 """
 
 from collections import Counter, defaultdict
@@ -12,6 +13,7 @@ from enum import IntEnum
 from gpuyard.manifests.quantities import show_amount
 from gpuyard.names import MIG_SLICES, STOP_TAINT
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
+from gpuyard.plan.queueing.pool_choice import pool_choice
 from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, ResourceGroup, Taint, TeamPlan
 from gpuyard.scheduler.desk import Desk, take_all
@@ -20,7 +22,7 @@ from gpuyard.scheduler.requests import PodSet, grouped
 from gpuyard.scheduler.rights import Evictions, leavers
 from gpuyard.scheduler.selectors import flavor_accepts, untolerated
 from gpuyard.scheduler.topology import mismatch
-from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.queueing import PoolChoice, Preemption
 
 SearchKey = tuple[int, int]
 """The first of pod sets that go together, and a resource group of the queue."""
@@ -104,15 +106,17 @@ class _Search:
     ) -> tuple[Mode, str, dict[Key, int]]:
         """The best flavor of a group for pods that go to the same."""
         flavors = self.team.resource_groups[place[1]].flavors
+        by_order = pool_choice(self.desk.plan, self.team) is PoolChoice.ORDER
         best: tuple[Mode, int, str, dict[Key, int]] = (Mode.NEVER, 0, "", {})
         begin = self.tried.pop(place, 0)
         for position, flavor in enumerate(flavors[begin:], begin + 1):
             pool = next(p.name for p in self.desk.plan.pools if p.flavor == flavor)
             mode, near, why = self._try(pool, pod_sets, wanted)
             self.reasons.append(Considered(pool, mode is Mode.FIT, why))
-            if mode is Mode.FIT or (mode, near) > best[:2]:
+            ends = mode is Mode.FIT and (by_order or near == 0)
+            if ends or (mode, near) > best[:2]:
                 best = (mode, near, pool, {(pool, r): n for r, n in wanted.items()})
-            if mode is Mode.FIT:
+            if ends:
                 if position < len(flavors):
                     self.tried[place] = position
                 break

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
-from gpuyard.names import EFA
+from gpuyard.names import EFA, GPU_CLAIM
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
-from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.plan.records import PlatformPlan, PoolPlan, Taint
+from gpuyard.scheduler.node_states import NodeState
 from gpuyard.spec.platform import Cloud
 
 MAX_PODS = 110
@@ -31,6 +32,8 @@ class Nodes:
     where: tuple[str, ...] | None = ()
     """Values of the levels above the node, the widest first; fewer where they are not known. None: nodes
     that lack one of these labels, which no queue with a topology looks at."""
+    taints: tuple[Taint, ...] = ()
+    """What keeps pods off them beside their pool's taints."""
 
     def slots(self, each: Amounts) -> int:
         """How many such pods one of these nodes takes."""
@@ -73,6 +76,17 @@ def node_of(plan: PlatformPlan, pool: PoolPlan) -> dict[str, int]:
         **({EFA: pool.machine.efa_interfaces} if pool.machine.efa_interfaces else {}),
         **{a.resource: a.per_node for a in pool.advertised},
     }
+
+
+def node_as_it_is(whole: Amounts, state: NodeState | None) -> dict[str, int]:
+    """What one node holds: what its cluster says that it gives out, else what is planned.
+
+    GPUs that are claimed stand in no node's own words.
+    """
+    if state is None or state.gives is None:
+        return dict(whole)
+    planned = {r: whole[r] for r in (CPU, MEMORY, PODS, GPU_CLAIM) if r in whole}
+    return {**planned, **state.gives}
 
 
 def is_known(plan: PlatformPlan, resource: str) -> bool:

@@ -8,21 +8,22 @@ from typing import Any
 
 from gpuyard import names
 from gpuyard.manifests.fields import items, mapping, mappings
-from gpuyard.manifests.gpu_requests import pod_total
-from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, quantity, whole_units
+from gpuyard.manifests.gpu_requests import pod_total, several_shares
+from gpuyard.manifests.quantities import (
+    CPU,
+    GIB,
+    MEMORY,
+    MILLI,
+    quantity,
+    show_amount,
+    whole_units,
+)
+from gpuyard.manifests.queued import BY_OWNER, GANGS
 from gpuyard.manifests.workloads import JobRead, PodRead
 from gpuyard.plan.records import LimitsPlan
 from gpuyard.scheduler.selectors import NodeRequirement, Term, Toleration
 from gpuyard.scheduler.topology import Near, near_of
 
-GANGS = frozenset({
-    "Pod", "Job", "CronJob", "JobSet", "TrainJob", "MPIJob", "StatefulSet",
-    "RayCluster", "RayJob", "RayService",
-})  # fmt: skip
-"""Kinds that one workload of Kueue stands for. Of any other kind each pod queues by itself, but for a
-LeaderWorkerSet, of which each group does."""
-_QUEUED_BY_OWNER = GANGS | {"Deployment", "LeaderWorkerSet"}
-"""Kinds whose own label says the queue; Kueue writes it over what their pods say."""
 _NATIVE = ("cpu", "memory", "ephemeral-storage", "hugepages-")
 _DISK = "ephemeral-storage"
 
@@ -59,6 +60,8 @@ class Refused:
     resource: str
     amount: int
     pod_set: int = 0
+    on_node: bool = False
+    """True when only the device plugin refuses it, where the pod is to start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +100,7 @@ def request_of(job: JobRead, limits: LimitsPlan | None = None) -> Request:
         for pod, each in zip(job.pods, asked, strict=True)
         for caution in _unjudged(pod, each.amounts)
     ]
-    by_owner = job.kind in _QUEUED_BY_OWNER
+    by_owner = job.kind in BY_OWNER
     labels = job.own_labels if by_owner else (job.pods[0].labels if job.pods else {})
     classes = [p.priority_class for p in job.pods if p.priority_class]
     return Request(
@@ -286,6 +289,7 @@ def _asks(container: Mapping[Any, Any], where: str, default: Counter[str]) -> _A
     limits, requests = mapping(resources, "limits"), mapping(resources, "requests")
     amounts: Counter[str] = Counter()
     refused: list[Refused] = []
+    shares = several_shares(limits)
     for name in dict.fromkeys([*limits, *requests]):
         if not isinstance(name, str):
             continue
@@ -301,9 +305,24 @@ def _asks(container: Mapping[Any, Any], where: str, default: Counter[str]) -> _A
             if problem is not None:
                 refused.append(problem)
                 continue
+            if name in shares:
+                refused.append(_one_share(name, amount, f"{where}.limits.{name}"))
+                continue
         amounts[name] += whole_units(name, amount)
     amounts.update({name: n for name, n in default.items() if name not in amounts})
     return _Asked(amounts, tuple(refused))
+
+
+def _one_share(name: str, amount: Fraction, at: str) -> Refused:
+    says = f"a container asks for {show_amount(name, whole_units(name, amount))} and gets {names.MOST_SHARES}"
+    return Refused(
+        f"{says}: shares of a GPU are turns on it, not more of it",
+        at,
+        names.MOST_SHARES,
+        name,
+        names.MOST_SHARES,
+        on_node=True,
+    )
 
 
 def _not_acceptable(

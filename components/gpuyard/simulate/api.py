@@ -110,9 +110,10 @@ class Api:
         query = f"?fieldManager={MANAGER}"
         return self.call("PATCH", path + query, change, "application/merge-patch+json")
 
-    def watch(self, path: str, version: str) -> Iterator[tuple[str, ApiObject]]:
-        """Changes since a version, until the server ends the stream."""
+    def watch(self, path: str, version: str, where: str = "") -> Iterator[tuple[str, ApiObject]]:
+        """Changes since a version, until the server ends the stream; `where`: a selector of fields."""
         query = f"?watch=1&resourceVersion={version}&timeoutSeconds={WATCH_SECONDS}&allowWatchBookmarks=true"
+        query += f"&fieldSelector={where}" if where else ""
         try:
             answer = self._pool.request(
                 "GET",

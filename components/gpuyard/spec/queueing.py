@@ -31,6 +31,17 @@ class Preemption(StrEnum):
     NEVER = "never"
 
 
+class PoolChoice(StrEnum):
+    """Which of its pools a team's queue takes.
+
+    `guarantee` takes the first where its own guarantee is free, and borrows where there is none; `order`
+    takes the first that has enough, borrowed or not.
+    """
+
+    GUARANTEE = "guarantee"
+    ORDER = "order"
+
+
 class MigQuota(StrEnum):
     """In what the quota of cut GPUs is counted.
 
@@ -77,6 +88,8 @@ class QueueingSpec(SpecModel):
     """reclaim or never. Default reclaim: a guarantee that cannot be had back is none."""
     fair_sharing: Switch = True
     """Divide borrowed capacity by the teams' weights. Default on."""
+    pool_choice: PoolChoice | None = None
+    """guarantee or order. Default guarantee, for teams of pools with a topology order."""
     start_within_minutes: Annotated[int, Field(strict=True, ge=1, le=10_080)] | None = None
     """Minutes an admitted job has until all its pods run; then it gives way. Default 30, simulated 5."""
     cohorts: Annotated[tuple[CohortSpec, ...], Field(max_length=MAX_COHORTS)] = ()

@@ -101,7 +101,7 @@ def test_training_prefers_fabric_and_nvlink():
     ranked = names(OfferWish(workload=OfferPurpose.TRAINING))
     assert ranked[0] == "p5en.48xlarge"
     assert set(ranked[:5]) == {
-        "p5en.48xlarge", "p6-b300.48xlarge", "a3-ultragpu-8g", "p6-b200.48xlarge", "p5.48xlarge",
+        "p5en.48xlarge", "p6e-gb200.36xlarge", "a3-ultragpu-8g", "p6-b200.48xlarge", "p6-b300.48xlarge",
     }  # fmt: skip
 
 
@@ -166,7 +166,8 @@ def test_a_part_of_a_gpu_is_no_whole_gpu():
         ("p5.48xlarge", Capacity.ON_DEMAND, (55.04, 55.04)),
         ("p5.48xlarge", Capacity.RESERVED, (55.04, 55.04)),
         ("p5.48xlarge", Capacity.SPOT, (16.95, 18.73)),
-        ("p5.48xlarge", Capacity.BLOCK, None),
+        ("p5.48xlarge", Capacity.BLOCK, (41.528, 41.528)),
+        ("g6.xlarge", Capacity.BLOCK, None),
         ("a3-ultragpu-8g", Capacity.FLEX_START, None),
         ("p5e.48xlarge", Capacity.ON_DEMAND, None),
     ],

@@ -12,6 +12,7 @@ from gpuyard.advice.packing.needs import Need
 from gpuyard.advice.packing.slices import full_layouts, pack_slices, single_profile_gpus
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.catalogue.mig import MIG_PRODUCTS
+from gpuyard.plan.pools.room import plan_room
 from kit.searches import examples
 
 HALF_A_CENT = 0.005
@@ -78,12 +79,13 @@ def test_no_quick_choice_is_cheaper_than_the_proved_one(cloud, data):
 @pytest.mark.parametrize("name", [m.name for m in MACHINES.values() if m.is_gpu_machine])
 def test_a_demand_of_one_machine_type_costs_as_many_as_it_takes(name, pods):
     machine = MACHINES[name]
+    left = plan_room(machine)
     need = Need(
         name="all of it",
         pods=pods,
         gpus=machine.gpus * machine.gpu_fraction,
-        cpu_milli=machine.vcpus * 1000,
-        memory_mib=machine.memory_gib * 1024,
+        cpu_milli=left.cpu * 1000,
+        memory_mib=left.memory_gib * 1024,
         machines=frozenset({name}),
         arch=machine.arch,
     )

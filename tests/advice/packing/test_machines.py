@@ -17,6 +17,7 @@ from gpuyard.advice.packing.patterns import dearest, empty_node, filled, worthy
 from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.machines import Capacity, Machine, Price
 from gpuyard.catalogue.sources import Source
+from gpuyard.plan.pools.room import plan_room
 from gpuyard.plan.sharing.mig import place
 from kit.searches import examples
 from kit.traces import openb_pods
@@ -30,7 +31,17 @@ def machine(name, gpu, gpus, usd, **more):
         "on_demand": None if usd is None else Price(usd, usd, MADE_UP),
         "sold": frozenset({Capacity.ON_DEMAND}),
     }  # fmt: skip
-    return Machine(name=name, gpu=GPUS[gpu], gpus=gpus, **{**given, **more})
+    return leaving(Machine(name=name, gpu=GPUS[gpu], gpus=gpus, **{**given, **more}))
+
+
+def leaving(made):
+    """A machine that leaves pods what it was said to have: its node's own agents have theirs beside it."""
+    grown = made
+    while plan_room(grown).cpu < made.vcpus:
+        grown = replace(grown, vcpus=grown.vcpus + 1)
+    while plan_room(grown).memory_gib < made.memory_gib:
+        grown = replace(grown, memory_gib=grown.memory_gib + 1)
+    return grown
 
 
 def shop(*machines):
@@ -62,9 +73,10 @@ def cheapest(*needs, machines=SHOP):
 
 def on_one(machine, pods):
     """All these pods on one node, GPU by GPU: nothing of the product's arithmetic."""
-    if sum(p.cpu_milli for p in pods) > machine.vcpus * 1000:
+    left = plan_room(machine)
+    if sum(p.cpu_milli for p in pods) > left.cpu * 1000:
         return False
-    if sum(p.memory_mib for p in pods) > machine.memory_gib * 1024:
+    if sum(p.memory_mib for p in pods) > left.memory_gib * 1024:
         return False
     if not all(holds(machine, p) for p in pods):
         return False
@@ -289,6 +301,9 @@ CPU_ONLY = replace(SMALL, name="cpu", gpu=None, gpus=0)
         (QUARTER, need(gpus=Fraction(1, 4)), True),
         (QUARTER, need(gpus=Fraction(1, 2)), False),
         (SMALL, need(machines=frozenset({"pair"})), False),
+        (SMALL, need(cpu=8, gib=32), True),
+        (SMALL, need(cpu=SMALL.vcpus), False),
+        (SMALL, need(gib=SMALL.memory_gib), False),
     ],
 )
 def test_a_machine_holds_a_pod_or_not(machine, pod, fits):

@@ -137,7 +137,8 @@ def nameless():
         (job(), ["--team", "speech"], "is in the namespace vision of team vision, and --team says speech. Leave one of the two out."),  # noqa: E501
         (job(namespace="x"), ["--team", "speech"], "is in the namespace x of no team, and --team says speech."),  # noqa: E501
         ({"kind": "ConfigMap"}, [], "no workload is in it, only ConfigMap."),
-        (job(), ["--live"], "--live is not served yet"),
+        (job(), ["--live", "--running", "x"], "--live asks the cluster, --running reads a file. Give one of the two."),  # noqa: E501
+        (job(), ["--context", "x"], "--context names the cluster that --live asks. Add --live."),
         (job(), ["--running", "gone.yaml"], "gone.yaml"),
         (job(), ["--running", ""], "an empty or impossible name is no file"),
     ],
@@ -202,6 +203,13 @@ def test_what_is_large_and_no_json_is_refused(ask, text, says):
     assert says in flat(ended.err)
 
 
+def test_every_object_of_a_large_dump_counts(ask):
+    values = [{"kind": "Event", "note": "x" * 100} for _ in range(10_000)]
+    nodes = [node(0) | {"spec": {"unschedulable": True}}]
+    ended = ask(job(), running=json.dumps({"kind": "List", "items": [*values, *nodes]}))
+    assert "train is not as planned" in flat(ended.out)
+
+
 def test_too_much_is_refused(ask, monkeypatch):
     monkeypatch.setattr("gpuyard.cli.job_files.MAX_DUMP_BYTES", 1024 * 1024 + 10)
     text = json.dumps([node(n) for n in range(300)]).encode()
@@ -209,3 +217,27 @@ def test_too_much_is_refused(ask, monkeypatch):
     ended = ask(job(), more=["--running", "-"])
     assert ended.code == 2
     assert "has more than 1 MiB. Ask for fewer objects." in flat(ended.err)
+
+
+def test_kinds_that_are_not_read_say_what_to_do(ask):
+    flow = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}}
+    ended = ask(flow)
+    assert ended.code == 2
+    assert "a Workflow is not read: Kueue sees its pods alone" in flat(ended.err)
+    ended = ask(flow, job())
+    assert ended.code == 0
+    assert "! a Workflow is not read: Kueue sees its pods alone" in flat(ended.err)
+
+
+def test_two_changes_that_are_needed_both_say_so(ask):
+    text = flat(ask(job(gpus=9, labels={"kueue.x-k8s.io/queue-name": "gold"})).out)
+    assert (
+        "change remove the label kueue.x-k8s.io/queue-name: gold"
+        " and ask for 8 nvidia.com/gpu per pod instead of 9 nvidia.com/gpu" in text
+    )
+
+
+def test_a_template_is_said_to_be_one(gpuyard, write, stack):
+    ended = gpuyard("explain", stack, write("{{ if .x }}\na: b\n{{ end }}\n", "job.yaml"))
+    assert ended.code == 2
+    assert "line 1: a template, not YAML yet: render it first" in flat(ended.err)

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from gpuyard.catalogue.machines import MACHINES, Capacity
+from gpuyard.plan.money.prices import node_price
+
 
 def flat(ended):
     return " ".join(ended.out.split())
@@ -69,10 +72,17 @@ def test_an_unknown_price_is_last_and_never_nothing(gpuyard):
     assert (last["unknown_since"], last["rank"]) == ("2026-11-21", 4)
 
 
+def test_a_capacity_block_costs_in_an_offer_what_it_costs_in_a_bill(gpuyard):
+    offers = document(gpuyard, "--capacity", "block", "--gpu", "H100", "--cloud", "aws")["offers"]
+    found = {o["machine"]: o["usd_per_hour"] for o in offers}
+    billed = node_price(None, MACHINES["p5.48xlarge"], Capacity.BLOCK)
+    assert found["p5.48xlarge"] == {"low": billed.low, "high": billed.high}
+
+
 def test_only_unknown_prices_are_still_an_answer(gpuyard):
-    ended = gpuyard("offers", "--capacity", "block", "--gpu", "GB200")
+    ended = gpuyard("offers", "--capacity", "flex-start", "--gpu", "H200")
     assert ended.code == 0
-    assert "p6e-gb200.36xlarge * 4 × GB200 block unknown since 2026-11-21" in flat(ended)
+    assert "a3-ultragpu-8g * 8 × H200 flex-start unknown since 2026-11-21" in flat(ended)
     assert "score of 100" not in ended.out
 
 

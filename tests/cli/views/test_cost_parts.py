@@ -158,8 +158,8 @@ def test_what_else_tells_two_bills_apart_is_said():
         "the expected case has 60 % in use, before 75 %",
         "the limit on the worst hour: 900.00 $/hour → none",
         "the discount on list prices: 5 % → 0 %",
-        "your price of p4d.24xlarge is another",
-        "your price of p5.48xlarge is another",
+        "your price of p4d.24xlarge: none → 9.00 $/hour",
+        "your price of p5.48xlarge: 50.00 $/hour → 40.00 $/hour",
         "no more: commitment to 1 × p5.48xlarge for 1 year",
         "new: commitment to 2 × p5.48xlarge for 3 years",
     ]
@@ -251,3 +251,13 @@ def test_reserved_nodes_and_simulation_are_spoken_of(gpuyard, write):
     )
     free = gpuyard("cost", write(platform(cloud="simulated"))).out
     assert "Simulated nodes cost nothing" in free
+
+
+def test_like_machines_are_priced_each_under_its_own_name(gpuyard, write):
+    raw = platform(
+        [pool(machine=["g6e.12xlarge", "g6e.24xlarge"], nodes="2..20", scaling=None)], cloud="aws"
+    )
+    text = " ".join(gpuyard("cost", write(raw)).out.split())
+    assert "g6e.12xlarge on-demand 10.49 list price" in text
+    assert "g6e.24xlarge on-demand 15.07 list price" in text
+    assert "train: on-demand at worst g6e.24xlarge at 15.07" in text

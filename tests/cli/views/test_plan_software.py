@@ -48,7 +48,7 @@ def section(gpuyard, path, *more):
         (
             GCP,
             [
-                "train cos from Google's DaemonSet toolkit, plugin, MIG manager",
+                "train cos from Google's DaemonSet toolkit, plugin",
                 "plain cos-gke from GKE nothing",
             ],
         ),
@@ -56,7 +56,7 @@ def section(gpuyard, path, *more):
             OWN,
             [
                 "train own 595.91.07 (operator) all",
-                "dgx own-driver-toolkit from the host plugin, MIG manager",
+                "dgx own-driver-toolkit from the host plugin",
             ],
         ),
     ],

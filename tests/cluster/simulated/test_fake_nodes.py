@@ -32,6 +32,11 @@ PLUGIN = {
         "sharing: {timeSlicing: {renameByDefault: true,"
         " resources: [{name: nvidia.com/gpu, replicas: 4}]}}\n"
     ),
+    "one-share": (
+        "version: v1\n"
+        "sharing: {timeSlicing: {renameByDefault: true, failRequestsGreaterThanOne: true,"
+        " resources: [{name: nvidia.com/gpu, replicas: 4}]}}\n"
+    ),
 }
 
 
@@ -166,6 +171,33 @@ def test_a_time_sliced_pool_advertises_shares(api: Api, until: Until, make: Make
     assert labels["nvidia.com/gpu.product"] == "NVIDIA-L4"
 
 
+def test_a_pod_that_wants_two_shares_fails_as_the_kubelet_fails_it(
+    api: Api, until: Until, make: Make
+):
+    make("two-0", "g6.12xlarge", device_plugin_dot_config="one-share")
+    wait_for(api, until, "two-0", {"nvidia.com/gpu.shared": "16"})
+    pods = "/api/v1/namespaces/default/pods"
+    for name, count in (("two-shares", 2), ("one-share", 1)):
+        limits = {"nvidia.com/gpu.shared": count}
+        container = {"name": "main", "image": "x", "resources": {"limits": limits}}
+        spec = {"nodeName": "two-0", "restartPolicy": "Never", "containers": [container]}
+        api.call("POST", pods, {"metadata": {"name": name}, "spec": spec})
+    try:
+        status = until(
+            lambda: (api.get(f"{pods}/two-shares") or {})["status"],
+            lambda found: bool(found["phase"] == "Failed"),
+        )
+        assert status["reason"] == "UnexpectedAdmissionError"
+        assert "maximum request size for shared resources is 1; found 2" in status["message"]
+        until(
+            lambda: (api.get(f"{pods}/one-share") or {})["status"],
+            lambda found: bool(found["phase"] == "Running"),
+        )
+    finally:
+        for name in ("two-shares", "one-share"):
+            api.call("DELETE", f"{pods}/{name}", {"gracePeriodSeconds": 0})
+
+
 def shares(labels: dict[str, str]) -> bool:
     return "nvidia.com/gpu.replicas" in labels
 
@@ -176,7 +208,7 @@ def test_an_unknown_plugin_configuration_leaves_no_devices_and_an_event(
     make("unknown-0", "g6.12xlarge", device_plugin_dot_config="nowhere")
     message = until(lambda: events(api, "unknown-0", "DevicePluginFailed"))[0]
     where = "no configuration 'nowhere' in ConfigMap gpuyard-device-plugin"
-    assert message == f"{where}; there are mixed, shared, single, whole"
+    assert message == f"{where}; there are mixed, one-share, shared, single, whole"
     wait_for(api, until, "unknown-0", {})
 
 

@@ -156,6 +156,12 @@ class QueueLab(Lab):
                 )
         return found
 
+    def pool_of(self, team: str, name: str) -> str:
+        """The pool whose quota a job was given."""
+        admission = (self.workload(team, name) or {})["status"]["admission"]
+        (flavor,) = admission["podSetAssignments"][0]["flavors"].values()
+        return next(p.name for p in self.plan.pools if p.flavor == flavor)
+
     def stopped(self, team: str) -> bool:
         """Whether Kueue says that the team's queue is stopped."""
         name = self.plan.team(f"{self.plan.name}-{team}").cluster_queue

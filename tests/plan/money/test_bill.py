@@ -116,7 +116,7 @@ def test_no_system_nodes_are_no_line():
 def test_an_unknown_price_is_unknown_unless_nothing_is_bought(nodes, floor, worst):
     found = line(machine=OWN, nodes=nodes)
     assert (found.usd_per_node, found.floor_usd, found.worst_usd) == (None, floor, worst)
-    assert found.basis == "price unknown since 2026-11-21"
+    assert found.basis == "no price: none stands under prices.machines.h100x8"
 
 
 def test_unknown_prices_are_named_and_stay_out_of_the_sums():

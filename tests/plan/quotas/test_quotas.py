@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpuyard.cli.terminal.text import many
 from kit.fixes import check_fix
 from kit.stacks import (
     CUT,
@@ -234,8 +235,8 @@ REFUSED = [
         "quota.over_capacity",
         platform([cut_pool()], [team(guarantee={"serve/3g.20gb": 6, "serve": 3})]),
         (*TEAM0, "guarantee", "serve"),
-        "serve holds 8 nvidia.com/mig-3g.20gb with all 1 nodes (8 a node), other guarantees take 6 of them",
-        "3 nvidia.com/mig-3g.20gb",
+        "serve holds 8 nvidia.com/mig-3g.20gb with its only node (8 a node), other guarantees take 6 of them",
+        "3 nvidia.com/mig-3g.20gb (serve: 3 whole GPUs with 1 each)",
         "2 nvidia.com/mig-3g.20gb",
         "guarantee 2, or let serve have 2 nodes",
         2,
@@ -244,8 +245,8 @@ REFUSED = [
         "quota.over_capacity",
         platform([shared_pool()], [team(guarantee={"dev/shared": 3, "dev": 4})]),
         (*TEAM0, "guarantee", "dev"),
-        "dev holds 16 nvidia.com/gpu.shared with all 1 nodes (16 a node), other guarantees take 3 of them",
-        "16 nvidia.com/gpu.shared",
+        "dev holds 16 nvidia.com/gpu.shared with its only node (16 a node), other guarantees take 3 of them",
+        "16 nvidia.com/gpu.shared (dev: 4 whole GPUs with 4 each)",
         "13 nvidia.com/gpu.shared",
         "guarantee 3, or let dev have 2 nodes",
         3,
@@ -303,7 +304,7 @@ REFUSED = [
             "of dev other teams lend and nobody has 16 nvidia.com/gpu.shared at most,"
             " and the team borrows 10 of them already"
         ),
-        "8 nvidia.com/gpu.shared",
+        "8 nvidia.com/gpu.shared (dev: 2 whole GPUs with 4 each)",
         "0 to 6",
         "borrow 1",
         1,
@@ -382,13 +383,15 @@ def test_nodes_that_must_start_for_the_guarantees_are_noted(nodes, guarantee, ne
         assert found == []
         return
     start = int(nodes[0])
+    later = "starts when jobs ask for it" if need - start == 1 else "start when jobs ask for them"
     assert [parts(f) for f in found] == [
         (
             "quota.nodes_to_start",
             ("pools", 1, "nodes"),
             (
-                f"the guarantees of train need {need} nodes; {start} run from the beginning,"
-                f" {need - start} start when jobs ask for them"
+                f"the guarantees of train need {many(need, 'node')};"
+                f" {start} {'runs' if start == 1 else 'run'} from the beginning,"
+                f" {need - start} {later}"
             ),
             nodes,
             "",

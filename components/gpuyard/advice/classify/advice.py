@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gpuyard import names
 from gpuyard.advice.classify.signals import JobClass
+from gpuyard.manifests.queued import UNQUEUED
 from gpuyard.manifests.workloads import JobRead
 
 
@@ -16,19 +17,12 @@ class Advice:
     why: str
 
 
-_UNMANAGED = frozenset({
-    "DaemonSet", "ReplicaSet", "ReplicationController", "InferenceService", "Notebook",
-    "Job.batch.volcano.sh", "Service.serving.knative.dev",
-})  # fmt: skip
-"""Kinds Kueue does not queue by themselves."""
-
-
 def queue_of(job: JobRead) -> Advice:
     """The LocalQueue: the one it names, else the one every team has."""
     named = job.labels.get(names.QUEUE_LABEL)
     if named:
         return Advice(named, f"its label {names.QUEUE_LABEL}")
-    if job.kind in _UNMANAGED:
+    if job.kind in UNQUEUED:
         return Advice("none", f"Kueue does not queue a {job.kind}; its pods can be labelled")
     return Advice(names.LOCAL_QUEUE, "the queue every team's namespace has")
 

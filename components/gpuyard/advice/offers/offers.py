@@ -16,6 +16,7 @@ from gpuyard.advice.offers.scores import (
     parts_of,
     whole_gpus,
 )
+from gpuyard.catalogue.commitments import capacity_block
 from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
@@ -180,9 +181,12 @@ def _offer(machine: Machine, gpu: Gpu, wish: OfferWish) -> Offer:
 def price_of(machine: Machine, capacity: Capacity) -> Price | None:
     """What one machine costs an hour, bought this way; None when nobody has said.
 
-    Both clouds bill a reservation that is not a commitment at the list price. Capacity blocks and
-    flex-start have prices of their own that the catalogue does not hold.
+    Both clouds bill a reservation that is not a commitment at the list price. Capacity blocks have prices of
+    their own; those of flex-start nobody publishes.
     """
+    if capacity is Capacity.BLOCK:
+        block = capacity_block(machine.name)
+        return block.usd_per_hour if block else None
     if capacity is Capacity.SPOT:
         return machine.spot
     return machine.on_demand if capacity in {Capacity.ON_DEMAND, Capacity.RESERVED} else None

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from gpuyard.advice.offers.offers import price_of
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
+from gpuyard.plan.pools.room import plan_room
 
 PARTS = 8
 """Of one GPU: an eighth is the smallest part that a cloud sells."""
@@ -59,10 +60,10 @@ class Priced:
 
     @property
     def room(self) -> tuple[int, int, int]:
-        """Eighths of GPUs, thousandths of CPU threads, MiB of memory."""
-        machine = self.machine
+        """Eighths of GPUs, thousandths of CPU threads, MiB of memory: what a plan leaves for pods."""
+        machine, left = self.machine, plan_room(self.machine)
         parts = machine.gpus * machine.gpu_fraction * PARTS
-        return int(parts), machine.vcpus * 1000, machine.memory_gib * 1024
+        return int(parts), left.cpu * 1000, left.memory_gib * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Any
 from gpuyard.advice.classify.classify import Classified
 from gpuyard.advice.classify.classify import classify as classify_job
 from gpuyard.cli.exit_codes import FINE
-from gpuyard.cli.job_files import no_workload, objects_in, read_documents
+from gpuyard.cli.job_files import no_workload, objects_in, read_documents, unread_in
 from gpuyard.cli.options import Format, FormatOption, Job
 from gpuyard.cli.terminal.console import Column, Console, asides, results, table, write
 from gpuyard.cli.terminal.text import many
@@ -40,6 +40,8 @@ def classify(
         _show(one, console)
     for text in twice:
         asides().tell(text, first="! ")
+    for each in unread_in(values):
+        asides().tell(each, first="! ")
     if skipped:
         asides().tell(f"{many(skipped, 'other object')} in {shown} left out: no workload")
     return FINE

@@ -1,12 +1,14 @@
 """`gpuyard explain`: would a job start, where, on what condition, or why never."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
 from gpuyard.cli.exit_codes import FINE, FOUND
-from gpuyard.cli.job_files import no_workload, objects_in, read_documents, read_dump
+from gpuyard.cli.job_files import no_workload, objects_in, read_documents, read_dump, unread_in
+from gpuyard.cli.live import ClusterSays, ask_cluster
 from gpuyard.cli.options import Format, FormatOption, Job, StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import Column, Console, asides, results, table, write
@@ -47,19 +49,30 @@ def explain(
             show_default=False,
         ),
     ] = None,
-    live: Annotated[bool, typer.Option("--live", help="Not served yet.")] = False,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Ask the cluster itself what runs and how its nodes are, with kubectl and its"
+            " kubeconfig; nothing is written.",
+        ),
+    ] = False,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --live: the kubeconfig's context; by default the current one.",
+            show_default=False,
+        ),
+    ] = None,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Say whether a job would start. Where, on what condition, at whose expense; or why never."""
-    if live:
-        raise UsageError(
-            "--live is not served yet: nothing of today asks a cluster. Give its answer in a file:"
-            " kubectl get pods,workloads,nodes -A -o json >now.json, then --running now.json."
-        )
+    _check_source(running, context, live=live)
     judged = judge_stack(stack)
     if judged.plan is None:
         if format is Format.JSON:
-            write(as_json(document("explain", judged, running=None, jobs=[])))
+            write(as_json(document("explain", judged, running=None, live=None, jobs=[])))
         else:
             show_refusal(judged)
         return FOUND
@@ -70,20 +83,30 @@ def explain(
     if not jobs:
         raise UsageError(no_workload(shown, values))
     _check_teams(plan, jobs, team, shown)
-    state = EMPTY if running is None else _state(plan, running)
+    says = ask_cluster(context) if live else None
+    state, beside = _live_state(plan, says) if says else (_state(plan, running), ())
     answers = [explain_job(plan, one, state, team) for one in jobs]
+    answers = [replace(one, cautions=(*one.cautions, *beside)) for one in answers]
     code = FOUND if any(e.verdict is Verdict.NEVER for e in answers) else FINE
     if format is Format.JSON:
-        write(as_json(_document(judged, shown, answers, running)))
+        write(as_json(_document(judged, shown, answers, running, says)))
         return code
-    console = results()
-    for number, one in enumerate(answers):
-        if number:
-            console.say()
-        show_explanation(one, console)
+    _show_all(answers)
+    if says is not None:
+        asides().tell(f"read from {_cluster(says)}: {_counts(says)}")
+    for each in unread_in(values):
+        asides().tell(each, first="! ")
     if skipped := len(values) - len(jobs):
         asides().tell(f"{many(skipped, 'other object')} in {shown} left out: no workload")
     return code
+
+
+def _check_source(running: str | None, context: str | None, *, live: bool) -> None:
+    """What runs comes from one place."""
+    if live and running is not None:
+        raise UsageError("--live asks the cluster, --running reads a file. Give one of the two.")
+    if context is not None and not live:
+        raise UsageError("--context names the cluster that --live asks. Add --live.")
 
 
 def _check_teams(plan: PlatformPlan, jobs: Sequence[JobRead], team: str | None, shown: str) -> None:
@@ -107,8 +130,10 @@ def _check_teams(plan: PlatformPlan, jobs: Sequence[JobRead], team: str | None, 
             )
 
 
-def _state(plan: PlatformPlan, running: str) -> PlatformState:
+def _state(plan: PlatformPlan, running: str | None) -> PlatformState:
     """What runs, from a file: objects of a cluster, manifests, or lines of one's own."""
+    if running is None:
+        return EMPTY
     shown, objects = read_dump(running)
     values: list[Any] = []
     for value in objects:
@@ -118,6 +143,39 @@ def _state(plan: PlatformPlan, running: str) -> PlatformState:
     if problems:
         raise UsageError(f"{shown}: " + "\n".join(problems))
     return state
+
+
+_PROBLEMS_SHOWN = 3
+
+
+def _live_state(plan: PlatformPlan, says: ClusterSays) -> tuple[PlatformState, tuple[str, ...]]:
+    """The state of a cluster, and what must be said of it beside every answer."""
+    all_nodes = "nodes" in says.read
+    state, problems = read_running(plan, says.objects, all_nodes=all_nodes)
+    beside = [*says.unread, *problems[:_PROBLEMS_SHOWN]]
+    if (more := len(problems) - _PROBLEMS_SHOWN) > 0:
+        beside.append(f"and {more:,} more such")
+    if all_nodes and not state.nodes and not plan.queueing.dispatch:
+        beside.append(
+            f"no node of {_cluster(says)} belongs to a pool of this platform: is it the right cluster?"
+        )
+    return state, tuple(beside)
+
+
+def _cluster(says: ClusterSays) -> str:
+    return f"context {says.context}" if says.context else "the cluster"
+
+
+def _counts(says: ClusterSays) -> str:
+    return ", ".join(many(count, name.removesuffix("s")) for name, count in says.read.items())
+
+
+def _show_all(answers: Sequence[Explanation]) -> None:
+    console = results()
+    for number, one in enumerate(answers):
+        if number:
+            console.say()
+        show_explanation(one, console)
 
 
 def show_explanation(one: Explanation, console: Console) -> None:
@@ -131,7 +189,8 @@ def show_explanation(one: Explanation, console: Console) -> None:
     rows += [("evicts", f"{p.team}: {p.name} ({p.why})") for p in one.preempts]
     if one.meanwhile:
         rows.append(("meanwhile", one.meanwhile))
-    rows += [("change", f"{c.says}") for c in one.changes]
+    # two changes are needed both: one that suffices is looked for first
+    rows += [("and" if number else "change", c.says) for number, c in enumerate(one.changes)]
     if one.stack_change:
         rows.append(("or in stack", one.stack_change))
     console.show(table([Column(""), Column("", wraps=True)], rows))
@@ -156,7 +215,14 @@ def _queue(one: Explanation) -> str:
 
 
 def _document(
-    judged: Judged, shown: str, found: list[Explanation], running: str | None
+    judged: Judged,
+    shown: str,
+    found: list[Explanation],
+    running: str | None,
+    says: ClusterSays | None,
 ) -> dict[str, Any]:
     jobs = [{**tree(one), "from_zero": one.from_zero} for one in found]
-    return document("explain", judged, file=shown, running=running, jobs=jobs)
+    live = (
+        {"context": says.context, "read": says.read, "unread": list(says.unread)} if says else None
+    )
+    return document("explain", judged, file=shown, running=running, live=live, jobs=jobs)

@@ -105,8 +105,18 @@ def _show_pools(bill: Bill, console: Console) -> None:
     rows = [_line(line) for line in bill.lines] + _idle(bill)
     console.show(table(columns, rows))
     for line in bill.lines:
-        if line.note:
-            console.tell(f"{line.pool}: {line.note}", style="dim", indent=2)
+        for note in filter(None, (line.note, _at_worst(line))):
+            console.tell(f"{line.pool}: {note}", style="dim", indent=2)
+
+
+def _at_worst(line: BillLine) -> str:
+    """Of like machines: whose price the worst case takes, where it is not the first one's."""
+    said = []
+    for price in line.prices:
+        dearest = max(price.each, key=lambda p: p.high or 0.0, default=price)
+        if dearest.machine != price.machine and dearest.high and price.high is not None:
+            said.append(f"{price.mode} at worst {dearest.machine} at {usd(dearest.high)}")
+    return ", ".join(dict.fromkeys(said))
 
 
 def _line(line: BillLine) -> tuple[str, ...]:
@@ -279,7 +289,12 @@ def _saved(amount: float, nodes: int) -> str:
 
 def _show_prices(plan: PlatformPlan, console: Console) -> None:
     console.title("Prices", "$/hour of a node")
-    found = {(line.machine, price.mode): price for line in plan.bill.lines for price in line.prices}
+    found = {
+        (each.machine or line.machine, each.mode): each
+        for line in plan.bill.lines
+        for price in line.prices
+        for each in price.each or (price,)
+    }
     rows = [(machine, mode, _range(p), p.basis) for (machine, mode), p in found.items()]
     columns = [
         Column("machine"),

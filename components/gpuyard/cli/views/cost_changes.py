@@ -1,6 +1,6 @@
 """One bill against another: as text, as Markdown for a pull request, as a tree for programs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
@@ -17,7 +17,7 @@ from gpuyard.plan.money.bill_changes import (
     total_changes,
 )
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.spec.sections import Commitment, Prices
+from gpuyard.spec.sections import Commitment, MachinePrice, Prices
 
 _MONEY = (Column("before", "right"), Column("after", "right"), Column("change", "right"))
 _TEAMS = "guarantees at full use, $/month"
@@ -173,13 +173,28 @@ def notes(before: PlatformPlan, after: PlatformPlan) -> list[str]:
             f"the discount on list prices: {old.discount_percent:g} % → {new.discount_percent:g} %"
         )
     said += [
-        f"your price of {name} is another"
+        f"your price of {name}{how}: {_yours(one)} → {_yours(two)}"
         for name in sorted({*old.machines, *new.machines})
-        if old.machines.get(name) != new.machines.get(name)
+        for how, one, two in _own_prices(old.machines.get(name), new.machines.get(name))
+        if one != two
     ]
     said += [f"no more: {_commitment(c)}" for c in old.commitments if c not in new.commitments]
     said += [f"new: {_commitment(c)}" for c in new.commitments if c not in old.commitments]
     return said
+
+
+def _own_prices(
+    old: MachinePrice | None, new: MachinePrice | None
+) -> Iterator[tuple[str, float | None, float | None]]:
+    """By way of buying: what was written, and what is."""
+    was, now = old or MachinePrice(), new or MachinePrice()
+    yield "", was.on_demand, now.on_demand
+    yield " on spot", was.spot, now.spot
+    yield " from a reservation", was.reserved, now.reserved
+
+
+def _yours(price: float | None) -> str:
+    return "none" if price is None else f"{usd(price)} $/hour"
 
 
 def _commitment(entry: Commitment) -> str:

@@ -174,9 +174,10 @@ _PARTS = {
 def _software(plan: PlatformPlan, console: Console) -> None:
     """One line for pools that boot alike; nothing on simulated nodes, which boot from nothing."""
     alike: dict[tuple[str, str, str], list[str]] = {}
+    cut = any(pool.layouts for pool in plan.pools)
     for pool in plan.pools:
         if found := pool.node_software:
-            line = (found.image, _driver(found), _brought(found))
+            line = (found.image, _driver(found), _brought(found, cut=cut))
             alike.setdefault(line, []).append(pool.name)
     _picked(plan, console)
     if not alike:
@@ -209,9 +210,11 @@ def _driver(found: NodeSoftware) -> str:
     return f"{found.driver} ({'operator' if by == 'GPU Operator' else by})"
 
 
-def _brought(found: NodeSoftware) -> str:
-    parts = [word for part, word in _PARTS.items() if found.owners[part] == "GPU Operator"]
-    return "all" if len(parts) == len(_PARTS) else ", ".join(parts) or "nothing"
+def _brought(found: NodeSoftware, *, cut: bool) -> str:
+    """What it has work for: a MIG manager only where some GPUs are cut."""
+    wanted = {part: word for part, word in _PARTS.items() if cut or part != "migManager"}
+    parts = [word for part, word in wanted.items() if found.owners[part] == "GPU Operator"]
+    return "all" if len(parts) == len(wanted) else ", ".join(parts) or "nothing"
 
 
 def _labels(plan: PlatformPlan, console: Console) -> None:

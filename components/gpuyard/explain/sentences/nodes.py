@@ -7,7 +7,7 @@ from gpuyard.manifests.quantities import show_amount
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.scheduler.desk import Desk
 from gpuyard.scheduler.flavors import counted
-from gpuyard.scheduler.nodes import largest_free, node_of
+from gpuyard.scheduler.nodes import Room, largest_free, node_of
 from gpuyard.scheduler.requests import PodSet
 
 
@@ -66,10 +66,10 @@ def _main(pods: PodSet) -> str:
     return next(iter([*counted(pods.requests), *pods.requests]))
 
 
-def fragmented(desk: Desk, pool: str, pods: PodSet) -> str:
+def fragmented(room: Room, pool: str, pods: PodSet) -> str:
     """Quota that is free, on nodes that are not."""
     resource = _main(pods)
-    pieces = largest_free(desk.rooms[pool], resource)
+    pieces = largest_free(room, resource)
     if not pieces:
         return f"its quota is free, but no node of {pool} has any {resource} left"
     shown = phrases.listed(
@@ -82,9 +82,9 @@ def fragmented(desk: Desk, pool: str, pods: PodSet) -> str:
 
 
 def room_first(pool: str, pods: PodSet, ends: str) -> str:
-    """The condition under which pods find nodes, and one job whose end would do."""
+    """The condition under which pods find nodes, and one event that would do."""
     room = "nodes have" if pods.count > 1 else "a node has"
-    example = f", for example when {ends} ends" if ends else ""
+    example = f", for example when {ends}" if ends else ""
     return f"when in {pool} {room} room for {phrases.some(pods.count, 'pod')} with {each_asks(pods)}{example}"
 
 

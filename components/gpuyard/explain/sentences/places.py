@@ -69,7 +69,7 @@ def place_first(pool: PoolPlan, members: Sequence[PodSet], ends: str) -> str:
         if near and near.how == "required"
         else f"nodes of {pool.name} have"
     )
-    example = f", for example when {ends} ends" if ends else ""
+    example = f", for example when {ends}" if ends else ""
     return f"when {where} room for {_asks(pods)}{_in_slices(near)}{_beside(members)}{example}"
 
 

@@ -7,8 +7,12 @@ from gpuyard.spec.sections import Enforce
 
 
 def refused(problems: Sequence[Refused]) -> str:
-    """What the API server does not take."""
-    return "Kubernetes does not accept it: " + "; ".join(p.says for p in problems)
+    """What the API server does not take; else what a node's device plugin does not."""
+    by_server = [p.says for p in problems if not p.on_node]
+    if by_server:
+        return "Kubernetes does not accept it: " + "; ".join(by_server)
+    said = "; ".join(dict.fromkeys(p.says for p in problems))
+    return f"the device plugin refuses its pods (UnexpectedAdmissionError): {said}"
 
 
 def not_admitted(said: Sequence[str]) -> str:

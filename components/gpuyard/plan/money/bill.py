@@ -225,10 +225,11 @@ def _steps(prices: Prices | None, spec: Pool, machines: list[Machine]) -> tuple[
 
 def _rung_price(prices: Prices | None, machines: list[Machine], mode: Capacity) -> NodePrice:
     """Of like machines the first is bought when it can be; the dearest at worst."""
-    first, *others = [node_price(prices, m, mode) for m in machines]
+    each = [replace(node_price(prices, m, mode), machine=m.name) for m in machines]
+    first, *others = each
     if not others:
         return first
-    return replace(first, high=_highest([first, *others]))
+    return replace(first, high=_highest(each), each=tuple(each))
 
 
 def _highest(prices: Iterable[NodePrice]) -> float | None:

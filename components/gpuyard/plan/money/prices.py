@@ -7,7 +7,7 @@ published: EC2's default maximum price for spot is the price on demand, and GKE 
 from it (their documentation, read on 2026-11-21).
 """
 
-from gpuyard.catalogue.commitments import CAPACITY_BLOCK, LOOKED_FOR, commitments_of
+from gpuyard.catalogue.commitments import LOOKED_FOR, capacity_block, commitments_of
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.draft import Draft
@@ -47,6 +47,8 @@ def _fixed(machine: Machine, mode: Capacity, usd: float, basis: str) -> NodePric
 
 def _unknown(machine: Machine, mode: Capacity, *, bound: float | None) -> NodePrice:
     since = f"price unknown since {machine.source.checked_on}"
+    if machine.name not in MACHINES:  # nobody but its owner can know
+        since = f"no price: none stands under prices.machines.{machine.name}"
     if mode in {Capacity.ON_DEMAND, Capacity.RESERVED}:
         basis = since
     else:
@@ -91,11 +93,11 @@ def _ranged(mode: Capacity, price: Price, keep: float, what: str, off: str = "")
 
 
 def _block(machine: Machine) -> NodePrice:
-    for commitment in commitments_of(machine.name):
-        if commitment.kind == CAPACITY_BLOCK:
-            what = f"capacity block price in {commitment.region}"
-            return _ranged(Capacity.BLOCK, commitment.usd_per_hour, 1, what)
-    return _unknown(machine, Capacity.BLOCK, bound=None)
+    block = capacity_block(machine.name)
+    if block is None:
+        return _unknown(machine, Capacity.BLOCK, bound=None)
+    what = f"capacity block price in {block.region}"
+    return _ranged(Capacity.BLOCK, block.usd_per_hour, 1, what)
 
 
 def _spot(mine: MachinePrice, machine: Machine) -> NodePrice:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
+from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 WITHOUT_QUOTA = (
@@ -19,18 +20,7 @@ WITHOUT_QUOTA = (
 """Beginnings of resource names that queues do not count, see docs/decisions/0008. Network adapters go with
 the GPUs of a node; counted, a job that asks for them would have no quota and never start."""
 QUEUED: Mapping[str, str] = {
-    "batch/Job": "jobs",
-    "kubeflow.org/MPIJob": "mpijobs",
-    "ray.io/RayJob": "rayjobs",
-    "ray.io/RayService": "rayservices",
-    "ray.io/RayCluster": "rayclusters",
-    "jobset.x-k8s.io/JobSet": "jobsets",
-    "workload.codeflare.dev/AppWrapper": "appwrappers",
-    "trainer.kubeflow.org/TrainJob": "trainjobs",
-    "Pod": "pods",
-    "apps/Deployment": "deployments",
-    "apps/StatefulSet": "statefulsets",
-    "leaderworkerset.x-k8s.io/LeaderWorkerSet": "leaderworkersets",
+    kind: found.plural for kind, found in QUEUED_KINDS.items() if found.by_default
 }
 """What can stand in a queue, by group and kind, and its plural: those of Kueue's chart (v0.19.2). Kueue waits
 for those whose definition is not installed, and goes on."""

@@ -127,6 +127,7 @@ def decide_queueing(draft: Draft) -> tuple[Draft, list[Finding]]:
         flavors=tuple(plan_flavor(p) for p in pools),
         preemption=spec.queueing.preemption,
         fair_sharing=spec.queueing.fair_sharing,
+        pool_choice=spec.queueing.pool_choice,
         priorities=plan_priorities(spec),
         slices_of=all_profiles(pools),
         install=installs_kueue(spec),

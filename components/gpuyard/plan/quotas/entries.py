@@ -34,6 +34,15 @@ class Claim:
     per_unit: Mapping[str, int]
     """Resources of one of them; a bare key on a cut pool claims each of the slices of a GPU."""
 
+    def shown(self, resource: str) -> str:
+        """How much of a resource it is, and of which count where whole GPUs became slices."""
+        each = self.per_unit[resource]
+        amount = f"{self.count * each} {resource}"
+        if each == 1 and len(self.per_unit) == 1:
+            return amount
+        gpus = f"{self.count} whole GPU{'' if self.count == 1 else 's'}"
+        return f"{amount} ({self.path[-1]}: {gpus} with {each} each)"
+
 
 @dataclass(frozen=True, slots=True)
 class NoClaim:
@@ -186,7 +195,7 @@ class _Rest(TypedDict):
 def up_to(claim: Claim, resource: str, most: str, fits: int) -> _Rest:
     """What was asked for, how much there is, and the most that fits."""
     return _Rest(
-        given=f"{claim.count * claim.per_unit[resource]} {resource}",
+        given=claim.shown(resource),
         allowed=f"0 to {most}",
         fix=Fix(says=f"{claim.path[-2]} {fits}", at=claim.path, value=fits),
     )

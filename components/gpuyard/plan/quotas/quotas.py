@@ -171,13 +171,15 @@ def _too_much(claim: Claim, resource: str, limit: int, taken: int, fits: int) ->
     pool, amount = claim.pool, claim.count * claim.per_unit[resource]
     each = per_node(pool, resource)
     need = ceil((taken + amount) / each)
+    high = pool.nodes.high
+    nodes = "its only node" if high == 1 else f"all {high} nodes"
     others = f", other guarantees take {taken} of them" if taken else ""
     more = f", or let {pool.name} have {need} nodes" if need <= MAX_NODES else ""
     return refuse(
         "quota.over_capacity",
         claim.path,
-        f"{pool.name} holds {limit} {resource} with all {pool.nodes.high} nodes ({each} a node){others}",
-        given=f"{amount} {resource}",
+        f"{pool.name} holds {limit} {resource} with {nodes} ({each} a node){others}",
+        given=claim.shown(resource),
         allowed=f"{limit - taken} {resource}",
         fix=Fix(says=f"guarantee {fits}{more}", at=claim.path, value=fits),
     )
@@ -217,13 +219,22 @@ def _start_notes(given: QuotaAmounts, pools: Pools, spec: PlatformSpec) -> list[
                 note(
                     "quota.nodes_to_start",
                     ("pools", positions[pool.name], "nodes"),
-                    f"the guarantees of {pool.name} need {need} nodes;"
-                    f" {pool.start_nodes} run from the beginning,"
-                    f" {need - pool.start_nodes} start when jobs ask for them",
+                    _to_start(pool.name, need, pool.start_nodes),
                     given=str(pool.nodes),
                 )
             )
     return findings
+
+
+def _to_start(pool: str, need: int, running: int) -> str:
+    """Nodes that guarantees wait for."""
+    nodes = "node" if need == 1 else "nodes"
+    later = need - running
+    return (
+        f"the guarantees of {pool} need {need} {nodes};"
+        f" {running} {'runs' if running == 1 else 'run'} from the beginning,"
+        f" {later} {'starts when jobs ask for it' if later == 1 else 'start when jobs ask for them'}"
+    )
 
 
 def _quotas(

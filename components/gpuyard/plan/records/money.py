@@ -22,6 +22,10 @@ class NodePrice:
     as_of: date | None = None
     """The day that the price is of; None for your price, an unknown one, and a source that names no day."""
     source: str = ""
+    machine: str = ""
+    """Whose price it is."""
+    each: tuple["NodePrice", ...] = ()
+    """Of like machines: each under its own name. The first is expected, the dearest the worst."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Literal
 from gpuyard.plan.records.nodes import TopologyPlan
 from gpuyard.plan.records.pools import Taint
 from gpuyard.plan.records.shown import shown
-from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.queueing import PoolChoice, Preemption
 from gpuyard.spec.sections import Provisioning
 from gpuyard.spec.teams import Stop
 
@@ -145,6 +145,8 @@ class QueueingPlan:
     flavors: tuple[FlavorPlan, ...]
     preemption: Preemption
     fair_sharing: bool
+    pool_choice: PoolChoice | None = None
+    """As the stack file says it, for all queues; None: `plan.queueing.pool_choice` says it for each."""
     priorities: tuple[PriorityPlan, ...] = ()
     """The highest first."""
     stop: Stop | Literal[""] = ""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from gpuyard.findings import Finding, Fix, Path, listed, refuse
-from gpuyard.names import SHARED_UNIT
+from gpuyard.names import MOST_SHARES, SHARED_UNIT
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.records import Advertised, PoolPlan, ShapePlan
@@ -178,7 +178,7 @@ def _fraction(pod: PerPod, pool: PoolPlan) -> tuple[Advertised | None, str]:
     if offer is None:
         has = ", ".join(a.unit or "whole GPUs" for a in pool.advertised)
         return None, f"no {unit} (it has {has})"
-    if pod.shares and pod.shares > 1:
+    if pod.shares and pod.shares > MOST_SHARES:
         return (
             None,
             f"{pod.shares} shares wanted, but a pod gets one: more would be turns on the same GPU",

@@ -13,12 +13,14 @@ from gpuyard.admission import (
     placing,
     queued,
     requirements,
+    shares,
     sources,
 )
 from gpuyard.admission.parameters import GUARANTEED
 from gpuyard.admission.requirement import Requirement
-from gpuyard.manifests.pods import CONTAINER_GROUPS
-from gpuyard.names import CLASS_LABEL, LOCAL_QUEUE, QUEUE_GATE
+from gpuyard.manifests.pods import CONTAINER_GROUPS, VENDOR
+from gpuyard.names import CLASS_LABEL, LOCAL_QUEUE, MOST_SHARES, QUEUE_GATE
+from gpuyard.names import shared as shared_name
 from gpuyard.render.admission.cel import (
     annotated,
     container_asks,
@@ -163,6 +165,18 @@ def _guaranteed() -> str:
     return f"{annotated(GUARANTEED)} == 'true' ? {found} : []"
 
 
+def _shares() -> str:
+    limits = maybe("c", "resources.limits", "{}")
+    several = f"{quantity(f'{limits}[r]')}.isGreaterThan(quantity({quoted(str(MOST_SHARES))}))"
+    shared = f"r.startsWith({quoted(VENDOR)}) && r.endsWith({quoted(shared_name(''))}) && {several}"
+    sentence = said(requirements.SHARES, shares.SEVERAL, container="c.name", resource="r")
+    of_containers = sentences(
+        f"{containers('p', CONTAINER_GROUPS[:2])}"
+        f".map(c, {limits}.map(r, r).filter(r, {shared}).map(r, {sentence}))"
+    )
+    return _of_pods(of_containers)
+
+
 def _queued() -> str:
     owners = maybe("variables.it", "metadata.ownerReferences", "[]")
     made_by = f"{owners}.exists(o, {maybe('o', 'controller', 'false')} && {{}})".format
@@ -201,6 +215,7 @@ TWINS: Mapping[str, tuple[Requirement, str]] = {
         (requirements.PLACING, _placing()),
         (requirements.SOURCES, _sources()),
         (requirements.GUARANTEED, _guaranteed()),
+        (requirements.SHARES, _shares()),
     )
 }
 """By the name of its variable."""

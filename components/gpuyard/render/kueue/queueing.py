@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpuyard.names import KUEUE_API, STOP_TAINT, TEAM_LABEL
+from gpuyard.plan.queueing.pool_choice import pool_choice
 from gpuyard.plan.records import (
     CohortPlan,
     FlavorPlan,
@@ -20,7 +21,7 @@ from gpuyard.render.kueue.priority import priority_objects
 from gpuyard.render.kueue.provisioning import admission_checks, check_objects
 from gpuyard.render.kueue.topology import topology_name, topology_objects
 from gpuyard.render.objects import Object, made, taint_object, toleration_object
-from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.queueing import PoolChoice, Preemption
 from gpuyard.spec.sections import PoolStop
 from gpuyard.spec.teams import Stop
 
@@ -81,11 +82,18 @@ def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
     return made(plan.name, KUEUE_API, "Cohort", cohort.name, spec=spec)
 
 
+_WHEN_CAN_BORROW = {PoolChoice.GUARANTEE: "TryNextFlavor", PoolChoice.ORDER: "MayStopSearch"}
+
+
 def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
     spec: dict[str, Any] = {
         "cohortName": team.cohort,
         "namespaceSelector": {"matchLabels": {TEAM_LABEL: team.namespace}},
         "queueingStrategy": "BestEffortFIFO",
+        "flavorFungibility": {
+            "whenCanBorrow": _WHEN_CAN_BORROW[pool_choice(plan, team)],
+            "whenCanPreempt": "TryNextFlavor",
+        },
         "preemption": _preemption(plan.queueing.preemption),
         "resourceGroups": _quotas(plan, team.resource_groups, team.quotas, limits=True),
         **admission_checks(plan, team),

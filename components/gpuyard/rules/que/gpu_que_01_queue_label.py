@@ -3,24 +3,12 @@
 from collections.abc import Iterator
 
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.queued import JOBS
 from gpuyard.names import QUEUE_LABEL
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, mapping, text
 from gpuyard.rules.subjects.pods import pods_of
 from gpuyard.rules.subjects.tenants import LOCAL_QUEUE
 
-JOBS = (
-    "batch/Job",
-    "jobset.x-k8s.io/JobSet",
-    "kubeflow.org/MPIJob",
-    "kubeflow.org/PyTorchJob",
-    "kubeflow.org/TFJob",
-    "kubeflow.org/JAXJob",
-    "kubeflow.org/XGBoostJob",
-    "kubeflow.org/PaddleJob",
-    "ray.io/RayCluster",
-    "ray.io/RayJob",
-)
-"""What Kueue takes as one job, by a label of its own."""
 CLUSTER_QUEUE = "kueue.x-k8s.io/ClusterQueue"
 _LABEL: Path = ("metadata", "labels", QUEUE_LABEL)
 _ANNOTATION: Path = ("metadata", "annotations", QUEUE_LABEL)

@@ -13,7 +13,7 @@ def pods_of(resource: Resource) -> Iterator[Pod]:
     """Every pod, or template of pods, that stands in a resource as Kubernetes has it."""
     kind = KINDS.get(resource.group_kind)
     for found in templates_of(kind, resource.properties) if kind else ():
-        if not found.spec or found.form is PodsForm.PARTS:
+        if not (found.spec and found.written) or found.form is PodsForm.PARTS:
             continue
         inline = found.form is PodsForm.INLINE
         path = found.path if inline else found.path[:-1]

@@ -14,9 +14,12 @@ _NOT_YET_SECONDS: Final = 2.0
 class Watched:
     """The objects of one path by name, followed in a thread of its own."""
 
-    def __init__(self, api: Api, path: str, changed: Callable[[str | None], None]) -> None:
+    def __init__(
+        self, api: Api, path: str, changed: Callable[[str | None], None], where: str = ""
+    ) -> None:
         self._api = api
         self._path = path
+        self._where = where
         self._changed = changed
         self._objects: dict[str, ApiObject] = {}
         self._lock = threading.Lock()
@@ -44,20 +47,29 @@ class Watched:
             time.sleep(pause)
 
     def _list_and_watch(self) -> None:
-        answer = self._api.call("GET", self._path)
-        fresh = {item["metadata"]["name"]: item for item in answer["items"]}
+        query = f"?fieldSelector={self._where}" if self._where else ""
+        answer = self._api.call("GET", self._path + query)
+        fresh = {_name(item): item for item in answer["items"]}
         with self._lock:
             self._objects = fresh
         self._changed(None)
-        for kind, item in self._api.watch(self._path, answer["metadata"]["resourceVersion"]):
+        version = answer["metadata"]["resourceVersion"]
+        for kind, item in self._api.watch(self._path, version, self._where):
             if kind == "ERROR":
                 return
             if kind == "BOOKMARK":
                 continue
-            name = item["metadata"]["name"]
+            name = _name(item)
             with self._lock:
                 if kind == "DELETED":
                     self._objects.pop(name, None)
                 else:
                     self._objects[name] = item
             self._changed(name)
+
+
+def _name(item: ApiObject) -> str:
+    """A pod's with its namespace before it; of ConfigMaps only one namespace's are followed."""
+    metadata = item["metadata"]
+    pod = "nodeName" in item.get("spec", {})
+    return f"{metadata['namespace']}/{metadata['name']}" if pod else str(metadata["name"])

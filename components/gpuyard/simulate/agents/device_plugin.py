@@ -1,8 +1,11 @@
 """The fake device plugin: which `nvidia.com/*` resources a node advertises, and how many."""
 
 from collections import Counter
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
+from gpuyard.manifests.quantities import quantity
+from gpuyard.names import MOST_SHARES
 from gpuyard.simulate.agents.hardware import Hardware
 from gpuyard.simulate.agents.plugin_config import ConfigRefused, PluginConfig
 
@@ -18,6 +21,23 @@ def devices(hardware: Hardware, config: PluginConfig) -> dict[str, int]:
     """
     counted = _shared(_unshared(hardware, config.strategy), hardware, config)
     return {name: count for name, count in sorted(counted.items()) if count}
+
+
+def refuses(containers: Iterable[Mapping[str, Any]], config: PluginConfig) -> str:
+    """Why the plugin hands a container no devices, as the kubelet words it; "" when it does."""
+    if not config.one_share:
+        return ""
+    shared = {name + (RENAMED if config.rename else "") for name in config.replicas}
+    for container in containers:
+        for name, value in ((container.get("resources") or {}).get("limits") or {}).items():
+            count = quantity(value) or 0
+            if name in shared and count > MOST_SHARES:
+                return (
+                    "Pod was rejected: Allocate failed due to rpc error: code = Unknown desc = invalid"
+                    f' allocation request for "{name}": invalid request: maximum request size for shared'
+                    f" resources is {MOST_SHARES}; found {count}, which is unexpected"
+                )
+    return ""
 
 
 def _unshared(hardware: Hardware, strategy: str) -> Counter[str]:

@@ -5,7 +5,7 @@ must take them from the cloud's own rules, not from here.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.names import EFA
@@ -13,6 +13,20 @@ from gpuyard.names import EFA
 PODS: Final = 110
 ROOT_DISK_GIB: Final = 100
 """The size of the root disk is a wish of the platform, not a fact of the machine."""
+
+
+def failed(why: str) -> dict[str, Any]:
+    """The status of a pod that a device plugin refuses: nobody restarts it, whoever made it makes another."""
+    no = [
+        {"type": kind, "status": "False", "reason": "PodFailed"}
+        for kind in ("Ready", "ContainersReady")
+    ]
+    return {
+        "phase": "Failed",
+        "reason": "UnexpectedAdmissionError",
+        "message": why,
+        "conditions": no,
+    }
 
 
 def capacity(machine: Machine) -> Mapping[str, str]:

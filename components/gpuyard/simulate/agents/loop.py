@@ -6,13 +6,15 @@ import sys
 import time
 from typing import Final
 
-from gpuyard.simulate.agents import cluster_policy, gpu_operator, node
+from gpuyard.simulate.agents import cluster_policy, gpu_operator, kubelet, node
 from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.agents.provisioning import FakeAutoscaler
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
 
 _NODES: Final = "/api/v1/nodes"
 _MAPS: Final = f"/api/v1/namespaces/{gpu_operator.NAMESPACE}/configmaps"
+_PODS: Final = "/api/v1/pods"
+_ON_NODES: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 _RETRY_SECONDS: Final = 1.0
 
 
@@ -25,11 +27,12 @@ class Agents:
         self._nodes = Watched(api, _NODES, self._work.put)
         self._maps = Watched(api, _MAPS, self._all_again)
         self._policies = Watched(api, cluster_policy.KIND_PATH, self._all_again)
+        self._pods = Watched(api, _PODS, self._admit, _ON_NODES)
         self._provisioning = FakeAutoscaler(api, say)
 
     def run(self) -> None:
         """Work until the process is ended."""
-        for watched in (self._nodes, self._maps, self._policies):
+        for watched in (self._nodes, self._maps, self._policies, self._pods):
             watched.start()
         self._provisioning.start()
         say("watching")
@@ -72,6 +75,22 @@ class Agents:
         if policy is not None and cluster_policy.needs_update(policy, status):
             path = f"{cluster_policy.KIND_PATH}/{gpu_operator.POLICY}/status"
             merge_if_there(self._api, path, {"status": status})
+
+    def _admit(self, changed: str | None) -> None:
+        """Fail pods that a device plugin refuses; whoever starts them meanwhile is overruled."""
+        pods, nodes = self._pods.all(), self._nodes.all()
+        wishes = self._operator()
+        for name in pods if changed is None else {changed} & pods.keys():
+            pod = pods[name]
+            there = nodes.get(pod["spec"]["nodeName"])
+            why = node.refuses_pod(there, pod, wishes) if there else ""
+            if why:
+                namespace, _, own = name.partition("/")
+                path = f"/api/v1/namespaces/{namespace}/pods/{own}/status"
+                try:
+                    merge_if_there(self._api, path, {"status": kubelet.failed(why)})
+                except (ApiError, Unreachable) as problem:
+                    say(f"{name} is refused, and that cannot be written: {problem}")
 
     def _write(self, item: ApiObject, wishes: gpu_operator.Operator | None) -> None:
         name = item["metadata"]["name"]

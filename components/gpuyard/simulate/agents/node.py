@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gpuyard.simulate.agents import feature_discovery, kubelet, mig_manager
-from gpuyard.simulate.agents.device_plugin import devices
+from gpuyard.simulate.agents.device_plugin import devices, refuses
 from gpuyard.simulate.agents.gpu_operator import Operator
 from gpuyard.simulate.agents.hardware import LAYOUT, Hardware, hardware_of, layout_text
 from gpuyard.simulate.agents.plugin_config import ConfigRefused, config_for
@@ -50,6 +50,18 @@ class Changes:
 def is_ours(node: Mapping[str, Any]) -> bool:
     """Whether a node is a fake one."""
     return bool(node["metadata"].get("annotations", {}).get(FAKE) == "fake")
+
+
+def refuses_pod(node: Mapping[str, Any], pod: Mapping[str, Any], operator: Operator | None) -> str:
+    """Why the node fails a pod that was sent to it; "" when it takes it."""
+    if operator is None or not is_ours(node):
+        return ""
+    try:
+        config = config_for(node["metadata"].get("labels") or {}, operator)
+    except ConfigRefused:
+        return ""
+    spec = pod["spec"]
+    return refuses([*(spec.get("initContainers") or []), *spec["containers"]], config)
 
 
 def changes(

@@ -1,7 +1,7 @@
 """The configuration file that the device plugin and GPU Feature Discovery share (v0.20, `version: v1`)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import yaml
@@ -26,6 +26,8 @@ class PluginConfig:
     sharing: str = "none"
     rename: bool = False
     replicas: Mapping[str, int] = field(default_factory=dict)
+    one_share: bool = False
+    """Whether the plugin refuses a container more than one share."""
 
     def replicas_of(self, resource: str) -> int:
         """In how many shares a device of this resource is advertised."""
@@ -61,7 +63,7 @@ def _with_strategy(config: PluginConfig, from_environment: str) -> PluginConfig:
     strategy = from_environment or config.strategy
     if strategy == "mixed" and config.sharing == "mps":
         raise ConfigRefused("mig strategy mixed is not supported with MPS")
-    return PluginConfig(strategy, config.sharing, config.rename, config.replicas)
+    return replace(config, strategy=strategy)
 
 
 def parse(text: str) -> PluginConfig:
@@ -90,7 +92,10 @@ def parse(text: str) -> PluginConfig:
         return PluginConfig(strategy)
     method, content = next(iter(sharing.items()))
     replicas = _replicas(content, most=MOST_MPS_REPLICAS if method == "mps" else None)
-    return PluginConfig(strategy, _METHODS[method], bool(content.get("renameByDefault")), replicas)
+    # under MPS the plugin refuses it whatever it is told (internal/rm/rm.go, ValidateRequest)
+    one_share = method == "mps" or bool(content.get("failRequestsGreaterThanOne"))
+    renames = bool(content.get("renameByDefault"))
+    return PluginConfig(strategy, _METHODS[method], renames, replicas, one_share)
 
 
 def _replicas(content: Mapping[str, Any], most: int | None) -> dict[str, int]:

@@ -1,0 +1,31 @@
+"""One share for a container: the device plugin refuses more."""
+
+from collections.abc import Iterator
+
+from gpuyard.admission.parameters import TeamParameters
+from gpuyard.admission.requirement import Sentence, Slip, Workload
+from gpuyard.manifests.fields import mapping, text
+from gpuyard.manifests.gpu_requests import several_shares
+from gpuyard.manifests.pods import Pod
+
+SEVERAL = Sentence(
+    "container {container} asks for more than one {resource}, which the device plugin refuses:"
+    " shares of a GPU are turns on it, not more of it",
+    "ask for one, or for a slice or a whole GPU",
+)
+
+
+def shares(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
+    """Containers that ask for several shares."""
+    for pod in workload.pods:
+        yield from shares_of(pod)
+
+
+def shares_of(pod: Pod) -> Iterator[Slip]:
+    """The same of one pod."""
+    for path, container in pod.containers():
+        if "ephemeralContainers" in path:  # they may not ask for resources
+            continue
+        for resource in several_shares(mapping(container.get("resources"), "limits")):
+            where = (*path, "resources", "limits", resource)
+            yield SEVERAL.slip(where, container=text(container.get("name")), resource=resource)

@@ -1,0 +1,74 @@
+"""Nodes that are there and take no pods, give out less than planned, or are missing."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from gpuyard.explain.sentences import phrases
+from gpuyard.manifests.quantities import CPU, MEMORY, show_amount
+from gpuyard.plan.records import PoolPlan, Taint
+from gpuyard.scheduler.node_states import CORDONED, NOT_READY, UNREACHABLE
+
+_NAMED = 3
+NodeWords = tuple[str, str]
+"""What is said of a node: its verb, and the rest."""
+_PLURAL = {"is": "are", "has": "have", "gives": "give"}
+_BY_TAINT: Mapping[str, tuple[NodeWords, NodeWords]] = {
+    CORDONED: (("is", "cordoned"), ("is", "uncordoned")),
+    NOT_READY: (("is", "not ready"), ("is", "ready")),
+    UNREACHABLE: (("is", "not reachable"), ("is", "ready")),
+}
+
+
+class _Fault(Protocol):
+    @property
+    def says(self) -> str: ...
+    @property
+    def mended(self) -> str: ...
+
+
+def keeps_off(taint: Taint) -> tuple[NodeWords, NodeWords]:
+    """A taint that the pods do not bear; what is wrong, and what would be right."""
+    wrong = ("has", f"the taint {taint}, which its pods do not tolerate")
+    return _BY_TAINT.get(taint.key, (wrong, ("is", f"without the taint {taint}")))
+
+
+def gives_less(has: str, resource: str, planned: int) -> tuple[NodeWords, NodeWords]:
+    """Less of a resource than the pool was planned with."""
+    right = show_amount(resource, planned)
+    short = right if resource in {CPU, MEMORY} else f"{planned:,}"
+    return ("gives", f"out {has} instead of {short}"), ("gives", f"out {right}")
+
+
+def named(nodes: Sequence[str], said: NodeWords) -> str:
+    """`n0 is cordoned`, `n0, n1, n2 and 5 more are cordoned`."""
+    more = len(nodes) - _NAMED
+    shown = [*nodes[:_NAMED], f"{more:,} more"] if more > 1 else list(nodes)
+    verb, rest = said
+    return f"{phrases.listed(shown)} {verb if len(nodes) == 1 else _PLURAL[verb]} {rest}"
+
+
+def missing(pool: PoolPlan, there: int, names: Sequence[str]) -> tuple[str, str]:
+    """Nodes that a pool always has, and that do not run."""
+    count = pool.start_nodes - there
+    verb = "is" if 1 in {there, pool.start_nodes} else "are"
+    says = f"{there:,} of {phrases.some(pool.start_nodes, 'node')} {verb} there"
+    if names:
+        return f"{says} ({named(names, ('is', 'missing'))})", named(names, ("is", "back"))
+    return says, f"{count:,} more {'runs' if count == 1 else 'run'}"
+
+
+def says(pool: PoolPlan, faults: Iterable[_Fault]) -> str:
+    """Why a pool has less room than planned."""
+    return (
+        f"its quota is free, but {pool.name} is not as planned: {'; '.join(f.says for f in faults)}"
+    )
+
+
+def all_mended(faults: Iterable[_Fault]) -> str:
+    """Everything that must be put right."""
+    return phrases.listed(f.mended for f in faults)
+
+
+def not_counted(faults: Iterable[_Fault]) -> str:
+    """NodeWords beside another reason to wait."""
+    return f"nodes that are not as planned have no room here: {'; '.join(f.says for f in faults)}"

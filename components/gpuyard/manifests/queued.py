@@ -1,0 +1,66 @@
+"""Kinds that Kueue queues, and what of each is one workload: all of it, a group of its pods, or each pod.
+
+One table for whoever asks: the configuration that is rendered, rules, `classify` and `explain`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from gpuyard.manifests.templates import KINDS, WORKLOADS
+
+
+class QueueUnit(Enum):
+    """What starts whole or not at all."""
+
+    WHOLE = auto()
+    GROUP = auto()
+    """A leader with its workers, of which the kind may have several."""
+    POD = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedKind:
+    """One kind, as Kueue v0.19.2 knows it (`pkg/controller/jobs`)."""
+
+    plural: str
+    unit: QueueUnit = QueueUnit.WHOLE
+    by_default: bool = True
+    """Whether Kueue's chart asks for it, and so do our platforms."""
+
+
+QUEUED_KINDS: Mapping[str, QueuedKind] = {
+    "batch/Job": QueuedKind("jobs"),
+    "kubeflow.org/MPIJob": QueuedKind("mpijobs"),
+    "ray.io/RayJob": QueuedKind("rayjobs"),
+    "ray.io/RayService": QueuedKind("rayservices"),
+    "ray.io/RayCluster": QueuedKind("rayclusters"),
+    "jobset.x-k8s.io/JobSet": QueuedKind("jobsets"),
+    "workload.codeflare.dev/AppWrapper": QueuedKind("appwrappers"),
+    "trainer.kubeflow.org/TrainJob": QueuedKind("trainjobs"),
+    "Pod": QueuedKind("pods"),
+    "apps/Deployment": QueuedKind("deployments", QueueUnit.POD),
+    "apps/StatefulSet": QueuedKind("statefulsets"),
+    "leaderworkerset.x-k8s.io/LeaderWorkerSet": QueuedKind("leaderworkersets", QueueUnit.GROUP),
+    "kubeflow.org/PaddleJob": QueuedKind("paddlejobs", by_default=False),
+    "kubeflow.org/PyTorchJob": QueuedKind("pytorchjobs", by_default=False),
+    "kubeflow.org/TFJob": QueuedKind("tfjobs", by_default=False),
+    "kubeflow.org/XGBoostJob": QueuedKind("xgboostjobs", by_default=False),
+    "kubeflow.org/JAXJob": QueuedKind("jaxjobs", by_default=False),
+    "sparkoperator.k8s.io/SparkApplication": QueuedKind("sparkapplications", by_default=False),
+}
+"""By group and kind."""
+JOBS = tuple(
+    kind
+    for kind, found in QUEUED_KINDS.items()
+    if found.unit is QueueUnit.WHOLE and kind != "Pod" and not kind.startswith("apps/")
+)
+"""Kinds that are queued by a label of their own, and by none of their pods'."""
+_BY_DEFAULT = {KINDS[k].name: found for k, found in QUEUED_KINDS.items() if found.by_default}
+GANGS = frozenset({n for n, f in _BY_DEFAULT.items() if f.unit is QueueUnit.WHOLE} | {"CronJob"})
+"""Names of kinds that one workload of Kueue stands for; of a CronJob, each of its jobs is one. Of any other
+kind each pod queues by itself, but for a LeaderWorkerSet, of which each group does."""
+BY_OWNER = frozenset({*_BY_DEFAULT, "CronJob"})
+"""Names of kinds whose own label says the queue; Kueue writes it over what their pods say."""
+UNQUEUED = frozenset(WORKLOADS) - {KINDS[k].name for k in QUEUED_KINDS if k in KINDS} - {"CronJob"}
+"""Names of kinds of which Kueue knows nothing: their pods can be labelled."""

@@ -1,0 +1,30 @@
+"""GPU-SHR-05: a container asks for one share of a GPU at most."""
+
+from collections.abc import Iterator
+
+from gpuyard.admission.requirements import SHARES
+from gpuyard.admission.shares import shares_of
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation
+from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
+
+
+def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+    for pod in pods_of(resource):
+        for slip in shares_of(pod):
+            yield Violation(slip.path, slip.problem, slip.fix)
+
+
+RULE = Rule(
+    id=SHARES.id,
+    title=SHARES.title,
+    severity=Severity.REFUSE,
+    why="Such a pod gets a node, is refused there with UnexpectedAdmissionError, and its job starts another.",
+    fix="Ask for one nvidia.com/gpu.shared; who needs more of a GPU takes a slice or a whole one.",
+    sources=(
+        "NVIDIA/k8s-device-plugin v0.18 internal/rm/rm.go, ValidateRequest",
+        "NVIDIA/k8s-device-plugin README, failRequestsGreaterThanOne; with MPS it always holds",
+    ),
+    kinds=POD_KINDS,
+    check=_check,
+)

@@ -1,0 +1,54 @@
+"""Nodes as their cluster describes them: what they give out, and what keeps pods off them today."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.manifests.fields import mapping, mappings, text
+from gpuyard.manifests.quantities import quantity, whole_units
+from gpuyard.plan.records import Taint
+
+CORDONED = "node.kubernetes.io/unschedulable"
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+_OF_READINESS = frozenset({NOT_READY, UNREACHABLE})
+_KEEP_OFF = frozenset({"NoSchedule", "NoExecute"})
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """One node as it is now."""
+
+    gives: Mapping[str, int] | None = None
+    """What it has for pods; None: nobody said."""
+    taints: tuple[Taint, ...] = ()
+    """Those that are not its pool's, its being cordoned or not ready among them."""
+
+
+def node_state(value: Any, of_pool: Sequence[Taint]) -> NodeState:
+    """Read a Node; what it does not say is as planned."""
+    return NodeState(_allocatable(value), tuple(dict.fromkeys(_taints(value, of_pool))))
+
+
+def _allocatable(value: Any) -> dict[str, int] | None:
+    said = mapping(value, "status", "allocatable")
+    amounts = {r: quantity(given) for r, given in said.items() if isinstance(r, str)}
+    return {r: whole_units(r, n) for r, n in amounts.items() if n is not None} or None
+
+
+def _taints(value: Any, of_pool: Sequence[Taint]) -> list[Taint]:
+    """The controller writes these taints a moment after the fact, so the facts are asked as well."""
+    conditions = {
+        text(c, "type"): text(c, "status") for c in mappings(value, "status", "conditions")
+    }
+    ours = {(t.key, t.effect) for t in of_pool}
+    found = [
+        Taint(text(t, "key"), text(t, "value"), text(t, "effect"))
+        for t in mappings(value, "spec", "taints")
+    ]
+    kept = [t for t in found if t.effect in _KEEP_OFF and (t.key, t.effect) not in ours]
+    if mapping(value, "spec").get("unschedulable") is True:
+        kept.insert(0, Taint(CORDONED, ""))
+    if conditions.get("Ready", "True") != "True" and not any(t.key in _OF_READINESS for t in kept):
+        kept.append(Taint(NOT_READY, ""))
+    return kept

@@ -1,0 +1,25 @@
+"""One table of what Kueue queues: configuration, rules, `classify` and `explain` all read it."""
+
+from gpuyard.manifests.queued import BY_OWNER, GANGS, JOBS, QUEUED_KINDS, UNQUEUED
+from gpuyard.manifests.templates import KINDS
+from gpuyard.plan.queueing.kueue import FRAMEWORKS, QUEUED
+from gpuyard.rules.que.gpu_que_01_queue_label import RULE
+
+
+def test_what_is_configured_is_what_is_judged():
+    assert set(QUEUED) < set(QUEUED_KINDS)
+    assert "ray.io/rayservice" in FRAMEWORKS
+    assert "sparkoperator.k8s.io/sparkapplication" not in FRAMEWORKS
+    assert set(RULE.kinds) == set(JOBS)
+
+
+def test_every_kind_that_is_configured_can_be_read():
+    assert [kind for kind in QUEUED if kind not in KINDS] == []
+
+
+def test_gangs_start_whole_and_others_pod_by_pod():
+    assert {"AppWrapper", "RayService", "CronJob", "StatefulSet", "Pod"} < GANGS
+    assert {"Deployment", "LeaderWorkerSet"} == BY_OWNER - GANGS
+    assert {"PyTorchJob", "TFJob"}.isdisjoint(GANGS | UNQUEUED), "Kueue knows them when told to"
+    assert {"Notebook", "DaemonSet", "Job.batch.volcano.sh"} < UNQUEUED
+    assert {"apps/StatefulSet", "Pod", "apps/Deployment"}.isdisjoint(JOBS)
