@@ -165,9 +165,7 @@ def emptied(schema, value, path=""):
     for kinds with a definition; so does a list whose items have keys. A list that is replaced as a whole does
     not.
     """
-    if value == {}:
-        yield path
-    elif value == [] and schema.get("x-kubernetes-list-type", "atomic") != "atomic":
+    if value == {} or (value == [] and schema.get("x-kubernetes-list-type", "atomic") != "atomic"):
         yield path
     elif isinstance(value, dict):
         known, rest = schema.get("properties", {}), schema.get("additionalProperties")
