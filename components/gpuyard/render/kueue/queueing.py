@@ -81,7 +81,7 @@ def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
     return made(plan.name, KUEUE_API, "Cohort", cohort.name, **_said(spec))
 
 
-def _said(spec: Object) -> dict[str, Object]:
+def _said(spec: Object) -> dict[str, Any]:
     """The spec, where it says anything.
 
     Server-side apply takes the last field of a mapping away as null, which the API server then refuses for

@@ -110,8 +110,18 @@ async def _taken(kubectl: Kubectl, inputs: Mapping[str, Any]) -> str:
     return (
         f"{inputs['kind']} {meta['name']} is there already, and this stack did not make it.\n"
         f"  {owner}\n"
-        "  fix: give the platform or the team another name; or, with its owner's consent, take it over with "
-        "`pulumi import`"
+        f"  fix: {_way_out(live, (meta.get('labels') or {}).get(PLATFORM_LABEL))}"
+    )
+
+
+def _way_out(live: Mapping[str, Any] | None, platform: str | None) -> str:
+    labels = (live or {}).get("metadata", {}).get("labels") or {}
+    command = f"`gpuyard recover {pulumi.get_stack()}`"
+    if platform is not None and labels.get(PLATFORM_LABEL) == platform:
+        return f"{command} takes it over, when no other stack has it; then `pulumi up` again"
+    return (
+        "give the platform or the team another name; or, with its owner's consent, take it over: "
+        f"{command} prints the `pulumi import` for it"
     )
 
 
