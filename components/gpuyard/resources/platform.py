@@ -15,6 +15,7 @@ from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.gpu_operator import gpu_operator_objects
 from gpuyard.render.platform import record_objects
 from gpuyard.resources.component import Component
+from gpuyard.resources.diagnosis.gone_teams import tell_of_gone_teams
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.pools import GpuNodePool, refuse_other_clouds
 from gpuyard.resources.proofs import PlatformLike, due_today, prove, read_args
@@ -113,6 +114,8 @@ class Platform(Component):
             plan = replace(plan, cluster_name=plan.name)
         super().__init__("gpuyard:index:Platform", name, state, opts)
         self._warn((*proof.findings, *due_today(plan.spec)))
+        if self._ours is not None and self._ours.looks is not None:
+            tell_of_gone_teams(self._ours.looks, plan)
         self._make(name, plan, late)
         self._report(plan, proof.findings)
 

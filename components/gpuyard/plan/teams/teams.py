@@ -16,8 +16,8 @@ from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import at_most
 from gpuyard.plan.sharing.dra import quota_key
 from gpuyard.plan.teams.egress import name_servers, plan_egress
-from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.teams import Isolation
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.teams import Isolation, Team
 
 RESERVED_NAMESPACES = frozenset(
     {
@@ -96,10 +96,16 @@ def _plan_team(draft: Draft, index: int, pools: Mapping[str, PoolPlan]) -> TeamP
         cohort=home_of(spec, team),
         stop=stop_of(spec, team),
         viewers=team.viewers,
+        protect=_protected(spec, team),
         pod_security=team.pod_security,
         name_servers=name_servers(spec.cloud),
         egress=plan_egress(spec, team),
     )
+
+
+def _protected(spec: PlatformSpec, team: Team) -> bool:
+    """What the stack file says, else whether anything in the namespace can be missed."""
+    return spec.cloud is not Cloud.SIMULATED if team.protect is None else team.protect
 
 
 def _hard(quotas: tuple[Quota, ...], pools: Mapping[str, PoolPlan]) -> dict[str, int]:
