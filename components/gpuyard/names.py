@@ -72,7 +72,6 @@ KUEUE = "kueue"
 KUEUE_NAMESPACE = "kueue-system"
 KUEUE_GROUP = "kueue.x-k8s.io"
 KUEUE_API = f"{KUEUE_GROUP}/v1beta2"
-SYSTEM_NAMESPACE = "gpuyard-system"
 MIG_CONFIGMAP = "gpuyard-mig-parted"
 PLUGIN_CONFIGMAP = "gpuyard-device-plugin"
 PLATFORM_CONFIGMAP = "gpuyard-platform"
@@ -121,6 +120,11 @@ def shared(resource: str) -> str:
 
 def admission_name(platform: str) -> str:
     """The policy of a platform, and what binds its teams' namespaces to it."""
+    return f"gpuyard-{platform}"
+
+
+def system_namespace(platform: str) -> str:
+    """What is the platform's own and no team's; several platforms in a cluster have one each."""
     return f"gpuyard-{platform}"
 
 

@@ -235,6 +235,6 @@ def test_an_existing_cluster_is_the_context_of_that_name(stack, api, kueue, lab,
     lab(RENDER, cluster={"existing": "blue"})
     stack.up(KUBECONFIG=str(file))
     record = {"apiVersion": "v1", "kind": "ConfigMap"}
-    record["metadata"] = {"name": "gpuyard-platform", "namespace": "gpuyard-system"}
+    record["metadata"] = {"name": "gpuyard-platform", "namespace": "gpuyard-lab"}
     assert api.cluster.get(record)["data"]["cluster"] == "blue"
     stack.destroy(KUBECONFIG=str(file))

@@ -303,7 +303,7 @@ def test_a_team_gets_its_namespace_first_and_its_queue_last():
 def test_the_cluster_says_which_platform_it_belongs_to():
     plan = plan_of(platform([pool(nodes="1..4"), cut_pool()], cloud="simulated"))
     namespace, record = record_objects(plan)
-    assert namespace["metadata"]["name"] == record["metadata"]["namespace"] == "gpuyard-system"
+    assert namespace["metadata"]["name"] == record["metadata"]["namespace"] == "gpuyard-lab"
     assert record["data"] == {
         "platform": "lab",
         "cluster": "lab",

@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from gpuyard.findings import Finding, Severity, in_order
-from gpuyard.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP, SYSTEM_NAMESPACE
+from gpuyard.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP, system_namespace
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.records.late import Late
@@ -135,7 +135,7 @@ class Platform(Component):
                 Team(child, {"platform": plan, "team": team.name}, self._child([queue, *held]))
             )
         if plan.idle:
-            home = self._object("Namespace", SYSTEM_NAMESPACE)
+            home = self._object("Namespace", system_namespace(plan.name))
             IdleReclaim(f"{name}-idle", {"platform": plan}, self._child([home, *teams]))
 
     def _make_pools(self, name: str, plan: PlatformPlan) -> None:

@@ -250,12 +250,26 @@ def test_what_a_state_has_lost_is_taken_over_by_one_command():
 
 def test_a_taken_name_in_a_namespace_that_nobody_could_look_at():
     inputs = {"apiVersion": "v1", "kind": "ConfigMap"}
-    inputs["metadata"] = {"name": "gpuyard-platform", "namespace": "gpuyard-system"}
+    inputs["metadata"] = {"name": "gpuyard-platform", "namespace": "gpuyard-lab"}
     text = says(Looks({}, "blue"), failed("it already exists", **inputs))
     assert (
-        "kubectl --context blue get configmap gpuyard-platform -n gpuyard-system -o yaml "
+        "kubectl --context blue get configmap gpuyard-platform -n gpuyard-lab -o yaml "
         "--show-managed-fields" in text
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "named_for"),
+    [
+        ("Namespace", "the team"),
+        ("ResourceFlavor", "the pool"),
+        ("WorkloadPriorityClass", "the priority"),
+        ("Cohort", "the platform or the team"),
+    ],
+)
+def test_another_name_is_given_where_the_name_comes_from(kind, named_for):
+    taken = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "train"}}
+    assert f"fix: give {named_for} another name;" in says(Looks({}), failed(TAKEN, **taken))
 
 
 MET = (
