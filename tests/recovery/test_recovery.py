@@ -318,14 +318,24 @@ def test_the_cluster_of_an_object_is_that_of_its_provider(monkeypatch: pytest.Mo
     ]
     queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue"}
     inputs = {**queue, "metadata": {"name": "default", "namespace": "team"}}
-    one = Creation(f"{STACK}$kubernetes:x:LocalQueue::q", True, provider=CLUSTER, inputs=inputs)
+    one = Creation(f"{STACK}$kubernetes:x:LocalQueue::q", provider=CLUSTER, inputs=inputs)
     assert creations.kubectl_of({"resources": resources})(one) == OURS
     where = ("localqueue.kueue.x-k8s.io", "default", "-n", "team")
     form = ("-o", "json", "--show-managed-fields")
-    assert asked == [("apiVersion: v1\n", "blue", *where, *form)]
+    secret_way, probe = ("apiVersion: v1\n", "blue"), ("namespaces", "-o", "name")
+    assert asked == [(*secret_way, *probe), (*secret_way, *where, *form)]
     asked.clear()
     creations.kubectl_of({})(creations.creations(Fake([namespace()]))[0])  # type: ignore[arg-type]
-    assert asked == [(None, None, "namespace", "team", *form)]
+    assert asked == [(None, None, *probe), (None, None, "namespace", "team", *form)]
+
+
+def test_what_cannot_be_seen_is_not_what_is_not_there(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(creations, "look", lambda *_: None)
+    live = creations.kubectl_of({"resources": KNOWN})
+    with pytest.raises(
+        EnvironmentLacks, match="kubectl cannot look at the cluster of cluster: nobody"
+    ):
+        live(creations.creations(Fake([namespace()]))[0])  # type: ignore[arg-type]
 
 
 # ── the engine ──

@@ -114,7 +114,7 @@ def test_a_run_that_left_nothing_costs_no_preview(monkeypatch: pytest.MonkeyPatc
 
 def made(name: str, kind: str = "Namespace") -> Creation:
     inputs = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}
-    return Creation("urn:pulumi:local::gpuyard::x::y", custom=True, inputs=inputs)
+    return Creation("urn:pulumi:local::gpuyard::x::y", inputs=inputs)
 
 
 def test_what_the_cluster_knows_no_kind_of_is_not_there():

@@ -7,6 +7,7 @@ program. The cluster says the second.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from gpuyard.errors import EnvironmentLacks
@@ -22,7 +23,6 @@ class Creation:
     """A resource that the next `up` would make."""
 
     urn: str
-    custom: bool
     parent: str = ""
     provider: str = ""
     """Its URN."""
@@ -84,7 +84,6 @@ def _creation(step: Mapping[str, Any]) -> Creation:
     provider = str(state.get("provider") or "").rpartition("::")[0]
     return Creation(
         urn=step["urn"],
-        custom=bool(state.get("custom")),
         parent=state.get("parent", ""),
         provider=provider,
         inputs=state.get("inputs") or {},
@@ -99,11 +98,22 @@ def kubectl_of(state: Mapping[str, Any]) -> Look:
         if each["type"] == "pulumi:providers:kubernetes"
     }
 
+    @cache
+    def way_in(provider: str) -> tuple[str | None, str | None]:
+        given = providers.get(provider, {})
+        found = plain(given.get("kubeconfig")), plain(given.get("context"))
+        # what cannot be seen is not what is not there
+        if look(*found, "namespaces", "-o", "name") is None:
+            raise EnvironmentLacks(
+                f"kubectl cannot look at the cluster of {provider.rpartition('::')[2]}: nobody can say what "
+                "is there already. Put kubectl on PATH, with the way in that your `pulumi up` has"
+            )
+        return found
+
     def live(one: Creation) -> Mapping[str, Any] | None:
-        given = providers.get(one.provider, {})
+        config, context = way_in(one.provider)
         namespace, name = one.place
         where = [one.kind, name, *(["-n", namespace] if namespace else [])]
-        config, context = plain(given.get("kubeconfig")), plain(given.get("context"))
         return as_object(look(config, context, *where, "-o", "json", "--show-managed-fields"))
 
     return live

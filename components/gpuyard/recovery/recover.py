@@ -90,7 +90,6 @@ def _unseen(stack: PulumiStack, pending: list[Mapping[str, Any]]) -> list[str]:
 def _made(resource: Mapping[str, Any]) -> Creation:
     return Creation(
         urn=resource["urn"],
-        custom=True,
         parent=resource.get("parent", ""),
         provider=str(resource.get("provider") or "").rpartition("::")[0],
         inputs=resource.get("inputs") or {},
