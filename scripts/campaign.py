@@ -118,6 +118,16 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         ),
         LIVE,
     ),
+    "walks": Campaign(
+        "from one stack to another and back on a real API server; nothing that the next `up` cannot apply",
+        100,
+        "stacks",
+        lambda count, seed: pytest(
+            "tests/cluster/test_walks.py", "--timeout", "7200",
+            needs=LIVE, GPUYARD_WALKS=f"{seed * count}:{(seed + 1) * count}",
+        ),
+        LIVE,
+    ),
     "queues": Campaign(
         "jobs through a real Kueue on 250 nodes, and the order that the queue model foresees",
         2000,

@@ -17,6 +17,8 @@ ADMISSION_ANNOTATIONS = "admission.gpuyard.dev/"
 """Beginning of the annotations, on a team's namespace, of what its pods are held to."""
 BUDGET_ANNOTATION = "gpuyard.dev/budget-usd-per-month"
 """On the namespace of a team: its budget in US dollars, for reports that read the cluster."""
+PROTECT_ANNOTATION = "gpuyard.dev/protect"
+"""On the namespace of a team: `true` where it stays when the team goes."""
 CLASS_LABEL = "gpuyard.dev/class"
 """On a workload: what kind of work it is, said by whoever wrote it."""
 STOP_TAINT = "gpuyard.dev/stop"
@@ -70,7 +72,6 @@ KUEUE = "kueue"
 KUEUE_NAMESPACE = "kueue-system"
 KUEUE_GROUP = "kueue.x-k8s.io"
 KUEUE_API = f"{KUEUE_GROUP}/v1beta2"
-SYSTEM_NAMESPACE = "gpuyard-system"
 MIG_CONFIGMAP = "gpuyard-mig-parted"
 PLUGIN_CONFIGMAP = "gpuyard-device-plugin"
 PLATFORM_CONFIGMAP = "gpuyard-platform"
@@ -127,6 +128,11 @@ def is_shared(resource: str) -> bool:
 
 def admission_name(platform: str) -> str:
     """The policy of a platform, and what binds its teams' namespaces to it."""
+    return f"gpuyard-{platform}"
+
+
+def system_namespace(platform: str) -> str:
+    """What is the platform's own and no team's; several platforms in a cluster have one each."""
     return f"gpuyard-{platform}"
 
 

@@ -4,7 +4,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from gpuyard.errors import GpuYardError
+from gpuyard.errors import EnvironmentLacks, GpuYardError
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import connect
 from testbed.yard.engine import STACK, STATE, Engine, engine, recover, state_is_broken
@@ -38,8 +38,11 @@ def _destroy(pulumi: Engine, kubeconfig: Path) -> None:
     """Destroy in order; when that fails the cluster goes anyway, and it was said why."""
     if state_is_broken() or STACK not in pulumi.ask("stack", "ls", "--json"):
         return
-    for line in recover(pulumi, connect(kubeconfig)):
-        say(f"recovered: {line}")
+    try:
+        for line in recover(pulumi, connect(kubeconfig)):
+            say(f"recovered: {line}")
+    except EnvironmentLacks as problem:
+        say(f"not recovered: {problem}")
     pulumi.run("destroy", "--yes", "--skip-preview", "--stack", STACK, "--suppress-permalink=true")
 
 

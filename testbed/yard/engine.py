@@ -2,16 +2,15 @@
 
 import json
 import os
-import socket
 import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from gpuyard import recovery
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.names import PLATFORM_LABEL
-from gpuyard.simulate.api import Api
+from gpuyard.simulate.api import Api, ApiObject
 from testbed.plugins import environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,27 +67,13 @@ def make_stack(pulumi: Engine) -> None:
 
 
 def recover(pulumi: Engine, api: Api) -> list[str]:
-    """Undo what an interrupted run left behind; says each thing it did.
+    """Undo what an interrupted run left behind, as `gpuyard recover` does; says each thing that it did.
 
-    A lock is taken away only when the process that holds it ran on this host and is dead. Of the objects
-    whose creation was under way, those that exist and carry this platform's label are adopted; what
-    somebody else owns is left alone, and the coming run then stops at it.
+    kubectl, which that needs, is nothing that a newcomer must have: the simulated cluster is asked directly.
     """
-    said = []
-    if dead := _dead_lock():
-        pulumi.ask("cancel", "--yes", "--stack", STACK)
-        said.append(f"the run of process {dead} was killed; its lock is removed")
-    pending = _pending(pulumi)
-    if not pending:
-        return said
-    # A plain `up` would keep these operations in the state for good.
-    pulumi.ask("refresh", "--stack", STACK, "--clear-pending-creates", *YES)
-    owned = [p for p in pending if p.object and _is_ours(api, p)]
-    _adopt(pulumi, owned)
-    for one in (p for p in pending if p.object):
-        found = "it is there and ours: adopted" if one in owned else "not there, or not ours"
-        said.append(f"{one.token.rpartition(':')[2]} {one.object} was being made; {found}")
-    return said
+    stack = recovery.PulumiStack(STACK, ROOT, pulumi.env)
+    found = recovery.recover(stack, lambda _: lambda one: _live(api, one), only_after_a_kill=True)
+    return [*found.did, *found.left]
 
 
 def state_is_broken() -> bool:
@@ -103,53 +88,6 @@ def _is_json(path: Path) -> bool:
     except ValueError:
         return False
     return True
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A resource whose creation was under way when the engine was killed."""
-
-    urn: str
-    object: str
-    """`namespace/name` of the Kubernetes object, empty for anything else."""
-    parent: str
-    provider: str
-
-    @property
-    def token(self) -> str:
-        """Its own type, without its parents'."""
-        return self.urn.split("::")[2].rpartition("$")[2]
-
-    @property
-    def name(self) -> str:
-        """Its logical name."""
-        return self.urn.rpartition("::")[2]
-
-
-def _adopt(pulumi: Engine, owned: list[Pending]) -> None:
-    """Take live objects into the state, under their own names and parents."""
-    if not owned:
-        return
-    keys = {
-        urn: f"known-{i}"
-        for i, urn in enumerate({u for p in owned for u in (p.parent, p.provider)})
-    }
-    resources = [
-        {
-            "type": p.token,
-            "name": p.name,
-            "id": p.object,
-            "parent": keys[p.parent],
-            "provider": keys[p.provider],
-        }
-        for p in owned
-    ]
-    file = STATE / "adopt.json"
-    table = {key: urn for urn, key in keys.items()}
-    file.write_text(json.dumps({"nameTable": table, "resources": resources}), encoding="utf-8")
-    asked = ("--generate-code=false", "--protect=false", *YES)
-    pulumi.ask("import", "--stack", STACK, "--file", str(file), *asked)
-    file.unlink()
 
 
 def wait_for_deletions(api: Api, seconds: float = 60) -> None:
@@ -173,47 +111,11 @@ def _terminating(api: Api) -> list[str]:
     ]
 
 
-def _dead_lock() -> int | None:
-    """The process of a lock on this stack, when it ran here and is gone."""
-    for path in (STATE / "stacks" / ".pulumi" / "locks").glob(f"**/{PROJECT}/{STACK}/*.json"):
-        if not _is_json(path):
-            continue  # half written: whose it is cannot be known, so the engine's own message stands
-        lock = json.loads(path.read_text(encoding="utf-8"))
-        if lock.get("hostname") == socket.gethostname() and not _alive(int(lock["pid"])):
-            return int(lock["pid"])
-    return None
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _pending(pulumi: Engine) -> list[Pending]:
-    exported = json.loads(pulumi.ask("stack", "export", "--stack", STACK))
-    found = []
-    for operation in exported["deployment"].get("pending_operations") or []:
-        resource = operation["resource"]
-        if operation["type"] == "creating":
-            meta: dict[str, Any] = resource.get("inputs", {}).get("metadata", {})
-            name = "/".join(part for part in (meta.get("namespace"), meta.get("name")) if part)
-            provider = str(resource.get("provider", "")).rpartition("::")[0]
-            found.append(Pending(resource["urn"], name, resource.get("parent", ""), provider))
-    return found
-
-
-def _is_ours(api: Api, pending: Pending) -> bool:
-    """Whether the object exists, with this platform's label."""
-    _, api_version, kind = pending.token.split(":")
-    namespace, _, name = pending.object.rpartition("/")
-    path = _path(api, api_version.removeprefix("core/"), kind, namespace, name)
-    live = api.get(path) if path else None
-    return live is not None and live["metadata"].get("labels", {}).get(PLATFORM_LABEL) == STACK
+def _live(api: Api, one: recovery.Creation) -> ApiObject | None:
+    """The object as it is, or None."""
+    inputs = one.inputs
+    path = _path(api, str(inputs["apiVersion"]), str(inputs["kind"]), *one.place)
+    return api.get(path) if path else None
 
 
 def _path(api: Api, api_version: str, kind: str, namespace: str, name: str) -> str | None:

@@ -164,7 +164,7 @@ AROUND = [
 def test_members_work_in_their_own_namespace_and_in_no_other(lab: reality.Lab):
     for verb, what in [*WORK, *SEEN]:
         assert may(lab, "makers", verb, what, "ten-a"), (verb, what)
-        for namespace in ("ten-b", "kueue-system", "gpuyard-system", "kube-system", "default", ""):
+        for namespace in ("ten-b", "kueue-system", "gpuyard-ten", "kube-system", "default", ""):
             assert not may(lab, "makers", verb, what, namespace), (verb, what, namespace)
 
 
@@ -214,7 +214,7 @@ def test_requests_of_a_member_meet_the_same_answers(lab: reality.Lab):
         ("DELETE", f"{reality.KUEUE}/namespaces/ten-a/localqueues/default"),
         ("GET", f"{reality.KUEUE}/clusterqueues/ten-ten-a"),
         ("POST", "/api/v1/namespaces/kueue-system/configmaps", named("ConfigMap", "x")),
-        ("POST", "/api/v1/namespaces/gpuyard-system/pods", pod("x")),
+        ("POST", "/api/v1/namespaces/gpuyard-ten/pods", pod("x")),
     ]
     for method, path, *rest in tries:
         status, said = refusal(lambda m=method, p=path, r=rest: makers.call(m, p, *r))

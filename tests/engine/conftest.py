@@ -21,12 +21,15 @@ for folder in (ROOT, Path(__file__).parent):
         sys.path.insert(0, str(folder))
 
 import control_plane  # noqa: E402 - the path is set just above
+from labs import kueue, lab  # noqa: E402
 from testbed.plugins import environment  # noqa: E402
 from testbed.plugins.kubernetes.cluster import Cluster  # noqa: E402
 from testbed.plugins.kubernetes.failures import ApiError  # noqa: E402
 from testbed.plugins.kubernetes.settings import load_kubeconfig  # noqa: E402
 
 from stacks import PASSPHRASE, PROJECT, STACK, Stack  # noqa: E402
+
+__all__ = ["kueue", "lab"]
 
 
 @pytest.fixture(scope="session")

@@ -128,6 +128,23 @@ class Stack:
     def destroy(self, *more: str, fails: bool = False, **env: str) -> Done:
         return self.run("destroy", "--yes", "--skip-preview", *_QUIET, *more, fails=fails, **env)
 
+    def gpuyard(self, *arguments: str, code: int = 0) -> str:
+        """A command of ours in the project's folder, with this engine on PATH."""
+        engine = Path(self.env["GPUYARD_TEST_PULUMI"]).resolve().parent
+        env = {**self.env, "PATH": f"{engine}{os.pathsep}{self.env['PATH']}"}
+        done = subprocess.run(
+            [str(ROOT / ".venv" / "bin" / "gpuyard"), *arguments],
+            cwd=self.folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        said = done.stdout + done.stderr
+        assert done.returncode == code, said
+        return said
+
     def state(self) -> dict[str, Any]:
         """The stack's state, secrets encrypted."""
         return json.loads(self.run("stack", "export").output)["deployment"]

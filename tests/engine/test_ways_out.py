@@ -7,64 +7,13 @@ import json
 
 import pytest
 import yaml
+from labs import KUEUE, LABEL, RAW
 from testbed.plugins.kubernetes.cluster import APPLY
-from testbed.plugins.kubernetes.failures import ProviderError
 
 from gpuyard.plan.records.late import bind
 from gpuyard.render.files import render_files
 from gpuyard.render.platform import platform_objects
-from kit import chart as kueue_chart
-from kit.stacks import plan_of, platform, pool, team
-
-KUEUE = "kueue.x-k8s.io/v1beta2"
-RAW = platform(
-    [pool(), pool("more", nodes=2)],
-    [team(guarantee={"train": 8}, groups=["seers"]), team("speech", borrow={"train": 8})],
-    priorities={"high": 100},
-    queueing={"install": False},
-)
-PROGRAM = """
-from gpuyard.resources import ClusterProvider, Platform
-lab = ClusterProvider("lab", "lab", settings["kubeconfig"])
-raw = json.loads(Path("platform.json").read_text())
-Platform("lab", {"platform": raw}, pulumi.ResourceOptions(providers=[lab]))
-"""
-LABEL = "gpuyard.dev/platform"
-
-
-@pytest.fixture
-def kueue(api, only_kueue, until):
-    """A Kueue of somebody else, as far as definitions go; they stay for the next test."""
-    for crd in kueue_chart.definitions():
-        api.cluster.patch(crd, crd, APPLY, {"fieldManager": "somebody", "force": "true"})
-    api.cluster.forget()
-    until(lambda: serves(api), 60)
-    yield
-    for kind in ("LocalQueue", "ClusterQueue", "Cohort", "ResourceFlavor", "WorkloadPriorityClass"):
-        for obj in api.cluster.list(KUEUE, kind, None):
-            api.cluster.delete(obj, obj["metadata"]["name"], "Background")
-
-
-def serves(api):
-    """A definition that has just come, or come again, is answered with 404 and 429 for a while."""
-    try:
-        api.cluster.list(KUEUE, "ClusterQueue", None)
-        api.cluster.list(KUEUE, "LocalQueue", None)
-    except ProviderError:
-        return False
-    return True
-
-
-@pytest.fixture
-def lab(stack):
-    """The platform's program; call it with a changed platform to write that."""
-
-    def write(program=PROGRAM, **more):
-        (stack.folder / "platform.json").write_text(json.dumps({**RAW, **more}))
-        stack.program(program)
-
-    write()
-    return write
+from kit.stacks import plan_of, team
 
 
 def named(kind, name, spec=None, **more):
@@ -134,7 +83,7 @@ def test_a_name_that_somebody_has_ends_the_up_says_whose_it_is_and_leaves_theirs
     before = live(api, [taken])
     failed = stack.up(fails=True).output
     assert 'clusterqueues.kueue.x-k8s.io "lab-vision" already exists' in failed
-    assert "pulumi import" in failed
+    assert "`gpuyard recover dev` prints the `pulumi import` for it" in failed
     assert "ClusterQueue lab-vision is there already, and this stack did not make it" in failed
     assert "It belongs to platform west of GPU Yard (label gpuyard.dev/platform)" in failed
     assert "last written by deployer-of-west at 20" in failed
@@ -286,6 +235,6 @@ def test_an_existing_cluster_is_the_context_of_that_name(stack, api, kueue, lab,
     lab(RENDER, cluster={"existing": "blue"})
     stack.up(KUBECONFIG=str(file))
     record = {"apiVersion": "v1", "kind": "ConfigMap"}
-    record["metadata"] = {"name": "gpuyard-platform", "namespace": "gpuyard-system"}
+    record["metadata"] = {"name": "gpuyard-platform", "namespace": "gpuyard-lab"}
     assert api.cluster.get(record)["data"]["cluster"] == "blue"
     stack.destroy(KUBECONFIG=str(file))

@@ -15,6 +15,8 @@ BY_FILE = ("cluster", "yard")
 LIVE = (*BY_FILE, "engine")
 TOGETHER = {
     "tests/engine/test_kueue_chart.py": "tests/engine/test_ways_out.py",
+    "tests/engine/test_kept_teams.py": "tests/engine/test_ways_out.py",
+    "tests/engine/test_recover.py": "tests/engine/test_ways_out.py",
     "tests/engine/test_ways_out.py": "tests/engine/test_ways_out.py",
     "tests/yard/test_engine_judgements.py": "tests/yard/test_local_platform.py",
     "tests/yard/test_interruption.py": "tests/yard/test_local_platform.py",

@@ -32,12 +32,12 @@ def test_nothing_is_made_when_no_team_asks():
 def test_rights_come_before_the_schedule_and_after_the_teams():
     found = [(o["kind"], o["metadata"]["namespace"]) for o in objects()]
     assert found == [
-        ("ServiceAccount", "gpuyard-system"),
+        ("ServiceAccount", "gpuyard-lab"),
         ("Role", "vision"),
         ("RoleBinding", "vision"),
-        ("ConfigMap", "gpuyard-system"),
-        ("ConfigMap", "gpuyard-system"),
-        ("CronJob", "gpuyard-system"),
+        ("ConfigMap", "gpuyard-lab"),
+        ("ConfigMap", "gpuyard-lab"),
+        ("CronJob", "gpuyard-lab"),
     ]
     raw = platform(teams=[team(guarantee={"train": 8}, idle={})], **MEASURED)
     assert [name for name, _ in object_groups(plan_of(raw))][-2:] == ["team-vision", "idle"]
@@ -108,7 +108,7 @@ def test_no_right_reaches_beyond_a_namespace():
     assert not kinds & {"ClusterRole", "ClusterRoleBinding"}
     binding = one(objects(), "RoleBinding")
     assert binding["subjects"] == [
-        {"kind": "ServiceAccount", "name": "gpuyard-idle", "namespace": "gpuyard-system"}
+        {"kind": "ServiceAccount", "name": "gpuyard-idle", "namespace": "gpuyard-lab"}
     ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.names import BUDGET_ANNOTATION
+from gpuyard.names import BUDGET_ANNOTATION, PROTECT_ANNOTATION
 from gpuyard.render.access import MEMBERS, VIEWERS, member_rules, viewer_rules
 from gpuyard.render.teams import team_objects
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
@@ -60,6 +60,7 @@ def test_the_namespace_says_who_and_how_far_apart_and_to_what_pods_are_held():
             "admission.gpuyard.dev/queues": "default",
             "admission.gpuyard.dev/taints": "",
             "gpuyard.dev/budget-usd-per-month": "60000.50",
+            "gpuyard.dev/protect": "true",
         },
     }
 
@@ -261,3 +262,20 @@ def test_claims_of_devices_are_for_platforms_that_have_them():
     claimed = one(objects([pool(sharing={"dra": True})], groups=["seers"]), "Role")
     assert "resourceclaims.resource.k8s.io" not in allowed(counted["rules"])
     assert "resourceclaims.resource.k8s.io" in allowed(claimed["rules"])
+
+
+@pytest.mark.parametrize(
+    ("cloud", "said", "kept"),
+    [
+        ("none", None, True),
+        ("none", False, False),
+        ("simulated", None, False),
+        ("simulated", True, True),
+    ],
+)
+def test_a_namespace_outlives_its_team_unless_it_is_given_up_or_simulated(cloud, said, kept):
+    rest = {} if said is None else {"protect": said}
+    plan = plan_of(platform(teams=[team(guarantee={"train": 8}, **rest)], cloud=cloud))
+    assert plan.teams[0].protect is kept
+    made = one(team_objects(plan, plan.teams[0]), "Namespace")
+    assert made["metadata"]["annotations"].get(PROTECT_ANNOTATION) == ("true" if kept else None)

@@ -84,7 +84,7 @@ def test_a_renamed_pool_keeps_every_urn_and_every_object():
         "lab-speech",
         "lab-train",
         "lab-vision",
-        "lab:ConfigMap:gpuyard-system/gpuyard-platform",  # it lists the pools by name
+        "lab:ConfigMap:gpuyard-lab/gpuyard-platform",  # it lists the pools by name
     ]
 
 

@@ -316,7 +316,7 @@ def test_unknown_inputs_inside_the_platform_are_refused_at_preview(plugin):
 def test_a_late_cluster_name_reaches_the_objects(plugin):
     late = {SIGNATURE: OUTPUT_VALUE, "value": "blue", "dependencies": []}
     plugin.construct("Platform", {"platform": in_camel_case(), "clusterName": late})
-    record = plugin.graph.one(name="yard:ConfigMap:gpuyard-system/gpuyard-platform")
+    record = plugin.graph.one(name="yard:ConfigMap:gpuyard-local/gpuyard-platform")
     assert record.inputs["data"]["cluster"] == "blue"
 
 

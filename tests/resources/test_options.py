@@ -85,7 +85,7 @@ def test_a_late_cluster_name_reaches_the_record_of_the_platform(pulumi_mocks):
 
     mocks = pulumi_mocks.but(allow_top_level=True)
     graph, _ = mocks.assert_same_when_unknown(program)
-    record = graph.one(name="lab:ConfigMap:gpuyard-system/gpuyard-platform")
+    record = graph.one(name="lab:ConfigMap:gpuyard-lab/gpuyard-platform")
     assert record.inputs["data"]["cluster"] == "blue"
     assert graph.one("test:index:Cluster").urn in record.property_dependencies["data"]
     assert graph.one(token("Platform")).inputs["clusterName"] == "blue"
@@ -100,4 +100,4 @@ def test_an_unknown_cluster_name_stays_unknown_in_the_record_alone(pulumi_mocks)
     unknown = [
         one.name for one in graph if one.custom and str(UNKNOWN) in str(one.inputs.get("data"))
     ]
-    assert unknown == ["lab:ConfigMap:gpuyard-system/gpuyard-platform"]
+    assert unknown == ["lab:ConfigMap:gpuyard-lab/gpuyard-platform"]

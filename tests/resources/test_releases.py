@@ -100,5 +100,5 @@ def test_nodes_of_a_cluster_of_your_own_are_not_made(pulumi_mocks):
     ("more", "name"), [({}, "lab"), ({"cluster": {"existing": "blue"}}, "blue")]
 )
 def test_a_cluster_of_your_own_is_called_as_the_stack_file_says(pulumi_mocks, more, name):
-    record = run(pulumi_mocks, **more).one(name="lab:ConfigMap:gpuyard-system/gpuyard-platform")
+    record = run(pulumi_mocks, **more).one(name="lab:ConfigMap:gpuyard-lab/gpuyard-platform")
     assert record.inputs["data"]["cluster"] == name

@@ -232,3 +232,32 @@ def test_it_runs_for_the_cluster_it_was_given_until_it_is_ended(
     monkeypatch.setattr(program, "Agents", Fakes)
     assert start(monkeypatch, "--kubeconfig", "/x/kubeconfig") == code
     assert ran == ["api of /x/kubeconfig"]
+
+
+def test_with_the_clusters_name_it_starts_kueue_anew_as_well(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    began = []
+
+    class Restart:
+        def __init__(self, api: object, renew: Callable[[], bool], _say: object) -> None:
+            self.api, self.renew = api, renew
+
+        def start(self) -> None:
+            began.append((self.api, self.renew()))
+
+    class Fakes:
+        def __init__(self, _api: object) -> None:
+            pass
+
+        def run(self) -> None:
+            pass
+
+    monkeypatch.setenv("GPUYARD_SIM_HOME", str(tmp_path))
+    monkeypatch.setattr(program, "connect", lambda path: f"api of {path}")
+    monkeypatch.setattr(program, "KueueRestart", Restart)
+    monkeypatch.setattr(program, "Agents", Fakes)
+    options = ("--kubeconfig", "/x/kubeconfig", "--cluster", "gone", "--tools", "/tools")
+    assert start(monkeypatch, *options) == 0
+    assert began == [("api of /x/kubeconfig", False)]
+    assert list(tmp_path.iterdir()) == [], "a cluster that is gone is not made by the question"

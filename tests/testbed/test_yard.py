@@ -2,8 +2,6 @@
 
 import json
 import os
-import socket
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 from gpuyard.errors import EnvironmentLacks, PlanRefused, SpecError
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.plan import planned
+from gpuyard.recovery import Creation, Recovered
 from gpuyard.spec.read import read_stack_file
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, stack_file, team
 
@@ -93,67 +92,33 @@ class Api:
         return {"items": [{"metadata": metadata} for metadata in items]}
 
 
-def creating(token: str, namespace: str | None, name: str, **rest: Any) -> dict[str, Any]:
-    metadata = {"namespace": namespace, "name": name} if namespace else {"name": name}
-    resource = {
-        "urn": f"urn:pulumi:local::gpuyard::gpuyard:index:Team${token}::lab:{name}",
-        "inputs": {"metadata": metadata},
-        "parent": STACK_URN,
-        "provider": f"{PROVIDER}::1f0c",
-        **rest,
-    }
-    return {"type": "creating", "resource": resource}
+# ── what a killed run leaves behind ──
 
 
-# ── the lock ──
+def test_a_run_that_left_nothing_costs_no_preview(monkeypatch: pytest.MonkeyPatch):
+    asked: list[Any] = []
+
+    def recovered(stack: Any, looking: Any, **options: Any) -> Recovered:
+        asked.append((stack, options, looking({})(made("team"))))
+        return Recovered(("adopted",), ("left",))
+
+    monkeypatch.setattr(module.recovery, "recover", recovered)
+    api = Api(**{"/api/v1/namespaces/team": OURS})
+    pulumi = module.Engine({"PATH": "/bin"})
+    assert module.recover(pulumi, api) == ["adopted", "left"]  # type: ignore[arg-type]
+    ((stack, options, live),) = asked
+    assert (stack.name, stack.folder, stack.env) == ("local", module.ROOT, pulumi.env)
+    assert options == {"only_after_a_kill": True}
+    assert live == {"metadata": OURS}
 
 
-def lock(state: Path, pid: int, host: str = "", stack: str = "local", name: str = "a") -> Path:
-    path = state / "stacks" / ".pulumi" / "locks" / "organization" / "gpuyard" / stack
-    path.mkdir(parents=True, exist_ok=True)
-    content = {"pid": pid, "username": "me", "hostname": host or socket.gethostname()}
-    (path / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
-    return path / f"{name}.json"
+def made(name: str, kind: str = "Namespace") -> Creation:
+    inputs = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}
+    return Creation("urn:pulumi:local::gpuyard::x::y", inputs=inputs)
 
 
-@pytest.fixture
-def dead() -> int:
-    """The id of a process that has ended."""
-    done = subprocess.Popen([sys.executable, "-c", ""])
-    done.wait(20)
-    return done.pid
-
-
-def test_the_lock_of_a_dead_process_of_this_host_is_removed_and_said(state: Path, dead: int):
-    lock(state, dead)
-    pulumi = Pulumi()
-    assert module.recover(pulumi, Api()) == [  # type: ignore[arg-type]
-        f"the run of process {dead} was killed; its lock is removed"
-    ]
-    assert pulumi.asked[0] == ("cancel", "--yes", "--stack", "local")
-
-
-def test_the_lock_of_a_living_process_is_kept(state: Path):
-    lock(state, os.getpid())
-    pulumi = Pulumi()
-    assert module.recover(pulumi, Api()) == []  # type: ignore[arg-type]
-    assert "cancel" not in pulumi.commands
-
-
-def test_a_process_of_somebody_else_lives(monkeypatch: pytest.MonkeyPatch):
-    def refuse(_pid: int, _signal: int) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "kill", refuse)
-    assert module._alive(1) is True
-
-
-@pytest.mark.parametrize("which", [{"host": "another-host"}, {"stack": "prod"}])
-def test_a_lock_of_another_host_or_stack_is_kept(state: Path, dead: int, which: dict[str, str]):
-    lock(state, dead, **which)
-    pulumi = Pulumi()
-    assert module.recover(pulumi, Api()) == []  # type: ignore[arg-type]
-    assert "cancel" not in pulumi.commands
+def test_what_the_cluster_knows_no_kind_of_is_not_there():
+    assert module._live(Api(), made("x", "Gone")) is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -168,104 +133,6 @@ def test_a_half_written_state_is_seen(state: Path, text: str, broken: bool):
 
 def test_no_state_is_not_a_broken_one(state: Path):
     assert module.state_is_broken() is False
-
-
-def test_a_half_written_lock_is_nobodys(state: Path):
-    folder = state / "stacks" / ".pulumi" / "locks" / "organization" / "gpuyard" / "local"
-    folder.mkdir(parents=True)
-    (folder / "half.json").write_text('{"pid": 1')
-    assert module._dead_lock() is None
-
-
-def test_among_several_locks_the_dead_one_is_found(state: Path, dead: int):
-    lock(state, os.getpid(), name="a")
-    lock(state, dead, host="another-host", name="b")
-    assert module._dead_lock() is None
-    lock(state, dead, name="c")
-    assert module._dead_lock() == dead
-
-
-def test_without_any_state_there_is_no_lock():
-    assert module._dead_lock() is None
-
-
-# ── what was being made ──
-
-
-def test_nothing_pending_asks_for_no_refresh():
-    pulumi = Pulumi()
-    assert module.recover(pulumi, Api()) == []  # type: ignore[arg-type]
-    assert pulumi.commands == ["stack"]
-
-
-def test_only_creations_of_objects_are_looked_at():
-    updating = {**creating(CONFIG_MAP, "a", "b"), "type": "updating"}
-    plain = creating("random:index/id:Id", None, "x", inputs={"length": 3})
-    found = module._pending(Pulumi(updating, plain, creating(NAMESPACE, None, "n")))  # type: ignore[arg-type]
-    assert [(one.object, one.token, one.name) for one in found] == [
-        ("", "random:index/id:Id", "lab:x"),
-        ("n", NAMESPACE, "lab:n"),
-    ]
-    assert (found[1].parent, found[1].provider) == (STACK_URN, PROVIDER)
-
-
-def test_objects_that_are_there_and_ours_are_adopted_under_names_and_parents(state: Path):
-    pulumi = Pulumi(creating(CONFIG_MAP, "team", "notes"), creating(NAMESPACE, None, "team"))
-    api = Api(**{"/api/v1/namespaces/team": OURS, "/api/v1/namespaces/team/configmaps/notes": OURS})
-    said = module.recover(pulumi, api)  # type: ignore[arg-type]
-    assert said == [
-        "ConfigMap team/notes was being made; it is there and ours: adopted",
-        "Namespace team was being made; it is there and ours: adopted",
-    ]
-    assert pulumi.commands == ["stack", "refresh", "import"]
-    assert "--clear-pending-creates" in pulumi.asked[1]
-    assert {"--generate-code=false", "--protect=false", "--yes"} <= set(pulumi.asked[2])
-    table = pulumi.adopted["nameTable"]
-    assert sorted(table.values()) == sorted([STACK_URN, PROVIDER])
-    first, second = pulumi.adopted["resources"]
-    assert (first["type"], first["name"], first["id"]) == (CONFIG_MAP, "lab:notes", "team/notes")
-    assert (second["type"], second["name"], second["id"]) == (NAMESPACE, "lab:team", "team")
-    for one in (first, second):
-        assert (table[one["parent"]], table[one["provider"]]) == (STACK_URN, PROVIDER)
-    assert not (state / "adopt.json").exists()
-
-
-@pytest.mark.parametrize(
-    "live",
-    [
-        {},
-        {"/api/v1/namespaces/team": {}},
-        {"/api/v1/namespaces/team": {"labels": {}}},
-        {"/api/v1/namespaces/team": {"labels": {PLATFORM_LABEL: "prod"}}},
-        {"/api/v1/namespaces/team": {"labels": {"app": module.STACK}}},
-        {"/api/v1/namespaces/team-b": OURS},
-    ],
-    ids=[
-        "absent",
-        "no labels",
-        "empty labels",
-        "of another stack",
-        "another label",
-        "another name",
-    ],
-)
-def test_what_is_not_there_or_not_ours_is_left_alone(live: dict[str, Any]):
-    pulumi = Pulumi(creating(NAMESPACE, None, "team"))
-    said = module.recover(pulumi, Api(**live))  # type: ignore[arg-type]
-    assert said == ["Namespace team was being made; not there, or not ours"]
-    assert pulumi.commands == ["stack", "refresh"]
-    assert pulumi.adopted == {}
-
-
-def test_of_two_objects_the_one_that_is_ours_is_adopted():
-    pulumi = Pulumi(creating(NAMESPACE, None, "theirs"), creating(QUEUE, None, "ours"))
-    path = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/ours"
-    api = Api(**{path: OURS, "/api/v1/namespaces/theirs": {}})
-    assert module.recover(pulumi, api) == [  # type: ignore[arg-type]
-        "Namespace theirs was being made; not there, or not ours",
-        "ClusterQueue ours was being made; it is there and ours: adopted",
-    ]
-    assert [one["name"] for one in pulumi.adopted["resources"]] == ["lab:ours"]
 
 
 @pytest.mark.parametrize(

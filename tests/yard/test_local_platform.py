@@ -117,7 +117,7 @@ def test_a_rename_through_formerly_touches_no_object_but_the_record(up):
                 k.replace("serve/", "inference/"): v for k, v in team.get(kind, {}).items()
             }
     changes = up.changes(spec)
-    assert objects(changes) == {"ConfigMap:gpuyard-system/gpuyard-platform": "update"}
+    assert objects(changes) == {"ConfigMap:gpuyard-local/gpuyard-platform": "update"}
     assert set(changes.values()) == {"update"}
 
 

@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, Listed] = {
     "schema": Listed("Print the JSON Schema of stack files.", "about"),
     "version": Listed("Show the version.", "about"),
     "pack": Listed("Say how little hardware holds a demand."),
+    "recover": Listed("Mend a stack after a killed `pulumi up`.", "deploying.recover"),
     "sim": Listed(
         "The simulated cluster: a real control plane and real Kueue, with fake GPU nodes."
     ),

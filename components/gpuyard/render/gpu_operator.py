@@ -91,8 +91,8 @@ def plugin_config(pool: PoolPlan) -> dict[str, Any]:
 def _cluster_policy(plan: PlatformPlan) -> Object:
     taints = {str(t): t for pool in plan.pools for t in pool.taints}
     spec = {
-        # Written though it is the default: created empty and later applied empty, the server would take away
-        # the default that it had filled in and refuse the null that is left.
+        # Required, and written though it is the default: an empty mapping can be made, but once anything was
+        # in it, server-side apply leaves null, which the API server refuses.
         "operator": {"runtimeClass": "nvidia"},
         "daemonsets": {"tolerations": [_any_value(t) for t in _by_key(taints.values())]},
         "driver": {"enabled": False},
@@ -102,7 +102,6 @@ def _cluster_policy(plan: PlatformPlan) -> Object:
         "dcgmExporter": {"enabled": False},
         "gfd": {"enabled": True},
         "nodeStatusExporter": {"enabled": False},
-        "mig": {},
         "migManager": {
             "enabled": True,
             "config": {"name": MIG_CONFIGMAP, "default": "all-disabled"},

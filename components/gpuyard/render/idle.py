@@ -23,9 +23,9 @@ from gpuyard.names import (
     KUEUE_GROUP,
     PLATFORM_LABEL,
     PODSET_LABEL,
-    SYSTEM_NAMESPACE,
     TEAM_LABEL,
     WORKLOAD_ANNOTATION,
+    system_namespace,
 )
 from gpuyard.plan.queueing.kueue import QUEUED, queued_by_group
 from gpuyard.plan.records import IdlePlan, IdleTeam, PlatformPlan
@@ -50,7 +50,7 @@ def idle_objects(plan: PlatformPlan) -> list[Object]:
             "v1",
             "ServiceAccount",
             IDLE,
-            namespace=SYSTEM_NAMESPACE,
+            namespace=system_namespace(plan.name),
             automountServiceAccountToken=False,
         ),
         *(obj for team in idle.teams for obj in _rights(plan.name, team)),
@@ -104,7 +104,7 @@ def _told(team: IdleTeam) -> dict[str, Any]:
 
 
 def _config_map(owner: str, name: str, data: Mapping[str, str]) -> Object:
-    return made(owner, "v1", "ConfigMap", name, namespace=SYSTEM_NAMESPACE, data=dict(data))
+    return made(owner, "v1", "ConfigMap", name, namespace=system_namespace(owner), data=dict(data))
 
 
 def _rights(owner: str, team: IdleTeam) -> list[Object]:
@@ -127,7 +127,7 @@ def _rights(owner: str, team: IdleTeam) -> list[Object]:
             if group != "apps"
         ),
     ]
-    account = {"kind": "ServiceAccount", "name": IDLE, "namespace": SYSTEM_NAMESPACE}
+    account = {"kind": "ServiceAccount", "name": IDLE, "namespace": system_namespace(owner)}
     return granted(owner, team.namespace, IDLE, rules, [account])
 
 
@@ -147,7 +147,7 @@ def _schedule(owner: str, idle: IdlePlan) -> Object:
         "suspend": idle.paused,
         "jobTemplate": {"spec": job},
     }
-    return made(owner, "batch/v1", "CronJob", IDLE, namespace=SYSTEM_NAMESPACE, spec=spec)
+    return made(owner, "batch/v1", "CronJob", IDLE, namespace=system_namespace(owner), spec=spec)
 
 
 def _pod(idle: IdlePlan) -> Object:

@@ -1,6 +1,6 @@
 """All objects of a platform, in the order in which a cluster must see them."""
 
-from gpuyard.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, SYSTEM_NAMESPACE
+from gpuyard.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, system_namespace
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.gpu_operator import gpu_operator_objects
@@ -37,14 +37,13 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
 
 def record_objects(plan: PlatformPlan) -> list[Object]:
     """What says in the cluster which platform it belongs to, for people and for later checks."""
+    home = system_namespace(plan.name)
     data = {
         "platform": plan.name,
         "cluster": plan.cluster_name,
         "pools": "\n".join(f"{p.name} {p.nodes} {p.machine.name}" for p in plan.pools),
     }
     return [
-        namespace_object(plan.name, SYSTEM_NAMESPACE, {POD_SECURITY_LABEL: "restricted"}),
-        made(
-            plan.name, "v1", "ConfigMap", PLATFORM_CONFIGMAP, namespace=SYSTEM_NAMESPACE, data=data
-        ),
+        namespace_object(plan.name, home, {POD_SECURITY_LABEL: "restricted"}),
+        made(plan.name, "v1", "ConfigMap", PLATFORM_CONFIGMAP, namespace=home, data=data),
     ]

@@ -8,6 +8,7 @@ from gpuyard.names import (
     POD_SECURITY_AUDIT_LABEL,
     POD_SECURITY_LABEL,
     POD_SECURITY_WARN_LABEL,
+    PROTECT_ANNOTATION,
     TEAM_LABEL,
     TEAM_PRIORITY_LABEL,
 )
@@ -71,6 +72,7 @@ def _namespace(plan: PlatformPlan, team: TeamPlan) -> Object:
         },
         annotations={
             **parameters_of(plan, team).annotations(),
+            **({PROTECT_ANNOTATION: "true"} if team.protect else {}),
             **({} if budget is None else {BUDGET_ANNOTATION: f"{budget:.2f}".removesuffix(".00")}),
         },
     )

@@ -206,6 +206,10 @@ class TeamSpec(TypedDict):
     """Registries or repositories its images may come from. Default: what `admission` says."""
     egress_cidrs: NotRequired[list[str]]
     """Networks its pods may reach outside the cluster. Default: what `admission` says."""
+    protect: NotRequired[bool]
+    """Keep its namespace, with volumes and secrets, when the team goes. Default on, simulated
+    off.
+    """
     formerly: NotRequired[list[str]]
     """Earlier names, oldest first: a renamed team keeps its namespace and queue under its first
     name.

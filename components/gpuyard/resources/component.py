@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import pulumi
 
 from gpuyard.errors import UsageError
-from gpuyard.names import KUEUE_GROUP
+from gpuyard.names import KUEUE_GROUP, PROTECT_ANNOTATION
 from gpuyard.plan.records.late import bind
 from gpuyard.render.charts import Release
 from gpuyard.render.dependencies import needed_by
@@ -53,9 +53,8 @@ class Component(pulumi.ComponentResource):
         for obj in objects:
             named = [self._objects[key] for key in needed_by(obj) if key in self._objects]
             bound = bind(obj, dict(late or {}).__getitem__)
-            resource = register_object(
-                self, bound, self._hooked(_held_at_most(obj, self._after(named)))
-            )
+            opts = _kept(obj, _held_at_most(obj, self._after(named)))
+            resource = register_object(self, bound, self._hooked(opts))
             self._objects[obj["kind"], obj["metadata"]["name"]] = resource
             made.append(resource)
         return made
@@ -98,6 +97,13 @@ class Component(pulumi.ComponentResource):
 def _held_at_most(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
     if str(obj["apiVersion"]).startswith(_HELD):
         opts.custom_timeouts = pulumi.CustomTimeouts(delete=_HELD_AT_MOST)
+    return opts
+
+
+def _kept(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+    """What a namespace holds is its team's: a protected one the engine forgets, and deletes nothing."""
+    if (obj["metadata"].get("annotations") or {}).get(PROTECT_ANNOTATION) == "true":
+        opts.retain_on_delete = True
     return opts
 
 

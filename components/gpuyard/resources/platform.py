@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from gpuyard.findings import Finding, Severity, in_order
-from gpuyard.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP, SYSTEM_NAMESPACE
+from gpuyard.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP, system_namespace
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.records.late import Late
@@ -15,6 +15,7 @@ from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.gpu_operator import gpu_operator_objects
 from gpuyard.render.platform import record_objects
 from gpuyard.resources.component import Component
+from gpuyard.resources.diagnosis.gone_teams import tell_of_gone_teams
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.pools import GpuNodePool, refuse_other_clouds
 from gpuyard.resources.proofs import PlatformLike, due_today, prove, read_args
@@ -113,6 +114,8 @@ class Platform(Component):
             plan = replace(plan, cluster_name=plan.name)
         super().__init__("gpuyard:index:Platform", name, state, opts)
         self._warn((*proof.findings, *due_today(plan.spec)))
+        if self._ours is not None and self._ours.looks is not None:
+            tell_of_gone_teams(self._ours.looks, plan)
         self._make(name, plan, late)
         self._report(plan, proof.findings)
 
@@ -132,7 +135,7 @@ class Platform(Component):
                 Team(child, {"platform": plan, "team": team.name}, self._child([queue, *held]))
             )
         if plan.idle:
-            home = self._object("Namespace", SYSTEM_NAMESPACE)
+            home = self._object("Namespace", system_namespace(plan.name))
             IdleReclaim(f"{name}-idle", {"platform": plan}, self._child([home, *teams]))
 
     def _make_pools(self, name: str, plan: PlatformPlan) -> None:

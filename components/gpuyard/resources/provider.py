@@ -23,6 +23,8 @@ class ClusterProvider(pulumi.ProviderResource):
     explains: pulumi.ResourceHookBinding | None
     """Hooks that say more of an object that can't be made, or will not go, and wait for kinds that `brings`
     names; None where there are none."""
+    looks: Kubectl | None
+    """Who looks at the cluster for what a person should know; None where there is nobody to tell."""
     brings: set[str]
     """API groups whose kinds come with a chart that is installed through this provider."""
 
@@ -54,6 +56,7 @@ class ClusterProvider(pulumi.ProviderResource):
         # What is only written to a folder meets nobody.
         kubectl = Kubectl(kubeconfig, context)
         self.explains = None if render_to is not None else hooks_of(name, kubectl, self.brings)
+        self.looks = kubectl if self.explains is not None else None
 
 
 def provider_of(

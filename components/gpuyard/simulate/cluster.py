@@ -12,7 +12,7 @@ from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, connect,
 from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.parts import PARTS, Part, Place
 from gpuyard.simulate.state import Folder, folder_of, locked, new_settings, write_private
-from gpuyard.simulate.tools import find_tools
+from gpuyard.simulate.tools import Tools, find_tools
 
 # Only a part that hangs waits so long: one that ends is noticed at once. Seen: 8 s, 60 s under heavy load.
 START_SECONDS: Final = 180.0
@@ -93,6 +93,25 @@ def up(name: str, say: Say = lambda _: None) -> Outcome:
     else:
         says = f"cluster {name} is already up, nothing changed"
     return Outcome(says, bool(started), seconds, status)
+
+
+def renew_kueue(name: str, tools: Tools) -> bool:
+    """Start Kueue anew where it runs with another configuration than the cluster has; whether it did."""
+    processes.reap()
+    folder = folder_of(name)
+    if not folder.path.exists():
+        return False  # to lock it would make it
+    with locked(folder):
+        settings = folder.settings()
+        if settings is None or not _runs(folder, _KUEUE):
+            return False
+        place, api = Place(folder, settings, tools), connect(folder.kubeconfig)
+        if not _prepare(api, place, installing=False):
+            return False
+        processes.stop(filter(None, [folder.recorded("kueue")]))
+        _start(place, _KUEUE, lambda _: None)
+        _finish_kueue(api, place)
+    return True
 
 
 def down(name: str) -> bool:
@@ -345,6 +364,7 @@ __all__ = [
     "Status",
     "Unreachable",
     "down",
+    "renew_kueue",
     "reset",
     "status",
     "up",

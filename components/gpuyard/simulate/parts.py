@@ -144,6 +144,10 @@ def _agents(place: Place) -> list[str]:
         "gpuyard.simulate.agents",
         "--kubeconfig",
         str(place.folder.kubeconfig),
+        "--cluster",
+        place.folder.name,
+        "--tools",
+        str(place.tools.bin),
     ]
 
 

@@ -6,7 +6,17 @@ from typing import Annotated
 from pydantic import Field
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Cidr, Count, ImagePrefix, MemoryGib, Name, Positive, Text, Usd
+from gpuyard.spec.values import (
+    Cidr,
+    Count,
+    ImagePrefix,
+    MemoryGib,
+    Name,
+    Positive,
+    Switch,
+    Text,
+    Usd,
+)
 
 MAX_TEAMS = 1000
 
@@ -114,6 +124,8 @@ class Team(SpecModel):
     """Registries or repositories its images may come from. Default: what `admission` says."""
     egress_cidrs: Annotated[tuple[Cidr, ...], Field(max_length=100)] = ()
     """Networks its pods may reach outside the cluster. Default: what `admission` says."""
+    protect: Switch | None = None
+    """Keep its namespace, with volumes and secrets, when the team goes. Default on, simulated off."""
     formerly: tuple[Name, ...] = ()
     """Earlier names, oldest first: a renamed team keeps its namespace and queue under its first name."""
 

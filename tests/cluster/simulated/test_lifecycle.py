@@ -3,11 +3,15 @@
 import os
 import signal
 import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gpuyard.errors import EnvironmentLacks
+from gpuyard.names import KUEUE_CONFIG_KEY, KUEUE_CONFIGMAP, KUEUE_NAMESPACE
 from gpuyard.simulate import cluster, processes, state
 from gpuyard.simulate.api import Api, connect
 from gpuyard.simulate.parts import PARTS
@@ -68,6 +72,37 @@ def test_a_killed_part_is_reported_and_mended(part: str, api: Api, started: clus
     assert after.pop(part) != before.pop(part)
     assert after == before, "parts that ran were left alone"
     assert api.get(f"/api/v1/namespaces/default/configmaps/kept-{part}"), "nothing stored is lost"
+
+
+def test_kueue_is_started_anew_whoever_changes_its_configuration(
+    api: Api, started: cluster.Outcome, until: Callable[..., Any]
+):
+    """As a chart's checksum rolls its pods: `pulumi up` is enough, no second command is needed."""
+    name = name_of(started)
+    before = pids(cluster.status(name))
+    with kueue_configured(api):
+        after = until(lambda: cluster.status(name), lambda now: pids(now) != before and now.ready)
+        assert {part for part, pid in pids(after).items() if pid != before[part]} == {"kueue"}
+        text = (state.folder_of(name).path / "kueue" / "configuration.yaml").read_text()
+        assert "manageJobsWithoutQueueName: true" in text
+        again = cluster.up(name)
+        assert again.says == f"cluster {name} is already up, nothing changed"
+    until(lambda: pids(cluster.status(name)), lambda now: now["kueue"] != pids(after)["kueue"])
+    until(lambda: cluster.status(name).ready)
+
+
+@contextmanager
+def kueue_configured(api: Api) -> Iterator[None]:
+    """A platform's own configuration, which goes with it."""
+    configuration = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+    configuration += "manageJobsWithoutQueueName: true\n"
+    metadata = {"name": KUEUE_CONFIGMAP, "namespace": KUEUE_NAMESPACE}
+    data = {KUEUE_CONFIG_KEY: configuration}
+    api.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    try:
+        yield
+    finally:
+        api.call("DELETE", f"/api/v1/namespaces/{KUEUE_NAMESPACE}/configmaps/{KUEUE_CONFIGMAP}")
 
 
 def test_a_process_without_a_record_is_replaced(api: Api, started: cluster.Outcome):

@@ -14,19 +14,38 @@ from testbed.plugins.kubernetes.cluster import Cluster  # noqa: E402 - the path 
 
 def main(arguments):
     """Print the object, or the list of objects, that is asked for; anything unexpected is an error."""
-    config, _, verb, *rest, _, form, _ = arguments
-    assert (verb, form) == ("get", "json"), arguments
+    config, _, verb, *rest = arguments
+    rest = [one for one in rest if one != "--show-managed-fields"]
+    *rest, _, form = rest
+    assert (verb, form in {"json", "name"}) == ("get", True), arguments
+    wanted = labels(rest)
     file = config.removeprefix("--kubeconfig=")
     cluster = Cluster.connect(yaml.safe_load(Path(file).read_text()), None)
     namespace = rest[rest.index("-n") + 1] if "-n" in rest else None
-    names = rest[: rest.index("-n")] if "-n" in rest else rest
+    names = rest[: rest.index("-n")] if "-n" in rest else rest[: 1 if wanted else None]
     if len(names) == 2:
         found = cluster.request("GET", f"{place(cluster, names[0], namespace)}/{names[1]}")
     else:
-        found = {
-            "items": [o for kind in names[0].split(",") for o in listed(cluster, kind, namespace)]
-        }
-    sys.stdout.write(json.dumps(found))
+        all_found = [o for kind in names[0].split(",") for o in listed(cluster, kind, namespace)]
+        found = {"items": [one for one in all_found if has(one, wanted)]}
+    if form == "name":
+        lines = [f"{one['kind'].lower()}/{one['metadata']['name']}\n" for one in found["items"]]
+        sys.stdout.write("".join(lines))
+    else:
+        sys.stdout.write(json.dumps(found))
+
+
+def labels(arguments):
+    """What a selector asks for: `a=b` that value, `a` any."""
+    if "-l" not in arguments:
+        return {}
+    parts = arguments[arguments.index("-l") + 1].split(",")
+    return {name: value for name, _, value in (part.partition("=") for part in parts)}
+
+
+def has(obj, wanted):
+    found = obj["metadata"].get("labels", {})
+    return all(name in found and value in {"", found[name]} for name, value in wanted.items())
 
 
 def served(cluster, kind):

@@ -231,20 +231,45 @@ def test_a_taken_name_and_its_owner():
     assert says(looks, failed(TAKEN, **QUEUE)) == (
         "ClusterQueue lab-vision is there already, and this stack did not make it.\n"
         "  It belongs to platform west of GPU Yard (label gpuyard.dev/platform).\n"
-        "  fix: give the platform or the team another name; or, with its owner's consent, take it over "
-        "with `pulumi import`"
+        "  fix: give the platform or the team another name; or, with its owner's consent, take it over: "
+        f"`gpuyard recover {pulumi.get_stack()}` prints the `pulumi import` for it"
     )
     assert looks.asked == [asked]
 
 
+def test_what_a_state_has_lost_is_taken_over_by_one_command():
+    ours = live({"gpuyard.dev/platform": "lab"})
+    text = says(
+        Looks({("clusterqueue.kueue.x-k8s.io", "lab-vision"): ours}), failed(TAKEN, **QUEUE)
+    )
+    assert text.endswith(
+        f"fix: `gpuyard recover {pulumi.get_stack()}` takes it over, when no other stack has it; then "
+        "`pulumi up` again"
+    )
+
+
 def test_a_taken_name_in_a_namespace_that_nobody_could_look_at():
     inputs = {"apiVersion": "v1", "kind": "ConfigMap"}
-    inputs["metadata"] = {"name": "gpuyard-platform", "namespace": "gpuyard-system"}
+    inputs["metadata"] = {"name": "gpuyard-platform", "namespace": "gpuyard-lab"}
     text = says(Looks({}, "blue"), failed("it already exists", **inputs))
     assert (
-        "kubectl --context blue get configmap gpuyard-platform -n gpuyard-system -o yaml "
+        "kubectl --context blue get configmap gpuyard-platform -n gpuyard-lab -o yaml "
         "--show-managed-fields" in text
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "named_for"),
+    [
+        ("Namespace", "the team"),
+        ("ResourceFlavor", "the pool"),
+        ("WorkloadPriorityClass", "the priority"),
+        ("Cohort", "the platform or the team"),
+    ],
+)
+def test_another_name_is_given_where_the_name_comes_from(kind, named_for):
+    taken = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "train"}}
+    assert f"fix: give {named_for} another name;" in says(Looks({}), failed(TAKEN, **taken))
 
 
 MET = (
@@ -368,9 +393,17 @@ def test_a_kubeconfig_may_be_a_path(kubectl):
 
 @pytest.mark.parametrize("line", ["exit 1", "echo no json", "echo '[]'", "exec sleep 30"])
 def test_a_look_that_fails_in_any_way_gives_nothing(kubectl, line, monkeypatch):
-    monkeypatch.setattr("gpuyard.resources.diagnosis.kubectl.SECONDS", 0.5)
+    monkeypatch.setattr("gpuyard.kubectl.SECONDS", 0.5)
     kubectl(line)
     assert looked(Kubectl(), "pods") is None
+
+
+def test_names_alone_are_asked_for_where_contents_are_nobodys_business(kubectl):
+    asked = kubectl("echo secret/a; echo secret/b")
+    assert asyncio.run(Kubectl().names("secrets")) == ["secret/a", "secret/b"]
+    assert asked.read_text().strip() == "--request-timeout=10s get secrets -o name"
+    kubectl("exit 1")
+    assert asyncio.run(Kubectl().names("secrets")) is None
 
 
 def test_without_kubectl_a_look_gives_nothing(monkeypatch, tmp_path):

@@ -75,6 +75,8 @@ class TeamPlan:
     stop: Stop | Literal[""] = ""
     """The stronger of the platform's and its own; empty: none."""
     viewers: tuple[str, ...] = ()
+    protect: bool = True
+    """Whether its namespace stays when the team goes."""
     pod_security: PodSecurity = PodSecurity.BASELINE
     name_servers: tuple[str, ...] = ()
     """Networks beside the cluster's own name service that answer for names, on port 53."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gpuyard.findings import Finding, Fix, refuse, warn
+from gpuyard.names import system_namespace
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.team_shares import monthly
 from gpuyard.plan.queueing.brakes import stop_of
@@ -16,8 +17,8 @@ from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import at_most
 from gpuyard.plan.sharing.dra import quota_key
 from gpuyard.plan.teams.egress import name_servers, plan_egress
-from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.teams import Isolation
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.teams import Isolation, Team
 
 RESERVED_NAMESPACES = frozenset(
     {
@@ -27,7 +28,6 @@ RESERVED_NAMESPACES = frozenset(
         "kube-node-lease",
         "gpu-operator",
         "kueue-system",
-        "gpuyard-system",
     }
 )
 
@@ -96,10 +96,16 @@ def _plan_team(draft: Draft, index: int, pools: Mapping[str, PoolPlan]) -> TeamP
         cohort=home_of(spec, team),
         stop=stop_of(spec, team),
         viewers=team.viewers,
+        protect=_protected(spec, team),
         pod_security=team.pod_security,
         name_servers=name_servers(spec.cloud),
         egress=plan_egress(spec, team),
     )
+
+
+def _protected(spec: PlatformSpec, team: Team) -> bool:
+    """What the stack file says, else whether anything in the namespace can be missed."""
+    return spec.cloud is not Cloud.SIMULATED if team.protect is None else team.protect
 
 
 def _hard(quotas: tuple[Quota, ...], pools: Mapping[str, PoolPlan]) -> dict[str, int]:
@@ -116,8 +122,9 @@ def check_team_names(draft: Draft) -> list[Finding]:
     spec = draft.spec
     findings: list[Finding] = []
     seen: set[str] = set()
+    reserved = _reserved(spec)
     for index, team in enumerate(spec.teams):
-        if team.stable_name in RESERVED_NAMESPACES:
+        if team.stable_name in reserved:
             problem = "a namespace of that name belongs to the cluster"
             findings.append(_name_taken(spec, index, "team.reserved", problem))
         elif {team.name, team.stable_name} & seen:
@@ -127,10 +134,15 @@ def check_team_names(draft: Draft) -> list[Finding]:
     return findings
 
 
+def _reserved(spec: PlatformSpec) -> frozenset[str]:
+    """Namespaces that are nobody's to take: the cluster's, and the platform's own."""
+    return RESERVED_NAMESPACES | {system_namespace(spec.name)}
+
+
 def _name_taken(spec: PlatformSpec, index: int, kind: str, problem: str) -> Finding:
     team, path = spec.teams[index], ("teams", index)
     others = [t for i, t in enumerate(spec.teams) if i != index]
-    taken = {t.name for t in others} | {t.stable_name for t in others} | RESERVED_NAMESPACES
+    taken = {t.name for t in others} | {t.stable_name for t in others} | _reserved(spec)
     wish = f"team-{team.name}" if kind == "team.reserved" else ""
     return refuse(
         kind,

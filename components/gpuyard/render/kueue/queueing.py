@@ -79,7 +79,16 @@ def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
         spec["resourceGroups"] = _limits(plan, cohort)
     elif cohort.resource_groups:
         spec["resourceGroups"] = _quotas(plan, cohort.resource_groups, cohort.quotas, limits=False)
-    return made(plan.name, KUEUE_API, "Cohort", cohort.name, spec=spec)
+    return made(plan.name, KUEUE_API, "Cohort", cohort.name, **_said(spec))
+
+
+def _said(spec: Object) -> dict[str, Any]:
+    """The spec, where it says anything.
+
+    Server-side apply takes the last field of a mapping away as null, which the API server then refuses for
+    every kind that it knows by a definition: an empty mapping can be made, but nothing can be brought to it.
+    """
+    return {"spec": spec} if spec else {}
 
 
 _WHEN_CAN_BORROW = {PoolChoice.GUARANTEE: "TryNextFlavor", PoolChoice.ORDER: "MayStopSearch"}

@@ -33,6 +33,13 @@ _NUMBERS = itertools.count(1)
 _EXISTS = "already exists"
 _TIMED_OUT = "timed out"
 _HELM_MET = re.compile(r'(\w+) "([^"]+)" in namespace "([^"]*)" exists and cannot be imported')
+_NAMED_FOR = {
+    "Namespace": "the team",
+    "Node": "the pool",
+    "ResourceFlavor": "the pool",
+    "WorkloadPriorityClass": "the priority",
+}
+"""Objects that are not named for the platform: what of the stack file gives each its name."""
 _AGGREGATION = "clusterrole-aggregation-controller"
 
 
@@ -110,8 +117,20 @@ async def _taken(kubectl: Kubectl, inputs: Mapping[str, Any]) -> str:
     return (
         f"{inputs['kind']} {meta['name']} is there already, and this stack did not make it.\n"
         f"  {owner}\n"
-        "  fix: give the platform or the team another name; or, with its owner's consent, take it over with "
-        "`pulumi import`"
+        f"  fix: {_way_out(live, inputs)}"
+    )
+
+
+def _way_out(live: Mapping[str, Any] | None, inputs: Mapping[str, Any]) -> str:
+    labels = (live or {}).get("metadata", {}).get("labels") or {}
+    platform = (inputs["metadata"].get("labels") or {}).get(PLATFORM_LABEL)
+    command = f"`gpuyard recover {pulumi.get_stack()}`"
+    if platform is not None and labels.get(PLATFORM_LABEL) == platform:
+        return f"{command} takes it over, when no other stack has it; then `pulumi up` again"
+    named_for = _NAMED_FOR.get(inputs["kind"], "the platform or the team")
+    return (
+        f"give {named_for} another name; or, with its owner's consent, take it over: "
+        f"{command} prints the `pulumi import` for it"
     )
 
 

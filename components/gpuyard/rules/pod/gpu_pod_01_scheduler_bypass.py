@@ -29,6 +29,6 @@ RULE = Rule(
     ),
     references=(Reference("CNCF AI Conformance", "secure_accelerator_access"),),
     kinds=POD_KINDS,
-    parameters={"namespaces": ("gpu-operator", "kube-system", "gpuyard-system")},
+    parameters={"namespaces": ("gpu-operator", "kube-system")},
     check=_check,
 )

@@ -105,6 +105,6 @@ RULE = Rule(
     sources=("Kubernetes Pod Security Standards, baseline and restricted",),
     references=(Reference("CIS EKS 1.8.0", "4.2.1-4.2.5"), Reference("CIS GKE 1.9.0", "4.2.1")),
     kinds=POD_KINDS,
-    parameters={"namespaces": ("gpu-operator", "kube-system", "gpuyard-system")},
+    parameters={"namespaces": ("gpu-operator", "kube-system")},
     check=_check,
 )

@@ -70,7 +70,7 @@ RULE = Rule(
     references=(Reference("CIS EKS 1.8.0", "5.1.4"),),
     kinds=POD_KINDS,
     parameters={
-        "namespaces": ("gpu-operator", "kube-system", "gpuyard-system"),
+        "namespaces": ("gpu-operator", "kube-system"),
         "images_from": (),
     },
     check=_check,

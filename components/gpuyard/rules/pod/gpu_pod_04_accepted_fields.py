@@ -145,6 +145,6 @@ RULE = Rule(
         "NVIDIA/k8s-device-plugin v0.20.0, MPS; tags of nvidia/cuda and of the exporter",
     ),
     kinds=POD_KINDS,
-    parameters={"namespaces": ("gpu-operator", "kube-system", "gpuyard-system")},
+    parameters={"namespaces": ("gpu-operator", "kube-system")},
     check=_check,
 )

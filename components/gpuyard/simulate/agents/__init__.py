@@ -6,9 +6,10 @@
     device_plugin      `nvidia.com/*` capacity
     cluster_policy     the operator's `status.state`
 
-and of one that lives beside the cluster:
+and of what lives elsewhere:
 
     autoscaler         Cluster Autoscaler's answers to ProvisioningRequests, by what is free on fake nodes
+    kueue_restart      the rollout by which Kueue's pods take a new configuration
 
 They read node labels, the ClusterPolicy and the ConfigMaps it names, and hardware facts from the
 catalogue. They never see a plan: that the plan agrees with the nodes is therefore worth something.

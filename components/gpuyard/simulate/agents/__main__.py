@@ -2,26 +2,42 @@
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 from gpuyard.errors import GpuYardError
-from gpuyard.simulate.agents.loop import Agents
+from gpuyard.simulate.agents.kueue_restart import KueueRestart
+from gpuyard.simulate.agents.loop import Agents, say
 from gpuyard.simulate.api import connect
+from gpuyard.simulate.tools import Tools
 
 
 def main() -> int:
     """Run until ended; returns the exit code when it cannot start."""
     parser = argparse.ArgumentParser(prog="gpuyard.simulate.agents", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, required=True, help="of the simulated cluster")
+    parser.add_argument("--cluster", help="its name, by which Kueue is started anew")
+    parser.add_argument("--tools", type=Path, help="where the programs are")
     options = parser.parse_args()
     try:
-        Agents(connect(options.kubeconfig)).run()
+        api = connect(options.kubeconfig)
+        if options.cluster:
+            renew = partial(_renew, options.cluster, options.tools)
+            KueueRestart(api, renew, say).start()
+        Agents(api).run()
     except GpuYardError as problem:
         sys.stderr.write(f"{problem}\n")
         return problem.exit_code
     except KeyboardInterrupt:
         pass
     return 0
+
+
+def _renew(name: str, tools: Path) -> bool:
+    # imported when it is needed: it doubles the process
+    from gpuyard.simulate.cluster import renew_kueue
+
+    return renew_kueue(name, Tools(tools))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from gpuyard.simulate.state import is_free, write_private
 NAMESPACE: Final = "kueue-system"
 SERVICE: Final = "kueue-webhook-service"
 SECRET: Final = "kueue-webhook-server-cert"  # noqa: S105  its name, not its content
-# A platform may put its own configuration here, where Kueue's chart keeps it; the next `up` takes it over.
+# A platform may put its own configuration here, where Kueue's chart keeps it; the agents see it change.
 CONFIG_MAP: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/kueue-manager-config"
 CONFIG_KEY: Final = "controller_manager_config.yaml"
 # Kinds Kueue can queue when their CRD is there; the built-in ones need none.

@@ -1,0 +1,1 @@
+"""Commands about a deployment that has begun."""

@@ -1,0 +1,44 @@
+"""`gpuyard recover`: the way out of a deployment that was killed."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.options import Format, FormatOption
+from gpuyard.cli.terminal.console import write
+from gpuyard.cli.views.documents import as_json
+from gpuyard.recovery import PulumiStack, Recovered
+from gpuyard.recovery import recover as recovered
+
+
+def recover(
+    stack: Annotated[
+        str,
+        typer.Argument(
+            metavar="STACK", help="A Pulumi stack of this folder's project.", show_default=False
+        ),
+    ],
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Mend a stack after a killed `pulumi up`. Removes a dead run's lock, adopts what it had made."""
+    found = recovered(PulumiStack(stack, Path.cwd(), os.environ))
+    write(_document(stack, found) if format is Format.JSON else _text(stack, found))
+    return FOUND if found.left else FINE
+
+
+def _document(stack: str, found: Recovered) -> str:
+    return as_json({"command": "recover", "stack": stack, "did": found.did, "left": found.left})
+
+
+def _text(stack: str, found: Recovered) -> str:
+    if not found.did and not found.left:
+        return f"Stack {stack} needs nothing: no lock, nothing under way, nothing that is there already.\n"
+    lines = [*found.did]
+    if found.left:
+        lines += ["Left for you to decide:", *(f"  {one}" for one in found.left)]
+    else:
+        lines.append(f"The next `pulumi up --stack {stack}` goes on from here.")
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,61 @@
+"""A look at a cluster with the user's kubectl: whatever it signs in by, kubectl can.
+
+A look has a limit, changes nothing, and gives None when it fails in any way: no kubectl, no way in, no answer
+in time.
+"""
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+SECONDS = 20.0
+"""A look at most."""
+
+
+def look(config: str | None, context: str | None, *what: str) -> str | None:
+    """`kubectl get`, with the text of a kubeconfig, its path, or for None the ambient one."""
+    asked = ("--request-timeout=10s", "get", *what)
+    try:
+        # Into a file: a sign-in program that outlives kubectl would hold a pipe open.
+        with _file(config) as chosen, tempfile.TemporaryFile() as out:
+            command = ["kubectl", *chosen, *in_context(context), *asked]
+            none = subprocess.DEVNULL
+            subprocess.run(  # noqa: S603  no shell; names of objects as the spec allows them
+                command, stdin=none, stdout=out, stderr=none, timeout=SECONDS, check=True
+            )
+            out.seek(0)
+            return out.read().decode()
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+
+
+def as_object(text: str | None) -> dict[str, Any] | None:
+    """What a look at JSON gave; None when it is none."""
+    try:
+        found = json.loads(text or "")
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def in_context(context: str | None) -> tuple[str, ...]:
+    """The option that picks a context of the kubeconfig."""
+    return ("--context", context) if context else ()
+
+
+@contextmanager
+def _file(config: str | None) -> Generator[tuple[str, ...]]:
+    """The option that names the kubeconfig; the text of one goes to a file that only we can read."""
+    if config is None:
+        yield ()
+    elif "\n" not in config and not config.lstrip().startswith("{"):
+        yield (f"--kubeconfig={Path(config).expanduser()}",)
+    else:
+        with tempfile.NamedTemporaryFile("w", prefix="gpuyard-", encoding="utf-8") as file:
+            file.write(config)
+            file.flush()
+            yield (f"--kubeconfig={file.name}",)

@@ -1,0 +1,119 @@
+"""What the next `up` would make, and which of it is there already.
+
+The engine says the first, in a preview: names, parents and providers as the program has them, whatever the
+program. The cluster says the second.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from gpuyard.errors import EnvironmentLacks
+from gpuyard.kubectl import as_object, look
+from gpuyard.recovery.stack import PulumiStack, plain
+
+_KUBERNETES = "kubernetes:"
+_CHART = "kubernetes:helm.sh/"
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A resource that the next `up` would make."""
+
+    urn: str
+    parent: str = ""
+    provider: str = ""
+    """Its URN."""
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def token(self) -> str:
+        """Its own type, without its parents'."""
+        return self.urn.split("::")[2].rpartition("$")[2]
+
+    @property
+    def name(self) -> str:
+        """Its logical name."""
+        return self.urn.split("::", 3)[3]
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it is an object of a cluster, and so has a place there before it is made."""
+        named = isinstance(self.inputs.get("metadata"), Mapping)
+        return named and self.token.startswith(_KUBERNETES) and not self.token.startswith(_CHART)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Namespace, empty where there is none, and name."""
+        meta = self.inputs["metadata"]
+        return str(meta.get("namespace") or ""), str(meta.get("name") or "")
+
+    @property
+    def identity(self) -> str:
+        """`namespace/name`: how the provider knows the object."""
+        return "/".join(filter(None, self.place))
+
+    @property
+    def kind(self) -> str:
+        """As kubectl takes it: `clusterqueue.kueue.x-k8s.io`."""
+        group = str(self.inputs["apiVersion"]).rpartition("/")[0]
+        return ".".join(filter(None, (str(self.inputs["kind"]).lower(), group)))
+
+    def __str__(self) -> str:
+        return f"{self.token.rpartition(':')[2]} {self.identity}"
+
+
+Look = Callable[[Creation], Mapping[str, Any] | None]
+"""The live object, or None."""
+
+
+def creations(stack: PulumiStack) -> list[Creation]:
+    """In the order in which the program has them."""
+    said = stack.ask("preview", "--json")
+    try:
+        steps: Sequence[Mapping[str, Any]] = json.loads(said[said.index("{") :])["steps"]
+    except (ValueError, KeyError) as problem:
+        raise EnvironmentLacks(f"pulumi preview --json gave no preview ({problem})") from problem
+    return [_creation(step) for step in steps if step["op"] == "create"]
+
+
+def _creation(step: Mapping[str, Any]) -> Creation:
+    state = step["newState"]
+    provider = str(state.get("provider") or "").rpartition("::")[0]
+    return Creation(
+        urn=step["urn"],
+        parent=state.get("parent", ""),
+        provider=provider,
+        inputs=state.get("inputs") or {},
+    )
+
+
+def kubectl_of(state: Mapping[str, Any]) -> Look:
+    """A look with kubectl, by the way in that the provider of each object has in the state."""
+    providers = {
+        each["urn"]: each.get("inputs") or {}
+        for each in state.get("resources") or []
+        if each["type"] == "pulumi:providers:kubernetes"
+    }
+
+    @cache
+    def way_in(provider: str) -> tuple[str | None, str | None]:
+        given = providers.get(provider, {})
+        found = plain(given.get("kubeconfig")), plain(given.get("context"))
+        # what cannot be seen is not what is not there
+        if look(*found, "namespaces", "-o", "name") is None:
+            raise EnvironmentLacks(
+                f"kubectl cannot look at the cluster of {provider.rpartition('::')[2]}: nobody can say what "
+                "is there already. Put kubectl on PATH, with the way in that your `pulumi up` has"
+            )
+        return found
+
+    def live(one: Creation) -> Mapping[str, Any] | None:
+        config, context = way_in(one.provider)
+        namespace, name = one.place
+        where = [one.kind, name, *(["-n", namespace] if namespace else [])]
+        return as_object(look(config, context, *where, "-o", "json", "--show-managed-fields"))
+
+    return live

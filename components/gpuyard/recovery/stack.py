@@ -1,0 +1,92 @@
+"""One stack, and the user's engine with all that it needs to act on it."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpuyard.errors import EnvironmentLacks
+
+_PLAINTEXT = "plaintext"
+
+
+@dataclass(frozen=True, slots=True)
+class PulumiStack:
+    """Commands of the engine on one stack, in the folder of its project."""
+
+    name: str
+    folder: Path
+    env: Mapping[str, str]
+
+    def tried(self, *arguments: str) -> tuple[int, str]:
+        """A command's exit code, and all that it says."""
+        program = shutil.which("pulumi", path=self.env.get("PATH"))
+        if program is None:
+            raise EnvironmentLacks("no `pulumi` on PATH: it is the engine that has the stack")
+        done = subprocess.run(  # noqa: S603  no shell; names of stacks and objects
+            [program, *arguments, "--stack", self.name, "--non-interactive", "--color", "never"],
+            cwd=self.folder,
+            env=dict(self.env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        return done.returncode, done.stdout if done.returncode == 0 else done.stdout + done.stderr
+
+    def ask(self, *arguments: str) -> str:
+        """A command's output; EnvironmentLacks, with what it says, when it fails."""
+        code, said = self.tried(*arguments)
+        if code:
+            raise EnvironmentLacks(f"pulumi {' '.join(arguments)}: {said.strip()}")
+        return said
+
+    def state(self) -> dict[str, Any]:
+        """The state, with its secrets in plain."""
+        exported = json.loads(self.ask("stack", "export", "--show-secrets"))
+        found: dict[str, Any] = exported.get("deployment") or {}
+        return found
+
+    @property
+    def project(self) -> str:
+        """The project's name, from the file that the engine finds, here or above."""
+        for folder in (self.folder, *self.folder.resolve().parents):
+            for name in ("Pulumi.yaml", "Pulumi.yml", "Pulumi.json"):
+                if (file := folder / name).is_file():
+                    return str(yaml.safe_load(file.read_text(encoding="utf-8"))["name"])
+        raise EnvironmentLacks(
+            f"no Pulumi.yaml in {self.folder} or above: run it in the project's folder"
+        )
+
+    @property
+    def files(self) -> Path | None:
+        """The folder of the backend, where it is one on this machine."""
+        url = self.env.get("PULUMI_BACKEND_URL") or self._where()
+        if not url.startswith("file://"):
+            return None
+        return Path(url.removeprefix("file://").partition("?")[0]).expanduser()
+
+    def _where(self) -> str:
+        program = shutil.which("pulumi", path=self.env.get("PATH")) or "pulumi"
+        done = subprocess.run(  # noqa: S603  no shell, nothing given
+            [program, "whoami", "--verbose", "--json"],
+            cwd=self.folder,
+            env=dict(self.env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        return str(json.loads(done.stdout).get("url", "")) if done.returncode == 0 else ""
+
+
+def plain(value: Any) -> str | None:
+    """A text in the state; a secret one stands there as JSON in a mapping."""
+    if isinstance(value, dict) and _PLAINTEXT in value:
+        value = json.loads(value[_PLAINTEXT])
+    return value if isinstance(value, str) and value else None

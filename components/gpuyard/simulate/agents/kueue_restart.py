@@ -1,0 +1,77 @@
+"""Start Kueue anew when its configuration has changed, as a chart's checksum rolls its pods.
+
+One manager runs here, where a cluster has two: while it starts no webhook answers, and a deployment that
+makes queues just then would fail. So it waits until nobody has changed a queue for a while; on a real cluster
+the old pods answer until the new ones do.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from gpuyard.errors import EnvironmentLacks
+from gpuyard.names import KUEUE_API, KUEUE_CONFIGMAP, KUEUE_NAMESPACE
+from gpuyard.simulate.agents.cache import Watched
+from gpuyard.simulate.api import Api, ApiError, Unreachable
+
+QUIET_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 1.0
+_MAPS: Final = f"/api/v1/namespaces/{KUEUE_NAMESPACE}/configmaps"
+_QUEUES: Final = tuple(
+    f"/apis/{KUEUE_API}/{plural}"
+    for plural in ("resourceflavors", "cohorts", "clusterqueues", "localqueues")
+)
+_Picture = frozenset[tuple[str, int]]
+
+
+class KueueRestart:
+    """Watches the configuration in a thread of its own; `renew` starts Kueue anew where it is another one."""
+
+    def __init__(self, api: Api, renew: Callable[[], bool], say: Callable[[str], None]) -> None:
+        self._api = api
+        self._renew = renew
+        self._say = say
+        self._changed = threading.Event()
+        self._maps = Watched(api, _MAPS, self._notice)
+
+    def start(self) -> None:
+        """Work until the process ends."""
+        self._maps.start()
+        threading.Thread(target=self._run, daemon=True, name="kueue").start()
+
+    def _notice(self, name: str | None) -> None:
+        if name in {None, KUEUE_CONFIGMAP}:
+            self._changed.set()
+
+    def _run(self) -> None:
+        while True:
+            self._changed.wait()
+            self._changed.clear()
+            self.once()
+
+    def once(self) -> None:
+        """When it is quiet, renew; what fails is tried again."""
+        try:
+            self._wait_until_quiet()
+            if self._renew():
+                self._say("kueue: the configuration changed, started anew")
+        except (ApiError, EnvironmentLacks, OSError, Unreachable) as problem:
+            self._say(f"kueue: again in {QUIET_SECONDS:.0f} s: {problem}")
+            time.sleep(QUIET_SECONDS)
+            self._changed.set()
+
+    def _wait_until_quiet(self) -> None:
+        """Until no queue has come, gone or changed for as long as it takes to make a few."""
+        picture, since = self._picture(), time.monotonic()
+        while time.monotonic() - since < QUIET_SECONDS:
+            time.sleep(LOOK_SECONDS)
+            if (now := self._picture()) != picture:
+                picture, since = now, time.monotonic()
+
+    def _picture(self) -> _Picture:
+        """Who is there, in which version of what was asked for: a status that changes is none."""
+        found = [item for path in _QUEUES for item in self._api.call("GET", path)["items"]]
+        return frozenset(
+            (item["metadata"]["uid"], item["metadata"].get("generation", 0)) for item in found
+        )

@@ -1,0 +1,74 @@
+"""`gpuyard recover` prints what was done, and what is left to decide."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gpuyard.cli.commands.deploying import recover as module
+from gpuyard.errors import EnvironmentLacks
+from gpuyard.recovery import Recovered
+from kit.inprocess import run
+
+
+def found(monkeypatch, *, did=(), left=()):
+    asked = []
+
+    def recovered(stack):
+        asked.append((stack.name, stack.folder))
+        return Recovered(did, left)
+
+    monkeypatch.setattr(module, "recovered", recovered)
+    return asked
+
+
+def test_what_was_done_and_what_comes_next(monkeypatch):
+    asked = found(monkeypatch, did=("its lock is removed", "adopted: Namespace a"))
+    ended = run("recover", "prod")
+    assert (ended.code, ended.out) == (
+        0,
+        "its lock is removed\nadopted: Namespace a\nThe next `pulumi up --stack prod` goes on from here.\n",
+    )
+    assert asked == [("prod", Path.cwd())]
+
+
+def test_what_is_left_is_listed_and_ends_with_3(monkeypatch):
+    found(monkeypatch, did=("its lock is removed",), left=("Namespace b is there and not ours: …",))
+    ended = run("recover", "prod")
+    assert (ended.code, ended.out) == (
+        3,
+        "its lock is removed\nLeft for you to decide:\n  Namespace b is there and not ours: …\n",
+    )
+
+
+def test_a_stack_that_needs_nothing_is_told_so(monkeypatch):
+    found(monkeypatch)
+    ended = run("recover", "prod")
+    assert (ended.code, ended.out) == (
+        0,
+        "Stack prod needs nothing: no lock, nothing under way, nothing that is there already.\n",
+    )
+
+
+def test_for_programs(monkeypatch):
+    found(monkeypatch, left=("b",))
+    ended = run("recover", "prod", "--format", "json")
+    assert (ended.code, json.loads(ended.out)) == (
+        3,
+        {"command": "recover", "stack": "prod", "did": [], "left": ["b"]},
+    )
+
+
+def test_a_stack_that_somebody_holds_ends_with_4(monkeypatch):
+    def held(_):
+        raise EnvironmentLacks("stack prod is held by process 7 of ci on runner-3")
+
+    monkeypatch.setattr(module, "recovered", held)
+    ended = run("recover", "prod")
+    assert (ended.code, ended.out) == (4, "")
+    assert "stack prod is held by process 7 of ci on runner-3" in ended.err
+
+
+@pytest.mark.parametrize("arguments", [(), ("a", "b")])
+def test_it_is_about_one_stack(arguments):
+    assert run("recover", *arguments).code == 2

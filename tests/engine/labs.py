@@ -1,0 +1,80 @@
+"""A platform beside a Kueue of somebody else: its program, and the definitions that it needs.
+
+Kueue's definitions are there, its controller is not: an object changes only when somebody writes it.
+"""
+
+import json
+
+import pytest
+from testbed.plugins.kubernetes.cluster import APPLY
+from testbed.plugins.kubernetes.failures import ProviderError
+
+from kit import chart as kueue_chart
+from kit.stacks import platform, pool, team
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+RAW = platform(
+    [pool(), pool("more", nodes=2)],
+    [
+        team(guarantee={"train": 8}, groups=["seers"], protect=False),
+        team("speech", borrow={"train": 8}, protect=False),
+    ],
+    priorities={"high": 100},
+    queueing={"install": False},
+)
+PROTECTED = [{k: v for k, v in each.items() if k != "protect"} for each in RAW["teams"]]
+"""The same teams as people write them: their namespaces stay when they go."""
+PROGRAM = """
+from gpuyard.resources import ClusterProvider, Platform
+lab = ClusterProvider("lab", "lab", settings["kubeconfig"])
+raw = json.loads(Path("platform.json").read_text())
+Platform("lab", {"platform": raw}, pulumi.ResourceOptions(providers=[lab]))
+"""
+LABEL = "gpuyard.dev/platform"
+
+
+@pytest.fixture
+def kueue(api, only_kueue, until):
+    """A Kueue of somebody else, as far as definitions go; they stay for the next test."""
+    for crd in kueue_chart.definitions():
+        api.cluster.patch(crd, crd, APPLY, {"fieldManager": "somebody", "force": "true"})
+    api.cluster.forget()
+    until(lambda: serves(api), 60)
+    yield
+    for namespace in ours(api):
+        api.cluster.delete(namespace, namespace["metadata"]["name"], "Background")
+    until(lambda: not ours(api), 120)
+    for kind in ("LocalQueue", "ClusterQueue", "Cohort", "ResourceFlavor", "WorkloadPriorityClass"):
+        for obj in api.cluster.list(KUEUE, kind, None):
+            api.cluster.delete(obj, obj["metadata"]["name"], "Background")
+
+
+def ours(api):
+    """Namespaces of teams: protected, they outlive their stack."""
+    return [
+        one
+        for one in api.cluster.list("v1", "Namespace", None)
+        if one["metadata"].get("labels", {}).get(LABEL)
+    ]
+
+
+def serves(api):
+    """A definition that has just come, or come again, is answered with 404 and 429 for a while."""
+    try:
+        api.cluster.list(KUEUE, "ClusterQueue", None)
+        api.cluster.list(KUEUE, "LocalQueue", None)
+    except ProviderError:
+        return False
+    return True
+
+
+@pytest.fixture
+def lab(stack):
+    """The platform's program; call it with a changed platform to write that."""
+
+    def write(program=PROGRAM, **more):
+        (stack.folder / "platform.json").write_text(json.dumps({**RAW, **more}))
+        stack.program(program)
+
+    write()
+    return write

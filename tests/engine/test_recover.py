@@ -1,0 +1,92 @@
+"""`gpuyard recover` on the real engine: after a kill, and where others have what the program would make."""
+
+import json
+import os
+import shlex
+import signal
+
+import pytest
+from labs import PROGRAM
+
+pytestmark = pytest.mark.timeout(900)
+SLOW = PROGRAM.replace(
+    "Platform(",
+    """
+async def wait(args):
+    if args.name.endswith(":Namespace:vision") and not Path("go").exists():
+        metadata = {**args.props["metadata"]}
+        condition = {"pulumi.com/waitFor": "jsonpath={.metadata.labels.go}=yes"}
+        metadata["annotations"] = {**metadata.get("annotations", {}), **condition}
+        return pulumi.ResourceTransformResult(props={**args.props, "metadata": metadata}, opts=args.opts)
+pulumi.runtime.register_resource_transform(wait)
+Platform(""",
+)
+"""The namespace of a team is made, and not ready before the file `go` is there."""
+
+
+@pytest.fixture
+def killed(stack, api, kueue, lab, kubectl, until):
+    """An `up` that was killed while it made a namespace."""
+    lab(SLOW)
+    first = stack.start("up", "--yes", "--skip-preview", "--color", "never")
+    until(lambda: namespace(api), 120)
+    yield first
+    (stack.folder / "go").touch()
+    stack.run("cancel", "--yes")
+    stack.destroy()
+
+
+def namespace(api):
+    found = api.cluster.list("v1", "Namespace", None)
+    return next((one for one in found if one["metadata"]["name"] == "vision"), None)
+
+
+def test_a_killed_up_is_mended_by_one_command(stack, api, killed):
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    was = namespace(api)["metadata"]["uid"]
+    (stack.folder / "go").touch()
+    assert "pulumi cancel" in stack.up(fails=True).output
+    said = stack.gpuyard("recover", "dev")
+    assert f"process {killed.pid} of " in said
+    assert "was killed: its lock is removed" in said
+    assert "it was creating Namespace vision: forgotten" in said
+    assert (
+        "adopted: Namespace vision, as pulumi import --stack dev kubernetes:core/v1:Namespace"
+        " lab-vision:Namespace:vision vision --parent 'parent=urn:pulumi:dev::trial::gpuyard:index:Platform$"
+    ) in said
+    assert "The next `pulumi up --stack dev` goes on from here." in said
+    stack.up()
+    stack.unchanged()
+    assert namespace(api)["metadata"]["uid"] == was
+    assert "pending_operations" not in stack.state()
+    assert stack.gpuyard("recover", "dev").startswith("Stack dev needs nothing")
+
+
+def test_a_run_that_goes_on_is_left_alone_and_named(stack, killed):
+    """Which a second `up` says as well; nothing is cancelled."""
+    said = stack.gpuyard("recover", "dev", code=4)
+    assert f"stack dev is held by process {killed.pid} of " in said
+    assert "where it is gone for sure, `pulumi cancel --stack dev`, then this again" in said
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+
+
+def test_what_somebody_else_has_is_taken_over_by_the_command_that_is_printed(
+    stack, api, kueue, lab, kubectl
+):
+    lab()
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}}
+    api.cluster.create(body, {"fieldManager": "somebody"})
+    failed = stack.up(fails=True).output
+    assert "Namespace vision is there already, and this stack did not make it." in failed
+    assert "take it over: `gpuyard recover dev` prints the `pulumi import` for it" in failed
+    found = json.loads(stack.gpuyard("recover", "dev", "--format", "json", code=3))
+    assert found["did"] == []
+    (left,) = found["left"]
+    text, _, command = left.partition(": ")
+    assert text == "Namespace vision is there and not ours"
+    stack.run(*shlex.split(command)[1:], "--yes", "--skip-preview")
+    stack.up()
+    stack.unchanged()
+    stack.destroy()

@@ -1,0 +1,97 @@
+"""From one stack to another on a real API server, as the engine and the kubernetes provider do it.
+
+What stands in both is brought from one to the other where it is, what the second brings is made, and what it
+lacks is deleted last. Namespaces stay: they take long to go, and what goes with them is another matter.
+"""
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testbed.plugins.kubernetes.checkpoint import identity
+from testbed.plugins.kubernetes.cluster import Cluster
+from testbed.plugins.kubernetes.engine import Log
+from testbed.plugins.kubernetes.failures import ProviderError
+from testbed.plugins.kubernetes.objects import Objects, Partial
+from testbed.plugins.kubernetes.settings import Settings, load_kubeconfig
+from testbed.plugins.kubernetes.values import Object
+
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records.late import bind
+from gpuyard.render.platform import platform_objects
+from kit.cluster.lab import MADE_ELSEWHERE
+
+SECONDS = 120
+_Key = tuple[str, str, str]
+
+
+@dataclass
+class Walker:
+    """The state of one stack on one API server, and who brings it from plan to plan."""
+
+    provider: Objects
+    adopting: Objects
+    """The provider where it takes over what is there: namespaces of an earlier walk."""
+    state: dict[_Key, Object] = field(default_factory=dict)
+    order: list[_Key] = field(default_factory=list)
+    """In which the last stack has its objects: what needs another one stands after it, and goes before it."""
+
+    @classmethod
+    def on(cls, kubeconfig: Path) -> "Walker":
+        """Nothing is deployed yet; the provider is set as ours is."""
+        cluster = Cluster.connect(load_kubeconfig(str(kubeconfig)), None)
+
+        def provider(*, upsert: bool) -> Objects:
+            settings = Settings(patch_force=True, config_map_mutable=True, upsert=upsert)
+            return Objects(settings, Log(None), threading.Event(), "default", cluster)
+
+        return cls(provider(upsert=False), provider(upsert=True))
+
+    def up(self, plan: PlatformPlan | None) -> list[str]:
+        """Bring it there, to nothing at all for None; each object that was refused, and why."""
+        wanted = {_key(each): each for each in _objects(plan)} if plan else {}
+        refused = [said for key, each in wanted.items() if (said := self._brought(key, each))]
+        gone = [key for key in reversed(self.order) if key not in wanted and key[0] != "Namespace"]
+        self.order = list(wanted)
+        return refused + [said for key in gone if (said := self._removed(key))]
+
+    def _brought(self, key: _Key, wanted: Object) -> str:
+        try:
+            if (state := self.state.get(key)) is not None:
+                changes = self.provider.diff("", state, wanted, [])
+                if not changes.comparison.found:
+                    return ""
+                if not changes.replaces:
+                    said = self.provider.update("", state, wanted, [], SECONDS, preview=False)
+                    self.state[key] = said
+                    return ""
+                self._removed(key)
+            made = self.adopting if key[0] == "Namespace" else self.provider
+            _, self.state[key] = made.create("", wanted, SECONDS, preview=False)
+        except (ProviderError, Partial) as error:
+            return _refused(key, error)
+        return ""
+
+    def _removed(self, key: _Key) -> str:
+        if (state := self.state.pop(key, None)) is None:
+            return ""  # it was refused before
+        try:
+            self.provider.delete("", identity(state), state, SECONDS)
+        except (ProviderError, Partial) as error:
+            return _refused(key, error)
+        return ""
+
+
+def _refused(key: _Key, error: ProviderError | Partial) -> str:
+    return f"{'/'.join(key)}: {error.message if isinstance(error, Partial) else error}"
+
+
+def _objects(plan: PlatformPlan) -> list[Object]:
+    """What is registered, in order; Kueue starts anew with each of its configurations, so not that."""
+    known = bind(platform_objects(plan), lambda _: "cluster")
+    return [each for each in known if each["metadata"]["name"] not in MADE_ELSEWHERE]
+
+
+def _key(obj: Object) -> _Key:
+    meta = obj["metadata"]
+    return obj["kind"], meta.get("namespace", ""), meta["name"]

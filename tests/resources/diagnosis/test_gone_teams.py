@@ -1,0 +1,98 @@
+"""Namespaces of teams that are gone: what stays, what goes, and whose other name it may be."""
+
+import asyncio
+
+import pulumi
+import pytest
+
+from gpuyard.names import PROTECT_ANNOTATION
+from gpuyard.resources.diagnosis import gone_teams as module
+from kit.stacks import plan_of, platform, team
+
+PLAN = plan_of(platform(teams=[team("vision"), team("talk"), team("new", formerly=["old"])]))
+LEFT = ["persistentvolumeclaim/models", "secret/key", "secret/token"]
+
+
+class Looks:
+    """Kubectl with these namespaces, and what is left in each."""
+
+    def __init__(self, *namespaces, left=LEFT):
+        self.namespaces, self.left, self.asked = namespaces, left, []
+
+    async def get(self, *what):
+        self.asked.append(what)
+        return None if self.namespaces == (None,) else {"items": list(self.namespaces)}
+
+    async def names(self, *what):
+        self.asked.append(what)
+        return self.left
+
+    def command(self, *what):
+        return " ".join(("kubectl", *what))
+
+
+def namespace(name, *, kept=True, **metadata):
+    annotations = {"annotations": {PROTECT_ANNOTATION: "true"}} if kept else {}
+    return {"metadata": {"name": name, **annotations, **metadata}}
+
+
+def said(looks):
+    return asyncio.run(module.gone_teams(looks, PLAN))
+
+
+THERE = (namespace("vision"), namespace("old"))
+
+
+def test_a_protected_namespace_stays_and_may_have_another_name_now():
+    looks = Looks(*THERE, namespace("speech"))
+    (one,) = said(looks)
+    assert one == (
+        "The stack file has no team speech; its namespace stays, with 1 volume claim and 2 secrets in it.\n"
+        "  fix: if talk is another name for it, write `formerly: [speech]` there; when nobody needs it: "
+        "kubectl delete namespace speech"
+    )
+    assert looks.asked == [
+        ("namespaces", "-l", "gpuyard.dev/platform=lab,gpuyard.dev/team"),
+        ("persistentvolumeclaims,secrets", "-n", "speech"),
+    ]
+
+
+def test_one_that_is_given_up_goes_and_can_still_be_kept():
+    looks = Looks(*THERE, namespace("talk"), namespace("speech", kept=False), left=["secret/key"])
+    (one,) = said(looks)
+    assert one == (
+        "The stack file has no team speech; its namespace goes, with no volume claims and 1 secret in it.\n"
+        "  fix: to keep it, add the team again with `protect: true` and run `pulumi up` before it goes"
+    )
+
+
+def test_where_nobody_can_look_into_it_that_is_said():
+    (one,) = said(Looks(*THERE, namespace("speech"), left=None))
+    assert "stays, with whatever is in it" in one
+
+
+@pytest.mark.parametrize(
+    "namespaces",
+    [(None,), (), THERE, (*THERE, namespace("speech", deletionTimestamp="2026-11-22T10:00:00Z"))],
+    ids=["nobody can look", "a first up", "nobody has gone", "it goes already"],
+)
+def test_otherwise_nothing_is_said(namespaces):
+    assert said(Looks(*namespaces)) == []
+
+
+def test_a_look_that_fails_fails_nothing(monkeypatch):
+    warned, debugged = [], []
+    monkeypatch.setattr(pulumi.log, "warn", warned.append)
+    monkeypatch.setattr(pulumi.log, "debug", debugged.append)
+    assert asyncio.run(module._told(Looks({}), PLAN)) == []
+    assert debugged == ["no look at the namespaces of former teams: 'metadata'"]
+    found = asyncio.run(module._told(Looks(namespace("speech")), PLAN))
+    assert warned == found
+    assert len(found) == 1
+
+
+def test_a_program_goes_on_while_somebody_looks():
+    async def looked():
+        return await module.tell_of_gone_teams(Looks(), PLAN).future()
+
+    assert asyncio.run(looked()) == []
