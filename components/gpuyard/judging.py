@@ -48,7 +48,7 @@ def judge(reading: Reading, day: date | None = None, file: str = "") -> Judged:
     if reading.spec is None:
         found = [*reading.findings, *_refusals_beside(reading, day)]
         return Judged(reading, None, tuple(in_order(found)), file)
-    planned, findings = plan(reading.spec, day)
+    planned, findings = plan(reading.spec, day, reading.region)
     found = [*reading.findings, *findings, *_unknown_rules(reading.spec)]
     return Judged(reading, planned, tuple(in_order(found)), file)
 
@@ -63,7 +63,7 @@ def _refusals_beside(reading: Reading, day: date | None) -> list[Finding]:
     """What the proofs refuse in the part of the platform that is well-formed."""
     if reading.sound_part is None:
         return []
-    _, findings = plan(reading.sound_part, day)
+    _, findings = plan(reading.sound_part, day, reading.region)
     return [f for f in reading.beside(findings) if f.severity is Severity.REFUSE]
 
 

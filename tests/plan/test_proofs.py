@@ -56,8 +56,7 @@ def takes_the_finding_away(case):
     assert how == case.raw.get("fix", "applied"), finding.fix
     if how != "applied":
         return
-    raw = {"platform": proofs.applied(case.platform, finding.fix)}
-    text = proofs.stack_text(raw["platform"])
+    text = case.with_platform(proofs.applied(case.platform, finding.fix))
     after = proofs.judge_text(text.encode(), proofs.FILE, case.today).findings
     assert finding.id not in {f.id for f in after}, text
     new = same(after) - same(judged.findings)

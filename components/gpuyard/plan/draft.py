@@ -22,6 +22,7 @@ from gpuyard.plan.records import (
 )
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.region import Region
 
 DecidedAmounts = Mapping[tuple[str, str], int]
 """By pool and resource."""
@@ -32,9 +33,9 @@ _UNBILLED = Bill(
     lines=(),
     commitments=(),
     shares=(),
-    floor=Total(0.0),
-    expected=Total(0.0),
-    worst=Total(0.0),
+    floor=Total(),
+    expected=Total(),
+    worst=Total(),
     utilisation_percent=0.0,
     simulated=False,
 )
@@ -71,6 +72,8 @@ class Draft:
     """What was asked for."""
     today: date | None = None
     """The day, by which support and exceptions end; None where no calendar is known."""
+    region: Region | None = None
+    """Where the platform is; None where nobody says it."""
     system: Machine | None = None
     """The machine of the system nodes; None without such nodes, and where it is refused."""
     pools: dict[str, PoolPlan | None] = field(default_factory=dict)

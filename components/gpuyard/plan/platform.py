@@ -19,12 +19,13 @@ from gpuyard.plan.money.bill import bill_of
 from gpuyard.plan.money.budgets import check_budgets
 from gpuyard.plan.money.commitments import check_commitments
 from gpuyard.plan.money.prices import check_prices
+from gpuyard.plan.money.regions import check_price_regions
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.machines import check_system, decide_system
 from gpuyard.plan.pools.numa import check_numa
 from gpuyard.plan.pools.own_nodes import check_selectors
 from gpuyard.plan.pools.pools import decide_pools
-from gpuyard.plan.pools.topology import check_fabric, check_zones
+from gpuyard.plan.pools.topology import check_fabric, check_zones, decide_region
 from gpuyard.plan.queueing.brakes import check_stops
 from gpuyard.plan.queueing.installation import check_kueue
 from gpuyard.plan.queueing.multikueue import check_clusters
@@ -52,6 +53,7 @@ from gpuyard.plan.teams.limits import decide_limits
 from gpuyard.plan.teams.pod_security import check_pod_security
 from gpuyard.plan.teams.teams import check_nothing, check_team_names, decide_teams
 from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.region import Region
 
 Stage = Callable[[Draft], tuple[Draft, list[Finding]]]
 """Decides more of a draft, with what keeps it from deciding."""
@@ -61,7 +63,8 @@ Check = Callable[[Draft], Iterable[Finding]]
 
 def decide_bill(draft: Draft) -> tuple[Draft, list[Finding]]:
     """What an hour costs, and each team's share of it."""
-    bill = bill_of(draft.spec, list(draft.sound.values()), draft.system, draft.quotas)
+    region = draft.region.name if draft.region else None
+    bill = bill_of(draft.spec, list(draft.sound.values()), draft.system, draft.quotas, region)
     return replace(draft, bill=bill), []
 
 
@@ -83,6 +86,7 @@ def check_cluster(draft: Draft) -> list[Finding]:
 
 
 STAGES: tuple[Stage, ...] = (
+    decide_region,
     decide_system,
     decide_pools,
     decide_quotas,
@@ -120,6 +124,7 @@ CHECKS: tuple[Check, ...] = (
     check_owner_names,
     check_pod_security,
     check_prices,
+    check_price_regions,
     check_priorities,
     check_reservations,
     check_selectors,
@@ -138,14 +143,15 @@ CHECKS: tuple[Check, ...] = (
 
 
 def plan(
-    spec: PlatformSpec, today: date | None = None
+    spec: PlatformSpec, today: date | None = None, region: Region | None = None
 ) -> tuple[PlatformPlan | None, list[Finding]]:
     """Derive the platform, with everything there is to say about it; None exactly when a finding refuses.
 
     Given the day, it also says which support ends soon or has ended; without one it knows no calendar.
+    Given the region that the stack's configuration says, zones and prices are held against it.
     Findings are in order: the gravest first, then by their paths.
     """
-    draft, findings = Draft(spec, today), list[Finding]()
+    draft, findings = Draft(spec, today, region), list[Finding]()
     for stage in STAGES:
         draft, problems = stage(draft)
         findings += problems
@@ -168,6 +174,7 @@ def _recorded(draft: Draft) -> PlatformPlan:
     return PlatformPlan(
         name=spec.name,
         cloud=spec.cloud,
+        region=draft.region.name if draft.region else None,
         kubernetes=spec.kubernetes,
         spec=spec,
         cluster_name=_cluster_name(spec),

@@ -10,6 +10,7 @@ from gpuyard.errors import SpecError
 from gpuyard.findings import Finding, Fix, Path, refuse, refused, show
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import findings_of, show_given
+from gpuyard.spec.region import Region, region_of
 from gpuyard.spec.yaml_tree import Document, parse_yaml
 
 CONFIG_KEY = "gpuyard:platform"
@@ -29,6 +30,8 @@ class Reading:
     findings: tuple[Finding, ...]
     sound_part: PlatformSpec | None = None
     document: Document | None = None
+    region: Region | None = None
+    """Where the file has the cloud's provider work."""
     kept: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """For each list of the sound part, which items of the file it holds."""
 
@@ -56,7 +59,10 @@ class Reading:
 
     def line_of(self, path: Path) -> int | None:
         """The line of the stack file a finding's path stands in."""
-        return self.document.line_of((*PLATFORM_PATH, *path)) if self.document else None
+        if self.document is None:
+            return None
+        beside = path[:1] == PLATFORM_PATH[:1]
+        return self.document.line_of(path if beside else (*PLATFORM_PATH, *path))
 
 
 def read_stack_file(data: bytes, name: str) -> Reading:
@@ -66,13 +72,12 @@ def read_stack_file(data: bytes, name: str) -> Reading:
     if platform is None:
         return Reading(None, (_no_platform(document.value),), document=document)
     early = [*_duplicates(document), *_secrets(platform)]
-    reading = read_platform(platform)
+    reading = read_platform(platform, document.value["config"])
     secrets = [f.path for f in early if f.id == "spec.secret"]
     other = [f for f in reading.findings if not any(f.path[: len(p)] == p for p in secrets)]
     findings = (*early, *other)
     spec = None if refused(findings) else reading.spec
-    sound = reading.spec or reading.sound_part
-    return replace(reading, spec=spec, findings=findings, sound_part=sound, document=document)
+    return replace(reading, spec=spec, findings=findings, document=document)
 
 
 def platform_in(root: Any) -> Any:
@@ -81,8 +86,19 @@ def platform_in(root: Any) -> Any:
     return config.get(CONFIG_KEY) if isinstance(config, dict) else None
 
 
-def read_platform(value: object) -> Reading:
-    """Read the `gpuyard:platform` value, already parsed."""
+def read_platform(value: object, config: Mapping[str, object] | None = None) -> Reading:
+    """Read the `gpuyard:platform` value, already parsed, and the region in the configuration beside it."""
+    reading = _read(value)
+    part = reading.spec or reading.sound_part
+    if part is None:
+        return reading
+    region, wrong = region_of(config or {}, part.cloud.value)
+    spec = None if wrong else reading.spec
+    findings = (*reading.findings, *wrong)
+    return replace(reading, spec=spec, sound_part=part, findings=findings, region=region)
+
+
+def _read(value: object) -> Reading:
     if isinstance(value, PlatformSpec):
         return Reading(value, ())
     try:
