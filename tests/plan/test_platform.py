@@ -141,6 +141,8 @@ def test_everything_wrong_is_said_at_once():
         "quota.unknown_pool",
         "lend.over_guarantee",
         "team.nothing",
+        "checks.waiting",
+        "checks.waiting",
     ]
 
 

@@ -51,7 +51,7 @@ def test_the_line_of_a_finding_beside_the_platform_is_that_of_its_key():
     reading = read_stack_file(text.encode(), "stack.yaml")
     [finding] = reading.findings
     assert (reading.spec, reading.line_of(finding.path)) == (None, 2)
-    assert reading.sound_part.name == "lab"
+    assert reading.judged_part.name == "lab"
 
 
 def test_a_value_without_a_file_has_the_region_that_comes_with_it():

@@ -5,9 +5,10 @@ decided and say what is wrong with it, in no order. A new capability adds one or
 (docs/architecture.md).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import date
+from types import MappingProxyType
 
 from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, in_order, refuse, refused, show
@@ -15,6 +16,7 @@ from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.ladder_proofs import check_reservations
 from gpuyard.plan.deferred import check_deferred, check_validation, show_validation
 from gpuyard.plan.draft import Draft
+from gpuyard.plan.held import check_held, known_of
 from gpuyard.plan.money.bill import bill_of
 from gpuyard.plan.money.budgets import check_budgets
 from gpuyard.plan.money.commitments import check_commitments
@@ -112,6 +114,7 @@ CHECKS: tuple[Check, ...] = (
     check_exceptions,
     check_fabric,
     check_flavors,
+    check_held,
     check_idle,
     check_isolation,
     check_kubernetes,
@@ -143,21 +146,26 @@ CHECKS: tuple[Check, ...] = (
 
 
 def plan(
-    spec: PlatformSpec, today: date | None = None, region: Region | None = None
+    spec: PlatformSpec,
+    today: date | None = None,
+    region: Region | None = None,
+    broken: Mapping[int, frozenset[str]] = MappingProxyType({}),
 ) -> tuple[PlatformPlan | None, list[Finding]]:
     """Derive the platform, with everything there is to say about it; None exactly when a finding refuses.
 
     Given the day, it also says which support ends soon or has ended; without one it knows no calendar.
     Given the region that the stack's configuration says, zones and prices are held against it.
+    Of pools that could be read in part only (`broken`), it says what rests on no field that was lost.
     Findings are in order: the gravest first, then by their paths.
     """
-    draft, findings = Draft(spec, today, region), list[Finding]()
+    draft, findings = Draft(spec, today, broken, region), list[Finding]()
     for stage in STAGES:
         draft, problems = stage(draft)
         findings += problems
     for check in CHECKS:
         findings += check(draft)
-    return None if refused(findings) else _recorded(draft), in_order(findings)
+    known = known_of(findings, broken)
+    return None if broken or refused(known) else _recorded(draft), in_order(known)
 
 
 def planned(spec: PlatformSpec, today: date | None = None) -> PlatformPlan:

@@ -52,7 +52,7 @@ def prove(platform: object) -> Proof:
         raise PlatformRefused("the platform", late)
     judged = judge(read_platform(_plain(platform), _stack_config()))
     if judged.plan is None:
-        part = judged.reading.spec or judged.reading.sound_part
+        part = judged.reading.judged_part
         name = f" {part.name}" if part is not None else ""
         raise PlatformRefused(f"the platform{name}", judged.findings)
     return Proof(judged.plan, judged.findings)

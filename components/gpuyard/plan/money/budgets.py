@@ -1,8 +1,10 @@
 """Limits that the stack file sets itself: on the worst hour, and on every team's guarantees."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from math import ceil
 
-from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, Severity, refuse, warn
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.unit_costs import monthly
 from gpuyard.plan.records import Bill, Total
@@ -12,8 +14,14 @@ _ROUNDING_USD = 1e-6
 
 
 def check_budgets(draft: Draft) -> list[Finding]:
-    """Limits that the bill breaks, and those that an unknown price may break."""
-    spec, bill = draft.spec, draft.bill
+    """Limits that the bill breaks, and those that an unknown price may break.
+
+    What a pool costs that does not stand is in no sum: such a sum may be too high already, and that is said,
+    but it is never low enough.
+    """
+    spec = draft.spec
+    missing = tuple(name for name, pool in draft.pools.items() if pool is None)
+    bill = replace(draft.bill, worst=_without(draft.bill.worst, missing))
     findings: list[Finding] = []
     if spec.budget:
         findings += _check_worst(spec.budget.worst_usd_per_hour, bill)
@@ -21,9 +29,15 @@ def check_budgets(draft: Draft) -> list[Finding]:
         limit = team.budget_usd_per_month
         if limit is not None:
             path = ("teams", index, "budget_usd_per_month")
-            cost = monthly(bill.shares[index].worst)
+            named = (key.partition("/")[0] for key in team.guarantee)
+            cost = _without(monthly(bill.shares[index].worst), {*named}.intersection(missing))
             findings += _check_team(team.name, limit, bill, cost, path)
-    return findings
+    # what waits for a pool is said of the pool: "is unknown" would send people to look for a price
+    return [f for f in findings if f.severity is Severity.REFUSE] if missing else findings
+
+
+def _without(cost: Total, missing: Iterable[str]) -> Total:
+    return replace(cost, unknown=(*cost.unknown, *missing))
 
 
 def _check_team(name: str, limit: float, bill: Bill, cost: Total, path: Path) -> list[Finding]:
