@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.findings import Finding, Path, Severity, in_order, note, worst
+from gpuyard.findings import Finding, Path, Severity, in_order, worst
+from gpuyard.plan.deferred import nodes_not_made
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.held import WAITS
+from gpuyard.plan.held import WAITS, waits
 from gpuyard.plan.platform import plan
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.rule_exceptions import check_exceptions
@@ -50,7 +51,7 @@ def judge(reading: Reading, day: date | None = None, file: str = "") -> Judged:
         found = [*reading.findings, *_refusals_beside(reading, day)]
         return Judged(reading, None, tuple(in_order(found)), file)
     planned, findings = plan(reading.spec, day, reading.region)
-    found = [*reading.findings, *findings, *_unknown_rules(reading.spec)]
+    found = [*reading.findings, *findings, *_beside_the_plan(reading.spec)]
     return Judged(reading, planned, tuple(in_order(found)), file)
 
 
@@ -75,7 +76,13 @@ def _waits(lost: Collection[Path]) -> Iterator[Finding]:
     for path in lost:
         inner = any(other != path and other[: len(path)] == path for other in lost)
         if path[0] != "pools" and not inner:
-            yield note(WAITS, path, "checks that read this wait until it is mended")
+            yield waits(path, "checks that read this wait until it is mended")
+
+
+def _beside_the_plan(spec: PlatformSpec) -> Iterator[Finding]:
+    """What the plan itself is not about: how far `pulumi up` goes, and rules of files."""
+    yield from nodes_not_made(spec)
+    yield from _unknown_rules(spec)
 
 
 def _unknown_rules(spec: PlatformSpec) -> Iterator[Finding]:

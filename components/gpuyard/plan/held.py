@@ -28,6 +28,11 @@ _NEEDS: Mapping[str, frozenset[str]] = {
 """By field of a pool: which others a finding about it may rest on. One about another field rests on all."""
 
 
+def waits(path: Path, problem: str) -> Finding:
+    """That checks wait for what stands at a path."""
+    return note("checks.waiting", path, problem)
+
+
 def known_of(findings: list[Finding], broken: Mapping[int, frozenset[str]]) -> list[Finding]:
     """Without those that may rest on a field that was lost."""
     return [f for f in findings if f.id == WAITS or not _rests_on_lost(f.path, broken)]
@@ -54,7 +59,7 @@ def check_held(draft: Draft) -> list[Finding]:
         if waiting := list(_waiting(draft, pool)):
             count = f"{len(waiting)} more checks wait" if len(waiting) > 1 else "1 more check waits"
             problem = f"{count} until this pool can be judged: {listed(waiting)}"
-            findings.append(note(WAITS, ("pools", index), problem))
+            findings.append(waits(("pools", index), problem))
     return findings
 
 

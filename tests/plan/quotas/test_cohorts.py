@@ -163,8 +163,10 @@ def test_a_team_that_a_cohort_binds_is_told_which():
     assert parts(only(raw)) == (
         "borrow.never",
         ("teams", 0, "borrow", "train"),
-        "of train the team can borrow 5 nvidia.com/gpu at most, because its cohort top borrows 4 at most:"
-        " the rest of it has no effect",
+        (
+            "of train the team can borrow 5 nvidia.com/gpu at most, because its cohort top borrows 4 at"
+            " most: the rest of it has no effect"
+        ),
         "6 nvidia.com/gpu",
         "0 to 5",
     )

@@ -24,9 +24,7 @@ def check(
     fail_on: Annotated[
         Severity, typer.Option(help="The least finding that ends with exit code 3.")
     ] = Severity.REFUSE,
-    against: Annotated[
-        str | None, typer.Option(metavar="STATE.json", help="Not served yet.", show_default=False)
-    ] = None,
+    against: Annotated[str | None, typer.Option(metavar="STATE.json", hidden=True)] = None,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Prove a stack. Every finding comes with its place, the numbers, what is allowed and the nearest fix."""

@@ -47,7 +47,7 @@ def explain(
             show_default=False,
         ),
     ] = None,
-    live: Annotated[bool, typer.Option("--live", help="Not served yet.")] = False,
+    live: Annotated[bool, typer.Option("--live", hidden=True)] = False,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Say whether a job would start. Where, on what condition, at whose expense; or why never."""
