@@ -54,7 +54,9 @@ def test_nodes_of_other_clouds_are_refused_before_anything_is_made(pulumi_mocks,
     raw = platform(cloud=cloud, pools=[pool(machine=machine)])
 
     text = refusal(pulumi_mocks, lambda: component(kind, raw))
-    assert f"cloud: `pulumi up` refuses this platform: nodes on {cloud} are checked, planned" in text
+    assert (
+        f"cloud: `pulumi up` refuses this platform: nodes on {cloud} are checked, planned" in text
+    )
     assert "allowed: simulated, or none for a cluster that has its nodes" in text
 
 

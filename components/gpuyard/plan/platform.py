@@ -54,6 +54,7 @@ from gpuyard.plan.teams.isolation import check_isolation
 from gpuyard.plan.teams.limits import decide_limits
 from gpuyard.plan.teams.pod_security import check_pod_security
 from gpuyard.plan.teams.teams import check_nothing, check_team_names, decide_teams
+from gpuyard.plan.understood import check_consent, check_services, check_storage, check_targets
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.region import Region
 
@@ -109,6 +110,7 @@ CHECKS: tuple[Check, ...] = (
     check_cohorts,
     check_commitments,
     check_compute_domains,
+    check_consent,
     check_deferred,
     check_egress,
     check_exceptions,
@@ -131,11 +133,14 @@ CHECKS: tuple[Check, ...] = (
     check_priorities,
     check_reservations,
     check_selectors,
+    check_services,
     check_shape_names,
     check_slices,
     check_software,
     check_stops,
+    check_storage,
     check_system,
+    check_targets,
     check_team_names,
     check_topology,
     check_validation,

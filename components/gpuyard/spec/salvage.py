@@ -45,7 +45,7 @@ _SILENCED: Mapping[str, tuple[str, ...]] = {
     "cluster": ("cluster", "kueue.", "system."),
     "observability": ("idle.",),
     "prices": ("budget.", "prices."),
-    "priorities": ("idle.", "priority.", "team.priority", "workloads."),
+    "priorities": ("idle.", "priority.", "targets.", "team.priority"),
     "queueing": _QUEUES,
     "queueing.engine": (),
     "queueing.fair_sharing": ("weight.",),
