@@ -87,11 +87,11 @@ def _mig_group(generated: dict[str, Any]) -> dict[str, Any]:
 def _rung(generated: dict[str, Any]) -> dict[str, Any]:
     """A rung as people write it: a word, or {reserved: ID, nodes: N}."""
     nodes = generated["properties"]["nodes"]
-    text = {"type": "string"}
+    text, number = {"type": "string", "minLength": 1}, nodes["anyOf"][0]
     held = [
         {
             "type": "object",
-            "properties": {mode: text, "nodes": nodes},
+            "properties": {mode: text, "nodes": number},
             "required": [mode, "nodes"],
             "additionalProperties": False,
         }
