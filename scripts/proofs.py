@@ -28,7 +28,7 @@ TODAY = date(2026, 11, 21)
 
 NEEDED = {"title", "severity", "why", "do", "bad", "good", "near_miss"}
 ALLOWED = NEEDED | {"today", "sources"}
-CASE = {"name", "base", "with", "platform", "text", "pin"}
+CASE = {"name", "base", "with", "platform", "config", "text", "pin"}
 EXPECTED = {"at", "says", "also", "fix", "severity", "today", "reveals"}
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The parser in C where there is one: these files are long, and many tests read them."""
@@ -73,6 +73,10 @@ class Case:
     def platform(self) -> Any:
         """The value under `gpuyard:platform`."""
         return load(self.text)["config"][CONFIG_KEY]
+
+    def with_platform(self, platform: Any) -> str:
+        """The same stack file with another platform in it."""
+        return stack_text(platform, self.raw.get("config"))
 
 
 @dataclass(frozen=True)
@@ -150,14 +154,14 @@ def _text(case: Mapping[str, Any]) -> str:
     if "text" in case:
         return str(case["text"])
     if "platform" in case:
-        return stack_text(expanded(case["platform"]))
+        return stack_text(expanded(case["platform"]), case.get("config"))
     base = (FOLDER / "bases" / f"{case.get('base', 'own')}.yaml").read_text(encoding="utf-8")
-    return stack_text(patched(load(base), expanded(case.get("with", {}))))
+    return stack_text(patched(load(base), expanded(case.get("with", {}))), case.get("config"))
 
 
-def stack_text(platform: Any) -> str:
+def stack_text(platform: Any, config: Mapping[str, Any] | None = None) -> str:
     """A stack file with this platform, written as compactly as one would by hand."""
-    return str(yaml.safe_dump({"config": {CONFIG_KEY: platform}}, **COMPACT))
+    return str(yaml.safe_dump({"config": {**(config or {}), CONFIG_KEY: platform}}, **COMPACT))
 
 
 def patched(value: Any, patch: Any) -> Any:

@@ -4,11 +4,13 @@
 engine has read from the same file, and no day. What they say is otherwise the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.findings import Finding, Severity, in_order, worst
+from gpuyard.findings import Finding, Path, Severity, in_order, worst
+from gpuyard.plan.deferred import nodes_not_made
+from gpuyard.plan.held import WAITS, waits
 from gpuyard.plan.platform import plan
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.platform import PlatformSpec
@@ -48,8 +50,8 @@ def judge(reading: Reading, day: date | None = None, file: str = "") -> Judged:
     if reading.spec is None:
         found = [*reading.findings, *_refusals_beside(reading, day)]
         return Judged(reading, None, tuple(in_order(found)), file)
-    planned, findings = plan(reading.spec, day)
-    found = [*reading.findings, *findings, *_unknown_rules(reading.spec)]
+    planned, findings = plan(reading.spec, day, reading.region)
+    found = [*reading.findings, *findings, *_beside_the_plan(reading.spec)]
     return Judged(reading, planned, tuple(in_order(found)), file)
 
 
@@ -60,11 +62,27 @@ def due(spec: PlatformSpec, day: date) -> list[Finding]:
 
 
 def _refusals_beside(reading: Reading, day: date | None) -> list[Finding]:
-    """What the proofs refuse in the part of the platform that is well-formed."""
-    if reading.sound_part is None:
+    """What the proofs refuse in the part of the platform that can be judged, and what waits for the rest."""
+    part = reading.salvaged
+    if part.spec is None:
         return []
-    _, findings = plan(reading.sound_part, day)
-    return [f for f in reading.beside(findings) if f.severity is Severity.REFUSE]
+    _, findings = plan(part.spec, day, reading.region, part.broken)
+    heard = [f for f in findings if f.severity is Severity.REFUSE or f.id == WAITS]
+    return [*reading.beside(heard), *_waits(part.lost)]
+
+
+def _waits(lost: Collection[Path]) -> Iterator[Finding]:
+    """Lost parts of anything but pools, each by its inmost place; of pools the plan says it."""
+    for path in lost:
+        inner = any(other != path and other[: len(path)] == path for other in lost)
+        if path[0] != "pools" and not inner:
+            yield waits(path, "checks that read this wait until it is mended")
+
+
+def _beside_the_plan(spec: PlatformSpec) -> Iterator[Finding]:
+    """What the plan itself is not about: how far `pulumi up` goes, and rules of files."""
+    yield from nodes_not_made(spec)
+    yield from _unknown_rules(spec)
 
 
 def _unknown_rules(spec: PlatformSpec) -> Iterator[Finding]:

@@ -25,13 +25,14 @@ def same_terminal(monkeypatch):
 
 @pytest.fixture
 def write(tmp_path) -> Callable[..., Path]:
-    """Write a stack file: bytes, text, or a platform as a mapping."""
+    """Write a stack file: bytes, text, or a platform as a mapping, with the region of aws beside it."""
 
-    def written(content: object, name: str = "stack.yaml") -> Path:
+    def written(content: object, name: str = "stack.yaml", *, region: str = "") -> Path:
         path = tmp_path / name
+        config = {"aws:region": region} if region else {}
         if isinstance(content, str):
             content = content.encode()
-        path.write_bytes(content if isinstance(content, bytes) else stack_file(content))
+        path.write_bytes(content if isinstance(content, bytes) else stack_file(content, config))
         return path
 
     return written

@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel
 
 import reference
+import words_today
 from gpuyard.plan import plan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
@@ -20,6 +21,17 @@ from kit.every import every
 
 def test_the_reference_is_what_the_models_say(golden):
     golden(reference.PAGE, reference.stack_file())
+
+
+def test_the_page_of_what_words_do_today_is_what_the_plan_says_of_them(golden):
+    golden(words_today.PAGE, words_today.page())
+
+
+def test_no_word_is_missing_on_that_page_and_each_has_one_state():
+    rows = re.findall(r"^\| `(\w+)` \| (\w[\w ]*) \| \S", words_today.page(), re.MULTILINE)
+    names = [name for model in (PlatformSpec, Pool, Team) for name in model.model_fields]
+    assert [name for name, _ in rows] == names
+    assert {state for _, state in rows} == {"in effect", "planned", "nothing"}
 
 
 def test_every_model_is_found_once_and_the_whole_comes_first():

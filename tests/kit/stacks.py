@@ -88,8 +88,10 @@ def parts(finding: Finding) -> tuple[str, Path, str, str, str]:
     return finding.id, finding.path, finding.problem, finding.given, finding.allowed
 
 
-def stack_file(raw: Mapping[str, Any]) -> bytes:
-    """A stack file with this platform."""
+def stack_file(raw: Mapping[str, Any], config: Mapping[str, str] | None = None) -> bytes:
+    """A stack file with this platform, and what stands beside it."""
     import yaml
 
-    return yaml.safe_dump({"config": {"gpuyard:platform": dict(raw)}}, sort_keys=False).encode()
+    return yaml.safe_dump(
+        {"config": {**(config or {}), "gpuyard:platform": dict(raw)}}, sort_keys=False
+    ).encode()

@@ -7,17 +7,19 @@ import pytest
 
 import sizes
 from gpuyard.findings import Severity
+from gpuyard.judging import judge
 from gpuyard.plan import deferred
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.problems import models_in
+from gpuyard.spec.read import read_platform
 from kit.stacks import findings, platform, pool, team
 
 READERS = ("plan", "admission", "render", "resources", "cli")
 """Floors that make something of a word: those that only explain a plan do not count."""
 NAMED = {
-    PlatformSpec: {*deferred._PLATFORM, *deferred._PLATFORM_PLANNED, "validation"},
-    Pool: {*deferred._POOL, *deferred._POOL_PLANNED},
+    PlatformSpec: {*deferred.NOTHING, *deferred.PLANNED, "validation"},
+    Pool: {*deferred.POOL_NOTHING, *deferred.POOL_PLANNED},
 }
 """Words that are said to have no effect yet; `validation` has a finding of its own for that."""
 
@@ -68,6 +70,17 @@ def test_the_gate_sees_a_word_that_nobody_reads():
 @pytest.mark.parametrize("model", NAMED)
 def test_only_words_of_the_vocabulary_are_said_to_have_no_effect(model):
     assert NAMED[model] <= set(model.model_fields)
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+def test_a_cloud_whose_nodes_nobody_makes_is_warned_of_where_a_stack_is_judged(cloud):
+    machine = "m7i.xlarge" if cloud == "aws" else "e2-standard-4"
+    raw = platform([pool(machine="p5.48xlarge" if cloud == "aws" else "a3-highgpu-8g")], cloud=cloud,
+                   system={"machine": machine, "nodes": 2})  # fmt: skip
+    judged = judge(read_platform(raw))
+    [finding] = [f for f in judged.findings if f.severity is not Severity.NOTE]
+    assert (finding.id, finding.where, finding.severity) == ("cloud.nodes", "cloud", Severity.WARN)
+    assert judged.plan is not None
 
 
 def said(raw):

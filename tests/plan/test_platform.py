@@ -147,12 +147,14 @@ def test_everything_wrong_is_said_at_once():
         "shape.cannot_start",
         "system.missing",
         "team.reserved",
-        "borrow.never",
         "budget.team",
         "quota.over_capacity",
         "quota.unknown_pool",
         "lend.over_guarantee",
         "team.nothing",
+        "borrow.never",
+        "checks.waiting",
+        "checks.waiting",
     ]
 
 

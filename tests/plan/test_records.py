@@ -8,7 +8,8 @@ from gpuyard.plan.records.shown import figures, shown
 from kit.stacks import plan_of, platform
 
 SHOWN = {
-    "Bill": ["floor_usd", "expected_usd", "worst_usd", "unknown"],
+    "Bill": ["priced_in", "elsewhere", "floor_usd", "expected_usd", "worst_usd", "unknown"],
+    "BillLine": ["floor_usd", "expected_usd", "worst_usd"],
     "CommitmentLine": [
         "break_even_percent",
         "idle_floor_usd",
@@ -18,6 +19,7 @@ SHOWN = {
     "PoolPlan": ["counted", "cpu_per_gpu", "memory_gib_per_gpu", "gpus_per_node"],
     "QueueingPlan": ["unassigned"],
     "TeamPlan": ["has_default"],
+    "Total": ["usd"],
 }
 """Who reads the JSON of a plan relies on them: adding one is a decision, losing one breaks a program."""
 

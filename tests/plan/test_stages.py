@@ -33,7 +33,7 @@ def specs():
         for case in cases
         if case.text
     )
-    found = [(r.sound_part, day) for r, day in read if r.sound_part is not None]
+    found = [(r.judged_part, day) for r, day in read if r.judged_part is not None]
     return found + [(spec_of(made_up.platform(n)), None) for n in range(40)]
 
 

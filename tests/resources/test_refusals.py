@@ -55,8 +55,7 @@ def test_nodes_of_other_clouds_are_refused_before_anything_is_made(pulumi_mocks,
 
     text = refusal(pulumi_mocks, lambda: component(kind, raw))
     assert (
-        f"cloud: nodes on {cloud} are checked, planned, priced and rendered; "
-        "creating them comes with the cloud pools" in text
+        f"cloud: `pulumi up` refuses this platform: nodes on {cloud} are checked, planned" in text
     )
     assert "allowed: simulated, or none for a cluster that has its nodes" in text
 

@@ -1,6 +1,8 @@
 """The JSON Schema says of a stack file what the models say, as far as a schema can."""
 
+import copy
 import json
+import random
 
 import pytest
 import yaml
@@ -9,6 +11,7 @@ from jsonschema import Draft202012Validator
 from gpuyard.spec.read import read_platform
 from gpuyard.spec.schema import MODELINE, SCHEMA_FILE, stack_schema
 from kit.every import every
+from kit.searches import examples
 from kit.stacks import cut_pool, platform, pool, shape, team
 from sizes import ROOT
 
@@ -163,3 +166,137 @@ def test_other_keys_are_pulumis_business():
         "encryptionsalt": "v1",
     }
     assert VALIDATOR.is_valid(document)
+
+
+WHOLE = platform(
+    [
+        pool(machine=["p5.48xlarge"], nodes="0..4", zones=["a"], labels={"a": "b"}, scaling="karpenter",
+             capacity=[{"reserved": "cr-1", "nodes": 1}, {"mode": "spot"}, {"spot": True}, "on-demand"],
+             warm=[{"cron": "0 7 * * *", "hours": 2, "nodes": 1}], disk_gib=100, formerly=["old"],
+             owners=["vision"], numa="none", topology=True, provisioning="atomic", stop="hold", image="x",
+             fabric={"kind": "roce", "hcas": ["m"], "gbps": 100}),
+        pool("b", machine={"gpu": "L4", "gpus": 1, "cpu": 4, "memory_gib": "80GB"}, select={"a": "b"},
+             sharing={"mig": [{"gpus": "0-3", "1g.5gb": 1}, {"gpus": [4], "slices": {"1g.5gb": 2}},
+                              {"slices": {}}], "time_slicing": 2}),
+        pool("c", sharing={"mps": 4}),
+        pool("d", sharing="none"),
+    ],
+    [
+        team(guarantee={"train": 8}, borrow={"train": 1}, lend={"train": 1}, isolation="slice",
+             groups=["g"], budget_usd_per_month=5.5, weight=2, priority="p", egress_cidrs=["10.0.0.0/8"],
+             images_from=["r.io/x"], formerly=["z"]),
+    ],
+    shapes=[shape("s", pool="train", nodes=2, gpus_per_node=8),
+            shape("t", per_pod={"slice": "1g.5gb", "cpu": 2, "memory_gib": 8}),
+            shape("u", per_pod={"gpu_memory_gib": 5, "compute_percent": 20, "latency": "strict"})],
+    queueing={"preemption": "reclaim", "fair_sharing": True,
+              "cohorts": [{"name": "l", "borrow": {"train": 1}, "lend": {"train": 1}}]},
+    validation={"profile": "quick", "required": True},
+    budget={"worst_usd_per_hour": 5},
+    cluster={"existing": "x", "protect": True},
+    software={"kueue": "1"},
+    priorities={"p": 10},
+    prices={"discount_percent": 5, "machines": {"m": 1.5, "n": {"spot": 1}},
+            "commitments": [{"machine": "m", "nodes": 1, "years": 1, "usd_per_hour": 2}]},
+    targets={"utilisation_percent": "65..85", "idle_percent": 5, "wait_p95_minutes": {"p": 5}},
+    storage={"datasets": {"kind": "class", "class_name": "x", "size_gib": 100},
+             "checkpoints": {"bucket": "b", "keep_days": 3}},
+    observability={"prometheus": "none", "prometheus_address": "http://x:9090", "retention_days": 5,
+                   "scrape_seconds": 5, "cost": False},
+    workloads={"training": ["torch"], "services": [
+        {"name": "a", "team": "vision", "shape": "s", "replicas": "1..2", "scale_on": "gpu"}]},
+    addons=["tekton"],
+    admission={"images_from": ["r.io/x"], "egress_cidrs": ["10.0.0.0/8"], "enforce": "warn"},
+    tags={"a": "b"},
+    mirror={"images": "r.io/x", "charts": "x", "prepull": True},
+    policies={"levels": {"a": "off"},
+              "exceptions": [{"rule": "a", "resource": "b", "reason": "c", "expires": "2027-03-31"}]},
+    apply="render",
+    consent="sha256:0",
+)  # fmt: skip
+VALUES = [
+    None,
+    5,
+    -1,
+    0,
+    1.5,
+    "x",
+    "",
+    "1",
+    True,
+    [],
+    {},
+    ["a"],
+    [1],
+    {"a": 1},
+    {"a": "b"},
+    "3..1",
+    "0..2",
+    10**9,
+]
+DROPPED = object()
+ACROSS_FIELDS = {
+    "spec.gpu_indexes", "spec.per_pod_form", "spec.percent_range", "spec.range_reversed", "spec.range_size",
+    "spec.rung_reservation", "spec.shape_form", "spec.sharing_methods", "spec.sharing_replicas",
+}  # fmt: skip
+"""What only the reader says: rules over two fields, and over the two numbers of one text."""
+
+
+def places(value, at=()):
+    if at:
+        yield at
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for step, each in inner:
+        yield from places(each, (*at, step))
+
+
+def changed(value, at, new):
+    raw = copy.deepcopy(value)
+    parent = raw
+    for step in at[:-1]:
+        parent = parent[step]
+    if new is DROPPED:
+        del parent[at[-1]]
+    else:
+        parent[at[-1]] = new
+    return raw
+
+
+def is_profile_name(at, new):
+    """The reader takes any name for a profile, and the plan says which there are; editors say it early."""
+    return "mig" in at and new == {"a": 1}
+
+
+@pytest.mark.search
+def test_schema_and_reader_agree_on_every_value_at_every_place():
+    """Both ways: what one accepts the other does, but for rules that a schema cannot say."""
+    assert accepts(WHOLE)
+    assert read_platform(WHOLE).findings == ()
+    every = [(at, new) for at in places(WHOLE) for new in (*VALUES, DROPPED)]
+    assert len(every) > 3000
+    rng = random.Random(5)  # noqa: S311  no secret is made of it
+    stricter, looser = [], []
+    for at, new in rng.sample(every, min(len(every), examples(300))):
+        raw = changed(WHOLE, at, new)
+        ids = {f.id for f in read_platform(raw).findings}
+        if ids and accepts(raw) and not ids <= ACROSS_FIELDS:
+            looser.append((at, new, ids))
+        if not ids and not accepts(raw) and not is_profile_name(at, new):
+            stricter.append((at, new))
+    assert (stricter, looser) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "group",
+    [{"slices": {}}, {"gpus": [0, 1], "slices": {}}, {"gpus": "6-7", "slices": {"1g.10gb": 3}}],
+)
+def test_a_group_may_name_its_slices(group):
+    raw = platform([cut_pool(sharing={"mig": [group]})])
+    assert read_platform(raw).findings == ()
+    assert accepts(raw)

@@ -49,6 +49,11 @@ GCE_ZONE = Form(
 )
 ZONES: Mapping[str, Form] = {"aws": EC2_ZONE, "gcp": GCE_ZONE}
 """By cloud."""
+REGIONS: Mapping[str, Form] = {
+    "aws": Form(re.compile(r"[a-z]{2}(-[a-z]+)+-\d+"), "us-east-1", EC2_ZONE.source),
+    "gcp": Form(re.compile(r"[a-z]+(-[a-z]+)+\d+"), "us-central1", GCE_ZONE.source),
+}
+"""By cloud: a zone's name without what makes it one of several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from gpuyard.plan.records import (
 )
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.region import Region
 
 DecidedAmounts = Mapping[tuple[str, str], int]
 """By pool and resource."""
@@ -32,9 +33,9 @@ _UNBILLED = Bill(
     lines=(),
     commitments=(),
     shares=(),
-    floor=Total(0.0),
-    expected=Total(0.0),
-    worst=Total(0.0),
+    floor=Total(),
+    expected=Total(),
+    worst=Total(),
     utilisation_percent=0.0,
     simulated=False,
 )
@@ -71,10 +72,14 @@ class Draft:
     """What was asked for."""
     today: date | None = None
     """The day, by which support and exceptions end; None where no calendar is known."""
+    broken: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """By index of a pool that was read in part: the fields that were lost. Such a pool never stands."""
+    region: Region | None = None
+    """Where the platform is; None where nobody says it."""
     system: Machine | None = None
     """The machine of the system nodes; None without such nodes, and where it is refused."""
     pools: dict[str, PoolPlan | None] = field(default_factory=dict)
-    """By name; None for a pool that a finding refuses, so that nothing else blames it again."""
+    """By name; None where nobody can say what its nodes have, so that nothing else blames the pool."""
     quotas: TeamQuotas = field(default_factory=dict)
     """What each team is guaranteed, may borrow and lends."""
     spare: DecidedAmounts = field(default_factory=dict)
@@ -107,5 +112,5 @@ class Draft:
 
     @property
     def whole(self) -> bool:
-        """Whether all pools stand: what a refused one would have used is not known."""
+        """Whether all pools stand: what one that does not would have used is not known."""
         return None not in self.pools.values()

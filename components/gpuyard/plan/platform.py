@@ -5,9 +5,10 @@ decided and say what is wrong with it, in no order. A new capability adds one or
 (docs/architecture.md).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import date
+from types import MappingProxyType
 
 from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, in_order, refuse, refused, show
@@ -15,17 +16,19 @@ from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.ladder_proofs import check_reservations
 from gpuyard.plan.deferred import check_deferred, check_validation, show_validation
 from gpuyard.plan.draft import Draft
+from gpuyard.plan.held import check_held, known_of
 from gpuyard.plan.money.bill import bill_of
 from gpuyard.plan.money.budgets import check_budgets
 from gpuyard.plan.money.commitments import check_commitments
 from gpuyard.plan.money.price_age import check_price_age
 from gpuyard.plan.money.prices import check_prices
+from gpuyard.plan.money.regions import check_price_regions
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.numa import check_numa
 from gpuyard.plan.pools.own_nodes import check_selectors
 from gpuyard.plan.pools.pools import decide_pools
 from gpuyard.plan.pools.system import check_system, decide_system
-from gpuyard.plan.pools.topology import check_fabric, check_zones
+from gpuyard.plan.pools.topology import check_fabric, check_zones, decide_region
 from gpuyard.plan.queueing.brakes import check_stops
 from gpuyard.plan.queueing.installation import check_kueue
 from gpuyard.plan.queueing.multikueue import check_clusters
@@ -52,7 +55,9 @@ from gpuyard.plan.teams.isolation import check_isolation
 from gpuyard.plan.teams.limits import decide_limits
 from gpuyard.plan.teams.pod_security import check_pod_security
 from gpuyard.plan.teams.teams import check_nothing, check_team_names, decide_teams
+from gpuyard.plan.understood import check_consent, check_services, check_storage, check_targets
 from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.region import Region
 
 Stage = Callable[[Draft], tuple[Draft, list[Finding]]]
 """Decides more of a draft, with what keeps it from deciding."""
@@ -62,7 +67,8 @@ Check = Callable[[Draft], Iterable[Finding]]
 
 def decide_bill(draft: Draft) -> tuple[Draft, list[Finding]]:
     """What an hour costs, and each team's share of it."""
-    bill = bill_of(draft.spec, list(draft.sound.values()), draft.system, draft.quotas)
+    region = draft.region.name if draft.region else None
+    bill = bill_of(draft.spec, list(draft.sound.values()), draft.system, draft.quotas, region)
     return replace(draft, bill=bill), []
 
 
@@ -84,6 +90,7 @@ def check_cluster(draft: Draft) -> list[Finding]:
 
 
 STAGES: tuple[Stage, ...] = (
+    decide_region,
     decide_system,
     decide_pools,
     decide_quotas,
@@ -104,11 +111,13 @@ CHECKS: tuple[Check, ...] = (
     check_cohorts,
     check_commitments,
     check_compute_domains,
+    check_consent,
     check_deferred,
     check_egress,
     check_exceptions,
     check_fabric,
     check_flavors,
+    check_held,
     check_idle,
     check_isolation,
     check_kubernetes,
@@ -122,14 +131,18 @@ CHECKS: tuple[Check, ...] = (
     check_pod_security,
     check_price_age,
     check_prices,
+    check_price_regions,
     check_priorities,
     check_reservations,
     check_selectors,
+    check_services,
     check_shape_names,
     check_slices,
     check_software,
     check_stops,
+    check_storage,
     check_system,
+    check_targets,
     check_team_names,
     check_topology,
     check_validation,
@@ -140,20 +153,26 @@ CHECKS: tuple[Check, ...] = (
 
 
 def plan(
-    spec: PlatformSpec, today: date | None = None
+    spec: PlatformSpec,
+    today: date | None = None,
+    region: Region | None = None,
+    broken: Mapping[int, frozenset[str]] = MappingProxyType({}),
 ) -> tuple[PlatformPlan | None, list[Finding]]:
     """Derive the platform, with everything there is to say about it; None exactly when a finding refuses.
 
     Given the day, it also says which support ends soon or has ended; without one it knows no calendar.
+    Given the region that the stack's configuration says, zones and prices are held against it.
+    Of pools that could be read in part only (`broken`), it says what rests on no field that was lost.
     Findings are in order: the gravest first, then by their paths.
     """
-    draft, findings = Draft(spec, today), list[Finding]()
+    draft, findings = Draft(spec, today, broken, region), list[Finding]()
     for stage in STAGES:
         draft, problems = stage(draft)
         findings += problems
     for check in CHECKS:
         findings += check(draft)
-    return None if refused(findings) else _recorded(draft), in_order(findings)
+    known = known_of(findings, broken)
+    return None if broken or refused(known) else _recorded(draft), in_order(known)
 
 
 def planned(spec: PlatformSpec, today: date | None = None) -> PlatformPlan:
@@ -170,6 +189,7 @@ def _recorded(draft: Draft) -> PlatformPlan:
     return PlatformPlan(
         name=spec.name,
         cloud=spec.cloud,
+        region=draft.region.name if draft.region else None,
         kubernetes=spec.kubernetes,
         spec=spec,
         cluster_name=_cluster_name(spec),

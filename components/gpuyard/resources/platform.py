@@ -62,14 +62,14 @@ class TeamSummary(TypedDict):
 class BillSummary(TypedDict):
     """What the platform costs, at your prices where the stack file has some, else at list price."""
 
-    floor_usd_per_hour: float
-    """With every pool at its minimum."""
-    expected_usd_per_hour: float
+    floor_usd_per_hour: float | None
+    """With every pool at its minimum; None when a price of it is unknown, as in the other two."""
+    expected_usd_per_hour: float | None
     """With the stack file's target in use all week; `gpuyard cost` says what it assumes."""
-    worst_usd_per_hour: float
+    worst_usd_per_hour: float | None
     """With every pool at its maximum."""
     unknown: list[str]
-    """Pools and commitments whose price is unknown; sums leave them out."""
+    """Pools and commitments with a price that is unknown."""
     simulated: bool
     """True when nothing is billed: the sums are what the same machines cost on their cloud."""
 
@@ -152,9 +152,9 @@ class Platform(Component):
 
     def _report(self, plan: PlatformPlan, findings: tuple[Finding, ...]) -> None:
         bill: BillSummary = {
-            "floor_usd_per_hour": round(plan.bill.floor_usd, 4),
-            "expected_usd_per_hour": round(plan.bill.expected_usd, 4),
-            "worst_usd_per_hour": round(plan.bill.worst_usd, 4),
+            "floor_usd_per_hour": _rounded(plan.bill.floor_usd),
+            "expected_usd_per_hour": _rounded(plan.bill.expected_usd),
+            "worst_usd_per_hour": _rounded(plan.bill.worst_usd),
             "unknown": list(plan.bill.unknown),
             "simulated": plan.bill.simulated,
         }
@@ -172,6 +172,10 @@ class Platform(Component):
                 "notes": self.notes,
             }
         )
+
+
+def _rounded(usd: float | None) -> float | None:
+    return None if usd is None else round(usd, 4)
 
 
 def _pool_summary(pool: PoolPlan) -> PoolSummary:

@@ -1,10 +1,12 @@
 """A pool of GPU nodes."""
 
+from dataclasses import replace
 from typing import TypedDict
 
 import pulumi
 
-from gpuyard.findings import Fix, refuse
+from gpuyard.findings import Severity
+from gpuyard.plan.deferred import nodes_not_made
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.nodes import node_objects
 from gpuyard.resources.component import Component
@@ -62,15 +64,5 @@ def refuse_other_clouds(plan: PlatformPlan) -> None:
     """Say so before anything is registered when this release can't make the platform's nodes."""
     if plan.cloud in {Cloud.SIMULATED, Cloud.NONE}:
         return
-    finding = refuse(
-        "cloud.nodes",
-        ("cloud",),
-        (
-            f"nodes on {plan.cloud} are checked, planned, priced and rendered; creating them comes "
-            "with the cloud pools"
-        ),
-        given=plan.cloud.value,
-        allowed=f"{Cloud.SIMULATED.value}, or {Cloud.NONE.value} for a cluster that has its nodes",
-        fix=Fix(says="use gpuyard check, plan, cost and render, or write cloud: simulated"),
-    )
-    raise PlatformRefused(f"the platform {plan.name}", [finding])
+    found = [replace(finding, severity=Severity.REFUSE) for finding in nodes_not_made(plan.spec)]
+    raise PlatformRefused(f"the platform {plan.name}", found)

@@ -17,6 +17,7 @@ from gpuyard.spec import platform as vocabulary
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.problems import show_given
 from gpuyard.spec.read import read_platform
+from gpuyard.spec.region import region_keys
 from gpuyard.today import today
 from gpuyard.typed import PlatformDict
 
@@ -39,7 +40,8 @@ class Proof:
 def prove(platform: object) -> Proof:
     """Judge a platform as `gpuyard check` does; PlatformRefused lists everything that stands against it.
 
-    Only the day is left out, for `due_today` to look at. A plan is taken as it is: whoever made it has
+    The region is the one that the stack's configuration gives the cloud's provider. Only the day is left out,
+    for `due_today` to look at. A plan is taken as it is: whoever made it has
     proved it.
     """
     if isinstance(platform, PlatformPlan):
@@ -47,9 +49,9 @@ def prove(platform: object) -> Proof:
     late = list(_late(platform, ()))
     if late:
         raise PlatformRefused("the platform", late)
-    judged = judge(read_platform(_plain(platform)))
+    judged = judge(read_platform(_plain(platform), _stack_config()))
     if judged.plan is None:
-        part = judged.reading.spec or judged.reading.sound_part
+        part = judged.reading.judged_part
         name = f" {part.name}" if part is not None else ""
         raise PlatformRefused(f"the platform{name}", judged.findings)
     return Proof(judged.plan, judged.findings)
@@ -86,6 +88,15 @@ def read_args(
     if findings:
         raise PlatformRefused(component, findings)
     return args
+
+
+def _stack_config() -> Mapping[str, object]:
+    """What the stack's configuration says of a region, under the keys of its file."""
+    values = {
+        key: pulumi.Config(key.partition(":")[0]).get(key.partition(":")[2])
+        for key in region_keys()
+    }
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def _missing(name: str) -> Finding:

@@ -160,7 +160,7 @@ class PlatformSpec(SpecModel):
     name: Name
     """The platform's name; the cohort and cluster-wide objects are named for it."""
     cloud: Cloud
-    """aws, gcp, none (a cluster of your own) or simulated (fake GPU nodes, no account)."""
+    """none (a cluster of your own), simulated (fake nodes), aws or gcp (no nodes are made yet)."""
     kubernetes: Text
     """Kubernetes minor version in quotes, for example "1.35"."""
     system: System | None = None
@@ -178,7 +178,7 @@ class PlatformSpec(SpecModel):
     budget: Budget | None = None
     """Limits on the bill. Default: none."""
     cluster: ClusterSpec | None = None
-    """The cluster under it all. Default: created on aws and gcp, else your kubeconfig's."""
+    """The cluster under it all. Default: your kubeconfig's; on aws and gcp none is created yet."""
     software: dict[Text, Text] = Field(default_factory=dict)
     """Versions by component, such as {gpu-operator: 26.7.0}. Default: the pinned ones, tried together."""
     priorities: Annotated[dict[Name, PriorityValue], Field(max_length=100)] = Field(

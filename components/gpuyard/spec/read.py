@@ -7,9 +7,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from gpuyard.errors import SpecError
-from gpuyard.findings import Finding, Fix, Path, refuse, refused, show
+from gpuyard.findings import Finding, Fix, Path, Severity, refuse, refused, show
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import findings_of, show_given
+from gpuyard.spec.region import Region, region_of
+from gpuyard.spec.salvage import Salvage, salvage, silenced
 from gpuyard.spec.yaml_tree import Document, parse_yaml
 
 CONFIG_KEY = "gpuyard:platform"
@@ -21,25 +23,36 @@ PLATFORM_PATH: Path = ("config", CONFIG_KEY)
 class Reading:
     """What a stack file says.
 
-    `spec` is None exactly when a finding refuses. `sound_part` is then the part of the platform that
-    is well-formed, if there is one: proofs run on it too, so that a user sees their refusals at once.
+    `spec` is None exactly when a finding refuses. What can be judged of the platform is then `salvaged`:
+    proofs run on it too, so that a user sees their refusals at once.
     """
 
     spec: PlatformSpec | None
     findings: tuple[Finding, ...]
-    sound_part: PlatformSpec | None = None
+    salvaged: Salvage = field(default_factory=Salvage)
     document: Document | None = None
-    kept: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """For each list of the sound part, which items of the file it holds."""
+    region: Region | None = None
+    """Where the file has the cloud's provider work."""
+
+    @property
+    def judged_part(self) -> PlatformSpec | None:
+        """The platform, or what of it can be judged."""
+        return self.spec or self.salvaged.spec
 
     def beside(self, findings: Iterable[Finding]) -> list[Finding]:
-        """What the proofs say about the sound part, at the places of the file.
+        """What the proofs say about the salvaged part, at the places of the file.
 
-        A proof that misses something only because it was left out as malformed is not heard.
+        A proof that misses something only because it was left out as malformed is not heard, and neither is
+        one about a value that was mended: it is read again when somebody has mended it.
         """
         malformed = [f.path for f in self.findings]
-        placed = [self._placed(f) for f in findings]
-        return [f for f in placed if not any(p[: len(f.path)] == f.path for p in malformed)]
+        unheard = silenced(self.salvaged.lost)
+        placed = [self._placed(f) for f in findings if not f.id.startswith(unheard)]
+        return [
+            f
+            for f in placed
+            if f.severity is Severity.NOTE or not any(p[: len(f.path)] == f.path for p in malformed)
+        ]
 
     def _placed(self, finding: Finding) -> Finding:
         fix = finding.fix
@@ -49,14 +62,17 @@ class Reading:
 
     def _place(self, path: Path) -> Path:
         match path:
-            case (str(name), int(index), *rest) if name in self.kept:
-                return (name, self.kept[name][index], *rest)
+            case (str(name), int(index), *rest) if name in self.salvaged.kept:
+                return (name, self.salvaged.kept[name][index], *rest)
             case _:
                 return path
 
     def line_of(self, path: Path) -> int | None:
         """The line of the stack file a finding's path stands in."""
-        return self.document.line_of((*PLATFORM_PATH, *path)) if self.document else None
+        if self.document is None:
+            return None
+        beside = path[:1] == PLATFORM_PATH[:1]
+        return self.document.line_of(path if beside else (*PLATFORM_PATH, *path))
 
 
 def read_stack_file(data: bytes, name: str) -> Reading:
@@ -66,13 +82,18 @@ def read_stack_file(data: bytes, name: str) -> Reading:
     if platform is None:
         return Reading(None, (_no_platform(document.value),), document=document)
     early = [*_duplicates(document), *_secrets(platform)]
-    reading = read_platform(platform)
+    reading = read_platform(platform, document.value["config"])
     secrets = [f.path for f in early if f.id == "spec.secret"]
     other = [f for f in reading.findings if not any(f.path[: len(p)] == p for p in secrets)]
     findings = (*early, *other)
-    spec = None if refused(findings) else reading.spec
-    sound = reading.spec or reading.sound_part
-    return replace(reading, spec=spec, findings=findings, sound_part=sound, document=document)
+    return _refused(replace(reading, findings=findings, document=document))
+
+
+def _refused(reading: Reading) -> Reading:
+    """Without a spec where something outside of it refuses; all of it can be judged then."""
+    if reading.spec is None or not refused(reading.findings):
+        return reading
+    return replace(reading, spec=None, salvaged=Salvage(reading.spec))
 
 
 def platform_in(root: Any) -> Any:
@@ -81,16 +102,25 @@ def platform_in(root: Any) -> Any:
     return config.get(CONFIG_KEY) if isinstance(config, dict) else None
 
 
-def read_platform(value: object) -> Reading:
-    """Read the `gpuyard:platform` value, already parsed."""
+def read_platform(value: object, config: Mapping[str, object] | None = None) -> Reading:
+    """Read the `gpuyard:platform` value, already parsed, and the region in the configuration beside it."""
+    reading = _read(value)
+    part = reading.judged_part
+    if part is None:
+        return reading
+    region, wrong = region_of(config or {}, part.cloud.value)
+    findings = (*reading.findings, *wrong)
+    return _refused(replace(reading, findings=findings, region=region))
+
+
+def _read(value: object) -> Reading:
     if isinstance(value, PlatformSpec):
         return Reading(value, ())
     try:
         return Reading(PlatformSpec.model_validate(value), ())
     except ValidationError as e:
         findings = tuple(findings_of(e, PlatformSpec, value))
-        sound, kept = _sound_part(value, findings)
-        return Reading(None, findings, sound, kept=kept)
+        return Reading(None, findings, salvaged=salvage(value))
 
 
 def platform_spec(value: object) -> PlatformSpec:
@@ -155,64 +185,3 @@ def _secret(path: Path) -> Finding:
         allowed="no secret in the platform; nothing in it needs one",
         fix=Fix(says="remove it; keep secrets in config keys of their own", at=path or None),
     )
-
-
-_LISTS = ("pools", "teams", "shapes")
-
-
-def _sound_part(
-    value: object, findings: tuple[Finding, ...]
-) -> tuple[PlatformSpec | None, dict[str, tuple[int, ...]]]:
-    """The platform without the pools, teams and shapes that are not well-formed, if that is one.
-
-    What refers to a pool left out is left out as well, so that nothing is blamed twice.
-    """
-    if not isinstance(value, Mapping):
-        return None, {}
-    rest: dict[str, Any] = {k: v for k, v in value.items() if isinstance(k, str)}
-    bad: dict[str, set[int]] = {name: set() for name in _LISTS}
-    for finding in findings:
-        match finding.path:
-            case (str(name), int(index), *_) if name in bad:
-                bad[name].add(index)
-            case (str(name), *_) if name not in _LISTS:
-                rest.pop(name, None)
-            case _:
-                return None, {}
-    lost = _names(rest.get("pools"), bad["pools"])
-    if lost is None:
-        return None, {}
-    kept: dict[str, tuple[int, ...]] = {}
-    for name in _LISTS:
-        if isinstance(items := rest.get(name), list | tuple):
-            good = (i for i in range(len(items)) if i not in bad[name])
-            kept[name] = tuple(i for i in good if not _mentions(items[i], lost))
-            rest[name] = [items[i] for i in kept[name]]
-    try:
-        return PlatformSpec.model_validate(rest), kept
-    except ValidationError:
-        return None, {}
-
-
-def _names(pools: object, indexes: set[int]) -> set[str] | None:
-    """The names of the pools left out; None when one of them has no readable name."""
-    names: set[str] = set()
-    for index in indexes:
-        pool = pools[index] if isinstance(pools, list | tuple) else None
-        name = pool.get("name") if isinstance(pool, Mapping) else None
-        if not isinstance(name, str):
-            return None
-        names.add(name)
-    return names
-
-
-def _mentions(item: object, lost: set[str]) -> bool:
-    """True when a team or a shape refers to one of these pools."""
-    if not isinstance(item, dict):
-        return False
-    shares = (item.get(k) for k in ("guarantee", "borrow", "lend"))
-    keys = [key for share in shares if isinstance(share, dict) for key in share]
-    if any(str(key).partition("/")[0] in lost for key in keys):
-        return True
-    is_shape = "gpus_per_node" in item or "per_pod" in item
-    return item.get("pool") in lost or (is_shape and bool(lost) and "pool" not in item)

@@ -65,24 +65,33 @@ def _sharing(generated: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mig_group(generated: dict[str, Any]) -> dict[str, Any]:
-    counts = generated["properties"]["slices"]["additionalProperties"]
-    return {
-        "description": generated["description"],
+    """A group as people write it: the profiles beside `gpus`, or under `slices`."""
+    gpus, slices = (generated["properties"][name] for name in ("gpus", "slices"))
+    profiles = {
         "type": "object",
-        "properties": {"gpus": generated["properties"]["gpus"]},
-        "patternProperties": {r"^\d+g\.\d+gb([+-](me|gfx|me\.all))?$": counts},
+        "patternProperties": {
+            r"^\d+g\.\d+gb([+-](me|gfx|me\.all))?$": slices["additionalProperties"]
+        },
         "additionalProperties": False,
     }
+    named = {
+        "type": "object",
+        "properties": {"gpus": gpus, "slices": profiles | {"description": slices["description"]}},
+        "required": ["slices"],
+        "additionalProperties": False,
+    }
+    short = profiles | {"properties": {"gpus": gpus}}
+    return {"description": generated["description"], "anyOf": [short, named]}
 
 
 def _rung(generated: dict[str, Any]) -> dict[str, Any]:
     """A rung as people write it: a word, or {reserved: ID, nodes: N}."""
     nodes = generated["properties"]["nodes"]
-    text = {"type": "string"}
+    text, number = {"type": "string", "minLength": 1}, nodes["anyOf"][0]
     held = [
         {
             "type": "object",
-            "properties": {mode: text, "nodes": nodes},
+            "properties": {mode: text, "nodes": number},
             "required": [mode, "nodes"],
             "additionalProperties": False,
         }
@@ -92,13 +101,13 @@ def _rung(generated: dict[str, Any]) -> dict[str, Any]:
     limited = [
         {
             "type": "object",
-            "properties": {mode: {"type": ["null", "boolean"]}, "nodes": nodes},
+            "properties": {mode: {"enum": [True, None]}, "nodes": nodes},
             "required": [mode],
             "additionalProperties": False,
         }
         for mode in ("flex-start", "spot", "on-demand")
     ]
-    return {"description": generated["description"], "anyOf": [words, *held, *limited]}
+    return {"description": generated["description"], "anyOf": [words, *held, *limited, generated]}
 
 
 def _machine_price(generated: dict[str, Any]) -> dict[str, Any]:

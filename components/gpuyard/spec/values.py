@@ -127,7 +127,7 @@ NodeRange = Annotated[
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "integer", "minimum": 0},
+                {"type": "integer", "minimum": 0, "maximum": MAX_NODES},
                 {"type": "string", "pattern": r"^\d+(\s*\.\.\s*\d+)?$"},
             ]
         }
@@ -233,7 +233,7 @@ GpuIndexes = Annotated[
             "anyOf": [
                 {"type": "integer", "minimum": 0},
                 {"type": "string", "pattern": r"^\d+(\s*-\s*\d+)?(\s*,\s*\d+(\s*-\s*\d+)?)*$"},
-                {"type": "array", "items": {"type": "integer", "minimum": 0}},
+                {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
             ]
         }
     ),
@@ -410,7 +410,7 @@ Address = Annotated[
 ImagePrefix = Annotated[
     str,
     BeforeValidator(parse_image_prefix),
-    WithJsonSchema({"type": "string", "maxLength": MAX_IMAGE_PREFIX}),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_IMAGE_PREFIX}),
 ]
 
 
@@ -419,6 +419,9 @@ _MIDNIGHT = re.compile(r"(\d{4}-\d{2}-\d{2}) 00:00:00 \+0000 UTC")
 
 def parse_day(value: object) -> object:
     """A day of a stack file as the engine hands it to programs and packs: a moment, as Go writes it."""
+    if isinstance(value, int | float):
+        # pydantic would read a number as seconds since 1970: nobody's day
+        raise PydanticCustomError("date_type", "a number is no day")
     found = _MIDNIGHT.fullmatch(value) if isinstance(value, str) else None
     return found[1] if found else value
 

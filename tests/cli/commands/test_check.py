@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kit.stacks import platform, pool, team
+from kit.stacks import SYSTEM, platform, pool, team
 
 NOTED = platform(
     [pool(nodes="0..4", machine="p5e.48xlarge")],
@@ -20,7 +20,10 @@ def test_a_sound_stack_is_fine(gpuyard, write):
     ended = gpuyard("check", path)
     assert (ended.code, ended.err) == (0, "")
     text = " ".join(ended.out.split())
-    assert text == f"fine {path}: 1 pool, 0 teams, 0 shapes proved; at worst 220.16 $/hour"
+    assert (
+        text
+        == f"fine {path}: 1 pool, 0 teams, 0 shapes proved; at worst 220.16 $/hour, priced in us-east-1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +62,7 @@ def test_the_document_keeps_its_shape(gpuyard, write):
     assert document["version"] == 1
     assert document["command"] == "check"
     assert document["stack"] == str(path)
-    assert document["counts"] == {"refuse": 0, "warn": 1, "note": 1}
+    assert document["counts"] == {"refuse": 0, "warn": 2, "note": 1}
     assert document["platform"]["unknown_prices"] == ["train"]
     assert list(document["findings"][0]) == [
         "id", "docs", "severity", "path", "where", "file", "line", "problem", "given", "allowed", "fix",
@@ -89,3 +92,23 @@ def test_findings_come_gravest_first(gpuyard, write):
     found = [f["severity"] for f in document["findings"]]
     assert found == sorted(found, key=["refuse", "warn", "note"].index)
     assert found[0] == "refuse"
+
+
+@pytest.mark.parametrize(
+    ("machine", "region", "said"),
+    [
+        ("p4d.24xlarge", "us-east-1", "at worst 88.23 $/hour, priced in us-east-1"),
+        ("p4d.24xlarge", "eu-central-1", "at worst 110.14 $/hour, priced in eu-central-1 and us-east-1"),
+        ("p5e.48xlarge", "", "at worst 0.40 $/hour and 1 part of unknown price, priced in us-east-1"),
+    ],
+)  # fmt: skip
+def test_the_worst_hour_says_where_its_prices_are_asked(gpuyard, write, machine, region, said):
+    raw = platform([pool(machine=machine)], cloud="aws", system=SYSTEM)
+    assert said in " ".join(gpuyard("check", write(raw, region=region)).out.split())
+
+
+def test_a_platform_of_which_no_price_is_known_has_no_figure(gpuyard, write):
+    own = {"gpu": "H100", "gpus": 8, "cpu": 192, "memory_gib": 2048}
+    text = gpuyard("check", write(platform([pool(machine=own)], cloud="none"))).out
+    said = "what the worst hour costs is unknown: 1 part of unknown price"
+    assert " ".join(text.split()).endswith(said)

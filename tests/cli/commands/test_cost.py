@@ -41,7 +41,7 @@ def test_an_unknown_price_has_a_date_and_is_in_no_sum(gpuyard, write):
     assert "! train (p5e.48xlarge): price unknown since 2026-11-21, not in the sums" in text
     assert "train p5e.48xlarge 4 4 unknown unknown unknown" in text
     assert "p5e.48xlarge on-demand unknown price unknown since 2026-11-21" in text
-    assert "worst 5.00 + unknown 3,654 + unknown" in text
+    assert "worst 5.00 + unknown for 4 nodes 3,654 + unknown" in text
     assert "vision unknown unknown -" in text
     assert "nobody's 3,654 + unknown 3,654 + unknown" in text
     document = json.loads(gpuyard("cost", write(UNKNOWN), "--format", "json").out)["cost"]

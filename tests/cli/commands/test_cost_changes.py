@@ -7,8 +7,10 @@ import pytest
 from gpuyard.cli.terminal.text import signed_usd, usd
 from gpuyard.cli.views.cost_changes import pool_name, pool_nodes
 from gpuyard.plan.money.bill_changes import BillChange, pool_changes, team_changes, total_changes
-from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
+from gpuyard.plan.records import Total
+from kit.stacks import SYSTEM, cut_pool, plan_of, platform, pool, shared_pool, team
 
+UNKNOWN_PART = Total(3.0, ("train",), 1.0)
 UNPRICED = "p5e.48xlarge"
 UNPRICED_TOO = "g6.12xlarge"
 """On spot."""
@@ -40,9 +42,9 @@ def test_an_added_pool_costs_all_it_costs_and_a_removed_one_saves_it():
     came, went = pools(one, two)["dev"], pools(two, one)["dev"]
     added, removed = came.cases[-1], went.cases[-1]
     assert (came.was, came.now) == ((), (("1", "g6.12xlarge"),))
-    assert (added.was_there, added.before, added.is_there) == (False, None, True)
+    assert (added.before, added.after is None) == (None, False)
     assert added.difference == pytest.approx(4.6016)
-    assert (went.now, removed.is_there, removed.after) == ((), False, None)
+    assert (went.now, removed.after) == ((), None)
     assert removed.difference == pytest.approx(-4.6016)
 
 
@@ -72,7 +74,7 @@ def test_a_pool_of_no_nodes_is_there_and_costs_nothing():
     same = pools(aws(pool(nodes="0..1")), aws(pool(nodes="0..1")))["train"]
     assert (same.is_one, pool_nodes(same)) == (False, "0..1 × p5.48xlarge")
     found = same.cases[0]
-    assert (found.was_there, found.difference) == (True, 0)
+    assert (found.before, found.difference) == (Total(), 0)
 
 
 @pytest.mark.parametrize(
@@ -173,21 +175,33 @@ def test_simulated_nodes_are_said_to_cost_nothing_on_either_side(gpuyard, write)
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "was", "now", "difference"),
+    ("before", "after", "difference"),
     [
-        (1.0, 3.0, True, True, 2.0),
-        (None, 3.0, False, True, 3.0),
-        (1.0, None, True, False, -1.0),
-        (None, 3.0, True, True, None),
-        (1.0, None, True, True, None),
-        (None, None, False, True, None),
-        (None, None, True, False, None),
+        (Total(1.0), Total(3.0), 2.0),
+        (None, Total(3.0), 3.0),
+        (Total(1.0), None, -1.0),
+        (UNKNOWN_PART, Total(3.0), None),
+        (Total(1.0), UNKNOWN_PART, None),
+        (None, UNKNOWN_PART, None),
+        (UNKNOWN_PART, None, None),
     ],
 )
-def test_what_is_not_there_costs_nothing_and_what_is_unknown_stays_so(
-    before, after, was, now, difference
-):
-    assert BillChange("x", before, after, was, now).difference == difference
+def test_what_is_not_there_costs_nothing_and_what_is_unknown_stays_so(before, after, difference):
+    assert BillChange("x", before, after).difference == difference
+
+
+def test_prices_of_another_region_are_told_apart(gpuyard, write):
+    """The same nodes in two regions: the bill differs, and the first line says of which the prices are."""
+    raw = platform([pool(machine="p4d.24xlarge")], cloud="aws", system=SYSTEM)
+    files = [write(raw, f"{r}.yaml", region=r) for r in ("us-east-1", "eu-central-1")]
+    text = gpuyard("cost", files[1], "--against", files[0]).out
+    assert "at list price in eu-central-1 and us-east-1" in " ".join(text.split())
+    assert "prices of another region: us-east-1 → eu-central-1 and us-east-1." in " ".join(
+        text.split()
+    )
+    found = gpuyard("cost", files[1], "--against", files[0], "--format", "markdown").out
+    assert "US dollars at list price in eu-central-1 and us-east-1.\n" in found
+    assert "prices of us-east-1, and the platform is in eu-central-1." in found
 
 
 @pytest.mark.parametrize(

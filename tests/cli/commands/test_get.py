@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kit.stacks import cut_pool, platform, pool, shape, team
+from kit.stacks import SYSTEM, cut_pool, platform, pool, shape, team
 
 STACK = platform(
     [pool(nodes="0..4", machine="p5.48xlarge"), cut_pool()],
@@ -81,3 +81,14 @@ def test_a_refused_stack_has_no_values(gpuyard, write):
     assert "pool.machine_unknown" in ended.err
     ended = gpuyard("get", path, "name", "--format", "json")
     assert (ended.code, json.loads(ended.out)["value"]) == (3, None)
+
+
+def test_money_of_which_a_part_is_unknown_is_no_number(gpuyard, write):
+    """A script that compares it with a limit must not take it for nothing."""
+    path = write(platform([pool(machine="p5e.48xlarge")], cloud="aws", system=SYSTEM))
+    for figure in ("bill.worst_usd", "bill.floor.usd", "bill.expected_usd"):
+        assert gpuyard("get", path, figure).out == "null\n"
+    assert gpuyard("get", path, "bill.worst.known_usd").out == "0.4032\n"
+    assert gpuyard("get", path, "bill.worst.unknown").out == "train\n"
+    document = json.loads(gpuyard("check", path, "--format", "json").out)["platform"]
+    assert (document["worst_usd_per_hour"], document["known_worst_usd_per_hour"]) == (None, 0.4032)

@@ -38,10 +38,10 @@ def contract(*commitments, pools=None, **prices):
     ("total", "shown"),
     [
         (Total(220.16), "220.16"),
-        (Total(220.16, ("train",)), "220.16 + unknown"),
+        (Total(220.16, ("train",), 2.0), "220.16 + unknown for 2 nodes"),
         (Total(0.0, ("train",)), "unknown"),
         (Total(0.0), "0.00"),
-        (monthly(Total(2.0, ("train",))), "1,460 + unknown"),
+        (monthly(Total(2.0, ("train",), 1.0)), "1,460 + unknown for 1 node"),
     ],
 )
 def test_a_sum_with_an_unknown_part_never_looks_like_a_whole_one(total, shown):
@@ -49,9 +49,10 @@ def test_a_sum_with_an_unknown_part_never_looks_like_a_whole_one(total, shown):
 
 
 def test_the_document_has_the_three_cases_and_names_what_is_in_none(document):
-    assert document["expected_usd_per_month"] == pytest.approx(
-        730 * document["expected_usd_per_hour"], rel=1e-6
-    )
+    for case in ("floor", "expected", "worst"):
+        assert document[f"{case}_usd_per_hour"] is document[f"{case}_usd_per_month"] is None
+        assert document["known_usd_per_hour"][case] > 0
+    assert document["unknown_nodes"]["floor"] == 1
     assert document["unknown_in"] == {
         "floor": ["commitment to g6.12xlarge"],
         "expected": ["notebooks", "commitment to g6.12xlarge"],
@@ -74,8 +75,8 @@ def test_the_document_has_every_rung_with_its_price_and_source(document):
 
 def test_the_shares_of_the_document_are_its_bill(document):
     for case in ("floor", "expected", "worst"):
-        parts = [s[case]["usd"] for s in document["shares_usd_per_hour"]]
-        assert sum(parts) == pytest.approx(document[f"{case}_usd_per_hour"], abs=1e-4)
+        parts = [s[case]["known_usd"] for s in document["shares_usd_per_hour"]]
+        assert sum(parts) == pytest.approx(document["known_usd_per_hour"][case], abs=1e-4)
     assert [s["team"] for s in document["shares_usd_per_hour"]] == [
         "vision",
         "speech",
@@ -183,10 +184,10 @@ def test_teams_that_come_to_a_platform_of_none_take_their_part_from_nobody():
     alone = plan_of(platform([pool()]))
     shared = plan_of(platform([pool()], [team(guarantee={"train": 8})]))
     found = {c.name: c for c in team_changes(alone, shared)}
-    assert (found["vision"].was_there, found["nobody's"].was_there) == (False, False)
-    assert found["nobody's"].after == pytest.approx(3 * 55.04 * 730)
+    assert (found["vision"].before, found["nobody's"].before) == (None, None)
+    assert found["nobody's"].after.usd == pytest.approx(3 * 55.04 * 730)
     assert team_changes(alone, alone) == []
-    expected = {c.name: c.after for c in team_changes(alone, shared, "expected")}
+    expected = {c.name: c.after.usd for c in team_changes(alone, shared, "expected")}
     assert expected["vision"] == pytest.approx(55.04 * 730)
 
 
@@ -217,7 +218,7 @@ def test_whose_prices_they_are_is_said(gpuyard, write):
     assert "US dollars at list price" in gpuyard("cost", write(platform())).out
     mine = write(contract(discount_percent=1.0))
     assert "US dollars at your prices" in gpuyard("cost", mine).out
-    assert "Bill  your prices" in gpuyard("plan", mine).out
+    assert "Bill  your prices, else at list price in us-east-1" in gpuyard("plan", mine).out
 
 
 def test_the_plan_shows_the_expected_bill_and_what_it_assumes(gpuyard, write):
@@ -237,7 +238,9 @@ def test_check_counts_parts_of_unknown_price_only_where_the_worst_hour_lacks_the
 def test_markdown_of_one_stack_has_teams_only_where_there_are_some(gpuyard, write):
     one = gpuyard("cost", write(platform()), "--format", "markdown").out
     assert "| team" not in one
-    assert one.startswith("### Cost of `lab`\n\nUS dollars at list price; expected: 75 % of every")
+    assert one.startswith(
+        "### Cost of `lab`\n\nUS dollars at list price in us-east-1; expected: 75 % of every"
+    )
     both = gpuyard("cost", CONTRACT, "--format", "markdown").out
     assert "| nobody's | 220,963 + unknown | 113,434 + unknown |" in both
     assert "| idle commitment | g6.12xlarge | 1 |  | unknown | unknown | unknown |" in both

@@ -3,6 +3,9 @@
 import pytest
 
 from gpuyard.catalogue.machines import MACHINES
+from gpuyard.plan import plan
+from gpuyard.plan.money.savings import savings
+from gpuyard.spec.region import Region
 from kit.stacks import (
     CUT,
     SYSTEM,
@@ -15,6 +18,7 @@ from kit.stacks import (
     platform,
     pool,
     shared_pool,
+    spec_of,
     team,
 )
 
@@ -124,7 +128,8 @@ def test_unknown_prices_are_named_and_stay_out_of_the_sums():
         platform([pool(), pool("own", machine=OWN), pool("maybe", machine=OWN, nodes="0..1")])
     ).bill
     assert bill.unknown == ("own", "maybe")
-    assert (bill.floor_usd, bill.worst_usd) == (4 * LIST, 4 * LIST)
+    assert (bill.floor.known_usd, bill.worst.known_usd) == (4 * LIST, 4 * LIST)
+    assert (bill.floor_usd, bill.worst_usd) == (None, None)
 
 
 def test_a_list_with_one_unknown_price_is_unknown_at_worst():
@@ -246,6 +251,44 @@ def test_a_team_whose_prices_are_unknown_is_warned_of_beside_others_that_are_jud
     assert parts(findings(raw)[1])[:3] == (
         "budget.unproved",
         ("teams", 0, "budget_usd_per_month"),
-        "a price that the guarantees of a need is unknown",
+        "the guarantees of a: prices are unknown and not in the sum: own",
     )
     assert ids(raw) == ["budget.team", "budget.unproved"]
+
+
+def in_stack(region, *pools, **rest):
+    """A stack on aws whose configuration names a region."""
+    spec = spec_of(platform(pools, cloud="aws", system=SYSTEM, **rest))
+    return plan(spec, region=Region(region, "aws:region"))[0].bill
+
+
+def test_prices_are_those_of_the_region_where_they_are_listed():
+    found = in_stack("ap-northeast-1", pool())
+    assert found.worst.known_usd == pytest.approx(4 * 68.8 + 2 * 0.2016)
+    assert (found.region, found.priced_in) == ("ap-northeast-1", ("ap-northeast-1", "us-east-1"))
+    assert found.elsewhere == ("us-east-1",)  # of the system nodes
+
+
+def test_a_spot_price_of_another_region_is_not_taken_for_one_of_this():
+    [_, found] = in_stack("eu-central-1", pool(machine="p4d.24xlarge", capacity=["spot"])).lines
+    assert (found.floor_usd, found.worst_usd) == (None, pytest.approx(4 * 27.433))
+    assert found.prices[0].regions == ("eu-central-1",)
+
+
+def test_of_like_machines_with_prices_of_two_regions_both_are_named():
+    [_, found] = in_stack("ap-south-2", pool(machine=["g6.4xlarge", "gr6.4xlarge"])).lines
+    assert found.prices[0].regions == ("ap-south-2", "us-east-1")
+    [_, found] = in_stack("eu-central-1", pool(machine=["g6.4xlarge", "gr6.4xlarge"])).lines
+    assert found.prices[0].regions == ("eu-central-1",)
+
+
+def test_your_own_prices_are_those_of_wherever_you_are():
+    yours = {"machines": {"p5.48xlarge": 60, "m7i.xlarge": 0.3}}
+    found = in_stack("eu-central-1", pool(), prices=yours)
+    assert (found.priced_in, found.elsewhere) == ((), ())
+
+
+def test_commitments_of_another_region_are_no_saving_on_prices_of_this_one():
+    here, there = (in_stack(r, pool(machine="g6e.12xlarge")) for r in ("us-east-1", "eu-central-1"))
+    assert savings(None, here)[0] != ()
+    assert savings(None, there)[0] == ()

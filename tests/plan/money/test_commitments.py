@@ -169,9 +169,20 @@ def test_a_commitment_that_no_pool_uses_is_in_the_bill_and_nobodys():
 
 def test_a_refused_pool_hides_what_commitments_would_have_been_used_for():
     raw = platform(
-        [pool(machine="p9.large")], prices={"commitments": [commit(9)], "machines": {"p9": 1.0}}
+        [pool(machine="??")], prices={"commitments": [commit(9)], "machines": {"p9": 1.0}}
     )
-    assert ids(raw) == ["pool.machine_unknown"]
+    assert ids(raw) == ["pool.machine_unknown", "checks.waiting"]
+
+
+def test_a_pool_of_a_misspelt_machine_is_judged_as_if_it_were_mended():
+    raw = platform(
+        [pool(machine="p5.48xlarg")], prices={"commitments": [commit(9)], "machines": {"p9": 1.0}}
+    )
+    assert ids(raw) == [
+        "pool.machine_unknown",
+        "prices.unknown_machine",
+        "prices.unused_commitment",
+    ]
 
 
 def test_one_commitment_may_be_both_unused_and_of_unknown_price():

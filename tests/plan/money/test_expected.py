@@ -5,7 +5,10 @@ import random
 import pytest
 
 from gpuyard.catalogue.machines import MACHINES
+from gpuyard.cli.terminal.text import money
 from gpuyard.plan.money.bill import DEFAULT_UTILISATION
+from gpuyard.plan.money.unit_costs import monthly
+from gpuyard.plan.records import Total
 from kit.generated import platforms
 from kit.stacks import SYSTEM, plan_of, platform, pool
 
@@ -102,7 +105,26 @@ def test_a_spot_price_nobody_knows_is_unknown_where_spot_nodes_run_and_bounded_a
     whole = bill(pool(machine="g5g.xlarge", nodes="1..8", capacity=["spot"]), pool("b"))
     assert whole.floor.unknown == whole.expected.unknown == ("train",)
     assert whole.worst.unknown == ()
-    assert (whole.floor.usd, whole.unknown) == (pytest.approx(4 * LIST), ("train",))
+    assert (whole.floor.known_usd, whole.unknown) == (pytest.approx(4 * LIST), ("train",))
+
+
+def test_one_rung_of_unknown_price_leaves_the_others_known():
+    """8 reserved nodes and 10 of flex-start: the 8 are known, and expected is never below the floor."""
+    ladder = [{"reserved": "h100-mega-res", "nodes": 8}, "flex-start", "spot"]
+    mega = pool(machine="a3-megagpu-8g", nodes="0..24", capacity=ladder, zones=["us-central1-a"])
+    whole = bill(mega, cloud="gcp", system={"machine": "e2-standard-8", "nodes": 3})
+    [_, found] = whole.lines
+    assert found.floor.usd == pytest.approx(8 * 92.21, rel=1e-3)
+    assert found.expected == Total(found.floor.known_usd, ("train",), 10)
+    assert (found.expected_usd, whole.expected_usd) == (None, None)
+    assert whole.expected.known_usd == pytest.approx(whole.floor.known_usd)
+    assert money(whole.expected) == f"{whole.floor.known_usd:,.2f} + unknown for 10 nodes"
+    assert money(monthly(whole.expected), nodes=False).endswith(" + unknown")
+
+
+def test_one_node_of_unknown_price_is_one_node():
+    assert money(Total(1.5, ("a",), 1.0)) == "1.50 + unknown for 1 node"
+    assert money(Total(0.0, ("a",), 4.0)) == "unknown"
 
 
 WAYS = ("on_demand", "spot", "reserved")
@@ -167,11 +189,12 @@ def test_lines_and_idle_commitments_are_the_bill():
     for number, found in priced_bills():
         whole = found.bill
         for case in ("floor", "expected", "worst"):
-            parts = [getattr(x, f"{case}_usd") for x in whole.lines]
-            parts += [getattr(c, f"idle_{case}_usd") for c in whole.commitments]
+            parts = [getattr(x, case) for x in whole.lines]
+            parts += [c.idle(case) for c in whole.commitments]
             total = getattr(whole, case)
-            assert close(total.usd, sum(p for p in parts if p is not None)), number
-            assert bool(total.unknown) == (None in parts)
+            assert close(total.known_usd, sum(p.known_usd for p in parts)), number
+            assert close(total.unknown_nodes, sum(p.unknown_nodes for p in parts)), number
+            assert (total.usd is None) == (None in [p.usd for p in parts])
 
 
 def test_teams_and_what_is_nobodys_are_the_bill():
@@ -183,8 +206,10 @@ def test_teams_and_what_is_nobodys_are_the_bill():
         shared += len(whole.shares) > 1
         for case in ("floor", "expected", "worst"):
             totals = [getattr(s, case) for s in whole.shares]
-            assert all(t.usd >= 0 for t in totals)
-            assert close(sum(t.usd for t in totals), getattr(whole, case).usd), (number, case)
+            assert all(t.known_usd >= 0 for t in totals)
+            together = getattr(whole, case)
+            assert close(sum(t.known_usd for t in totals), together.known_usd), (number, case)
+            assert close(sum(t.unknown_nodes for t in totals), together.unknown_nodes), number
             unknown = {name for t in totals for name in t.unknown}
             assert unknown == set(getattr(whole, case).unknown), (number, case)
     assert shared > 20

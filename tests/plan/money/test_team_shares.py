@@ -78,7 +78,7 @@ def test_a_team_that_has_some_at_a_known_price_keeps_that_in_sight():
         platform([pool(), pool("own", machine=OWN)], [team(guarantee={"train": 8, "own": 8})])
     )
     share = plan.bill.shares[0]
-    assert (share.worst.usd, share.worst.unknown) == (pytest.approx(P5), ("own",))
+    assert (share.worst.known_usd, share.worst.unknown) == (pytest.approx(P5), ("own",))
     assert plan.teams[0].guarantee_usd_per_month is None
     assert plan.teams[0].expected_usd_per_month is None
 

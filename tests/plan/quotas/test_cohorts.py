@@ -163,7 +163,10 @@ def test_a_team_that_a_cohort_binds_is_told_which():
     assert parts(only(raw)) == (
         "borrow.never",
         ("teams", 0, "borrow", "train"),
-        "of train the team can borrow 5 nvidia.com/gpu at most, because its cohort top borrows 4 at most",
+        (
+            "of train the team can borrow 5 nvidia.com/gpu at most, because its cohort top borrows 4 at"
+            " most: the rest of it has no effect"
+        ),
         "6 nvidia.com/gpu",
         "0 to 5",
     )
@@ -174,7 +177,8 @@ def test_a_team_that_no_cohort_binds_is_told_what_there_is():
         [{"name": "top", "borrow": {"train": 24}}],
         team("a", guarantee={"train": 8}, borrow={"train": 25}, cohort="top"),
     )
-    assert only(raw).problem == "of train other teams lend and nobody has 24 nvidia.com/gpu at most"
+    said = "of train other teams lend and nobody has 24 nvidia.com/gpu at most: the rest of it has no effect"
+    assert only(raw).problem == said
 
 
 def test_entries_of_one_resource_count_together_in_a_cohort_too():
@@ -182,7 +186,7 @@ def test_entries_of_one_resource_count_together_in_a_cohort_too():
         [{"name": "labs", "borrow": {"train": 4, "train/": 6}, "lend": {"train": 3, "train/": 6}}],
         team("a", guarantee={"train": 8}, borrow={"train": 9}, cohort="labs"),
     )
-    borrow, lend = findings(raw)
+    lend, borrow = findings(raw)
     assert lend.problem == (
         "the teams of cohort labs lend 8 nvidia.com/gpu of train together and the cohort 3 of them already;"
         " it cannot lend more"
@@ -190,7 +194,7 @@ def test_entries_of_one_resource_count_together_in_a_cohort_too():
     assert (lend.where, lend.fix.value) == ("queueing.cohorts[0].lend.train/", 5)
     assert borrow.problem == (
         "the teams of cohort labs may borrow 9 nvidia.com/gpu of train together, and the cohort borrows 4 of"
-        " them already: it can never borrow more"
+        " them already: the rest of the limit has no effect"
     )
     assert (borrow.where, borrow.fix.value) == ("queueing.cohorts[0].borrow.train/", 5)
 
@@ -232,7 +236,7 @@ def test_a_pool_that_is_refused_is_not_blamed_on_a_cohort():
         team(guarantee={"train": 8}, cohort="labs"),
         pools=[pool(machine="p9.huge")],
     )
-    assert ids(raw) == ["pool.machine_unknown"]
+    assert ids(raw) == ["pool.machine_unknown", "checks.waiting"]
 
 
 @pytest.mark.parametrize("seed", range(12))

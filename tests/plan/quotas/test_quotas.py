@@ -3,6 +3,7 @@
 import pytest
 
 from gpuyard.cli.terminal.text import many
+from gpuyard.findings import Severity
 from kit.fixes import check_fix
 from kit.stacks import (
     CUT,
@@ -280,7 +281,7 @@ REFUSED = [
         "borrow.never",
         two({"guarantee": {"train": 8}}, {"guarantee": {"train": 8}, "borrow": {"train": 25}}),
         (*TEAM1, "borrow", "train"),
-        "of train other teams lend and nobody has 24 nvidia.com/gpu at most",
+        "of train other teams lend and nobody has 24 nvidia.com/gpu at most: the rest of it has no effect",
         "25 nvidia.com/gpu",
         "0 to 24",
         "borrow 24",
@@ -290,7 +291,7 @@ REFUSED = [
         "borrow.never",
         two({"guarantee": {"train": 30}, "lend": {"train": 1}}, {"borrow": {"train": 4}}),
         (*TEAM1, "borrow", "train"),
-        "of train other teams lend and nobody has 3 nvidia.com/gpu at most",
+        "of train other teams lend and nobody has 3 nvidia.com/gpu at most: the rest of it has no effect",
         "4 nvidia.com/gpu",
         "0 to 3",
         "borrow 3",
@@ -302,7 +303,7 @@ REFUSED = [
         (*TEAM0, "borrow", "dev"),
         (
             "of dev other teams lend and nobody has 16 nvidia.com/gpu.shared at most,"
-            " and the team borrows 10 of them already"
+            " and the team borrows 10 of them already: the rest of it has no effect"
         ),
         "8 nvidia.com/gpu.shared (dev: 2 whole GPUs with 4 each)",
         "0 to 6",
@@ -354,8 +355,8 @@ def test_a_claim_is_counted_as_its_fix_would_leave_it():
     assert [(f.where, f.fix.value) for f in findings(raw)] == [
         ("teams[0].guarantee.train", 32),
         ("teams[0].lend.train", 32),
-        ("teams[1].borrow.train", 32),
         ("teams[1].guarantee.train", 0),
+        ("teams[1].borrow.train", 32),
     ]
 
 
@@ -411,3 +412,15 @@ def test_simulated_nodes_run_from_the_beginning():
         ids(platform([pool(nodes="0..4")], [team(guarantee={"train": 32})], cloud="simulated"))
         == []
     )
+
+
+def test_a_guarantee_that_grows_cuts_what_others_borrow_and_refuses_nobody():
+    def teams(guarantee):
+        growing = team("growing", guarantee={"train": guarantee}, borrow={"train": 16})
+        return platform([pool()], [growing, team("other", borrow={"train": 24})])
+
+    for guarantee, own, others in ((8, 16, 24), (16, 16, 24), (24, 8, 24)):
+        found = plan_of(teams(guarantee))
+        assert [q.borrow for t in found.teams for q in t.quotas] == [own, others]
+    assert [f.id for f in findings(teams(24))] == ["borrow.never"]
+    assert findings(teams(24))[0].severity is Severity.WARN

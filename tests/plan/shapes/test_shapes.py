@@ -296,4 +296,4 @@ def test_two_shapes_of_one_name_are_refused():
 
 def test_a_shape_for_any_pool_waits_until_every_pool_is_sound():
     raw = platform([pool(machine="??"), pool("b")], shapes=[shape(gpus_per_node=99)])
-    assert [f.id for f in findings(raw)] == ["pool.machine_unknown"]
+    assert [f.id for f in findings(raw)] == ["pool.machine_unknown", "checks.waiting"]

@@ -5,6 +5,7 @@ from itertools import repeat
 
 import pytest
 
+from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct, MigProfile
 from gpuyard.plan.sharing.mig import count_layouts, multisets, nearest_layout, place, why_not
 
@@ -257,6 +258,23 @@ def test_among_equally_near_layouts_the_one_that_uses_most_memory_is_chosen():
 def test_a_variant_is_offered_only_to_whoever_asked_for_one():
     assert nearest_layout(A100, {"1g.5gb+me": 2}) == {"1g.5gb+me": 1}
     assert not any("+" in n for m in multisets(A100) for n in m)
+
+
+H100 = GPUS["H100"].mig
+
+
+@pytest.mark.parametrize(
+    ("wanted", "meant"),
+    [
+        ({"1g.5gb": 7}, {"1g.10gb": 7}),
+        ({"1g.5gb": 8}, {"1g.10gb": 7}),
+        ({"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}, {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1}),
+        ({"1g.5gb": 3, "1g.10gb": 4}, {"1g.10gb": 7}),
+        ({"7g.40gb": 1}, {"7g.80gb": 1}),
+    ],
+)
+def test_slices_of_another_gpu_keep_their_number_before_their_size(wanted, meant):
+    assert nearest_layout(H100, wanted) == meant
 
 
 def test_the_nearest_layout_does_not_depend_on_the_order_of_the_words():

@@ -15,7 +15,7 @@ from gpuyard.findings import Severity
 
 if TYPE_CHECKING:
     from gpuyard.judging import Judged
-    from gpuyard.plan.records import PlatformPlan
+    from gpuyard.plan.records import Bill, PlatformPlan
 
 
 def check(
@@ -56,6 +56,9 @@ def _platform(judged: "Judged") -> dict[str, object] | None:
     return {
         "name": plan.name,
         "worst_usd_per_hour": tree(plan.bill.worst_usd),
+        "known_worst_usd_per_hour": tree(plan.bill.worst.known_usd),
+        "region": plan.region,
+        "priced_in": list(plan.bill.priced_in),
         "unknown_prices": list(plan.bill.unknown),
     }
 
@@ -86,9 +89,15 @@ def _summary(plan: "PlatformPlan") -> str:
         many(len(plan.teams), "team"),
         many(len(plan.shapes), "shape"),
     ]
-    unknown = (
-        f" and {many(len(plan.bill.worst.unknown), 'part')} of unknown price"
-        if plan.bill.worst.unknown
-        else ""
-    )
-    return f"{', '.join(parts)} proved; at worst {usd(plan.bill.worst_usd)} $/hour{unknown}"
+    return f"{', '.join(parts)} proved; {_worst(plan.bill)}"
+
+
+def _worst(bill: "Bill") -> str:
+    """The worst hour: never a figure that a part of it is missing from, nor one of nowhere."""
+    where = f", priced in {' and '.join(bill.priced_in)}" if bill.priced_in else ""
+    if not bill.worst.unknown:
+        return f"at worst {usd(bill.worst.known_usd)} $/hour{where}"
+    parts = many(len(bill.worst.unknown), "part")
+    if not bill.worst.known_usd:
+        return f"what the worst hour costs is unknown: {parts} of unknown price"
+    return f"at worst {usd(bill.worst.known_usd)} $/hour and {parts} of unknown price{where}"

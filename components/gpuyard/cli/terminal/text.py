@@ -31,11 +31,18 @@ def usd(amount: float | None) -> str:
     return f"{amount:,.0f}" if abs(amount) >= _MONEY_IS_WHOLE_FROM else f"{amount:,.2f}"
 
 
-def money(total: "Total") -> str:
-    """A sum, with what of it nobody knows: `220.16 + unknown`."""
+def money(total: "Total", *, nodes: bool = True) -> str:
+    """A sum, with what of it nobody knows: `757.48 + unknown for 10 nodes`."""
     if not total.unknown:
-        return usd(total.usd)
-    return f"{usd(total.usd)} + unknown" if total.usd else "unknown"
+        return usd(total.known_usd)
+    if not total.known_usd:
+        return "unknown"
+    whose = f" for {_nodes(total.unknown_nodes)}" if nodes else ""
+    return f"{usd(total.known_usd)} + unknown{whose}"
+
+
+def _nodes(count: float) -> str:
+    return f"{count:.4g} {'node' if count == 1 else 'nodes'}"
 
 
 def signed_usd(amount: float | None) -> str:

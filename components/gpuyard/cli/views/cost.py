@@ -29,8 +29,11 @@ def show_cost(plan: PlatformPlan, console: Console) -> None:
 
 
 def priced(plan: PlatformPlan) -> str:
-    """Whose prices."""
-    return "at your prices" if plan.spec.prices else "at list price"
+    """Whose prices, and where they are asked."""
+    where = f" in {' and '.join(plan.bill.priced_in)}" if plan.bill.priced_in else ""
+    if not plan.spec.prices:
+        return f"at list price{where}"
+    return f"at your prices, else at list price{where}" if where else "at your prices"
 
 
 def profile(bill: Bill) -> str:
@@ -49,7 +52,7 @@ def show_totals(plan: PlatformPlan, console: Console) -> None:
         (
             case,
             money(getattr(bill, case)),
-            money(monthly(getattr(bill, case))),
+            money(monthly(getattr(bill, case)), nodes=False),
             most if case == "worst" else "",
         )
         for case in CASES
@@ -63,13 +66,20 @@ def show_totals(plan: PlatformPlan, console: Console) -> None:
     console.show(table(columns, rows))
     console.tell(profile(bill), style="dim", indent=2)
     missing = unknowns(bill)
-    for text in missing:
+    for text in [*missing, *elsewhere(bill)]:
         console.tell(text, first="! ", style="yellow", indent=2)
-    if missing:
+    if missing or bill.elsewhere:
         console.tell(_YOURS, style="dim", indent=4)
 
 
 _YOURS = "what you pay goes under `prices` in the stack file, and into the sums"
+
+
+def elsewhere(bill: Bill) -> list[str]:
+    """That prices are those of another region than the platform's, where they are."""
+    if not bill.elsewhere:
+        return []
+    return [f"prices of {' and '.join(bill.elsewhere)}, and the platform is in {bill.region}"]
 
 
 def unknowns(bill: Bill) -> list[str]:
@@ -125,7 +135,7 @@ def _line(line: BillLine) -> tuple[str, ...]:
         line.machine,
         str(line.nodes),
         f"{line.running_nodes:.4g}",
-        *(usd(getattr(line, f"{case}_usd")) for case in CASES),
+        *(money(getattr(line, case), nodes=False) for case in CASES),
     )
 
 
@@ -137,7 +147,7 @@ def _idle(bill: Bill) -> list[tuple[str, ...]]:
     rows = []
     for c in bill.commitments:
         if any((c.idle_floor, c.idle_expected, c.idle_worst)):
-            costs = [usd(getattr(c, f"idle_{case}_usd")) for case in CASES]
+            costs = [money(c.idle(case)) for case in CASES]
             rows.append((IDLE, c.machine, str(c.nodes), "", *costs))
     return rows
 
@@ -152,14 +162,15 @@ def _show_teams(plan: PlatformPlan, console: Console) -> None:
     rows: list[Sequence[Cell]] = [
         (
             "nobody's" if s.team is None else s.team,
-            money(monthly(s.worst)),
-            money(monthly(s.expected)),
+            money(monthly(s.worst), nodes=False),
+            money(monthly(s.expected), nodes=False),
             budget,
         )
         for s, budget in zip(plan.bill.shares, [*budgets, ""], strict=True)
     ]
     bill = plan.bill
-    rows.append(("together", money(monthly(bill.worst)), money(monthly(bill.expected)), ""))
+    together = (money(monthly(each), nodes=False) for each in (bill.worst, bill.expected))
+    rows.append(("together", *together, ""))
     columns = [
         Column("team", name=True),
         Column("guarantee", "right"),
@@ -340,14 +351,17 @@ def cost_markdown(plan: PlatformPlan) -> str:
         lines += ["| team, $/month | guarantee | expected |", "|---|---:|---:|"]
         for s in bill.shares:
             name = "nobody's" if s.team is None else s.team
-            lines.append(f"| {name} | {money(monthly(s.worst))} | {money(monthly(s.expected))} |")
+            sums = (money(monthly(each), nodes=False) for each in (s.worst, s.expected))
+            lines.append(f"| {name} | {' | '.join(sums)} |")
         lines.append("")
     return "\n".join([*lines, *caveats(plan)]).rstrip() + "\n"
 
 
 def caveats(*plans: PlatformPlan) -> list[str]:
     """What a sum does not say by itself."""
-    unknown = dict.fromkeys(f"{text}." for plan in plans for text in unknowns(plan.bill))
+    unknown = dict.fromkeys(
+        f"{text}." for plan in plans for text in [*unknowns(plan.bill), *elsewhere(plan.bill)]
+    )
     simulated = [SIMULATED] if any(p.bill.simulated for p in plans) else []
     return [*unknown, *simulated]
 
@@ -360,15 +374,17 @@ def cost_document(plan: PlatformPlan) -> dict[str, Any]:
     sums = {case: getattr(bill, case) for case in CASES}
     return {
         **{f"{case}_usd_per_hour": tree(total.usd) for case, total in sums.items()},
-        **{
-            f"{case}_usd_per_month": tree(total.usd * HOURS_PER_MONTH)
-            for case, total in sums.items()
-        },
+        **{f"{case}_usd_per_month": tree(monthly(total).usd) for case, total in sums.items()},
+        "known_usd_per_hour": {case: tree(total.known_usd) for case, total in sums.items()},
+        "unknown_nodes": {case: tree(total.unknown_nodes) for case, total in sums.items()},
         "unknown_in": {case: list(total.unknown) for case, total in sums.items()},
         "budget_worst_usd_per_hour": budget.worst_usd_per_hour if budget else None,
         "utilisation_percent": tree(bill.utilisation_percent),
         "unknown": list(bill.unknown),
         "simulated": bill.simulated,
+        "region": bill.region,
+        "priced_in": list(bill.priced_in),
+        "elsewhere": list(bill.elsewhere),
         "pools": tree(bill.lines),
         "teams": [
             {

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
-from gpuyard.cli.terminal.text import many, signed_usd, usd
+from gpuyard.cli.terminal.text import many, money, signed_usd, usd
 from gpuyard.cli.views.cost import caveats, priced, profile
 from gpuyard.cli.views.documents import tree
 from gpuyard.findings import listed
@@ -16,7 +16,7 @@ from gpuyard.plan.money.bill_changes import (
     team_changes,
     total_changes,
 )
-from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records import PlatformPlan, Total
 from gpuyard.spec.sections import Commitment, MachinePrice, Prices
 
 _MONEY = (Column("before", "right"), Column("after", "right"), Column("change", "right"))
@@ -95,6 +95,8 @@ def changes_markdown(before: PlatformPlan, after: PlatformPlan, names: tuple[str
     lines = [
         f"### Cost: `{names[0]}` → `{names[1]}`",
         "",
+        f"US dollars {priced(after)}.",
+        "",
         "| $/hour | before | after | change |",
         "|---|---:|---:|---:|",
         *(_markdown_row(c) for c in total_changes(before, after)),
@@ -144,22 +146,23 @@ def _arrow(change: BillChange) -> str:
 
 
 def _was(change: BillChange) -> str:
-    return _shown(change.before, partial=change.partial[0]) if change.was_there else "-"
+    return _shown(change.before)
 
 
 def _now(change: BillChange) -> str:
-    return _shown(change.after, partial=change.partial[1]) if change.is_there else "-"
+    return _shown(change.after)
 
 
-def _shown(amount: float | None, *, partial: bool) -> str:
-    if not partial:
-        return usd(amount)
-    return f"{usd(amount)} + unknown" if amount else "unknown"
+def _shown(total: Total | None) -> str:
+    return "-" if total is None else money(total, nodes=False)
 
 
 def notes(before: PlatformPlan, after: PlatformPlan) -> list[str]:
     """What else is different, and bears on the bill."""
     said = []
+    if before.bill.priced_in != after.bill.priced_in:
+        regions = [" and ".join(p.bill.priced_in) or "none" for p in (before, after)]
+        said.append(f"prices of another region: {regions[0]} → {regions[1]}")
     was, now = before.bill.utilisation_percent, after.bill.utilisation_percent
     if was != now:
         said.append(f"the expected case has {now:g} % in use, before {was:g} %")
@@ -222,8 +225,8 @@ def change_document(before: PlatformPlan, after: PlatformPlan) -> dict[str, Any]
 
 def _tree(change: BillChange, *, named: bool = True) -> dict[str, Any]:
     figures = {
-        "before": tree(change.before),
-        "after": tree(change.after),
+        "before": tree(change.before.usd if change.before else None),
+        "after": tree(change.after.usd if change.after else None),
         "difference": tree(change.difference),
     }
     return {"name": change.name, **figures} if named else figures

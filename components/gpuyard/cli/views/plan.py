@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.cli.terminal.text import many, usd
-from gpuyard.cli.views.cost import show_totals
+from gpuyard.cli.views.cost import priced, show_totals
 from gpuyard.cli.views.findings import show_finding
 from gpuyard.cli.views.pool import show_pool
 from gpuyard.cli.views.queues import show_queues
@@ -32,7 +32,8 @@ def show_plan(
     plan: PlatformPlan, findings: Sequence[Finding], console: Console, *, verbose: bool = False
 ) -> None:
     """The derived platform; findings, when there are any, at the end."""
-    console.say((plan.name, "bold"), f"  {plan.cloud}, Kubernetes {plan.kubernetes}")
+    where = f" in {plan.region}" if plan.region else ""
+    console.say((plan.name, "bold"), f"  {plan.cloud}{where}, Kubernetes {plan.kubernetes}")
     _pools(plan, console)
     if plan.queueing.dispatch is None:
         _capacity(plan, console)
@@ -60,7 +61,7 @@ def _prices(plan: PlatformPlan) -> str:
     """What the sums below are made of."""
     if plan.queueing.dispatch:
         return "without the pools: the clusters that have them bill them"
-    prices = "your prices" if plan.spec.prices else "list prices"
+    prices = priced(plan).removeprefix("at ")
     simulated = " of the same machines; simulated nodes cost nothing"
     return prices + (simulated if plan.bill.simulated else "")
 

@@ -3,7 +3,8 @@
 At least: every pool at its minimum, and whatever is paid when idle too: reserved nodes and commitments.
 As expected: a stated share of every pool's maximum is in use all week, never fewer nodes than the minimum.
 At worst: every pool at its maximum, from its dearest rungs. Sums are added in the order of the stack file,
-in full precision; only what is shown is rounded. An unknown price stays out of every sum, by name.
+in full precision; only what is shown is rounded. Nodes of unknown price stay out of every sum, by the name
+of their pool and by their number; what is known of the same pool stays in.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from gpuyard.catalogue.machines import Capacity, Machine, find_machine
+from gpuyard.catalogue.regions import in_region
 from gpuyard.findings import listed
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.warm import warm_node_hours_per_week
@@ -28,12 +30,11 @@ from gpuyard.plan.money.team_shares import plan_shares
 from gpuyard.plan.records import (
     Bill,
     BillLine,
-    CommitmentLine,
     NodePrice,
     PoolPlan,
     Quota,
     Total,
-    cost_of_nodes,
+    total_of_nodes,
 )
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Rung, System
@@ -81,16 +82,17 @@ def bill_of(
     pools: Sequence[PoolPlan],
     system: Machine | None,
     quotas: Mapping[int, Sequence[Quota]],
+    region: str | None = None,
 ) -> Bill:
     """The bill; of pools that stand elsewhere it has lines without cost, or they would be paid twice."""
     if not spec.queueing.clusters:
-        return plan_bill(spec, list(pools), system, quotas)
+        return plan_bill(spec, list(pools), system, quotas, region)
     nothing = {"warm": (), "capacity": (Rung(mode=Capacity.ON_DEMAND),)}
     empty = spec.model_copy(
         update={"pools": tuple(p.model_copy(update=nothing) for p in spec.pools)}
     )
     absent = [replace(p, nodes=Range(0, 0), start_nodes=0) for p in pools]
-    bill = plan_bill(empty, absent, system, quotas)
+    bill = plan_bill(empty, absent, system, quotas, region)
     names = {pool.name for pool in pools}
     where = f"billed by the stacks of {listed(w.name for w in spec.queueing.clusters)}"
     lines = [replace(line, note=where) if line.pool in names else line for line in bill.lines]
@@ -102,10 +104,11 @@ def plan_bill(
     pools: list[PoolPlan],
     system: Machine | None,
     quotas: Mapping[int, Sequence[Quota]],
+    region: str | None = None,
 ) -> Bill:
     """The bill of all pools and the system nodes, and each team's share of it."""
     percent = utilisation_percent(spec)
-    parts = _parts(spec, pools, system, percent / 100)
+    parts = _parts(spec, pools, system and in_region(system, region), percent / 100, region)
     committed = cover(
         spec.prices,
         floor=[(p.machine.name, p.covered(p.floor)) for p in parts],
@@ -119,10 +122,9 @@ def plan_bill(
         [(p.pool, p.machine, most_covered(p.steps, p.nodes.high), p.nodes.high) for p in parts],
     )
     idle = {
-        name: _total((_committed(c), getattr(c, f"idle_{name}_usd")) for c in commitments)
-        for name in ("floor", "expected", "worst")
+        name: _sum(c.idle(name) for c in commitments) for name in ("floor", "expected", "worst")
     }
-    totals = {name: _added(_total_of(lines, f"{name}_usd"), idle[name]) for name in idle}
+    totals = {name: _sum(getattr(line, name) for line in lines) + idle[name] for name in idle}
     return Bill(
         lines=lines,
         commitments=commitments,
@@ -132,11 +134,8 @@ def plan_bill(
         worst=totals["worst"],
         utilisation_percent=percent,
         simulated=spec.cloud is Cloud.SIMULATED,
+        region=region,
     )
-
-
-def _committed(line: CommitmentLine) -> str:
-    return f"commitment to {line.machine}"
 
 
 def utilisation_percent(spec: PlatformSpec) -> float:
@@ -146,30 +145,19 @@ def utilisation_percent(spec: PlatformSpec) -> float:
     return (aim.low + aim.high) / 2
 
 
-def _total_of(lines: Iterable[BillLine], name: str) -> Total:
-    value = attrgetter(name)
-    return _total((line.pool, value(line)) for line in lines)
-
-
-def _total(parts: Iterable[tuple[str, float | None]]) -> Total:
-    known, unknown = 0.0, []
-    for name, usd in parts:
-        if usd is None:
-            unknown.append(name)
-        else:
-            known += usd
-    return Total(known, tuple(dict.fromkeys(unknown)))
-
-
-def _added(one: Total, two: Total) -> Total:
-    return Total(one.usd + two.usd, (*one.unknown, *two.unknown))
+def _sum(parts: Iterable[Total]) -> Total:
+    return sum(parts, start=Total())
 
 
 def _parts(
-    spec: PlatformSpec, pools: list[PoolPlan], system: Machine | None, used: float
+    spec: PlatformSpec,
+    pools: list[PoolPlan],
+    system: Machine | None,
+    used: float,
+    region: str | None,
 ) -> list[_Part]:
     by_name = {p.name: p for p in spec.pools}
-    parts = [_pool_part(spec.prices, by_name[p.name], p, used) for p in pools]
+    parts = [_pool_part(spec.prices, by_name[p.name], p, used, region) for p in pools]
     if spec.system and system:
         parts.insert(0, _system_part(spec.prices, system, spec.system))
     return parts
@@ -193,8 +181,11 @@ def _system_part(prices: Prices | None, machine: Machine, system: System) -> _Pa
     )
 
 
-def _pool_part(prices: Prices | None, spec: Pool, pool: PoolPlan, used: float) -> _Part:
-    machines = [m for name in pool.machines if (m := find_machine(name))] or [pool.machine]
+def _pool_part(
+    prices: Prices | None, spec: Pool, pool: PoolPlan, used: float, region: str | None
+) -> _Part:
+    rows = [m for name in pool.machines if (m := find_machine(name))] or [pool.machine]
+    machines = [in_region(machine, region) for machine in rows]
     steps = _steps(prices, spec, machines)
     in_use = used * pool.nodes.high
     running = max(float(pool.start_nodes), in_use)
@@ -202,7 +193,7 @@ def _pool_part(prices: Prices | None, spec: Pool, pool: PoolPlan, used: float) -
     kept = always_paid(steps)
     return _Part(
         pool=pool.name,
-        machine=pool.machine,
+        machine=in_region(pool.machine, region),
         nodes=pool.nodes,
         steps=steps,
         one_machine=len(machines) == 1,
@@ -229,7 +220,9 @@ def _rung_price(prices: Prices | None, machines: list[Machine], mode: Capacity) 
     first, *others = each
     if not others:
         return first
-    return replace(first, high=_highest(each), each=tuple(each))
+    asked = (region for price in each for region in price.regions)
+    where = tuple(dict.fromkeys(asked))
+    return replace(first, high=_highest(each), each=tuple(each), regions=where)
 
 
 def _highest(prices: Iterable[NodePrice]) -> float | None:
@@ -247,9 +240,9 @@ def _line(part: _Part, index: int, committed: Committed) -> BillLine:
         running_nodes=part.running,
         used_nodes=part.used,
         usd_per_node=_highest(prices),
-        floor_usd=_cost(part.steps, part.floor, committed.floor[index], "low"),
-        expected_usd=_cost(part.steps, part.expected, committed.expected[index], "mean"),
-        worst_usd=_cost(part.steps, part.worst, committed.worst[index], "high"),
+        floor=_cost(part, part.floor, committed.floor[index], "low"),
+        expected=_cost(part, part.expected, committed.expected[index], "mean"),
+        worst=_cost(part, part.worst, committed.worst[index], "high"),
         basis=prices[0].basis,
         checked_on=prices[0].checked_on,
         prices=prices,
@@ -259,16 +252,14 @@ def _line(part: _Part, index: int, committed: Committed) -> BillLine:
     )
 
 
-def _cost(steps: Sequence[PricedRung], nodes: NodesByRung, taken: Taken, end: str) -> float | None:
+def _cost(part: _Part, nodes: NodesByRung, taken: Taken, end: str) -> Total:
     """Committed nodes at the commitment's price, the others at theirs; reserved nodes are covered first."""
     price = attrgetter(end)
-    left, usd = taken.nodes, taken.usd
-    for step, count in sorted(zip(steps, nodes, strict=True), key=lambda each: not each[0].held):
+    left, cost = taken.nodes, taken.cost(part.pool)
+    for step, count in sorted(
+        zip(part.steps, nodes, strict=True), key=lambda each: not each[0].held
+    ):
         paid = min(left, count) if step.covered else 0.0
         left -= paid
-        usd = _sum(usd, cost_of_nodes(count - paid, price(step.price)))
-    return usd
-
-
-def _sum(one: float | None, two: float | None) -> float | None:
-    return None if one is None or two is None else one + two
+        cost += total_of_nodes(part.pool, count - paid, price(step.price))
+    return cost

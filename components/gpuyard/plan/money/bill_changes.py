@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpuyard.plan.money.unit_costs import CASES, monthly
-from gpuyard.plan.records import Bill, BillLine, PlatformPlan, Share, Total
+from gpuyard.plan.records import Bill, BillLine, CommitmentLine, PlatformPlan, Share, Total
 
 
 class BilledNodes(NamedTuple):
@@ -17,30 +17,22 @@ class BilledNodes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BillChange:
-    """One figure before and after; None is unknown, or not there."""
+    """One figure before and after; None is not there."""
 
     name: str
-    before: float | None
-    after: float | None
-    was_there: bool = True
-    is_there: bool = True
-    partial: tuple[bool, bool] = (False, False)
-    """Before and after: whether it is a sum of which a part is unknown."""
+    before: Total | None
+    after: Total | None
 
     @property
     def difference(self) -> float | None:
         """After less before. What is not there costs nothing; what is unknown stays unknown."""
-        before = self.before if self.was_there else 0.0
-        after = self.after if self.is_there else 0.0
-        if before is None or after is None or any(self.partial):
-            return None
-        return after - before
+        before, after = ((each or Total()).usd for each in (self.before, self.after))
+        return None if before is None or after is None else after - before
 
     @property
     def is_one(self) -> bool:
         """True when the figure is different, or was not there, or is no more."""
-        was, now = self.partial
-        return (self.before, self.was_there, was) != (self.after, self.is_there, now)
+        return self.before != self.after
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +70,11 @@ def _idle_change(before: Bill, after: Bill) -> list[PoolChange]:
     if not was and not now:
         return []
     cases = (
-        BillChange(case, _idle(before, case), _idle(after, case), bool(was), bool(now))
+        BillChange(
+            case,
+            _idle(before.commitments, case) if was else None,
+            _idle(after.commitments, case) if now else None,
+        )
         for case in CASES
     )
     return [PoolChange((IDLE,), was, now, tuple(cases))]
@@ -91,9 +87,8 @@ def _committed(bill: Bill) -> tuple[BilledNodes, ...]:
     return tuple(BilledNodes(str(c.nodes), c.machine) for c in bill.commitments)
 
 
-def _idle(bill: Bill, case: str) -> float | None:
-    costs: list[float | None] = [getattr(c, f"idle_{case}_usd") for c in bill.commitments]
-    return None if None in costs else sum(usd for usd in costs if usd is not None)
+def _idle(commitments: Sequence[CommitmentLine], case: str) -> Total:
+    return sum((c.idle(case) for c in commitments), start=Total())
 
 
 def _first_names(plan: PlatformPlan) -> dict[str, str]:
@@ -111,13 +106,7 @@ def _nodes(line: BillLine | None) -> tuple[BilledNodes, ...]:
 
 def _cases(was: BillLine | None, now: BillLine | None) -> tuple[BillChange, ...]:
     return tuple(
-        BillChange(
-            case,
-            getattr(was, f"{case}_usd") if was else None,
-            getattr(now, f"{case}_usd") if now else None,
-            was is not None,
-            now is not None,
-        )
+        BillChange(case, getattr(was, case) if was else None, getattr(now, case) if now else None)
         for case in CASES
     )
 
@@ -128,7 +117,7 @@ def team_changes(
     """Every team's part of the bill a month, and nobody's; `worst` is the guarantees at full use."""
     was, now = (_shares(p.bill.shares, case) for p in (before, after))
     return [
-        _sums(name, was.get(name), now.get(name))
+        BillChange(name, was.get(name), now.get(name))
         for name in sorted({**was, **now}, key=lambda name: name == NOBODY)
     ]
 
@@ -145,15 +134,6 @@ def _shares(shares: Sequence[Share], case: str) -> Mapping[str, Total]:
 
 def total_changes(before: PlatformPlan, after: PlatformPlan) -> list[BillChange]:
     """The three cases."""
-    return [_sums(case, getattr(before.bill, case), getattr(after.bill, case)) for case in CASES]
-
-
-def _sums(name: str, was: Total | None, now: Total | None) -> BillChange:
-    return BillChange(
-        name,
-        was.usd if was else None,
-        now.usd if now else None,
-        was is not None,
-        now is not None,
-        (bool(was and was.unknown), bool(now and now.unknown)),
-    )
+    return [
+        BillChange(case, getattr(before.bill, case), getattr(after.bill, case)) for case in CASES
+    ]

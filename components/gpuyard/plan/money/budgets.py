@@ -1,70 +1,103 @@
 """Limits that the stack file sets itself: on the worst hour, and on every team's guarantees."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from math import ceil
 
-from gpuyard.findings import Finding, Fix, refuse, warn
+from gpuyard.findings import Finding, Fix, Path, Severity, refuse, warn
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import Bill
+from gpuyard.plan.money.unit_costs import monthly
+from gpuyard.plan.records import Bill, Total
 
 _ROUNDING_USD = 1e-6
 """Sums of prices carry the noise of binary fractions; a limit is broken by more than that."""
 
 
 def check_budgets(draft: Draft) -> list[Finding]:
-    """Limits that the bill breaks, and those that an unknown price may break."""
-    spec, bill = draft.spec, draft.bill
-    monthly = [team.guarantee_usd_per_month for team in draft.teams]
+    """Limits that the bill breaks, and those that an unknown price may break.
+
+    What a pool costs that does not stand is in no sum: such a sum may be too high already, and that is said,
+    but it is never low enough.
+    """
+    spec = draft.spec
+    missing = tuple(name for name, pool in draft.pools.items() if pool is None)
+    bill = replace(draft.bill, worst=_without(draft.bill.worst, missing))
     findings: list[Finding] = []
     if spec.budget:
         findings += _check_worst(spec.budget.worst_usd_per_hour, bill)
     for index, team in enumerate(spec.teams):
-        limit, cost = team.budget_usd_per_month, monthly[index]
-        path = ("teams", index, "budget_usd_per_month")
-        if limit is None:
-            continue
-        if cost is None:
-            findings.append(
-                warn(
-                    "budget.unproved",
-                    path,
-                    f"a price that the guarantees of {team.name} need is unknown",
-                )
+        limit = team.budget_usd_per_month
+        if limit is not None:
+            path = ("teams", index, "budget_usd_per_month")
+            named = (key.partition("/")[0] for key in team.guarantee)
+            cost = _without(monthly(bill.shares[index].worst), {*named}.intersection(missing))
+            findings += _check_team(team.name, limit, bill, cost, path)
+    # what waits for a pool is said of the pool: "is unknown" would send people to look for a price
+    return [f for f in findings if f.severity is Severity.REFUSE] if missing else findings
+
+
+def _without(cost: Total, missing: Iterable[str]) -> Total:
+    return replace(cost, unknown=(*cost.unknown, *missing))
+
+
+def _check_team(name: str, limit: float, bill: Bill, cost: Total, path: Path) -> list[Finding]:
+    if cost.known_usd - limit > _ROUNDING_USD:
+        return [
+            refuse(
+                "budget.team",
+                path,
+                f"the guarantees of {name} cost {cost.known_usd:,.0f} $/month at full use{_but(cost, bill)}",
+                given=f"{limit:,.0f} $/month",
+                allowed=f"at least {ceil(cost.known_usd - _ROUNDING_USD):,} $/month, or smaller guarantees",
+                fix=_fix(cost, bill, path),
             )
-        elif cost - limit > _ROUNDING_USD:
-            findings.append(
-                refuse(
-                    "budget.team",
-                    path,
-                    f"the guarantees of {team.name} cost {cost:,.0f} $/month at full use",
-                    given=f"{limit:,.0f} $/month",
-                    allowed=f"at least {_up(cost):,} $/month, or smaller guarantees",
-                    fix=Fix(says=f"write {_up(cost)}", at=path, value=_up(cost)),
-                )
-            )
-    return findings
+        ]
+    if why := _unproved(cost, bill):
+        return [warn("budget.unproved", path, f"the guarantees of {name}: {why}")]
+    return []
 
 
 def _check_worst(limit: float, bill: Bill) -> list[Finding]:
-    path = ("budget", "worst_usd_per_hour")
-    if bill.worst_usd - limit > _ROUNDING_USD:
-        dearest = max(bill.lines, key=lambda line: line.worst_usd or 0.0)
+    path: Path = ("budget", "worst_usd_per_hour")
+    cost = bill.worst
+    if cost.known_usd - limit > _ROUNDING_USD:
+        dearest = max(bill.lines, key=lambda line: line.worst.known_usd)
         return [
             refuse(
                 "budget.worst",
                 path,
-                f"with every node running the platform costs {bill.worst_usd:,.2f} $/hour;"
+                f"with every node running the platform costs {cost.known_usd:,.2f} $/hour{_but(cost, bill)};"
                 f" the most of it is {dearest.pool}: {dearest.nodes.high} × {dearest.machine}",
                 given=f"{limit:,.2f} $/hour",
-                allowed=f"at least {bill.worst_usd:,.2f} $/hour, or fewer nodes",
-                fix=Fix(says=f"write {_up(bill.worst_usd)}", at=path, value=_up(bill.worst_usd)),
+                allowed=f"at least {cost.known_usd:,.2f} $/hour, or fewer nodes",
+                fix=_fix(cost, bill, path),
             )
         ]
-    if bill.worst.unknown:
-        names = ", ".join(bill.worst.unknown)
-        return [warn("budget.unproved", path, f"prices are unknown and not in the sum: {names}")]
+    if why := _unproved(cost, bill):
+        return [warn("budget.unproved", path, why)]
     return []
 
 
-def _up(amount: float) -> int:
-    """The next whole dollar."""
-    return ceil(amount - _ROUNDING_USD)
+def _unproved(cost: Total, bill: Bill) -> str:
+    """Why a sum within its limit proves nothing; "" where it does."""
+    if cost.unknown:
+        return f"prices are unknown and not in the sum: {', '.join(cost.unknown)}"
+    if bill.elsewhere:
+        return f"the sum has prices of {' and '.join(bill.elsewhere)}, and the platform is in {bill.region}"
+    return ""
+
+
+def _but(cost: Total, bill: Bill) -> str:
+    """What a sum that is too high already leaves open."""
+    more = " and what is unknown" if cost.unknown else ""
+    return more + (f" at prices of {' and '.join(bill.elsewhere)}" if bill.elsewhere else "")
+
+
+def _fix(cost: Total, bill: Bill, path: Path) -> Fix:
+    """The least limit that holds; of a sum that is not proved nobody knows it."""
+    if _unproved(cost, bill):
+        return Fix(
+            says="write what these nodes cost you under `prices.machines`, or take fewer nodes"
+        )
+    least = ceil(cost.known_usd - _ROUNDING_USD)
+    return Fix(says=f"write {least}", at=path, value=least)

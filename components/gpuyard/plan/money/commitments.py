@@ -11,7 +11,7 @@ from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 from gpuyard.findings import Finding, Fix, Path, warn
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.prices import commitment_price, node_price
-from gpuyard.plan.records import Bill, CommitmentLine, Covered
+from gpuyard.plan.records import Bill, CommitmentLine, Covered, Total
 from gpuyard.spec.sections import Prices
 
 
@@ -20,7 +20,14 @@ class Taken:
     """What commitments pay for of one line."""
 
     nodes: float = 0.0
-    usd: float | None = 0.0
+    usd: float = 0.0
+    """What is known of their price."""
+    unknown: float = 0.0
+    """Nodes of them whose price is unknown."""
+
+    def cost(self, pool: str) -> Total:
+        """What they cost the pool."""
+        return Total(self.usd, (pool,) if self.unknown else (), self.unknown)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +81,16 @@ def _taken(
     if prices is None:
         return tuple(found)
     for entry, row in zip(prices.commitments, rows, strict=True):
-        usd, _ = commitment_price(prices, entry.machine, entry.years, entry.usd_per_hour)
+        usd, _, _ = commitment_price(prices, entry.machine, entry.years, entry.usd_per_hour)
         for index, nodes in enumerate(row):
             if nodes:
                 before = found[index]
-                cost = None if usd is None or before.usd is None else before.usd + usd * nodes
-                found[index] = Taken(before.nodes + nodes, cost)
+                unknown = nodes if usd is None else 0.0
+                found[index] = Taken(
+                    before.nodes + nodes,
+                    before.usd + nodes * (usd or 0.0),
+                    before.unknown + unknown,
+                )
     return tuple(found)
 
 
@@ -96,7 +107,9 @@ def plan_commitments(
     baseline = _handed_out(prices, [(machine.name, float(n)) for _, machine, n, _ in most])
     lines = []
     for index, entry in enumerate(prices.commitments):
-        usd, basis = commitment_price(prices, entry.machine, entry.years, entry.usd_per_hour)
+        usd, basis, region = commitment_price(
+            prices, entry.machine, entry.years, entry.usd_per_hour
+        )
         rows = (
             committed.floor_nodes[index],
             committed.expected_nodes[index],
@@ -111,6 +124,7 @@ def plan_commitments(
                 years=entry.years,
                 usd_per_node=usd,
                 basis=basis,
+                region=region,
                 on_demand_usd=on_demand,
                 covers=tuple(
                     Covered(

@@ -61,7 +61,12 @@ def _unknown(machine: Machine, mode: Capacity, *, bound: float | None) -> NodePr
         high=bound,
         basis=basis,
         checked_on=machine.source.checked_on,
+        regions=_where(machine) if machine.on_demand and bound is not None else (),
     )
+
+
+def _where(machine: Machine) -> tuple[str, ...]:
+    return (machine.region,) if machine.region else ()
 
 
 def _bound(mine: MachinePrice, machine: Machine) -> float | None:
@@ -75,20 +80,24 @@ def _listed(machine: Machine, mode: Capacity, discount: float) -> NodePrice:
         return _unknown(machine, mode, bound=None)
     keep = (100 - discount) / 100
     off = f", {discount:g} % off" if discount else ""
-    return _ranged(mode, price, keep, f"list price in {machine.region}", off)
+    return _ranged(mode, price, keep, ("list price", machine.region), off)
 
 
-def _ranged(mode: Capacity, price: Price, keep: float, what: str, off: str = "") -> NodePrice:
+def _ranged(
+    mode: Capacity, price: Price, keep: float, what: tuple[str, str | None], off: str = ""
+) -> NodePrice:
+    named, region = what
     seen = "" if price.source.verified else ", not verified"
     return NodePrice(
         mode=mode.value,
         low=price.low * keep,
         mean=(price.low + price.high) / 2 * keep,
         high=price.high * keep,
-        basis=f"{what} {price.source.when}{off}{seen}",
+        basis=f"{named} in {region} {price.source.when}{off}{seen}",
         checked_on=price.source.checked_on,
         as_of=price.source.as_of,
         source=price.source.title,
+        regions=(region,) if region else (),
     )
 
 
@@ -96,18 +105,17 @@ def _block(machine: Machine) -> NodePrice:
     block = capacity_block(machine.name)
     if block is None:
         return _unknown(machine, Capacity.BLOCK, bound=None)
-    what = f"capacity block price in {block.region}"
+    what = ("capacity block price", block.region)
     return _ranged(Capacity.BLOCK, block.usd_per_hour, 1, what)
 
 
 def _spot(mine: MachinePrice, machine: Machine) -> NodePrice:
     """A yearly average of yours is what to expect; it neither lowers the worst hour nor raises the best."""
     listed = machine.spot
-    where = f"spot price in {machine.region}"
     if mine.spot is None:
         if listed is None:
             return _unknown(machine, Capacity.SPOT, bound=_bound(mine, machine))
-        return _ranged(Capacity.SPOT, listed, 1, where)
+        return _ranged(Capacity.SPOT, listed, 1, ("spot price", machine.region))
     known = [mine.spot, *((listed.low, listed.high) if listed else ())]
     bound = _bound(mine, machine)
     return NodePrice(
@@ -119,18 +127,19 @@ def _spot(mine: MachinePrice, machine: Machine) -> NodePrice:
         + (f", between the prices {listed.source.when}" if listed else ""),
         checked_on=machine.source.checked_on,
         source=listed.source.title if listed else "",
+        regions=_where(machine) if listed or machine.on_demand else (),
     )
 
 
 def commitment_price(
     prices: Prices, machine: str, years: int, given: float | None
-) -> tuple[float | None, str]:
-    """What a committed node costs an hour, and from where: your entry, your reserved price, the catalogue."""
+) -> tuple[float | None, str, str | None]:
+    """What a committed node costs an hour, from where, and in which region where the catalogue says it."""
     if given is not None:
-        return given, _YOURS
+        return given, _YOURS, None
     mine = prices.machines.get(machine)
     if mine and mine.reserved is not None:
-        return mine.reserved, f"{_YOURS} for reserved nodes"
+        return mine.reserved, f"{_YOURS} for reserved nodes", None
     for known in commitments_of(machine):
         if known.years == years:
             source = known.usd_per_hour.source
@@ -138,8 +147,9 @@ def commitment_price(
             return (
                 known.usd_per_hour.high,
                 f"{known.named} in {known.region} {source.when}{seen}",
+                known.region,
             )
-    return None, f"price unknown since {LOOKED_FOR.checked_on}"
+    return None, f"price unknown since {LOOKED_FOR.checked_on}", None
 
 
 def check_prices(draft: Draft) -> list[Finding]:

@@ -39,7 +39,7 @@ def plan_shares(
     # a pool that is guaranteed to the last slice leaves the rounding of its parts, and nothing to pay
     rest = {name: part for name, part in rest.items() if part > _ROUNDING}
     nobodys = _share(None, rest, by_pool)
-    totals = {case: _plus(getattr(nobodys, case), idle[case]) for case in _CASES}
+    totals = {case: getattr(nobodys, case) + idle[case] for case in _CASES}
     return (*shares, Share(team=None, **totals))
 
 
@@ -59,26 +59,16 @@ def _of_one(pools: Iterable[PoolPlan]) -> dict[tuple[str, str], float]:
 def _share(team: str | None, portions: Portions, lines: Mapping[str, BillLine]) -> Share:
     return Share(
         team=team,
-        floor=_total((p, part, lines[p].floor_usd) for p, part in portions.items()),
-        expected=_total((p, part, lines[p].expected_usd) for p, part in portions.items()),
-        worst=_total((p, part, lines[p].worst_usd) for p, part in portions.items()),
+        floor=_sum(lines[p].floor.times(part) for p, part in portions.items()),
+        expected=_sum(lines[p].expected.times(part) for p, part in portions.items()),
+        worst=_sum(lines[p].worst.times(part) for p, part in portions.items()),
     )
 
 
-def _total(parts: Iterable[tuple[str, float, float | None]]) -> Total:
-    usd, unknown = 0.0, []
-    for name, part, cost in parts:
-        if cost is None:
-            unknown.append(name)
-        else:
-            usd += part * cost
-    return Total(usd, tuple(unknown))
-
-
-def _plus(one: Total, two: Total) -> Total:
-    return Total(one.usd + two.usd, (*one.unknown, *two.unknown))
+def _sum(parts: Iterable[Total]) -> Total:
+    return sum(parts, start=Total())
 
 
 def monthly(total: Total) -> float | None:
     """Dollars a month; None when a part is unknown."""
-    return None if total.unknown else total.usd * HOURS_PER_MONTH
+    return None if total.usd is None else total.usd * HOURS_PER_MONTH

@@ -1,6 +1,6 @@
 """What one unit that a pod can ask for costs an hour, of every pool; and the same sums a month."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuyard.plan.records import Advertised, PlatformPlan, PoolPlan, Total
 from gpuyard.spec.platform import HOURS_PER_MONTH
@@ -53,5 +53,5 @@ def _part(pool: PoolPlan, offer: Advertised, node: float | None) -> float | None
 
 
 def monthly(total: Total) -> Total:
-    """The same a month."""
-    return Total(total.usd * HOURS_PER_MONTH, total.unknown)
+    """The same a month: as many nodes are unknown as before."""
+    return replace(total, known_usd=total.known_usd * HOURS_PER_MONTH)

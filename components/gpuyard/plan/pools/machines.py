@@ -1,6 +1,6 @@
 """Machine of a pool, looked up or described, and whether it can be had like that."""
 
-from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
+from gpuyard.catalogue.gpus import Gpu, find_gpu, gpu_spellings
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine, machine_names
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, refuse
@@ -15,7 +15,11 @@ _SHOWN_NAMES = 6
 def choose_machines(
     spec: PlatformSpec, pool: Pool, path: Path
 ) -> tuple[tuple[Machine, ...], list[Finding]]:
-    """The machines of a pool, preferred first; none when a finding refuses."""
+    """The machines of a pool, preferred first, and what refuses some of them.
+
+    A machine whose name has a fix is taken for the one that was meant, so that all else about the pool can be
+    said beside the slip; where nobody can say which was meant there is none.
+    """
     modes = [rung.mode for rung in pool.capacity]
     if isinstance(pool.machine, MachineShape):
         return _described(pool.machine, spec.cloud, modes, (*path, "machine"))
@@ -25,26 +29,31 @@ def choose_machines(
     for index, name in enumerate(pool.machines):
         where = (*path, "machine", index) if listed else (*path, "machine")
         machine, problems = sold_here(name, spec.cloud, modes, where, with_gpu=True)
-        findings += problems
-        if machine is None:
-            continue
-        if not machine.is_gpu_machine:
+        if machine is not None and not machine.is_gpu_machine:
             alone = len(pool.machines) == 1
             instead = of_size(machine, spec.cloud, modes, with_gpu=True) if alone else None
-            findings.append(_no_gpu(machine, instead, where, alone=alone))
-            continue
-        found.append(machine)
-    findings += _unlike(found, (*path, "machine"))
-    return ((), findings) if findings else (tuple(found), [])
+            problems = [_no_gpu(machine, instead, where, alone=alone)]
+            machine = None
+        findings += problems
+        meant = machine or _meant(problems)
+        found += [meant] if meant else []
+    unlike = _unlike(found, (*path, "machine"))
+    return tuple(found[:1] if unlike else found), [*findings, *unlike]
+
+
+def _meant(problems: list[Finding]) -> Machine | None:
+    """The machine that the fix of a slip names."""
+    fix = problems[0].fix
+    return find_machine(fix.value) if fix and isinstance(fix.value, str) else None
 
 
 def _described(
     shape: MachineShape, cloud: Cloud, modes: list[Capacity], path: Path
 ) -> tuple[tuple[Machine, ...], list[Finding]]:
-    gpu = find_gpu(shape.gpu)
+    gpu, problems = find_gpu(shape.gpu), list[Finding]()
     if gpu is None:
         near = nearest(shape.gpu, gpu_spellings())
-        return (), [
+        problems = [
             refuse(
                 "pool.gpu_unknown",
                 (*path, "gpu"),
@@ -54,16 +63,11 @@ def _described(
                 fix=Fix(says=f"write {near}", at=(*path, "gpu"), value=near) if near else None,
             )
         ]
+        gpu = find_gpu(near) if near else None
+    if gpu is None:
+        return (), problems
     if cloud in {Cloud.AWS, Cloud.GCP}:
-        return (), [
-            refuse(
-                "pool.machine_described",
-                path,
-                f"{cloud.value} sells machine types; a described machine is for clusters of your own",
-                allowed="a machine type",
-                fix=take(with_gpus(gpu, shape.gpus, shape.cpu, cloud, modes), path),
-            )
-        ]
+        return _not_sold(gpu, shape, cloud, modes, path)
     machine = Machine(
         name=f"{gpu.name}x{shape.gpus}".lower(),
         cloud=cloud.value,
@@ -73,7 +77,22 @@ def _described(
         gpus=shape.gpus,
         source=Source("described in the stack file", gpu.source.checked_on),
     )
-    return (machine,), []
+    return (machine,), problems
+
+
+def _not_sold(
+    gpu: Gpu, shape: MachineShape, cloud: Cloud, modes: list[Capacity], path: Path
+) -> tuple[tuple[Machine, ...], list[Finding]]:
+    """A cloud has types; the one that is most like what is described was meant."""
+    alike = with_gpus(gpu, shape.gpus, shape.cpu, cloud, modes)
+    problem = refuse(
+        "pool.machine_described",
+        path,
+        f"{cloud.value} sells machine types; a described machine is for clusters of your own",
+        allowed="a machine type",
+        fix=take(alike, path),
+    )
+    return (alike,) if alike else (), [problem]
 
 
 def sold_here(

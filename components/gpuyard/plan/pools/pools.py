@@ -1,12 +1,13 @@
 """Pools: from what was asked for to labels, taints and what each node advertises."""
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.node_pools import ACCELERATOR_LABEL, added_taints
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.software.images import NodeImage
-from gpuyard.findings import Finding, Fix, Path, refuse, refused
+from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.names import (
     GPU,
     GPU_TAINT_VALUE,
@@ -40,7 +41,7 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 
 Pools = dict[str, PoolPlan | None]
-"""By name; None for a pool that a finding refuses, so that nothing else blames it again."""
+"""By name; None for a pool of whose nodes nobody can say what they have, so that nothing else blames it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class _Choice:
 def decide_pools(draft: Draft) -> tuple[Draft, list[Finding]]:
     """Every pool, or every reason why not: chosen one by one, agreed together, and then recorded."""
     spec = draft.spec
-    chosen, findings = _choose_all(spec)
+    chosen, findings = _choose_all(spec, draft.broken)
     software, problems = agree(spec, [i for c in chosen.values() if c and (i := _imaged(c))])
     pools = {
         name: _record(spec, choice, software.get(name)) if choice else None
@@ -66,8 +67,10 @@ def decide_pools(draft: Draft) -> tuple[Draft, list[Finding]]:
     return replace(draft, pools=pools), findings + problems
 
 
-def _choose_all(spec: PlatformSpec) -> tuple[dict[str, _Choice | None], list[Finding]]:
-    """By name; of two pools with one name the first, and None where a finding refuses a pool."""
+def _choose_all(
+    spec: PlatformSpec, broken: Container[int]
+) -> tuple[dict[str, _Choice | None], list[Finding]]:
+    """By name; of two pools with one name the first, and None where nobody can say what its nodes have."""
     chosen: dict[str, _Choice | None] = {}
     findings: list[Finding] = []
     taken = {SYSTEM_POOL}
@@ -78,7 +81,7 @@ def _choose_all(spec: PlatformSpec) -> tuple[dict[str, _Choice | None], list[Fin
             chosen.setdefault(pool.name, None)
         else:
             taken.add(pool.stable_name)
-            chosen[pool.name] = choice
+            chosen[pool.name] = None if index in broken else choice
         findings += problems
     return chosen, findings
 
@@ -134,8 +137,6 @@ def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None,
     findings += check_provisioning(spec, pool, path)
     image, problems = choose_image(spec, pool, machines[0], gpus.method, path)
     findings += problems
-    if refused(findings):
-        return None, findings
     findings += check_pods(spec, machines[0], gpus.advertised, path)
     return _Choice(index, pool, machines, gpus, image), findings
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpuyard.catalogue.buying import ZONES
+from gpuyard.catalogue.buying import ZONES, Form
 from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.topology import network_labels, with_clique
@@ -13,6 +13,7 @@ from gpuyard.plan.pools.labels import GRAMMAR, is_name
 from gpuyard.plan.records import ShapePlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Pool
+from gpuyard.spec.region import Region
 
 
 def plan_topology(cloud: Cloud, machine: Machine, zones: tuple[str, ...]) -> tuple[str, ...]:
@@ -28,29 +29,40 @@ def plan_topology(cloud: Cloud, machine: Machine, zones: tuple[str, ...]) -> tup
     return (*levels, HOSTNAME_LABEL)
 
 
+def decide_region(draft: Draft) -> tuple[Draft, list[Finding]]:
+    """The region of the stack's configuration; where that says none, of the first zone that has one."""
+    form = ZONES.get(draft.spec.cloud.value)
+    if draft.region is not None or form is None:
+        return draft, []
+    for pool in draft.spec.pools:
+        for zone in pool.zones:
+            if read := form.pattern.fullmatch(zone):
+                region = Region(read["region"], f"zone {zone} of {pool.name}")
+                return replace(draft, region=region), []
+    return draft, []
+
+
 def check_zones(draft: Draft) -> list[Finding]:
     """Zones that look like the cloud's, all of one region: a cluster has one."""
-    spec = draft.spec
-    form = ZONES.get(spec.cloud.value)
+    form = ZONES.get(draft.spec.cloud.value)
     findings: list[Finding] = []
-    region, where = "", ""
-    for number, pool in enumerate(spec.pools):
-        first = len(findings)
-        for index, zone in enumerate(pool.zones):
-            path: Path = ("pools", number, "zones", index)
-            if form is None:
-                findings += [] if is_name(zone) else [_no_label(zone, path)]
-                continue
-            read = form.pattern.fullmatch(zone)
-            if read is None:
-                near = zone.lower() if form.pattern.fullmatch(zone.lower()) else None
-                findings.append(_no_zone(spec.cloud, zone, form.example, near, path))
-            elif region and read["region"] != region:
-                findings.append(_other_region(zone, region, where, path))
-            elif not region:
-                region, where = read["region"], f"{zone} of {pool.name}"
-        findings[first:] = _kept(pool, findings[first:], ("pools", number, "zones"))
+    for number, pool in enumerate(draft.spec.pools):
+        path: Path = ("pools", number, "zones")
+        found = [_check_zone(draft, form, zone, (*path, i)) for i, zone in enumerate(pool.zones)]
+        findings += _kept(pool, [f for f in found if f], path)
     return findings
+
+
+def _check_zone(draft: Draft, form: Form | None, zone: str, path: Path) -> Finding | None:
+    if form is None:
+        return None if is_name(zone) else _no_label(zone, path)
+    read = form.pattern.fullmatch(zone)
+    if read is None:
+        near = zone.lower() if form.pattern.fullmatch(zone.lower()) else None
+        return _no_zone(draft.spec.cloud, zone, form.example, near, path)
+    if draft.region and read["region"] != draft.region.name:
+        return _other_region(zone, draft.region, path)
+    return None
 
 
 def _kept(pool: Pool, found: list[Finding], path: Path) -> list[Finding]:
@@ -89,13 +101,13 @@ def _no_label(zone: str, path: Path) -> Finding:
     )
 
 
-def _other_region(zone: str, region: str, where: str, path: Path) -> Finding:
+def _other_region(zone: str, region: Region, path: Path) -> Finding:
     return refuse(
         "pool.zone",
         path,
-        f"this zone is not in {region}, where {where} is: a cluster lies in one region",
+        f"this zone is not in {region.name} ({region.said_by}): a cluster lies in one region",
         given=zone,
-        allowed=f"zones of {region}",
+        allowed=f"zones of {region.name}",
         fix=Fix(says="remove it", at=path),
     )
 

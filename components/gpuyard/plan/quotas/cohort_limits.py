@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from gpuyard.findings import Finding, Path, refuse
+from gpuyard.findings import Finding, Path, refuse, warn
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.quotas.cohort_tree import Limit, QuotaAmounts, add
 from gpuyard.plan.quotas.entries import Claim, Granted, grant, read_claim, up_to
@@ -86,7 +86,7 @@ def _amounts(claims: Sequence[Claim]) -> QuotaAmounts:
 
 
 def check_limits(flow: Flow, claims: CohortClaims, borrowed: Granted) -> list[Finding]:
-    """Refuse to borrow more than there is outside, or than the cohort's teams may use."""
+    """Cut what is borrowed to what is outside, and to what the cohort's teams may use; and say so."""
     findings: list[Finding] = []
     use: list[QuotaAmounts] = [defaultdict(int) for _ in flow.tree.parents]
     for team, home in enumerate(flow.tree.homes):
@@ -116,10 +116,10 @@ def _check_borrowing(
             else f"the teams of cohort {name} may borrow {limit} {resource} of {pool} together"
         )
         before = f", and the cohort borrows {taken} of them already" if taken else ""
-        return refuse(
+        return warn(
             "borrow.never",
             claim.path,
-            f"{why}{before}: it can never borrow more",
+            f"{why}{before}: the rest of the limit has no effect",
             **up_to(claim, resource, f"{limit - taken}", fits),
         )
 
@@ -127,4 +127,6 @@ def _check_borrowing(
         key = (claim.pool.name, resource)
         return min(flow.cohorts[cohort].outside(key), use.get(key, 0))
 
-    return grant(claims.borrow[cohort], within_reach, never)[1]
+    granted, findings = grant(claims.borrow[cohort], within_reach, never)
+    flow.cohorts[cohort].borrow = Limit(granted[cohort], unsaid=0)
+    return findings

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 
-from gpuyard.findings import Finding, Fix, Path, note, refuse
+from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.plan.draft import CohortDraft, Draft
 from gpuyard.plan.pools.pools import Pools
 from gpuyard.plan.quotas.cohort_limits import CohortClaims, bind, check_limits
@@ -195,7 +195,10 @@ def _no_more(claim: Claim, resource: str, limit: int, taken: int, fits: int) -> 
 def _out_of_reach(
     claim: Claim, resource: str, limit: int, taken: int, fits: int, why: str
 ) -> Finding:
-    """A borrowing limit that could never be reached, even with everybody else idle."""
+    """A borrowing limit that could never be reached, even with everybody else idle.
+
+    It is cut to what can be: a guarantee that grows takes from what others may borrow, and refuses nobody.
+    """
     before = f", and the team borrows {taken} of them already" if taken else ""
     problem = (
         f"of {claim.pool.name} other teams lend and nobody has {limit} {resource} at most{before}"
@@ -203,7 +206,8 @@ def _out_of_reach(
         else f"of {claim.pool.name} the team can borrow {limit} {resource} at most{why}{before}"
     )
     most = f"{limit - taken}"
-    return refuse("borrow.never", claim.path, problem, **up_to(claim, resource, most, fits))
+    problem += ": the rest of it has no effect"
+    return warn("borrow.never", claim.path, problem, **up_to(claim, resource, most, fits))
 
 
 def _start_notes(given: QuotaAmounts, pools: Pools, spec: PlatformSpec) -> list[Finding]:

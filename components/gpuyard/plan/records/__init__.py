@@ -12,7 +12,7 @@ from gpuyard.plan.records.money import (
     NodePrice,
     Share,
     Total,
-    cost_of_nodes,
+    total_of_nodes,
 )
 from gpuyard.plan.records.nodes import (
     DraPlan,
@@ -96,6 +96,6 @@ __all__ = [
     "TopologyPlan",
     "Total",
     "WorkerPlan",
-    "cost_of_nodes",
+    "total_of_nodes",
     "within_reach",
 ]

@@ -7,6 +7,41 @@ from gpuyard.plan.records.shown import shown
 from gpuyard.spec.values import Range
 
 
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A sum of dollars an hour: what of it is known, and whose part is not."""
+
+    known_usd: float = 0.0
+    unknown: tuple[str, ...] = ()
+    """Pools and commitments of which a part is in no sum."""
+    unknown_nodes: float = 0.0
+    """Nodes whose price is unknown."""
+
+    @property
+    @shown
+    def usd(self) -> float | None:
+        """The whole sum; None when a part of it is unknown, so that nobody takes the rest for it."""
+        return None if self.unknown else self.known_usd
+
+    def __add__(self, other: "Total") -> "Total":
+        return Total(
+            self.known_usd + other.known_usd,
+            tuple(dict.fromkeys([*self.unknown, *other.unknown])),
+            self.unknown_nodes + other.unknown_nodes,
+        )
+
+    def times(self, part: float) -> "Total":
+        """So much of it, or so often."""
+        return Total(self.known_usd * part, self.unknown, self.unknown_nodes * part)
+
+
+def total_of_nodes(whose: str, nodes: float, price: float | None) -> Total:
+    """Dollars an hour; no nodes cost nothing, whatever the price."""
+    if nodes == 0 or price is not None:
+        return Total(nodes * (price or 0.0))
+    return Total(0.0, (whose,), nodes)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePrice:
     """What a node costs an hour, bought in one way. None is unknown since `checked_on`, never nothing."""
@@ -26,6 +61,8 @@ class NodePrice:
     """Whose price it is."""
     each: tuple["NodePrice", ...] = ()
     """Of like machines: each under its own name. The first is expected, the dearest the worst."""
+    regions: tuple[str, ...] = ()
+    """Where it is asked, of a price of the catalogue; several where machines of several are one rung."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +78,9 @@ class BillLine:
     """Nodes whose GPUs are all in use on average in the expected case; 0 for system nodes."""
     usd_per_node: float | None
     """The dearest way to buy a node."""
-    floor_usd: float | None
-    expected_usd: float | None
-    worst_usd: float | None
+    floor: Total
+    expected: Total
+    worst: Total
     basis: str
     """Where the price of the first rung comes from and of what day."""
     checked_on: date
@@ -54,6 +91,24 @@ class BillLine:
     open_expected: float
     """The same, as expected."""
     note: str = ""
+
+    @property
+    @shown
+    def floor_usd(self) -> float | None:
+        """With the pool at its minimum; None when a part is unknown."""
+        return self.floor.usd
+
+    @property
+    @shown
+    def expected_usd(self) -> float | None:
+        """The same as expected."""
+        return self.expected.usd
+
+    @property
+    @shown
+    def worst_usd(self) -> float | None:
+        """The same with the pool at its maximum."""
+        return self.worst.usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +136,8 @@ class CommitmentLine:
     on_demand_usd: float | None
     """What one costs on demand, at your price."""
     covers: tuple[Covered, ...]
+    region: str | None
+    """Where the price is asked, of one of the catalogue."""
     idle_floor: float
     """Committed nodes that no pool uses when every pool is at its minimum."""
     idle_expected: float
@@ -94,38 +151,33 @@ class CommitmentLine:
             return None
         return 100 * self.usd_per_node / self.on_demand_usd
 
+    def idle(self, case: str) -> Total:
+        """What the idle nodes cost an hour in a case: floor, expected or worst."""
+        nodes: float = getattr(self, f"idle_{case}")
+        return total_of_nodes(self.named, nodes, self.usd_per_node)
+
+    @property
+    def named(self) -> str:
+        """What it is called beside pools."""
+        return f"commitment to {self.machine}"
+
     @property
     @shown
     def idle_floor_usd(self) -> float | None:
         """What the idle nodes cost an hour at the floor."""
-        return cost_of_nodes(self.idle_floor, self.usd_per_node)
+        return self.idle("floor").usd
 
     @property
     @shown
     def idle_expected_usd(self) -> float | None:
         """The same as expected."""
-        return cost_of_nodes(self.idle_expected, self.usd_per_node)
+        return self.idle("expected").usd
 
     @property
     @shown
     def idle_worst_usd(self) -> float | None:
         """The same at worst."""
-        return cost_of_nodes(self.idle_worst, self.usd_per_node)
-
-
-def cost_of_nodes(nodes: float, price: float | None) -> float | None:
-    """Dollars an hour; no nodes cost nothing, whatever the price."""
-    if nodes == 0:
-        return 0.0
-    return None if price is None else price * nodes
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """A sum of dollars an hour, and whose part of it is unknown."""
-
-    usd: float
-    unknown: tuple[str, ...] = ()
+        return self.idle("worst").usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,28 +206,46 @@ class Bill:
     """Of the maximum of every pool, what the expected case has in use."""
     simulated: bool
     """True when nothing is billed: the figures are what the same machines cost on their cloud."""
+    region: str | None = None
+    """Where the platform is; None where neither the stack file nor a zone says it."""
 
     @property
     @shown
-    def floor_usd(self) -> float:
-        """What is known of the floor."""
+    def priced_in(self) -> tuple[str, ...]:
+        """Regions whose prices of the catalogue are in the sums."""
+        asked = [r for line in self.lines for p in line.prices for r in p.regions]
+        asked += [c.region for c in self.commitments if c.region]
+        return tuple(sorted(set(asked)))
+
+    @property
+    @shown
+    def elsewhere(self) -> tuple[str, ...]:
+        """Those of them that the platform is not in."""
+        if self.region is None:
+            return ()
+        return tuple(region for region in self.priced_in if region != self.region)
+
+    @property
+    @shown
+    def floor_usd(self) -> float | None:
+        """The floor; None when a part of it is unknown."""
         return self.floor.usd
 
     @property
     @shown
-    def expected_usd(self) -> float:
-        """What is known of the expected hour."""
+    def expected_usd(self) -> float | None:
+        """The expected hour, in the same way."""
         return self.expected.usd
 
     @property
     @shown
-    def worst_usd(self) -> float:
-        """What is known of the worst hour."""
+    def worst_usd(self) -> float | None:
+        """The worst hour, in the same way."""
         return self.worst.usd
 
     @property
     @shown
     def unknown(self) -> tuple[str, ...]:
-        """Pools and commitments with an unknown price: their part is in no sum."""
+        """Pools and commitments with a price that is unknown: that part of them is in no sum."""
         named = (*self.floor.unknown, *self.expected.unknown, *self.worst.unknown)
         return tuple(dict.fromkeys(named))

@@ -53,6 +53,8 @@ class PlatformPlan:
 
     name: str
     cloud: Cloud
+    region: str | None = None
+    """Where it is, as the stack file or a zone says; None where neither does."""
     kubernetes: str
     spec: PlatformSpec = field(repr=False)
     cluster_name: str | Late

@@ -101,19 +101,33 @@ def _starts(profile: MigProfile) -> str:
 def nearest_layout(product: MigProduct, counts: Mapping[str, int]) -> dict[str, int]:
     """The legal, non-empty layout with the fewest slices added or removed.
 
-    Among equally near ones, the one that uses most memory.
+    Counts are kept before sizes: a profile of another GPU stands for the one with as many compute slices
+    here. Among equally near layouts, the one that uses most memory.
     """
-    with_variants = any(p.variant and p.name in counts for p in product.profiles)
+    wanted: dict[str, int] = {}
+    for name, count in counts.items():
+        here = _here(product, name)
+        wanted[here] = wanted.get(here, 0) + count
+    with_variants = any(p.variant and p.name in wanted for p in product.profiles)
     options = multisets(product, variants=with_variants)
 
     def distance(option: Mapping[str, int]) -> tuple[int, int, str]:
-        names = {*option, *counts}
-        changed = sum(abs(option.get(n, 0) - counts.get(n, 0)) for n in names)
+        names = {*option, *wanted}
+        changed = sum(abs(option.get(n, 0) - wanted.get(n, 0)) for n in names)
         used = sum(p.units * option.get(p.name, 0) for p in product.profiles)
         return (changed, -used, str(sorted(option.items())))
 
     best = min(options, key=distance)
     return {p.name: best[p.name] for p in product.profiles if p.name in best}
+
+
+def _here(product: MigProduct, name: str) -> str:
+    """What a profile of another GPU is called on this one: `1g.5gb` of an A100 is `1g.10gb` of an H100."""
+    if product.profile(name) is not None:
+        return name
+    slices = name.partition("g.")[0]
+    alike = [p for p in product.profiles if not p.variant and str(p.slices) == slices]
+    return min(alike, key=lambda p: p.units).name if alike else name
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ class ClusterSpec(SpecModel):
     """The Kubernetes cluster under the platform."""
 
     existing: Text | None = None
-    """A cluster, or kubeconfig context, that exists already. Default: one is created on aws and gcp."""
+    """A cluster, or kubeconfig context, that exists already. Default: your kubeconfig's current one."""
     protect: Switch = True
     """Refuse to delete the cluster and its pools. Default on: nobody rebuilds a fleet by a slip."""
 

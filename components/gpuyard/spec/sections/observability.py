@@ -10,7 +10,7 @@ from gpuyard.spec.values import Address, Name, Percent, PercentRange, Positive, 
 
 
 class Prometheus(StrEnum):
-    """Whose Prometheus: `install` ours, `existing` the operator that runs already, or `none`."""
+    """Whose Prometheus: `install` one for the platform (not done yet), `existing`, which runs, or `none`."""
 
     INSTALL = "install"
     EXISTING = "existing"
@@ -21,7 +21,7 @@ class Observability(SpecModel):
     """What is measured, for how long it is kept."""
 
     prometheus: Prometheus = Prometheus.INSTALL
-    """install, existing or none. Default install."""
+    """install, existing or none. Default install; nothing is installed yet: idle reclaim needs existing."""
     prometheus_address: Address | None = None
     """Where it answers. Default http://prometheus-operated.monitoring.svc:9090."""
     retention_days: Positive = 15
@@ -29,7 +29,7 @@ class Observability(SpecModel):
     scrape_seconds: Annotated[int, Field(strict=True, ge=1, le=300)] = 15
     """Seconds between two looks at a GPU. Default 15: graphs need no more."""
     cost: Switch = True
-    """Install OpenCost, so that used hours become money. Default on."""
+    """Whether used hours are to become money, with OpenCost. Default on; it is not installed yet."""
 
 
 class Targets(SpecModel):

@@ -1,0 +1,73 @@
+"""Prices outside the region that a machine's row has them of; a region that no source lists has none here."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import date
+from functools import cache
+
+from gpuyard.catalogue.machines import MACHINES, Machine, Price
+from gpuyard.catalogue.sources import GCE_OFFERS, Source
+from gpuyard.catalogue.tables.ec2_regions import EC2_REGIONS
+from gpuyard.catalogue.tables.gce_regions import GCE_REGIONS
+
+EC2_REGION_LIST = Source(
+    "tsaol/aws-gpu at 77fcd9f, read from instances.vantage.sh (2026-01-21); its us-east-1 agrees with ours for"
+    " every type that both have",
+    date(2026, 11, 22),
+    verified=False,
+)
+GCE_REGION_LIST = replace(
+    GCE_OFFERS,
+    title="karpenter-provider-gcp initial-prices.json (all regions, refreshed 2026-08-03)",
+    checked_on=date(2026, 11, 22),
+)
+_LISTS: Mapping[str, tuple[str, Source]] = {
+    "aws": (EC2_REGIONS, EC2_REGION_LIST),
+    "gcp": (GCE_REGIONS, GCE_REGION_LIST),
+}
+Prices = tuple[Price | None, Price | None]
+"""On demand and on spot."""
+
+
+def in_region(machine: Machine, region: str | None) -> Machine:
+    """The machine at the prices of a region; at those of its row where none of that region is listed.
+
+    Prices of two regions are never mixed: where only the price on demand is listed, that on spot is unknown.
+    """
+    if region is None or region == machine.region or machine.name not in MACHINES:
+        return machine
+    found = _prices(machine.cloud, region).get(machine.name)
+    if found is None:
+        return machine
+    return replace(machine, region=region, on_demand=found[0], spot=found[1])
+
+
+@cache
+def _prices(cloud: str, region: str) -> Mapping[str, Prices]:
+    """By machine type."""
+    table, source = _LISTS[cloud]
+    return {
+        name: (_price(on_demand, source), _price(spot, source))
+        for where, name, on_demand, spot in _cells(table)
+        if where == region
+    }
+
+
+def _price(cell: str, source: Source) -> Price | None:
+    return Price(float(cell), float(cell), source) if cell else None
+
+
+def _cells(table: str) -> Iterator[tuple[str, str, str, str]]:
+    """Region, type, price on demand, and price on spot or nothing."""
+    for line in table.strip().splitlines():
+        region, *cells = line.split()
+        for cell in cells:
+            name, _, usd = cell.partition("=")
+            on_demand, _, spot = usd.partition("/")
+            yield region, name, on_demand, spot
+
+
+def listed_regions(cloud: str) -> tuple[str, ...]:
+    """Regions with prices of their own, in alphabetical order; none of a cloud that has no list."""
+    table, _ = _LISTS[cloud]
+    return tuple(sorted({region for region, *_ in _cells(table)}))

@@ -1,0 +1,36 @@
+"""Whether the prices in the bill are those of the region that the platform is in."""
+
+from gpuyard.findings import Finding, Fix, listed, warn
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import Bill
+
+
+def check_price_regions(draft: Draft) -> list[Finding]:
+    """Warn of prices of another region: they differ by a fifth and more."""
+    bill, region = draft.bill, draft.region
+    if region is None or not bill.elsewhere:
+        return []
+    where = " and ".join(bill.elsewhere)
+    return [
+        warn(
+            "prices.region",
+            ("cloud",),
+            f"the platform is in {region.name} ({region.said_by}), and these are reckoned at prices of"
+            f" {where}: {listed(_machines(bill))}",
+            given=f"prices of {where}",
+            allowed=f"prices of {region.name}; the catalogue knows none of these there",
+            fix=Fix(says="write what you pay under `prices.machines`"),
+        )
+    ]
+
+
+def _machines(bill: Bill) -> list[str]:
+    """What has a price of another region, each once."""
+    elsewhere = set(bill.elsewhere)
+    named = [
+        line.machine
+        for line in bill.lines
+        if any(elsewhere.intersection(price.regions) for price in line.prices)
+    ]
+    named += [c.named for c in bill.commitments if c.region in elsewhere]
+    return list(dict.fromkeys(named))

@@ -1,0 +1,78 @@
+"""The region of a stack: what its file tells the cloud's own provider, beside the platform."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpuyard.catalogue.buying import GCE_ZONE, REGIONS
+from gpuyard.findings import Finding, Fix, Path, refuse
+
+_KEYS: Mapping[str, tuple[str, ...]] = {"aws": ("aws:region",), "gcp": ("gcp:region", "gcp:zone")}
+"""By cloud, the first that is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A region, and who says it."""
+
+    name: str
+    said_by: str
+    """`aws:region`, or the zone of a pool."""
+
+
+def region_keys() -> tuple[str, ...]:
+    """Every key that can say a region."""
+    return tuple(key for keys in _KEYS.values() for key in keys)
+
+
+def region_of(config: Mapping[str, object], cloud: str) -> tuple[Region | None, list[Finding]]:
+    """The region that a stack's configuration gives its cloud, or why it is none; neither when it is silent.
+
+    A value that is no text is a secret or an object: what it says is not known before a deployment.
+    """
+    regions: dict[str, str] = {}
+    findings: list[Finding] = []
+    for key in _KEYS.get(cloud, ()):
+        value = config.get(key)
+        if isinstance(value, str):
+            name = _region(value, key, cloud)
+            findings += [] if name else [_no_region(value, key, cloud)]
+            regions |= {key: name} if name else {}
+    if len(set(regions.values())) > 1:
+        findings.append(_zone_elsewhere(config, regions))
+    return next((Region(name, key) for key, name in regions.items()), None), findings
+
+
+def _region(value: str, key: str, cloud: str) -> str | None:
+    if key.endswith(":zone"):
+        zone = GCE_ZONE.pattern.fullmatch(value)
+        return zone["region"] if zone else None
+    return value if REGIONS[cloud].pattern.fullmatch(value) else None
+
+
+def _path(key: str) -> Path:
+    return ("config", key)
+
+
+def _no_region(value: str, key: str, cloud: str) -> Finding:
+    form = GCE_ZONE if key.endswith(":zone") else REGIONS[cloud]
+    what = "zone" if key.endswith(":zone") else "region"
+    return refuse(
+        "stack.region",
+        _path(key),
+        f"not the name of a {what} on {cloud}",
+        given=value,
+        allowed=f"such as {form.example}",
+        fix=Fix(says=f"write the {what} that you mean"),
+    )
+
+
+def _zone_elsewhere(config: Mapping[str, object], regions: Mapping[str, str]) -> Finding:
+    region = regions["gcp:region"]
+    return refuse(
+        "stack.region",
+        _path("gcp:zone"),
+        f"this zone is not in {region}, which gcp:region says",
+        given=str(config["gcp:zone"]),
+        allowed=f"a zone of {region}",
+        fix=Fix(says="remove one of the two"),
+    )

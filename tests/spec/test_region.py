@@ -1,0 +1,62 @@
+"""The region that a stack file gives the cloud's provider."""
+
+import pytest
+
+from gpuyard.spec.read import read_platform, read_stack_file
+from gpuyard.spec.region import region_keys, region_of
+from kit.stacks import platform, pool
+
+
+@pytest.mark.parametrize(
+    ("config", "cloud", "name", "said_by"),
+    [
+        ({"aws:region": "us-east-1"}, "aws", "us-east-1", "aws:region"),
+        ({"aws:region": "us-gov-west-1"}, "aws", "us-gov-west-1", "aws:region"),
+        ({"gcp:region": "europe-west4"}, "gcp", "europe-west4", "gcp:region"),
+        ({"gcp:zone": "europe-west4-b"}, "gcp", "europe-west4", "gcp:zone"),
+        ({"gcp:region": "a-b1", "gcp:zone": "a-b1-c"}, "gcp", "a-b1", "gcp:region"),
+    ],
+)
+def test_it_is_read_from_the_key_of_the_cloud(config, cloud, name, said_by):
+    region, findings = region_of(config, cloud)
+    assert (region.name, region.said_by, findings) == (name, said_by, [])
+
+
+@pytest.mark.parametrize(
+    ("config", "cloud"),
+    [
+        ({}, "aws"),
+        ({"gcp:region": "us-central1"}, "aws"),
+        ({"aws:region": {"secure": "x"}}, "aws"),
+        ({"aws:region": "us-east-1"}, "simulated"),
+        ({"aws:region": "us-east-1"}, "none"),
+    ],
+)
+def test_where_nobody_says_it_there_is_none(config, cloud):
+    assert region_of(config, cloud) == (None, [])
+
+
+def test_a_slip_leaves_no_region_to_judge_by():
+    region, [finding] = region_of({"aws:region": "us-east-1a"}, "aws")
+    assert region is None
+    assert str(finding) == (
+        "config.aws:region: not the name of a region on aws\n  given: us-east-1a\n"
+        "  allowed: such as us-east-1\n  fix: write the region that you mean"
+    )
+
+
+def test_the_line_of_a_finding_beside_the_platform_is_that_of_its_key():
+    text = "config:\n  aws:region: nowhere\n  gpuyard:platform:\n    name: lab\n"
+    text += "    cloud: aws\n    kubernetes: '1.36'\n    pools: [{name: a, machine: p5.48xlarge, nodes: 1}]\n"
+    reading = read_stack_file(text.encode(), "stack.yaml")
+    [finding] = reading.findings
+    assert (reading.spec, reading.line_of(finding.path)) == (None, 2)
+    assert reading.judged_part.name == "lab"
+
+
+def test_a_value_without_a_file_has_the_region_that_comes_with_it():
+    raw = platform([pool()], cloud="aws", system={"machine": "m7i.xlarge", "nodes": 2})
+    assert read_platform(raw, {"aws:region": "eu-west-1"}).region.name == "eu-west-1"
+    assert read_platform(raw).region is None
+    assert read_platform({"name": 1}, {"aws:region": "eu-west-1"}).region is None
+    assert region_keys() == ("aws:region", "gcp:region", "gcp:zone")
