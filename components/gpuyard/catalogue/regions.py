@@ -25,7 +25,7 @@ _LISTS: Mapping[str, tuple[str, Source]] = {
     "aws": (EC2_REGIONS, EC2_REGION_LIST),
     "gcp": (GCE_REGIONS, GCE_REGION_LIST),
 }
-Prices = tuple[Price | None, Price | None]
+ListedPrices = tuple[Price | None, Price | None]
 """On demand and on spot."""
 
 
@@ -43,7 +43,7 @@ def in_region(machine: Machine, region: str | None) -> Machine:
 
 
 @cache
-def _prices(cloud: str, region: str) -> Mapping[str, Prices]:
+def _prices(cloud: str, region: str) -> Mapping[str, ListedPrices]:
     """By machine type."""
     table, source = _LISTS[cloud]
     return {
