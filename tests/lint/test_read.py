@@ -67,11 +67,6 @@ def test_a_list_may_hold_lists_and_never_itself():
         (b"", "empty", 1),
         (b"---\n---\n", "empty", 1),
         (b"a: 1\n", "nothing that is known here", 1),
-        (
-            b"config: {gpuyard:platform: {name: lab}}\n",
-            "a stack file, which is no resource: gpuyard check",
-            1,
-        ),
         (b"\n\n- 1\n", "nothing that is known here", 3),
         (b"a: 1\nb: [\n", "not YAML", 3),
         (b"\xff\xfe\x00", "not text", 1),

@@ -41,6 +41,9 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
 """What a document can be, in the order in which it is tried: a name, a test, the reader."""
 
 
+A_TEMPLATE = "a template, not YAML yet: render it first (helm template, kustomize build)"
+
+
 def read(data: bytes, file: str) -> FilesRead:
     """Everything in one file."""
     try:
@@ -69,11 +72,15 @@ def _items(document: Document, file: str) -> list[Item] | None:
     return None
 
 
+def template_line(data: bytes) -> int | None:
+    """The line on which a template's own language begins; None when there is none of it."""
+    match = _TEMPLATE.search(data)
+    return data.count(b"\n", 0, match.start()) + 1 if match else None
+
+
 def _unreadable(data: bytes, file: str, problem: str) -> Unread:
-    if match := _TEMPLATE.search(data):
-        line = data.count(b"\n", 0, match.start()) + 1
-        reason = "a template, not YAML yet: render it first (helm template, kustomize build)"
-        return Unread(file, reason, line, template=True)
+    if line := template_line(data):
+        return Unread(file, A_TEMPLATE, line, template=True)
     found = re.search(r"line (\d+)", problem)
     return Unread(file, problem.removeprefix(f"{file}: "), int(found[1]) if found else 1)
 
