@@ -297,8 +297,8 @@ class ClusterSpec(TypedDict):
     """The Kubernetes cluster under the platform."""
 
     existing: NotRequired[str]
-    """A cluster, or kubeconfig context, that exists already. Default: one is created on aws and
-    gcp.
+    """A cluster, or kubeconfig context, that exists already. Default: your kubeconfig's current
+    one.
     """
     protect: NotRequired[bool]
     """Refuse to delete the cluster and its pools. Default on: nobody rebuilds a fleet by a slip."""
@@ -380,7 +380,9 @@ class ObservabilitySpec(TypedDict):
     """What is measured, for how long it is kept."""
 
     prometheus: NotRequired[str]
-    """install, existing or none. Default install."""
+    """install, existing or none. Default install; nothing is installed yet: idle reclaim needs
+    existing.
+    """
     prometheus_address: NotRequired[str]
     """Where it answers. Default http://prometheus-operated.monitoring.svc:9090."""
     retention_days: NotRequired[int]
@@ -388,7 +390,9 @@ class ObservabilitySpec(TypedDict):
     scrape_seconds: NotRequired[int]
     """Seconds between two looks at a GPU. Default 15: graphs need no more."""
     cost: NotRequired[bool]
-    """Install OpenCost, so that used hours become money. Default on."""
+    """Whether used hours are to become money, with OpenCost. Default on; it is not installed
+    yet.
+    """
 
 
 class ServiceSpec(TypedDict):
@@ -469,7 +473,7 @@ class PlatformSpec(TypedDict):
     name: str
     """The platform's name; the cohort and cluster-wide objects are named for it."""
     cloud: str
-    """aws, gcp, none (a cluster of your own) or simulated (fake GPU nodes, no account)."""
+    """none (a cluster of your own), simulated (fake nodes), aws or gcp (no nodes are made yet)."""
     kubernetes: str
     """Kubernetes minor version in quotes, for example "1.35"."""
     system: NotRequired[SystemSpec]
@@ -487,7 +491,7 @@ class PlatformSpec(TypedDict):
     budget: NotRequired[BudgetSpec]
     """Limits on the bill. Default: none."""
     cluster: NotRequired[ClusterSpec]
-    """The cluster under it all. Default: created on aws and gcp, else your kubeconfig's."""
+    """The cluster under it all. Default: your kubeconfig's; on aws and gcp none is created yet."""
     software: NotRequired[dict[str, str]]
     """Versions by component, such as {gpu-operator: 26.7.0}. Default: the pinned ones, tried
     together.
