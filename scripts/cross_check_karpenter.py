@@ -21,7 +21,9 @@ TARGET = (
 )
 TYPES = "website/content/en/preview/reference/instance-types.md"
 BANDWIDTHS = "pkg/providers/instancetype/zz_generated.bandwidth.go"
-COLUMNS = ("type", "arch", "vcpus", "memory_mib", "gpus", "nvme_gb", "pods", "efa", "network_mbps")
+COLUMNS: tuple[str, ...] = (
+    *("type", "arch", "vcpus", "memory_mib", "gpus", "nvme_gb", "pods", "efa", "network_mbps"),
+)
 _FIELDS = {
     "kubernetes.io/arch": "arch",
     "karpenter.k8s.aws/instance-cpu": "vcpus",

@@ -11,7 +11,7 @@ from math import ceil
 from typing import Annotated, LiteralString
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 MAX_NODES = 10_000
 """More nodes in one pool than any Kubernetes cluster is tested with (5,000); beyond is a typing error."""
@@ -421,7 +421,7 @@ def parse_day(value: object) -> object:
     """A day of a stack file as the engine hands it to programs and packs: a moment, as Go writes it."""
     if isinstance(value, int | float):
         # pydantic would read a number as seconds since 1970: nobody's day
-        raise PydanticCustomError("date_type", "a number is no day")
+        raise PydanticKnownError("date_type")
     found = _MIDNIGHT.fullmatch(value) if isinstance(value, str) else None
     return found[1] if found else value
 

@@ -193,7 +193,8 @@ def test_what_a_team_may_borrow_is_free_and_in_company_that_everybody_accepts(
 
 def test_a_team_whose_pool_is_refused_is_not_told_that_it_has_nothing():
     assert ids(platform([pool(machine="??")], [team(guarantee={"train": 1})])) == [
-        "pool.machine_unknown"
+        "pool.machine_unknown",
+        "checks.waiting",
     ]
 
 

@@ -220,10 +220,11 @@ class Bill:
     @property
     @shown
     def elsewhere(self) -> tuple[str, ...]:
-        """Those of them that the platform is not in."""
+        """Those of them that the platform is not in; a local zone is in the region that its name begins with."""
         if self.region is None:
             return ()
-        return tuple(region for region in self.priced_in if region != self.region)
+        here = self.region
+        return tuple(r for r in self.priced_in if r != here and not r.startswith(f"{here}-"))
 
     @property
     @shown
