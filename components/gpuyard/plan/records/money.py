@@ -220,7 +220,7 @@ class Bill:
     @property
     @shown
     def elsewhere(self) -> tuple[str, ...]:
-        """Those of them that the platform is not in; a local zone is in the region that its name begins with."""
+        """Those of them that the platform is not in; a local zone is in the region it is named for."""
         if self.region is None:
             return ()
         here = self.region
