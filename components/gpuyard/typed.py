@@ -16,6 +16,7 @@ __all__ = [
     "Apply",
     "Block",
     "Budget",
+    "Capacity",
     "Checkpoints",
     "Cloud",
     "Cluster",
@@ -29,6 +30,7 @@ __all__ = [
     "FabricKind",
     "FlexStart",
     "Framework",
+    "HostShape",
     "Idle",
     "Isolation",
     "Latency",
@@ -40,6 +42,7 @@ __all__ = [
     "MigGroup",
     "MigQuota",
     "Mirror",
+    "Mode",
     "Numa",
     "Observability",
     "OnDemand",
@@ -48,6 +51,7 @@ __all__ = [
     "PodSecurity",
     "Policies",
     "Pool",
+    "PoolChoice",
     "PoolStop",
     "Preemption",
     "Prices",
@@ -65,6 +69,7 @@ __all__ = [
     "Shape",
     "Sharing",
     "SharingMapping",
+    "Slices",
     "Spot",
     "Stop",
     "Storage",
@@ -84,11 +89,20 @@ all.
 """
 
 
+class HostShape(TypedDict):
+    """A machine without GPUs, described by what is in it."""
+
+    cpu: int
+    """CPU threads in one machine."""
+    memory_gib: int | str
+    """Main memory in GiB; 80GB is read as 80 GiB."""
+
+
 class System(TypedDict):
     """Nodes without GPUs, where the controllers live."""
 
-    machine: str
-    """Machine type of the system nodes, for example m7i.xlarge."""
+    machine: str | HostShape
+    """Machine type of the system nodes, for example m7i.xlarge, or {cpu, memory_gib}."""
     nodes: int | str
     """How many: 2, or 2..3. Two at least keep controllers up when one node goes."""
 
@@ -110,35 +124,60 @@ class Reserved(TypedDict):
     """A form of Rung."""
 
     reserved: str
-    nodes: int | None
-    """At most this many nodes from this rung; without it, as many as the pool may have."""
+    nodes: int
 
 
 class Block(TypedDict):
     """A form of Rung."""
 
     block: str
-    nodes: int | None
-    """At most this many nodes from this rung; without it, as many as the pool may have."""
+    nodes: int
 
 
-FlexStart = TypedDict("FlexStart", {"flex-start": bool | None, "nodes": NotRequired[int | None]})
+FlexStart = TypedDict(
+    "FlexStart", {"flex-start": Literal[True, None], "nodes": NotRequired[int | None]}
+)
 """A form of Rung."""
 
 
 class Spot(TypedDict):
     """A form of Rung."""
 
-    spot: bool | None
+    spot: Literal[True, None]
     nodes: NotRequired[int | None]
     """At most this many nodes from this rung; without it, as many as the pool may have."""
 
 
-OnDemand = TypedDict("OnDemand", {"on-demand": bool | None, "nodes": NotRequired[int | None]})
+OnDemand = TypedDict(
+    "OnDemand", {"on-demand": Literal[True, None], "nodes": NotRequired[int | None]}
+)
 """A form of Rung."""
 
 
-Rung = Literal["flex-start", "spot", "on-demand"] | Reserved | Block | FlexStart | Spot | OnDemand
+Capacity = Literal["reserved", "block", "flex-start", "spot", "on-demand"]
+"""How a machine is bought: the rungs of a capacity ladder."""
+
+
+class Mode(TypedDict):
+    """A form of Rung."""
+
+    mode: Capacity
+    """reserved, block, flex-start, spot or on-demand."""
+    reservation: NotRequired[str | None]
+    """The reservation or capacity block these nodes come from."""
+    nodes: NotRequired[int | None]
+    """At most this many nodes from this rung; without it, as many as the pool may have."""
+
+
+Rung = (
+    Literal["flex-start", "spot", "on-demand"]
+    | Reserved
+    | Block
+    | FlexStart
+    | Spot
+    | OnDemand
+    | Mode
+)
 """One way to buy nodes; written `spot`, or `{reserved: cr-…, nodes: 8}`."""
 
 
@@ -146,7 +185,18 @@ Scaling = Literal["karpenter", "autoscaler", "fixed"]
 """Who adds and removes nodes."""
 
 
-MigGroup = Mapping[str, int | str | Sequence[int] | None]
+class Slices(TypedDict):
+    """A form of MigGroup."""
+
+    gpus: NotRequired[int | str | Sequence[int] | None]
+    """Indexes of the GPUs on the node that this layout is for; without it, all of them."""
+    slices: Mapping[str, int]
+    """How many of each MIG profile every one of these GPUs holds; an empty mapping leaves them
+    whole.
+    """
+
+
+MigGroup = Mapping[str, int | str | Sequence[int] | None] | Slices
 """Which slices the GPUs of a node are cut into; written `{1g.5gb: 2, 3g.20gb: 1}`."""
 
 
@@ -425,6 +475,10 @@ class Team(TypedDict):
     """Registries or repositories its images may come from. Default: what `admission` says."""
     egress_cidrs: NotRequired[list[str] | tuple[str, ...]]
     """Networks its pods may reach outside the cluster. Default: what `admission` says."""
+    protect: NotRequired[bool | None]
+    """Keep its namespace, with volumes and secrets, when the team goes. Default on, simulated
+    off.
+    """
     formerly: NotRequired[list[str] | tuple[str, ...]]
     """Earlier names, oldest first: a renamed team keeps its namespace and queue under its first
     name.
@@ -440,6 +494,14 @@ Preemption = Literal["reclaim", "never"]
 
 `reclaim` takes back lent capacity, and lets higher priority evict lower inside a team;
 `never` waits until borrowers finish.
+"""
+
+
+PoolChoice = Literal["guarantee", "order"]
+"""Which of its pools a team's queue takes.
+
+`guarantee` takes the first where its own guarantee is free, and borrows where there is
+none; `order` takes the first that has enough, borrowed or not.
 """
 
 
@@ -492,6 +554,8 @@ class Queueing(TypedDict):
     """reclaim or never. Default reclaim: a guarantee that cannot be had back is none."""
     fair_sharing: NotRequired[bool]
     """Divide borrowed capacity by the teams' weights. Default on."""
+    pool_choice: NotRequired[PoolChoice | None]
+    """guarantee or order. Default guarantee, for teams of pools with a topology order."""
     start_within_minutes: NotRequired[int | None]
     """Minutes an admitted job has until all its pods run; then it gives way. Default 30,
     simulated 5.
@@ -534,8 +598,8 @@ class Cluster(TypedDict):
     """The Kubernetes cluster under the platform."""
 
     existing: NotRequired[str | None]
-    """A cluster, or kubeconfig context, that exists already. Default: one is created on aws and
-    gcp.
+    """A cluster, or kubeconfig context, that exists already. Default: your kubeconfig's current
+    one.
     """
     protect: NotRequired[bool]
     """Refuse to delete the cluster and its pools. Default on: nobody rebuilds a fleet by a slip."""
@@ -637,14 +701,18 @@ class Storage(TypedDict):
 
 
 Prometheus = Literal["install", "existing", "none"]
-"""Whose Prometheus: `install` ours, `existing` the operator that runs already, or `none`."""
+"""Whose Prometheus: `install` one for the platform (not done yet), `existing`, which runs,
+or `none`.
+"""
 
 
 class Observability(TypedDict):
     """What is measured, for how long it is kept."""
 
     prometheus: NotRequired[Prometheus]
-    """install, existing or none. Default install."""
+    """install, existing or none. Default install; nothing is installed yet: idle reclaim needs
+    existing.
+    """
     prometheus_address: NotRequired[str | None]
     """Where it answers. Default http://prometheus-operated.monitoring.svc:9090."""
     retention_days: NotRequired[int]
@@ -652,7 +720,9 @@ class Observability(TypedDict):
     scrape_seconds: NotRequired[int]
     """Seconds between two looks at a GPU. Default 15: graphs need no more."""
     cost: NotRequired[bool]
-    """Install OpenCost, so that used hours become money. Default on."""
+    """Whether used hours are to become money, with OpenCost. Default on; it is not installed
+    yet.
+    """
 
 
 Framework = Literal["torch", "deepspeed", "jax", "mpi"]
@@ -768,7 +838,7 @@ class PlatformDict(TypedDict):
     name: str
     """The platform's name; the cohort and cluster-wide objects are named for it."""
     cloud: Cloud
-    """aws, gcp, none (a cluster of your own) or simulated (fake GPU nodes, no account)."""
+    """none (a cluster of your own), simulated (fake nodes), aws or gcp (no nodes are made yet)."""
     kubernetes: str
     """Kubernetes minor version in quotes, for example "1.35"."""
     system: NotRequired[System | None]
@@ -786,7 +856,7 @@ class PlatformDict(TypedDict):
     budget: NotRequired[Budget | None]
     """Limits on the bill. Default: none."""
     cluster: NotRequired[Cluster | None]
-    """The cluster under it all. Default: created on aws and gcp, else your kubeconfig's."""
+    """The cluster under it all. Default: your kubeconfig's; on aws and gcp none is created yet."""
     software: NotRequired[Mapping[str, str]]
     """Versions by component, such as {gpu-operator: 26.7.0}. Default: the pinned ones, tried
     together.

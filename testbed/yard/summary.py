@@ -21,7 +21,7 @@ def summary(plan: PlatformPlan, kubeconfig: str, changed: bool, seconds: float) 
         "Three things to try:",
         "  make demo                                    watch five jobs meet the queue",
         "  edit stacks/Pulumi.local.yaml, make up       move a guarantee: only it changes",
-        "  gpuyard mig A100-40 3g.20gb:2,1g.5gb:1       in that shell: can a GPU be cut so?",
+        "  gpuyard mig A100-40 3g.20gb:2,1g.5gb:1       in that shell: can it be cut?",
         "",
     ]
     return "\n".join(lines) + "\n"
@@ -83,6 +83,7 @@ def _bill(plan: PlatformPlan) -> str:
         if bill.simulated
         else "Bill:"
     )
-    worst = f" to {bill.worst_usd:,.2f}" if bill.worst_usd != bill.floor_usd else ""
+    low, high = bill.floor.known_usd, bill.worst.known_usd
+    worst = f" to {high:,.2f}" if high != low else ""
     unknown = f" (price unknown: {', '.join(bill.unknown)})" if bill.unknown else ""
-    return f"{what} {bill.floor_usd:,.2f}{worst} $/hour{unknown}"
+    return f"{what} {low:,.2f}{worst} $/hour{unknown}"
