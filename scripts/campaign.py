@@ -113,7 +113,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         30,
         "platforms",
         lambda count, seed: pytest(
-            "tests/cluster/test_explain_reality.py", "--timeout", "7200",
+            "tests/cluster/explained/test_explain_reality.py", "--timeout", "7200",
             needs=LIVE, GPUYARD_REALITY=f"{seed * count}:{(seed + 1) * count}",
         ),
         LIVE,

@@ -86,7 +86,10 @@ def run(folder: Path) -> int:
             print(f"left alone: {check.says}, for want of {', '.join(lacking)} in {folder}")
             continue
         paths = [str(folder / name) for name in check.arguments]
-        subprocess.run([sys.executable, str(ROOT / "scripts" / check.script), *paths], check=True)
+        subprocess.run(
+            [sys.executable, str(ROOT / "scripts" / "cross_checks" / check.script), *paths],
+            check=True,
+        )
     tests = [sys.executable, "-m", "pytest", "-q", TESTS]
     return subprocess.run(tests, cwd=ROOT, check=False).returncode
 

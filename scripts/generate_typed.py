@@ -121,7 +121,8 @@ class Names:
 def _plain(schema: Schema) -> str:
     """A word of a fixed set, or a value of one of Python's own types."""
     if "enum" in schema:
-        return f"Literal{schema['enum']!r}"
+        words = [word for word in schema["enum"] if word is not None]
+        return _either([f"Literal{words!r}", *(["None"] if None in schema["enum"] else [])])
     kinds = schema["type"]
     return _either(_PLAIN[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds))
 

@@ -135,7 +135,7 @@ class Block(TypedDict):
 
 
 FlexStart = TypedDict(
-    "FlexStart", {"flex-start": Literal[True, None], "nodes": NotRequired[int | None]}
+    "FlexStart", {"flex-start": Literal[True] | None, "nodes": NotRequired[int | None]}
 )
 """A form of Rung."""
 
@@ -143,13 +143,13 @@ FlexStart = TypedDict(
 class Spot(TypedDict):
     """A form of Rung."""
 
-    spot: Literal[True, None]
+    spot: Literal[True] | None
     nodes: NotRequired[int | None]
     """At most this many nodes from this rung; without it, as many as the pool may have."""
 
 
 OnDemand = TypedDict(
-    "OnDemand", {"on-demand": Literal[True, None], "nodes": NotRequired[int | None]}
+    "OnDemand", {"on-demand": Literal[True] | None, "nodes": NotRequired[int | None]}
 )
 """A form of Rung."""
 

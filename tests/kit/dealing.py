@@ -34,7 +34,7 @@ SECONDS: dict[str, float] = {
     "yard/test_dispatcher.py": 100,
     "cluster/simulated/test_lifecycle.py": 90,
     "cluster/test_topology.py": 80,
-    "cluster/test_explain_reality.py": 70,
+    "cluster/explained/test_explain_reality.py": 70,
     "cluster/test_tenancy.py": 60,
     "cluster/test_use.py": 60,
 }

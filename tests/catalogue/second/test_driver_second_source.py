@@ -1,6 +1,7 @@
 """GPU rows against the devices that NVIDIA's open driver lists: a disagreement fails with both values.
 
-The table comes from `scripts/cross_check_drivers.py`. What differs stands here with the reason, and no more.
+The table comes from `cross_check_drivers.py` (scripts/cross_checks). What differs
+stands here with the reason, and no more.
 """
 
 import csv

@@ -1,6 +1,7 @@
 """EC2 rows against what they were copied from, EC2's DescribeInstanceTypes: a slip of the hand is found.
 
-The table comes from `scripts/cross_check_ec2.py`. It is no second source: the one of Karpenter is.
+The table comes from `cross_check_ec2.py` (scripts/cross_checks). It is no second source: the one
+of Karpenter is.
 """
 
 import csv

@@ -55,4 +55,4 @@ def test_a_check_runs_when_all_it_needs_is_there_and_is_named_when_not(
 
 @pytest.mark.parametrize("check", facts.CHECKS, ids=lambda check: check.script)
 def test_every_script_it_runs_exists(check):
-    assert (facts.ROOT / "scripts" / check.script).is_file()
+    assert (facts.ROOT / "scripts" / "cross_checks" / check.script).is_file()

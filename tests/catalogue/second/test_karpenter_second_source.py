@@ -1,6 +1,6 @@
 """EC2 rows against Karpenter's own tables, which do not come from where ours do: a disagreement fails.
 
-The table comes from `scripts/cross_check_karpenter.py`.
+The table comes from `cross_check_karpenter.py` (scripts/cross_checks).
 """
 
 import csv

@@ -1,7 +1,8 @@
 """Prices and sizes against other people's price lists: a disagreement fails with both values.
 
-The table comes from `scripts/cross_check_prices.py`. Nothing is known to differ. What ours were copied from
-is no second source of them (COPIED): there a slip of the hand is found, and no more.
+The table comes from `cross_check_prices.py` (scripts/cross_checks). Nothing is known to differ.
+What ours were copied from is no second source of them (COPIED): there a slip of the hand is found, and no
+more.
 """
 
 import csv

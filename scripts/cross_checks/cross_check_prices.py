@@ -3,7 +3,7 @@
 Run by hand, when the catalogue moves on; the lists themselves are too large to be checked in:
 
     git -C google-cloud-pricing-cost-calculator show fd66b26:pricing.yml >pricing.yml
-    scripts/cross_check_prices.py pricing.yml aws-gpu/data
+    scripts/cross_checks/cross_check_prices.py pricing.yml aws-gpu/data
 
 The first is one YAML file of Google's prices, the second a folder of JavaScript files of EC2's.
 """
@@ -20,7 +20,7 @@ import yaml
 
 from gpuyard.catalogue.machines import MACHINES
 
-TARGET = Path(__file__).resolve().parent.parent / "tests/catalogue/second/price_second_source.csv"
+TARGET = Path(__file__).resolve().parents[2] / "tests/catalogue/second/price_second_source.csv"
 COLUMNS = ("type", "vcpus", "gib", "on_demand", "spot", "reserved_1y", "cud_1y", "cud_3y")
 HOURS = 730
 """The list of Google's prices counts so many hours in a month."""

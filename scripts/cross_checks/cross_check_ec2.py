@@ -5,7 +5,7 @@ hand, when the catalogue or moto moves on, and the small result is checked in:
 
     uv venv /tmp/moto && uv pip install --python /tmp/moto/bin/python --no-deps moto==5.2.5
     cd /tmp/moto/lib/python3*/site-packages/moto/ec2/resources
-    .../scripts/cross_check_ec2.py 5.2.5 instance_types.json.gz
+    .../scripts/cross_checks/cross_check_ec2.py 5.2.5 instance_types.json.gz
 """
 
 import csv
@@ -19,7 +19,7 @@ from typing import Any
 
 from gpuyard.catalogue.machines import machine_names
 
-TARGET = Path(__file__).resolve().parent.parent / "tests/catalogue/second/ec2_second_source.csv"
+TARGET = Path(__file__).resolve().parents[2] / "tests/catalogue/second/ec2_second_source.csv"
 COLUMNS: tuple[str, ...] = (
     "type",
     "arch",

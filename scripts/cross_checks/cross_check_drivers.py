@@ -3,7 +3,7 @@
 NVIDIA's open kernel modules list the devices they support in the README of each release. Run by hand, when
 the catalogue or the drivers move on, with a clone that has the tags:
 
-    scripts/cross_check_drivers.py open-gpu-kernel-modules
+    scripts/cross_checks/cross_check_drivers.py open-gpu-kernel-modules
 """
 
 import csv
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gpuyard.catalogue.gpus import GPUS
 
-TARGET = Path(__file__).resolve().parent.parent / "tests/catalogue/second/driver_second_source.csv"
+TARGET = Path(__file__).resolve().parents[2] / "tests/catalogue/second/driver_second_source.csv"
 COLUMNS = ("pci", "name", "first")
 _TAG = re.compile(r"\d+(?:\.\d+)+")
 _ROW = re.compile(r"\| *(?P<name>[^|]+?) *\| *(?P<pci>[0-9A-F]{4})(?: [0-9A-F]{4})* *\|")

@@ -3,7 +3,7 @@
 Karpenter asks EC2 itself, on other days than moto does, from whose data the catalogue has its EC2 machines.
 Run by hand, when the catalogue or Karpenter moves on, with a clone:
 
-    scripts/cross_check_karpenter.py karpenter-provider-aws
+    scripts/cross_checks/cross_check_karpenter.py karpenter-provider-aws
 """
 
 import csv
@@ -16,9 +16,7 @@ from pathlib import Path
 
 from gpuyard.catalogue.machines import machine_names
 
-TARGET = (
-    Path(__file__).resolve().parent.parent / "tests/catalogue/second/karpenter_second_source.csv"
-)
+TARGET = Path(__file__).resolve().parents[2] / "tests/catalogue/second/karpenter_second_source.csv"
 TYPES = "website/content/en/preview/reference/instance-types.md"
 BANDWIDTHS = "pkg/providers/instancetype/zz_generated.bandwidth.go"
 COLUMNS: tuple[str, ...] = (
