@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.names import IDLE, KEEP_IDLE_LABEL, SYSTEM_NAMESPACE
+from gpuyard.names import IDLE, KEEP_IDLE_LABEL, system_namespace
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError, connect
 from kit.cluster import idle as idle_lab
@@ -34,7 +34,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
 Value = dict[str, Any]
 Look = Callable[..., tuple[int, Value, str]]
-HOME = f"/api/v1/namespaces/{SYSTEM_NAMESPACE}"
+PLATFORM = "idl"
+INSIDE = system_namespace(PLATFORM)
+HOME = f"/api/v1/namespaces/{INSIDE}"
 AFTER, GRACE = 60, 30
 WARNED, LATER, OVER = AFTER + 10, AFTER + 20, AFTER + 10 + GRACE + 1
 """Minutes from now: the first look, one within the grace, and one when it is over."""
@@ -85,9 +87,7 @@ class Yard:
 
     def look(self, minutes: float) -> tuple[int, Value, str]:
         """One run that many minutes from now, as the CronJob says: exit code, summary, everything."""
-        schedule = self.api.call(
-            "GET", f"/apis/batch/v1/namespaces/{SYSTEM_NAMESPACE}/cronjobs/{IDLE}"
-        )
+        schedule = self.api.call("GET", f"/apis/batch/v1/namespaces/{INSIDE}/cronjobs/{IDLE}")
         pod = schedule["spec"]["jobTemplate"]["spec"]["template"]["spec"]
         (container,) = pod["containers"]
         self._mount(pod, container)
@@ -155,7 +155,7 @@ def platform_at(address: str) -> Value:
     """Two teams: one for which it is meant, one that only rehearses."""
     idle = {"after_minutes": AFTER, "grace_minutes": GRACE}
     return one_pool(
-        "idl",
+        PLATFORM,
         5,
         a={"guarantee": 32, "idle": idle},
         b={"guarantee": 8, "idle": {**idle, "dry_run": True}},
@@ -315,7 +315,7 @@ def allowed(yard: Yard, verb: str, resource: str, namespace: str) -> bool:
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
         "spec": {
-            "user": f"system:serviceaccount:{SYSTEM_NAMESPACE}:{IDLE}",
+            "user": f"system:serviceaccount:{INSIDE}:{IDLE}",
             "groups": ["system:serviceaccounts", "system:authenticated"],
             "resourceAttributes": attributes,
         },
@@ -334,7 +334,7 @@ def allowed(yard: Yard, verb: str, resource: str, namespace: str) -> bool:
         ("list", "workloads.kueue.x-k8s.io", "", False),
         ("list", "pods", "kube-system", False),
         ("get", "secrets", "idl-a", False),
-        ("list", "configmaps", SYSTEM_NAMESPACE, False),
+        ("list", "configmaps", INSIDE, False),
         ("patch", "jobs.batch", "idl-a", False),
         ("delete", "pods", "idl-a", False),
         ("update", "deployments.apps", "idl-a", False),
@@ -385,7 +385,7 @@ def lacks(yard: Yard, right: str) -> bool:
 
 
 def test_its_pod_passes_where_only_restricted_pods_do(yard: Yard):
-    path = f"/apis/batch/v1/namespaces/{SYSTEM_NAMESPACE}/cronjobs/{IDLE}"
+    path = f"/apis/batch/v1/namespaces/{INSIDE}/cronjobs/{IDLE}"
     spec = yard.api.call("GET", path)["spec"]
     assert spec["suspend"] is True, "on simulated nodes nothing could run it"
     pod = spec["jobTemplate"]["spec"]["template"]["spec"]

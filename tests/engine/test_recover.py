@@ -28,6 +28,7 @@ Platform(""",
 def killed(stack, api, kueue, lab, kubectl, until):
     """An `up` that was killed while it made a namespace."""
     lab(SLOW)
+    until(lambda: namespace(api) is None, 120)  # of an earlier test
     first = stack.start("up", "--yes", "--skip-preview", "--color", "never")
     until(lambda: namespace(api), 120)
     yield first

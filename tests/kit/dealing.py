@@ -14,8 +14,8 @@ BY_FILE = ("cluster", "yard")
 """Folders whose files prepare one cluster for all of their tests; elsewhere each test is dealt by itself."""
 LIVE = (*BY_FILE, "engine")
 TOGETHER = {
-    "tests/engine/test_kueue_chart.py": "tests/engine/test_ways_out.py",
     "tests/engine/test_kept_teams.py": "tests/engine/test_ways_out.py",
+    "tests/engine/test_kueue_chart.py": "tests/engine/test_ways_out.py",
     "tests/engine/test_recover.py": "tests/engine/test_ways_out.py",
     "tests/engine/test_ways_out.py": "tests/engine/test_ways_out.py",
     "tests/yard/test_engine_judgements.py": "tests/yard/test_local_platform.py",
@@ -27,8 +27,8 @@ plane of the engine's tests), or start the same platform twice."""
 UNKNOWN = 20.0
 """Seconds of a live group that is not in the table: early enough that it does no harm if it is a long one."""
 SECONDS: dict[str, float] = {
+    "engine/test_ways_out.py": 500,
     "yard/test_local_platform.py": 400,
-    "engine/test_ways_out.py": 330,
     "cluster/test_multikueue.py": 190,
     "cluster/test_queues.py": 150,
     "yard/test_dispatcher.py": 100,
