@@ -34,14 +34,15 @@ def test_the_large_platforms_are_sound_ones(bench, pools, teams):
     assert (len(found.pools), len(found.teams)) == (pools, teams)
 
 
+@pytest.mark.timed
 @pytest.mark.timeout(600)
 def test_two_hundred_pools_and_a_hundred_teams_are_checked_at_once(bench):
     # cores that others use make CPU time up to three times as long; the benchmark holds the bare limit
     assert bench.cold_seconds(bench.POOLS, bench.TEAMS, 3) < 3 * bench.SECONDS
-    # counting the lines that tests run, as `make test` does, doubles what a line costs in this process
     assert bench.work_seconds(bench.POOLS, bench.TEAMS, 3) < 2 * bench.SECONDS
 
 
+@pytest.mark.timed
 @pytest.mark.timeout(600)
 def test_four_times_the_pools_or_ten_times_the_teams_cost_no_more_than_their_number(bench):
     small = bench.work_seconds(bench.SMALL, bench.TEAMS, 3)
@@ -50,6 +51,7 @@ def test_four_times_the_pools_or_ten_times_the_teams_cost_no_more_than_their_num
     assert bench.work_seconds(bench.LARGE, 10 * bench.TEAMS, 2) < bench.GROWTH * large
 
 
+@pytest.mark.timed
 @pytest.mark.timeout(600)
 def test_a_thousand_slips_among_a_thousand_pools_are_named_in_bounded_time_and_space(
     gpuyard, write

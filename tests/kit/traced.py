@@ -14,7 +14,7 @@ from coverage import Coverage
 
 from kit.levels import LEVELS
 
-UNTRACED = (*LEVELS, "search")
+UNTRACED = (*LEVELS, "search", "timed")
 """Markers of tests, setup and teardown included, that are run without the tracer."""
 MEASURED = ("gpuyard", "gpuyard_idle")
 

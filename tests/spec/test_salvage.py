@@ -83,6 +83,13 @@ def test_a_platform_without_cloud_or_pools_is_none(raw):
     assert reading.findings != ()
 
 
+def test_what_takes_too_many_rounds_is_given_up(monkeypatch):
+    raw = platform([pool(sharing=LOST)])
+    assert left(raw)[0]
+    monkeypatch.setattr("gpuyard.spec.salvage._ROUNDS", 1)
+    assert salvage(raw) == Salvage()
+
+
 def test_a_pool_stays_under_its_name_and_nobody_is_blamed_for_naming_it():
     raw = platform(
         [pool("bad", sharing=LOST), pool()],

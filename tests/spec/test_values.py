@@ -430,7 +430,15 @@ def test_a_day_is_read_as_people_write_it_and_as_the_engine_hands_it_on(written)
 
 
 @pytest.mark.parametrize(
-    "written", ["2027-03-31 12:00:00 +0000 UTC", "2027-02-30 00:00:00 +0000 UTC", "spring", None]
+    "written",
+    [
+        "2027-03-31 12:00:00 +0000 UTC",
+        "2027-02-30 00:00:00 +0000 UTC",
+        "spring",
+        None,
+        20270331,
+        1.5,
+    ],
 )
 def test_what_is_no_day_is_refused(written):
     with pytest.raises(ValidationError):

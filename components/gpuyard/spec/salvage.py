@@ -206,24 +206,20 @@ class _Work:
         elif part == "name":
             item["name"] = f"{name[:-1]}-{index + 1}-of-the-file"
             self.lost.add(at)
-        elif part in item:
-            del item[part]
-            self.lost.add(at)
         else:
-            return self._item_gone(name, index)
+            # of a field that is not there nothing changes, and the rounds end
+            item.pop(part, None)
+            self.lost.add(at)
         return (name, index)
 
     def _section_gone(self, path: Path) -> Path:
         """From an entry of a list the whole list goes; where that is not there or not enough, its parent."""
         named = path[: next((i for i, step in enumerate(path) if isinstance(step, int)), len(path))]
-        while named:
-            parent = _parent(self.value, named)
-            if isinstance(parent, dict) and named[-1] in parent:
-                del parent[named[-1]]
-                self.lost.add(named)
-                return named
+        while len(named) > 1 and not _is_there(self.value, named):
             named = named[:-1]
-        return ()
+        _parent(self.value, named).pop(named[-1], None)
+        self.lost.add(named)
+        return named
 
 
 def _placed(path: Path, kept: Mapping[str, tuple[int, ...]]) -> Path:
@@ -242,3 +238,8 @@ def _parent(value: Any, path: Path) -> Any:
     for step in path[:-1]:
         value = value.get(step, {}) if isinstance(value, dict) else value[step]
     return value
+
+
+def _is_there(value: Any, path: Path) -> bool:
+    parent = _parent(value, path)
+    return isinstance(parent, dict) and path[-1] in parent

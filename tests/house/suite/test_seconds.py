@@ -64,8 +64,15 @@ def test_a_unit_test_is_traced(request):
     assert traced.is_traced(request.node)
 
 
-@pytest.mark.search
-def test_a_long_search_is_not_traced(request):
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("search", marks=pytest.mark.search),
+        pytest.param("timed", marks=pytest.mark.timed),
+    ],
+)
+def test_a_long_search_and_a_figure_of_speed_are_not_traced(request, kind):
+    assert request.node.get_closest_marker(kind)
     assert not traced.is_traced(request.node)
 
 

@@ -9,3 +9,11 @@ def test_the_cohorts_above_come_the_nearest_first():
     queue = CohortTree(parent=middle)
     assert list(queue.above) == [middle, root]
     assert list(root.above) == []
+
+
+def test_the_root_has_nobody_to_pass_on_to():
+    root = CohortTree(stock={("a", "gpu"): 8})
+    queue = CohortTree(parent=root, stock={("a", "gpu"): 4})
+    queue.pass_on()
+    root.pass_on()
+    assert root.stock == {("a", "gpu"): 12}

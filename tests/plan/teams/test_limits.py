@@ -150,6 +150,7 @@ def test_by_default_no_limit_stands_in_the_way_of_a_shape(nodes, gpus, wanted):
         assert wanted[0] * UNSAID.memory_gib <= held.memory_gib
 
 
+@pytest.mark.timed
 def test_a_thousand_teams_are_judged_quickly():
     each = {"guarantee": {"train": 1}, "borrow": {"train": 7}, "limits": {"cpu": 1, "pods": 9}}
     teams = [team(f"t{i}", **each) for i in range(1000)]

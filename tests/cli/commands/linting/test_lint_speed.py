@@ -22,6 +22,7 @@ def bench():
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.timed
 def test_a_thousand_deployments_are_linted_in_two_seconds_of_cpu(bench, tmp_path):
     path = tmp_path / "rendered.yaml"
     path.write_text(bench.deployments(1000), encoding="utf-8")
