@@ -186,6 +186,30 @@ def test_a_manifest_inside_a_plan_is_an_object():
     assert (item.resource.kind, item.resource.name) == ("v1/Pod", "x")
 
 
+def test_a_field_of_a_manifest_is_found_where_it_stands_in_the_plan():
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"hostIPC": True}}
+    document = plan(managed("kubernetes_manifest", {"manifest": pod}))
+    (item,) = items(document)
+    assert line(document, item, "spec", "hostIPC") == '"hostIPC": true'
+
+
+def manifest_of_which(unknown):
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"nodeName": None}}
+    planned = managed("kubernetes_manifest", {"manifest": pod})
+    change = {"address": planned["address"], "change": {"after_unknown": unknown}}
+    return items(plan(planned, changes=[change]))
+
+
+def test_what_a_plan_does_not_know_of_a_manifest_is_unknown_not_absent():
+    (item,) = manifest_of_which({"manifest": {"spec": {"nodeName": True}}})
+    assert item.resource.properties["spec"] == {"nodeName": UNKNOWN}
+
+
+@pytest.mark.parametrize("unknown", [True, {"manifest": True}])
+def test_a_manifest_of_which_nothing_is_known_is_no_object_yet(unknown):
+    assert manifest_of_which(unknown) == ()
+
+
 def test_protection_is_known_only_where_the_provider_says_it():
     values = {"deletion_protection": True}
     (cluster,) = items(plan(managed("google_container_cluster", values)))

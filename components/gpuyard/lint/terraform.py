@@ -88,14 +88,16 @@ def _module(
     for index, each in enumerate(_list(module.get("resources"))):
         found = _resource(each, unknown) if isinstance(each, Mapping) else None
         if found is not None:
-            here = replace(
-                place, prefix=(*path, "resources", index, "values"), pulumi_name=pulumi_name
-            )
-            # An object of Kubernetes keeps its own names in whatever language it stands.
-            ours = ":" in found.kind
-            yield Item(found, replace(here, own_name=terraform_name) if ours else here)
+            yield Item(found, _place(found, place, (*path, "resources", index, "values")))
     for index, child in enumerate(_list(module.get("child_modules"))):
         yield from _module(child, place, (*path, "child_modules", index), unknown)
+
+
+def _place(found: Resource, place: FilePlace, values: Path) -> FilePlace:
+    """Where the resource's fields stand, and in whose names they are written and said."""
+    if ":" not in found.kind:  # an object of Kubernetes keeps its own names in whatever language
+        return replace(place, prefix=(*values, "manifest"))
+    return replace(place, prefix=values, pulumi_name=pulumi_name, own_name=terraform_name)
 
 
 def _resource(each: Mapping[str, Any], unknown: Mapping[str, Any]) -> Resource | None:
@@ -104,7 +106,8 @@ def _resource(each: Mapping[str, Any], unknown: Mapping[str, Any]) -> Resource |
     if each.get("mode", "managed") != "managed" or not isinstance(values, Mapping):
         return None
     if kind in _MANIFESTS:
-        manifest = values.get("manifest")
+        known = _with_unknown(values, unknown.get(address))
+        manifest = known.get("manifest") if isinstance(known, Mapping) else None
         return (
             kubernetes_resource(manifest)
             if isinstance(manifest, Mapping) and is_object(manifest)
