@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 from pydantic import ValidationError
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Log
 
@@ -16,6 +15,9 @@ from gpuyard.lint.read import read
 from gpuyard.lint.report import report
 from gpuyard.lint.sarif import sarif
 from gpuyard.rules import RULES
+from gpuyard.rules.run import Strictness
+from kit.cases.front_ends import preview
+from proofs import load
 
 CASES = Path(__file__).parents[1] / "rules" / "cases"
 QUOTA = (
@@ -73,11 +75,14 @@ def test_ignored_known_unread_and_unknown_are_valid():
     assert [each["level"] for each in told] == ["note", "warning"]
 
 
-def test_every_rule_with_its_first_bad_case_is_valid():
+def test_every_bad_case_of_every_rule_is_valid_and_has_a_result():
     for path in sorted(CASES.glob("*.yaml")):
-        for case in yaml.safe_load(path.read_text(encoding="utf-8"))["bad"]:
-            manifests = [raw for raw in case["resources"] if "apiVersion" in raw]
-            validated(log(read(yaml.safe_dump_all(manifests).encode(), "k.yaml")))
+        for case in load(path.read_text(encoding="utf-8"))["bad"]:
+            text = preview(case["resources"])
+            reading = read(text.encode(), "preview.json")
+            settings = Strictness(parameters={path.stem: case.get("parameters", {})})
+            run = validated(log(reading, settings=settings))
+            assert path.stem in {each["ruleId"] for each in run["results"]}, case["name"]
 
 
 def test_a_result_points_at_its_rule_and_lines_begin_at_one():

@@ -1,0 +1,139 @@
+"""A case of a rule as the files that hold it: a Pulumi preview and a state, YAML, a Terraform plan.
+
+What a front end cannot hold raises `NoTwinError` with the reason; a case says the same in `not_as`, by front
+end, and a file does for all its cases. Nothing is left out in silence.
+"""
+
+import json
+import re
+
+import yaml
+
+from gpuyard.lint.pulumi import pulumi_resource
+from gpuyard.lint.terraform import KINDS, PLURAL
+
+_BY_KIND = {kind: name for name, kind in KINDS.items()}
+_SINGULAR = {many: one for one, many in PLURAL.items()}
+_USERS = {"labels", "tags", "nodeLabels", "resourceLabels", "metadata"}
+"""What stands below is named by users."""
+
+
+class NoTwinError(Exception):
+    """The resource cannot be written for this front end, and why."""
+
+
+def is_kubernetes(raw):
+    return "apiVersion" in raw
+
+
+def is_values(raw):
+    return "values" in raw and "chart" in raw
+
+
+# ── Pulumi ──
+
+
+def _token(raw):
+    if is_values(raw):
+        return "kubernetes:helm.sh/v3:Release"
+    if not is_kubernetes(raw):
+        return raw["type"]
+    api = raw["apiVersion"] if "/" in raw["apiVersion"] else f"core/{raw['apiVersion']}"
+    return f"kubernetes:{api}:{raw['kind']}"
+
+
+def _state(raw):
+    if is_values(raw):
+        name, inputs = "r", {"chart": raw["chart"], "version": "v26.7.0", "values": raw["values"]}
+    elif is_kubernetes(raw):
+        name, inputs = raw["metadata"]["name"], raw
+    else:
+        name, inputs = raw["name"], raw["properties"]
+    urn = f"urn:pulumi:dev::x::{_token(raw)}::{name}"
+    return {"type": _token(raw), "urn": urn, "inputs": inputs, "protect": raw.get("protect", False)}
+
+
+def preview(resources):
+    return json.dumps(
+        {"steps": [{"op": "create", "newState": _state(raw)} for raw in resources]}, indent=1
+    )
+
+
+def state(resources):
+    found = [_state(raw) for raw in resources]
+    return json.dumps({"version": 3, "deployment": {"resources": found}}, indent=1)
+
+
+# ── YAML ──
+
+
+def manifests(resources):
+    return yaml.safe_dump_all([_document(raw) for raw in resources])
+
+
+def _document(raw):
+    if is_values(raw):
+        return raw["values"]
+    if not is_kubernetes(raw):
+        whose = "Pulumi" if raw["type"].startswith("kubernetes:") else "a cloud"
+        raise NoTwinError(f"a resource of {whose} is no manifest")
+    return raw
+
+
+# ── Terraform ──
+
+
+def terraform(resources):
+    found = [_planned(raw) for raw in resources]
+    return json.dumps({"planned_values": {"root_module": {"resources": found}}}, indent=1)
+
+
+def _planned(raw):
+    if is_kubernetes(raw):
+        return _resource("kubernetes_manifest", raw["metadata"]["name"], {"manifest": raw})
+    if is_values(raw):
+        values = {"chart": raw["chart"], "values": [yaml.safe_dump(raw["values"])]}
+        return _resource("helm_release", "r", values)
+    if "protect" in raw:
+        raise NoTwinError("whether Terraform would delete it is not in its plan")
+    kind = _BY_KIND.get(pulumi_resource(raw["type"], raw["name"], {}).kind)
+    if kind is None:
+        raise NoTwinError(f"Terraform has no type for {raw['type']}")
+    return _resource(kind, raw["name"], _blocks(_named(raw["properties"])))
+
+
+def _resource(kind, name, values):
+    return {"type": kind, "address": f"{kind}.{name}", "values": values}
+
+
+def _named(value, key=None):
+    if isinstance(value, dict) and key not in _USERS:
+        return {_snake(name): _named(each, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_named(each) for each in value]
+    return value
+
+
+def _snake(name):
+    return _SINGULAR.get(name) or re.sub(r"([A-Z])", lambda m: f"_{m[1].lower()}", name)
+
+
+def _blocks(value):
+    """Blocks that may stand once are lists of one in a plan."""
+    if isinstance(value, dict):
+        return {
+            key: [_blocks(each)]
+            if isinstance(each, dict) and key not in {"labels", "tags"}
+            else _blocks(each)
+            for key, each in value.items()
+        }
+    return [_blocks(each) for each in value] if isinstance(value, list) else value
+
+
+FRONT_ENDS = {
+    "preview": ("preview.json", preview),
+    "state": ("state.json", state),
+    "yaml": ("k.yaml", manifests),
+    "terraform": ("plan.json", terraform),
+}
+"""By name: the file, and what writes it."""
