@@ -23,10 +23,16 @@ def test_the_gpu_of_a_machine_is_a_row_of_the_catalogue(machine):
     assert find_gpu(machine.gpu.product) is machine.gpu
 
 
-@every("machine", GPU_MACHINES)
+ON_NUMA_NODES = [
+    pytest.param(m, id=n)
+    for n, m in MACHINES.items()
+    if m.numa_nodes is not None and m.gpus > 1 and m.gpus >= m.numa_nodes
+]
+
+
+@every("machine", ON_NUMA_NODES)
 def test_several_gpus_stand_on_numa_nodes_evenly_where_these_are_known(machine):
-    if machine.numa_nodes is not None and machine.gpus > 1 and machine.gpus >= machine.numa_nodes:
-        assert machine.gpus % machine.numa_nodes == 0
+    assert machine.gpus % machine.numa_nodes == 0
 
 
 @every("machine", GPU_MACHINES)
@@ -61,12 +67,18 @@ def test_what_is_sold_by_one_cloud_only_is_sold_there(machine):
         assert not machine.sold & {Capacity.BLOCK, Capacity.FLEX_START}
 
 
-@every("machine", ALL)
-def test_a_price_is_of_a_size_that_machines_cost(machine):
-    for price in (machine.on_demand, machine.spot):
-        if price is not None:
-            assert price.high <= 3 * price.low
-            assert price.high < 20 * max(machine.gpus, 1) + machine.vcpus * 0.1
+PRICES = [
+    pytest.param(machine, price, id=f"{name} {how}")
+    for name, machine in MACHINES.items()
+    for how, price in (("on demand", machine.on_demand), ("spot", machine.spot))
+    if price is not None
+]
+
+
+@every(("machine", "price"), PRICES)
+def test_a_price_is_of_a_size_that_machines_cost(machine, price):
+    assert price.high <= 3 * price.low
+    assert price.high < 20 * max(machine.gpus, 1) + machine.vcpus * 0.1
 
 
 @every("machine", ALL)
@@ -83,9 +95,14 @@ def test_parts_of_a_gpu_come_in_sizes_that_fill_one():
 
 def test_a_smaller_part_of_the_same_gpu_costs_less():
     parts = [m for m in MACHINES.values() if m.gpu_fraction != 1 and m.on_demand]
-    for a, b in itertools.permutations(parts, 2):
-        if a.cloud == b.cloud and a.gpu is b.gpu and a.gpu_fraction < b.gpu_fraction:
-            assert a.on_demand.low < b.on_demand.low, (a.name, b.name)
+    pairs = [
+        (a, b)
+        for a, b in itertools.permutations(parts, 2)
+        if a.cloud == b.cloud and a.gpu is b.gpu and a.gpu_fraction < b.gpu_fraction
+    ]
+    assert pairs
+    for a, b in pairs:
+        assert a.on_demand.low < b.on_demand.low, (a.name, b.name)
 
 
 def test_newer_data_centre_gpus_have_no_less_memory_and_no_slower_links():

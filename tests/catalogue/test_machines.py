@@ -26,16 +26,18 @@ def test_a_machine_is_whole(machine):
     assert machine.source.checked_on <= TODAY
 
 
-@every("machine", ROWS)
-def test_a_price_is_above_zero_dated_for_a_region_and_lowest_as_spot(machine):
-    for price in (machine.on_demand, machine.spot):
-        if price is not None:
-            assert 0 < price.low <= price.high
-            assert price.source.checked_on <= TODAY
-            assert machine.region
-    if machine.spot is not None:
-        assert Capacity.SPOT in machine.sold
-        assert machine.on_demand is None or machine.spot.high <= machine.on_demand.low
+@every("machine", [m for m in MACHINES.values() if m.on_demand or m.spot], ids=lambda m: m.name)
+def test_a_price_is_above_zero_and_dated_for_a_region(machine):
+    assert machine.region
+    for price in filter(None, (machine.on_demand, machine.spot)):
+        assert 0 < price.low <= price.high
+        assert price.source.checked_on <= TODAY
+
+
+@every("machine", [m for m in MACHINES.values() if m.spot], ids=lambda m: m.name)
+def test_what_has_a_price_as_spot_is_sold_as_spot_and_for_less(machine):
+    assert Capacity.SPOT in machine.sold
+    assert machine.on_demand is None or machine.spot.high <= machine.on_demand.low
 
 
 @every("machine", ROWS)

@@ -131,27 +131,44 @@ def read_layouts(config):
                 yield name, [f.upper() for f in filters], entry["mig-devices"]
 
 
+OF_THE_OPERATOR = ("0400_configmap.yaml",)
+OF_AN_EXAMPLE = ("mig-parted", "config.yaml")
+"""Cuts an A100 with 40 GB, and names no device."""
+
+
 @every(("gpu", "device"), DEVICES.items())
-@every("where", [("0400_configmap.yaml",), ("mig-parted", "config.yaml")])
-def test_layouts_that_upstream_names_for_a_device_are_legal_here(gpu, device, where):
-    product = MIG_PRODUCTS[gpu]
-    for name, filters, slices in upstream_layouts(*where):
-        if device.upper() in filters:
-            known = {n: c for n, c in slices.items() if product.profile(n)}
-            assert known == slices, (name, "profiles we lack")
-            assert place(product, slices) is not None, name
+def test_layouts_that_upstream_names_for_a_device_are_legal_here(gpu, device):
+    layouts = [
+        s for _, filters, s in upstream_layouts(*OF_THE_OPERATOR) if device.upper() in filters
+    ]
+    assert layouts
+    for slices in layouts:
+        assert_legal(MIG_PRODUCTS[gpu], slices)
 
 
-@pytest.mark.parametrize(("gpu", "device"), DEVICES.items())
-def test_a_uniform_layout_of_upstream_holds_the_maximum_of_its_profile(gpu, device):
-    product = MIG_PRODUCTS[gpu]
+def test_layouts_of_the_example_are_legal_on_the_gpu_it_is_for():
+    layouts = upstream_layouts(*OF_AN_EXAMPLE)
+    assert len(layouts) == 10
+    for _, filters, slices in layouts:
+        assert filters == []
+        assert_legal(MIG_PRODUCTS["A100-40"], slices)
+
+
+def assert_legal(product, slices):
+    assert {name for name in slices if product.profile(name)} == set(slices), "profiles we lack"
+    assert place(product, slices) is not None, slices
+
+
+def test_a_uniform_layout_of_upstream_holds_the_maximum_of_its_profile():
     counts = {
-        next(iter(slices)): next(iter(slices.values()))
-        for name, filters, slices in upstream_layouts("0400_configmap.yaml")
+        (gpu, *slices): tuple(slices.values())
+        for gpu, device in DEVICES.items()
+        for name, filters, slices in upstream_layouts(*OF_THE_OPERATOR)
         if device.upper() in filters and len(slices) == 1 and name.startswith("all-")
     }
-    for name, count in counts.items():
-        assert product.profile(name).max_count == count
+    assert {gpu for gpu, _ in counts} == {"A100-40", "A100-80", "H100", "H200", "GB300"}
+    for (gpu, profile), (count,) in counts.items():
+        assert MIG_PRODUCTS[gpu].profile(profile).max_count == count
 
 
 # Every device id that upstream filters on, from the same map.

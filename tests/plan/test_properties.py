@@ -3,6 +3,7 @@
 import copy
 import random
 from collections import Counter
+from functools import lru_cache
 
 import pytest
 from hypothesis import given, settings
@@ -69,18 +70,25 @@ def test_the_order_of_keys_changes_nothing(number):
     (one, first), (two, second) = plan(spec_of(raw)), plan(spec_of(other))
     assert spec_digest(spec_of(raw)) == spec_digest(spec_of(other))
     assert (one is None) == (two is None)
-    if one is None:
-        return
-    assert Counter(map(str, first)) == Counter(map(str, second))
+    # What was given is shown as it was written, so that only what is accepted has the same words.
+    words = str if one else (lambda finding: (finding.id, finding.where, finding.severity))
+    assert Counter(map(words, first)) == Counter(map(words, second))
     assert one == two
-    known = {"cluster.name": "x"}
-    assert list(render_files(one, known).items()) == list(render_files(two, known).items())
+    files = [list(render_files(p, {"cluster.name": "x"}).items()) for p in (one, two) if p]
+    assert files[:1] == files[1:]
+
+
+@lru_cache
+def plans():
+    """The made-up platforms that are not refused: what a property of a plan looks at."""
+    found = [plan for plan, _ in map(platforms.known, platforms.KNOWN) if plan is not None]
+    assert len(found) > 30
+    return found
 
 
 def test_slices_fit_and_everything_that_is_asked_for_is_advertised():
-    for number in platforms.KNOWN:
-        found, _ = platforms.known(number)
-        for pool in found.pools if found else ():
+    for found in plans():
+        for pool in found.pools:
             units = MIG_PRODUCTS[pool.machine.gpu.name].units if pool.layouts else 0
             for layout in pool.layouts:
                 taken = [u for s in layout.placement for u in range(s.start, s.start + s.units)]
@@ -92,7 +100,7 @@ def test_slices_fit_and_everything_that_is_asked_for_is_advertised():
             assert len({a.resource for a in pool.advertised}) == len(pool.advertised)
             assert len({a.unit for a in pool.advertised}) == len(pool.advertised)
             assert pool.start_nodes <= pool.nodes.high
-        for shape in found.shapes if found else ():
+        for shape in found.shapes:
             pool = found.pool(shape.pool)
             offer = next(a for a in pool.advertised if a.resource == shape.resource)
             assert shape.per_node <= offer.per_node
@@ -100,10 +108,7 @@ def test_slices_fit_and_everything_that_is_asked_for_is_advertised():
 
 
 def test_guarantees_and_what_is_unassigned_are_exactly_what_the_pools_hold():
-    for number in platforms.KNOWN:
-        found, _ = platforms.known(number)
-        if found is None:
-            continue
+    for found in plans():
         total = Counter()
         for quota in [q for t in found.teams for q in t.quotas] + list(found.queueing.unassigned):
             assert quota.nominal >= 0
@@ -117,10 +122,7 @@ def test_guarantees_and_what_is_unassigned_are_exactly_what_the_pools_hold():
 
 
 def test_queues_keep_to_the_rules_of_kueue():
-    for number in platforms.KNOWN:
-        found, _ = platforms.known(number)
-        if found is None:
-            continue
+    for found in plans():
         offers = {p.flavor: {a.resource for a in p.advertised} for p in found.pools}
         assert [f.name for f in found.queueing.flavors] == list(offers)
         for owner in [*found.teams, *found.queueing.cohorts]:
@@ -138,10 +140,7 @@ def test_queues_keep_to_the_rules_of_kueue():
 
 
 def test_the_floor_is_never_above_the_worst_case_and_sums_hold_what_is_known():
-    for number in platforms.KNOWN:
-        found, _ = platforms.known(number)
-        if found is None:
-            continue
+    for found in plans():
         for line in found.bill.lines:
             if line.floor_usd is not None and line.worst_usd is not None:
                 assert 0 <= line.floor_usd <= line.worst_usd + 1e-9
@@ -154,9 +153,9 @@ def test_the_floor_is_never_above_the_worst_case_and_sums_hold_what_is_known():
 
 
 def test_a_pool_that_is_shared_is_as_close_as_every_team_on_it_allows():
-    for number in platforms.KNOWN:
-        found, _ = platforms.known(number)
-        for team in found.teams if found else ():
+    shared = 0
+    for found in plans():
+        for team in found.teams:
             for quota in team.quotas:
                 others = [
                     t.name
@@ -166,16 +165,17 @@ def test_a_pool_that_is_shared_is_as_close_as_every_team_on_it_allows():
                     if q.pool == quota.pool and q.nominal + q.borrow
                 ]
                 if others and quota.nominal + quota.borrow:
+                    shared += 1
                     sharing = found.pool(quota.pool).sharing
                     assert team.isolation != "node"
                     assert team.isolation == "shared" or sharing in {"none", "mig"}
+    assert shared > 20
 
 
 def test_what_is_dedicated_is_used_by_its_owners_only_and_stands_in_their_queues_only():
     dedicated = 0
-    for number in platforms.KNOWN:
-        found, _ = platforms.known(number)
-        for pool in found.pools if found else ():
+    for found in plans():
+        for pool in found.pools:
             if not pool.owners:
                 continue
             dedicated += 1
@@ -188,9 +188,8 @@ def test_what_is_dedicated_is_used_by_its_owners_only_and_stands_in_their_queues
 
 def test_a_shape_starts_where_a_team_has_quota_for_all_of_it():
     placed = 0
-    for number in platforms.KNOWN:
-        found, _ = platforms.known(number)
-        for shape in found.shapes if found and found.teams else ():
+    for found in plans():
+        for shape in found.shapes if found.teams else ():
             placed += 1
             need = shape.per_node * shape.nodes
             assert shape.teams
@@ -207,10 +206,7 @@ def test_a_shape_starts_where_a_team_has_quota_for_all_of_it():
 
 
 def test_every_quota_is_of_a_resource_that_nodes_of_its_pool_advertise():
-    for number in platforms.KNOWN:
-        found, _ = platforms.known(number)
-        if found is None:
-            continue
+    for found in plans():
         quotas = [q for t in found.teams for q in t.quotas] + list(found.queueing.unassigned)
         for quota in quotas:
             pool = found.pool(quota.pool)

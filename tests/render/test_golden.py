@@ -295,11 +295,14 @@ QUANTITIES = {"nominalQuota", "borrowingLimit", "lendingLimit", "weight"}
 
 
 def test_quantities_are_text_as_the_api_gives_them_back():
+    checked = set()
     for plan in plans():
         for path, value in (x for obj in platform_objects(plan) for x in leaves(obj)):
             if path[-1] in QUANTITIES or path[:2] == ("spec", "hard"):
                 assert isinstance(value, str), path
                 assert quantity(value) >= 0
+                checked.add(path[-1])
+    assert {*QUANTITIES, "requests.nvidia.com/gpu"} <= checked
 
 
 def test_a_toleration_always_names_its_taint():

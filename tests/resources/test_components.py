@@ -283,10 +283,19 @@ def test_warnings_are_logged_and_notes_are_an_output(pulumi_mocks):
 
 def test_objects_wait_for_their_namespace(pulumi_mocks):
     graph = pulumi_mocks.run(whole)
-    for one in graph:
-        namespace = one.inputs["metadata"].get("namespace") if one.custom else None
-        if namespace and namespace != "kueue-system":  # that one is made with Kueue itself
-            assert f"Namespace:{namespace}" in waits_for(graph, one.name), one.label
+    inside = [
+        (one, one.inputs["metadata"]["namespace"])
+        for one in graph
+        if one.custom and one.inputs["metadata"].get("namespace", "kueue-system") != "kueue-system"
+    ]  # kueue-system is made with Kueue itself
+    assert {namespace for _, namespace in inside} == {
+        "gpu-operator",
+        "gpuyard-lab",
+        "speech",
+        "vision",
+    }
+    for one, namespace in inside:
+        assert f"Namespace:{namespace}" in waits_for(graph, one.name), one.label
 
 
 def test_queues_wait_for_the_cohort_and_the_flavors_they_name(pulumi_mocks):

@@ -111,8 +111,9 @@ def test_as_many_of_a_full_layout_take_as_many_gpus(product):
 
 @pytest.mark.parametrize("product", MIG_PRODUCTS.values(), ids=lambda p: p.gpu)
 def test_a_demand_of_one_profile_takes_as_many_gpus_as_its_greatest_number_says(product):
-    for profile in product.profiles:
-        if not profile.variant:
-            for count in (1, profile.max_count, profile.max_count + 1, 10 * profile.max_count + 1):
-                found = pack_slices(product, {profile.name: count}).least
-                assert found == -(-count // profile.max_count)
+    plain = [profile for profile in product.profiles if not profile.variant]
+    assert plain
+    for profile in plain:
+        for count in (1, profile.max_count, profile.max_count + 1, 10 * profile.max_count + 1):
+            found = pack_slices(product, {profile.name: count}).least
+            assert found == -(-count // profile.max_count)

@@ -18,6 +18,7 @@ from gpuyard.spec.sharing import Sharing
 from kit.every import every
 from kit.stacks import cut_pool, findings, ids, plan_of, platform, pool, shared_pool, spec_of
 
+TURNS = Sharing(time_slicing=4)
 PARTS = [part.value for part in SoftwarePart]
 
 
@@ -151,18 +152,26 @@ def test_the_operator_has_a_driver_for_every_gpu_of_the_catalogue(gpu):
         assert not unfit_driver(gpu, f"{gpu.last_driver_branch + 1}.1").too_old
 
 
-@every("name", [n for n, m in MACHINES.items() if m.is_gpu_machine])
-@every(
-    "sharing", [Sharing(), Sharing(time_slicing=4), Sharing(mps=4)], ids=["whole", "turns", "mps"]
-)
-def test_every_machine_has_an_image_on_its_cloud_and_on_ones_own(name, sharing):
-    machine = MACHINES[name]
-    gpus, _ = share_gpus(sharing, machine, ())
-    if gpus is None:
-        return
+SHARED = [
+    pytest.param(machine, gpus.method, id=f"{name} {how}")
+    for name, machine in MACHINES.items()
+    for how, sharing in [("whole", Sharing()), ("turns", TURNS), ("mps", Sharing(mps=4))]
+    if machine.is_gpu_machine and (gpus := share_gpus(sharing, machine, ())[0]) is not None
+]
+"""Every machine in every way in which its GPUs can be shared without a layout."""
+
+
+def test_every_machine_with_gpus_is_looked_at():
+    assert {each.values[0].name for each in SHARED} == {
+        name for name, machine in MACHINES.items() if machine.is_gpu_machine
+    }
+
+
+@every(("machine", "method"), SHARED)
+def test_every_machine_has_an_image_on_its_cloud_and_on_ones_own(machine, method):
     for cloud in (machine.cloud, "none"):
-        spec = spec_of(platform([pool(machine=name)], cloud=cloud))
-        image, problems = choose_image(spec, spec.pools[0], machine, gpus.method, ())
+        spec = spec_of(platform([pool(machine=machine.name)], cloud=cloud))
+        image, problems = choose_image(spec, spec.pools[0], machine, method, ())
         assert problems == []
         assert image in images_of(cloud)
 
