@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gpuyard.testing import CrdFolder
 from kit.levels import upstream
@@ -70,6 +71,45 @@ def test_a_cluster_wide_object_must_not_name_one():
 )
 def test_a_kind_no_file_serves_is_not_judged(api_version, kind):
     assert CrdFolder(CRDS).violations({"apiVersion": api_version, "kind": kind}) is None
+
+
+def crd_of_two_versions():
+    def version(name, field):
+        schema = {"type": "object", "properties": {field: {"type": "integer"}}}
+        served = {"name": name, "served": True, "storage": name == "v2"}
+        return {**served, "schema": {"openAPIV3Schema": schema}}
+
+    names = {"kind": "Cog", "plural": "cogs"}
+    versions = [version("v1", "teeth"), version("v2", "toothCount")]
+    spec = {"group": "toys.example", "scope": "Cluster", "names": names, "versions": versions}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "spec": spec,
+    }
+
+
+def cog(version, **fields):
+    return {
+        "apiVersion": f"toys.example/{version}",
+        "kind": "Cog",
+        "metadata": {"name": "c"},
+        **fields,
+    }
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["alone", "in a list"])
+def test_an_object_is_held_to_the_schema_of_its_own_version(tmp_path, listed):
+    crd = crd_of_two_versions()
+    shown = {"apiVersion": "v1", "kind": "List", "items": [crd]} if listed else crd
+    (tmp_path / "cogs.yaml").write_text(yaml.safe_dump(shown))
+    folder = CrdFolder(tmp_path)
+    assert folder.violations(cog("v1", teeth=8)) == []
+    assert folder.violations(cog("v2", toothCount=8)) == []
+    for version, field in (("v1", "toothCount"), ("v2", "teeth")):
+        ((path, said),) = folder.violations(cog(version, **{field: 8}))
+        assert path == field
+        assert said.startswith("no such field")
 
 
 def test_a_missing_folder_is_named():

@@ -87,4 +87,6 @@ def _text(file: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _documents(file: Path) -> list[Mapping[str, Any]]:
-    return [one for one in yaml.load_all(_text(file), Loader=_Loader) if isinstance(one, Mapping)]
+    read = [one for one in yaml.load_all(_text(file), Loader=_Loader) if isinstance(one, Mapping)]
+    # `kubectl get crd -o yaml` gives one document: a list.
+    return [each for one in read for each in (one["items"] if one.get("kind") == "List" else [one])]

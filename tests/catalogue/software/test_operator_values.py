@@ -15,7 +15,8 @@ def chart():
 @pytest.fixture(scope="module")
 def policy():
     path = upstream("crds", "gpu-operator", "nvidia.com_clusterpolicies.yaml")
-    version = yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]["versions"][0]
+    versions = yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]["versions"]
+    (version,) = [each for each in versions if each["name"] == "v1"]  # the one that is rendered
     return version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
 
 

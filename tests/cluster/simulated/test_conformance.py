@@ -6,7 +6,7 @@ each kind that has a CRD is given three slips of its own, and both the server an
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from operator import not_
 from pathlib import Path
@@ -23,6 +23,8 @@ from gpuyard.simulate.api import Api, ApiError, connect
 from gpuyard.spec.read import read_stack_file
 from gpuyard.testing import CrdFolder
 from kit import waiting
+from kit.cases.fields import covering
+from kit.generated import platforms
 from kit.generated import slips as near_misses
 from kit.levels import upstream
 
@@ -43,6 +45,13 @@ def objects_of(name: str) -> tuple[Value, ...]:
     if made is None:
         return ()
     return tuple(bind(obj, lambda _: "known-later") for obj in platform_objects(made))
+
+
+def every_field() -> list[Value]:
+    """Objects that have together every field that is rendered, of stacks and of made-up platforms."""
+    made = [found for found, _ in map(platforms.known, platforms.KNOWN) if found is not None]
+    others = [bind(obj, lambda _: "known-later") for one in made for obj in platform_objects(one)]
+    return covering([obj for name in STACKS for obj in objects_of(name)] + others)
 
 
 def samples() -> dict[tuple[str, str], Value]:
@@ -119,7 +128,7 @@ def server(api: Api) -> Server:
 def _namespaces(started: cluster.Outcome) -> Iterator[None]:
     """What stands in a namespace can be tried out only when that is there."""
     api = connect(Path(started.status.kubeconfig))
-    objects = [obj for name in STACKS for obj in objects_of(name)]
+    objects = [obj for name in STACKS for obj in objects_of(name)] + every_field()
     names = sorted({o["metadata"].get("namespace", "default") for o in objects})
     made = [name for name in names if api.get(f"{NAMESPACES}/{name}") is None]
     for name in made:
@@ -134,16 +143,35 @@ def _namespaces(started: cluster.Outcome) -> Iterator[None]:
     )
 
 
-@pytest.mark.parametrize("name", STACKS)
-def test_the_server_takes_every_object_of_a_stack(name: str, server: Server):
-    objects = objects_of(name)
-    refused = {}
+def refused(server: Server, objects: Iterable[Value]) -> dict[tuple[str, str], str]:
+    """What the server says to those that it does not take."""
+    found = {}
     for obj in objects:
         try:
             server.accept(obj)
         except ApiError as problem:
-            refused[obj["kind"], obj["metadata"]["name"]] = str(problem)
-    assert refused == {}
+            found[obj["kind"], obj["metadata"]["name"]] = str(problem)
+    return found
+
+
+def test_the_server_takes_every_field_that_is_rendered_anywhere(server: Server):
+    """Of kinds of its own as well: no file of ours holds their schemas."""
+    objects = every_field()
+    assert refused(server, objects) == {}
+    own = {obj["kind"] for obj in objects if schema_of(obj["apiVersion"], obj["kind"]) is None}
+    assert {"NetworkPolicy", "ResourceQuota", "ValidatingAdmissionPolicy", "CronJob"} <= own
+
+
+def test_a_slip_in_a_kind_of_the_server_s_own_is_refused(server: Server):
+    policy = next(obj for obj in every_field() if obj["kind"] == "NetworkPolicy")
+    broken = policy | {"spec": policy["spec"] | {"egres": []}}
+    assert "egres" in refused(server, [broken])["NetworkPolicy", policy["metadata"]["name"]]
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_the_server_takes_every_object_of_a_stack(name: str, server: Server):
+    objects = objects_of(name)
+    assert refused(server, objects) == {}
     assert {"Namespace", "ClusterQueue", "ResourceFlavor"} <= {obj["kind"] for obj in objects}
 
 

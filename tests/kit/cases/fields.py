@@ -1,0 +1,29 @@
+"""Which fields objects have: few objects that together have all of them."""
+
+from typing import Any
+
+FREE = {"annotations", "data", "hard", "labels", "matchLabels", "nodeLabels", "nodeSelector"}
+"""What stands below is named by users; `requests` and `limits` are below `hard` or few."""
+
+
+def fields(value: Any, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
+    """Every path to a field; items of a list are one."""
+    found = set()
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            found |= {(*path, key)} | (set() if key in FREE else fields(inner, (*path, key)))
+    elif isinstance(value, list):
+        found = {each for inner in value for each in fields(inner, (*path, "[]"))}
+    return found
+
+
+def covering(objects: Any) -> list[dict[str, Any]]:
+    """Of many objects, in order, those with a field that none before had in its kind and version."""
+    seen: set[tuple[str, ...]] = set()
+    chosen = []
+    for obj in objects:
+        new = {(obj["apiVersion"], obj["kind"], *path) for path in fields(obj)} - seen
+        if new:
+            chosen.append(obj)
+            seen |= new
+    return chosen
