@@ -3,11 +3,14 @@
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+import sizes
 from gpuyard import names
 from gpuyard.explain import Verdict, explain
 from gpuyard.manifests.workloads import read_job
+from gpuyard.plan import planned
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.scheduler.desk import Desk, PlatformState, Pods, Running
+from gpuyard.spec.read import read_stack_file
 from kit.cases.explain import job, said
 from kit.generated import platforms
 from kit.searches import examples
@@ -138,33 +141,50 @@ def test_a_change_that_is_named_was_tried(question):
     assert bool(found.changes) <= (found.verdict is Verdict.NEVER)
 
 
-@few
-@given(st.sampled_from([n for n in GOOD if plan_at(n).shapes]))
-def test_a_shape_that_is_proved_starts_for_a_team_with_quota_enough(number):
-    plan = plan_at(number)
-    for shape in plan.shapes:
-        amount = shape.per_node * shape.nodes
-        for team in plan.teams:
-            quota = team.quota(shape.pool, shape.resource)
-            stopped = team.stop or plan.pool(shape.pool).stop
-            if quota is None or quota.nominal + quota.borrow < amount or stopped:
-                continue
-            stable = plan.pool(shape.pool).stable_name
-            value = job(
-                pods=shape.nodes,
-                gpus=shape.per_node,
-                resource=shape.resource,
-                namespace=team.namespace,
-                nodeSelector={"gpuyard.dev/pool": stable},
-                labels={names.QUEUE_LABEL: team.local_queue},
-            )
-            if plan.pool(shape.pool).topology:
-                note = {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}
-                value["spec"]["template"].setdefault("metadata", {})["annotations"] = note
-            found = said(plan, value)
-            if any("nodes that run" in c or "no place" in c for c in found.cautions):
-                continue  # a queue with a topology starts no nodes, which is warned of (topology.nodes)
-            assert (found.verdict, found.pools) == (Verdict.STARTS, (shape.pool,)), found.says
+def plans_with_shapes():
+    """Of made-up platforms few have a shape that is proved; so the stacks that people wrote as well."""
+    written = [sizes.ROOT / "stacks" / "Pulumi.local.yaml"]
+    written += sorted((sizes.ROOT / "tests" / "golden_stacks").glob("*.yaml"))
+    stacks = [planned(read_stack_file(path.read_bytes(), path.name).spec) for path in written]
+    return [plan for plan in (*map(plan_at, GOOD), *stacks) if plan.shapes]
+
+
+def enough(plan, shape, team):
+    """Whether the team has quota for all of the shape, and nobody has put the brake on."""
+    quota = team.quota(shape.pool, shape.resource)
+    stopped = team.stop or plan.pool(shape.pool).stop
+    needs = shape.per_node * shape.nodes
+    return not stopped and quota is not None and quota.nominal + quota.borrow >= needs
+
+
+def job_of(plan, shape, team):
+    pool = plan.pool(shape.pool)
+    value = job(
+        pods=shape.nodes,
+        gpus=shape.per_node,
+        resource=shape.resource,
+        namespace=team.namespace,
+        nodeSelector={"gpuyard.dev/pool": pool.stable_name},
+        labels={names.QUEUE_LABEL: team.local_queue},
+    )
+    if pool.topology:
+        note = {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}
+        value["spec"]["template"].setdefault("metadata", {})["annotations"] = note
+    return value
+
+
+def test_a_shape_that_is_proved_starts_for_a_team_with_quota_enough():
+    cases = [
+        (plan, shape, team)
+        for plan in plans_with_shapes()
+        for shape in plan.shapes
+        for team in plan.teams
+        if enough(plan, shape, team)
+    ]
+    assert len(cases) > 50
+    for plan, shape, team in cases:
+        found = said(plan, job_of(plan, shape, team))
+        assert (found.verdict, found.pools) == (Verdict.STARTS, (shape.pool,)), found.says
 
 
 anything = st.recursive(
