@@ -36,8 +36,10 @@ LABEL = "gpuyard.dev/platform"
 @pytest.fixture
 def kueue(api, only_kueue, until):
     """A Kueue of somebody else, as far as definitions go; they stay for the next test."""
+    there = untouched(api)
     for crd in kueue_chart.definitions():
-        api.cluster.patch(crd, crd, APPLY, {"fieldManager": "somebody", "force": "true"})
+        if crd["metadata"]["name"] not in there:
+            api.cluster.patch(crd, crd, APPLY, {"fieldManager": "somebody", "force": "true"})
     api.cluster.forget()
     until(lambda: serves(api), 60)
     yield
@@ -56,6 +58,22 @@ def ours(api):
         for one in api.cluster.list("v1", "Namespace", None)
         if one["metadata"].get("labels", {}).get(LABEL)
     ]
+
+
+def untouched(api):
+    """Names of the definitions that are as an earlier test left them, and stay."""
+    found = api.cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition", None)
+    return {
+        crd["metadata"]["name"]
+        for crd in found
+        if "deletionTimestamp" not in crd["metadata"] and writers(crd) == {("somebody", "Apply")}
+    }
+
+
+def writers(obj):
+    """Who has written anything but the status, and how."""
+    fields = obj["metadata"]["managedFields"]
+    return {(each["manager"], each["operation"]) for each in fields if "subresource" not in each}
 
 
 def serves(api):

@@ -4,12 +4,14 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from gpuyard.simulate.definitions import lean, read_manifests
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
@@ -61,12 +63,13 @@ def rendered(values: Mapping[str, Any], namespace: str, release: str = "kueue") 
     return [obj for obj in yaml.safe_load_all(done.stdout) if obj]
 
 
-def definitions() -> Iterator[Any]:
+@cache
+def definitions() -> tuple[Any, ...]:
     """Kueue's kinds, without the webhook that converts old versions: there nobody answers it."""
-    for file in sorted(upstream("crds", "kueue").glob("*.yaml")):
-        for crd in yaml.safe_load_all(file.read_text(encoding="utf-8")):
-            crd["spec"].pop("conversion", None)
-            yield crd
+    found = [lean(crd) for crd in read_manifests(upstream("crds", "kueue"))]
+    for crd in found:
+        crd["spec"].pop("conversion", None)
+    return tuple(found)
 
 
 def without_servers(target: Path, version: str = "") -> Path:

@@ -215,7 +215,7 @@ class _Work:
     def _section_gone(self, path: Path) -> Path:
         """From an entry of a list the whole list goes; where that is not there or not enough, its parent."""
         named = path[: next((i for i, step in enumerate(path) if isinstance(step, int)), len(path))]
-        while len(named) > 1 and not _is_there(self.value, named):
+        while not (len(named) == 1 or _is_there(self.value, named)):
             named = named[:-1]
         _parent(self.value, named).pop(named[-1], None)
         self.lost.add(named)
