@@ -92,7 +92,8 @@ def test_the_document_has_commitments_and_what_is_on_offer(document):
         {"pool": "train", "floor": 8.0, "expected": 8.0, "baseline": 20, "burst": 0}
         | {"baseline": 8, "burst": 12}
     ]
-    assert [s["commitment"] for s in document["savings"]] == ["reserved-instance 1 year"]
+    offered = ["reserved-instance 1 year", "reserved-instance 3 years"]
+    assert [s["commitment"] for s in document["savings"]] == offered
     assert document["savings_unknown"][0]["since"] == "2026-11-21"
 
 
