@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from gpuyard.catalogue import commitments, fabric, node_pools, reserves, sharing, sources, topology
+from gpuyard.catalogue import (
+    commitments,
+    fabric,
+    fees,
+    node_pools,
+    reserves,
+    sharing,
+    sources,
+    topology,
+)
 from gpuyard.catalogue.kubernetes import addresses, api, autoscalers, claims, kueue
 from gpuyard.catalogue.sources import Source
 from gpuyard.plan.money.price_age import OLD
@@ -56,7 +65,7 @@ Named = Mapping[str, Source]
 
 def named_sources() -> Named:
     """Every source of the catalogue."""
-    modules = (commitments, fabric, node_pools, reserves, sharing, sources, topology)
+    modules = (commitments, fabric, fees, node_pools, reserves, sharing, sources, topology)
     modules += (addresses, api, autoscalers, claims, kueue)
     return {
         f"{module.__name__.rpartition('.')[2]}.{name}": value
