@@ -338,7 +338,8 @@ def _show_prices(plan: PlatformPlan, console: Console) -> None:
         Column("from", wraps=True),
     ]
     console.show(table(columns, rows))
-    for source in dict.fromkeys(p.source for p in (*found.values(), *fees) if p.source):
+    sources = [*(p.source for p in found.values()), *(f.source for f in fees)]
+    for source in filter(None, dict.fromkeys(sources)):
         console.tell(source, first="  ", style="dim", indent=0)
     if plan.bill.simulated:
         console.tell(SIMULATED, indent=2)
