@@ -14,7 +14,17 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from gpuyard.catalogue import commitments, fabric, node_pools, reserves, sources, topology
+from gpuyard.catalogue import (
+    commitments,
+    fabric,
+    fees,
+    node_pools,
+    reserves,
+    sharing,
+    sources,
+    topology,
+)
+from gpuyard.catalogue.kubernetes import addresses, api, autoscalers, claims, kueue
 from gpuyard.catalogue.sources import Source
 from gpuyard.plan.money.price_age import OLD
 from gpuyard.today import today
@@ -55,7 +65,8 @@ Named = Mapping[str, Source]
 
 def named_sources() -> Named:
     """Every source of the catalogue."""
-    modules = (commitments, fabric, node_pools, reserves, sources, topology)
+    modules = (commitments, fabric, fees, node_pools, reserves, sharing, sources, topology)
+    modules += (addresses, api, autoscalers, claims, kueue)
     return {
         f"{module.__name__.rpartition('.')[2]}.{name}": value
         for module in modules

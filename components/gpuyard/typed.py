@@ -644,6 +644,10 @@ class Prices(TypedDict):
     """
     commitments: NotRequired[Sequence[Commitment]]
     """What is paid for in any case. Default: nothing."""
+    cluster_usd_per_hour: NotRequired[float | None]
+    """US dollars an hour for the cluster itself. Default: EKS's or GKE's fee, none for one that
+    exists.
+    """
 
 
 class Targets(TypedDict):

@@ -68,11 +68,16 @@ def test_each_way_to_commit_is_priced_once_or_unknown_since_a_day(machine):
 @pytest.mark.parametrize(
     ("name", "priced", "unknown"),
     [
-        ("p5.48xlarge", "block 41.528", "savings-plan 1 year, savings-plan 3 years"),
+        (
+            "p5.48xlarge",
+            "reserved-instance 3 years 23.7773, block 41.528",
+            "savings-plan 1 year, savings-plan 3 years",
+        ),
+        ("p5en.48xlarge", "block 54.92", "savings-plan 1 year, savings-plan 3 years"),
         (
             "p4d.24xlarge",
-            "reserved-instance 1 year 13.9211, block 11.8",
-            "savings-plan 1 year, savings-plan 3 years, reserved-instance 3 years",
+            "reserved-instance 1 year 13.9211, reserved-instance 3 years 9.3742, block 11.8",
+            "savings-plan 1 year, savings-plan 3 years",
         ),
         ("p6e-gb200.36xlarge", "block 42.328", ""),
         ("a3-highgpu-8g", "cud 1 year 61.3837, cud 3 years 38.8644", "flex-start"),

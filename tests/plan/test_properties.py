@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpuyard.catalogue.kubernetes.kueue import MAX_FLAVORS, MAX_GROUPS
 from gpuyard.catalogue.mig import MIG_PRODUCTS
 from gpuyard.findings import Severity, refused
 from gpuyard.plan import plan
 from gpuyard.plan.digests import spec_digest
-from gpuyard.plan.queueing.queueing import MAX_FLAVORS, MAX_GROUPS
 from gpuyard.render.files import render_files
 from kit.fixes import check_fix
 from kit.generated import platforms

@@ -9,9 +9,9 @@ import pytest
 
 import proofs
 import sizes
+from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
 from gpuyard.findings import Severity, in_order, refuse, warn
 from gpuyard.plan import platform as whole
-from gpuyard.plan.capacity import scaling
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.commitments import check_commitments
 from gpuyard.plan.money.prices import check_prices
@@ -175,9 +175,9 @@ def test_a_pool_is_recorded_once_with_what_all_images_agreed_on(monkeypatch):
     for one in found.pools:
         assert one.node_software.labels.items() <= one.labels.items()
         tags = {
-            key.removeprefix(f"{scaling.TAG_PREFIX}/label/"): value
+            key.removeprefix(f"{TEMPLATE_TAG}/label/"): value
             for key, value in one.scale.tags.items()
-            if key.startswith(f"{scaling.TAG_PREFIX}/label/")
+            if key.startswith(f"{TEMPLATE_TAG}/label/")
         }
         assert tags == one.labels
     assert any(one.node_software.labels for one in found.pools)

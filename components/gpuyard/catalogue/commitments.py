@@ -22,6 +22,13 @@ EC2_RESERVED_LIST = Source(
     verified=False,
     as_of=date(2026, 1, 21),
 )
+EC2_RESERVED_3Y_LIST = Source(
+    "tsaol/aws-gpu at 2d0108c, data/gpu_instances_raw.json, read from instances.vantage.sh (us-east-1, 2025-11-30);"
+    " prices on demand and of one year in the same file agree with ours",
+    date(2026, 11, 22),
+    verified=False,
+    as_of=date(2025, 11, 30),
+)
 EC2_BLOCK_LIST = Source(
     "koyakimu/ec2-capacity-blocks-for-ml-pricing-json at 15ff21e, read from AWS's page of capacity block prices"
     " on 2026-07-22; AWS changes them with demand",
@@ -42,8 +49,8 @@ GCE_COMMITTED_LIST = Source(
     as_of=date(2026, 7, 30),
 )
 LOOKED_FOR = Source(
-    "looked for in the repositories of ec2instances.info, Cyclenerd's price lists, skypilot-catalog v9 and"
-    " karpenter-provider-gcp",
+    "looked for in the repositories of ec2instances.info and its copies, Cyclenerd's price lists, skypilot-catalog"
+    " v9 and karpenter-provider-gcp",
     _CHECKED,
 )
 
@@ -103,12 +110,15 @@ def _priced() -> Mapping[str, tuple[CommitmentPrice, ...]]:
     def add(
         machine: str, kind: str, years: int | None, usd: str, where: str, source: Source
     ) -> None:
+        if usd == "-":
+            return
         price = Price(float(usd), float(usd), source)
         upfront = kind == CAPACITY_BLOCK
         found.setdefault(machine, []).append(CommitmentPrice(kind, years, price, where, upfront))
 
-    for machine, usd in table_rows(tables.EC2_RESERVED_1Y):
-        add(machine, RESERVED_INSTANCE, 1, usd, "us-east-1", EC2_RESERVED_LIST)
+    for machine, one, three in table_rows(tables.EC2_RESERVED):
+        add(machine, RESERVED_INSTANCE, 1, one, "us-east-1", EC2_RESERVED_LIST)
+        add(machine, RESERVED_INSTANCE, 3, three, "us-east-1", EC2_RESERVED_3Y_LIST)
     for machine, usd, region in table_rows(tables.EC2_BLOCKS):
         source = ULTRASERVER if machine.startswith("p6e") else EC2_BLOCK_LIST
         add(machine, CAPACITY_BLOCK, None, usd, region, source)
@@ -144,20 +154,14 @@ def unpriced_of(machine_name: str) -> tuple[Unpriced, ...]:
 def _sold(machine: Machine) -> Iterator[tuple[str, int | None]]:
     """Commitments a cloud sells for a machine, priced or not.
 
-    Reserved instances are counted only where one was seen: newer GPU types have savings plans in their place.
+    Reserved instances are those with a price: newer GPU types have savings plans in their place.
     """
     if Capacity.RESERVED in machine.sold:
         if machine.cloud == "gcp":
             yield from ((COMMITTED_USE, 1), (COMMITTED_USE, 3))
         else:
             yield from ((SAVINGS_PLAN, 1), (SAVINGS_PLAN, 3))
-            if _has_reserved(machine.name):
-                yield (RESERVED_INSTANCE, 3)
     if Capacity.BLOCK in machine.sold:
         yield (CAPACITY_BLOCK, None)
     if Capacity.FLEX_START in machine.sold:
         yield (FLEX_START, None)
-
-
-def _has_reserved(machine_name: str) -> bool:
-    return any(c.kind == RESERVED_INSTANCE for c in commitments_of(machine_name))

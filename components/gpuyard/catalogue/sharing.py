@@ -1,6 +1,14 @@
 """Ways in which the GPUs of a node are handed out, by the names that plans and node images call them."""
 
+from datetime import date
 from enum import StrEnum
+
+from gpuyard.catalogue.sources import Source
+
+MPS_SOURCE = Source(
+    "k8s-device-plugin v0.20.0: MPS clients of a GPU below compute capability 7.5",
+    date(2026, 11, 21),
+)
 
 
 class SharingMethod(StrEnum):
@@ -27,3 +35,8 @@ class SharingMethod(StrEnum):
     def counted_whole(self) -> bool:
         """True when a GPU belongs to one pod, counted or claimed: nobody else has a part of it."""
         return self in {SharingMethod.NONE, SharingMethod.DRA}
+
+
+def mps_clients(compute_capability: tuple[int, int]) -> int | None:
+    """The most MPS clients of one GPU; None where the bounds of a stack file are lower already."""
+    return 16 if compute_capability < (7, 5) else None

@@ -4,10 +4,9 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import date
 from enum import IntEnum
 
-from gpuyard.catalogue.sources import Source
+from gpuyard.catalogue.kubernetes.kueue import REQUEUE_SECONDS
 from gpuyard.findings import listed
 from gpuyard.plan.queueing.waiting import compared
 from gpuyard.plan.records import PlatformPlan
@@ -17,11 +16,6 @@ from gpuyard.replay.waiting import Waiting
 from gpuyard.scheduler.desk import EMPTY, Desk, Running
 
 MOST_EVICTIONS = 1000
-REQUEUE_SECONDS = 1.0
-REQUEUE_SOURCE = Source(
-    "Kueue v0.19, pkg/cache/queue/inadmissible_workloads.go: requeueBatchPeriod",
-    checked_on=date(2026, 11, 21),
-)
 
 
 CAUTIONS = ("whether a pod finds a node with enough free GPUs is not judged",)

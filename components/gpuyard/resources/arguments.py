@@ -328,6 +328,10 @@ class PricesSpec(TypedDict):
     """
     commitments: NotRequired[list[CommitmentSpec]]
     """What is paid for in any case. Default: nothing."""
+    cluster_usd_per_hour: NotRequired[float]
+    """US dollars an hour for the cluster itself. Default: EKS's or GKE's fee, none for one that
+    exists.
+    """
 
 
 class TargetsSpec(TypedDict):

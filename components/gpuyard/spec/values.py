@@ -274,6 +274,7 @@ Count = Annotated[int, Field(strict=True, ge=0, le=MAX_COUNT)]
 Switch = Annotated[bool, Field(strict=True)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=MAX_COUNT)]
 Usd = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)]
+UsdOrNothing = Annotated[float, Field(strict=True, ge=0, le=1e12, allow_inf_nan=False)]
 Text = Annotated[
     str, Field(strict=True, min_length=1, max_length=253, pattern=r"^[^\x00-\x1f\x7f]+$")
 ]

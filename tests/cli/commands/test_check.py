@@ -97,9 +97,9 @@ def test_findings_come_gravest_first(gpuyard, write):
 @pytest.mark.parametrize(
     ("machine", "region", "said"),
     [
-        ("p4d.24xlarge", "us-east-1", "at worst 88.23 $/hour, priced in us-east-1"),
-        ("p4d.24xlarge", "eu-central-1", "at worst 110.14 $/hour, priced in eu-central-1 and us-east-1"),
-        ("p5e.48xlarge", "", "at worst 0.40 $/hour and 1 part of unknown price, priced in us-east-1"),
+        ("p4d.24xlarge", "us-east-1", "at worst 88.83 $/hour, priced in us-east-1"),
+        ("p4d.24xlarge", "eu-central-1", "at worst 110.74 $/hour, priced in eu-central-1 and us-east-1"),
+        ("p5e.48xlarge", "", "at worst 1.00 $/hour and 1 part of unknown price, priced in us-east-1"),
     ],
 )  # fmt: skip
 def test_the_worst_hour_says_where_its_prices_are_asked(gpuyard, write, machine, region, said):

@@ -41,9 +41,9 @@ def test_an_unknown_price_has_a_date_and_is_in_no_sum(gpuyard, write):
     assert "! train (p5e.48xlarge): price unknown since 2026-11-21, not in the sums" in text
     assert "train p5e.48xlarge 4 4 unknown unknown unknown" in text
     assert "p5e.48xlarge on-demand unknown price unknown since 2026-11-21" in text
-    assert "worst 5.00 + unknown for 4 nodes 3,654 + unknown" in text
+    assert "worst 5.60 + unknown for 4 nodes 4,092 + unknown" in text
     assert "vision unknown unknown -" in text
-    assert "nobody's 3,654 + unknown 3,654 + unknown" in text
+    assert "nobody's 4,092 + unknown 3,727 + unknown" in text
     document = json.loads(gpuyard("cost", write(UNKNOWN), "--format", "json").out)["cost"]
     assert document["unknown"] == ["train"]
     line = next(p for p in document["pools"] if p["pool"] == "train")
@@ -91,7 +91,7 @@ def test_the_change_of_an_unknown_price_is_unknown(gpuyard, write):
     ended = gpuyard("cost", write(UNKNOWN, "u.yaml"), "--against", write(BEFORE))
     found = rows(ended.out)
     assert sum(row.endswith("220.16 unknown unknown") for row in found) == 3
-    assert "worst 242.12 5.00 + unknown unknown" in found
+    assert "worst 242.12 5.60 + unknown unknown" in found
     assert "train (p5e.48xlarge): price unknown since 2026-11-21, not in the sums." in found
 
 

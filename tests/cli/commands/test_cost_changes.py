@@ -51,14 +51,14 @@ def test_an_added_pool_costs_all_it_costs_and_a_removed_one_saves_it():
 def test_a_pool_that_says_what_it_was_called_is_the_same_pool():
     before, after = aws(pool("train")), aws(pool("learn", formerly=["train"], nodes=3))
     found = pools(before, after)
-    assert list(found) == ["system", "train → learn"]
+    assert list(found) == ["system", "train → learn", "cluster fee"]
     assert pool_nodes(found["train → learn"]) == "4 → 3 × p5.48xlarge"
     assert [c.difference for c in found["train → learn"].cases] == pytest.approx([-55.04] * 3)
 
 
 def test_a_renamed_pool_is_one_that_goes_and_one_that_comes():
     found = worst(aws(pool("train")), aws(pool("learn")))
-    assert list(found) == ["system", "train", "learn"], "what was there stands first"
+    assert list(found) == ["system", "train", "learn", "cluster fee"], "what was there stands first"
     assert found["train"].difference == -found["learn"].difference == pytest.approx(-220.16)
 
 

@@ -47,7 +47,7 @@ def test_a_value_is_printed_bare(get, path, value):
 
 
 def test_a_value_has_no_binary_noise(get):
-    assert get("bill.worst_usd").out == "242.5208\n"
+    assert get("bill.worst_usd").out == "243.1208\n"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_money_of_which_a_part_is_unknown_is_no_number(gpuyard, write):
     path = write(platform([pool(machine="p5e.48xlarge")], cloud="aws", system=SYSTEM))
     for figure in ("bill.worst_usd", "bill.floor.usd", "bill.expected_usd"):
         assert gpuyard("get", path, figure).out == "null\n"
-    assert gpuyard("get", path, "bill.worst.known_usd").out == "0.4032\n"
+    assert gpuyard("get", path, "bill.worst.known_usd").out == "1.0032\n"
     assert gpuyard("get", path, "bill.worst.unknown").out == "train\n"
     document = json.loads(gpuyard("check", path, "--format", "json").out)["platform"]
-    assert (document["worst_usd_per_hour"], document["known_worst_usd_per_hour"]) == (None, 0.4032)
+    assert (document["worst_usd_per_hour"], document["known_worst_usd_per_hour"]) == (None, 1.0032)

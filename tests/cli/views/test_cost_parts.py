@@ -92,7 +92,8 @@ def test_the_document_has_commitments_and_what_is_on_offer(document):
         {"pool": "train", "floor": 8.0, "expected": 8.0, "baseline": 20, "burst": 0}
         | {"baseline": 8, "burst": 12}
     ]
-    assert [s["commitment"] for s in document["savings"]] == ["reserved-instance 1 year"]
+    offered = ["reserved-instance 1 year", "reserved-instance 3 years"]
+    assert [s["commitment"] for s in document["savings"]] == offered
     assert document["savings_unknown"][0]["since"] == "2026-11-21"
 
 
@@ -128,7 +129,7 @@ def test_a_commitment_that_nothing_uses_pays_for_no_node(gpuyard, write):
 def test_an_offer_that_never_pays_is_shown_as_that(gpuyard, write):
     raw = contract(pools=[pool(machine="p4d.24xlarge")], machines={"p4d.24xlarge": 10.0})
     found = rows(gpuyard("cost", write(raw)).out)
-    assert any("13.92 never -11,450 (4) -11,450 (4)" in row for row in found)
+    assert any("13.92 never -11,450 -11,450" in row for row in found)
 
 
 def test_a_used_hour_costs_more_where_nodes_idle_and_less_on_spot():
@@ -165,6 +166,32 @@ def test_what_else_tells_two_bills_apart_is_said():
         "new: commitment to 2 × p5.48xlarge for 3 years",
     ]
     assert notes(plan_of(old), plan_of(old)) == []
+
+
+def test_the_fee_of_the_cluster_and_what_is_in_no_sum_are_on_every_form_of_the_bill(
+    document, gpuyard
+):
+    (fee,) = document["fees"]
+    assert (fee["service"], fee["floor_usd"], fee["worst_usd"]) == ("EKS", 0.1, 0.6)
+    assert "root disks" in document["left_out"]
+    text = gpuyard("cost", CONTRACT).out
+    assert "not in the sums: root disks" in text
+    assert ["cluster", "fee", "EKS", "0.10", "0.10", "0.60"] in [
+        x.split() for x in text.splitlines()
+    ]
+    markdown = gpuyard("cost", CONTRACT, "--format", "markdown").out
+    assert "| cluster fee | EKS |  |  | 0.10 | 0.10 | 0.60 |" in markdown
+    assert "Not in the sums: root disks" in markdown
+
+
+def test_a_cluster_of_your_own_has_no_fee_unless_you_write_one(gpuyard, write):
+    assert "cluster fee" not in gpuyard("cost", write(contract())).out
+    old, new = plan_of(contract()), plan_of(contract(cluster_usd_per_hour=0.5))
+    assert notes(old, new) == ["your price of the cluster: none → 0.50 $/hour"]
+    assert pool_nodes(pool_changes(old, new)[-1]) == "new: 1 × your own"
+    out = gpuyard("cost", write(contract(cluster_usd_per_hour=0.5))).out
+    assert "cluster fee: at worst" not in out
+    assert "not in the sums" not in out
 
 
 def test_pools_with_idle_commitments_explain_the_whole_change():
@@ -242,7 +269,7 @@ def test_markdown_of_one_stack_has_teams_only_where_there_are_some(gpuyard, writ
         "### Cost of `lab`\n\nUS dollars at list price in us-east-1; expected: 75 % of every"
     )
     both = gpuyard("cost", CONTRACT, "--format", "markdown").out
-    assert "| nobody's | 220,963 + unknown | 113,434 + unknown |" in both
+    assert "| nobody's | 221,401 + unknown | 113,507 + unknown |" in both
     assert "| idle commitment | g6.12xlarge | 1 |  | unknown | unknown | unknown |" in both
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gpuyard.plan.capacity.provisioning import CLASSES, GKE_NODE_LABEL, PARAMETERS, RETRIES
+from gpuyard.catalogue.kubernetes.autoscalers import GKE_NODE_LABEL, PROVISIONING_CLASSES
+from gpuyard.plan.capacity.provisioning import PARAMETERS, RETRIES
 from gpuyard.spec.sections import Provisioning
 from kit.stacks import findings, plan_of, platform, pool
 
@@ -20,7 +21,7 @@ def test_without_the_word_nobody_is_asked():
 
 def test_every_word_of_the_vocabulary_has_a_class_its_parameters_and_retries():
     words = {p.value for p in Provisioning}
-    assert set(CLASSES) == set(PARAMETERS) == set(RETRIES) == words
+    assert set(PROVISIONING_CLASSES) == set(PARAMETERS) == set(RETRIES) == words
 
 
 def test_pools_that_ask_alike_share_a_check_for_all_that_they_advertise():

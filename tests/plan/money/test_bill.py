@@ -264,7 +264,7 @@ def in_stack(region, *pools, **rest):
 
 def test_prices_are_those_of_the_region_where_they_are_listed():
     found = in_stack("ap-northeast-1", pool())
-    assert found.worst.known_usd == pytest.approx(4 * 68.8 + 2 * 0.2016)
+    assert found.worst.known_usd == pytest.approx(4 * 68.8 + 2 * 0.2016 + 0.6)  # and its cluster
     assert (found.region, found.priced_in) == ("ap-northeast-1", ("ap-northeast-1", "us-east-1"))
     assert found.elsewhere == ("us-east-1",)  # of the system nodes
 

@@ -242,7 +242,7 @@ def test_your_price_on_demand_is_what_is_saved_against():
 
 def test_what_is_sold_at_a_price_nobody_publishes_is_said():
     found, unknown = offered([pool(nodes=4), pool("b", nodes=1)])
-    assert found == ()
+    assert [s.commitment for s in found] == ["reserved-instance 3 years"] * 2
     (none,) = unknown
     assert (none.machine, none.commitments) == (
         "p5.48xlarge",
@@ -266,7 +266,10 @@ def test_nothing_is_offered_for_less_than_a_node_or_for_what_commitments_do_not_
 def test_what_is_committed_already_is_left_out_of_what_is_offered():
     given = {"prices": {"commitments": [commit(3, 15.0, "p4d.24xlarge")]}}
     found, _ = offered([pool(machine="p4d.24xlarge", nodes="1..8")], **given)
-    assert [(s.floor_nodes, s.expected_nodes) for s in found] == [(0, 1)]
+    assert [s.commitment for s in found] == [
+        f"reserved-instance {n}" for n in ("1 year", "3 years")
+    ]
+    assert [(s.floor_nodes, s.expected_nodes) for s in found] == [(0, 1)] * 2
     assert found[0].floor_usd_per_month == 0
     given = {"prices": {"commitments": [commit(4, 15.0, "p4d.24xlarge")]}}
     assert offered([pool(machine="p4d.24xlarge", nodes="1..8")], **given) == ((), ())

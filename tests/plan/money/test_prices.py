@@ -14,6 +14,7 @@ NEVER = "price unknown since 2026-11-21"
 UNDATED = "of no known day, read on 2026-11-21"
 """Of a source that says no day."""
 SEEN = " in us-east-1 on 2026-01-21, not verified"
+SEEN_LAST = " in us-east-1 on 2025-11-30, not verified"
 P5, MEGA = MACHINES["p5.48xlarge"], MACHINES["a3-megagpu-8g"]
 LIST = P5.on_demand.high
 LOW, HIGH = P5.spot.low, P5.spot.high
@@ -140,9 +141,10 @@ def test_a_listed_price_has_its_source_and_yours_has_none():
         ("p5.48xlarge", 1, 28, mine(reserved=30), 28, "your price"),
         ("p5.48xlarge", 1, None, mine(reserved=30), 30, "your price for reserved nodes"),
         ("p5.48xlarge", 1, None, mine(on_demand=30), None, f"price unknown since {LOOKED_FOR.checked_on}"),
-        ("p5.48xlarge", 3, None, {}, None, "price unknown since 2026-11-21"),
+        ("p5.48xlarge", 3, None, {}, 23.7773, "reserved-instance 3 years" + SEEN_LAST),
+        ("m7i.xlarge", 3, None, {}, None, "price unknown since 2026-11-21"),
         ("p4d.24xlarge", 1, None, {}, 13.9211, "reserved-instance 1 year" + SEEN),
-        ("p4d.24xlarge", 3, None, {}, None, "price unknown since 2026-11-21"),
+        ("p4d.24xlarge", 3, None, {}, 9.3742, "reserved-instance 3 years" + SEEN_LAST),
         ("a2-highgpu-1g", 3, None, {}, 1.2857, "cud 3 years in us-central1 on 2026-07-30"),
         ("a2-highgpu-1g", 2, None, {}, None, "price unknown since 2026-11-21"),
     ],

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gpuyard.plan.pools.labels import GRAMMAR, LABELS, is_name
+from gpuyard.catalogue.kubernetes.api import LABELS_SOURCE
+from gpuyard.plan.pools.labels import GRAMMAR, is_name
 from gpuyard.spec.read import read_platform
 from kit.fixes import applied
 from kit.stacks import findings, only, parts, platform, pool
@@ -18,8 +19,8 @@ def labelled(key, value="x"):
 
 
 def test_where_the_forms_are_from_is_said():
-    assert LABELS.verified
-    assert "Labels" in LABELS.title
+    assert LABELS_SOURCE.verified
+    assert "Labels" in LABELS_SOURCE.title
     assert GRAMMAR == NAME
 
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
 from gpuyard.catalogue.machines import MACHINES, find_machine
-from gpuyard.plan.capacity.scaling import TAG_PREFIX
 from gpuyard.plan.pools.room import plan_room
 from kit.every import every
 from kit.fixes import check_fix
@@ -56,7 +56,7 @@ def test_what_is_known_of_a_node_that_does_not_run(cloud, one, by, overlay, hidd
 
 def test_tags_tell_cluster_autoscaler_labels_taints_and_resources():
     found = first(cut_pool(nodes="0..4", scaling="autoscaler"), "aws")
-    assert {key.removeprefix(f"{TAG_PREFIX}/"): value for key, value in found.scale.tags.items()} == {
+    assert {key.removeprefix(f"{TEMPLATE_TAG}/"): value for key, value in found.scale.tags.items()} == {
         "label/gpuyard.dev/platform": "lab",
         "label/gpuyard.dev/pool": "serve",
         "label/k8s.amazonaws.com/accelerator": "nvidia-a100-40",

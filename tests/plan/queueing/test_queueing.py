@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from gpuyard.catalogue.kubernetes.kueue import MAX_FLAVORS, MAX_GROUPS
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.queueing import (
-    MAX_FLAVORS,
-    MAX_GROUPS,
     _Groups,
     _too_big,
     check_flavors,

@@ -3,50 +3,52 @@
 US dollars an hour. `gpuyard.catalogue.commitments` reads them.
 """
 
-EC2_RESERVED_1Y = """
-# standard reserved instance, 1 year, nothing upfront, us-east-1
-p4de.24xlarge      17.4014
-p4d.24xlarge       13.9211
-p3dn.24xlarge      19.2150
-g6e.xlarge          1.1724
-g6e.2xlarge         1.4125
-g6e.4xlarge         1.8927
-g6e.8xlarge         2.8530
-g6e.12xlarge        6.6104
-g6e.16xlarge        4.7736
-g6e.24xlarge        9.4913
-g6e.48xlarge       18.9826
-g6.xlarge           0.5239
-g6.2xlarge          0.6364
-g6.4xlarge          0.8614
-g6.8xlarge          1.3114
-g6.12xlarge         2.9956
-g6.16xlarge         2.2113
-g6.24xlarge         4.3456
-g6.48xlarge         8.6911
-gr6.4xlarge         1.0020
-gr6.8xlarge         1.5926
-g5.xlarge           0.6338
-g5.2xlarge          0.7636
-g5.4xlarge          1.0231
-g5.8xlarge          1.5422
-g5.12xlarge         3.5734
-g5.16xlarge         2.5805
-g5.24xlarge         5.1307
-g5.48xlarge        10.2614
-g5g.xlarge          0.2646
-g5g.2xlarge         0.3503
-g5g.4xlarge         0.5216
-g5g.8xlarge         0.8644
-g5g.16xlarge        1.7287
-g5g.metal           1.7287
-g4dn.xlarge         0.3310
-g4dn.2xlarge        0.4740
-g4dn.4xlarge        0.7590
-g4dn.8xlarge        1.3710
-g4dn.12xlarge       2.4650
-g4dn.16xlarge       2.7420
-g4dn.metal          4.9290
+EC2_RESERVED = """
+# type             1 year   3 years     standard reserved instance, nothing upfront, us-east-1
+p5.48xlarge             -   23.7773
+p5.4xlarge              -    2.9722
+p4de.24xlarge     17.4014   11.7178
+p4d.24xlarge      13.9211    9.3742
+p3dn.24xlarge     19.2150   10.4160
+g6e.xlarge         1.1724    0.8040
+g6e.2xlarge        1.4125    0.9686
+g6e.4xlarge        1.8927    1.2978
+g6e.8xlarge        2.8530    1.9563
+g6e.12xlarge       6.6104    4.5328
+g6e.16xlarge       4.7736    3.2734
+g6e.24xlarge       9.4913    6.5083
+g6e.48xlarge      18.9826   13.0167
+g6.xlarge          0.5239    0.3694
+g6.2xlarge         0.6364    0.4487
+g6.4xlarge         0.8614    0.6073
+g6.8xlarge         1.3114    0.9246
+g6.12xlarge        2.9956    2.1121
+g6.16xlarge        2.2113    1.5591
+g6.24xlarge        4.3456    3.0639
+g6.48xlarge        8.6911    6.1278
+gr6.4xlarge        1.0020    0.7065
+gr6.8xlarge        1.5926    1.1229
+g5.xlarge          0.6338    0.4346
+g5.2xlarge         0.7636    0.5236
+g5.4xlarge         1.0231    0.7016
+g5.8xlarge         1.5422    1.0575
+g5.12xlarge        3.5734    2.4503
+g5.16xlarge        2.5805    1.7695
+g5.24xlarge        5.1307    3.5182
+g5.48xlarge       10.2614    7.0364
+g5g.xlarge         0.2646    0.1814
+g5g.2xlarge        0.3503    0.2402
+g5g.4xlarge        0.5216    0.3577
+g5g.8xlarge        0.8644    0.5927
+g5g.16xlarge       1.7287    1.1854
+g5g.metal          1.7287    1.1854
+g4dn.xlarge        0.3310    0.2270
+g4dn.2xlarge       0.4740    0.3250
+g4dn.4xlarge       0.7590    0.5200
+g4dn.8xlarge       1.3710    0.9400
+g4dn.12xlarge      2.4650    1.6900
+g4dn.16xlarge      2.7420    1.8800
+g4dn.metal         4.9290    3.3800
 """
 
 EC2_BLOCKS = """

@@ -6,6 +6,7 @@ from typing import Any
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.cli.terminal.text import many, money, usd
 from gpuyard.cli.views.documents import tree
+from gpuyard.plan.money.bill_changes import CLUSTER_FEE
 from gpuyard.plan.money.savings import Saving, savings
 from gpuyard.plan.money.unit_costs import CASES, monthly, unit_costs
 from gpuyard.plan.records import Bill, BillLine, CommitmentLine, NodePrice, PlatformPlan
@@ -112,11 +113,27 @@ def _show_pools(bill: Bill, console: Console) -> None:
         Column("running", "right"),
         *(Column(case, "right") for case in CASES),
     ]
-    rows = [_line(line) for line in bill.lines] + _idle(bill)
-    console.show(table(columns, rows))
+    console.show(table(columns, _rows(bill)))
     for line in bill.lines:
         for note in filter(None, (line.note, _at_worst(line))):
             console.tell(f"{line.pool}: {note}", style="dim", indent=2)
+    for fee in bill.fees:
+        if fee.note:
+            console.tell(f"{CLUSTER_FEE}: {fee.note}", style="dim", indent=2)
+    if bill.left_out:
+        console.tell(not_in_the_sums(bill), style="dim", indent=2)
+
+
+def not_in_the_sums(bill: Bill) -> str:
+    """What else the cloud bills."""
+    return f"not in the sums: {', '.join(bill.left_out)}"
+
+
+def _fees(bill: Bill) -> list[tuple[str, ...]]:
+    return [
+        (CLUSTER_FEE, fee.service, "", "", *(money(fee.total(case)) for case in CASES))
+        for fee in bill.fees
+    ]
 
 
 def _at_worst(line: BillLine) -> str:
@@ -140,6 +157,10 @@ def _line(line: BillLine) -> tuple[str, ...]:
 
 
 IDLE = "idle commitment"
+
+
+def _rows(bill: Bill) -> list[tuple[str, ...]]:
+    return [*map(_line, bill.lines), *_idle(bill), *_fees(bill)]
 
 
 def _idle(bill: Bill) -> list[tuple[str, ...]]:
@@ -294,8 +315,9 @@ def _saving(saving: Saving) -> tuple[Cell, ...]:
     )
 
 
-def _saved(amount: float, nodes: int) -> str:
-    return f"{usd(amount)} ({nodes})" if nodes else "-"
+def _saved(amount: float, nodes: int) -> Cell:
+    """The nodes in a line of their own: a fleet saves millions, and the table has 80 columns."""
+    return (usd(amount), f"({nodes})") if nodes else "-"
 
 
 def _show_prices(plan: PlatformPlan, console: Console) -> None:
@@ -307,6 +329,8 @@ def _show_prices(plan: PlatformPlan, console: Console) -> None:
         for each in price.each or (price,)
     }
     rows = [(machine, mode, _range(p), p.basis) for (machine, mode), p in found.items()]
+    fees = plan.bill.fees
+    rows += [(f.service, "cluster", _from_to(f.floor_usd, f.worst_usd), f.basis) for f in fees]
     columns = [
         Column("machine"),
         Column("bought"),
@@ -314,7 +338,8 @@ def _show_prices(plan: PlatformPlan, console: Console) -> None:
         Column("from", wraps=True),
     ]
     console.show(table(columns, rows))
-    for source in dict.fromkeys(p.source for p in found.values() if p.source):
+    sources = [*(p.source for p in found.values()), *(f.source for f in fees)]
+    for source in filter(None, dict.fromkeys(sources)):
         console.tell(source, first="  ", style="dim", indent=0)
     if plan.bill.simulated:
         console.tell(SIMULATED, indent=2)
@@ -323,7 +348,11 @@ def _show_prices(plan: PlatformPlan, console: Console) -> None:
 def _range(price: NodePrice) -> str:
     if price.low is None or price.high is None:
         return "unknown" if price.high is None else f"at most {usd(price.high)}"
-    return usd(price.low) if price.low == price.high else f"{usd(price.low)}-{usd(price.high)}"
+    return _from_to(price.low, price.high)
+
+
+def _from_to(low: float, high: float) -> str:
+    return usd(low) if low == high else f"{usd(low)}-{usd(high)}"
 
 
 def cost_markdown(plan: PlatformPlan) -> str:
@@ -344,7 +373,7 @@ def cost_markdown(plan: PlatformPlan) -> str:
         "",
         "| pool | machine | nodes | running | floor | expected | worst |",
         "|---|---|---:|---:|---:|---:|---:|",
-        *("| " + " | ".join(row) + " |" for row in [*map(_line, bill.lines), *_idle(bill)]),
+        *("| " + " | ".join(row) + " |" for row in _rows(bill)),
         "",
     ]
     if plan.teams:
@@ -363,7 +392,12 @@ def caveats(*plans: PlatformPlan) -> list[str]:
         f"{text}." for plan in plans for text in [*unknowns(plan.bill), *elsewhere(plan.bill)]
     )
     simulated = [SIMULATED] if any(p.bill.simulated for p in plans) else []
-    return [*unknown, *simulated]
+    more = dict.fromkeys(_sentence(not_in_the_sums(p.bill)) for p in plans if p.bill.left_out)
+    return [*unknown, *more, *simulated]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def cost_document(plan: PlatformPlan) -> dict[str, Any]:
@@ -395,6 +429,8 @@ def cost_document(plan: PlatformPlan) -> dict[str, Any]:
             }
             for t in plan.teams
         ],
+        "fees": tree(bill.fees),
+        "left_out": list(bill.left_out),
         "shares_usd_per_hour": tree(bill.shares),
         "units": tree(unit_costs(plan)),
         "commitments": tree(bill.commitments),

@@ -175,6 +175,9 @@ def notes(before: PlatformPlan, after: PlatformPlan) -> list[str]:
         said.append(
             f"the discount on list prices: {old.discount_percent:g} % → {new.discount_percent:g} %"
         )
+    if old.cluster_usd_per_hour != new.cluster_usd_per_hour:
+        fees = [_yours(p.cluster_usd_per_hour) for p in (old, new)]
+        said.append(f"your price of the cluster: {fees[0]} → {fees[1]}")
     said += [
         f"your price of {name}{how}: {_yours(one)} → {_yours(two)}"
         for name in sorted({*old.machines, *new.machines})

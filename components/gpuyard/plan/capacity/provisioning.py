@@ -5,11 +5,16 @@ that were asked for, and the autoscaler would start nodes for the others once mo
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import date
 
 from gpuyard.catalogue.buying import FLEX_START
+from gpuyard.catalogue.kubernetes.autoscalers import (
+    GKE_NODE_LABEL,
+    NO_RETRY,
+    PROVISIONING_CLASSES,
+    REQUESTS_FLAG,
+    VALID_SECONDS,
+)
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.names import GPU_CLAIM
 from gpuyard.plan.capacity.scaling import scaling_of
@@ -18,39 +23,21 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.sections import Provisioning
 
-CLASSES: Mapping[Provisioning, str] = {
-    Provisioning.CHECK: "check-capacity.autoscaling.x-k8s.io",
-    Provisioning.ATOMIC: "best-effort-atomic-scale-up.autoscaling.x-k8s.io",
-    Provisioning.QUEUED: "queued-provisioning.gke.io",
-}
-CLASSES_SOURCE = Source(
-    "ProvisioningRequest CRD of cluster-autoscaler 1.36.1; for queued, GKE's examples of Kueue",
-    date(2026, 11, 21),
-)
-GKE_NODE_LABEL = ("autoscaling.gke.io/provisioning-request", "ResizeRequestName")
-"""GKE marks the nodes that it made for a request; the pods must go nowhere else (the same examples)."""
 PARAMETERS: Mapping[Provisioning, Mapping[str, str]] = {
-    Provisioning.CHECK: {"noRetry": "true"},
-    Provisioning.ATOMIC: {"ValidUntilSeconds": "900"},
+    Provisioning.CHECK: {NO_RETRY: "true"},
+    Provisioning.ATOMIC: {VALID_SECONDS: "900"},
     Provisioning.QUEUED: {},
 }
 """A job whose nodes are not to be had gives its quota back, and asks again later: at once where nodes only
 had to be free, after a quarter of an hour where they had to be made. Left alone, the autoscaler would go on
 trying while the job holds quota that others could use."""
-PARAMETERS_SOURCE = Source(
-    "cluster-autoscaler provisioningrequest/checkcapacity: noRetry; ValidUntilSeconds in the CRD",
-    date(2026, 11, 21),
-)
-FLAG = "--enable-provisioning-requests=true"
-FLAG_SOURCE = Source("cluster-autoscaler flags, off by default", date(2026, 11, 21))
-
 RETRIES = {Provisioning.CHECK: 10, Provisioning.ATOMIC: 10, Provisioning.QUEUED: 3}
 """How often Kueue asks again before it gives the job up. GKE keeps a request waiting by itself, so that its
 no is a no; of the others it means only "not now", and ten times are about four hours."""
 FIRST_WAIT, LONGEST_WAIT = 60, 1800
 """Seconds until it asks again: doubled each time, up to the longest (Kueue v0.19's own values)."""
 SIMULATED_RETRIES, SIMULATED_WAIT = 2, 5
-SIMULATED_PARAMETERS = {**PARAMETERS, Provisioning.ATOMIC: {"ValidUntilSeconds": "5"}}
+SIMULATED_PARAMETERS = {**PARAMETERS, Provisioning.ATOMIC: {VALID_SECONDS: "5"}}
 """On fake nodes the whole story is to be seen within a minute."""
 
 
@@ -60,7 +47,7 @@ def plan_checks(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> tuple[CheckPla
     for pool in pools:
         if pool.provisioning:
             asked.setdefault(pool.provisioning, []).append(pool)
-    return tuple(_check(spec, word, asked[word]) for word in CLASSES if word in asked)
+    return tuple(_check(spec, word, asked[word]) for word in Provisioning if word in asked)
 
 
 def _check(spec: PlatformSpec, word: Provisioning, pools: list[PoolPlan]) -> CheckPlan:
@@ -69,7 +56,7 @@ def _check(spec: PlatformSpec, word: Provisioning, pools: list[PoolPlan]) -> Che
     return CheckPlan(
         name=f"{spec.name}-{word}",
         word=word,
-        provisioning_class=CLASSES[word],
+        provisioning_class=PROVISIONING_CLASSES[word],
         parameters=(SIMULATED_PARAMETERS if fake else PARAMETERS)[word],
         # claims stand in no container's requests: with a list, Kueue would ask for nothing
         resources=() if GPU_CLAIM in resources else tuple(resources),
@@ -164,7 +151,7 @@ def _flag(word: str, at: Path) -> Finding:
     return note(
         "provisioning.flag",
         at,
-        f"Cluster Autoscaler answers only when it runs with {FLAG}, and when the definition of"
+        f"Cluster Autoscaler answers only when it runs with {REQUESTS_FLAG}, and when the definition of"
         " ProvisioningRequest was there before Kueue started",
         given=word,
     )

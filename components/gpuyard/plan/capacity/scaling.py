@@ -1,5 +1,6 @@
 """Autoscaling of pools: who adds nodes, and what they can know of a node that does not run yet."""
 
+from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.pins import PINS
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
@@ -8,9 +9,6 @@ from gpuyard.plan.records import Advertised, ScaleKnowledge, Taint
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.values import Range
-
-TAG_PREFIX = "k8s.io/cluster-autoscaler/node-template"
-"""Tags of an auto-scaling group from which Cluster Autoscaler learns what a node will have."""
 
 
 def scaling_of(cloud: Cloud, pool: Pool) -> Scaling:
@@ -58,10 +56,10 @@ def _tags(
     labels: dict[str, str], taints: tuple[Taint, ...], advertised: tuple[Advertised, ...]
 ) -> dict[str, str]:
     return {
-        **{f"{TAG_PREFIX}/label/{key}": value for key, value in labels.items()},
-        **{f"{TAG_PREFIX}/taint/{t.key}": f"{t.value}:{t.effect}" for t in taints},
+        **{f"{TEMPLATE_TAG}/label/{key}": value for key, value in labels.items()},
+        **{f"{TEMPLATE_TAG}/taint/{t.key}": f"{t.value}:{t.effect}" for t in taints},
         **{
-            f"{TAG_PREFIX}/resources/{a.resource}": str(a.per_node)
+            f"{TEMPLATE_TAG}/resources/{a.resource}": str(a.per_node)
             for a in advertised
             if a.resource != GPU_CLAIM  # no node advertises it; queues alone count it
         },

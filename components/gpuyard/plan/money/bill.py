@@ -1,6 +1,7 @@
 """Bill of the platform an hour: at least, as expected and at worst, by pool and by commitment.
 
-At least: every pool at its minimum, and whatever is paid when idle too: reserved nodes and commitments.
+At least: every pool at its minimum, and whatever is paid when idle too: reserved nodes, commitments and the
+fee of the cluster.
 As expected: a stated share of every pool's maximum is in use all week, never fewer nodes than the minimum.
 At worst: every pool at its maximum, from its dearest rungs. Sums are added in the order of the stack file,
 in full precision; only what is shown is rounded. Nodes of unknown price stay out of every sum, by the name
@@ -17,6 +18,7 @@ from gpuyard.findings import listed
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.warm import warm_node_hours_per_week
 from gpuyard.plan.money.commitments import Committed, Taken, cover, plan_commitments
+from gpuyard.plan.money.fees import left_out, plan_fees
 from gpuyard.plan.money.prices import node_price
 from gpuyard.plan.money.rungs import (
     NodesByRung,
@@ -121,20 +123,24 @@ def plan_bill(
         committed,
         [(p.pool, p.machine, most_covered(p.steps, p.nodes.high), p.nodes.high) for p in parts],
     )
-    idle = {
-        name: _sum(c.idle(name) for c in commitments) for name in ("floor", "expected", "worst")
+    fees = plan_fees(spec)
+    beside = {
+        case: _sum([*(c.idle(case) for c in commitments), *(fee.total(case) for fee in fees)])
+        for case in ("floor", "expected", "worst")
     }
-    totals = {name: _sum(getattr(line, name) for line in lines) + idle[name] for name in idle}
+    totals = {case: _sum(getattr(line, case) for line in lines) + beside[case] for case in beside}
     return Bill(
         lines=lines,
         commitments=commitments,
-        shares=plan_shares(spec, pools, quotas, lines, idle),
+        shares=plan_shares(spec, pools, quotas, lines, beside),
         floor=totals["floor"],
         expected=totals["expected"],
         worst=totals["worst"],
         utilisation_percent=percent,
         simulated=spec.cloud is Cloud.SIMULATED,
         region=region,
+        fees=fees,
+        left_out=left_out(spec),
     )
 
 

@@ -55,13 +55,13 @@ class PoolChange:
 def pool_changes(before: PlatformPlan, after: PlatformPlan) -> list[PoolChange]:
     """Every pool that is in either; a pool that the stack file says was renamed is one pool.
 
-    Commitments that no pool uses are on the bill beside the pools, and so they are here.
+    The fee of the cluster, and commitments that no pool uses, are on the bill beside the pools, and so here.
     """
     old_names, new_names = (_first_names(p) for p in (before, after))
     was = {old_names.get(line.pool, line.pool): line for line in before.bill.lines}
     now = {new_names.get(line.pool, line.pool): line for line in after.bill.lines}
     changes = [_pool(was.get(key), now.get(key)) for key in dict.fromkeys([*was, *now])]
-    return [*changes, *_idle_change(before.bill, after.bill)]
+    return [*changes, *_idle_change(before.bill, after.bill), *_fee_change(before.bill, after.bill)]
 
 
 def _idle_change(before: Bill, after: Bill) -> list[PoolChange]:
@@ -89,6 +89,21 @@ def _committed(bill: Bill) -> tuple[BilledNodes, ...]:
 
 def _idle(commitments: Sequence[CommitmentLine], case: str) -> Total:
     return sum((c.idle(case) for c in commitments), start=Total())
+
+
+CLUSTER_FEE = "cluster fee"
+
+
+def _fee_change(before: Bill, after: Bill) -> list[PoolChange]:
+    was, now = (tuple(BilledNodes("1", fee.service) for fee in b.fees) for b in (before, after))
+    if not was and not now:
+        return []
+    cases = (BillChange(case, _fees(before, case), _fees(after, case)) for case in CASES)
+    return [PoolChange((CLUSTER_FEE,), was, now, tuple(cases))]
+
+
+def _fees(bill: Bill, case: str) -> Total | None:
+    return sum((fee.total(case) for fee in bill.fees), start=Total()) if bill.fees else None
 
 
 def _first_names(plan: PlatformPlan) -> dict[str, str]:

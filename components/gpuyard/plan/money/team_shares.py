@@ -19,9 +19,9 @@ def plan_shares(
     pools: Sequence[PoolPlan],
     quotas: Mapping[int, Sequence[Quota]],
     lines: Sequence[BillLine],
-    idle: Mapping[str, Total],
+    beside: Mapping[str, Total],
 ) -> tuple[Share, ...]:
-    """One for each team, and nobody's last: with system nodes and idle commitments."""
+    """One for each team, and nobody's last: with system nodes and what is paid beside nodes that run."""
     by_pool = {line.pool: line for line in lines}
     of_one = _of_one(pools)
     given = {pool.name: 0.0 for pool in pools}
@@ -39,7 +39,7 @@ def plan_shares(
     # a pool that is guaranteed to the last slice leaves the rounding of its parts, and nothing to pay
     rest = {name: part for name, part in rest.items() if part > _ROUNDING}
     nobodys = _share(None, rest, by_pool)
-    totals = {case: getattr(nobodys, case) + idle[case] for case in _CASES}
+    totals = {case: getattr(nobodys, case) + beside[case] for case in _CASES}
     return (*shares, Share(team=None, **totals))
 
 

@@ -2,21 +2,20 @@
 
 import re
 from collections.abc import Iterator
-from datetime import date
 
-from gpuyard.catalogue.sources import Source
+from gpuyard.catalogue.kubernetes.api import (
+    LABEL,
+    LABEL_PREFIX,
+    LONGEST_LABEL,
+    LONGEST_LABEL_PREFIX,
+)
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.names import RESERVED_LABEL_DOMAINS
 from gpuyard.spec.pools import Pool
 
-LABELS = Source("Kubernetes, Labels and Selectors: syntax and character set", date(2026, 11, 21))
-
-_LONGEST = 63
-_LONGEST_PREFIX = 253
-_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 GRAMMAR = (
-    "letters, digits, dashes, dots and underscores, a letter or digit at both ends, at most 63"
+    "letters, digits, dashes, dots and underscores, a letter or digit at both ends,"
+    f" at most {LONGEST_LABEL}"
 )
 
 
@@ -35,16 +34,16 @@ def check_labels(pool: Pool, path: Path) -> Iterator[Finding]:
 
 def is_name(text: str) -> bool:
     """Whether a text can be the value of a label, or the name in its key."""
-    return len(text) <= _LONGEST and _NAME.fullmatch(text) is not None
+    return len(text) <= LONGEST_LABEL and LABEL.fullmatch(text) is not None
 
 
 def _is_prefix(text: str) -> bool:
-    return len(text) <= _LONGEST_PREFIX and _PREFIX.fullmatch(text) is not None
+    return len(text) <= LONGEST_LABEL_PREFIX and LABEL_PREFIX.fullmatch(text) is not None
 
 
 def _near_name(text: str) -> str:
     """The text with a dash for what may not stand there; "" when nothing is left."""
-    return re.sub(r"[^-A-Za-z0-9_.]+", "-", text).strip("-_.")[:_LONGEST].strip("-_.")
+    return re.sub(r"[^-A-Za-z0-9_.]+", "-", text).strip("-_.")[:LONGEST_LABEL].strip("-_.")
 
 
 def _reserved(domain: str, key: str, where: Path) -> Finding:

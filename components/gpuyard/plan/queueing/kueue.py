@@ -1,9 +1,7 @@
 """Kueue settings on which the plan's answers and the rendered configuration must agree."""
 
 from collections.abc import Mapping
-from datetime import date
 
-from gpuyard.catalogue.sources import Source
 from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
@@ -46,13 +44,6 @@ FIRST_REQUEUE_SECONDS = 60
 LONGEST_REQUEUE_SECONDS = 3600
 """How long an evicted gang stays away before it queues again: doubled each time, up to the longest. It goes
 behind whoever waits, so that others have their turn, and is never given up: who submitted it decides that."""
-NODE_MINUTES = 15
-"""How long autoscalers themselves wait for a node that they ordered, before they give it up."""
-NODE_MINUTES_SOURCE = Source(
-    "karpenter, liveness controller: registrationTimeout 15 minutes; cluster-autoscaler:"
-    " --max-node-provision-time, default 15 minutes",
-    date(2026, 11, 21),
-)
 
 
 def start_minutes(spec: PlatformSpec) -> int:

@@ -6,9 +6,8 @@ those that are asked, and the first whose own queue admits it runs it.
 """
 
 from collections.abc import Sequence
-from datetime import date
 
-from gpuyard.catalogue.sources import Source
+from gpuyard.catalogue.kubernetes.kueue import ALL_AT_ONCE, IN_STEPS, STEP
 from gpuyard.findings import Finding, Fix, Path, listed, note, refuse, warn
 from gpuyard.names import MULTIKUEUE_SECRET_KEY
 from gpuyard.plan.draft import Draft
@@ -16,8 +15,6 @@ from gpuyard.plan.records import DispatchPlan, WorkerPlan
 from gpuyard.plan.renames import free_name
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import WorkerCluster
-
-SOURCE = Source("Kueue v0.19.2: pkg/controller/admissionchecks/multikueue", date(2026, 11, 21))
 
 FRAMEWORKS = ("batch/job", "pod", "deployment")
 """What is sent. The dispatcher watches each of its kinds on every cluster, and has no connection to one that
@@ -30,15 +27,13 @@ LOST_AFTER = "15m"
 """How long a job stays with a cluster that does not answer, before it is sent elsewhere (Kueue's default). It
 may still run there, and when the cluster is back the copy that was admitted first stays (Kueue v0.19.2): a
 shorter time starts jobs twice, and in vain, after every restart of an API server."""
-ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
-IN_STEPS = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
-STEP = 3
-"""Clusters that are asked first, and how many more every five minutes (Kueue's default). A cluster that is
-asked may start nodes and evict others for a job that another one then runs."""
 
 
 def plan_dispatch(spec: PlatformSpec) -> DispatchPlan | None:
-    """Where jobs are sent, None where they run here."""
+    """Where jobs are sent, None where they run here.
+
+    A cluster that is asked may start nodes and evict others for a job that another one then runs.
+    """
     workers = spec.queueing.clusters
     if not workers:
         return None

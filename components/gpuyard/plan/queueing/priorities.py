@@ -5,6 +5,7 @@ of lower priority there. Across queues a priority takes nothing from a guarantee
 can be taken back, whatever its priority. A job without a priority counts as 0.
 """
 
+from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
 from gpuyard.names import PRIORITY_LABEL
@@ -15,16 +16,13 @@ from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import Preemption
 from gpuyard.spec.teams import Team
 
-POLICIES_SINCE = 36
-"""The minor of Kubernetes 1 from which every API server has MutatingAdmissionPolicy; in 1.34 and 1.35 it is a
-beta that is off (KEP-3962; apiserver v0.36.3, pkg/features/kube_features.go)."""
 WITHOUT = 0
 """The priority of a job that names none."""
 
 
 def gives_priorities(kubernetes: str) -> bool:
     """Whether jobs that name no priority get their team's from the API server."""
-    return int(kubernetes.partition(".")[2]) >= POLICIES_SINCE
+    return int(kubernetes.partition(".")[2]) >= MUTATES_SINCE
 
 
 def plan_priorities(spec: PlatformSpec) -> tuple[PriorityPlan, ...]:
@@ -66,8 +64,8 @@ def _by_label(spec: PlatformSpec) -> list[Finding]:
             f" their team's only when they name it themselves, with the label {PRIORITY_LABEL};"
             f" else they count as {WITHOUT}",
             given=spec.kubernetes,
-            allowed=f"1.{POLICIES_SINCE} or newer",
-            fix=Fix(says=f"move to 1.{POLICIES_SINCE}, or have every job name its priority"),
+            allowed=f"1.{MUTATES_SINCE} or newer",
+            fix=Fix(says=f"move to 1.{MUTATES_SINCE}, or have every job name its priority"),
         )
     ]
 

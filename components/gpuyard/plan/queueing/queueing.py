@@ -8,6 +8,12 @@ the connected parts of "pool advertises resource", and nothing else is possible.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gpuyard.catalogue.kubernetes.kueue import (
+    MAX_FLAVORS,
+    MAX_FLAVORS_IN_ALL,
+    MAX_GROUPS,
+    MAX_RESOURCES,
+)
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.capacity.provisioning import plan_checks
 from gpuyard.plan.draft import DecidedAmounts, Draft
@@ -31,13 +37,6 @@ from gpuyard.plan.sharing.compute_slices import all_profiles
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
 
-MAX_FLAVORS = 64
-MAX_RESOURCES = 64
-"""Flavors, and resources, in one resource group (Kueue v1beta2 CRD)."""
-MAX_GROUPS = 16
-"""Resource groups in one queue or cohort (the same)."""
-MAX_FLAVORS_IN_ALL = 256
-"""Flavors of all groups of a queue together (Kueue v0.19 ClusterQueue webhook)."""
 _SHOWN = 3
 """Pools that a fix names one by one."""
 

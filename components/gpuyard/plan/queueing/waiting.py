@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
+from gpuyard.catalogue.kubernetes.autoscalers import NODE_MINUTES
 from gpuyard.findings import Finding, Fix, Path, listed, warn
 from gpuyard.names import LOCAL_QUEUE
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.queueing.kueue import NODE_MINUTES, START_MINUTES, start_minutes
+from gpuyard.plan.queueing.kueue import START_MINUTES, start_minutes
 from gpuyard.plan.queueing.priorities import WITHOUT
 from gpuyard.plan.quotas.cohorts import read_tree
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan

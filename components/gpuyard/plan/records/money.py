@@ -181,11 +181,34 @@ class CommitmentLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fee:
+    """What the cluster itself costs an hour, whatever runs in it."""
+
+    service: str
+    """EKS or GKE."""
+    floor_usd: float
+    expected_usd: float
+    worst_usd: float
+    basis: str
+    """Where it comes from and of what day."""
+    checked_on: date | None = None
+    """None for your price."""
+    as_of: date | None = None
+    source: str = ""
+    note: str = ""
+
+    def total(self, case: str) -> Total:
+        """In a case: floor, expected or worst."""
+        usd: float = getattr(self, f"{case}_usd")
+        return Total(usd)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
     """A team's part of the bill, by what it is guaranteed; all shares together are the bill."""
 
     team: str | None
-    """None: nobody's, with system nodes and commitments that nothing uses."""
+    """None: nobody's, with system nodes, commitments that nothing uses, and the fee of the cluster."""
     floor: Total
     expected: Total
     worst: Total
@@ -208,6 +231,10 @@ class Bill:
     """True when nothing is billed: the figures are what the same machines cost on their cloud."""
     region: str | None = None
     """Where the platform is; None where neither the stack file nor a zone says it."""
+    fees: tuple[Fee, ...] = ()
+    """What the cluster itself costs; empty where nobody asks anything for it, or somebody else pays."""
+    left_out: tuple[str, ...] = ()
+    """What the cloud bills as well, and no sum has."""
 
     @property
     @shown

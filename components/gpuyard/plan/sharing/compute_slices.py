@@ -7,12 +7,10 @@ a pod to the pool with free quota, whether or not its profile exists there.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
 from fractions import Fraction
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
 from gpuyard.names import MIG_SLICES, SLICES_UNIT
 from gpuyard.plan.draft import Draft
@@ -20,11 +18,6 @@ from gpuyard.plan.records import Advertised, GpuLayout, PoolPlan, Quota
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import MigQuota
 from gpuyard.spec.teams import Team
-
-SOURCE = Source(
-    "Kueue v0.19.2: resource transformations (workload.go), flavors by quota (flavorassigner.go)",
-    date(2026, 11, 21),
-)
 
 Counts = Mapping[str, int]
 

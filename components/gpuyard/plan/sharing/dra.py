@@ -4,30 +4,15 @@ Such nodes advertise no extended resource. Kueue counts the devices of a claim u
 configuration maps the device class to, so guarantees and quotas work as with counted GPUs.
 """
 
-from datetime import date
-
+from gpuyard.catalogue.kubernetes.claims import CHANNEL_CLASS, GPU_CLASS, QUOTA_KEY, SERVED_SINCE
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS
-from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Advertised, DraPlan
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
-
-GPU_CLASS = "gpu.nvidia.com"
-CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
-"""Claimed by the pods of a ComputeDomain: NVLink from node to node."""
-CLASSES_SOURCE = Source("device classes of the NVIDIA DRA driver v0.5.0", date(2026, 11, 21))
-KUBERNETES_FLOOR = "1.34"
-"""The first minor that serves resource.k8s.io/v1."""
-KUBERNETES_SOURCE = Source(
-    "GPU Operator v26.7.0: GPUCluster needs Kubernetes 1.34.2 and driver 580", date(2026, 11, 21)
-)
-DRIVER_FLOOR = "580"
-QUOTA_KEY = "{}.deviceclass.resource.k8s.io/devices"
-"""How a ResourceQuota names the devices of a class."""
 
 
 def plan_dra(pool: Pool, machine: Machine) -> DraPlan | None:
@@ -80,9 +65,9 @@ def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
             refuse(
                 "dra.kubernetes",
                 here,
-                f"claims are served from Kubernetes {KUBERNETES_FLOOR} on (resource.k8s.io/v1)",
+                f"claims are served from Kubernetes {SERVED_SINCE} on (resource.k8s.io/v1)",
                 given=f"dra on {spec.kubernetes}",
-                allowed=f"kubernetes {KUBERNETES_FLOOR} or newer",
+                allowed=f"kubernetes {SERVED_SINCE} or newer",
                 fix=Fix(
                     says=f'write kubernetes: "{KUBERNETES_MINORS[-1]}"',
                     at=("kubernetes",),
@@ -96,7 +81,7 @@ def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
 def _older(minor: str) -> bool:
     """Whether a supported minor comes before claims do; others are refused on their own."""
     known = KUBERNETES_MINORS
-    return minor in known and known.index(minor) < known.index(KUBERNETES_FLOOR)
+    return minor in known and known.index(minor) < known.index(SERVED_SINCE)
 
 
 def _check_owner(pool: Pool, path: Path) -> list[Finding]:

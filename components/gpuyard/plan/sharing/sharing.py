@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
-from gpuyard.catalogue.sharing import SharingMethod
+from gpuyard.catalogue.sharing import SharingMethod, mps_clients
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.names import GPU, GPU_SHARED, SHARED_UNIT, shared
 from gpuyard.plan.records import Advertised, GpuLayout
@@ -14,9 +14,6 @@ from gpuyard.plan.sharing.dra import claimed
 from gpuyard.plan.sharing.mig import nearest_layout, place, why_not
 from gpuyard.spec.sharing import MigGroup, Sharing
 from gpuyard.spec.values import show_gpu_indexes
-
-MPS_CLIENTS_OLD_GPUS = 16
-"""MPS clients per GPU below compute capability 7.5 (k8s-device-plugin v0.20.0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +75,8 @@ def _fraction(machine: Machine, path: Path) -> Finding:
 
 
 def _mps_limit(replicas: int, machine: Machine, path: Path) -> Finding | None:
-    limit = MPS_CLIENTS_OLD_GPUS
-    if machine.gpu is None or machine.gpu.compute_capability >= (7, 5) or replicas <= limit:
+    limit = mps_clients(machine.gpu.compute_capability) if machine.gpu else None
+    if machine.gpu is None or limit is None or replicas <= limit:
         return None
     return refuse(
         "mps.clients",

@@ -5,10 +5,9 @@ hands the credentials of a node to whoever asks, so it is taken out of every net
 """
 
 from collections.abc import Sequence
-from datetime import date
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
-from gpuyard.catalogue.sources import Source
+from gpuyard.catalogue.kubernetes.addresses import CLOUD_DNS, METADATA, NODE_DNS
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Egress
@@ -16,23 +15,6 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Team
 
 Network = IPv4Network | IPv6Network
-
-METADATA = ("169.254.169.254/32", "fd00:ec2::254/128", "fd20:ce::254/128")
-"""EC2 and Compute Engine share the first; the second is EC2's on IPv6, the third Compute Engine's."""
-METADATA_SOURCE = Source(
-    "EC2 and Compute Engine documentation: addresses of the instance metadata service",
-    date(2026, 11, 21),
-)
-NODE_DNS = "169.254.20.10/32"
-"""A cache of names that runs on the node itself: a policy that names pods never meets it."""
-NODE_DNS_SOURCE = Source(
-    "kubernetes cluster/addons/dns/nodelocaldns/README.md; GKE has it by default since 1.33.1",
-    date(2026, 11, 21),
-)
-CLOUD_DNS = METADATA[0]
-"""With Cloud DNS, GKE writes the node's metadata address into pods as their name server; its port 53 answers
-for names only, credentials are on port 80."""
-CLOUD_DNS_SOURCE = Source("tektoncd/operator issue 4000", date(2026, 11, 21), verified=False)
 
 _METADATA = tuple(ip_network(address) for address in METADATA)
 

@@ -4,8 +4,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
+from gpuyard.catalogue.kubernetes.api import NAMESPACES
 from gpuyard.findings import Finding, Fix, refuse, warn
-from gpuyard.names import system_namespace
+from gpuyard.names import GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE, system_namespace
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.team_shares import monthly
 from gpuyard.plan.queueing.brakes import stop_of
@@ -20,16 +21,7 @@ from gpuyard.plan.teams.egress import name_servers, plan_egress
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
 
-RESERVED_NAMESPACES = frozenset(
-    {
-        "default",
-        "kube-system",
-        "kube-public",
-        "kube-node-lease",
-        "gpu-operator",
-        "kueue-system",
-    }
-)
+RESERVED_NAMESPACES = NAMESPACES | {GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE}
 
 
 def decide_teams(draft: Draft) -> tuple[Draft, list[Finding]]:

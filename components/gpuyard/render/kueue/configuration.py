@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gpuyard.catalogue.kubernetes.claims import GPU_CLASS
 from gpuyard.names import (
     GPU_CLAIM,
     KUEUE_CERTIFICATES,
@@ -18,7 +19,6 @@ from gpuyard.plan.queueing.kueue import (
     WITHOUT_QUOTA,
 )
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.sharing.dra import GPU_CLASS
 from gpuyard.render.kueue.multikueue import dispatch_configuration
 from gpuyard.render.objects import Object, made
 from gpuyard.render.text import yaml_text

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Percent, Positive, Text, Usd
+from gpuyard.spec.values import Percent, Positive, Text, Usd, UsdOrNothing
 
 
 class MachinePrice(SpecModel):
@@ -47,3 +47,5 @@ class Prices(SpecModel):
     """By machine type: 42.5, or {on_demand: 42.5, spot: 17, reserved: 30}. They win over the discount."""
     commitments: Annotated[tuple[Commitment, ...], Field(max_length=100)] = ()
     """What is paid for in any case. Default: nothing."""
+    cluster_usd_per_hour: UsdOrNothing | None = None
+    """US dollars an hour for the cluster itself. Default: EKS's or GKE's fee, none for one that exists."""

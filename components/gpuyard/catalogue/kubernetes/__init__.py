@@ -1,0 +1,1 @@
+"""What runs in every cluster: Kubernetes itself, its autoscalers, Kueue, and GPUs that are claimed."""

@@ -1,0 +1,22 @@
+"""Dynamic resource allocation: the classes that pods claim GPUs by, and from which Kubernetes on."""
+
+from datetime import date
+
+from gpuyard.catalogue.sources import Source
+
+_LOOKED_UP = date(2026, 11, 21)
+GPU_CLASS = "gpu.nvidia.com"
+CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
+"""Claimed by the pods of a ComputeDomain: NVLink from node to node."""
+CLASSES_SOURCE = Source("device classes of the NVIDIA DRA driver v0.5.0", _LOOKED_UP)
+SERVED_SINCE = "1.34"
+"""The first minor that serves resource.k8s.io/v1."""
+SERVED_SOURCE = Source(
+    "GPU Operator v26.7.0: GPUCluster needs Kubernetes 1.34.2 and driver 580", _LOOKED_UP
+)
+QUOTA_KEY = "{}.deviceclass.resource.k8s.io/devices"
+"""How a ResourceQuota names the devices of a class."""
+QUOTA_SOURCE = Source(
+    "Kubernetes, resource quotas: CLASS.deviceclass.resource.k8s.io/devices counts what claims ask for",
+    _LOOKED_UP,
+)

@@ -1,0 +1,38 @@
+"""Kueue: what fits into one queue, and how MultiKueue hands jobs to other clusters."""
+
+from datetime import date
+
+from gpuyard.catalogue.sources import Source
+
+_LOOKED_UP = date(2026, 11, 21)
+MAX_FLAVORS = 64
+MAX_RESOURCES = 64
+"""Flavors, and resources, in one resource group."""
+MAX_GROUPS = 16
+"""Resource groups in one queue or cohort."""
+MAX_FLAVORS_IN_ALL = 256
+"""Flavors of all groups of a queue together."""
+LIMITS_SOURCE = Source(
+    "Kueue v1beta2 CRD of v0.19.2: maxItems of resourceGroups, flavors and coveredResources; 256 flavors in its"
+    " ClusterQueue webhook",
+    _LOOKED_UP,
+)
+ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
+IN_STEPS = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+STEP = 3
+"""Clusters that the dispatcher in steps asks first, and how many more every five minutes."""
+MULTIKUEUE_SOURCE = Source(
+    "Kueue v0.19.2: pkg/controller/admissionchecks/multikueue and workloaddispatcher, its constants and defaults",
+    _LOOKED_UP,
+)
+TRANSFORMATIONS_SOURCE = Source(
+    "Kueue v0.19.2: resource transformations (workload.go) come before flavors are chosen by quota"
+    " (flavorassigner.go)",
+    _LOOKED_UP,
+)
+"""Why a quota in compute slices sees no profile."""
+REQUEUE_SECONDS = 1.0
+"""How long Kueue gathers what changed, before it looks again at jobs that it set aside."""
+REQUEUE_SOURCE = Source(
+    "Kueue v0.19, pkg/cache/queue/inadmissible_workloads.go: requeueBatchPeriod", _LOOKED_UP
+)
