@@ -4,6 +4,7 @@ Such nodes advertise no extended resource. Kueue counts the devices of a claim u
 configuration maps the device class to, so guarantees and quotas work as with counted GPUs.
 """
 
+from collections.abc import Iterable
 from datetime import date
 
 from gpuyard.catalogue.machines import Machine
@@ -17,6 +18,8 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
 
 GPU_CLASS = "gpu.nvidia.com"
+GPU_CLASSES = (GPU_CLASS, "mig.nvidia.com", "vfio.gpu.nvidia.com")
+"""Classes whose devices are GPUs, parts of them, or for virtual machines; queues count the first alone."""
 CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
 """Claimed by the pods of a ComputeDomain: NVLink from node to node."""
 CLASSES_SOURCE = Source("device classes of the NVIDIA DRA driver v0.5.0", date(2026, 11, 21))
@@ -139,3 +142,9 @@ def check_compute_domains(draft: Draft) -> list[Finding]:
             )
         )
     return findings
+
+
+def quota_keys(resources: Iterable[str]) -> Iterable[str]:
+    """All that a ResourceQuota has to name: also classes that pods may claim from and nobody counts."""
+    yield from map(quota_key, resources)
+    yield from map(QUOTA_KEY.format, GPU_CLASSES)

@@ -94,9 +94,14 @@ def _placing() -> str:
         f"variables.taints.filter(a, {tolerates})"
         f".map(a, {said(requirements.PLACING, placing.OTHERS, key='t.key', taint='a.text')})"
     )
+    no_gpu = (
+        f"{key} in {listed(placing.GPU_NODES)} && !p.asks"
+        f" ? [{said(requirements.PLACING, placing.NO_GPU, key='t.key')}] : []"
+    )
     tolerations = sentences(
         f"{maybe('p', 'spec.tolerations', '[]')}"
-        f".map(t, ({every} ? [{said(requirements.PLACING, placing.EVERY_TAINT)}] : []) + {of_others})"
+        f".map(t, ({every} ? [{said(requirements.PLACING, placing.EVERY_TAINT)}] : []) + ({no_gpu})"
+        f" + {of_others})"
     )
     # the scheduler writes it into pods; only who makes one sends it somewhere
     fresh = "(request.operation == 'CREATE' || variables.it.kind != 'Pod')"
