@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.names import BUDGET_ANNOTATION, PROTECT_ANNOTATION
-from gpuyard.render.access import MEMBERS, VIEWERS, member_rules, viewer_rules
+from gpuyard.render.access import MEMBERS, VIEWERS, catalogue_objects, member_rules, viewer_rules
 from gpuyard.render.teams import team_objects
 from kit.stacks import UNCLAIMED, cut_pool, plan_of, platform, pool, shared_pool, team
 
@@ -274,6 +274,35 @@ def test_nobody_takes_the_place_of_another_and_nothing_is_allowed_by_a_star(rule
     found = rules(claims=True)
     assert not [r for r in found if {"impersonate", "bind", "escalate", "*"} & set(r["verbs"])]
     assert not [r for r in found if "*" in (*r["apiGroups"], *r["resources"])]
+
+
+def test_members_keep_pods_from_being_moved_and_see_what_was_rolled_out():
+    can = allowed(member_rules(claims=False))
+    assert can["poddisruptionbudgets.policy"] >= {"create", "patch", "delete"}
+    assert can["controllerrevisions.apps"] == LOOK
+    assert allowed(viewer_rules(claims=False))["poddisruptionbudgets.policy"] == LOOK
+
+
+def test_people_of_all_teams_see_classes_and_change_none():
+    teams = [team("a", groups=["x", "y"], viewers=["z"]), team("b", groups=["x"])]
+    role, binding = catalogue_objects(plan_of(platform(teams=teams)))
+    assert role["metadata"]["name"] == binding["roleRef"]["name"] == "gpuyard-lab-classes"
+    assert allowed(role["rules"]) == {
+        f"{resource}.{group}": LOOK
+        for group in ("kueue.x-k8s.io", "scheduling.k8s.io", "storage.k8s.io")
+        for resource in ("workloadpriorityclasses", "priorityclasses", "storageclasses")
+    }
+    assert [subject["name"] for subject in binding["subjects"]] == ["x", "y", "z"]
+
+
+def test_device_classes_are_seen_where_pods_claim_devices():
+    raw = platform([pool(sharing={"dra": True})], [team(groups=["x"])])
+    role, _ = catalogue_objects(plan_of(raw))
+    assert allowed(role["rules"])["deviceclasses.resource.k8s.io"] == LOOK
+
+
+def test_without_people_there_is_nothing_of_the_clusters_to_see():
+    assert catalogue_objects(plan_of(platform(teams=[team()]))) == []
 
 
 def test_members_start_and_stop_pods_and_do_not_edit_them():
