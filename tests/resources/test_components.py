@@ -51,6 +51,7 @@ def test_each_object_is_under_the_component_it_is_for(pulumi_mocks):
         "nodes-dev": "lab-dev",
         "queueing": "lab-queueing",
         "admission": "lab",
+        "access": "lab",
         "team-vision": "lab-vision",
         "team-speech": "lab-speech",
         "idle": "lab-idle",
