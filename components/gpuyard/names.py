@@ -131,6 +131,16 @@ def admission_name(platform: str) -> str:
     return f"gpuyard-{platform}"
 
 
+def belongings_name(platform: str) -> str:
+    """The same of what teams make beside pods."""
+    return f"{admission_name(platform)}-belongings"
+
+
+def catalogue_name(platform: str) -> str:
+    """The role by which people of a platform's teams see classes that belong to nobody, and who has it."""
+    return f"gpuyard-{platform}-classes"
+
+
 def system_namespace(platform: str) -> str:
     """What is the platform's own and no team's; several platforms in a cluster have one each."""
     return f"gpuyard-{platform}"

@@ -416,9 +416,15 @@ class Limits(TypedDict):
     storage_gib: NotRequired[int | str | None]
     """All volumes that it claims, in GiB. Default: no limit."""
     claims: NotRequired[int | None]
-    """Volumes that it claims. Default: no limit."""
+    """Volumes that it claims. Default: as many as pods."""
     pods: NotRequired[int | None]
-    """Pods. Default: no limit."""
+    """Pods, those that wait among them. Default: 100, and 4 for each of its GPUs, slices and
+    shares.
+    """
+    objects: NotRequired[int | None]
+    """Objects of each kind: jobs, config maps, secrets and so on. Default: 500, and 4 for each
+    GPU.
+    """
 
 
 class Idle(TypedDict):

@@ -23,8 +23,11 @@ class Say:
 
 
 def keep(settings: Settings, unit: Unit, namespace: str) -> str:
-    """The command that takes a unit out of all this."""
-    return f"kubectl label {unit.owner} -n {namespace} {settings.names.keep}=true"
+    """The command that takes a unit out of all this; members may not edit pods."""
+    command = f"kubectl label {unit.owner} -n {namespace} {settings.names.keep}=true"
+    if unit.owner.group_kind != "Pod":
+        return command
+    return f"{command} (administrators only), or make it again with that label"
 
 
 def warned(settings: Settings, team: Team, unit: Unit, now: datetime) -> Say:

@@ -8,7 +8,7 @@ from gpuyard.admission.parameters import TeamParameters, enforcement, parameters
 from gpuyard.admission.requirements import REQUIREMENTS
 from gpuyard.plan.records import Taint
 from gpuyard.spec.sections import Enforce
-from kit.stacks import plan_of, platform, pool, team
+from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
 DIGEST = "@sha256:" + "0" * 64
 
@@ -124,10 +124,21 @@ def test_without_a_section_everything_is_refused_that_can_be_and_images_are_free
 
 def test_a_team_may_not_tolerate_the_pools_of_others():
     pools = [pool("train"), pool("vip", owners=["a"]), pool("both", owners=["a", "b"])]
-    teams = [team("a", guarantee={"vip": 8}), team("b", guarantee={"both": 8})]
+    teams = [team("a", guarantee={"vip": 8, "both": 8}), team("b", guarantee={"both": 8})]
     plan = plan_of(platform(pools, teams))
     assert parameters_of(plan, plan.team("a")).taints == ()
     assert parameters_of(plan, plan.team("b")).taints == (Taint("gpuyard.dev/pool", "vip"),)
+
+
+def test_a_team_may_tolerate_a_shared_pool_only_where_it_has_something():
+    pools = [pool(), cut_pool(), shared_pool()]
+    teams = [
+        team("a", guarantee={"train": 8}, borrow={"serve/3g.20gb": 1}),
+        team("b", guarantee={"train": 8, "serve/3g.20gb": 0}, borrow={"dev/shared": 1}),
+    ]
+    plan = plan_of(platform(pools, teams))
+    assert parameters_of(plan, plan.team("a")).taints == (Taint("gpuyard.dev/pool", "dev"),)
+    assert parameters_of(plan, plan.team("b")).taints == (Taint("gpuyard.dev/pool", "serve"),)
 
 
 @pytest.mark.parametrize(

@@ -351,8 +351,8 @@ def test_a_container_that_names_nothing_gets_the_defaults(lab: reality.Lab):
     bare = pod("bare", container={"resources": {}})
     made = acting(lab, "makers").call("POST", path, bare)["spec"]["containers"][0]["resources"]
     assert made == {
-        "requests": {"cpu": "1", "memory": "2Gi"},
-        "limits": {"cpu": "96", "memory": "1152Gi"},
+        "requests": {"cpu": "1", "memory": "2Gi", "ephemeral-storage": "0"},
+        "limits": {"cpu": "96", "memory": "1152Gi", "ephemeral-storage": "100Gi"},
     }
 
 

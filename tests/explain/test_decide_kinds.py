@@ -26,14 +26,23 @@ def test_pods_without_gpus_find_no_node_where_all_have_some():
     )
 
 
-def test_pods_without_gpus_that_bear_the_taint_stand_on_gpu_nodes():
+def test_pods_without_gpus_stand_on_gpu_nodes_only_where_that_is_not_refused():
     found = said(local(), job(gpus=None, tolerations=ALL))
+    assert found.verdict is NEVER
+    assert (
+        "the toleration of nvidia.com/gpu lets it fill nodes whose GPUs others wait for"
+        in found.says
+    )
+    told = local(admission={"enforce": "warn"})
+    found = said(told, job(gpus=None, tolerations=ALL))
     assert (found.verdict, found.nodes, found.says) == (
         STARTS,
         1,
         "it asks for nothing that a queue counts",
     )
-    full = said(local(), job(pods=661, gpus=None, tolerations=ALL))
+    many = [team("vision", borrow={"train": 8}, limits={"cpu": 999, "pods": 999})]
+    told = local(teams=many, admission={"enforce": "warn"})
+    full = said(told, job(pods=661, gpus=None, tolerations=ALL))
     assert full.verdict is NEVER
     assert "661 pods (spec.template.spec) ask for no GPU" in full.says
 

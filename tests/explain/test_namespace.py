@@ -17,7 +17,7 @@ EVICTED = (
 def limited(**limits):
     """Four nodes with eight GPUs and 192 CPUs each, for one team that may have less than all of it."""
     mine = team(guarantee={"train": 32}, limits=limits)
-    return plan_of(platform([pool()], [mine], cloud="simulated"))
+    return plan_of(platform([pool()], [mine], cloud="simulated", admission={"enforce": "warn"}))
 
 
 # ── one container ─────────────────────────────────────────────────────────────────────────────────

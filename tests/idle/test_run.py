@@ -359,6 +359,21 @@ def test_a_pod_is_stopped_unless_somebody_makes_it_anew(world, maker, step):
         )
 
 
+def test_a_pod_of_its_own_is_kept_by_administrators_or_made_again(world):
+    world.add(
+        idle.KUEUE,
+        "workloads",
+        idle.workload("w", idle.reference("Pod", "shell", "v1", controller=False)),
+    )
+    world.add("v1", "pods", idle.pod("shell", "w", 1, None))
+    world.measure("shell", 0)
+    assert look(world)["steps"] == {"warn": 1}
+    assert world.events[0]["message"].endswith(
+        "To keep it: kubectl label pod/shell -n vision gpuyard.dev/keep-idle=true (administrators"
+        " only), or make it again with that label"
+    )
+
+
 def test_a_workload_without_pods_or_owner_holds_no_gpu(world):
     world.add(idle.KUEUE, "workloads", idle.workload("w", None))
     assert look(world)["states"] == {"without_gpu": 1}

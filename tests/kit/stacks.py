@@ -15,6 +15,12 @@ SYSTEM: Raw = {"machine": "m7i.xlarge", "nodes": 2}
 CUT: Raw = {"mig": {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}}
 """A layout that fills an A100-40."""
 
+UNCLAIMED = {
+    f"{name}.nvidia.com.deviceclass.resource.k8s.io/devices": 0
+    for name in ("gpu", "mig", "vfio.gpu")
+}
+"""What a namespace may claim of GPUs where nobody claims any."""
+
 
 def pool(name: str = "train", **rest: Any) -> Raw:
     """A pool of four nodes with eight H100 each."""

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from gpuyard.admission.requirement import Requirement, Sentence
-from gpuyard.admission.requirements import REQUIREMENTS
+from gpuyard.admission.requirements import BELONGINGS, REQUIREMENTS
 from gpuyard.render.admission import cel
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.admission.twins import TWINS
@@ -27,10 +27,12 @@ def objects(plan):
     return {(o["kind"], o["metadata"]["name"]): o for o in admission_objects(plan)}
 
 
-def test_there_is_one_policy_and_one_binding():
+def test_there_is_a_policy_of_pods_and_one_of_the_rest_with_a_binding_each():
     assert list(objects(two_teams())) == [
         ("ValidatingAdmissionPolicy", "gpuyard-lab"),
         ("ValidatingAdmissionPolicyBinding", "gpuyard-lab"),
+        ("ValidatingAdmissionPolicy", "gpuyard-lab-belongings"),
+        ("ValidatingAdmissionPolicyBinding", "gpuyard-lab-belongings"),
     ]
 
 
@@ -58,15 +60,18 @@ def test_what_a_team_is_held_to_stands_on_its_namespace():
 
 def test_no_parameters_that_an_api_server_may_stop_following():
     # When the last policy with ConfigMaps for parameters goes, the API server never looks at one again.
-    policy, binding = admission_objects(two_teams())
-    assert "paramKind" not in policy["spec"]
-    assert "paramRef" not in binding["spec"]
+    for each in admission_objects(two_teams()):
+        assert not {"paramKind", "paramRef"} & set(each["spec"])
 
 
-def test_the_binding_reaches_the_teams_alone():
-    spec = objects(two_teams())["ValidatingAdmissionPolicyBinding", "gpuyard-lab"]["spec"]
+NAMES = ["gpuyard-lab", "gpuyard-lab-belongings"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_binding_reaches_the_teams_alone(name):
+    spec = objects(two_teams())["ValidatingAdmissionPolicyBinding", name]["spec"]
     assert spec == {
-        "policyName": "gpuyard-lab",
+        "policyName": name,
         "matchResources": {
             "namespaceSelector": {
                 "matchLabels": {"gpuyard.dev/platform": "lab"},
@@ -83,8 +88,9 @@ def test_the_binding_reaches_the_teams_alone():
 )
 def test_what_becomes_of_a_slip_is_the_platforms_choice(enforce, actions):
     found = objects(two_teams(admission={"enforce": enforce}))
-    spec = found["ValidatingAdmissionPolicyBinding", "gpuyard-lab"]["spec"]
-    assert spec["validationActions"] == actions
+    for name in NAMES:
+        spec = found["ValidatingAdmissionPolicyBinding", name]["spec"]
+        assert spec["validationActions"] == actions
 
 
 def test_the_policy_looks_at_namespaces_of_teams_alone_and_fails_closed():
@@ -107,12 +113,26 @@ def test_the_policy_looks_at_namespaces_of_teams_alone_and_fails_closed():
     assert looked_at == plurals | {("", "pods/ephemeralcontainers")}
 
 
+def test_the_rest_is_looked_at_in_namespaces_of_teams_alone_and_fails_closed():
+    spec = objects(two_teams())["ValidatingAdmissionPolicy", "gpuyard-lab-belongings"]["spec"]
+    assert spec["failurePolicy"] == "Fail"
+    constraints = spec["matchConstraints"]
+    assert constraints["namespaceSelector"]["matchLabels"] == {"gpuyard.dev/platform": "lab"}
+    assert [rule["resources"] for rule in constraints["resourceRules"]] == [
+        ["persistentvolumeclaims", "secrets", "services"],
+        ["statefulsets"],
+    ]
+    said = spec["variables"][-1]["expression"]
+    assert said.count(f"{BELONGINGS.id}: ") == 4
+
+
 def test_every_requirement_is_a_rule_a_twin_and_said_by_the_policy():
     ids = [requirement.id for requirement in REQUIREMENTS]
     assert [requirement for requirement, _ in TWINS.values()] == list(REQUIREMENTS)
     titles = {rule.id: rule.title for rule in RULES}
     assert {r.id: titles[r.id] for r in REQUIREMENTS} == {r.id: r.title for r in REQUIREMENTS}
-    assert {rule.id for rule in RULES if rule.id.startswith("GPU-ADM-")} <= set(ids)
+    assert titles[BELONGINGS.id] == BELONGINGS.title
+    assert {r.id for r in RULES if r.id.startswith("GPU-ADM-")} <= {*ids, BELONGINGS.id}
     spec = objects(two_teams())["ValidatingAdmissionPolicy", "gpuyard-lab"]["spec"]
     variables = {each["name"]: each["expression"] for each in spec["variables"]}
     for name, (requirement, _) in TWINS.items():
@@ -121,11 +141,11 @@ def test_every_requirement_is_a_rule_a_twin_and_said_by_the_policy():
 
 
 def test_a_variable_uses_only_those_before_it():
-    spec = objects(two_teams())["ValidatingAdmissionPolicy", "gpuyard-lab"]["spec"]
-    seen = set()
-    for each in spec["variables"]:
-        assert set(re.findall(r"variables\.(\w+)", each["expression"])) <= seen
-        seen.add(each["name"])
+    for name in NAMES:
+        seen = set()
+        for each in objects(two_teams())["ValidatingAdmissionPolicy", name]["spec"]["variables"]:
+            assert set(re.findall(r"variables\.(\w+)", each["expression"])) <= seen
+            seen.add(each["name"])
 
 
 def test_the_policy_is_text_that_comes_back_from_a_file():

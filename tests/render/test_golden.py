@@ -129,7 +129,7 @@ BUILT_IN = {
     *("LimitRange", "ResourceQuota"),
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
     *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
-    *("CronJob", "Role", "ServiceAccount"),
+    *("CronJob", "Role", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"),
 }
 
 
@@ -347,6 +347,7 @@ def test_groups_are_named_for_what_they_are_for():
         "nodes-dev",
         "queueing",
         "admission",
+        "access",
         "team-vision",
         "team-speech",
         "team-search",
@@ -357,6 +358,7 @@ def test_groups_are_named_for_what_they_are_for():
         "kueue",
         "queueing",
         "admission",
+        "access",
         "team-vision",
         "team-speech",
     ]

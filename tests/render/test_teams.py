@@ -3,9 +3,9 @@
 import pytest
 
 from gpuyard.names import BUDGET_ANNOTATION, PROTECT_ANNOTATION
-from gpuyard.render.access import MEMBERS, VIEWERS, member_rules, viewer_rules
+from gpuyard.render.access import MEMBERS, VIEWERS, catalogue_objects, member_rules, viewer_rules
 from gpuyard.render.teams import team_objects
-from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
+from kit.stacks import UNCLAIMED, cut_pool, plan_of, platform, pool, shared_pool, team
 
 OURS = {"app.kubernetes.io/managed-by": "gpuyard", "gpuyard.dev/platform": "lab"}
 LOOK = {"get", "list", "watch"}
@@ -89,44 +89,77 @@ def test_what_is_refused_is_warned_of_and_what_breaks_the_next_stricter_level_is
 
 
 # ── limits ────────────────────────────────────────────────────────────────────────────────────────
-CLOSED = {"services.loadbalancers": "0", "services.nodeports": "0"}
+CLOSED = {"services.loadbalancers": "0", "services.nodeports": "0"} | dict.fromkeys(UNCLAIMED, "0")
+
+
+def objects_of_each_kind(most):
+    kinds = (
+        *("configmaps", "secrets", "services"),
+        *("deployments.apps", "replicasets.apps", "statefulsets.apps", "cronjobs.batch"),
+        *("jobs.batch", "horizontalpodautoscalers.autoscaling", "poddisruptionbudgets.policy"),
+    )
+    return {f"count/{kind}": str(most) for kind in kinds}
 
 
 def test_the_quota_counts_gpus_cpu_and_memory_and_lets_nobody_in_from_outside():
     assert one(objects(), "ResourceQuota")["spec"] == {
         "hard": {
+            "limits.ephemeral-storage": "13200Gi",
+            "persistentvolumeclaims": "132",
+            "pods": "132",
             "requests.cpu": "198",
             "requests.memory": "2012Gi",
             "requests.nvidia.com/gpu": "8",
+            **objects_of_each_kind(532),
             **CLOSED,
         }
     }
 
 
+def test_claims_are_counted_where_pods_claim_devices():
+    (quota,) = of(objects([pool(sharing={"dra": True})]), "ResourceQuota")
+    counted = {key for key in quota["spec"]["hard"] if "resource.k8s.io" in key}
+    assert counted == {
+        *UNCLAIMED,
+        "count/resourceclaims.resource.k8s.io",
+        "count/resourceclaimtemplates.resource.k8s.io",
+    }
+
+
 def test_storage_claims_and_pods_are_counted_when_they_are_limited():
-    said = {"cpu": 16, "memory_gib": 2048, "storage_gib": 1024**2, "claims": 5, "pods": 20}
+    said = {
+        "cpu": 16,
+        "memory_gib": 2048,
+        "storage_gib": 1024**2,
+        "claims": 5,
+        "pods": 20,
+        "objects": 7,
+    }
     made = objects(limits=said)
     assert one(made, "ResourceQuota")["spec"]["hard"] == {
+        "limits.ephemeral-storage": "2000Gi",
         "persistentvolumeclaims": "5",
         "pods": "20",
         "requests.cpu": "16",
         "requests.memory": "2Ti",
         "requests.nvidia.com/gpu": "8",
         "requests.storage": "1Pi",
+        **objects_of_each_kind(7),
         **CLOSED,
     }
-    claims = one(made, "LimitRange")["spec"]["limits"][1]
+    claims = one(made, "LimitRange")["spec"]["limits"][2]
     assert claims == {"type": "PersistentVolumeClaim", "max": {"storage": "1Pi"}}
 
 
-def test_a_container_has_a_small_default_and_a_node_at_most():
+def test_a_container_has_a_small_default_and_a_node_at_most_and_a_pod_is_never_nothing():
     assert one(objects(), "LimitRange")["spec"]["limits"] == [
         {
             "type": "Container",
             "max": {"cpu": "192", "memory": "2012Gi"},
-            "default": {"cpu": "192", "memory": "2012Gi"},
-            "defaultRequest": {"cpu": "1", "memory": "2Gi"},
-        }
+            "default": {"cpu": "192", "memory": "2012Gi", "ephemeral-storage": "100Gi"},
+            "defaultRequest": {"cpu": "1", "memory": "2Gi", "ephemeral-storage": "0"},
+        },
+        {"type": "Pod", "min": {"cpu": "100m", "memory": "64Mi"}},
     ]
 
 
@@ -134,11 +167,13 @@ def test_only_names_that_bind_are_in_a_quota():
     pools = [pool(), cut_pool(), shared_pool()]
     mine = {"train": 8, "serve/3g.20gb": 1, "dev/shared": 2}
     hard = one(objects(pools, guarantee=mine), "ResourceQuota")["spec"]["hard"]
-    gpus = {name for name in hard if "nvidia.com" in name}
+    gpus = {name: most for name, most in hard.items() if "requests.nvidia.com" in name}
     assert gpus == {
-        "requests.nvidia.com/gpu",
-        "requests.nvidia.com/gpu.shared",
-        "requests.nvidia.com/mig-3g.20gb",
+        "requests.nvidia.com/gpu": "8",
+        "requests.nvidia.com/gpu.shared": "2",
+        "requests.nvidia.com/mig-1g.5gb": "0",
+        "requests.nvidia.com/mig-2g.10gb": "0",
+        "requests.nvidia.com/mig-3g.20gb": "1",
     }
     assert "scopeSelector" not in one(objects(), "ResourceQuota")["spec"]
 
@@ -239,6 +274,35 @@ def test_nobody_takes_the_place_of_another_and_nothing_is_allowed_by_a_star(rule
     found = rules(claims=True)
     assert not [r for r in found if {"impersonate", "bind", "escalate", "*"} & set(r["verbs"])]
     assert not [r for r in found if "*" in (*r["apiGroups"], *r["resources"])]
+
+
+def test_members_keep_pods_from_being_moved_and_see_what_was_rolled_out():
+    can = allowed(member_rules(claims=False))
+    assert can["poddisruptionbudgets.policy"] >= {"create", "patch", "delete"}
+    assert can["controllerrevisions.apps"] == LOOK
+    assert allowed(viewer_rules(claims=False))["poddisruptionbudgets.policy"] == LOOK
+
+
+def test_people_of_all_teams_see_classes_and_change_none():
+    teams = [team("a", groups=["x", "y"], viewers=["z"]), team("b", groups=["x"])]
+    role, binding = catalogue_objects(plan_of(platform(teams=teams)))
+    assert role["metadata"]["name"] == binding["roleRef"]["name"] == "gpuyard-lab-classes"
+    assert allowed(role["rules"]) == {
+        f"{resource}.{group}": LOOK
+        for group in ("kueue.x-k8s.io", "scheduling.k8s.io", "storage.k8s.io")
+        for resource in ("workloadpriorityclasses", "priorityclasses", "storageclasses")
+    }
+    assert [subject["name"] for subject in binding["subjects"]] == ["x", "y", "z"]
+
+
+def test_device_classes_are_seen_where_pods_claim_devices():
+    raw = platform([pool(sharing={"dra": True})], [team(groups=["x"])])
+    role, _ = catalogue_objects(plan_of(raw))
+    assert allowed(role["rules"])["deviceclasses.resource.k8s.io"] == LOOK
+
+
+def test_without_people_there_is_nothing_of_the_clusters_to_see():
+    assert catalogue_objects(plan_of(platform(teams=[team()]))) == []
 
 
 def test_members_start_and_stop_pods_and_do_not_edit_them():

@@ -51,6 +51,7 @@ def test_each_object_is_under_the_component_it_is_for(pulumi_mocks):
         "nodes-dev": "lab-dev",
         "queueing": "lab-queueing",
         "admission": "lab",
+        "access": "lab",
         "team-vision": "lab-vision",
         "team-speech": "lab-speech",
         "idle": "lab-idle",
@@ -332,8 +333,11 @@ def test_what_a_queue_is_checked_and_placed_by_is_made_before_it_and_goes_after(
 
 def test_a_team_waits_for_its_own_cluster_queue_and_for_what_it_is_held_to(pulumi_mocks):
     graph = pulumi_mocks.run(whole)
-    first = {"ClusterQueue:lab-vision", "ValidatingAdmissionPolicy:gpuyard-lab"}
-    first.add("ValidatingAdmissionPolicyBinding:gpuyard-lab")
+    first = {"ClusterQueue:lab-vision"} | {
+        f"ValidatingAdmissionPolicy{what}:gpuyard-lab{which}"
+        for what in ("", "Binding")
+        for which in ("", "-belongings")
+    }
     kinds = ("LimitRange", "NetworkPolicy", "ResourceQuota")
     limits = {"Namespace:vision", *(f"{kind}:vision/gpuyard" for kind in kinds)}
     assert waits_for(graph, "lab-vision:Namespace:vision") == first

@@ -322,6 +322,17 @@ def onto_every_node(objects):
     pod(objects, tolerations=[{"operator": "Exists"}], container={"resources": {}})
 
 
+def with_an_export(objects):
+    volume = {"name": "v", "nfs": {"server": "10.0.0.9", "path": "/"}}
+    pod(objects, volumes=[volume], container={"resources": {}})
+
+
+def with_the_address_of_others(objects):
+    metadata = {"name": "x", "namespace": team(objects)}
+    spec = {"ports": [{"port": 443}], "externalIPs": ["52.1.2.3"]}
+    objects.append({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+
+
 def from_anywhere(objects):
     limits(objects)[IMAGES_FROM] = "registry.example.org/team"
     pod(objects)
@@ -339,6 +350,8 @@ MUTATIONS = [
     (onto_every_node, "GPU-ADM-04", set()),
     (from_anywhere, "GPU-ADM-05", set()),
     (loose_training, "GPU-ADM-06", set()),
+    (with_an_export, "GPU-ADM-11", set()),
+    (with_the_address_of_others, "GPU-ADM-12", set()),
     (quota_by_limits, "GPU-TEN-02", set()),
     (quota_of_no_slice, "GPU-SHR-03", set()),
     (no_selector, "GPU-TEN-04", set()),

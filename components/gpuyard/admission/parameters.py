@@ -23,7 +23,7 @@ class TeamParameters:
     images_from: tuple[str, ...] = ()
     """Registries and repositories in full (docker.io/library); empty: any."""
     taints: tuple[Taint, ...] = ()
-    """Of pools dedicated to other teams."""
+    """Of pools of which the team has nothing, neither guarantee nor borrowing."""
     guaranteed: bool = True
     queues: tuple[str, ...] = (LOCAL_QUEUE,)
 
@@ -87,5 +87,6 @@ def _admission(plan: PlatformPlan) -> Admission:
 
 def _taints_of_others(plan: PlatformPlan, team: TeamPlan) -> tuple[Taint, ...]:
     """The taint that all GPU nodes bear keeps nobody apart: the one with the pool's own name does."""
-    others = (pool for pool in plan.pools if pool.owners and team.name not in pool.owners)
+    own = {quota.pool for quota in team.quotas if quota.nominal + quota.borrow}
+    others = (pool for pool in plan.pools if pool.name not in own)
     return tuple(taint for pool in others for taint in pool.taints if taint.key == POOL_LABEL)

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpuyard.admission.bypass import asks
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.manifests.fields import items, mapping, text
+from gpuyard.names import GPU, POOL_LABEL
 from gpuyard.plan.records import Taint
 
 EVERY_TAINT = Sentence(
@@ -13,8 +15,14 @@ EVERY_TAINT = Sentence(
     "tolerate the taints of its pool by key",
 )
 OTHERS = Sentence(
-    "the toleration of {key} lets the pod onto {taint}, a pool dedicated to other teams",
+    "the toleration of {key} lets the pod onto {taint}, a pool of which the team has nothing",
     "remove the toleration; the queue adds those of pools that the team may use",
+)
+GPU_NODES = (GPU, POOL_LABEL)
+"""Keys of the taints that keep pods without GPUs off GPU nodes."""
+NO_GPU = Sentence(
+    "this pod asks for no GPU, and the toleration of {key} lets it fill nodes whose GPUs others wait for",
+    "remove the toleration; what needs no GPU runs on other nodes",
 )
 BY_NAME = Sentence(
     "nodeName {node} goes past the scheduler, and with it past the taints of other teams' pools",
@@ -30,6 +38,8 @@ def placing(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
             key = text(given.get("key"))
             if not key and text(given.get("operator")) == "Exists":
                 yield EVERY_TAINT.slip(path)
+            if key in GPU_NODES and not asks(pod):
+                yield NO_GPU.slip(path, key=key)
             for taint in parameters.taints:
                 if _tolerates(given, taint):
                     yield OTHERS.slip(path, key=key, taint=str(taint))

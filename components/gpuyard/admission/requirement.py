@@ -19,6 +19,8 @@ class Workload:
     pods: tuple[Pod, ...]
     jobs_metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Of a CronJob's jobs."""
+    body: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """All of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gpuyard.admission.belongings import belongings
 from gpuyard.admission.bypass import bypasses
 from gpuyard.admission.guaranteed import guaranteed
 from gpuyard.admission.host import devices, privileges
@@ -11,6 +12,7 @@ from gpuyard.admission.queued import queued
 from gpuyard.admission.requirement import Refusal, Requirement, Workload
 from gpuyard.admission.shares import shares
 from gpuyard.admission.sources import sources
+from gpuyard.admission.volumes import volumes
 
 QUEUED = Requirement("GPU-ADM-01", "What asks for GPUs in a team's namespace names a queue", queued)
 BYPASS = Requirement(
@@ -33,8 +35,14 @@ GUARANTEED = Requirement(
 )
 
 SHARES = Requirement("GPU-SHR-05", "A container asks for one share of a GPU at most", shares)
+VOLUMES = Requirement("GPU-ADM-11", "Pods of a team mount volumes of the cluster alone", volumes)
 
-REQUIREMENTS = (QUEUED, BYPASS, PRIVILEGES, DEVICES, PLACING, SOURCES, GUARANTEED, SHARES)
+REQUIREMENTS = (QUEUED, BYPASS, PRIVILEGES, DEVICES, PLACING, SOURCES, GUARANTEED, SHARES, VOLUMES)
+
+BELONGINGS = Requirement(
+    "GPU-ADM-12", "What a team makes beside pods takes nothing of others", belongings
+)
+"""Of what has no pods, and of claims that StatefulSets make."""
 
 
 def refusals(workload: Workload, parameters: TeamParameters) -> Iterator[Refusal]:

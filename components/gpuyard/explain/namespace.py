@@ -20,8 +20,7 @@ from gpuyard.scheduler.requests import PodSet
 
 def hard_of(limits: LimitsPlan) -> dict[str, int]:
     """What the quota of the namespace holds beside GPUs."""
-    pods = {} if limits.pods is None else {PODS: limits.pods}
-    return {**_host(limits), **pods}
+    return {**_host(limits), PODS: limits.pods}
 
 
 def largest_container(limits: LimitsPlan) -> dict[str, int]:

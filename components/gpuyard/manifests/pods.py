@@ -11,8 +11,8 @@ from gpuyard.manifests.quantities import quantity
 CONTAINER_GROUPS = ("initContainers", "containers", "ephemeralContainers")
 """Where a pod has containers; what comes last may not ask for resources."""
 VENDOR = "nvidia.com/"
-GPU_PREFIXES = ("nvidia.com/gpu", "nvidia.com/mig-")
-"""Extended resources that are GPUs or parts of them."""
+GPU_PREFIXES = ("nvidia.com/gpu", "nvidia.com/mig-", "deviceclass.resource.kubernetes.io/")
+"""Extended resources that are GPUs or parts of them; the last, devices that Kubernetes claims."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Access of people to their team's namespace: roles and bindings.
+"""Access of people to their team's namespace, and to classes that belong to none: roles and bindings.
 
 Kubernetes' own ClusterRole `edit` is too much: it lets members delete network policies and take the place of
 any service account. These rules have what jobs, notebooks and services need, and nothing by which a team
@@ -11,9 +11,9 @@ could loosen its own limits. What is left out on purpose:
 - containers put into running pods, daemon sets, and whatever belongs to the whole cluster.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from gpuyard.names import KUEUE_GROUP
+from gpuyard.names import KUEUE_GROUP, catalogue_name
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, made
 
@@ -33,6 +33,7 @@ WORKLOADS: _Resources = {
     "autoscaling": ("horizontalpodautoscalers",),
     "jobset.x-k8s.io": ("jobsets",),
     "kubeflow.org": ("mpijobs", "notebooks", "pytorchjobs"),
+    "policy": ("poddisruptionbudgets",),
     "leaderworkerset.x-k8s.io": ("leaderworkersets",),
     "ray.io": ("rayclusters", "rayjobs", "rayservices"),
     "serving.kserve.io": ("inferenceservices",),
@@ -55,6 +56,7 @@ _SEEN: _Resources = {
         "resourcequotas",
         "serviceaccounts",
     ),
+    "apps": ("controllerrevisions",),
     "discovery.k8s.io": ("endpointslices",),
     "events.k8s.io": ("events",),
     KUEUE_GROUP: ("localqueues", "workloads"),
@@ -67,6 +69,34 @@ _SEEN: _Resources = {
 """What everybody in a team may look at: its limits and its place in the queue among them."""
 
 
+_CLASSES: _Resources = {
+    KUEUE_GROUP: ("workloadpriorityclasses",),
+    "scheduling.k8s.io": ("priorityclasses",),
+    "storage.k8s.io": ("storageclasses",),
+}
+"""What a workload may name, and belongs to no namespace."""
+
+
+def catalogue_objects(plan: PlatformPlan) -> list[Object]:
+    """One role to read by all teams what their workloads may name; none where nobody has access."""
+    groups = dict.fromkeys(group for team in plan.teams for group in (*team.groups, *team.viewers))
+    if not groups:
+        return []
+    devices = {"resource.k8s.io": ("deviceclasses",)} if any(p.dra for p in plan.pools) else {}
+    name = catalogue_name(plan.name)
+    ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
+    api = f"{RBAC}/v1"
+    rules = _rules({**_CLASSES, **devices}, LOOK)
+    return [
+        made(plan.name, api, "ClusterRole", name, rules=rules),
+        made(plan.name, api, "ClusterRoleBinding", name, roleRef=ref, subjects=_people(groups)),
+    ]
+
+
+def _people(groups: Iterable[str]) -> list[Object]:
+    return [{"apiGroup": RBAC, "kind": "Group", "name": group} for group in dict.fromkeys(groups)]
+
+
 def access_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
     """Roles and who has them; a team without groups has none."""
     objects: list[Object] = []
@@ -75,11 +105,7 @@ def access_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
         (VIEWERS, team.viewers, viewer_rules(claims=any(p.dra for p in plan.pools))),
     ):
         if groups:
-            people = [
-                {"apiGroup": RBAC, "kind": "Group", "name": group}
-                for group in dict.fromkeys(groups)
-            ]
-            objects += granted(plan.name, team.namespace, name, rules, people)
+            objects += granted(plan.name, team.namespace, name, rules, _people(groups))
     return objects
 
 

@@ -21,6 +21,8 @@ def needed_by(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from _FENCES.items()
     if obj["kind"] == "RoleBinding":
         yield "Role", obj["roleRef"]["name"]
+    if obj["kind"] == "ClusterRoleBinding":
+        yield "ClusterRole", obj["roleRef"]["name"]
     yield from _needed_by_queues(obj["kind"], spec)
     if obj["kind"] == "MutatingAdmissionPolicyBinding":
         yield "MutatingAdmissionPolicy", spec["policyName"]

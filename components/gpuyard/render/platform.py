@@ -2,6 +2,7 @@
 
 from gpuyard.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, system_namespace
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.gpu_operator import gpu_operator_objects
 from gpuyard.render.idle import idle_objects
@@ -29,6 +30,8 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
     groups.append(("queueing", queueing_objects(plan)))
     if plan.teams:
         groups.append(("admission", admission_objects(plan)))
+    if catalogue := catalogue_objects(plan):
+        groups.append(("access", catalogue))
     groups += [(f"team-{team.namespace}", team_objects(plan, team)) for team in plan.teams]
     if plan.idle:
         groups.append(("idle", idle_objects(plan)))

@@ -12,9 +12,10 @@ from gpuyard.names import (
     TEAM_LABEL,
     TEAM_PRIORITY_LABEL,
 )
-from gpuyard.plan.records import HostAmount, LimitsPlan, PlatformPlan, TeamPlan
+from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.plan.teams.pod_security import stricter
 from gpuyard.render.access import access_objects
+from gpuyard.render.limits import limit_objects
 from gpuyard.render.network import network_policy
 from gpuyard.render.objects import Object, made
 
@@ -23,22 +24,7 @@ def team_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
     """In the order in which they must exist: the namespace, its limits, who may enter, the queue last."""
     return [
         _namespace(plan, team),
-        made(
-            plan.name,
-            "v1",
-            "ResourceQuota",
-            "gpuyard",
-            namespace=team.namespace,
-            spec={"hard": _hard(team)},
-        ),
-        made(
-            plan.name,
-            "v1",
-            "LimitRange",
-            "gpuyard",
-            namespace=team.namespace,
-            spec={"limits": _ranges(team.limits)},
-        ),
+        *limit_objects(plan, team),
         network_policy(plan, team),
         *access_objects(plan, team),
         *(_queue(plan, team, name, weight) for name, weight in team.queues.items()),
@@ -91,45 +77,3 @@ def _queue(plan: PlatformPlan, team: TeamPlan, name: str, weight: float) -> Obje
         namespace=team.namespace,
         spec=spec,
     )
-
-
-def _hard(team: TeamPlan) -> dict[str, str]:
-    """Quantities as text: the form in which the API server gives them back."""
-    limits = team.limits
-    hard = {resource: str(amount) for resource, amount in team.hard.items()}
-    hard |= {f"requests.{name}": amount for name, amount in _amounts(limits).items()}
-    if limits.storage_gib is not None:
-        hard["requests.storage"] = _gib(limits.storage_gib)
-    if limits.claims is not None:
-        hard["persistentvolumeclaims"] = str(limits.claims)
-    if limits.pods is not None:
-        hard["pods"] = str(limits.pods)
-    return dict(sorted({**hard, **_NO_ENTRANCE}.items()))
-
-
-_NO_ENTRANCE = {"services.loadbalancers": "0", "services.nodeports": "0"}
-"""The network policy lets nobody in from outside; a balancer would only cost."""
-
-
-def _ranges(limits: LimitsPlan) -> list[Object]:
-    """The default of a limit is written out: the API server would add it, as the largest that is allowed."""
-    most = _amounts(limits.container)
-    container: Object = {"type": "Container", "max": most, "default": most}
-    ranges = [container | {"defaultRequest": _amounts(limits.unsaid)}]
-    if limits.storage_gib is not None:
-        claim = {"storage": _gib(limits.storage_gib)}
-        ranges.append({"type": "PersistentVolumeClaim", "max": claim})
-    return ranges
-
-
-def _amounts(of: HostAmount | LimitsPlan) -> dict[str, str]:
-    return {"cpu": str(of.cpu), "memory": _gib(of.memory_gib)}
-
-
-def _gib(amount: int) -> str:
-    """`512Gi`, `2Ti`: Kubernetes takes the largest unit that leaves a whole number."""
-    for unit in ("Gi", "Ti"):
-        if amount % 1024:
-            return f"{amount}{unit}"
-        amount //= 1024
-    return f"{amount}Pi"

@@ -147,9 +147,15 @@ class LimitsSpec(TypedDict):
     storage_gib: NotRequired[Any]
     """All volumes that it claims, in GiB. Default: no limit."""
     claims: NotRequired[int]
-    """Volumes that it claims. Default: no limit."""
+    """Volumes that it claims. Default: as many as pods."""
     pods: NotRequired[int]
-    """Pods. Default: no limit."""
+    """Pods, those that wait among them. Default: 100, and 4 for each of its GPUs, slices and
+    shares.
+    """
+    objects: NotRequired[int]
+    """Objects of each kind: jobs, config maps, secrets and so on. Default: 500, and 4 for each
+    GPU.
+    """
 
 
 class IdleSpec(TypedDict):

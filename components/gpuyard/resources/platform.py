@@ -11,6 +11,7 @@ from gpuyard.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP, system_namespace
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.records.late import Late
+from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.gpu_operator import gpu_operator_objects
 from gpuyard.render.platform import record_objects
@@ -125,6 +126,7 @@ class Platform(Component):
             self._make_pools(name, plan)
         # Nothing runs in a team's namespace before it is held to anything.
         held = self._register(admission_objects(plan))
+        self._register(catalogue_objects(plan))
         queueing = Queueing(f"{name}-queueing", {"platform": plan}, self._child())
         teams: list[pulumi.Resource] = []
         for team in plan.teams:

@@ -65,9 +65,11 @@ class Limits(SpecModel):
     storage_gib: MemoryGib | None = None
     """All volumes that it claims, in GiB. Default: no limit."""
     claims: Positive | None = None
-    """Volumes that it claims. Default: no limit."""
+    """Volumes that it claims. Default: as many as pods."""
     pods: Positive | None = None
-    """Pods. Default: no limit."""
+    """Pods, those that wait among them. Default: 100, and 4 for each of its GPUs, slices and shares."""
+    objects: Positive | None = None
+    """Objects of each kind: jobs, config maps, secrets and so on. Default: 500, and 4 for each GPU."""
 
 
 class Idle(SpecModel):

@@ -77,6 +77,9 @@ OWNERS: tuple[Value, ...] = (
 )
 
 
+TAME = {"containers": [{"name": "a", "image": "nvcr.io/a:1"}]}
+
+
 class Maker:
     """Makes the same pods for the same number."""
 
@@ -188,8 +191,47 @@ class Maker:
             {"emptyDir": {"medium": "Memory"}},
             {"image": {"reference": self.one(self._images), "pullPolicy": "IfNotPresent"}},
             {"configMap": {"name": "some"}},
+            {"secret": {"secretName": "some"}},
+            {"persistentVolumeClaim": {"claimName": "some"}},
+            {"nfs": {"server": "10.0.0.9", "path": "/"}},
+            {"csi": {"driver": "some.example.org"}},
+            {"iscsi": {"targetPortal": "10.0.0.9", "iqn": "iqn.2026-01.a:b", "lun": 0}},
+            {"ephemeral": {"volumeClaimTemplate": {"spec": self.claim()}}},
         )
         return {"name": f"v{index}", **self.one(sources)}
+
+    def claim(self) -> Value:
+        """What a claim says, of a volume by its name or of any."""
+        asked: Value = {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        }
+        return asked | ({"volumeName": "some"} if self.maybe(0.5) else {})
+
+    def belonging(self) -> Value:
+        """What a member makes beside pods."""
+        kind = self.one(("Service", "Secret", "PersistentVolumeClaim", "StatefulSet"))
+        value: Value = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}}
+        match kind:
+            case "Service":
+                addresses = self.some(("52.1.2.3", "10.0.0.1"), 2)
+                value["spec"] = {"ports": [{"port": 80}], "externalIPs": addresses}
+            case "Secret":
+                value["type"] = self.one(("Opaque", "kubernetes.io/service-account-token"))
+                value["metadata"]["annotations"] = {"kubernetes.io/service-account.name": "default"}
+            case "PersistentVolumeClaim":
+                value["spec"] = self.claim()
+            case _:
+                labels = {"app": "x"}
+                template = {"metadata": {"labels": labels}, "spec": TAME}
+                claims = [
+                    {"metadata": {"name": f"d{i}"}, "spec": self.claim()}
+                    for i in range(self.one((1, 2)))
+                ]
+                spec = {"serviceName": "x", "selector": {"matchLabels": labels}}
+                value["apiVersion"] = "apps/v1"
+                value["spec"] = {**spec, "template": template, "volumeClaimTemplates": claims}
+        return value
 
     def workload(self) -> Value:
         """What makes pods, of one kind or another."""

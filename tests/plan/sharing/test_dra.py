@@ -10,7 +10,7 @@ from gpuyard.plan.records import Advertised, DraPlan, Taint
 from gpuyard.plan.sharing.dra import quota_key
 from gpuyard.render.gpu_operator import plugin_config
 from gpuyard.render.kueue.configuration import kueue_configuration
-from kit.stacks import findings, plan_of, platform, pool, shape, team
+from kit.stacks import UNCLAIMED, findings, plan_of, platform, pool, shape, team
 
 CLAIM = "gpuyard.dev/gpu-claim"
 CHANNEL = "compute-domain-default-channel.nvidia.com"
@@ -51,7 +51,7 @@ def test_a_bare_pool_name_guarantees_gpus_that_are_claimed():
 
 def test_a_namespace_counts_devices_of_the_class():
     plan = plan_of(platform([claims(), pool("b")], [team(guarantee={"train": 12, "b": 1})]))
-    assert plan.teams[0].hard == {
+    assert plan.teams[0].hard == UNCLAIMED | {
         "gpu.nvidia.com.deviceclass.resource.k8s.io/devices": 12,
         "requests.nvidia.com/gpu": 1,
     }

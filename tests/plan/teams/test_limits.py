@@ -87,17 +87,27 @@ def test_a_shape_that_the_team_has_gpus_for_fits_by_default():
 
 
 def test_what_the_stack_file_says_stands():
-    said = {"cpu": 16, "memory_gib": 64, "storage_gib": 500, "claims": 5, "pods": 20}
+    said = {"cpu": 16, "memory_gib": 64, "storage_gib": 500, "claims": 5, "pods": 20, "objects": 9}
     _, found = limits(guarantee={"train": 8}, limits=said)
     assert (found.cpu, found.memory_gib, found.storage_gib) == (16, 64, 500)
-    assert (found.claims, found.pods) == (5, 20)
+    assert (found.claims, found.pods, found.objects) == (5, 20, 9)
     assert found.said == tuple(sorted(said))
 
 
 def test_one_word_leaves_the_others_derived():
     made, found = limits(guarantee={"train": 8}, limits={"cpu": 16})
     assert (found.cpu, found.memory_gib) == (16, amount(1, made.pool("train"))[1])
-    assert (found.storage_gib, found.claims, found.pods) == (None, None, None)
+    assert (found.storage_gib, found.claims, found.pods, found.objects) == (None, 132, 132, 532)
+
+
+def test_pods_and_objects_are_bounded_by_what_a_team_has_and_claims_by_its_pods():
+    mine = {"guarantee": {"train": 8, SLICE: 2}, "borrow": {"train": 4}}
+    _, found = limits(pool(), cut_pool(), **mine)
+    assert (found.claims, found.pods, found.objects) == (156, 156, 556)
+    _, said = limits(pool(), cut_pool(), **mine, limits={"pods": 7})
+    assert (said.claims, said.pods, said.objects) == (7, 7, 556)
+    _, none = limits(guarantee={"train": 0})
+    assert (none.claims, none.pods, none.objects) == (100, 100, 500)
 
 
 def test_a_container_has_at_most_the_largest_node_or_all_that_its_team_has():

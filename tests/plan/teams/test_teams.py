@@ -4,6 +4,7 @@ import pytest
 
 from kit.fixes import applied, check_fix
 from kit.stacks import (
+    UNCLAIMED,
     cut_pool,
     findings,
     ids,
@@ -143,7 +144,23 @@ def test_a_team_carries_what_the_file_says():
 def test_a_namespace_holds_at_most_guarantee_and_borrowing_together():
     raw = team(guarantee={"train": 4, "other": 1, "dev/shared": 2}, borrow={"train": 3})
     found = plan_of(platform([pool(), pool("other"), shared_pool()], [raw])).teams[0]
-    assert found.hard == {"requests.nvidia.com/gpu": 8, "requests.nvidia.com/gpu.shared": 2}
+    assert found.hard == UNCLAIMED | {
+        "requests.nvidia.com/gpu": 8,
+        "requests.nvidia.com/gpu.shared": 2,
+    }
+
+
+def test_a_namespace_holds_nothing_of_what_its_team_has_no_part_of():
+    """What a quota does not name is not counted: a pod past the queue would take all of it."""
+    raw = team(guarantee={"train": 4})
+    found = plan_of(platform([pool(), cut_pool(), shared_pool()], [raw])).teams[0]
+    assert found.hard == UNCLAIMED | {
+        "requests.nvidia.com/gpu": 4,
+        "requests.nvidia.com/gpu.shared": 0,
+        "requests.nvidia.com/mig-1g.5gb": 0,
+        "requests.nvidia.com/mig-2g.10gb": 0,
+        "requests.nvidia.com/mig-3g.20gb": 0,
+    }
 
 
 @pytest.mark.parametrize(

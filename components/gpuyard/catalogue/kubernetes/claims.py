@@ -6,6 +6,8 @@ from gpuyard.catalogue.sources import Source
 
 _LOOKED_UP = date(2026, 11, 21)
 GPU_CLASS = "gpu.nvidia.com"
+GPU_CLASSES = (GPU_CLASS, "mig.nvidia.com", "vfio.gpu.nvidia.com")
+"""Classes whose devices are GPUs, parts of them, or for virtual machines; queues count the first alone."""
 CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
 """Claimed by the pods of a ComputeDomain: NVLink from node to node."""
 CLASSES_SOURCE = Source("device classes of the NVIDIA DRA driver v0.5.0", _LOOKED_UP)

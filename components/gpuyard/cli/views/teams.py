@@ -29,11 +29,7 @@ def _row(team: TeamPlan) -> tuple[Cell, ...]:
         f"{limits.cpu:,}",
         f"{limits.memory_gib:,}",
         storage,
-        _or_none(limits.claims),
-        _or_none(limits.pods),
+        f"{limits.claims:,}",
+        f"{limits.pods:,}",
         f"{one.cpu:,} CPUs, {one.memory_gib:,} GiB",
     )
-
-
-def _or_none(number: int | None) -> str:
-    return "-" if number is None else f"{number:,}"

@@ -4,7 +4,15 @@ Such nodes advertise no extended resource. Kueue counts the devices of a claim u
 configuration maps the device class to, so guarantees and quotas work as with counted GPUs.
 """
 
-from gpuyard.catalogue.kubernetes.claims import CHANNEL_CLASS, GPU_CLASS, QUOTA_KEY, SERVED_SINCE
+from collections.abc import Iterable
+
+from gpuyard.catalogue.kubernetes.claims import (
+    CHANNEL_CLASS,
+    GPU_CLASS,
+    GPU_CLASSES,
+    QUOTA_KEY,
+    SERVED_SINCE,
+)
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, PINS
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
@@ -124,3 +132,9 @@ def check_compute_domains(draft: Draft) -> list[Finding]:
             )
         )
     return findings
+
+
+def quota_keys(resources: Iterable[str]) -> Iterable[str]:
+    """All that a ResourceQuota has to name: also classes that pods may claim from and nobody counts."""
+    yield from map(quota_key, resources)
+    yield from map(QUOTA_KEY.format, GPU_CLASSES)

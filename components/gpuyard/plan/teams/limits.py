@@ -1,4 +1,4 @@
-"""Limits of a team beside GPUs: CPU, memory, storage, pods.
+"""Limits of a team beside GPUs: CPU, memory, storage, pods, objects.
 
 Queues count GPUs only (docs/decisions/0008). The rest is bounded by the namespace's own quota: what the
 nodes hold that the team's GPUs fill, and a little for pods without GPUs, unless the stack file says less.
@@ -18,6 +18,10 @@ from gpuyard.spec.teams import Team
 ASIDE = HostAmount(cpu=8, memory_gib=32)
 """For pods without GPUs: a launcher, a notebook, a dashboard. Without it a team whose GPUs are all in use
 could not start any of them."""
+PODS_ASIDE, OBJECTS_ASIDE = 100, 500
+"""Of pods, and of objects of each kind, that are there beside those of its GPUs."""
+PODS_A_GPU = 4
+"""For each GPU, slice or share: the one that holds it, those that wait for it, and those that help it."""
 
 
 def decide_limits(draft: Draft) -> tuple[Draft, list[Finding]]:
@@ -51,13 +55,16 @@ def _limits(
     memory = said.memory_gib or ASIDE.memory_gib + max(
         [filled.memory_gib, *(s.memory_gib for s in shapes)]
     )
+    around = PODS_A_GPU * sum(quota.nominal + quota.borrow for quota in quotas)
+    pods = said.pods or PODS_ASIDE + around
     most = HostAmount(min(cpu, largest.cpu or cpu), min(memory, largest.memory_gib or memory))
     return LimitsPlan(
         cpu=cpu,
         memory_gib=memory,
         storage_gib=said.storage_gib,
-        claims=said.claims,
-        pods=said.pods,
+        claims=said.claims or pods,
+        pods=pods,
+        objects=said.objects or OBJECTS_ASIDE + around,
         container=most,
         unsaid=HostAmount(min(UNSAID.cpu, most.cpu), min(UNSAID.memory_gib, most.memory_gib)),
         said=tuple(sorted(said.model_dump(exclude_none=True))),

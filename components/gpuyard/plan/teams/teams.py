@@ -16,7 +16,7 @@ from gpuyard.plan.quotas.cohorts import home_of
 from gpuyard.plan.records import PoolPlan, Quota, TeamPlan, within_reach
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import at_most
-from gpuyard.plan.sharing.dra import quota_key
+from gpuyard.plan.sharing.dra import quota_key, quota_keys
 from gpuyard.plan.teams.egress import name_servers, plan_egress
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
@@ -101,8 +101,12 @@ def _protected(spec: PlatformSpec, team: Team) -> bool:
 
 
 def _hard(quotas: tuple[Quota, ...], pools: Mapping[str, PoolPlan]) -> dict[str, int]:
-    """The most the namespace can ever hold; for extended resources only `requests.` binds."""
-    total: dict[str, int] = defaultdict(int)
+    """The most the namespace can ever hold; for extended resources only `requests.` binds.
+
+    What the team has nothing of is 0: a quota that does not name a resource lets all of it through.
+    """
+    offered = [offer.resource for pool in pools.values() for offer in pool.advertised]
+    total: dict[str, int] = defaultdict(int, dict.fromkeys(quota_keys(offered), 0))
     for quota in quotas:
         for resource, amount in at_most(pools[quota.pool], quota):
             total[quota_key(resource)] += amount

@@ -1,4 +1,4 @@
-"""The objects of admission: one policy for the platform, bound to the namespaces of its teams.
+"""The objects of admission: two policies for the platform, bound to the namespaces of its teams.
 
 What differs from team to team stands in annotations of its namespace, which the team cannot write to. Where
 one is missing, everything is refused rather than nothing.
@@ -9,8 +9,9 @@ from collections.abc import Iterable
 
 from gpuyard.admission import queued
 from gpuyard.admission.parameters import IMAGES_FROM, QUEUES, TAINTS, enforcement
-from gpuyard.names import QUEUE_LABEL, TEAM_LABEL, admission_name
+from gpuyard.names import QUEUE_LABEL, TEAM_LABEL, admission_name, belongings_name
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.admission import belongings
 from gpuyard.render.admission.cel import (
     annotated,
     container_asks,
@@ -40,6 +41,7 @@ _RULES = (
     ("jobset.x-k8s.io", "v1alpha2", ("jobsets",)),
 )
 """Group, version and resources; one that the cluster does not have is never asked about."""
+_SOUND = "variables.said == ''"
 _STEP = re.compile(r"\.(filter|map)\(")
 """Where a long expression begins a line."""
 _JOBS = ("Job", "JobSet")
@@ -47,22 +49,41 @@ _JOBS = ("Job", "JobSet")
 
 
 def admission_objects(plan: PlatformPlan) -> list[Object]:
-    """The policy, and what binds the namespaces of the teams to it; nothing where there are no teams."""
-    return [_policy(plan.name), _binding(plan)] if plan.teams else []
+    """Of pods and of the rest, each with what binds the teams' namespaces to it; without teams, none."""
+    if not plan.teams:
+        return []
+    policies = (
+        (admission_name(plan.name), _RULES, _variables(), _SOUND),
+        (
+            belongings_name(plan.name),
+            belongings.RULES,
+            belongings.variables(),
+            f"{_SOUND} || ({belongings.MAY})",
+        ),
+    )
+    return [
+        each
+        for name, rules, variables, sound in policies
+        for each in (_policy(plan.name, name, rules, variables, sound), _binding(plan, name))
+    ]
 
 
-def _binding(plan: PlatformPlan) -> Object:
+def _binding(plan: PlatformPlan, name: str) -> Object:
     spec = {
-        "policyName": admission_name(plan.name),
+        "policyName": name,
         "matchResources": {"namespaceSelector": namespaces_with(plan.name, TEAM_LABEL)},
         "validationActions": _ACTIONS[enforcement(plan)],
     }
-    return made(
-        plan.name, API, "ValidatingAdmissionPolicyBinding", admission_name(plan.name), spec=spec
-    )
+    return made(plan.name, API, "ValidatingAdmissionPolicyBinding", name, spec=spec)
 
 
-def _policy(owner: str) -> Object:
+def _policy(
+    owner: str,
+    name: str,
+    rules: Iterable[tuple[str, str, tuple[str, ...]]],
+    variables: Iterable[tuple[str, str]],
+    sound: str,
+) -> Object:
     spec = {
         "failurePolicy": "Fail",
         "matchConstraints": {
@@ -74,15 +95,15 @@ def _policy(owner: str) -> Object:
                     "operations": ["CREATE", "UPDATE"],
                     "resources": list(resources),
                 }
-                for group, version, resources in _RULES
+                for group, version, resources in rules
             ],
         },
         "variables": [
-            {"name": name, "expression": _STEP.sub(r"\n\g<0>", text)} for name, text in _variables()
+            {"name": key, "expression": _STEP.sub(r"\n\g<0>", text)} for key, text in variables
         ],
         "validations": [
             {
-                "expression": "variables.said == ''",
+                "expression": sound,
                 "messageExpression": (
                     f"variables.said.size() > {LONGEST}"
                     f" ? variables.said.substring(0, {LONGEST}) + ' …' : variables.said"
@@ -92,7 +113,7 @@ def _policy(owner: str) -> Object:
             }
         ],
     }
-    return made(owner, API, "ValidatingAdmissionPolicy", admission_name(owner), spec=spec)
+    return made(owner, API, "ValidatingAdmissionPolicy", name, spec=spec)
 
 
 def _variables() -> Iterable[tuple[str, str]]:

@@ -15,6 +15,7 @@ from gpuyard.admission import (
     requirements,
     shares,
     sources,
+    volumes,
 )
 from gpuyard.admission.parameters import GUARANTEED
 from gpuyard.admission.requirement import Requirement
@@ -94,9 +95,14 @@ def _placing() -> str:
         f"variables.taints.filter(a, {tolerates})"
         f".map(a, {said(requirements.PLACING, placing.OTHERS, key='t.key', taint='a.text')})"
     )
+    no_gpu = (
+        f"{key} in {listed(placing.GPU_NODES)} && !p.asks"
+        f" ? [{said(requirements.PLACING, placing.NO_GPU, key='t.key')}] : []"
+    )
     tolerations = sentences(
         f"{maybe('p', 'spec.tolerations', '[]')}"
-        f".map(t, ({every} ? [{said(requirements.PLACING, placing.EVERY_TAINT)}] : []) + {of_others})"
+        f".map(t, ({every} ? [{said(requirements.PLACING, placing.EVERY_TAINT)}] : []) + ({no_gpu})"
+        f" + {of_others})"
     )
     # the scheduler writes it into pods; only who makes one sends it somewhere
     fresh = "(request.operation == 'CREATE' || variables.it.kind != 'Pod')"
@@ -177,6 +183,16 @@ def _shares() -> str:
     return _of_pods(of_containers)
 
 
+def _volumes() -> str:
+    types = f"v.map(k, k).filter(k, !(k in {listed((volumes.NAME, *volumes.TYPES))}))"
+    past = f"{types}.map(k, {said(requirements.VOLUMES, volumes.PAST, volume='v.name', type='k')})"
+    taken = maybe("v", ".".join(volumes.TEMPLATE), quoted(""))
+    values = {"what": quoted("volume"), "name": "v.name", "volume": taken}
+    by_name = f"{taken} != '' ? [{said(requirements.VOLUMES, volumes.BY_NAME, **values)}] : []"
+    each = sentences(f"{maybe('p', 'spec.volumes', '[]')}.map(v, {past} + ({by_name}))")
+    return _of_pods(each)
+
+
 def _queued() -> str:
     owners = maybe("variables.it", "metadata.ownerReferences", "[]")
     made_by = f"{owners}.exists(o, {maybe('o', 'controller', 'false')} && {{}})".format
@@ -216,6 +232,7 @@ TWINS: Mapping[str, tuple[Requirement, str]] = {
         (requirements.SOURCES, _sources()),
         (requirements.GUARANTEED, _guaranteed()),
         (requirements.SHARES, _shares()),
+        (requirements.VOLUMES, _volumes()),
     )
 }
 """By the name of its variable."""

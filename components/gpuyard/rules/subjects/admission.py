@@ -26,12 +26,18 @@ HELD_KINDS = (
 """What the API server holds to them."""
 
 
-def checked(requirement: Requirement) -> Callable[[Stack, Parameters], Iterator[Violation]]:
+BELONGINGS = ("PersistentVolumeClaim", "Secret", "Service", "apps/StatefulSet")
+"""What it holds to the requirement about what members make beside pods."""
+
+
+def checked(
+    requirement: Requirement, kinds: tuple[str, ...] = HELD_KINDS
+) -> Callable[[Stack, Parameters], Iterator[Violation]]:
     """The check of a rule that is a requirement of admission."""
 
     def check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         parameters = parameters_by_namespace(stack)
-        for resource in stack.of(*HELD_KINDS) if parameters else ():
+        for resource in stack.of(*kinds) if parameters else ():
             if (mine := parameters.get(resource.namespace)) is not None:
                 for slip in requirement.slips(workload(resource), mine):
                     yield Violation(slip.path, slip.problem, slip.fix, resource)
@@ -56,4 +62,5 @@ def workload(resource: Resource) -> Workload:
         metadata=mapping(resource.properties.get("metadata")),
         pods=tuple(pods_of(resource)),
         jobs_metadata=mapping(at(resource.properties, "spec", "jobTemplate", "metadata")),
+        body=resource.properties,
     )

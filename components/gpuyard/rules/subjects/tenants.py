@@ -1,6 +1,6 @@
 """Tenants of a stack: its namespaces that have a claim on GPUs."""
 
-from gpuyard.rules.rule import Resource, Stack, at, mapping
+from gpuyard.rules.rule import Resource, Stack, at, mapping, number
 from gpuyard.rules.subjects.pods import VENDOR
 
 LOCAL_QUEUE = "kueue.x-k8s.io/LocalQueue"
@@ -15,5 +15,6 @@ def gpu_tenants(stack: Stack) -> set[str]:
 
 
 def gpu_keys(quota: Resource) -> list[str]:
-    """The keys of a quota that are about GPUs."""
-    return [key for key in mapping(at(quota.properties, "spec", "hard")) if VENDOR in key]
+    """The keys of a quota that give GPUs: 0 says that there are none."""
+    hard = mapping(at(quota.properties, "spec", "hard"))
+    return [key for key, most in hard.items() if VENDOR in key and number(most) != 0]

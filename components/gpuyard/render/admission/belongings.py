@@ -1,0 +1,81 @@
+"""The CEL twin of what members make beside pods, as a policy of its own: it has no pods to look at.
+
+Who could have the same in another way is not refused: whoever may make volumes may name one, and whoever may
+ask for tokens of service accounts may keep one. So the cluster's controllers and its admins go on working.
+"""
+
+from collections.abc import Iterator
+
+from gpuyard.admission import belongings
+from gpuyard.admission.requirements import BELONGINGS
+from gpuyard.admission.volumes import BY_NAME
+from gpuyard.render.admission.cel import listed, maybe, quoted, said
+
+RULES = (
+    ("", "v1", ("persistentvolumeclaims", "secrets", "services")),
+    ("apps", "v1", ("statefulsets",)),
+)
+"""Group, version and resources that are looked at."""
+
+
+MAY = (
+    "variables.it.kind == 'Secret'"
+    " ? authorizer.group('').resource('serviceaccounts').subresource('token')"
+    ".namespace(request.namespace).check('create').allowed()"
+    " : variables.it.kind != 'Service'"
+    " && authorizer.group('').resource('persistentvolumes').check('create').allowed()"
+)
+"""Who is not refused. It stands beside what is said: a message may not ask what somebody may do."""
+
+
+def variables() -> Iterator[tuple[str, str]]:
+    """What is looked at, and all that is said."""
+    yield "it", "dyn(object)"
+    yield "was", "dyn(oldObject)"
+    yield "created", "request.operation == 'CREATE'"
+    found = f"{_service()} + {_secret()} + {_claim()} + {_claims_of_set()}"
+    yield "said", f"({found}).join('. ')"
+
+
+def _service() -> str:
+    addresses = maybe("variables.it", "spec.externalIPs", "[]")
+    before = maybe("variables.was", "spec.externalIPs", "[]")
+    new = f"(variables.created || {addresses} != {before})"
+    sentence = said(BELONGINGS, belongings.EXTERNAL, address="a")
+    return _of("Service", f"{new} ? {addresses}.map(a, {sentence}) : []")
+
+
+def _secret() -> str:
+    lasting = f"{maybe('variables.it', 'type', quoted(''))} == {quoted(belongings.TOKEN_TYPE)}"
+    sentence = said(BELONGINGS, belongings.TOKEN)
+    return _of(
+        "Secret",
+        f"variables.created && {lasting} ? [{sentence}] : []",
+    )
+
+
+def _claim() -> str:
+    volume = maybe("variables.it", "spec.volumeName", quoted(""))
+    before = maybe("variables.was", "spec.volumeName", quoted(""))
+    # it may be written into a claim that waits, as well
+    new = f"{volume} != '' && (variables.created || {before} == '')"
+    sentence = _by_name("variables.it.metadata.name", volume)
+    return _of("PersistentVolumeClaim", f"{new} ? [{sentence}] : []")
+
+
+def _claims_of_set() -> str:
+    templates = maybe("variables.it", "spec.volumeClaimTemplates", "[]")
+    volume = maybe("t", "spec.volumeName", quoted(""))
+    sentence = _by_name("t.metadata.name", volume)
+    return _of(
+        "StatefulSet",
+        f"variables.created ? {templates}.filter(t, {volume} != '').map(t, {sentence}) : []",
+    )
+
+
+def _by_name(name: str, volume: str) -> str:
+    return said(BELONGINGS, BY_NAME, what=quoted(belongings.CLAIM), name=name, volume=volume)
+
+
+def _of(kind: str, expression: str) -> str:
+    return f"(variables.it.kind in {listed([kind])} ? ({expression}) : [])"

@@ -1,0 +1,90 @@
+"""What a team's namespace may hold: a quota over all of it, and a range for one pod or container.
+
+Beside GPUs these are bounds against filling up what teams share: nodes with many small pods, their disks, and
+the store of the API server.
+"""
+
+from gpuyard.plan.records import HostAmount, LimitsPlan, PlatformPlan, TeamPlan
+from gpuyard.render.objects import Object, made
+
+NAME = "gpuyard"
+COUNTED = (
+    *("configmaps", "secrets", "services"),
+    *("deployments.apps", "replicasets.apps", "statefulsets.apps"),
+    *("cronjobs.batch", "jobs.batch"),
+    *("horizontalpodautoscalers.autoscaling", "poddisruptionbudgets.policy"),
+)
+"""Kinds of Kubernetes itself that members make; those of other projects are none of a quota until their
+definition is there, and refused from then on until the quota is counted anew."""
+CLAIMED = ("resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io")
+"""The same where pods claim devices."""
+LEAST = {"cpu": "100m", "memory": "64Mi"}
+"""Of a pod: a node has no more room for pods than for what they ask for, however little that is."""
+DISK = "ephemeral-storage"
+DISK_GIB = 100
+"""Of a container that says nothing: beyond it the kubelet ends the pod, and not those beside it. It asks for
+none: nodes that an autoscaler has yet to start promise no disk, and would never be started for it."""
+
+
+def limit_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
+    """The quota and the range."""
+    claims = any(pool.dra for pool in plan.pools)
+    specs = {
+        "ResourceQuota": {"hard": _hard(team, claims=claims)},
+        "LimitRange": {"limits": _ranges(team.limits)},
+    }
+    return [
+        made(plan.name, "v1", kind, NAME, namespace=team.namespace, spec=spec)
+        for kind, spec in specs.items()
+    ]
+
+
+def _hard(team: TeamPlan, *, claims: bool) -> dict[str, str]:
+    """Quantities as text: the form in which the API server gives them back."""
+    limits = team.limits
+    hard = {resource: str(amount) for resource, amount in team.hard.items()}
+    hard |= {f"requests.{name}": amount for name, amount in _amounts(limits).items()}
+    hard |= {
+        f"count/{kind}": str(limits.objects) for kind in (*COUNTED, *(CLAIMED if claims else ()))
+    }
+    hard |= {"pods": str(limits.pods), "persistentvolumeclaims": str(limits.claims)}
+    hard[f"limits.{DISK}"] = gib(limits.pods * DISK_GIB)
+    if limits.storage_gib is not None:
+        hard["requests.storage"] = gib(limits.storage_gib)
+    return dict(sorted({**hard, **_NO_ENTRANCE}.items()))
+
+
+_NO_ENTRANCE = {"services.loadbalancers": "0", "services.nodeports": "0"}
+"""The network policy lets nobody in from outside; a balancer would only cost."""
+
+
+def _ranges(limits: LimitsPlan) -> list[Object]:
+    """The default of a limit is written out: the API server would add it, as the largest that is allowed."""
+    most = _amounts(limits.container)
+    ranges: list[Object] = [
+        {
+            "type": "Container",
+            "max": most,
+            "default": {**most, DISK: gib(DISK_GIB)},
+            "defaultRequest": {**_amounts(limits.unsaid), DISK: "0"},
+        },
+        {"type": "Pod", "min": LEAST},
+    ]
+    if limits.storage_gib is not None:
+        ranges.append(
+            {"type": "PersistentVolumeClaim", "max": {"storage": gib(limits.storage_gib)}}
+        )
+    return ranges
+
+
+def _amounts(of: HostAmount | LimitsPlan) -> dict[str, str]:
+    return {"cpu": str(of.cpu), "memory": gib(of.memory_gib)}
+
+
+def gib(amount: int) -> str:
+    """`512Gi`, `2Ti`: Kubernetes takes the largest unit that leaves a whole number."""
+    for unit in ("Gi", "Ti"):
+        if amount % 1024:
+            return f"{amount}{unit}"
+        amount //= 1024
+    return f"{amount}Pi"
