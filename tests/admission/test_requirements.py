@@ -130,6 +130,13 @@ def test_a_team_may_not_tolerate_the_pools_of_others():
     assert parameters_of(plan, plan.team("b")).taints == (Taint("gpuyard.dev/pool", "vip"),)
 
 
+def test_service_accounts_that_work_for_a_team_are_known_as_its_own():
+    groups = ["makers", "system:serviceaccounts:pipelines", "system:authenticated"]
+    plan = teams_of(team("a", guarantee={"train": 8}, groups=groups))
+    found = parameters_of(plan, plan.teams[0])
+    assert found.accounts == ("system:serviceaccounts:pipelines",)
+
+
 @pytest.mark.parametrize(
     "limits",
     [
@@ -139,6 +146,7 @@ def test_a_team_may_not_tolerate_the_pools_of_others():
             images_from=("nvcr.io", "docker.io/library"),
             taints=(Taint("gpuyard.dev/pool", "vip"), Taint("a/b", "", "NoExecute")),
             queues=("main", "default"),
+            accounts=("system:serviceaccounts:pipelines",),
         ),
     ],
 )

@@ -4,9 +4,11 @@ Every pod is sent to a real API server with `dryRun=All`. The namespace enforces
 that nobody answers before our policy does.
 """
 
+import copy
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,9 @@ pytestmark = [pytest.mark.cluster]
 Until = Callable[..., Any]
 Value = dict[str, Any]
 HELD, WARNED, USUAL, OUTSIDE = "held", "warned", "usual", "outside"
+PEOPLE, OPERATORS, PIPELINES = "twin-people", "operators", "pipelines"
+ACCOUNTS = "system:serviceaccounts"
+MANAGER = "system:kube-controller-manager"
 PODS = 400
 WORKLOADS = 250
 JOBSETS = 100
@@ -58,7 +63,12 @@ def platform(name: str, team: str, queue: str = "main", **admission: Any) -> Pla
                 {"name": "alpha", "machine": "p5.48xlarge", "nodes": 1, "owners": ["other"]},
             ],
             "teams": [
-                {"name": team, "guarantee": {"open": 16}, "queues": {queue: 1.0}},
+                {
+                    "name": team,
+                    "guarantee": {"open": 16},
+                    "queues": {queue: 1.0},
+                    "groups": [f"{ACCOUNTS}:{PIPELINES}"],
+                },
                 {"name": "other", "guarantee": {"vip": 8, "alpha": 8}},
             ],
             "admission": admission,
@@ -106,9 +116,43 @@ def try_out(api: Api, value: Value, namespace: str = HELD) -> str | None:
     return ""
 
 
-def expected(value: Value, plan: PlatformPlan = PLAN) -> str:
-    """What the Python twins have against it, in the same words."""
-    said = refusals(workload(resource(value)), parameters_of(plan, plan.teams[0]))
+def acting(api: Api, user: str, **more: str) -> Api:
+    """The API as somebody else."""
+    found = copy.copy(api)
+    found._headers = {**api._headers, "Impersonate-User": user, **more}
+    return found
+
+
+def person(api: Api) -> Api:
+    """Somebody who may do everything here, and is no administrator by name."""
+    return acting(api, "somebody", **{"Impersonate-Group": PEOPLE})
+
+
+def account(api: Api, namespace: str) -> Api:
+    """A service account of a namespace, which may do everything as well."""
+    return acting(api, f"system:serviceaccount:{namespace}:maker")
+
+
+def everything() -> Value:
+    """What lets these do everything: admission has the only say."""
+    groups = [PEOPLE, *(f"{ACCOUNTS}:{name}" for name in (OPERATORS, PIPELINES, HELD))]
+    rbac = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "twins"},
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [
+            {"apiGroup": rbac, "kind": "User", "name": MANAGER},
+            *({"apiGroup": rbac, "kind": "Group", "name": group} for group in groups),
+        ],
+    }
+
+
+def expected(value: Value, plan: PlatformPlan = PLAN, **known: Any) -> str:
+    """What the Python twins have against it, in the same words; an administrator asks unless it is said."""
+    asked = replace(workload(resource(value)), **{"by_controller": True, **known})
+    said = refusals(asked, parameters_of(plan, plan.teams[0]))
     text = ". ".join(str(refusal) for refusal in said)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
@@ -161,7 +205,7 @@ def server(started: cluster.Outcome) -> Iterator[Api]:
     """The cluster with three platforms of ours, of which one only warns."""
     kueue_as_it_was(started.status.name)
     api = connect(Path(started.status.kubeconfig))
-    objects = [obj for plan in SPACES.values() for obj in admission_objects(plan)]
+    objects = [obj for plan in SPACES.values() for obj in admission_objects(plan)] + [everything()]
     for name in (OUTSIDE, *SPACES):
         metadata = {"name": name, **(head(name) if name in SPACES else {"labels": OPEN})}
         apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
@@ -230,10 +274,12 @@ def compare(held: Api, what: str, count: int, least: int) -> None:
     wrong = []
     for number in range(count):
         value = getattr(Maker(number), what)()
-        if (said := try_out(held, value)) is None:
+        by_controller = number // 4 % 2 == 0
+        api = account(held, OPERATORS) if by_controller else person(held)
+        if (said := try_out(api, value)) is None:
             seen["invalid"] += 1
             continue
-        ours = expected(value)
+        ours = expected(value, by_controller=by_controller)
         seen.update(set(re.findall(r"GPU-[A-Z]+-\d\d(?=:)", ours)) or {"taken"})
         if said != ours:
             wrong.append(f"{number}: server {said!r}, we {ours!r}\n{yaml.safe_dump(value)}")
@@ -345,6 +391,80 @@ def test_a_policy_that_goes_and_comes_again_is_in_force_again(held: Api):
     patience(lambda: try_out(held, pod(hostPID=True), HELD))
     patience(lambda: warnings(held, pod(hostPID=True)))
     assert try_out(held, pod(), USUAL) == ""
+
+
+# ── who may name a controller ─────────────────────────────────────────────────────────────────────
+
+
+def owned_by(kind: str, version: str = "apps/v1", uid: str = "u", **more: Any) -> Value:
+    """A pod with GPUs and a queue that names this as its controller, or only as its owner."""
+    owner = {
+        "apiVersion": version,
+        "kind": kind,
+        "name": "o",
+        "uid": uid,
+        "controller": True,
+        **more,
+    }
+    metadata = {"labels": {QUEUE_LABEL: "main"}, "ownerReferences": [owner]}
+    return pod(container=GPU, metadata=metadata)
+
+
+def test_only_controllers_of_the_cluster_name_the_controller_of_a_pod(held: Api):
+    deployment = held.call("POST", path_of(server_of("Deployment"), HELD), empty("Deployment"))
+    uid = deployment["metadata"]["uid"]
+    mine = owned_by("Deployment", uid=uid)
+    mine["metadata"]["ownerReferences"][0]["name"] = "serve"
+    try:
+        for value in (
+            mine,
+            owned_by("X", "x.example/v1"),
+            owned_by("RoleBinding", "rbac.authorization.k8s.io/v1"),
+        ):
+            for asker in (person(held), account(held, HELD), account(held, PIPELINES)):
+                said = try_out(asker, value)
+                assert said == expected(value, by_controller=False)
+                assert said.startswith("GPU-ADM-07: this Pod names"), said
+        kinds = (mine, owned_by("X", "x.example/v1"))
+        controllers = (
+            held,
+            account(held, OPERATORS),
+            acting(held, MANAGER),
+        )
+        assert [try_out(asker, value) for asker in controllers for value in kinds] == [""] * 6
+    finally:
+        held.call("DELETE", f"{path_of(server_of('Deployment'), HELD)}/serve")
+
+
+def empty(kind: str) -> Value:
+    value = server_of(kind, **{QUEUE_LABEL: "main"})
+    value["spec"]["replicas"] = 0
+    return value
+
+
+def test_nobody_in_a_team_changes_the_controller_of_what_is_there(held: Api):
+    value = job("mine", labels={QUEUE_LABEL: "main"})
+    value["metadata"]["namespace"] = HELD
+    del value["spec"]["template"]["spec"]["hostPID"]
+    path = f"{path_of(value, HELD)}/mine"
+    held.call("POST", path_of(value, HELD), value)
+    beside = {"apiVersion": "x.example/v1", "kind": "X", "name": "x", "uid": "u"}
+    theirs = {"metadata": {"ownerReferences": [{**beside, "controller": True}]}}
+    try:
+        found = held.get(path)
+        for patch in (theirs, {**theirs, "spec": {"suspend": False}}):
+            said = change(person(held), path, patch)
+            after = {**found, "metadata": {**found["metadata"], **patch["metadata"]}}
+            was = workload(resource(found))
+            assert expected(after, by_controller=False, was=was) in said
+        assert said.startswith("GPU-ADM-07: the controller of this Job stays as it is")
+        assert change(person(held), path, {"metadata": {"ownerReferences": [beside]}}) == ""
+        assert change(account(held, OPERATORS), path, theirs) == ""
+        gone = {"metadata": {"ownerReferences": None}}
+        assert change(person(held), path, gone).startswith("GPU-ADM-07: ")
+        assert change(account(held, OPERATORS), path, gone) == ""
+    finally:
+        held.call("DELETE", path, {"propagationPolicy": "Background"})
 
 
 # ── what is there already ─────────────────────────────────────────────────────────────────────────

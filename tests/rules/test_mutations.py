@@ -254,6 +254,12 @@ def with_the_sockets(objects):
     pod(objects, volumes=[volume], container={"resources": {}})
 
 
+def of_a_made_up_controller(objects):
+    pod(objects)
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "empty", "uid": "u"}
+    objects[-1]["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+
+
 def onto_every_node(objects):
     pod(objects, tolerations=[{"operator": "Exists"}], container={"resources": {}})
 
@@ -275,6 +281,7 @@ MUTATIONS = [
     (onto_every_node, "local", "GPU-ADM-04", set()),
     (from_anywhere, "local", "GPU-ADM-05", set()),
     (loose_training, "local", "GPU-ADM-06", set()),
+    (of_a_made_up_controller, "local", "GPU-ADM-07", set()),
     (quota_by_limits, "local", "GPU-TEN-02", set()),
     (quota_of_no_slice, "research", "GPU-SHR-03", set()),
     (no_selector, "local", "GPU-TEN-04", set()),

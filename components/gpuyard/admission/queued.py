@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.admission.bypass import asks
+from gpuyard.admission.owned import controllers
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.findings import Path
-from gpuyard.manifests.fields import is_true, items, mapping, text
+from gpuyard.manifests.fields import items, mapping, text
+from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.names import QUEUE_GATE, QUEUE_LABEL
 
 OF_ITSELF = ("Pod", "Job", "JobSet")
@@ -19,8 +21,12 @@ PASSED_ON = ("Deployment", "StatefulSet")
 """Of these the kinds whose own label Kueue gives to their pods as well."""
 LABELS_LATER = ("apps/v1", "StatefulSet")
 """A kind whose pods come without a label: Kueue holds them by its gate until it has labelled them."""
-NOT_QUEUED = ("v1", "apps/v1")
-"""Versions of controllers that do not queue for what they make; CronJobs do not either."""
+QUEUE_FOR_THEIRS = tuple(
+    kind
+    for kind, found in QUEUED_KINDS.items()
+    if found.by_default and "/" in kind and not kind.startswith("apps/")
+)
+"""Kinds, by group, that Kueue queues with all that they make. Each of them has to name a queue itself."""
 NO_QUEUE = Sentence(
     "this {kind} asks for GPUs and names no queue",
     f"label {{place}} {QUEUE_LABEL}: {{queue}}",
@@ -75,14 +81,12 @@ def _label(workload: Workload) -> tuple[Path, Mapping[str, Any], str]:
 
 def _owner_queues(metadata: Mapping[str, Any]) -> bool:
     """Whether a job that queues as a whole made it."""
-    return any(version not in NOT_QUEUED and kind != CRON for version, kind in _makers(metadata))
+    return any(
+        f"{version.partition('/')[0]}/{kind}" in QUEUE_FOR_THEIRS
+        for version, kind in _makers(metadata)
+    )
 
 
 def _makers(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Version and kind of what controls it."""
-    owners = (mapping(each) for each in items(metadata.get("ownerReferences")))
-    return [
-        (text(owner.get("apiVersion")), text(owner.get("kind")))
-        for owner in owners
-        if is_true(owner.get("controller"))
-    ]
+    return [(version, kind) for version, kind, *_ in controllers(metadata).values()]

@@ -19,6 +19,10 @@ class Workload:
     pods: tuple[Pod, ...]
     jobs_metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Of a CronJob's jobs."""
+    was: "Workload | None" = None
+    """What stood there before, where it is changed: only the API server knows."""
+    by_controller: bool = False
+    """Whether a controller of the cluster asks, and nobody of the team: the API server knows that too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from gpuyard.admission.bypass import bypasses
 from gpuyard.admission.guaranteed import guaranteed
 from gpuyard.admission.host import devices, privileges
+from gpuyard.admission.owned import owned
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.placing import placing
 from gpuyard.admission.queued import queued
@@ -31,10 +32,20 @@ SOURCES = Requirement("GPU-ADM-05", "Images of a team come from allowed registri
 GUARANTEED = Requirement(
     "GPU-ADM-06", "Training pods request as much CPU and memory as they may use", guaranteed
 )
-
+OWNED = Requirement("GPU-ADM-07", "Nobody in a team names the controller of what it makes", owned)
 SHARES = Requirement("GPU-SHR-05", "A container asks for one share of a GPU at most", shares)
 
-REQUIREMENTS = (QUEUED, BYPASS, PRIVILEGES, DEVICES, PLACING, SOURCES, GUARANTEED, SHARES)
+REQUIREMENTS = (
+    QUEUED,
+    OWNED,
+    BYPASS,
+    PRIVILEGES,
+    DEVICES,
+    PLACING,
+    SOURCES,
+    GUARANTEED,
+    SHARES,
+)
 
 
 def refusals(workload: Workload, parameters: TeamParameters) -> Iterator[Refusal]:

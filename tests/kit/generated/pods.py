@@ -191,6 +191,13 @@ class Maker:
         )
         return {"name": f"v{index}", **self.one(sources)}
 
+    def metadata(self) -> Value:
+        """Of what makes pods."""
+        found: Value = {"name": "x", "labels": self.labels()}
+        if self.maybe(0.3):
+            found["ownerReferences"] = [{**self.one(OWNERS), "name": "o", "uid": "u"}]
+        return found
+
     def workload(self) -> Value:
         """What makes pods, of one kind or another."""
         kind = self.one(
@@ -210,9 +217,7 @@ class Maker:
             "metadata": {"labels": self.labels()},
             "spec": self.spec(in_pod=False, restart=restart),
         }
-        metadata: Value = {"name": "x", "labels": self.labels()}
-        if self.maybe(0.15):
-            metadata["ownerReferences"] = [{**self.one(OWNERS), "name": "o", "uid": "u"}]
+        metadata = self.metadata()
         if kind in {"Job", "CronJob"}:
             spec: Value = {"template": template}
             if kind == "CronJob":
@@ -250,6 +255,6 @@ class Maker:
         return {
             "apiVersion": "jobset.x-k8s.io/v1alpha2",
             "kind": "JobSet",
-            "metadata": {"name": "x", "labels": self.labels()},
+            "metadata": self.metadata(),
             "spec": {"replicatedJobs": jobs},
         }

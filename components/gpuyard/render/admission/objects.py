@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from gpuyard.admission import queued
-from gpuyard.admission.parameters import IMAGES_FROM, QUEUES, TAINTS, enforcement
+from gpuyard.admission.parameters import ACCOUNTS, IMAGES_FROM, QUEUES, TAINTS, enforcement
 from gpuyard.names import QUEUE_LABEL, TEAM_LABEL, admission_name
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.cel import (
@@ -21,7 +21,7 @@ from gpuyard.render.admission.cel import (
     named,
     quoted,
 )
-from gpuyard.render.admission.twins import TWINS
+from gpuyard.render.admission.twins import TWINS, controllers
 from gpuyard.render.objects import Object, made, namespaces_with
 from gpuyard.spec.sections import Enforce
 
@@ -42,6 +42,13 @@ _RULES = (
 """Group, version and resources; one that the cluster does not have is never asked about."""
 _STEP = re.compile(r"\.(filter|map)\(")
 """Where a long expression begins a line."""
+_BY_CONTROLLER = (
+    "request.userInfo.username == 'system:kube-controller-manager'"
+    " || ['system:masters', 'system:serviceaccounts'].exists(g, g in request.userInfo.groups)"
+    " && !('system:serviceaccounts:' + request.namespace in request.userInfo.groups)"
+    f" && !({annotated(ACCOUNTS)}.split('\\n').exists(g, g in request.userInfo.groups))"
+)
+"""Whether a controller of the cluster asks, or who may do everything anyway (docs/decisions/0022)."""
 _JOBS = ("Job", "JobSet")
 """Kinds whose pods are fixed when they are made; what starts and stops them may change the rest."""
 
@@ -112,6 +119,8 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "it", "dyn(object)"
     yield "was", "dyn(oldObject)"
     yield "created", "request.operation == 'CREATE'"
+    yield "by_controller", _BY_CONTROLLER
+    yield "controllers", controllers("variables.it")
     yield "images_from", lines(IMAGES_FROM)
     yield "queues", lines(QUEUES)
     yield "taints", f"{lines(TAINTS)}.map(l, {taint})"

@@ -10,6 +10,7 @@ from gpuyard.admission import (
     guaranteed,
     host,
     images,
+    owned,
     placing,
     queued,
     requirements,
@@ -177,14 +178,32 @@ def _shares() -> str:
     return _of_pods(of_containers)
 
 
+def controllers(value: str) -> str:
+    """What controls an object, as FIELDS of each."""
+    owners = maybe(value, "metadata.ownerReferences", "[]")
+    fields = ", ".join(maybe("o", field, "''") for field in owned.FIELDS)
+    return f"{owners}.filter(o, {maybe('o', 'controller', 'false')}).map(o, [{fields}])"
+
+
+def _owned() -> str:
+    values = {"kind": "variables.it.kind", "owner": "c[1]", "name": "c[2]"}
+    named_by_hand = (
+        f"variables.controllers.map(c, {said(requirements.OWNED, owned.NAMED, **values)})"
+    )
+    changed = (
+        f"variables.controllers != {controllers('variables.was')}"
+        f" ? [{said(requirements.OWNED, owned.CHANGED, kind='variables.it.kind')}] : []"
+    )
+    return f"variables.by_controller ? [] : variables.created ? {named_by_hand} : {changed}"
+
+
 def _queued() -> str:
-    owners = maybe("variables.it", "metadata.ownerReferences", "[]")
-    made_by = f"{owners}.exists(o, {maybe('o', 'controller', 'false')} && {{}})".format
-    owner_queues = made_by(
-        f"!(o.apiVersion in {listed(queued.NOT_QUEUED)}) && o.kind != {quoted(queued.CRON)}"
+    owner_queues = (
+        "variables.controllers.exists(c, c[0].split('/')[0] + '/' + c[1]"
+        f" in {listed(queued.QUEUE_FOR_THEIRS)})"
     )
     version, kind = map(quoted, queued.LABELS_LATER)
-    labels_later = made_by(f"o.apiVersion == {version} && o.kind == {kind}")
+    labels_later = f"variables.controllers.exists(c, c[0] == {version} && c[1] == {kind})"
     gates = maybe("variables.it", "spec.schedulingGates", "[]")
     held_by_kueue = (
         f"(variables.it.kind == 'Pod' && {gates}.exists(g, g.name == {quoted(QUEUE_GATE)})"
@@ -209,6 +228,7 @@ TWINS: Mapping[str, tuple[Requirement, str]] = {
     twin[0].id.lower().replace("-", "_"): twin
     for twin in (
         (requirements.QUEUED, _queued()),
+        (requirements.OWNED, _owned()),
         (requirements.BYPASS, _bypass()),
         (requirements.PRIVILEGES, _privileges()),
         (requirements.DEVICES, _devices()),
