@@ -27,6 +27,7 @@ from gpuyard.simulate.api import Api, ApiError, connect
 from kit import waiting
 from kit.cluster.queues import kueue_as_it_was, kueue_as_rendered
 from kit.generated.pods import Maker
+from kit.levels import upstream
 from kit.stacks import plan_of
 
 pytestmark = [pytest.mark.cluster]
@@ -312,6 +313,64 @@ def test_both_twins_say_the_same_of_jobsets(with_jobsets: Api):
     compare(with_jobsets, "jobset", JOBSETS, least=3)
 
 
+def roles(containers: dict[str, Value], **more: Any) -> Value:
+    """An MPIJob with these, by role."""
+    specs = {
+        role: {"replicas": 1, "template": {"spec": {"containers": [container]}}}
+        for role, container in containers.items()
+    }
+    return {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": "x", **more},
+        "spec": {"mpiReplicaSpecs": specs},
+    }
+
+
+@pytest.fixture
+def with_operators(held: Api, until: Until) -> Iterator[Api]:
+    """The cluster with kinds of other projects, which nobody runs there."""
+    files = [
+        upstream("crds", "mpi-operator", "kubeflow.org_mpijobs.yaml"),
+        upstream("crds", "trainer", "trainer.kubeflow.org_trainjobs.yaml"),
+    ]
+    crds = [each for file in files for each in yaml.safe_load_all(file.read_text()) if each]
+    for crd in crds:
+        held.apply(crd)
+    for group in ("kubeflow.org/v2beta1", "trainer.kubeflow.org/v1alpha1"):
+        until(lambda group=group: held.get(f"/apis/{group}"))
+    yield held
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    for crd in crds:
+        held.call("DELETE", f"{definitions}/{crd['metadata']['name']}")
+
+
+def test_kinds_of_other_projects_that_queues_count_as_a_whole_are_held_themselves(
+    with_operators: Api, until: Until
+):
+    asks, plain = limited(1), limited(0)
+    loose = {**limited(1), "image": "quay.io/x:1"}
+    train = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": "x"},
+        "spec": {"runtimeRef": {"name": "torch"}},
+    }
+    labels = {"labels": {QUEUE_LABEL: "main"}}
+    values = [
+        roles({"Launcher": plain, "Worker": asks}),
+        roles({"Launcher": plain, "Worker": asks}, **labels),
+        roles({"Launcher": plain, "Worker": loose}, **labels),
+        roles({"Launcher": plain}),
+        train,
+        {**train, "metadata": {"name": "x", **labels}},
+    ]
+    until(lambda: try_out(person(with_operators), values[0]))
+    said = [try_out(person(with_operators), value) for value in values]
+    assert said == [expected(value, by_controller=False) for value in values]
+    assert [bool(each) for each in said] == [True, False, True, False, True, False]
+
+
 # ── what a person reads, and whom it reaches ──────────────────────────────────────────────────────
 
 
@@ -457,12 +516,98 @@ def test_nobody_in_a_team_changes_the_controller_of_what_is_there(held: Api):
             after = {**found, "metadata": {**found["metadata"], **patch["metadata"]}}
             was = workload(resource(found))
             assert expected(after, by_controller=False, was=was) in said
-        assert said.startswith("GPU-ADM-07: the controller of this Job stays as it is")
+            assert "GPU-ADM-07: the controller of this Job stays as it is" in said
         assert change(person(held), path, {"metadata": {"ownerReferences": [beside]}}) == ""
         assert change(account(held, OPERATORS), path, theirs) == ""
         gone = {"metadata": {"ownerReferences": None}}
         assert change(person(held), path, gone).startswith("GPU-ADM-07: ")
         assert change(account(held, OPERATORS), path, gone) == ""
+    finally:
+        held.call("DELETE", path, {"propagationPolicy": "Background"})
+
+
+# ── what a queue has counted ──────────────────────────────────────────────────────────────────────
+
+
+def limited(gpus: int, name: str = "a") -> Value:
+    limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    return {"name": name, "image": "nvcr.io/a:1", "resources": {"limits": limits}}
+
+
+def grown(value: Value, *containers: Value, init: tuple[Value, ...] = (), **spec: Any) -> Value:
+    """The same with other containers."""
+    found = copy.deepcopy(value)
+    found["spec"].update(spec)
+    pod_spec = found["spec"]["template"]["spec"]
+    pod_spec["containers"] = list(containers)
+    pod_spec["initContainers"] = list(init)
+    return found
+
+
+def test_both_twins_say_the_same_of_what_was_counted_and_grows(held: Api):
+    """Nobody runs a Kueue that looks at it here: kinds that serve are none of its own by default."""
+    one, eight, none = limited(1), limited(8), limited(0)
+    beside = {**limited(1, "i"), "restartPolicy": "Always"}
+    first, after = limited(1, "i"), limited(1, "b")
+    changes: list[tuple[tuple[Value, ...], dict[str, Any], tuple[Value, ...], dict[str, Any]]] = [
+        ((one,), {}, (eight,), {}),
+        ((one,), {}, (none,), {}),
+        ((none,), {}, (eight,), {}),
+        ((one,), {"replicas": 0}, (eight,), {"replicas": 0}),
+        ((one,), {"init": (first,)}, (one,), {"init": (beside,)}),
+        ((one,), {"init": (first,)}, (one, first), {}),
+        ((one,), {}, (one, after), {}),
+        ((one,), {}, ({**one, "image": "nvcr.io/b:1"},), {}),
+        ((none,), {}, (none, limited(0, "b")), {}),
+        ((one,), {}, (one,), {"replicas": 0}),
+    ]
+    base = server_of("StatefulSet", **{QUEUE_LABEL: "main"})
+    path = path_of(base, HELD)
+    refused = 0
+    for before, had, now, has in changes:
+        made = held.call("POST", path, grown(base, *before, **{"replicas": 0, **had}))
+        try:
+            later = grown(made, *now, **{"replicas": 0, **has})
+            del later["metadata"]["resourceVersion"]  # its status is written meanwhile
+            for asker in (person(held), account(held, OPERATORS)):
+                known = {"by_controller": asker is not held, "was": workload(resource(made))}
+                ours = expected(later, **known)
+                said = update(asker, f"{path}/serve?dryRun=All", later)
+                assert said == ours
+            refused += bool(ours)
+        finally:
+            held.call("DELETE", f"{path}/serve", {"propagationPolicy": "Background"})
+            patience(lambda: held.get(f"{path}/serve") is None)
+    assert refused == 7
+
+
+def update(api: Api, path: str, value: Value) -> str:
+    """Put this in its place; what our policy has against it, "" when nothing."""
+    try:
+        api.call("PUT", path, value)
+    except ApiError as problem:
+        found = re.search(r"denied request: (.*)", str(problem))
+        if found is None:
+            raise
+        return found[1]
+    return ""
+
+
+def test_what_waits_in_a_queue_is_started_by_nobody_in_the_team(held: Api):
+    value = job("mine", labels={QUEUE_LABEL: "main"})
+    value["metadata"]["namespace"] = HELD
+    del value["spec"]["template"]["spec"]["hostPID"]
+    path = f"{path_of(value, HELD)}/mine"
+    held.call("POST", path_of(value, HELD), value)
+    start = {"spec": {"suspend": False}}
+    try:
+        said = change(person(held), path, start)
+        was = held.get(path)
+        after = {**was, "spec": {**was["spec"], **start["spec"]}}
+        assert said == expected(after, by_controller=False, was=workload(resource(was)))
+        assert said.startswith("GPU-ADM-01: this Job stands in a queue")
+        assert change(account(held, HELD), path, start) == said
+        assert change(account(held, OPERATORS), f"{path}?dryRun=All", start) == ""
     finally:
         held.call("DELETE", path, {"propagationPolicy": "Background"})
 

@@ -19,6 +19,8 @@ class Workload:
     pods: tuple[Pod, ...]
     jobs_metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Of a CronJob's jobs."""
+    suspended: bool = False
+    """Whether it is told to wait."""
     was: "Workload | None" = None
     """What stood there before, where it is changed: only the API server knows."""
     by_controller: bool = False

@@ -20,12 +20,13 @@ from gpuyard.admission import (
 from gpuyard.admission.parameters import GUARANTEED
 from gpuyard.admission.requirement import Requirement
 from gpuyard.manifests.pods import CONTAINER_GROUPS, VENDOR
-from gpuyard.names import CLASS_LABEL, LOCAL_QUEUE, MOST_SHARES, QUEUE_GATE
+from gpuyard.names import CLASS_LABEL, LOCAL_QUEUE, MOST_SHARES, QUEUE_GATE, QUEUE_LABEL
 from gpuyard.names import shared as shared_name
 from gpuyard.render.admission.cel import (
     annotated,
     container_asks,
     containers,
+    gpu_name,
     label,
     listed,
     maybe,
@@ -197,6 +198,45 @@ def _owned() -> str:
     return f"variables.by_controller ? [] : variables.created ? {named_by_hand} : {changed}"
 
 
+def _grows() -> str:
+    def same(part: str) -> str:
+        m, n = (maybe(one, f"resources.{part}", "{}") for one in ("c", "o"))
+        equal = f"k in {n} && '%s'.format([{m}[k]]) == '%s'.format([{n}[k]])"
+        none_less = f"{n}.all(k, !({gpu_name('k')}) || k in {m})"
+        return f"{m}.all(k, !({gpu_name('k')}) || ({equal})) && {none_less}"
+
+    restarts = " == ".join(maybe(one, "restartPolicy", "''") for one in ("c", "o"))
+    container = f"o.name == c.name && {restarts} && {same('limits')} && {same('requests')}"
+    names = " == ".join(
+        f"{maybe(one, 'spec.initContainers', '[]')}.map(c, c.name)" for one in ("p", "q")
+    )
+    same_pod = (
+        f"p.containers.size() == q.containers.size() && {names}"
+        f" && p.containers.all(c, q.containers.exists(o, {container}))"
+    )
+    # two templates at most: of a leader, and of workers
+    differs = (
+        "[0, 1].exists(i, i < variables.all_pods.size() && [variables.all_pods[i]].exists(p,"
+        f" [variables.old_pods[i]].exists(q, (p.asks || q.asks) && !({same_pod}))))"
+    )
+    number = "variables.all_pods.size() != variables.old_pods.size()"
+    return (
+        f"variables.it.kind in {listed(queued.COUNTED_ONCE)} && ({number} || {differs})"
+        f" ? [{said(requirements.QUEUED, queued.GROWS, kind='variables.it.kind')}] : []"
+    )
+
+
+def _past_count() -> str:
+    own = " || ".join(
+        f"{label(f'variables.{one}.?metadata.?labels', QUEUE_LABEL)} != ''" for one in ("it", "was")
+    )
+    starts = (
+        f"variables.starts && !variables.by_controller && variables.it.kind in {listed(queued.OF_ITSELF)}"
+        f" ? [{said(requirements.QUEUED, queued.STARTS, kind='variables.it.kind')}] : []"
+    )
+    return f"variables.created || !({own}) ? [] : ({_grows()}) + ({starts})"
+
+
 def _queued() -> str:
     owner_queues = (
         "variables.controllers.exists(c, c[0].split('/')[0] + '/' + c[1]"
@@ -216,12 +256,16 @@ def _queued() -> str:
     itself, its_jobs, its_pods = map(quoted, (queued.ITSELF, queued.ITS_JOBS, queued.ITS_PODS))
     place = f"({of_itself} ? {itself} : {jobs} ? {its_jobs} : {its_pods})"
     values = {"kind": "variables.it.kind", "place": place, "queue": "variables.queues[0]"}
-    asks = "variables.all_pods.exists(p, p.asks)"
-    return (
-        f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues}"
-        f" && !{held_by_kueue} && {asks}"
-        f" ? [{said(requirements.QUEUED, queued.NO_QUEUE, **values)}] : []"
+    unseen = f"variables.it.kind in {listed(queued.UNSEEN)}"
+    asks = f"({unseen} || variables.all_pods.exists(p, p.asks))"
+    no_queue, unknown = (
+        said(requirements.QUEUED, each, **values) for each in (queued.NO_QUEUE, queued.UNKNOWN)
     )
+    past_queues = (
+        f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues}"
+        f" && !{held_by_kueue} && {asks} ? [{unseen} ? {unknown} : {no_queue}] : []"
+    )
+    return f"({past_queues}) + ({_past_count()})"
 
 
 TWINS: Mapping[str, tuple[Requirement, str]] = {
