@@ -147,6 +147,7 @@ def test_service_accounts_that_work_for_a_team_are_known_as_its_own():
             taints=(Taint("gpuyard.dev/pool", "vip"), Taint("a/b", "", "NoExecute")),
             queues=("main", "default"),
             accounts=("system:serviceaccounts:pipelines",),
+            priority_classes=("usual", "night"),
         ),
     ],
 )

@@ -37,6 +37,7 @@ Value = dict[str, Any]
 HELD, WARNED, USUAL, OUTSIDE = "held", "warned", "usual", "outside"
 PEOPLE, OPERATORS, PIPELINES = "twin-people", "operators", "pipelines"
 ACCOUNTS = "system:serviceaccounts"
+CLASSES = {"twins-low": -5, "twins-fine": 50}
 MANAGER = "system:kube-controller-manager"
 PODS = 400
 WORKLOADS = 250
@@ -46,6 +47,7 @@ INVALID = 422
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _PLURALS = {
     "ConfigMap": "configmaps",
+    "PriorityClass": "priorityclasses",
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 }
@@ -81,6 +83,7 @@ PLAN = platform(
     "twins",
     HELD,
     images_from=["registry.example.org/team/", "nvcr.io", "nginx", "localhost:5000/x"],
+    priority_classes=["twins-fine"],
 )
 LENIENT = platform("twins-lenient", WARNED, enforce="warn")
 DEFAULT = platform("twins-default", USUAL, queue="default")
@@ -210,7 +213,7 @@ def server(started: cluster.Outcome) -> Iterator[Api]:
     for name in (OUTSIDE, *SPACES):
         metadata = {"name": name, **(head(name) if name in SPACES else {"labels": OPEN})}
         apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-    for name in ("nvidia", "other"):
+    for name in ("nvidia", "nvidia-legacy", "other"):
         kind = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": name}
         api.call(
             "PATCH",
@@ -218,6 +221,9 @@ def server(started: cluster.Outcome) -> Iterator[Api]:
             {**kind, "metadata": {"name": name}},
             "application/apply-patch+yaml",
         )
+    for name, number in CLASSES.items():
+        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": number}
+        objects.append({**kind, "metadata": {"name": name}})
     for value in objects:
         apply(api, value)
     for value in owners():
@@ -269,6 +275,14 @@ def test_both_twins_say_the_same_of_made_up_pods(held: Api, what: str, count: in
     compare(held, what, count, least=10)
 
 
+def as_stored(value: Value) -> Value:
+    """With the number of its class, which the API server writes into a pod before it asks anybody."""
+    name = value["spec"].get("priorityClassName")
+    if value["kind"] != "Pod" or name not in CLASSES:
+        return value
+    return {**value, "spec": {**value["spec"], "priority": CLASSES[name]}}
+
+
 def compare(held: Api, what: str, count: int, least: int) -> None:
     """Send so many, and count what was said of them."""
     seen: Counter[str] = Counter()
@@ -280,7 +294,7 @@ def compare(held: Api, what: str, count: int, least: int) -> None:
         if (said := try_out(api, value)) is None:
             seen["invalid"] += 1
             continue
-        ours = expected(value, by_controller=by_controller)
+        ours = expected(as_stored(value), by_controller=by_controller)
         seen.update(set(re.findall(r"GPU-[A-Z]+-\d\d(?=:)", ours)) or {"taken"})
         if said != ours:
             wrong.append(f"{number}: server {said!r}, we {ours!r}\n{yaml.safe_dump(value)}")
@@ -410,6 +424,30 @@ def test_a_pod_with_very_much_wrong_is_still_refused_in_our_words(held: Api):
     assert len(said or "") == LONGEST + len(" …")
     sound = [{**c, "image": "nvcr.io/x:1", "securityContext": {}} for c in containers]
     assert try_out(held, pod(containers=sound)) == ""
+
+
+def test_a_pod_of_fifty_containers_is_looked_at_in_full_and_soon(held: Api):
+    """The API server gives an expression a budget; what goes beyond is refused whatever it says."""
+    containers = [
+        {
+            "name": f"c{i}",
+            "image": "nvcr.io/x:1",
+            "env": [{"name": f"V{n}", "value": "x"} for n in range(30)],
+            "volumeMounts": [{"name": "v0", "mountPath": f"/m{n}"} for n in range(10)],
+            "resources": {"limits": {"nvidia.com/gpu": 1, "cpu": 1, "memory": "1Gi"}},
+        }
+        for i in range(50)
+    ]
+    sound = pod(
+        containers=containers, volumes=[{"name": "v0", "emptyDir": {}}], runtimeClassName="nvidia"
+    )
+    sound["metadata"]["labels"] = {QUEUE_LABEL: "main", "gpuyard.dev/class": "training"}
+    assert try_out(person(held), sound) == ""
+    one_wrong = copy.deepcopy(sound)
+    one_wrong["spec"]["containers"][49]["env"].append(
+        {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}
+    )
+    assert try_out(person(held), one_wrong) == expected(one_wrong, by_controller=False) != ""
 
 
 def test_without_what_it_is_held_to_a_team_is_refused_everything(held: Api):

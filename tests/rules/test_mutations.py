@@ -260,6 +260,10 @@ def of_a_made_up_controller(objects):
     objects[-1]["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
 
 
+def before_everybody(objects):
+    pod(objects, priorityClassName="system-node-critical")
+
+
 def onto_every_node(objects):
     pod(objects, tolerations=[{"operator": "Exists"}], container={"resources": {}})
 
@@ -282,6 +286,7 @@ MUTATIONS = [
     (from_anywhere, "local", "GPU-ADM-05", set()),
     (loose_training, "local", "GPU-ADM-06", set()),
     (of_a_made_up_controller, "local", "GPU-ADM-07", set()),
+    (before_everybody, "local", "GPU-ADM-08", set()),
     (quota_by_limits, "local", "GPU-TEN-02", set()),
     (quota_of_no_slice, "research", "GPU-SHR-03", set()),
     (no_selector, "local", "GPU-TEN-04", set()),

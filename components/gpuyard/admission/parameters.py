@@ -10,9 +10,9 @@ from gpuyard.names import ADMISSION_ANNOTATIONS, LOCAL_QUEUE, POOL_LABEL
 from gpuyard.plan.records import PlatformPlan, Taint, TeamPlan
 from gpuyard.spec.sections import Admission, Enforce
 
-ACCOUNTS, GUARANTEED, IMAGES_FROM, QUEUES, TAINTS = (
+ACCOUNTS, GUARANTEED, IMAGES_FROM, PRIORITY_CLASSES, QUEUES, TAINTS = (
     f"{ADMISSION_ANNOTATIONS}{word}"
-    for word in ("accounts", "guaranteed", "images-from", "queues", "taints")
+    for word in ("accounts", "guaranteed", "images-from", "priority-classes", "queues", "taints")
 )
 """The annotations."""
 
@@ -31,6 +31,8 @@ class TeamParameters:
     """Of pools dedicated to other teams."""
     guaranteed: bool = True
     queues: tuple[str, ...] = (LOCAL_QUEUE,)
+    priority_classes: tuple[str, ...] = ()
+    """Of the cluster, that pods may have."""
     accounts: tuple[str, ...] = ()
     """Groups of service accounts elsewhere that work for the team, as its pipelines do."""
 
@@ -40,6 +42,7 @@ class TeamParameters:
             ACCOUNTS: "\n".join(self.accounts),
             GUARANTEED: "true" if self.guaranteed else "false",
             IMAGES_FROM: "\n".join(self.images_from),
+            PRIORITY_CLASSES: "\n".join(self.priority_classes),
             QUEUES: "\n".join(self.queues),
             TAINTS: "\n".join(str(taint) for taint in self.taints),
         }
@@ -57,6 +60,7 @@ def read_parameters(annotations: Mapping[str, Any]) -> TeamParameters:
         taints=tuple(_taint(line) for line in _lines(annotations, TAINTS)),
         guaranteed=is_true(annotations.get(GUARANTEED)),
         queues=_lines(annotations, QUEUES),
+        priority_classes=_lines(annotations, PRIORITY_CLASSES),
         accounts=_lines(annotations, ACCOUNTS),
     )
 
@@ -82,6 +86,7 @@ def parameters_of(plan: PlatformPlan, team: TeamPlan) -> TeamParameters:
         taints=_taints_of_others(plan, team),
         guaranteed=admission.guaranteed,
         queues=tuple(team.queues),
+        priority_classes=admission.priority_classes,
         accounts=tuple(group for group in team.groups if group.startswith(_ACCOUNTS_OF)),
     )
 

@@ -12,6 +12,7 @@ from gpuyard.admission.queued import queued
 from gpuyard.admission.requirement import Refusal, Requirement, Workload
 from gpuyard.admission.shares import shares
 from gpuyard.admission.sources import sources
+from gpuyard.admission.turns import turns
 
 QUEUED = Requirement("GPU-ADM-01", "What asks for GPUs in a team's namespace names a queue", queued)
 BYPASS = Requirement(
@@ -33,6 +34,9 @@ GUARANTEED = Requirement(
     "GPU-ADM-06", "Training pods request as much CPU and memory as they may use", guaranteed
 )
 OWNED = Requirement("GPU-ADM-07", "Nobody in a team names the controller of what it makes", owned)
+TURNS = Requirement(
+    "GPU-ADM-08", "Pods of a team push nobody aside and end when they are told", turns
+)
 SHARES = Requirement("GPU-SHR-05", "A container asks for one share of a GPU at most", shares)
 
 REQUIREMENTS = (
@@ -44,6 +48,7 @@ REQUIREMENTS = (
     PLACING,
     SOURCES,
     GUARANTEED,
+    TURNS,
     SHARES,
 )
 

@@ -161,7 +161,12 @@ def _pods_in(value: str) -> str:
     templates = f"{value}.kind == 'Pod' ? [{value}]{of_kinds} : [{value}.spec.template]"
     labels = maybe("p", "metadata.labels", "{}")
     asks = f"{maybe('p', 'spec.resourceClaims', '[]')}.size() > 0 || l.exists(c, {container_asks('c')})"
-    record = f"{{'labels': {labels}, 'spec': p.spec, 'containers': l, 'asks': dyn({asks})}}"
+    finalizers = maybe("p", "metadata.finalizers", "[]")
+    annotations = maybe("p", "metadata.annotations", "{}")
+    record = (
+        f"{{'labels': {labels}, 'annotations': {annotations}, 'finalizers': {finalizers},"
+        f" 'spec': p.spec, 'containers': l, 'asks': dyn({asks})}}"
+    )
     return f"({templates}).map(p, {named(containers('p'), 'l', record)})"
 
 

@@ -16,8 +16,9 @@ from gpuyard.admission import (
     requirements,
     shares,
     sources,
+    turns,
 )
-from gpuyard.admission.parameters import GUARANTEED
+from gpuyard.admission.parameters import GUARANTEED, PRIORITY_CLASSES
 from gpuyard.admission.requirement import Requirement
 from gpuyard.manifests.pods import CONTAINER_GROUPS, VENDOR
 from gpuyard.names import CLASS_LABEL, LOCAL_QUEUE, MOST_SHARES, QUEUE_GATE, QUEUE_LABEL
@@ -43,23 +44,34 @@ def _of_pods(lists: str) -> str:
 
 
 def _bypass() -> str:
+    env, mounts = (maybe("c", field, "[]") for field in ("env", "volumeMounts"))
+    value = maybe("e", "value", quoted(""))
     taken = (
-        f"e.name == {quoted(bypass.VARIABLE)} && (has(e.valueFrom)"
-        f" || !({maybe('e', 'value', quoted(''))} in {listed(bypass.HARMLESS)}))"
+        f"e.name in {listed(bypass.VARIABLES)}"
+        f" && (has(e.valueFrom) || !({value} in {listed(bypass.HARMLESS)}))"
     )
-    variables = (
-        f"{maybe('c', 'env', '[]')}.filter(e, {taken})"
-        f".map(e, {said(requirements.BYPASS, bypass.TAKES, container='c.name')})"
+    takes = said(requirements.BYPASS, bypass.TAKES, variable="e.name", container="c.name")
+    below = quoted(f"{bypass.MOUNTED}/")
+    mounted = said(requirements.BYPASS, bypass.MOUNTS, container="c.name")
+    own = (
+        f"{maybe('c', 'resources.claims', '[]')}.size() > 0 || {container_asks('c')}"
+        f" || {env}.exists(e, e.name == {quoted(bypass.VARIABLE)}"
+        f" && {value} in {listed(bypass.HARMLESS[1:])})"
     )
-    claims = maybe("c", "resources.claims", "[]")
-    of_containers = sentences(
-        f"p.containers.filter(c, {claims}.size() == 0 && !{container_asks('c')})"
-        f".map(c, {variables})"
+    runtime = maybe("p", "spec.runtimeClassName", quoted(""))
+    sees_all = said(requirements.BYPASS, bypass.SEES_ALL, container="c.name", runtime=runtime)
+    of_container = " + ".join(
+        (
+            f"{env}.filter(e, {taken}).map(e, {takes})",
+            f"{mounts}.filter(m, (m.mountPath + '/').startsWith({below})).map(m, {mounted})",
+            f"({runtime}.startsWith({quoted(bypass.RUNTIME)}) && !({own}) ? [{sees_all}] : [])",
+        )
     )
-    runtime = f"{maybe('p', 'spec.runtimeClassName', quoted(''))} == {quoted(bypass.RUNTIME)}"
-    return _of_pods(
-        f"{of_containers} + ({runtime} && !p.asks ? [{said(requirements.BYPASS, bypass.SEES_ALL)}] : [])"
+    annotations = (
+        f"p.annotations.map(a, a).filter(a, a.contains({quoted(bypass.DEVICES_SAID)}))"
+        f".map(a, {said(requirements.BYPASS, bypass.ANNOTATED, name='a')})"
     )
+    return _of_pods(f"{sentences(f'p.containers.map(c, {of_container})')} + {annotations}")
 
 
 def _privileges() -> str:
@@ -67,11 +79,15 @@ def _privileges() -> str:
         f"({maybe('p', f'spec.{field}', 'false')} ? [{said(requirements.PRIVILEGES, sentence)}] : [])"
         for field, sentence in host.SHARES_HOST.items()
     )
-    privileged = (
-        f"p.containers.filter(c, {maybe('c', 'securityContext.privileged', 'false')})"
-        f".map(c, {said(requirements.PRIVILEGES, host.PRIVILEGED, container='c.name')})"
+    privileged, unmasked = (
+        f"({wrong} ? [{said(requirements.PRIVILEGES, sentence, container='c.name')}] : [])"
+        for wrong, sentence in (
+            (maybe("c", "securityContext.privileged", "false"), host.PRIVILEGED),
+            (f"{maybe('c', 'securityContext.procMount', quoted(''))} == 'Unmasked'", host.UNMASKED),
+        )
     )
-    return _of_pods(f"{shared} + {privileged}")
+    of_containers = sentences(f"p.containers.map(c, {privileged} + {unmasked})")
+    return _of_pods(f"{shared} + {of_containers}")
 
 
 def _devices() -> str:
@@ -165,6 +181,26 @@ def _guaranteed() -> str:
     )
     found = _of_pods(f"({training}) ? {of_containers} : []")
     return f"{annotated(GUARANTEED)} == 'true' ? {found} : []"
+
+
+def _turns() -> str:
+    name, number = maybe("p", "spec.priorityClassName", "''"), maybe("p", "spec.priority", "1")
+    allowed = f"{annotated(PRIORITY_CLASSES)}.split('\\n')"
+    priority = (
+        f"{name} != '' && !({name} in {allowed}) && {number} > 0"
+        f" ? [{said(requirements.TURNS, turns.PRIORITY, name='p.spec.priorityClassName')}] : []"
+    )
+    seconds = maybe("p", "spec.terminationGracePeriodSeconds", "0")
+    grace = (
+        f"{seconds} > {turns.LONGEST_GRACE}"
+        f" ? [{said(requirements.TURNS, turns.LINGERS, seconds=f'string({seconds})')}] : []"
+    )
+    kept = said(requirements.TURNS, turns.STAYS, name="f")
+    stays = (
+        "variables.it.kind == 'Pod' && variables.by_controller ? [] : p.finalizers"
+        f".filter(f, !(f in {listed(turns.FINALIZERS)})).map(f, {kept})"
+    )
+    return _of_pods(f"({priority}) + ({grace}) + ({stays})")
 
 
 def _shares() -> str:
@@ -279,6 +315,7 @@ TWINS: Mapping[str, tuple[Requirement, str]] = {
         (requirements.PLACING, _placing()),
         (requirements.SOURCES, _sources()),
         (requirements.GUARANTEED, _guaranteed()),
+        (requirements.TURNS, _turns()),
         (requirements.SHARES, _shares()),
     )
 }
