@@ -877,3 +877,39 @@ def test_what_serves_and_names_its_queue_itself_gets_pods_that_are_labelled_befo
             finally:
                 serving.call("DELETE", f"{path}/serve", {"propagationPolicy": "Foreground"})
                 until(lambda pods=pods: not pods())
+
+
+@pytest.mark.timeout(300)
+def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api, until: Until):
+    path, value = path_of(server_of(), HELD), server_of(**{QUEUE_LABEL: "main"})
+    space = f"/api/v1/namespaces/{HELD}/pods"
+
+    workloads = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{HELD}/workloads"
+
+    def gates() -> list[Any]:
+        found = serving.call("GET", space)["items"]
+        return [QUEUE_GATE in str(p["spec"].get("schedulingGates")) for p in found]
+
+    try:
+        serving.call("POST", path, value)
+        until(gates, lambda found: found == [False])
+        more = [
+            {
+                "op": "replace",
+                "path": "/spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu",
+                "value": "8",
+            }
+        ]
+        said = change(person(serving), f"{path}/serve", more, "json-patch")
+        assert said.startswith("GPU-ADM-01: what pods of this StatefulSet ask of GPUs was counted")
+        change(person(serving), f"{path}/serve", {"spec": {"replicas": 0}})
+        until(lambda: not gates())
+        assert change(person(serving), f"{path}/serve", more, "json-patch") == said
+        until(lambda: serving.get(f"{path}/serve")["status"].get("replicas", 0) == 0)
+        change(person(serving), f"{path}/serve", {"spec": {"replicas": 3}})
+        # Kueue does not count other replicas anew, and starts none of them
+        until(lambda: "out of sync" in str(serving.get(workloads)))
+        assert set(gates()) == {True}
+    finally:
+        serving.call("DELETE", f"{path}/serve", {"propagationPolicy": "Foreground"})
+        until(lambda: not serving.call("GET", space)["items"])
