@@ -136,7 +136,13 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "taints", f"{lines(TAINTS)}.map(l, {taint})"
     yield "all_pods", _pods_in("variables.it")
     yield "old_pods", f"variables.created ? [] : {_pods_in('variables.was')}"
-    yield "changed", "variables.created || variables.all_pods != variables.old_pods"
+    # of a pod that is there, finalizers and annotations may always change, or none could be removed
+    written, stored = (
+        f"variables.{pods}.map(p, [p.labels, p.spec]"
+        " + (variables.it.kind == 'Pod' ? [] : [p.annotations, p.finalizers]))"
+        for pods in ("all_pods", "old_pods")
+    )
+    yield "changed", f"variables.created || {written} != {stored}"
     # a Job's pods are looked at one by one as well; what was there before may still be stopped and removed
     yield "pods", f"variables.changed && (variables.created || !({jobs})) ? variables.all_pods : []"
     yield "queue", _queue_of("variables.it")
