@@ -793,6 +793,10 @@ class Admission(TypedDict):
     """
     enforce: NotRequired[Enforce]
     """deny, warn or audit. Default deny."""
+    priority_classes: NotRequired[list[str] | tuple[str, ...]]
+    """PriorityClasses of the cluster that pods of teams may have; its default class is one.
+    Default: none.
+    """
     guaranteed: NotRequired[bool]
     """Training pods must ask for as much CPU and memory as they are limited to. Default on."""
 

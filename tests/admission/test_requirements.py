@@ -141,6 +141,13 @@ def test_a_team_may_tolerate_a_shared_pool_only_where_it_has_something():
     assert parameters_of(plan, plan.team("b")).taints == (Taint("gpuyard.dev/pool", "serve"),)
 
 
+def test_service_accounts_that_work_for_a_team_are_known_as_its_own():
+    groups = ["makers", "system:serviceaccounts:pipelines", "system:authenticated"]
+    plan = teams_of(team("a", guarantee={"train": 8}, groups=groups))
+    found = parameters_of(plan, plan.teams[0])
+    assert found.accounts == ("system:serviceaccounts:pipelines",)
+
+
 @pytest.mark.parametrize(
     "limits",
     [
@@ -150,6 +157,8 @@ def test_a_team_may_tolerate_a_shared_pool_only_where_it_has_something():
             images_from=("nvcr.io", "docker.io/library"),
             taints=(Taint("gpuyard.dev/pool", "vip"), Taint("a/b", "", "NoExecute")),
             queues=("main", "default"),
+            accounts=("system:serviceaccounts:pipelines",),
+            priority_classes=("usual", "night"),
         ),
     ],
 )

@@ -4,9 +4,11 @@ Every pod is sent to a real API server with `dryRun=All`. The namespace enforces
 that nobody answers before our policy does.
 """
 
+import copy
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from gpuyard.simulate.api import Api, ApiError, connect
 from kit import waiting
 from kit.cluster.queues import kueue_as_it_was, kueue_as_rendered
 from kit.generated.pods import Maker
+from kit.levels import upstream
 from kit.stacks import plan_of
 
 pytestmark = [pytest.mark.cluster]
@@ -32,6 +35,10 @@ pytestmark = [pytest.mark.cluster]
 Until = Callable[..., Any]
 Value = dict[str, Any]
 HELD, WARNED, USUAL, OUTSIDE = "held", "warned", "usual", "outside"
+PEOPLE, OPERATORS, PIPELINES = "twin-people", "operators", "pipelines"
+ACCOUNTS = "system:serviceaccounts"
+CLASSES = {"twins-low": -5, "twins-fine": 50}
+MANAGER = "system:kube-controller-manager"
 PODS = 400
 WORKLOADS = 250
 JOBSETS = 100
@@ -40,6 +47,7 @@ INVALID = 422
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _PLURALS = {
     "ConfigMap": "configmaps",
+    "PriorityClass": "priorityclasses",
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 }
@@ -58,7 +66,12 @@ def platform(name: str, team: str, queue: str = "main", **admission: Any) -> Pla
                 {"name": "alpha", "machine": "p5.48xlarge", "nodes": 1, "owners": ["other"]},
             ],
             "teams": [
-                {"name": team, "guarantee": {"open": 16}, "queues": {queue: 1.0}},
+                {
+                    "name": team,
+                    "guarantee": {"open": 16},
+                    "queues": {queue: 1.0},
+                    "groups": [f"{ACCOUNTS}:{PIPELINES}"],
+                },
                 {"name": "other", "guarantee": {"vip": 8, "alpha": 8}},
             ],
             "admission": admission,
@@ -70,6 +83,7 @@ PLAN = platform(
     "twins",
     HELD,
     images_from=["registry.example.org/team/", "nvcr.io", "nginx", "localhost:5000/x"],
+    priority_classes=["twins-fine"],
 )
 LENIENT = platform("twins-lenient", WARNED, enforce="warn")
 DEFAULT = platform("twins-default", USUAL, queue="default")
@@ -106,9 +120,43 @@ def try_out(api: Api, value: Value, namespace: str = HELD) -> str | None:
     return ""
 
 
-def expected(value: Value, plan: PlatformPlan = PLAN) -> str:
-    """What the Python twins have against it, in the same words."""
-    said = refusals(workload(resource(value)), parameters_of(plan, plan.teams[0]))
+def acting(api: Api, user: str, **more: str) -> Api:
+    """The API as somebody else."""
+    found = copy.copy(api)
+    found._headers = {**api._headers, "Impersonate-User": user, **more}
+    return found
+
+
+def person(api: Api) -> Api:
+    """Somebody who may do everything here, and is no administrator by name."""
+    return acting(api, "somebody", **{"Impersonate-Group": PEOPLE})
+
+
+def account(api: Api, namespace: str) -> Api:
+    """A service account of a namespace, which may do everything as well."""
+    return acting(api, f"system:serviceaccount:{namespace}:maker")
+
+
+def everything() -> Value:
+    """What lets these do everything: admission has the only say."""
+    groups = [PEOPLE, *(f"{ACCOUNTS}:{name}" for name in (OPERATORS, PIPELINES, HELD))]
+    rbac = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "twins"},
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [
+            {"apiGroup": rbac, "kind": "User", "name": MANAGER},
+            *({"apiGroup": rbac, "kind": "Group", "name": group} for group in groups),
+        ],
+    }
+
+
+def expected(value: Value, plan: PlatformPlan = PLAN, **known: Any) -> str:
+    """What the Python twins have against it, in the same words; an administrator asks unless it is said."""
+    asked = replace(workload(resource(value)), **{"by_controller": True, **known})
+    said = refusals(asked, parameters_of(plan, plan.teams[0]))
     text = ". ".join(str(refusal) for refusal in said)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
@@ -161,11 +209,11 @@ def server(started: cluster.Outcome) -> Iterator[Api]:
     """The cluster with three platforms of ours, of which one only warns."""
     kueue_as_it_was(started.status.name)
     api = connect(Path(started.status.kubeconfig))
-    objects = [obj for plan in SPACES.values() for obj in admission_objects(plan)]
+    objects = [obj for plan in SPACES.values() for obj in admission_objects(plan)] + [everything()]
     for name in (OUTSIDE, *SPACES):
         metadata = {"name": name, **(head(name) if name in SPACES else {"labels": OPEN})}
         apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-    for name in ("nvidia", "other"):
+    for name in ("nvidia", "nvidia-legacy", "other"):
         kind = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": name}
         api.call(
             "PATCH",
@@ -173,6 +221,9 @@ def server(started: cluster.Outcome) -> Iterator[Api]:
             {**kind, "metadata": {"name": name}},
             "application/apply-patch+yaml",
         )
+    for name, number in CLASSES.items():
+        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": number}
+        objects.append({**kind, "metadata": {"name": name}})
     for value in objects:
         apply(api, value)
     for value in owners():
@@ -224,16 +275,26 @@ def test_both_twins_say_the_same_of_made_up_pods(held: Api, what: str, count: in
     compare(held, what, count, least=10)
 
 
+def as_stored(value: Value) -> Value:
+    """With the number of its class, which the API server writes into a pod before it asks anybody."""
+    name = value["spec"].get("priorityClassName")
+    if value["kind"] != "Pod" or name not in CLASSES:
+        return value
+    return {**value, "spec": {**value["spec"], "priority": CLASSES[name]}}
+
+
 def compare(held: Api, what: str, count: int, least: int) -> None:
     """Send so many, and count what was said of them."""
     seen: Counter[str] = Counter()
     wrong = []
     for number in range(count):
         value = getattr(Maker(number), what)()
-        if (said := try_out(held, value)) is None:
+        by_controller = number // 4 % 2 == 0
+        api = account(held, OPERATORS) if by_controller else person(held)
+        if (said := try_out(api, value)) is None:
             seen["invalid"] += 1
             continue
-        ours = expected(value)
+        ours = expected(as_stored(value), by_controller=by_controller)
         seen.update(set(re.findall(r"GPU-[A-Z]+-\d\d(?=:)", ours)) or {"taken"})
         if said != ours:
             wrong.append(f"{number}: server {said!r}, we {ours!r}\n{yaml.safe_dump(value)}")
@@ -264,6 +325,64 @@ def with_jobsets(held: Api, started: cluster.Outcome, until: Until) -> Iterator[
 @pytest.mark.timeout(300)
 def test_both_twins_say_the_same_of_jobsets(with_jobsets: Api):
     compare(with_jobsets, "jobset", JOBSETS, least=3)
+
+
+def roles(containers: dict[str, Value], **more: Any) -> Value:
+    """An MPIJob with these, by role."""
+    specs = {
+        role: {"replicas": 1, "template": {"spec": {"containers": [container]}}}
+        for role, container in containers.items()
+    }
+    return {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": {"name": "x", **more},
+        "spec": {"mpiReplicaSpecs": specs},
+    }
+
+
+@pytest.fixture
+def with_operators(held: Api, until: Until) -> Iterator[Api]:
+    """The cluster with kinds of other projects, which nobody runs there."""
+    files = [
+        upstream("crds", "mpi-operator", "kubeflow.org_mpijobs.yaml"),
+        upstream("crds", "trainer", "trainer.kubeflow.org_trainjobs.yaml"),
+    ]
+    crds = [each for file in files for each in yaml.safe_load_all(file.read_text()) if each]
+    for crd in crds:
+        held.apply(crd)
+    for group in ("kubeflow.org/v2beta1", "trainer.kubeflow.org/v1alpha1"):
+        until(lambda group=group: held.get(f"/apis/{group}"))
+    yield held
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    for crd in crds:
+        held.call("DELETE", f"{definitions}/{crd['metadata']['name']}")
+
+
+def test_kinds_of_other_projects_that_queues_count_as_a_whole_are_held_themselves(
+    with_operators: Api, until: Until
+):
+    asks, plain = limited(1), limited(0)
+    loose = {**limited(1), "image": "quay.io/x:1"}
+    train = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": "x"},
+        "spec": {"runtimeRef": {"name": "torch"}},
+    }
+    labels = {"labels": {QUEUE_LABEL: "main"}}
+    values = [
+        roles({"Launcher": plain, "Worker": asks}),
+        roles({"Launcher": plain, "Worker": asks}, **labels),
+        roles({"Launcher": plain, "Worker": loose}, **labels),
+        roles({"Launcher": plain}),
+        train,
+        {**train, "metadata": {"name": "x", **labels}},
+    ]
+    until(lambda: try_out(person(with_operators), values[0]))
+    said = [try_out(person(with_operators), value) for value in values]
+    assert said == [expected(value, by_controller=False) for value in values]
+    assert [bool(each) for each in said] == [True, False, True, False, True, False]
 
 
 # ── what a person reads, and whom it reaches ──────────────────────────────────────────────────────
@@ -307,6 +426,30 @@ def test_a_pod_with_very_much_wrong_is_still_refused_in_our_words(held: Api):
     assert try_out(held, pod(containers=sound)) == ""
 
 
+def test_a_pod_of_fifty_containers_is_looked_at_in_full_and_soon(held: Api):
+    """The API server gives an expression a budget; what goes beyond is refused whatever it says."""
+    containers = [
+        {
+            "name": f"c{i}",
+            "image": "nvcr.io/x:1",
+            "env": [{"name": f"V{n}", "value": "x"} for n in range(30)],
+            "volumeMounts": [{"name": "v0", "mountPath": f"/m{n}"} for n in range(10)],
+            "resources": {"limits": {"nvidia.com/gpu": 1, "cpu": 1, "memory": "1Gi"}},
+        }
+        for i in range(50)
+    ]
+    sound = pod(
+        containers=containers, volumes=[{"name": "v0", "emptyDir": {}}], runtimeClassName="nvidia"
+    )
+    sound["metadata"]["labels"] = {QUEUE_LABEL: "main", "gpuyard.dev/class": "training"}
+    assert try_out(person(held), sound) == ""
+    one_wrong = copy.deepcopy(sound)
+    one_wrong["spec"]["containers"][49]["env"].append(
+        {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}
+    )
+    assert try_out(person(held), one_wrong) == expected(one_wrong, by_controller=False) != ""
+
+
 def test_without_what_it_is_held_to_a_team_is_refused_everything(held: Api):
     path = f"/api/v1/namespaces/{HELD}"
     held.merge(path, {"metadata": {"annotations": dict.fromkeys(head(HELD)["annotations"])}})
@@ -345,6 +488,166 @@ def test_a_policy_that_goes_and_comes_again_is_in_force_again(held: Api):
     patience(lambda: try_out(held, pod(hostPID=True), HELD))
     patience(lambda: warnings(held, pod(hostPID=True)))
     assert try_out(held, pod(), USUAL) == ""
+
+
+# ── who may name a controller ─────────────────────────────────────────────────────────────────────
+
+
+def owned_by(kind: str, version: str = "apps/v1", uid: str = "u", **more: Any) -> Value:
+    """A pod with GPUs and a queue that names this as its controller, or only as its owner."""
+    owner = {
+        "apiVersion": version,
+        "kind": kind,
+        "name": "o",
+        "uid": uid,
+        "controller": True,
+        **more,
+    }
+    metadata = {"labels": {QUEUE_LABEL: "main"}, "ownerReferences": [owner]}
+    return pod(container=GPU, metadata=metadata)
+
+
+def test_only_controllers_of_the_cluster_name_the_controller_of_a_pod(held: Api):
+    deployment = held.call("POST", path_of(server_of("Deployment"), HELD), empty("Deployment"))
+    uid = deployment["metadata"]["uid"]
+    mine = owned_by("Deployment", uid=uid)
+    mine["metadata"]["ownerReferences"][0]["name"] = "serve"
+    try:
+        for value in (
+            mine,
+            owned_by("X", "x.example/v1"),
+            owned_by("RoleBinding", "rbac.authorization.k8s.io/v1"),
+        ):
+            for asker in (person(held), account(held, HELD), account(held, PIPELINES)):
+                said = try_out(asker, value)
+                assert said == expected(value, by_controller=False)
+                assert said.startswith("GPU-ADM-07: this Pod names"), said
+        kinds = (mine, owned_by("X", "x.example/v1"))
+        controllers = (
+            held,
+            account(held, OPERATORS),
+            acting(held, MANAGER),
+        )
+        assert [try_out(asker, value) for asker in controllers for value in kinds] == [""] * 6
+    finally:
+        held.call("DELETE", f"{path_of(server_of('Deployment'), HELD)}/serve")
+
+
+def empty(kind: str) -> Value:
+    value = server_of(kind, **{QUEUE_LABEL: "main"})
+    value["spec"]["replicas"] = 0
+    return value
+
+
+def test_nobody_in_a_team_changes_the_controller_of_what_is_there(held: Api):
+    value = job("mine", labels={QUEUE_LABEL: "main"})
+    value["metadata"]["namespace"] = HELD
+    del value["spec"]["template"]["spec"]["hostPID"]
+    path = f"{path_of(value, HELD)}/mine"
+    held.call("POST", path_of(value, HELD), value)
+    beside = {"apiVersion": "x.example/v1", "kind": "X", "name": "x", "uid": "u"}
+    theirs = {"metadata": {"ownerReferences": [{**beside, "controller": True}]}}
+    try:
+        found = held.get(path)
+        for patch in (theirs, {**theirs, "spec": {"suspend": False}}):
+            said = change(person(held), path, patch)
+            after = {**found, "metadata": {**found["metadata"], **patch["metadata"]}}
+            was = workload(resource(found))
+            assert expected(after, by_controller=False, was=was) in said
+            assert "GPU-ADM-07: the controller of this Job stays as it is" in said
+        assert change(person(held), path, {"metadata": {"ownerReferences": [beside]}}) == ""
+        assert change(account(held, OPERATORS), path, theirs) == ""
+        gone = {"metadata": {"ownerReferences": None}}
+        assert change(person(held), path, gone).startswith("GPU-ADM-07: ")
+        assert change(account(held, OPERATORS), path, gone) == ""
+    finally:
+        held.call("DELETE", path, {"propagationPolicy": "Background"})
+
+
+# ── what a queue has counted ──────────────────────────────────────────────────────────────────────
+
+
+def limited(gpus: int, name: str = "a") -> Value:
+    limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    return {"name": name, "image": "nvcr.io/a:1", "resources": {"limits": limits}}
+
+
+def grown(value: Value, *containers: Value, init: tuple[Value, ...] = (), **spec: Any) -> Value:
+    """The same with other containers."""
+    found = copy.deepcopy(value)
+    found["spec"].update(spec)
+    pod_spec = found["spec"]["template"]["spec"]
+    pod_spec["containers"] = list(containers)
+    pod_spec["initContainers"] = list(init)
+    return found
+
+
+def test_both_twins_say_the_same_of_what_was_counted_and_grows(held: Api):
+    """Nobody runs a Kueue that looks at it here: kinds that serve are none of its own by default."""
+    one, eight, none = limited(1), limited(8), limited(0)
+    beside = {**limited(1, "i"), "restartPolicy": "Always"}
+    first, after = limited(1, "i"), limited(1, "b")
+    changes: list[tuple[tuple[Value, ...], dict[str, Any], tuple[Value, ...], dict[str, Any]]] = [
+        ((one,), {}, (eight,), {}),
+        ((one,), {}, (none,), {}),
+        ((none,), {}, (eight,), {}),
+        ((one,), {"replicas": 0}, (eight,), {"replicas": 0}),
+        ((one,), {"init": (first,)}, (one,), {"init": (beside,)}),
+        ((one,), {"init": (first,)}, (one, first), {}),
+        ((one,), {}, (one, after), {}),
+        ((one,), {}, ({**one, "image": "nvcr.io/b:1"},), {}),
+        ((none,), {}, (none, limited(0, "b")), {}),
+        ((one,), {}, (one,), {"replicas": 0}),
+    ]
+    base = server_of("StatefulSet", **{QUEUE_LABEL: "main"})
+    path = path_of(base, HELD)
+    refused = 0
+    for before, had, now, has in changes:
+        made = held.call("POST", path, grown(base, *before, **{"replicas": 0, **had}))
+        try:
+            later = grown(made, *now, **{"replicas": 0, **has})
+            del later["metadata"]["resourceVersion"]  # its status is written meanwhile
+            for asker in (person(held), account(held, OPERATORS)):
+                known = {"by_controller": asker is not held, "was": workload(resource(made))}
+                ours = expected(later, **known)
+                said = update(asker, f"{path}/serve?dryRun=All", later)
+                assert said == ours
+            refused += bool(ours)
+        finally:
+            held.call("DELETE", f"{path}/serve", {"propagationPolicy": "Background"})
+            patience(lambda: held.get(f"{path}/serve") is None)
+    assert refused == 7
+
+
+def update(api: Api, path: str, value: Value) -> str:
+    """Put this in its place; what our policy has against it, "" when nothing."""
+    try:
+        api.call("PUT", path, value)
+    except ApiError as problem:
+        found = re.search(r"denied request: (.*)", str(problem))
+        if found is None:
+            raise
+        return found[1]
+    return ""
+
+
+def test_what_waits_in_a_queue_is_started_by_nobody_in_the_team(held: Api):
+    value = job("mine", labels={QUEUE_LABEL: "main"})
+    value["metadata"]["namespace"] = HELD
+    del value["spec"]["template"]["spec"]["hostPID"]
+    path = f"{path_of(value, HELD)}/mine"
+    held.call("POST", path_of(value, HELD), value)
+    start = {"spec": {"suspend": False}}
+    try:
+        said = change(person(held), path, start)
+        was = held.get(path)
+        after = {**was, "spec": {**was["spec"], **start["spec"]}}
+        assert said == expected(after, by_controller=False, was=workload(resource(was)))
+        assert said.startswith("GPU-ADM-01: this Job stands in a queue")
+        assert change(account(held, HELD), path, start) == said
+        assert change(account(held, OPERATORS), f"{path}?dryRun=All", start) == ""
+    finally:
+        held.call("DELETE", path, {"propagationPolicy": "Background"})
 
 
 # ── what is there already ─────────────────────────────────────────────────────────────────────────
@@ -574,3 +877,39 @@ def test_what_serves_and_names_its_queue_itself_gets_pods_that_are_labelled_befo
             finally:
                 serving.call("DELETE", f"{path}/serve", {"propagationPolicy": "Foreground"})
                 until(lambda pods=pods: not pods())
+
+
+@pytest.mark.timeout(300)
+def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api, until: Until):
+    path, value = path_of(server_of(), HELD), server_of(**{QUEUE_LABEL: "main"})
+    space = f"/api/v1/namespaces/{HELD}/pods"
+
+    workloads = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{HELD}/workloads"
+
+    def gates() -> list[Any]:
+        found = serving.call("GET", space)["items"]
+        return [QUEUE_GATE in str(p["spec"].get("schedulingGates")) for p in found]
+
+    try:
+        serving.call("POST", path, value)
+        until(gates, lambda found: found == [False])
+        more = [
+            {
+                "op": "replace",
+                "path": "/spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu",
+                "value": "8",
+            }
+        ]
+        said = change(person(serving), f"{path}/serve", more, "json-patch")
+        assert said.startswith("GPU-ADM-01: what pods of this StatefulSet ask of GPUs was counted")
+        change(person(serving), f"{path}/serve", {"spec": {"replicas": 0}})
+        until(lambda: not gates())
+        assert change(person(serving), f"{path}/serve", more, "json-patch") == said
+        until(lambda: serving.get(f"{path}/serve")["status"].get("replicas", 0) == 0)
+        change(person(serving), f"{path}/serve", {"spec": {"replicas": 3}})
+        # Kueue does not count other replicas anew, and starts none of them
+        until(lambda: "out of sync" in str(serving.get(workloads)))
+        assert set(gates()) == {True}
+    finally:
+        serving.call("DELETE", f"{path}/serve", {"propagationPolicy": "Foreground"})
+        until(lambda: not serving.call("GET", space)["items"])

@@ -49,8 +49,10 @@ def test_what_a_team_is_held_to_stands_on_its_namespace():
         for one in (plan.team("vision"), plan.team("speech"))
     )
     assert vision == {
+        "admission.gpuyard.dev/accounts": "",
         "admission.gpuyard.dev/guaranteed": "true",
         "admission.gpuyard.dev/images-from": "nvcr.io",
+        "admission.gpuyard.dev/priority-classes": "",
         "admission.gpuyard.dev/queues": "default",
         "admission.gpuyard.dev/taints": "gpuyard.dev/pool=vip:NoSchedule",
         "gpuyard.dev/protect": "true",

@@ -55,8 +55,10 @@ def test_the_namespace_says_who_and_how_far_apart_and_to_what_pods_are_held():
             f"{level}/audit-version": "v1.35",
         },
         "annotations": {
+            "admission.gpuyard.dev/accounts": "",
             "admission.gpuyard.dev/guaranteed": "true",
             "admission.gpuyard.dev/images-from": "",
+            "admission.gpuyard.dev/priority-classes": "",
             "admission.gpuyard.dev/queues": "default",
             "admission.gpuyard.dev/taints": "",
             "gpuyard.dev/budget-usd-per-month": "60000.50",

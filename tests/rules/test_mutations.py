@@ -318,6 +318,16 @@ def with_the_sockets(objects):
     pod(objects, volumes=[volume], container={"resources": {}})
 
 
+def of_a_made_up_controller(objects):
+    pod(objects)
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "empty", "uid": "u"}
+    objects[-1]["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+
+
+def before_everybody(objects):
+    pod(objects, priorityClassName="system-node-critical")
+
+
 def onto_every_node(objects):
     pod(objects, tolerations=[{"operator": "Exists"}], container={"resources": {}})
 
@@ -350,8 +360,10 @@ MUTATIONS = [
     (onto_every_node, "GPU-ADM-04", set()),
     (from_anywhere, "GPU-ADM-05", set()),
     (loose_training, "GPU-ADM-06", set()),
-    (with_an_export, "GPU-ADM-11", set()),
-    (with_the_address_of_others, "GPU-ADM-12", set()),
+    (of_a_made_up_controller, "GPU-ADM-07", set()),
+    (before_everybody, "GPU-ADM-08", set()),
+    (with_an_export, "GPU-ADM-09", set()),
+    (with_the_address_of_others, "GPU-ADM-10", set()),
     (quota_by_limits, "GPU-TEN-02", set()),
     (quota_of_no_slice, "GPU-SHR-03", set()),
     (no_selector, "GPU-TEN-04", set()),

@@ -1,24 +1,40 @@
-"""No GPU without a request: neither by the environment nor by the runtime class."""
+"""No GPU without a request: not by the environment, a mount or an annotation, nor by the runtime class."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
+from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, mapping, text
 from gpuyard.manifests.pods import Pod, gpu_requests
 
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
+VARIABLES = (VARIABLE, "NVIDIA_IMEX_CHANNELS")
 HARMLESS = ("", "none", "void")
-"""Values of the variable that give nothing."""
+"""Values of the variables that give nothing."""
 RUNTIME = "nvidia"
+"""How names of NVIDIA's runtime classes begin: the operator makes nvidia, nvidia-cdi, nvidia-legacy."""
+MOUNTED = "/var/run/nvidia-container-devices"
+"""Below it a mount names a device to the container toolkit, where that is told to look."""
+DEVICES_SAID = "cdi.k8s.io/"
+"""What annotations contain that name devices to the container runtime."""
 
 TAKES = Sentence(
-    f"{VARIABLE} gives container {{container}} GPUs that it did not ask for and nobody counts",
-    "request nvidia.com/gpu, and leave the variable to the device plugin",
+    "{variable} gives container {container} devices that nobody counts",
+    "remove it: request nvidia.com/gpu, and the device plugin says which",
+)
+MOUNTS = Sentence(
+    f"a mount below {MOUNTED} gives container {{container}} GPUs that nobody counts",
+    "remove the mount, and request nvidia.com/gpu",
+)
+ANNOTATED = Sentence(
+    "the annotation {name} gives the pod devices that nobody counts",
+    "remove it, and request nvidia.com/gpu",
 )
 SEES_ALL = Sentence(
-    f"the runtime class {RUNTIME} without a GPU request sees every GPU of the node",
-    "request nvidia.com/gpu, or leave runtimeClassName out",
+    "container {container} asks for no GPU, and with the runtime class {runtime} sees every GPU of the node",
+    f"leave runtimeClassName out, or set {VARIABLE} to void in it",
 )
 
 
@@ -35,15 +51,40 @@ def bypasses(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
 
 def bypasses_of(pod: Pod) -> Iterator[Slip]:
     """GPUs that one pod takes."""
+    runtime = text(pod.spec.get("runtimeClassName"))
     for path, container in pod.containers():
-        claims = items(mapping(container.get("resources")).get("claims"))
-        if claims or any(gpu_requests(container).values()):
-            continue
-        for index, each in enumerate(items(container.get("env"))):
-            variable = mapping(each)
-            if text(variable.get("name")) == VARIABLE and (
-                text(variable.get("value")) not in HARMLESS or "valueFrom" in variable
-            ):
-                yield TAKES.slip((*path, "env", index), container=text(container.get("name")))
-    if text(pod.spec.get("runtimeClassName")) == RUNTIME and not asks(pod):
-        yield SEES_ALL.slip(pod.at("runtimeClassName"))
+        yield from _of_container(path, container)
+        if runtime.startswith(RUNTIME) and not _sees_its_own(container):
+            name = text(container.get("name"))
+            yield SEES_ALL.slip(pod.at("runtimeClassName"), container=name, runtime=runtime)
+    for key in mapping(pod.metadata.get("annotations")):
+        if DEVICES_SAID in str(key):
+            yield ANNOTATED.slip((*pod.path, "metadata", "annotations", str(key)), name=str(key))
+
+
+def _of_container(path: Path, container: Mapping[str, Any]) -> Iterator[Slip]:
+    name = text(container.get("name"))
+    for index, each in enumerate(items(container.get("env"))):
+        variable = mapping(each)
+        if (said := text(variable.get("name"))) in VARIABLES and not _gives_nothing(variable):
+            yield TAKES.slip((*path, "env", index), variable=said, container=name)
+    for index, each in enumerate(items(container.get("volumeMounts"))):
+        if f"{text(mapping(each).get('mountPath'))}/".startswith(f"{MOUNTED}/"):
+            yield MOUNTS.slip((*path, "volumeMounts", index), container=name)
+
+
+def _gives_nothing(variable: Mapping[str, Any]) -> bool:
+    return "valueFrom" not in variable and text(variable.get("value")) in HARMLESS
+
+
+def _sees_its_own(container: Mapping[str, Any]) -> bool:
+    """Whether it asks for GPUs, or says that it wants none."""
+    said = (mapping(each) for each in items(container.get("env")))
+    return (
+        bool(items(mapping(container.get("resources")).get("claims")))
+        or any(gpu_requests(container).values())
+        or any(
+            text(one.get("name")) == VARIABLE and text(one.get("value")) in HARMLESS[1:]
+            for one in said
+        )
+    )

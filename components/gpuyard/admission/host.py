@@ -19,7 +19,11 @@ SHARES_HOST: Mapping[str, Sentence] = {
 }
 PRIVILEGED = Sentence(
     "container {container} is privileged: it reaches every GPU of the node, whatever it was given",
-    "remove securityContext.privileged; for RDMA add the capability IPC_LOCK alone",
+    "remove securityContext.privileged; for RDMA a node's runtime lets pods lock memory (LimitMEMLOCK)",
+)
+UNMASKED = Sentence(
+    "procMount Unmasked shows container {container} what the node keeps from it in /proc and /sys",
+    "remove securityContext.procMount",
 )
 DEVICES = (
     *("/dev", "/proc", "/sys"),
@@ -53,9 +57,11 @@ def privileges(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
             if is_true(pod.spec.get(field)):
                 yield sentence.slip(pod.at(field))
         for path, container in pod.containers():
-            if is_true(mapping(container.get("securityContext")).get("privileged")):
-                where = (*path, "securityContext", "privileged")
-                yield PRIVILEGED.slip(where, container=text(container.get("name")))
+            context, name = mapping(container.get("securityContext")), text(container.get("name"))
+            if is_true(context.get("privileged")):
+                yield PRIVILEGED.slip((*path, "securityContext", "privileged"), container=name)
+            if text(context.get("procMount")) == "Unmasked":
+                yield UNMASKED.slip((*path, "securityContext", "procMount"), container=name)
 
 
 def devices(workload: Workload, _: TeamParameters) -> Iterator[Slip]:

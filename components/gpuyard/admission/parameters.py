@@ -10,10 +10,15 @@ from gpuyard.names import ADMISSION_ANNOTATIONS, LOCAL_QUEUE, POOL_LABEL
 from gpuyard.plan.records import PlatformPlan, Taint, TeamPlan
 from gpuyard.spec.sections import Admission, Enforce
 
-GUARANTEED, IMAGES_FROM, QUEUES, TAINTS = (
-    f"{ADMISSION_ANNOTATIONS}{word}" for word in ("guaranteed", "images-from", "queues", "taints")
+ACCOUNTS, GUARANTEED, IMAGES_FROM, PRIORITY_CLASSES, QUEUES, TAINTS = (
+    f"{ADMISSION_ANNOTATIONS}{word}"
+    for word in ("accounts", "guaranteed", "images-from", "priority-classes", "queues", "taints")
 )
 """The annotations."""
+
+
+_ACCOUNTS_OF = "system:serviceaccounts:"
+"""How a group begins that holds the service accounts of one namespace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +31,18 @@ class TeamParameters:
     """Of pools of which the team has nothing, neither guarantee nor borrowing."""
     guaranteed: bool = True
     queues: tuple[str, ...] = (LOCAL_QUEUE,)
+    priority_classes: tuple[str, ...] = ()
+    """Of the cluster, that pods may have."""
+    accounts: tuple[str, ...] = ()
+    """Groups of service accounts elsewhere that work for the team, as its pipelines do."""
 
     def annotations(self) -> dict[str, str]:
         """As the team's namespace carries them: a line for each of several."""
         return {
+            ACCOUNTS: "\n".join(self.accounts),
             GUARANTEED: "true" if self.guaranteed else "false",
             IMAGES_FROM: "\n".join(self.images_from),
+            PRIORITY_CLASSES: "\n".join(self.priority_classes),
             QUEUES: "\n".join(self.queues),
             TAINTS: "\n".join(str(taint) for taint in self.taints),
         }
@@ -49,6 +60,8 @@ def read_parameters(annotations: Mapping[str, Any]) -> TeamParameters:
         taints=tuple(_taint(line) for line in _lines(annotations, TAINTS)),
         guaranteed=is_true(annotations.get(GUARANTEED)),
         queues=_lines(annotations, QUEUES),
+        priority_classes=_lines(annotations, PRIORITY_CLASSES),
+        accounts=_lines(annotations, ACCOUNTS),
     )
 
 
@@ -73,6 +86,8 @@ def parameters_of(plan: PlatformPlan, team: TeamPlan) -> TeamParameters:
         taints=_taints_of_others(plan, team),
         guaranteed=admission.guaranteed,
         queues=tuple(team.queues),
+        priority_classes=admission.priority_classes,
+        accounts=tuple(group for group in team.groups if group.startswith(_ACCOUNTS_OF)),
     )
 
 

@@ -4,14 +4,28 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.admission.bypass import asks
+from gpuyard.admission.owned import controllers
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.findings import Path
-from gpuyard.manifests.fields import is_true, items, mapping, text
+from gpuyard.manifests.fields import items, known, mapping, text
+from gpuyard.manifests.pods import GPU_PREFIXES, Pod
+from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.names import QUEUE_GATE, QUEUE_LABEL
 
-OF_ITSELF = ("Pod", "Job", "JobSet")
+QUEUE_FOR_THEIRS = tuple(
+    kind
+    for kind, found in QUEUED_KINDS.items()
+    if found.by_default and "/" in kind and not kind.startswith("apps/")
+)
+"""Kinds, by group, that Kueue queues with all that they make. Each of them has to name a queue itself."""
+OF_ITSELF = ("Pod", *(kind.rpartition("/")[2] for kind in QUEUE_FOR_THEIRS))
 """Kinds whose own label Kueue reads; where the team has a queue called default, Kueue writes it there."""
+UNSEEN = ("AppWrapper", "TrainJob")
+"""Kinds of these whose pods stand elsewhere: what they ask for is not known when they are made."""
+COUNTED_ONCE = ("LeaderWorkerSet", "StatefulSet")
+"""Kinds whose pods Kueue counts when they are made: it looks at requests of a template after that, and a
+template that has limits alone has none."""
 CRON = "CronJob"
 OF_PODS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController")
 """Kinds whose pods queue one by one, by the label of their template."""
@@ -19,11 +33,27 @@ PASSED_ON = ("Deployment", "StatefulSet")
 """Of these the kinds whose own label Kueue gives to their pods as well."""
 LABELS_LATER = ("apps/v1", "StatefulSet")
 """A kind whose pods come without a label: Kueue holds them by its gate until it has labelled them."""
-NOT_QUEUED = ("v1", "apps/v1")
-"""Versions of controllers that do not queue for what they make; CronJobs do not either."""
+SUSPEND = (
+    ("spec", "suspend"),
+    ("spec", "runPolicy", "suspend"),
+    ("spec", "rayClusterConfig", "suspend"),
+)
+"""Where kinds that queue are told to wait."""
 NO_QUEUE = Sentence(
     "this {kind} asks for GPUs and names no queue",
     f"label {{place}} {QUEUE_LABEL}: {{queue}}",
+)
+UNKNOWN = Sentence(
+    "what this {kind} runs stands elsewhere and may ask for GPUs, and it names no queue",
+    f"label it {QUEUE_LABEL}: {{queue}}",
+)
+GROWS = Sentence(
+    "what pods of this {kind} ask of GPUs was counted when it was made, and is not counted again",
+    "delete it and make it anew with what it needs",
+)
+STARTS = Sentence(
+    "this {kind} stands in a queue, which starts it when its turn comes",
+    "leave suspend as it is",
 )
 ITSELF = "it"
 ITS_JOBS = "its spec.jobTemplate"
@@ -31,14 +61,56 @@ ITS_PODS = "its spec.template"
 
 
 def queued(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
-    """GPUs past every queue."""
+    """GPUs past every queue, and past what a queue has counted."""
+    yield from _past_queues(workload, parameters)
+    if workload.was:
+        yield from _past_count(workload, workload.was)
+
+
+def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
+    if not (_names_queue(workload.metadata) or _names_queue(was.metadata)):
+        return
+    if workload.kind in COUNTED_ONCE and _asked(workload) != _asked(was):
+        yield GROWS.slip(("spec",), kind=workload.kind)
+    started = was.suspended and not workload.suspended and not workload.by_controller
+    if started and workload.kind in OF_ITSELF:
+        yield STARTS.slip(("spec",), kind=workload.kind)
+
+
+def _asked(workload: Workload) -> list[Any]:
+    """What Kueue would have to count: which containers ask for which GPUs, and which run side by side."""
+    return [(_first_ones(pod), _gpus(pod)) if asks(pod) else () for pod in workload.pods]
+
+
+def _first_ones(pod: Pod) -> list[str]:
+    return [text(mapping(each).get("name")) for each in items(pod.spec.get("initContainers"))]
+
+
+def _gpus(pod: Pod) -> dict[str, Any]:
+    return {
+        text(container.get("name")): (
+            text(container.get("restartPolicy")),
+            {
+                (part, str(key)): str(known(value))
+                for part in ("limits", "requests")
+                for key, value in mapping(container.get("resources"), part).items()
+                if str(key).startswith(GPU_PREFIXES)
+            },
+        )
+        for _, container in pod.containers()
+    }
+
+
+def _past_queues(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     if workload.kind not in (*OF_ITSELF, CRON, *OF_PODS) or parameters.has_default:
         return
-    if _owner_queues(workload.metadata) or not any(asks(pod) for pod in workload.pods):
+    unseen = workload.kind in UNSEEN
+    if _owner_queues(workload.metadata) or not (unseen or any(map(asks, workload.pods))):
         return
     path, metadata, place = _label(workload)
     if not (_names_queue(metadata) or _passed_on(workload) or _held_by_kueue(workload)):
-        yield NO_QUEUE.slip(
+        sentence = UNKNOWN if unseen else NO_QUEUE
+        yield sentence.slip(
             (*path, "metadata", "labels", QUEUE_LABEL),
             kind=workload.kind,
             place=place,
@@ -75,14 +147,12 @@ def _label(workload: Workload) -> tuple[Path, Mapping[str, Any], str]:
 
 def _owner_queues(metadata: Mapping[str, Any]) -> bool:
     """Whether a job that queues as a whole made it."""
-    return any(version not in NOT_QUEUED and kind != CRON for version, kind in _makers(metadata))
+    return any(
+        f"{version.partition('/')[0]}/{kind}" in QUEUE_FOR_THEIRS
+        for version, kind in _makers(metadata)
+    )
 
 
 def _makers(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Version and kind of what controls it."""
-    owners = (mapping(each) for each in items(metadata.get("ownerReferences")))
-    return [
-        (text(owner.get("apiVersion")), text(owner.get("kind")))
-        for owner in owners
-        if is_true(owner.get("controller"))
-    ]
+    return [(version, kind) for version, kind, *_ in controllers(metadata).values()]

@@ -21,6 +21,12 @@ class Workload:
     """Of a CronJob's jobs."""
     body: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """All of it."""
+    suspended: bool = False
+    """Whether it is told to wait."""
+    was: "Workload | None" = None
+    """What stood there before, where it is changed: only the API server knows."""
+    by_controller: bool = False
+    """Whether a controller of the cluster asks, and nobody of the team: the API server knows that too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ from gpuyard.admission.belongings import belongings
 from gpuyard.admission.bypass import bypasses
 from gpuyard.admission.guaranteed import guaranteed
 from gpuyard.admission.host import devices, privileges
+from gpuyard.admission.owned import owned
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.placing import placing
 from gpuyard.admission.queued import queued
 from gpuyard.admission.requirement import Refusal, Requirement, Workload
 from gpuyard.admission.shares import shares
 from gpuyard.admission.sources import sources
+from gpuyard.admission.turns import turns
 from gpuyard.admission.volumes import volumes
 
 QUEUED = Requirement("GPU-ADM-01", "What asks for GPUs in a team's namespace names a queue", queued)
@@ -33,14 +35,29 @@ SOURCES = Requirement("GPU-ADM-05", "Images of a team come from allowed registri
 GUARANTEED = Requirement(
     "GPU-ADM-06", "Training pods request as much CPU and memory as they may use", guaranteed
 )
-
+OWNED = Requirement("GPU-ADM-07", "Nobody in a team names the controller of what it makes", owned)
+TURNS = Requirement(
+    "GPU-ADM-08", "Pods of a team push nobody aside and end when they are told", turns
+)
 SHARES = Requirement("GPU-SHR-05", "A container asks for one share of a GPU at most", shares)
-VOLUMES = Requirement("GPU-ADM-11", "Pods of a team mount volumes of the cluster alone", volumes)
+VOLUMES = Requirement("GPU-ADM-09", "Pods of a team mount volumes of the cluster alone", volumes)
 
-REQUIREMENTS = (QUEUED, BYPASS, PRIVILEGES, DEVICES, PLACING, SOURCES, GUARANTEED, SHARES, VOLUMES)
+REQUIREMENTS = (
+    QUEUED,
+    OWNED,
+    BYPASS,
+    PRIVILEGES,
+    DEVICES,
+    PLACING,
+    SOURCES,
+    GUARANTEED,
+    TURNS,
+    SHARES,
+    VOLUMES,
+)
 
 BELONGINGS = Requirement(
-    "GPU-ADM-12", "What a team makes beside pods takes nothing of others", belongings
+    "GPU-ADM-10", "What a team makes beside pods takes nothing of others", belongings
 )
 """Of what has no pods, and of claims that StatefulSets make."""
 

@@ -440,6 +440,10 @@ class AdmissionSpec(TypedDict):
     """
     enforce: NotRequired[str]
     """deny, warn or audit. Default deny."""
+    priority_classes: NotRequired[list[str]]
+    """PriorityClasses of the cluster that pods of teams may have; its default class is one.
+    Default: none.
+    """
     guaranteed: NotRequired[bool]
     """Training pods must ask for as much CPU and memory as they are limited to. Default on."""
 

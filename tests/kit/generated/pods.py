@@ -63,6 +63,7 @@ ENVIRONMENT: tuple[Value, ...] = (
     {"name": "NVIDIA_VISIBLE_DEVICES", "value": "VOID"},
     {"name": "NVIDIA_VISIBLE_DEVICES", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
     {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "all"},
+    {"name": "NVIDIA_IMEX_CHANNELS", "value": "0"},
     {"name": "OTHER", "value": "all"},
 )
 OWNERS: tuple[Value, ...] = (
@@ -78,6 +79,10 @@ OWNERS: tuple[Value, ...] = (
 
 
 TAME = {"containers": [{"name": "a", "image": "nvcr.io/a:1"}]}
+MOUNTS = ("/var/run/nvidia-container-devices/all", "/data", "/var/run/nvidia-container-devices-x")
+ANNOTATIONS = ("cdi.k8s.io/x", "nvidia.cdi.k8s.io/x", "example.org/cdi.k8s.io")
+CLASSES = ("system-node-critical", "twins-low", "twins-fine")
+FINALIZERS = ("kueue.x-k8s.io/managed", "example.org/kept", "orphan")
 
 
 class Maker:
@@ -106,6 +111,10 @@ class Maker:
         metadata: Value = {"name": "x", "labels": self.labels()}
         if self.maybe(0.2):
             metadata["ownerReferences"] = [{**self.one(OWNERS), "name": "o", "uid": "u"}]
+        if self.odd(0.2):
+            metadata["annotations"] = {self.one(ANNOTATIONS): "nvidia.com/gpu=all"}
+        if self.odd(0.2):
+            metadata["finalizers"] = self.some(FINALIZERS, 2)
         spec = self.spec(in_pod=True)
         if self.maybe(0.3) and "nodeName" not in spec:
             spec["schedulingGates"] = [{"name": self.one((QUEUE_GATE, "example.org/later"))}]
@@ -141,15 +150,26 @@ class Maker:
         if self.odd(0.3):
             spec["volumes"] = [self.volume(i) for i in range(self.one((1, 2, 3)))]
         if self.odd(0.2):
-            spec["runtimeClassName"] = self.one(("nvidia", "other"))
+            spec["runtimeClassName"] = self.one(("nvidia", "nvidia-legacy", "other"))
         if self.odd(0.08) or (not in_pod and self.maybe(0.05)):
             spec["nodeName"] = "some-node"
-        return spec
+        return {**spec, **self.turn()}
+
+    def turn(self) -> Value:
+        """When it goes before others, and how long it stays."""
+        found: Value = {}
+        if self.odd(0.2):
+            found["priorityClassName"] = self.one(CLASSES)
+        if self.odd(0.2):
+            found["terminationGracePeriodSeconds"] = self.one((0, 30, 3600, 3601, 31536000))
+        return found
 
     def container(self, name: str, claims: bool) -> Value:
         found: Value = {"name": name, "image": self.one(self._images)}
         if self.odd(0.4):
             found["env"] = self.some(ENVIRONMENT, 3)
+        if self.odd(0.1):
+            found["volumeMounts"] = [{"name": "v0", "mountPath": self.one(MOUNTS)}]
         if self.odd(0.2):
             found["securityContext"] = {"privileged": self.maybe(0.6)}
         elif self.odd(0.2):
@@ -233,6 +253,13 @@ class Maker:
                 value["spec"] = {**spec, "template": template, "volumeClaimTemplates": claims}
         return value
 
+    def metadata(self) -> Value:
+        """Of what makes pods."""
+        found: Value = {"name": "x", "labels": self.labels()}
+        if self.maybe(0.3):
+            found["ownerReferences"] = [{**self.one(OWNERS), "name": "o", "uid": "u"}]
+        return found
+
     def workload(self) -> Value:
         """What makes pods, of one kind or another."""
         kind = self.one(
@@ -252,9 +279,7 @@ class Maker:
             "metadata": {"labels": self.labels()},
             "spec": self.spec(in_pod=False, restart=restart),
         }
-        metadata: Value = {"name": "x", "labels": self.labels()}
-        if self.maybe(0.15):
-            metadata["ownerReferences"] = [{**self.one(OWNERS), "name": "o", "uid": "u"}]
+        metadata = self.metadata()
         if kind in {"Job", "CronJob"}:
             spec: Value = {"template": template}
             if kind == "CronJob":
@@ -292,6 +317,6 @@ class Maker:
         return {
             "apiVersion": "jobset.x-k8s.io/v1alpha2",
             "kind": "JobSet",
-            "metadata": {"name": "x", "labels": self.labels()},
+            "metadata": self.metadata(),
             "spec": {"replicatedJobs": jobs},
         }

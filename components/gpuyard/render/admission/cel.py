@@ -68,10 +68,15 @@ def quantity(value: str) -> str:
     return f"quantity('%s'.format([{value}]))"
 
 
+def gpu_name(key: str) -> str:
+    """Whether a resource is a GPU or a part of one."""
+    return " || ".join(f"{key}.startsWith({quoted(prefix)})" for prefix in GPU_PREFIXES)
+
+
 def container_asks(container: str) -> str:
     """Whether a container asks for a GPU."""
     parts = (maybe(container, f"resources.{part}", "{}") for part in ("limits", "requests"))
-    name = " || ".join(f"k.startsWith({quoted(prefix)})" for prefix in GPU_PREFIXES)
+    name = gpu_name("k")
     some = f"{quantity('m[k]')}.isGreaterThan(quantity('0'))"
     return f"[{', '.join(parts)}].exists(m, m.exists(k, ({name}) && {some}))"
 

@@ -8,7 +8,10 @@ import re
 from collections.abc import Iterable
 
 from gpuyard.admission import queued
-from gpuyard.admission.parameters import IMAGES_FROM, QUEUES, TAINTS, enforcement
+from gpuyard.admission.parameters import ACCOUNTS, IMAGES_FROM, QUEUES, TAINTS, enforcement
+from gpuyard.findings import Path
+from gpuyard.manifests.queued import QUEUED_KINDS
+from gpuyard.manifests.templates import EACH, KINDS, PodsForm
 from gpuyard.names import QUEUE_LABEL, TEAM_LABEL, admission_name, belongings_name
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission import belongings
@@ -22,7 +25,7 @@ from gpuyard.render.admission.cel import (
     named,
     quoted,
 )
-from gpuyard.render.admission.twins import TWINS
+from gpuyard.render.admission.twins import TWINS, controllers
 from gpuyard.render.objects import Object, made, namespaces_with
 from gpuyard.spec.sections import Enforce
 
@@ -38,12 +41,23 @@ _RULES = (
     ("", "v1", ("pods", "pods/ephemeralcontainers", "replicationcontrollers")),
     ("apps", "v1", ("daemonsets", "deployments", "replicasets", "statefulsets")),
     ("batch", "v1", ("cronjobs", "jobs")),
-    ("jobset.x-k8s.io", "v1alpha2", ("jobsets",)),
+    *(
+        (kind.partition("/")[0], "*", (QUEUED_KINDS[kind].plural,))
+        for kind in queued.QUEUE_FOR_THEIRS
+        if kind != "batch/Job"
+    ),
 )
 """Group, version and resources; one that the cluster does not have is never asked about."""
 _SOUND = "variables.said == ''"
 _STEP = re.compile(r"\.(filter|map)\(")
 """Where a long expression begins a line."""
+_BY_CONTROLLER = (
+    "request.userInfo.username == 'system:kube-controller-manager'"
+    " || ['system:masters', 'system:serviceaccounts'].exists(g, g in request.userInfo.groups)"
+    " && !('system:serviceaccounts:' + request.namespace in request.userInfo.groups)"
+    f" && !({annotated(ACCOUNTS)}.split('\\n').exists(g, g in request.userInfo.groups))"
+)
+"""Whether a controller of the cluster asks, or who may do everything anyway (docs/decisions/0022)."""
 _JOBS = ("Job", "JobSet")
 """Kinds whose pods are fixed when they are made; what starts and stops them may change the rest."""
 
@@ -127,23 +141,36 @@ def _variables() -> Iterable[tuple[str, str]]:
         "{'text': l, 'key': l.split('=')[0], 'value': l.split('=')[1].split(':')[0],"
         " 'effect': l.split(':')[1]}"
     )
-    suspended = "{0}.?spec.?suspend.orValue(false)"
-    starts = f"{suspended.format('variables.was')} && !{suspended.format('variables.it')}"
+
+    def suspended(value: str) -> str:
+        paths = (maybe(value, ".".join(path), "false") for path in queued.SUSPEND)
+        return f"({' || '.join(paths)})"
+
     # with dyn the API server checks types when it evaluates: kinds have their pods in different places
     yield "it", "dyn(object)"
     yield "was", "dyn(oldObject)"
     yield "created", "request.operation == 'CREATE'"
+    yield "by_controller", _BY_CONTROLLER
+    yield "controllers", controllers("variables.it")
     yield "images_from", lines(IMAGES_FROM)
     yield "queues", lines(QUEUES)
     yield "taints", f"{lines(TAINTS)}.map(l, {taint})"
     yield "all_pods", _pods_in("variables.it")
     yield "old_pods", f"variables.created ? [] : {_pods_in('variables.was')}"
-    yield "changed", "variables.created || variables.all_pods != variables.old_pods"
+    # of a pod that is there, finalizers and annotations may always change, or none could be removed
+    written, stored = (
+        f"variables.{pods}.map(p, [p.labels, p.spec]"
+        " + (variables.it.kind == 'Pod' ? [] : [p.annotations, p.finalizers]))"
+        for pods in ("all_pods", "old_pods")
+    )
+    yield "changed", f"variables.created || {written} != {stored}"
     # a Job's pods are looked at one by one as well; what was there before may still be stopped and removed
     yield "pods", f"variables.changed && (variables.created || !({jobs})) ? variables.all_pods : []"
     yield "queue", _queue_of("variables.it")
     yield "old_queue", f"variables.created ? '' : {_queue_of('variables.was')}"
-    enters = f"{jobs} ? {starts} : variables.changed"
+    starts = f"{suspended('variables.was')} && !{suspended('variables.it')}"
+    yield "starts", f"!variables.created && {starts}"
+    enters = f"{jobs} ? variables.starts : variables.changed"
     yield "enters", f"variables.created || variables.old_queue != '' || ({enters})"
     for name, (_, expression) in TWINS.items():
         yield name, expression
@@ -153,16 +180,54 @@ def _variables() -> Iterable[tuple[str, str]]:
 
 def _pods_in(value: str) -> str:
     """Every pod that a workload has or makes: labels, spec, all containers, and whether it asks for GPUs."""
-    templates = (
-        f"{value}.kind == 'Pod' ? [{value}]"
-        f" : {value}.kind == {quoted(queued.CRON)} ? [{value}.spec.jobTemplate.spec.template]"
-        f" : {value}.kind == 'JobSet' ? {value}.spec.replicatedJobs.map(j, j.template.spec.template)"
-        f" : [{value}.spec.template]"
+    of_kinds = "".join(
+        f" : {value}.kind == {quoted(name.rpartition('/')[2])} ? {_templates(value, name)}"
+        for name in ("batch/CronJob", *queued.QUEUE_FOR_THEIRS)
+        if name != "batch/Job"
     )
+    templates = f"{value}.kind == 'Pod' ? [{value}]{of_kinds} : [{value}.spec.template]"
     labels = maybe("p", "metadata.labels", "{}")
     asks = f"{maybe('p', 'spec.resourceClaims', '[]')}.size() > 0 || l.exists(c, {container_asks('c')})"
-    record = f"{{'labels': {labels}, 'spec': p.spec, 'containers': l, 'asks': dyn({asks})}}"
+    finalizers = maybe("p", "metadata.finalizers", "[]")
+    annotations = maybe("p", "metadata.annotations", "{}")
+    record = (
+        f"{{'labels': {labels}, 'annotations': {annotations}, 'finalizers': {finalizers},"
+        f" 'spec': p.spec, 'containers': l, 'asks': dyn({asks})}}"
+    )
     return f"({templates}).map(p, {named(containers('p'), 'l', record)})"
+
+
+_ROLES = {"mpiReplicaSpecs": ("Launcher", "Worker")}
+"""Mappings of templates, whose order would change from look to look."""
+
+
+def _templates(value: str, kind: str) -> str:
+    """The templates of a kind, of which every part may be missing."""
+    places = [place.at for place in KINDS[kind].places if place.form is PodsForm.TEMPLATE]
+    found: list[str] = []
+    for at in places:
+        if EACH not in at:
+            found.append(_template(value, at))
+            continue
+        before, after = at[: at.index(EACH)], at[at.index(EACH) + 1 :]
+        if roles := _ROLES.get(str(before[-1])):
+            found += [_template(value, (*before, role, *after)) for role in roles]
+        else:
+            each = maybe(value, ".".join(map(str, before)), "[]")
+            found.append(f"{each}.filter(j, {_is_there('j', after)}).map(j, {_below('j', after)})")
+    return f"({' + '.join(found) or '[]'})"
+
+
+def _template(value: str, at: Path) -> str:
+    return f"({_is_there(value, at)} ? [{_below(value, at)}] : [])"
+
+
+def _is_there(value: str, at: Path) -> str:
+    return f"{value}.?{'.?'.join(map(str, at))}.hasValue()"
+
+
+def _below(value: str, at: Path) -> str:
+    return f"{value}.{'.'.join(map(str, at))}"
 
 
 def _queue_of(value: str) -> str:

@@ -10,22 +10,25 @@ from gpuyard.admission import (
     guaranteed,
     host,
     images,
+    owned,
     placing,
     queued,
     requirements,
     shares,
     sources,
+    turns,
     volumes,
 )
-from gpuyard.admission.parameters import GUARANTEED
+from gpuyard.admission.parameters import GUARANTEED, PRIORITY_CLASSES
 from gpuyard.admission.requirement import Requirement
 from gpuyard.manifests.pods import CONTAINER_GROUPS, VENDOR
-from gpuyard.names import CLASS_LABEL, LOCAL_QUEUE, MOST_SHARES, QUEUE_GATE
+from gpuyard.names import CLASS_LABEL, LOCAL_QUEUE, MOST_SHARES, QUEUE_GATE, QUEUE_LABEL
 from gpuyard.names import shared as shared_name
 from gpuyard.render.admission.cel import (
     annotated,
     container_asks,
     containers,
+    gpu_name,
     label,
     listed,
     maybe,
@@ -42,23 +45,34 @@ def _of_pods(lists: str) -> str:
 
 
 def _bypass() -> str:
+    env, mounts = (maybe("c", field, "[]") for field in ("env", "volumeMounts"))
+    value = maybe("e", "value", quoted(""))
     taken = (
-        f"e.name == {quoted(bypass.VARIABLE)} && (has(e.valueFrom)"
-        f" || !({maybe('e', 'value', quoted(''))} in {listed(bypass.HARMLESS)}))"
+        f"e.name in {listed(bypass.VARIABLES)}"
+        f" && (has(e.valueFrom) || !({value} in {listed(bypass.HARMLESS)}))"
     )
-    variables = (
-        f"{maybe('c', 'env', '[]')}.filter(e, {taken})"
-        f".map(e, {said(requirements.BYPASS, bypass.TAKES, container='c.name')})"
+    takes = said(requirements.BYPASS, bypass.TAKES, variable="e.name", container="c.name")
+    below = quoted(f"{bypass.MOUNTED}/")
+    mounted = said(requirements.BYPASS, bypass.MOUNTS, container="c.name")
+    own = (
+        f"{maybe('c', 'resources.claims', '[]')}.size() > 0 || {container_asks('c')}"
+        f" || {env}.exists(e, e.name == {quoted(bypass.VARIABLE)}"
+        f" && {value} in {listed(bypass.HARMLESS[1:])})"
     )
-    claims = maybe("c", "resources.claims", "[]")
-    of_containers = sentences(
-        f"p.containers.filter(c, {claims}.size() == 0 && !{container_asks('c')})"
-        f".map(c, {variables})"
+    runtime = maybe("p", "spec.runtimeClassName", quoted(""))
+    sees_all = said(requirements.BYPASS, bypass.SEES_ALL, container="c.name", runtime=runtime)
+    of_container = " + ".join(
+        (
+            f"{env}.filter(e, {taken}).map(e, {takes})",
+            f"{mounts}.filter(m, (m.mountPath + '/').startsWith({below})).map(m, {mounted})",
+            f"({runtime}.startsWith({quoted(bypass.RUNTIME)}) && !({own}) ? [{sees_all}] : [])",
+        )
     )
-    runtime = f"{maybe('p', 'spec.runtimeClassName', quoted(''))} == {quoted(bypass.RUNTIME)}"
-    return _of_pods(
-        f"{of_containers} + ({runtime} && !p.asks ? [{said(requirements.BYPASS, bypass.SEES_ALL)}] : [])"
+    annotations = (
+        f"p.annotations.map(a, a).filter(a, a.contains({quoted(bypass.DEVICES_SAID)}))"
+        f".map(a, {said(requirements.BYPASS, bypass.ANNOTATED, name='a')})"
     )
+    return _of_pods(f"{sentences(f'p.containers.map(c, {of_container})')} + {annotations}")
 
 
 def _privileges() -> str:
@@ -66,11 +80,15 @@ def _privileges() -> str:
         f"({maybe('p', f'spec.{field}', 'false')} ? [{said(requirements.PRIVILEGES, sentence)}] : [])"
         for field, sentence in host.SHARES_HOST.items()
     )
-    privileged = (
-        f"p.containers.filter(c, {maybe('c', 'securityContext.privileged', 'false')})"
-        f".map(c, {said(requirements.PRIVILEGES, host.PRIVILEGED, container='c.name')})"
+    privileged, unmasked = (
+        f"({wrong} ? [{said(requirements.PRIVILEGES, sentence, container='c.name')}] : [])"
+        for wrong, sentence in (
+            (maybe("c", "securityContext.privileged", "false"), host.PRIVILEGED),
+            (f"{maybe('c', 'securityContext.procMount', quoted(''))} == 'Unmasked'", host.UNMASKED),
+        )
     )
-    return _of_pods(f"{shared} + {privileged}")
+    of_containers = sentences(f"p.containers.map(c, {privileged} + {unmasked})")
+    return _of_pods(f"{shared} + {of_containers}")
 
 
 def _devices() -> str:
@@ -171,6 +189,26 @@ def _guaranteed() -> str:
     return f"{annotated(GUARANTEED)} == 'true' ? {found} : []"
 
 
+def _turns() -> str:
+    name, number = maybe("p", "spec.priorityClassName", "''"), maybe("p", "spec.priority", "1")
+    allowed = f"{annotated(PRIORITY_CLASSES)}.split('\\n')"
+    priority = (
+        f"{name} != '' && !({name} in {allowed}) && {number} > 0"
+        f" ? [{said(requirements.TURNS, turns.PRIORITY, name='p.spec.priorityClassName')}] : []"
+    )
+    seconds = maybe("p", "spec.terminationGracePeriodSeconds", "0")
+    grace = (
+        f"{seconds} > {turns.LONGEST_GRACE}"
+        f" ? [{said(requirements.TURNS, turns.LINGERS, seconds=f'string({seconds})')}] : []"
+    )
+    kept = said(requirements.TURNS, turns.STAYS, name="f")
+    stays = (
+        "variables.it.kind == 'Pod' && variables.by_controller ? [] : p.finalizers"
+        f".filter(f, !(f in {listed(turns.FINALIZERS)})).map(f, {kept})"
+    )
+    return _of_pods(f"({priority}) + ({grace}) + ({stays})")
+
+
 def _shares() -> str:
     limits = maybe("c", "resources.limits", "{}")
     several = f"{quantity(f'{limits}[r]')}.isGreaterThan(quantity({quoted(str(MOST_SHARES))}))"
@@ -193,14 +231,71 @@ def _volumes() -> str:
     return _of_pods(each)
 
 
+def controllers(value: str) -> str:
+    """What controls an object, as FIELDS of each."""
+    owners = maybe(value, "metadata.ownerReferences", "[]")
+    fields = ", ".join(maybe("o", field, "''") for field in owned.FIELDS)
+    return f"{owners}.filter(o, {maybe('o', 'controller', 'false')}).map(o, [{fields}])"
+
+
+def _owned() -> str:
+    values = {"kind": "variables.it.kind", "owner": "c[1]", "name": "c[2]"}
+    named_by_hand = (
+        f"variables.controllers.map(c, {said(requirements.OWNED, owned.NAMED, **values)})"
+    )
+    changed = (
+        f"variables.controllers != {controllers('variables.was')}"
+        f" ? [{said(requirements.OWNED, owned.CHANGED, kind='variables.it.kind')}] : []"
+    )
+    return f"variables.by_controller ? [] : variables.created ? {named_by_hand} : {changed}"
+
+
+def _grows() -> str:
+    def same(part: str) -> str:
+        m, n = (maybe(one, f"resources.{part}", "{}") for one in ("c", "o"))
+        equal = f"k in {n} && '%s'.format([{m}[k]]) == '%s'.format([{n}[k]])"
+        none_less = f"{n}.all(k, !({gpu_name('k')}) || k in {m})"
+        return f"{m}.all(k, !({gpu_name('k')}) || ({equal})) && {none_less}"
+
+    restarts = " == ".join(maybe(one, "restartPolicy", "''") for one in ("c", "o"))
+    container = f"o.name == c.name && {restarts} && {same('limits')} && {same('requests')}"
+    names = " == ".join(
+        f"{maybe(one, 'spec.initContainers', '[]')}.map(c, c.name)" for one in ("p", "q")
+    )
+    same_pod = (
+        f"p.containers.size() == q.containers.size() && {names}"
+        f" && p.containers.all(c, q.containers.exists(o, {container}))"
+    )
+    # two templates at most: of a leader, and of workers
+    differs = (
+        "[0, 1].exists(i, i < variables.all_pods.size() && [variables.all_pods[i]].exists(p,"
+        f" [variables.old_pods[i]].exists(q, (p.asks || q.asks) && !({same_pod}))))"
+    )
+    number = "variables.all_pods.size() != variables.old_pods.size()"
+    return (
+        f"variables.it.kind in {listed(queued.COUNTED_ONCE)} && ({number} || {differs})"
+        f" ? [{said(requirements.QUEUED, queued.GROWS, kind='variables.it.kind')}] : []"
+    )
+
+
+def _past_count() -> str:
+    own = " || ".join(
+        f"{label(f'variables.{one}.?metadata.?labels', QUEUE_LABEL)} != ''" for one in ("it", "was")
+    )
+    starts = (
+        f"variables.starts && !variables.by_controller && variables.it.kind in {listed(queued.OF_ITSELF)}"
+        f" ? [{said(requirements.QUEUED, queued.STARTS, kind='variables.it.kind')}] : []"
+    )
+    return f"variables.created || !({own}) ? [] : ({_grows()}) + ({starts})"
+
+
 def _queued() -> str:
-    owners = maybe("variables.it", "metadata.ownerReferences", "[]")
-    made_by = f"{owners}.exists(o, {maybe('o', 'controller', 'false')} && {{}})".format
-    owner_queues = made_by(
-        f"!(o.apiVersion in {listed(queued.NOT_QUEUED)}) && o.kind != {quoted(queued.CRON)}"
+    owner_queues = (
+        "variables.controllers.exists(c, c[0].split('/')[0] + '/' + c[1]"
+        f" in {listed(queued.QUEUE_FOR_THEIRS)})"
     )
     version, kind = map(quoted, queued.LABELS_LATER)
-    labels_later = made_by(f"o.apiVersion == {version} && o.kind == {kind}")
+    labels_later = f"variables.controllers.exists(c, c[0] == {version} && c[1] == {kind})"
     gates = maybe("variables.it", "spec.schedulingGates", "[]")
     held_by_kueue = (
         f"(variables.it.kind == 'Pod' && {gates}.exists(g, g.name == {quoted(QUEUE_GATE)})"
@@ -213,24 +308,30 @@ def _queued() -> str:
     itself, its_jobs, its_pods = map(quoted, (queued.ITSELF, queued.ITS_JOBS, queued.ITS_PODS))
     place = f"({of_itself} ? {itself} : {jobs} ? {its_jobs} : {its_pods})"
     values = {"kind": "variables.it.kind", "place": place, "queue": "variables.queues[0]"}
-    asks = "variables.all_pods.exists(p, p.asks)"
-    return (
-        f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues}"
-        f" && !{held_by_kueue} && {asks}"
-        f" ? [{said(requirements.QUEUED, queued.NO_QUEUE, **values)}] : []"
+    unseen = f"variables.it.kind in {listed(queued.UNSEEN)}"
+    asks = f"({unseen} || variables.all_pods.exists(p, p.asks))"
+    no_queue, unknown = (
+        said(requirements.QUEUED, each, **values) for each in (queued.NO_QUEUE, queued.UNKNOWN)
     )
+    past_queues = (
+        f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues}"
+        f" && !{held_by_kueue} && {asks} ? [{unseen} ? {unknown} : {no_queue}] : []"
+    )
+    return f"({past_queues}) + ({_past_count()})"
 
 
 TWINS: Mapping[str, tuple[Requirement, str]] = {
     twin[0].id.lower().replace("-", "_"): twin
     for twin in (
         (requirements.QUEUED, _queued()),
+        (requirements.OWNED, _owned()),
         (requirements.BYPASS, _bypass()),
         (requirements.PRIVILEGES, _privileges()),
         (requirements.DEVICES, _devices()),
         (requirements.PLACING, _placing()),
         (requirements.SOURCES, _sources()),
         (requirements.GUARANTEED, _guaranteed()),
+        (requirements.TURNS, _turns()),
         (requirements.SHARES, _shares()),
         (requirements.VOLUMES, _volumes()),
     )

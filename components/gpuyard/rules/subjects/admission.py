@@ -5,12 +5,17 @@ Files without it are about no team of ours, and nothing is said of them.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from gpuyard.admission.parameters import TeamParameters, read_parameters
+from gpuyard.admission.queued import QUEUE_FOR_THEIRS, SUSPEND
 from gpuyard.admission.requirement import Requirement, Workload
+from gpuyard.manifests.fields import is_true
+from gpuyard.manifests.pods import Pod
+from gpuyard.manifests.templates import KINDS
 from gpuyard.names import ADMISSION_ANNOTATIONS
 from gpuyard.rules.rule import Parameters, Resource, Stack, Violation, at, mapping
-from gpuyard.rules.subjects.pods import pods_of
+from gpuyard.rules.subjects.pods import pods_in
 
 HELD_KINDS = (
     "Pod",
@@ -21,11 +26,15 @@ HELD_KINDS = (
     "apps/StatefulSet",
     "batch/CronJob",
     "batch/Job",
-    "jobset.x-k8s.io/JobSet",
+    *(kind for kind in QUEUE_FOR_THEIRS if kind != "batch/Job"),
 )
 """What the API server holds to them."""
-
-
+_AS_WRITTEN = {
+    name: replace(kind, places=tuple(replace(place, adapted=None) for place in kind.places))
+    for name, kind in KINDS.items()
+    if name in HELD_KINDS
+}
+"""Where they keep pods, without what others add when they are made."""
 BELONGINGS = ("PersistentVolumeClaim", "Secret", "Service", "apps/StatefulSet")
 """What it holds to the requirement about what members make beside pods."""
 
@@ -60,7 +69,13 @@ def workload(resource: Resource) -> Workload:
     return Workload(
         kind=resource.group_kind.rpartition("/")[2],
         metadata=mapping(resource.properties.get("metadata")),
-        pods=tuple(pods_of(resource)),
+        pods=_pods(resource),
         jobs_metadata=mapping(at(resource.properties, "spec", "jobTemplate", "metadata")),
         body=resource.properties,
+        suspended=any(is_true(at(resource.properties, *path)) for path in SUSPEND),
     )
+
+
+def _pods(resource: Resource) -> tuple[Pod, ...]:
+    written = _AS_WRITTEN.get(resource.group_kind)
+    return tuple(pods_in(written, resource)) if written else ()

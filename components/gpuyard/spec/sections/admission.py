@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Cidr, ImagePrefix, Switch
+from gpuyard.spec.values import Cidr, ImagePrefix, Name, Switch
 
 
 class Enforce(StrEnum):
@@ -29,5 +29,7 @@ class Admission(SpecModel):
     """Networks that pods may reach outside the cluster. Default: none but what the cluster itself needs."""
     enforce: Enforce = Enforce.DENY
     """deny, warn or audit. Default deny."""
+    priority_classes: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
+    """PriorityClasses of the cluster that pods of teams may have; its default class is one. Default: none."""
     guaranteed: Switch = True
     """Training pods must ask for as much CPU and memory as they are limited to. Default on."""

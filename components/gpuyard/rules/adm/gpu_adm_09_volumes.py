@@ -1,4 +1,4 @@
-"""GPU-ADM-11: pods of a team mount volumes of the cluster alone."""
+"""GPU-ADM-09: pods of a team mount volumes of the cluster alone."""
 
 from gpuyard.admission.requirements import VOLUMES
 from gpuyard.findings import Severity

@@ -1,4 +1,4 @@
-"""GPU-ADM-12: what a team makes beside pods takes nothing of others."""
+"""GPU-ADM-10: what a team makes beside pods takes nothing of others."""
 
 from gpuyard.admission.requirements import BELONGINGS
 from gpuyard.findings import Severity

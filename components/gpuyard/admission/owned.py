@@ -1,0 +1,46 @@
+"""Owners of what a team makes: controllers of the cluster write them, people do not.
+
+Kueue leaves alone what has a controller that it manages itself, and whoever names a controller decides which
+that is (docs/decisions/0022).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.admission.parameters import TeamParameters
+from gpuyard.admission.requirement import Sentence, Slip, Workload
+from gpuyard.manifests.fields import is_true, items, mapping, text
+
+FIELDS = ("apiVersion", "kind", "name", "uid")
+"""What says which object a controller is."""
+NAMED = Sentence(
+    "this {kind} names {owner} {name} as its controller, and only controllers of the cluster may:"
+    " queues would take it for a part of that one, and not count it",
+    "remove the owner with controller: true from metadata.ownerReferences",
+)
+CHANGED = Sentence(
+    "the controller of this {kind} stays as it is: queues count what it makes with that one",
+    "leave owners with controller: true in metadata.ownerReferences as they are",
+)
+
+
+def owned(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
+    """Controllers that nobody but a controller may name."""
+    if workload.by_controller:
+        return
+    path, found = ("metadata", "ownerReferences"), controllers(workload.metadata)
+    if workload.was is None:
+        for index, owner in found.items():
+            yield NAMED.slip((*path, index), kind=workload.kind, owner=owner[1], name=owner[2])
+    elif list(found.values()) != list(controllers(workload.was.metadata).values()):
+        yield CHANGED.slip(path, kind=workload.kind)
+
+
+def controllers(metadata: Mapping[str, Any]) -> dict[int, tuple[str, ...]]:
+    """What controls an object, by where it stands among its owners: FIELDS of each."""
+    owners = (mapping(each) for each in items(metadata.get("ownerReferences")))
+    return {
+        index: tuple(text(owner.get(field)) for field in FIELDS)
+        for index, owner in enumerate(owners)
+        if is_true(owner.get("controller"))
+    }

@@ -1,0 +1,23 @@
+"""GPU-ADM-08: pods of a team push nobody aside and end when they are told."""
+
+from gpuyard.admission.requirements import TURNS
+from gpuyard.findings import Severity
+from gpuyard.rules.rule import Rule
+from gpuyard.rules.subjects.admission import HELD_KINDS, checked
+
+RULE = Rule(
+    id=TURNS.id,
+    title=TURNS.title,
+    severity=Severity.REFUSE,
+    why="A PriorityClass evicts other teams' jobs past every queue; a pod that stays keeps what it borrowed.",
+    fix=(
+        "Leave priorityClassName out, or have it listed in admission.priority_classes; end within an hour;"
+        " put no finalizers into pods."
+    ),
+    sources=(
+        "Kubernetes documentation, pod priority and preemption: every namespace may name any class",
+        "Kubernetes cluster-autoscaler FAQ and GKE documentation: an hour of grace at most",
+    ),
+    kinds=HELD_KINDS,
+    check_stack=checked(TURNS),
+)
