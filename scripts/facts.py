@@ -65,8 +65,8 @@ Named = Mapping[str, Source]
 
 def named_sources() -> Named:
     """Every source of the catalogue."""
-    modules = (commitments, fabric, fees, node_pools, reserves, sharing, sources, topology)
-    modules += (addresses, api, autoscalers, claims, kueue)
+    of_clouds = (commitments, fabric, fees, node_pools, reserves, sharing, sources, topology)
+    modules = (*of_clouds, addresses, api, autoscalers, claims, kueue)
     return {
         f"{module.__name__.rpartition('.')[2]}.{name}": value
         for module in modules

@@ -37,6 +37,9 @@ SECONDS: dict[str, float] = {
     "cluster/explained/test_explain_reality.py": 70,
     "cluster/test_tenancy.py": 60,
     "cluster/test_use.py": 60,
+    "cluster/admission/test_attacks.py": 60,
+    "cluster/admission/test_counted.py": 50,
+    "cluster/admission/test_twins.py": 50,
 }
 """What groups take, roughly, on two cores: benchmarks/suite.md. Any order is right, this one is quicker; so a
 figure that is wrong by a third need not be mended."""

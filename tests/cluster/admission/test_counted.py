@@ -1,0 +1,355 @@
+"""What a queue has counted is what runs, and what is there already can be stopped and never made worse."""
+
+import copy
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from gpuyard.lint.kubernetes import resource
+from gpuyard.names import QUEUE_GATE, QUEUE_LABEL
+from gpuyard.rules.subjects.admission import workload
+from gpuyard.simulate import cluster
+from gpuyard.simulate.api import Api, ApiError
+from kit.cluster.queues import kueue_as_rendered
+from kit.cluster.twins import (
+    GPU,
+    HELD,
+    LATER,
+    OPERATORS,
+    PLAN,
+    USUAL,
+    Value,
+    account,
+    apply,
+    change,
+    expected,
+    head,
+    job,
+    limited,
+    path_of,
+    patience,
+    person,
+    pod,
+    server_of,
+    try_out,
+)
+
+pytestmark = [pytest.mark.cluster]
+
+Until = Callable[..., Any]
+
+# ── what a queue has counted ──────────────────────────────────────────────────────────────────────
+
+
+def grown(value: Value, *containers: Value, init: tuple[Value, ...] = (), **spec: Any) -> Value:
+    """The same with other containers."""
+    found = copy.deepcopy(value)
+    found["spec"].update(spec)
+    pod_spec = found["spec"]["template"]["spec"]
+    pod_spec["containers"] = list(containers)
+    pod_spec["initContainers"] = list(init)
+    return found
+
+
+def test_both_twins_say_the_same_of_what_was_counted_and_grows(held: Api):
+    """Nobody runs a Kueue that looks at it here: kinds that serve are none of its own by default."""
+    one, eight, none = limited(1), limited(8), limited(0)
+    beside = {**limited(1, "i"), "restartPolicy": "Always"}
+    first, after = limited(1, "i"), limited(1, "b")
+    changes: list[tuple[tuple[Value, ...], dict[str, Any], tuple[Value, ...], dict[str, Any]]] = [
+        ((one,), {}, (eight,), {}),
+        ((one,), {}, (none,), {}),
+        ((none,), {}, (eight,), {}),
+        ((one,), {"replicas": 0}, (eight,), {"replicas": 0}),
+        ((one,), {"init": (first,)}, (one,), {"init": (beside,)}),
+        ((one,), {"init": (first,)}, (one, first), {}),
+        ((one,), {}, (one, after), {}),
+        ((one,), {}, ({**one, "image": "nvcr.io/b:1"},), {}),
+        ((none,), {}, (none, limited(0, "b")), {}),
+        ((one,), {}, (one,), {"replicas": 0}),
+    ]
+    base = server_of("StatefulSet", **{QUEUE_LABEL: "main"})
+    path = path_of(base, HELD)
+    refused = 0
+    for before, had, now, has in changes:
+        made = held.call("POST", path, grown(base, *before, **{"replicas": 0, **had}))
+        try:
+            later = grown(made, *now, **{"replicas": 0, **has})
+            del later["metadata"]["resourceVersion"]  # its status is written meanwhile
+            for asker in (person(held), account(held, OPERATORS)):
+                known = {"by_controller": asker is not held, "was": workload(resource(made))}
+                ours = expected(later, **known)
+                said = update(asker, f"{path}/serve?dryRun=All", later)
+                assert said == ours
+            refused += bool(ours)
+        finally:
+            held.call("DELETE", f"{path}/serve", {"propagationPolicy": "Background"})
+            patience(lambda: held.get(f"{path}/serve") is None)
+    assert refused == 7
+
+
+def update(api: Api, path: str, value: Value) -> str:
+    """Put this in its place; what our policy has against it, "" when nothing."""
+    try:
+        api.call("PUT", path, value)
+    except ApiError as problem:
+        found = re.search(r"denied request: (.*)", str(problem))
+        if found is None:
+            raise
+        return found[1]
+    return ""
+
+
+def test_what_waits_in_a_queue_is_started_by_nobody_in_the_team(held: Api):
+    value = job("mine", labels={QUEUE_LABEL: "main"})
+    value["metadata"]["namespace"] = HELD
+    del value["spec"]["template"]["spec"]["hostPID"]
+    path = f"{path_of(value, HELD)}/mine"
+    held.call("POST", path_of(value, HELD), value)
+    start = {"spec": {"suspend": False}}
+    try:
+        said = change(person(held), path, start)
+        was = held.get(path)
+        after = {**was, "spec": {**was["spec"], **start["spec"]}}
+        assert said == expected(after, by_controller=False, was=workload(resource(was)))
+        assert said.startswith("GPU-ADM-01: this Job stands in a queue")
+        assert change(account(held, HELD), path, start) == said
+        assert change(account(held, OPERATORS), f"{path}?dryRun=All", start) == ""
+    finally:
+        held.call("DELETE", path, {"propagationPolicy": "Background"})
+
+
+# ── what is there already ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def older(held: Api) -> Iterator[Api]:
+    """A namespace that became a team's when pods and jobs were in it that a team may not have."""
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LATER}}
+    apply(held, space)
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": pod(hostPID=True)["spec"]}
+    spec = {"replicas": 0, "selector": {"matchLabels": {"app": "x"}}, "template": template}
+    for value in (
+        pod(hostPID=True, metadata={"name": "old", "finalizers": ["example.org/kept"]}),
+        job("waits"),
+        job("starts"),
+        job("counted", labels={"kueue.x-k8s.io/queue-name": "main"}),
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "old"}, "spec": spec},
+    ):
+        apply(held, {**value, "metadata": {**value["metadata"], "namespace": LATER}})
+    held.merge(f"/api/v1/namespaces/{LATER}", {"metadata": head(HELD)})
+    patience(lambda: try_out(held, pod(hostPID=True), LATER))
+    yield held
+    held.merge(f"/api/v1/namespaces/{LATER}/pods/old", {"metadata": {"finalizers": None}})
+    held.call("DELETE", f"/api/v1/namespaces/{LATER}")
+
+
+def test_what_is_there_can_be_stopped_scaled_and_removed(older: Api):
+    pods, jobs = f"/api/v1/namespaces/{LATER}/pods/old", f"/apis/batch/v1/namespaces/{LATER}/jobs"
+    assert change(older, pods, {"metadata": {"annotations": {"a": "b"}}}) == ""
+    assert change(older, pods, {"metadata": {"finalizers": None}}) == ""
+    deployment = f"/apis/apps/v1/namespaces/{LATER}/deployments/old"
+    assert change(older, deployment, {"spec": {"replicas": 1}}) == ""
+    assert change(older, deployment, {"spec": {"replicas": 0}}) == ""
+    assert change(older, f"{jobs}/waits", {"spec": {"parallelism": 0}}) == ""
+    older.call("DELETE", f"{jobs}/waits", {"propagationPolicy": "Foreground"})
+    patience(lambda: older.get(f"{jobs}/waits") is None)
+
+
+def test_what_is_there_cannot_be_made_worse(older: Api):
+    jobs = f"/apis/batch/v1/namespaces/{LATER}/jobs"
+    no_queue = (
+        "GPU-ADM-01: this Job asks for GPUs and names no queue;"
+        " label it kueue.x-k8s.io/queue-name: main"
+    )
+    assert change(older, f"{jobs}/starts", {"spec": {"suspend": False}}) == no_queue
+    unlabelled = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}}
+    assert change(older, f"{jobs}/counted", unlabelled) == no_queue
+    deployment = f"/apis/apps/v1/namespaces/{LATER}/deployments/old"
+    again = {"spec": {"template": {"metadata": {"labels": {"version": "2"}}}}}
+    assert change(older, deployment, again).startswith("GPU-ADM-02: with hostPID")
+
+
+def test_a_pod_that_runs_gets_no_other_image_toleration_or_debugger(held: Api):
+    space = f"/api/v1/namespaces/{HELD}/pods"
+    held.call("POST", space, pod(metadata={"name": "runs"}))
+    one = f"{space}/runs"
+    try:
+        elsewhere = {"spec": {"containers": [{"name": "a", "image": "quay.io/x"}]}}
+        assert change(held, one, elsewhere, "strategic-merge-patch").startswith("GPU-ADM-05: ")
+        allowed = {"spec": {"containers": [{"name": "a", "image": "nvcr.io/b:2"}]}}
+        assert change(held, one, allowed, "strategic-merge-patch") == ""
+        everything = [{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}]
+        assert change(held, one, everything, "json-patch").startswith("GPU-ADM-04: ")
+
+        def debug(**container: Any) -> str:
+            patch = {"spec": {"ephemeralContainers": [{"name": "d", **container}]}}
+            return change(held, f"{one}/ephemeralcontainers", patch, "strategic-merge-patch")
+
+        assert debug(image="busybox").startswith("GPU-ADM-05: the image of container d comes")
+        all_gpus = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+        assert debug(image="nvcr.io/tools", env=all_gpus).startswith("GPU-POD-01: ")
+        assert debug(image="nvcr.io/tools") == ""
+    finally:
+        held.call("DELETE", one, {"gracePeriodSeconds": 0})
+
+
+# ── what controllers make ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def queue(held: Api, until: Until) -> Iterator[Api]:
+    """A queue called default for the team that has one by that name, main for another; room for two GPUs."""
+    version, name = "kueue.x-k8s.io/v1beta2", "twins"
+    cover = {
+        "coveredResources": ["nvidia.com/gpu"],
+        "flavors": [{"name": name, "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "2"}]}],
+    }
+    made = [
+        (
+            f"/apis/{version}/resourceflavors",
+            {"kind": "ResourceFlavor", "metadata": {"name": name}, "spec": {}},
+        ),
+        (
+            f"/apis/{version}/clusterqueues",
+            {
+                "kind": "ClusterQueue",
+                "metadata": {"name": name},
+                "spec": {"namespaceSelector": {}, "resourceGroups": [cover]},
+            },
+        ),
+        (
+            f"/apis/{version}/namespaces/{USUAL}/localqueues",
+            {"kind": "LocalQueue", "metadata": {"name": "default"}, "spec": {"clusterQueue": name}},
+        ),
+        (
+            f"/apis/{version}/namespaces/{HELD}/localqueues",
+            {"kind": "LocalQueue", "metadata": {"name": "main"}, "spec": {"clusterQueue": name}},
+        ),
+    ]
+    for path, value in made:
+        held.call("POST", path, {"apiVersion": version, **value})
+
+    def defaulted() -> bool:
+        return try_out(held, pod(container=GPU), USUAL) == ""
+
+    try:
+        until(defaulted)
+        yield held
+    finally:
+        gone = [f"{path}/{value['metadata']['name']}" for path, value in reversed(made)]
+        for one in gone:
+            held.call("DELETE", one)
+        until(lambda: not any(held.get(one) for one in gone))
+
+
+def test_pods_of_jobs_and_deployments_that_name_no_queue_get_the_default_one_and_pass(
+    queue: Api, until: Until
+):
+    spec = pod(container=GPU)["spec"]
+    work = {"template": {"spec": {**spec, "restartPolicy": "Never"}}}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
+    serve = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    made = [
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "work"}, "spec": work},
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": serve},
+    ]
+    paths = [path_of(value, USUAL) for value in made]
+    try:
+        for path, value in zip(paths, made, strict=True):
+            queue.call("POST", path, value)
+
+        def owners_of_pods() -> dict[str, str]:
+            found = queue.call("GET", f"/api/v1/namespaces/{USUAL}/pods")["items"]
+            return {
+                p["metadata"]["ownerReferences"][0]["kind"]: p["metadata"]["labels"].get(
+                    "kueue.x-k8s.io/queue-name", ""
+                )
+                for p in found
+            }
+
+        until(lambda: set(owners_of_pods()) == {"Job", "ReplicaSet"})
+        assert owners_of_pods() == {"Job": "", "ReplicaSet": "default"}
+    finally:
+        for path, value in zip(paths, made, strict=True):
+            queue.call(
+                "DELETE", f"{path}/{value['metadata']['name']}", {"propagationPolicy": "Foreground"}
+            )
+        until(lambda: not queue.call("GET", f"/api/v1/namespaces/{USUAL}/pods")["items"])
+
+
+@pytest.fixture
+def serving(queue: Api, started: cluster.Outcome, until: Until) -> Iterator[Api]:
+    """The same with a Kueue as a platform sets it up: it also looks at kinds that serve."""
+
+    def in_force() -> bool:
+        """The queue is known again, and a webhook that was not there before answers."""
+        made = queue.call("POST", f"{path_of(server_of(), USUAL)}?dryRun=All", server_of())
+        return QUEUE_LABEL in made["metadata"].get("labels", {})
+
+    with kueue_as_rendered(
+        started.status.name, PLAN.spec.model_dump(mode="json", exclude_unset=True)
+    ):
+        until(in_force)
+        yield queue
+
+
+@pytest.mark.timeout(300)
+def test_what_serves_and_names_its_queue_itself_gets_pods_that_are_labelled_before_they_start(
+    serving: Api, until: Until
+):
+    for kind in ("StatefulSet", "Deployment"):
+        for team, name, own in ((HELD, "main", {QUEUE_LABEL: "main"}), (USUAL, "default", {})):
+            path = path_of(server_of(kind), team)
+            try:
+                serving.call("POST", path, server_of(kind, **own))
+
+                def pods(team: str = team) -> list[Value]:
+                    return serving.call("GET", f"/api/v1/namespaces/{team}/pods")["items"]
+
+                def gates() -> list[Any]:
+                    return [p["spec"].get("schedulingGates", []) for p in pods()]
+
+                until(gates, lambda found: len(found) == 1 and {"name": QUEUE_GATE} not in found[0])
+                assert [p["metadata"]["labels"][QUEUE_LABEL] for p in pods()] == [name]
+            finally:
+                serving.call("DELETE", f"{path}/serve", {"propagationPolicy": "Foreground"})
+                until(lambda pods=pods: not pods())
+
+
+@pytest.mark.timeout(300)
+def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api, until: Until):
+    path, value = path_of(server_of(), HELD), server_of(**{QUEUE_LABEL: "main"})
+    space = f"/api/v1/namespaces/{HELD}/pods"
+
+    workloads = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{HELD}/workloads"
+
+    def gates() -> list[Any]:
+        found = serving.call("GET", space)["items"]
+        return [QUEUE_GATE in str(p["spec"].get("schedulingGates")) for p in found]
+
+    try:
+        serving.call("POST", path, value)
+        until(gates, lambda found: found == [False])
+        more = [
+            {
+                "op": "replace",
+                "path": "/spec/template/spec/containers/0/resources/limits/nvidia.com~1gpu",
+                "value": "8",
+            }
+        ]
+        said = change(person(serving), f"{path}/serve", more, "json-patch")
+        assert said.startswith("GPU-ADM-01: what pods of this StatefulSet ask of GPUs was counted")
+        change(person(serving), f"{path}/serve", {"spec": {"replicas": 0}})
+        until(lambda: not gates())
+        assert change(person(serving), f"{path}/serve", more, "json-patch") == said
+        until(lambda: serving.get(f"{path}/serve")["status"].get("replicas", 0) == 0)
+        change(person(serving), f"{path}/serve", {"spec": {"replicas": 3}})
+        # Kueue does not count other replicas anew, and starts none of them
+        until(lambda: "out of sync" in str(serving.get(workloads)))
+        assert set(gates()) == {True}
+    finally:
+        serving.call("DELETE", f"{path}/serve", {"propagationPolicy": "Foreground"})
+        until(lambda: not serving.call("GET", space)["items"])

@@ -1,0 +1,291 @@
+"""Namespaces of teams whose API server refuses by CEL what the Python twins find.
+
+Every object is sent to a real API server with `dryRun=All`. The namespaces enforce no Pod Security level, so
+that nobody answers before our policy does.
+"""
+
+import copy
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuyard.admission.parameters import parameters_of
+from gpuyard.admission.requirements import refusals
+from gpuyard.lint.kubernetes import resource
+from gpuyard.names import PLATFORM_LABEL, TEAM_LABEL
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.admission.objects import LONGEST, admission_objects
+from gpuyard.rules.subjects.admission import workload
+from gpuyard.simulate import cluster
+from gpuyard.simulate.api import Api, ApiError, connect
+from kit import waiting
+from kit.cluster.queues import kueue_as_it_was
+from kit.stacks import plan_of
+
+Value = dict[str, Any]
+HELD, WARNED, USUAL, OUTSIDE = "held", "warned", "usual", "outside"
+PEOPLE, OPERATORS, PIPELINES = "twin-people", "operators", "pipelines"
+ACCOUNTS = "system:serviceaccounts"
+CLASSES = {"twins-low": -5, "twins-fine": 50}
+MANAGER = "system:kube-controller-manager"
+CREATED = 201
+INVALID = 422
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+_PLURALS = {
+    "ConfigMap": "configmaps",
+    "PriorityClass": "priorityclasses",
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+}
+
+
+def platform(name: str, team: str, queue: str = "main", **admission: Any) -> PlatformPlan:
+    """One team with one queue, beside pools that others own."""
+    return plan_of(
+        {
+            "name": name,
+            "cloud": "simulated",
+            "kubernetes": "1.36",
+            "pools": [
+                {"name": "open", "machine": "p5.48xlarge", "nodes": 4},
+                {"name": "vip", "machine": "p5.48xlarge", "nodes": 1, "owners": ["other"]},
+                {"name": "alpha", "machine": "p5.48xlarge", "nodes": 1, "owners": ["other"]},
+            ],
+            "teams": [
+                {
+                    "name": team,
+                    "guarantee": {"open": 16},
+                    "queues": {queue: 1.0},
+                    "groups": [f"{ACCOUNTS}:{PIPELINES}"],
+                },
+                {"name": "other", "guarantee": {"vip": 8, "alpha": 8}},
+            ],
+            "admission": admission,
+        }
+    )
+
+
+PLAN = platform(
+    "twins",
+    HELD,
+    images_from=["registry.example.org/team/", "nvcr.io", "nginx", "localhost:5000/x"],
+    priority_classes=["twins-fine"],
+)
+LENIENT = platform("twins-lenient", WARNED, enforce="warn")
+DEFAULT = platform("twins-default", USUAL, queue="default")
+SPACES = {HELD: PLAN, WARNED: LENIENT, USUAL: DEFAULT}
+
+
+def path_of(value: Value, namespace: str = "") -> str:
+    version, kind = value["apiVersion"], value["kind"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    inside = f"/namespaces/{namespace}" if namespace else ""
+    return f"{root}{inside}/{_PLURALS.get(kind, kind.lower() + 's')}"
+
+
+def apply(api: Api, value: Value) -> None:
+    namespace = value["metadata"].get("namespace", "")
+    path = f"{path_of(value, namespace)}/{value['metadata']['name']}"
+    query = "?fieldManager=test&force=true&fieldValidation=Strict"
+    api.call("PATCH", path + query, value, "application/apply-patch+yaml")
+
+
+def try_out(api: Api, value: Value, namespace: str = HELD) -> str | None:
+    """What our policy has against it, "" when nothing; None for what is no valid object at all."""
+    try:
+        api.call("POST", path_of(value, namespace) + "?dryRun=All", value)
+    except ApiError as problem:
+        found = re.search(
+            r"ValidatingAdmissionPolicy '\S+' with binding '\S+' denied request: (.*)", str(problem)
+        )
+        if found is None and problem.status == INVALID:
+            return None
+        if found is None:
+            raise
+        return found[1]
+    return ""
+
+
+def acting(api: Api, user: str, **more: str) -> Api:
+    """The API as somebody else."""
+    found = copy.copy(api)
+    found._headers = {**api._headers, "Impersonate-User": user, **more}
+    return found
+
+
+def person(api: Api) -> Api:
+    """Somebody who may do everything here, and is no administrator by name."""
+    return acting(api, "somebody", **{"Impersonate-Group": PEOPLE})
+
+
+def account(api: Api, namespace: str) -> Api:
+    """A service account of a namespace, which may do everything as well."""
+    return acting(api, f"system:serviceaccount:{namespace}:maker")
+
+
+def everything() -> Value:
+    """What lets these do everything: admission has the only say."""
+    groups = [PEOPLE, *(f"{ACCOUNTS}:{name}" for name in (OPERATORS, PIPELINES, HELD))]
+    rbac = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "twins"},
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [
+            {"apiGroup": rbac, "kind": "User", "name": MANAGER},
+            *({"apiGroup": rbac, "kind": "Group", "name": group} for group in groups),
+        ],
+    }
+
+
+def expected(value: Value, plan: PlatformPlan = PLAN, **known: Any) -> str:
+    """What the Python twins have against it, in the same words; an administrator asks unless it is said."""
+    asked = replace(workload(resource(value)), **{"by_controller": True, **known})
+    said = refusals(asked, parameters_of(plan, plan.teams[0]))
+    text = ". ".join(str(refusal) for refusal in said)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+
+
+def pod(**spec: Any) -> Value:
+    container = {"name": "a", "image": "nvcr.io/a:1", **spec.pop("container", {})}
+    metadata = {"name": "x", **spec.pop("metadata", {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": [container], **spec},
+    }
+
+
+def owners() -> list[Value]:
+    """Owners that pods name: Kueue asks for those that it knows. None of them has a pod."""
+    pods = [{"name": "a", "image": "nvcr.io/a"}]
+    job = {"template": {"spec": {"restartPolicy": "Never", "containers": pods}}, "suspend": True}
+    labels = {"app": "o"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": pods}}
+    replicas = {"replicas": 0, "template": template}
+    selected = {**replicas, "selector": {"matchLabels": labels}}
+    cron = {"schedule": "0 3 1 1 *", "suspend": True, "jobTemplate": {"spec": job}}
+    return [
+        {"apiVersion": "batch/v1", "kind": "Job", "spec": job},
+        {"apiVersion": "batch/v1", "kind": "CronJob", "spec": cron},
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": selected},
+        {"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {**selected, "serviceName": "o"}},
+        {
+            "apiVersion": "v1",
+            "kind": "ReplicationController",
+            "spec": replicas | {"selector": labels},
+        },
+    ]
+
+
+OPEN = {"pod-security.kubernetes.io/enforce": "privileged"}
+
+
+def head(team: str) -> Value:
+    """Labels and annotations of a team's namespace, which lets Pod Security pass everything."""
+    plan = SPACES[team]
+    labels = {PLATFORM_LABEL: plan.name, TEAM_LABEL: team, **OPEN}
+    return {"labels": labels, "annotations": parameters_of(plan, plan.teams[0]).annotations()}
+
+
+@pytest.fixture(scope="module")
+def server(started: cluster.Outcome) -> Iterator[Api]:
+    """The cluster with three platforms of ours, of which one only warns."""
+    kueue_as_it_was(started.status.name)
+    api = connect(Path(started.status.kubeconfig))
+    objects = [obj for plan in SPACES.values() for obj in admission_objects(plan)] + [everything()]
+    for name in (OUTSIDE, *SPACES):
+        metadata = {"name": name, **(head(name) if name in SPACES else {"labels": OPEN})}
+        apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    for name in ("nvidia", "nvidia-legacy", "other"):
+        kind = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": name}
+        api.call(
+            "PATCH",
+            f"/apis/node.k8s.io/v1/runtimeclasses/{name}?fieldManager=test&force=true",
+            {**kind, "metadata": {"name": name}},
+            "application/apply-patch+yaml",
+        )
+    for name, number in CLASSES.items():
+        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": number}
+        objects.append({**kind, "metadata": {"name": name}})
+    for value in objects:
+        apply(api, value)
+    for value in owners():
+        apply(api, {**value, "metadata": {"name": "o", "namespace": HELD}})
+    yield api
+    for value in owners():
+        api.call("DELETE", f"{path_of(value, HELD)}/o")
+    for value in reversed(objects):
+        namespace = value["metadata"].get("namespace", "")
+        api.call("DELETE", f"{path_of(value, namespace)}/{value['metadata']['name']}")
+
+
+@pytest.fixture(scope="module")
+def held(server: Api) -> Api:
+    """The same once the policies are in force: a server takes a moment to read them."""
+    for namespace in (HELD, USUAL):
+        patience(lambda namespace=namespace: try_out(server, pod(hostPID=True), namespace))
+    patience(lambda: warnings(server, pod(hostPID=True)))
+    return server
+
+
+def patience(look: Callable[[], Any], seconds: float = 60) -> Any:
+    """Wait until it is so."""
+    return waiting.until(look, seconds=seconds)
+
+
+def warnings(api: Api, value: Value) -> str:
+    """What the server warns of where the policy only warns; the object itself it takes."""
+    answer = api._pool.request(
+        "POST",
+        f"{api._server}{path_of(value, WARNED)}?dryRun=All",
+        json=value,
+        headers=api._headers,
+    )
+    assert answer.status == CREATED, answer.data
+    return answer.headers.get("Warning", "")
+
+
+def limited(gpus: int, name: str = "a") -> Value:
+    limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    return {"name": name, "image": "nvcr.io/a:1", "resources": {"limits": limits}}
+
+
+GPU = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+
+
+LATER = "later"
+
+
+def change(api: Api, path: str, patch: Any, kind: str = "merge-patch") -> str:
+    """Change an object for good; what our policy has against it, "" when nothing."""
+    try:
+        api.call("PATCH", path, patch, f"application/{kind}+json")
+    except ApiError as problem:
+        found = re.search(r"denied request: (.*)", str(problem))
+        if found is None:
+            raise
+        return found[1]
+    return ""
+
+
+def job(name: str, **metadata: Any) -> Value:
+    spec = {**pod(hostPID=True, container=GPU)["spec"], "restartPolicy": "Never"}
+    meta = {"name": name, "namespace": LATER, **metadata}
+    body = {"suspend": True, "template": {"spec": spec}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": body}
+
+
+def server_of(kind: str = "StatefulSet", **own: str) -> Value:
+    """Something that runs one pod with a GPU, with labels of its own and none of ours on the pod."""
+    labels = {"app": "serve"}
+    template = {"metadata": {"labels": labels}, "spec": pod(container=GPU)["spec"]}
+    spec: Value = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    metadata = {"name": "serve", "labels": own}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec}
