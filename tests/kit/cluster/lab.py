@@ -163,7 +163,9 @@ class Lab:
         for team in self.plan.teams:  # an earlier run of the same platform may still be going
             path = f"/api/v1/namespaces/{team.namespace}"
             wait(lambda path=path: self.api.get(path) is None, f"no {path}", 120)
+        # what is applied to an object that goes is gone with it; a Kueue that starts lets it go late
         for value in self.objects:
+            wait(lambda value=value: not self._goes(value), f"an end of {path_of(value)}", 120)
             apply(self.api, value)
         wait(self._nodes_ready, "nodes with their devices", self.patience)
         wait(self._queues_active, "active queues", self.patience)
@@ -175,6 +177,10 @@ class Lab:
                 delete(self.api, path_of(value))
         for team in self.plan.teams:
             delete(self.api, f"/api/v1/namespaces/{team.namespace}")
+
+    def _goes(self, value: Value) -> bool:
+        found = self.api.get(path_of(value)) or {}
+        return "deletionTimestamp" in found.get("metadata", {})
 
     def _nodes_ready(self) -> bool:
         for pool in self.plan.pools:
