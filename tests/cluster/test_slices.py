@@ -102,7 +102,7 @@ def test_the_namespace_is_held_by_the_name_of_the_profile(counting: Api):
 
 
 def test_a_queue_with_two_kinds_of_slices_sends_pods_where_their_profile_is_not(counting: Api):
-    """What `slices.flavor` refuses: the queue is widened here by hand."""
+    """What `slices.flavor` refuses: the queue is widened here by hand, and the namespace's quota with it."""
     pools = [
         cut_pool("kinds-small", sharing={"mig": {"1g.5gb": 7}}),
         cut_pool("kinds-big", sharing={"mig": {"3g.20gb": 2}}),
@@ -118,6 +118,8 @@ def test_a_queue_with_two_kinds_of_slices_sends_pods_where_their_profile_is_not(
         big = {"name": MIG_SLICES, "nominalQuota": "6", "borrowingLimit": "0"}
         group["flavors"].append({"name": "kinds-big", "resources": [big]})
         counting.merge(path, {"spec": {"resourceGroups": [group]}})
+        quota = "/api/v1/namespaces/kinds-team/resourcequotas/gpuyard"
+        counting.merge(quota, {"spec": {"hard": {f"requests.{MIG3}": "1"}}})
         seen = lab.submitted(asks(lab, "wants-three", 1, MIG3))
         assert seen.what == "stuck"
         (pod,) = lab._pods("kinds-team", "wants-three")

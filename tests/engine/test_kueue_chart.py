@@ -20,7 +20,10 @@ from stacks import read_until
 
 RAW = platform(
     [pool(), pool("more", nodes="0..2000", capacity=["on-demand"])],
-    [team(guarantee={"train": 8}), team("speech", borrow={"train": 8})],
+    [
+        team(guarantee={"train": 8}, protect=False),
+        team("speech", borrow={"train": 8}, protect=False),
+    ],
     mirror={"images": "mirror.example/gpu", "charts": "./charts"},
     priorities={"high": 100},
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.simulate.definitions import lean, read_manifests
+from gpuyard.simulate.definitions import read_manifests
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
@@ -66,7 +66,7 @@ def rendered(values: Mapping[str, Any], namespace: str, release: str = "kueue") 
 @cache
 def definitions() -> tuple[Any, ...]:
     """Kueue's kinds, without the webhook that converts old versions: there nobody answers it."""
-    found = [lean(crd) for crd in read_manifests(upstream("crds", "kueue"))]
+    found = read_manifests(upstream("crds", "kueue"))
     for crd in found:
         crd["spec"].pop("conversion", None)
     return tuple(found)

@@ -147,6 +147,8 @@ OWNED = (
     "/apis/networking.k8s.io/v1/networkpolicies",
     "/apis/rbac.authorization.k8s.io/v1/roles",
     "/apis/rbac.authorization.k8s.io/v1/rolebindings",
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "/apis/nvidia.com/v1/clusterpolicies",
     f"{_ADMISSION}/validatingadmissionpolicies",
     f"{_ADMISSION}/validatingadmissionpolicybindings",
