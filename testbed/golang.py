@@ -28,6 +28,7 @@ _UNREACHABLE = re.compile(
     r"|connection reset|proxyconnect|TLS handshake|x509|40[13457] [A-Z]|50[0234] [A-Z]"
     r"|GOPROXY=off|disabled by GOPROXY|unexpected EOF)",
 )
+_SECONDS_TO_END = 5
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 
 
@@ -103,6 +104,10 @@ class Go:
                 _follow(process, lines, heard)
             except BaseException:
                 process.send_signal(signal.SIGINT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_SECONDS_TO_END)
+                # what a script starts in the background ignores interrupts
+                process.terminate()
                 raise
         if process.returncode:
             raise explain_failure(lines, f"building {folder.name}", self.proxy())

@@ -56,6 +56,7 @@ def test_another_group_changes_the_access_of_one_team():
         "lab",
         "lab-vision",
         "lab-vision:RoleBinding:vision/gpuyard-members",
+        "lab:ClusterRoleBinding:gpuyard-lab-classes",
     ]
 
 

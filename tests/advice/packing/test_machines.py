@@ -401,7 +401,7 @@ def openb_needs():
     ]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_on_the_public_trace_exact_is_no_dearer_than_quick_and_quick_than_the_score():
     needs = openb_needs()
     assert sum(n.pods for n in needs) == 7064

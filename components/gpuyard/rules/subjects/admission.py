@@ -10,11 +10,10 @@ from dataclasses import replace
 from gpuyard.admission.parameters import TeamParameters, read_parameters
 from gpuyard.admission.queued import QUEUE_FOR_THEIRS, SUSPEND
 from gpuyard.admission.requirement import Requirement, Workload
-from gpuyard.manifests.fields import is_true
 from gpuyard.manifests.pods import Pod
 from gpuyard.manifests.templates import KINDS
 from gpuyard.names import ADMISSION_ANNOTATIONS
-from gpuyard.rules.rule import Parameters, Resource, Stack, Violation, at, mapping
+from gpuyard.rules.rule import Parameters, Resource, Stack, Violation, at, is_true, mapping
 from gpuyard.rules.subjects.pods import pods_in
 
 HELD_KINDS = (
