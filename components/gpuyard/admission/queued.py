@@ -19,6 +19,8 @@ QUEUE_FOR_THEIRS = tuple(
     if found.by_default and "/" in kind and not kind.startswith("apps/")
 )
 """Kinds, by group, that Kueue queues with all that they make. Each of them has to name a queue itself."""
+OF_OTHER_PROJECTS = tuple(kind for kind in QUEUE_FOR_THEIRS if kind != "batch/Job")
+"""Those of them that Kubernetes itself does not have."""
 OF_ITSELF = ("Pod", *(kind.rpartition("/")[2] for kind in QUEUE_FOR_THEIRS))
 """Kinds whose own label Kueue reads; where the team has a queue called default, Kueue writes it there."""
 UNSEEN = ("AppWrapper", "TrainJob")

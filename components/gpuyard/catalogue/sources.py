@@ -26,6 +26,11 @@ class Source:
         """Of what day the facts are: `on 2026-07-20`; where nobody says it, since when they are here."""
         return f"on {self.as_of}" if self.as_of else f"of no known day, read on {self.checked_on}"
 
+    @property
+    def doubt(self) -> str:
+        """What is said behind its figures where they are not verified."""
+        return "" if self.verified else ", not verified"
+
 
 EC2_OFFERS = Source(
     "EC2 DescribeInstanceTypes as shipped by moto 5.2.5, prices from karpenter-provider-aws"

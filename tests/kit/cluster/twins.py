@@ -265,8 +265,13 @@ LATER = "later"
 
 def change(api: Api, path: str, patch: Any, kind: str = "merge-patch") -> str:
     """Change an object for good; what our policy has against it, "" when nothing."""
+    return written(api, "PATCH", path, patch, f"application/{kind}+json")
+
+
+def written(api: Api, method: str, path: str, *body: Any) -> str:
+    """Ask for this; what our policy has against it, "" when nothing."""
     try:
-        api.call("PATCH", path, patch, f"application/{kind}+json")
+        api.call(method, path, *body)
     except ApiError as problem:
         found = re.search(r"denied request: (.*)", str(problem))
         if found is None:

@@ -208,9 +208,10 @@ def _show_origins(shown: Sequence[Offer], console: Console) -> None:
         what = dict.fromkeys(name for o in shown for name in o.unverified)
         console.tell(f"not verified: {', '.join(what)}", first="* ", indent=2)
     for source in dict.fromkeys(s for o in shown for s in o.sources):
-        seen = "" if source.verified else ", not verified"
         of = f"of {source.as_of}, " if source.as_of else ""
-        console.tell(f"{source.title}; {of}looked up on {source.checked_on}{seen}", indent=2)
+        console.tell(
+            f"{source.title}; {of}looked up on {source.checked_on}{source.doubt}", indent=2
+        )
         if source.second:
             console.tell(f"second source: {source.second}", indent=4)
 

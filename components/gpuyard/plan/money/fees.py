@@ -46,13 +46,12 @@ def _listed(spec: PlatformSpec, fee: ClusterFee) -> Fee:
     extended = fee.standard + fee.extended
     now = extended if ended else fee.standard
     minor = f"standard support of Kubernetes {spec.kubernetes}"
-    seen = "" if fee.source.verified else ", not verified"
     return Fee(
         service=fee.service,
         floor_usd=now,
         expected_usd=now,
         worst_usd=extended,
-        basis=f"list price {fee.source.when}{seen}",
+        basis=f"list price {fee.source.when}{fee.source.doubt}",
         checked_on=fee.source.checked_on,
         as_of=fee.source.as_of,
         source=fee.source.title,

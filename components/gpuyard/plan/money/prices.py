@@ -87,13 +87,12 @@ def _ranged(
     mode: Capacity, price: Price, keep: float, what: tuple[str, str | None], off: str = ""
 ) -> NodePrice:
     named, region = what
-    seen = "" if price.source.verified else ", not verified"
     return NodePrice(
         mode=mode.value,
         low=price.low * keep,
         mean=(price.low + price.high) / 2 * keep,
         high=price.high * keep,
-        basis=f"{named} in {region} {price.source.when}{off}{seen}",
+        basis=f"{named} in {region} {price.source.when}{off}{price.source.doubt}",
         checked_on=price.source.checked_on,
         as_of=price.source.as_of,
         source=price.source.title,
@@ -143,10 +142,9 @@ def commitment_price(
     for known in commitments_of(machine):
         if known.years == years:
             source = known.usd_per_hour.source
-            seen = "" if source.verified else ", not verified"
             return (
                 known.usd_per_hour.high,
-                f"{known.named} in {known.region} {source.when}{seen}",
+                f"{known.named} in {known.region} {source.when}{source.doubt}",
                 known.region,
             )
     return None, f"price unknown since {LOOKED_FOR.checked_on}", None

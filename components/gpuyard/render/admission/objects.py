@@ -43,8 +43,7 @@ _RULES = (
     ("batch", "v1", ("cronjobs", "jobs")),
     *(
         (kind.partition("/")[0], "*", (QUEUED_KINDS[kind].plural,))
-        for kind in queued.QUEUE_FOR_THEIRS
-        if kind != "batch/Job"
+        for kind in queued.OF_OTHER_PROJECTS
     ),
 )
 """Group, version and resources; one that the cluster does not have is never asked about."""
@@ -182,8 +181,7 @@ def _pods_in(value: str) -> str:
     """Every pod that a workload has or makes: labels, spec, all containers, and whether it asks for GPUs."""
     of_kinds = "".join(
         f" : {value}.kind == {quoted(name.rpartition('/')[2])} ? {_templates(value, name)}"
-        for name in ("batch/CronJob", *queued.QUEUE_FOR_THEIRS)
-        if name != "batch/Job"
+        for name in ("batch/CronJob", *queued.OF_OTHER_PROJECTS)
     )
     templates = f"{value}.kind == 'Pod' ? [{value}]{of_kinds} : [{value}.spec.template]"
     labels = maybe("p", "metadata.labels", "{}")

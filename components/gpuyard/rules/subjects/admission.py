@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from gpuyard.admission.parameters import TeamParameters, read_parameters
-from gpuyard.admission.queued import QUEUE_FOR_THEIRS, SUSPEND
+from gpuyard.admission.queued import OF_OTHER_PROJECTS, SUSPEND
 from gpuyard.admission.requirement import Requirement, Workload
 from gpuyard.manifests.pods import Pod
 from gpuyard.manifests.templates import KINDS
@@ -25,7 +25,7 @@ HELD_KINDS = (
     "apps/StatefulSet",
     "batch/CronJob",
     "batch/Job",
-    *(kind for kind in QUEUE_FOR_THEIRS if kind != "batch/Job"),
+    *OF_OTHER_PROJECTS,
 )
 """What the API server holds to them."""
 _AS_WRITTEN = {
