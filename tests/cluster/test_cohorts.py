@@ -48,7 +48,8 @@ def test_a_job_that_asks_for_every_adapter_of_its_node_runs(kueue: Api):
         made = job(lab.namespace("a"), "nccl")
         container = made["spec"]["template"]["spec"]["containers"][0]
         container["resources"]["limits"]["vpc.amazonaws.com/efa"] = "32"
-        assert lab.explained(made).verdict == "starts"
+        told = lab.explained(made)
+        assert told.verdict == "starts", told
         lab.noted(made)
         kueue.call("POST", reality.path_of(made).rpartition("/")[0], made)
         lab.expect("a", "nccl", "admitted")
