@@ -1,0 +1,1 @@
+"""What is bought at a cloud, as plain values: `graph` is the form that every cloud's graph has."""

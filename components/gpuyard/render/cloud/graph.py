@@ -1,0 +1,156 @@
+"""A cloud's resources as plain values: what each is given, what others read of it, and their order.
+
+A graph is made by pure functions, compared with golden files, and judged without an engine. The resources
+floor registers it as it stands: one Pulumi resource for each node, in the graph's order.
+
+    vpc = CloudResource(kind="aws:ec2/vpc:Vpc", name="vpc", inputs={"cidrBlock": "10.0.0.0/16"})
+    inside = CloudResource(kind="aws:ec2/subnet:Subnet", name="inside", inputs={"vpcId": vpc.get("id")})
+    CloudGraph((vpc, inside))
+"""
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.plan.records.late import Late
+
+
+# ── text around late values ───────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Text with late values in it: `Joined("arn:aws:s3:::", Late("bucket.id"), "/*")`."""
+
+    parts: tuple[Any, ...]
+
+    def __init__(self, *parts: Any) -> None:
+        object.__setattr__(self, "parts", parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """A tree that is sent as the text of a JSON document, such as a policy."""
+
+    tree: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Base64:
+    """Text that is sent encoded, such as user data."""
+
+    text: Any
+
+
+def names_in(value: Any) -> Iterator[str]:
+    """The names of all late values of a tree, in the order they stand in it."""
+    match value:
+        case Late(name):
+            yield name
+        case Joined(inner) | Json(inner) | Base64(inner):
+            yield from names_in(inner)
+        case Mapping():
+            for each in value.values():
+                yield from names_in(each)
+        case list() | tuple():
+            for each in value:
+                yield from names_in(each)
+
+
+def settle(value: Any, known: Callable[[str], Any]) -> Any:
+    """The plain tree, with what `known` gives for each late value, and text made of it."""
+    settled = value
+    match value:
+        case Late(name):
+            settled = known(name)
+        case Joined(parts):
+            settled = "".join(str(settle(part, known)) for part in parts)
+        case Json(tree):
+            settled = json.dumps(settle(tree, known), sort_keys=True, separators=(",", ":"))
+        case Base64(text):
+            settled = base64.b64encode(str(settle(text, known)).encode()).decode()
+        case Mapping():
+            settled = {key: settle(each, known) for key, each in value.items()}
+        case list() | tuple():
+            settled = [settle(each, known) for each in value]
+    return settled
+
+
+# ── the graph ─────────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudResource:
+    """One resource of a cloud, in the words of its Pulumi provider."""
+
+    kind: str
+    """Its type: `aws:eks/nodeGroup:NodeGroup`."""
+    name: str
+    """What it is called in the graph; its logical name is the component's and this one."""
+    inputs: Mapping[str, Any]
+    """By the provider's own field names; late values name outputs of earlier resources and calls."""
+    outputs: tuple[str, ...] = ()
+    """What the provider fills in and somebody reads; `id` is always there."""
+    after: tuple[str, ...] = ()
+    """Resources it waits for without reading anything of them."""
+    protect: bool = False
+    retain: bool = False
+    """Left at the cloud when it goes from the stack."""
+    ignores: tuple[str, ...] = ()
+    """Fields that somebody else owns after the first day, such as an autoscaler's desired size."""
+    delete_first: bool = False
+    """A replacement deletes the old one first: its name, or its place, can be there only once."""
+    secrets: tuple[str, ...] = ()
+    """Outputs that no state, log or message shows."""
+
+    def get(self, output: str) -> Late:
+        """What another resource is given of this one."""
+        if output != "id" and output not in self.outputs and output not in self.inputs:
+            raise ValueError(f"{self.name} does not say that {output} is read of it")
+        return Late(f"{self.name}.{output}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudCall:
+    """One question to a cloud that changes nothing: `aws:index/getCallerIdentity:getCallerIdentity`."""
+
+    kind: str
+    name: str
+    args: Mapping[str, Any]
+    outputs: tuple[str, ...]
+
+    def get(self, output: str) -> Late:
+        """What a resource is given of the answer."""
+        if output not in self.outputs:
+            raise ValueError(f"{self.name} does not say that {output} is read of it")
+        return Late(f"{self.name}.{output}")
+
+
+@dataclass(frozen=True, slots=True)
+class CloudGraph:
+    """Resources in an order in which each can be made, and the questions they rest on."""
+
+    resources: tuple[CloudResource, ...]
+    calls: tuple[CloudCall, ...] = ()
+
+    def __post_init__(self) -> None:
+        """A graph that names what it does not have, or has later, is a fault of ours."""
+        known: set[str] = set()
+        for call in self.calls:
+            _rests_on_known(call.name, names_in(call.args), known)
+        for each in self.resources:
+            _rests_on_known(each.name, (*names_in(each.inputs), *each.after), known)
+
+    def resource(self, name: str) -> CloudResource:
+        """The resource of this name."""
+        return next(each for each in self.resources if each.name == name)
+
+    def of(self, kind: str) -> list[CloudResource]:
+        """All resources of a type."""
+        return [each for each in self.resources if each.kind == kind]
+
+
+def _rests_on_known(name: str, wanted: Iterable[str], known: set[str]) -> None:
+    if missing := sorted({each.partition(".")[0] for each in wanted} - known):
+        raise ValueError(f"{name} rests on {', '.join(missing)}, which come later or never")
+    if name in known:
+        raise ValueError(f"two resources are called {name}")
+    known.add(name)

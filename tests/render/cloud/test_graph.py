@@ -1,0 +1,82 @@
+"""A graph of a cloud's resources: order, references, and text around late values."""
+
+import base64
+import json
+
+import pytest
+
+from gpuyard.plan.records.late import Late
+from gpuyard.render.cloud.graph import (
+    Base64,
+    CloudCall,
+    CloudGraph,
+    CloudResource,
+    Joined,
+    Json,
+    names_in,
+    settle,
+)
+
+ME = CloudCall(
+    kind="aws:index/getCallerIdentity:getCallerIdentity",
+    name="me",
+    args={},
+    outputs=("accountId",),
+)
+VPC = CloudResource(
+    kind="aws:ec2/vpc:Vpc", name="vpc", inputs={"cidrBlock": "10.0.0.0/16"}, outputs=("arn",)
+)
+
+
+def gate(**rest: object) -> CloudResource:
+    fields = {"kind": "aws:ec2/internetGateway:InternetGateway", "name": "gate", "inputs": {}}
+    return CloudResource(**{**fields, **rest})  # type: ignore[arg-type]
+
+
+def test_a_resource_is_found_by_its_name_and_its_type():
+    one = gate(inputs={"vpcId": VPC.get("id")})
+    graph = CloudGraph((VPC, one), (ME,))
+    assert graph.resource("gate") is one
+    assert graph.of("aws:ec2/vpc:Vpc") == [VPC]
+
+
+@pytest.mark.parametrize(
+    "late", [{"inputs": {"vpcId": VPC.get("id")}}, {"after": ("vpc",)}], ids=["read", "waited for"]
+)
+def test_nothing_rests_on_what_comes_later_or_never(late: dict[str, object]):
+    with pytest.raises(ValueError, match="gate rests on vpc, which come later or never"):
+        CloudGraph((gate(**late), VPC))
+
+
+def test_a_name_stands_for_one_resource():
+    with pytest.raises(ValueError, match="two resources are called vpc"):
+        CloudGraph((VPC, VPC))
+
+
+def test_a_call_rests_on_calls_before_it():
+    other = CloudCall(kind="x", name="other", args={"account": ME.get("accountId")}, outputs=())
+    assert CloudGraph((), (ME, other)).calls == (ME, other)
+    with pytest.raises(ValueError, match="other rests on me"):
+        CloudGraph((), (other, ME))
+
+
+@pytest.mark.parametrize("whose", [VPC, ME], ids=["resource", "call"])
+def test_what_is_read_of_a_resource_is_said_by_it(whose: CloudResource | CloudCall):
+    with pytest.raises(ValueError, match=f"{whose.name} does not say that endpoint is read of it"):
+        whose.get("endpoint")
+    assert VPC.get("cidrBlock") == Late("vpc.cidrBlock")
+    assert VPC.get("arn") == Late("vpc.arn")
+
+
+def test_text_is_made_of_what_is_known_by_then():
+    policy = Json(
+        {"Resource": [Joined("arn:aws:s3:::", Late("bucket.id"), "/*")], "Effect": "Allow"}
+    )
+    data = Base64(Joined("name: ", Late("cluster.name")))
+    tree = {"policy": policy, "data": data, "ports": (22, Late("port.id")), "on": True}
+    assert list(names_in(tree)) == ["bucket.id", "cluster.name", "port.id"]
+    plain = settle(tree, {"bucket.id": "b", "cluster.name": "c", "port.id": 80}.__getitem__)
+    assert json.loads(plain["policy"]) == {"Effect": "Allow", "Resource": ["arn:aws:s3:::b/*"]}
+    assert base64.b64decode(plain["data"]) == b"name: c"
+    assert plain["ports"] == [22, 80]
+    assert plain["on"] is True
