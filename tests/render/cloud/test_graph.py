@@ -33,11 +33,13 @@ def gate(**rest: object) -> CloudResource:
     return CloudResource(**{**fields, **rest})  # type: ignore[arg-type]
 
 
-def test_a_resource_is_found_by_its_name_and_its_type():
-    one = gate(inputs={"vpcId": VPC.get("id")})
+def test_a_resource_is_found_by_its_name_its_type_and_its_pool():
+    one = gate(inputs={"vpcId": VPC.get("id")}, part="train")
     graph = CloudGraph((VPC, one), (ME,))
     assert graph.resource("gate") is one
     assert graph.of("aws:ec2/vpc:Vpc") == [VPC]
+    assert graph.of_part() == [VPC]
+    assert graph.of_part("train") == [one]
 
 
 @pytest.mark.parametrize(

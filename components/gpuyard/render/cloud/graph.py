@@ -87,6 +87,8 @@ class CloudResource:
     """What it is called in the graph; its logical name is the component's and this one."""
     inputs: Mapping[str, Any]
     """By the provider's own field names; late values name outputs of earlier resources and calls."""
+    part: str = ""
+    """The pool that it is there for, by its first name; empty: the whole cluster."""
     outputs: tuple[str, ...] = ()
     """What the provider fills in and somebody reads; `id` is always there."""
     after: tuple[str, ...] = ()
@@ -142,6 +144,10 @@ class CloudGraph:
     def resource(self, name: str) -> CloudResource:
         """The resource of this name."""
         return next(each for each in self.resources if each.name == name)
+
+    def of_part(self, part: str = "") -> list[CloudResource]:
+        """What is there for a pool, or for the whole cluster."""
+        return [each for each in self.resources if each.part == part]
 
     def of(self, kind: str) -> list[CloudResource]:
         """All resources of a type."""
