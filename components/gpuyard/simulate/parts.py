@@ -94,8 +94,6 @@ def _controller_manager(place: Place) -> list[str]:
         f"--kubeconfig={place.folder.kubeconfig}",
         f"--service-account-private-key-file={place.file('pki', 'service-accounts.key')}",
         f"--root-ca-file={place.file('pki', 'apiserver.crt')}",
-        # One process beats for all nodes; where that one is late, it is this machine and no node that ails.
-        "--node-monitor-grace-period=5m",
         "--leader-elect=false",
         "--secure-port=0",
         "--kube-api-qps=200",

@@ -140,6 +140,12 @@ def wait(look: Callable[[], Any], what: str, seconds: float = 120) -> Any:
         pause = min(1.3 * pause, SELDOM)
 
 
+def _kept_off(node: Value) -> bool:
+    """A new node is tainted until its controller has seen that it is ready, a moment after it is."""
+    taints = node["spec"].get("taints") or []
+    return any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)
+
+
 class Lab:
     """One platform on the cluster, from its objects to its end."""
 
@@ -195,7 +201,7 @@ class Lab:
                     if c["type"] == "Ready"
                 ]
                 devices = {k: v for k, v in has.items() if k.startswith("nvidia.com/")}
-                if devices != wanted or ready != ["True"] or "cpu" not in has:
+                if devices != wanted or ready != ["True"] or "cpu" not in has or _kept_off(node):
                     return False
             if len(nodes) != pool.nodes.high:
                 return False
