@@ -28,6 +28,10 @@ class Server(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.answers: list[tuple[int, bytes | list[bytes]]] = []
+        self.asks_for: str | None = None
+        """Seconds after which to come again, with every error."""
+        self.hangs_up = 0
+        """On so many requests, without a word."""
         self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
 
     @property
@@ -49,9 +53,15 @@ class Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         headers = {key.lower(): value for key, value in self.headers.items()}
         self.server.seen.append((self.command, self.path, headers, self.rfile.read(length)))
+        if self.server.hangs_up:
+            self.server.hangs_up -= 1
+            self.close_connection = True
+            return
         answers = self.server.answers
         status, body = answers.pop(0) if len(answers) > 1 else answers[0]
         self.send_response(status)
+        if status >= 400 and self.server.asks_for is not None:
+            self.send_header("Retry-After", self.server.asks_for)
         if isinstance(body, bytes):
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -183,6 +193,49 @@ def test_a_server_that_hangs_is_unreachable_after_the_time_allowed(
             server.api.call("GET", NODES, timeout=urllib3.Timeout(connect=1, read=0.1))
     finally:
         silent.set()
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 504])
+def test_a_server_that_asks_for_a_moment_is_asked_again_after_it(server: Server, status: int):
+    server.asks_for = "0"
+    server.will_say({"message": "storage is (re)initializing"}, status=status)
+    server.will_say({"kind": "Node"})
+    assert server.api.call("POST", NODES, {"a": 1}) == {"kind": "Node"}
+    assert [(method, body) for method, _, _, body in server.seen] == [("POST", b'{"a": 1}')] * 2
+
+
+def test_a_server_that_asks_for_more_and_more_time_is_given_up_in_its_words(server: Server):
+    server.asks_for = "0"
+    server.will_say({"message": "too many requests"}, status=429)
+    with pytest.raises(ApiError, match="429: too many requests"):
+        server.api.call("GET", NODES)
+    assert len(server.seen) == module.ATTEMPTS
+
+
+@pytest.mark.parametrize(
+    ("status", "asks_for", "passes"),
+    [(409, "1", False), (500, None, True), (503, "tomorrow", True)],
+)
+def test_nobody_waits_where_no_moment_is_asked_for(
+    server: Server, status: int, asks_for: str | None, passes: bool
+):
+    server.asks_for = asks_for
+    server.will_say({"message": "no"}, status=status)
+    with pytest.raises(ApiError, match=f"{status}: no") as caught:
+        server.api.call("GET", NODES)
+    assert len(server.seen) == 1
+    assert caught.value.may_pass is passes
+
+
+def test_a_line_that_is_cut_is_tried_again_to_read_and_never_to_write(server: Server):
+    server.will_say({"kind": "Node"})
+    server.hangs_up = 1
+    assert server.api.call("GET", NODES) == {"kind": "Node"}
+    for method, cuts in (("GET", 2), ("POST", 1)):
+        server.hangs_up = cuts
+        with pytest.raises(Unreachable):
+            server.api.call(method, NODES, {})
+    assert [method for method, *_ in server.seen] == ["GET"] * 4 + ["POST"]
 
 
 def test_ready_is_what_the_server_says_of_itself(server: Server):

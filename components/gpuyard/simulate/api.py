@@ -19,10 +19,15 @@ from gpuyard.errors import EnvironmentLacks
 
 ApiObject = dict[str, Any]
 MANAGER: Final = "gpuyard-sim"
+# Where nobody listens, that is known at once; a busy machine takes seconds to exchange certificates.
+CONNECT_SECONDS: Final = 15
 # Deleting a hundred jobs by one request takes a busy machine more than fifteen seconds.
-TIMEOUT: Final = urllib3.Timeout(connect=2, read=60)
-PROBE: Final = urllib3.Timeout(connect=2, read=15)
+TIMEOUT: Final = urllib3.Timeout(connect=CONNECT_SECONDS, read=60)
+PROBE: Final = urllib3.Timeout(connect=CONNECT_SECONDS, read=15)
 WATCH_SECONDS: Final = 240
+# As client-go has it: so often a server may ask for more time, and for no longer than this at once.
+ATTEMPTS: Final = 10
+LONGEST_PAUSE: Final = 10.0
 
 # Plural names of the kinds we write; anything else would need discovery.
 _PLURALS: Final[Mapping[str, str]] = {
@@ -43,6 +48,11 @@ class ApiError(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
         self.status = status
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the same request may do later: too much to do, or a part behind it does not answer yet."""
+        return self.status == 429 or self.status >= 500  # noqa: PLR2004  too many requests; errors of servers
 
 
 class Unreachable(Exception):
@@ -67,27 +77,48 @@ class Api:
         kind: str = "application/json",
         timeout: urllib3.Timeout = TIMEOUT,
     ) -> ApiObject:
-        """One request; the answer as a dictionary.
+        """One request; the answer as a dictionary. A server that asks for a moment is asked again after it.
 
         Raises:
             ApiError: the server refused.
             Unreachable: no server.
         """
         data = None if body is None else json.dumps(body).encode()
-        try:
-            answer = self._pool.request(
-                method,
-                self._server + path,
-                body=data,
-                headers={**self._headers, "Content-Type": kind},
-                timeout=timeout,
-            )
-        except urllib3.exceptions.HTTPError as problem:
-            raise Unreachable(str(problem)) from problem
+        answer = self._send(method, path, data, kind, timeout)
+        for _ in range(ATTEMPTS - 1):
+            if (pause := _told_to_wait(answer)) is None:
+                break
+            time.sleep(pause)
+            answer = self._send(method, path, data, kind, timeout)
         if answer.status >= 400:  # noqa: PLR2004  the first error status of HTTP
             raise ApiError(answer.status, _message(answer.data))
         text = answer.data
         return json.loads(text) if text.startswith(b"{") else {"text": text.decode()}
+
+    def _send(
+        self, method: str, path: str, data: bytes | None, kind: str, timeout: urllib3.Timeout
+    ) -> urllib3.BaseHTTPResponse:
+        try:
+            try:
+                return self._asked(method, path, data, kind, timeout)
+            except urllib3.exceptions.ProtocolError:
+                # A connection that the server closed while it lay idle is no reason to fail a read.
+                if method != "GET":
+                    raise
+                return self._asked(method, path, data, kind, timeout)
+        except urllib3.exceptions.HTTPError as problem:
+            raise Unreachable(str(problem)) from problem
+
+    def _asked(
+        self, method: str, path: str, data: bytes | None, kind: str, timeout: urllib3.Timeout
+    ) -> urllib3.BaseHTTPResponse:
+        return self._pool.request(
+            method,
+            self._server + path,
+            body=data,
+            headers={**self._headers, "Content-Type": kind},
+            timeout=timeout,
+        )
 
     def get(self, path: str) -> ApiObject | None:
         """An object, or None when there is none (or no such kind)."""
@@ -120,7 +151,7 @@ class Api:
                 self._server + path + query,
                 headers=self._headers,
                 preload_content=False,
-                timeout=urllib3.Timeout(connect=2, read=WATCH_SECONDS + 30),
+                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=WATCH_SECONDS + 30),
             )
             if answer.status >= 400:  # noqa: PLR2004
                 raise ApiError(answer.status, _message(answer.data))
@@ -185,6 +216,13 @@ def wait_until_ready(api: Api, seconds: float) -> bool:
             return True
         time.sleep(0.1)
     return False
+
+
+def _told_to_wait(answer: urllib3.BaseHTTPResponse) -> float | None:
+    """The seconds for which a server with too much to do asks; client-go heeds the same header."""
+    asked = answer.headers.get("Retry-After", "")
+    busy = answer.status == 429 or answer.status >= 500  # noqa: PLR2004  as of ApiError.may_pass
+    return min(float(asked), LONGEST_PAUSE) if busy and asked.isdigit() else None
 
 
 def _message(data: bytes) -> str:
