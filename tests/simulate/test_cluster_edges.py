@@ -122,24 +122,36 @@ def test_an_api_server_that_ends_stops_the_wait_before_its_time(place: Place):
     assert time.monotonic() - began < cluster.START_SECONDS / 10
 
 
-class Busy:
-    """An API server that answers the first of each request too late."""
+TOO_MUCH = (Unreachable("read timed out"), ApiError(500, "etcdserver: request timed out"))
 
-    def __init__(self) -> None:
+
+class Busy:
+    """An API server that answers the first of each request too late, or that it cannot."""
+
+    def __init__(self, problem: Exception = TOO_MUCH[0]) -> None:
         self.asked: list[str] = []
+        self.problem = problem
 
     def apply(self, manifest: Any) -> None:
         name = manifest["metadata"]["name"]
         self.asked.append(name)
         if self.asked.count(name) == 1:
-            raise Unreachable("read timed out")
+            raise self.problem
 
 
-def test_objects_are_sent_again_where_the_api_server_is_too_busy_to_answer_in_time():
-    busy: Any = Busy()
+@pytest.mark.parametrize("problem", TOO_MUCH)
+def test_objects_are_sent_again_where_the_api_server_is_too_busy(problem: Exception):
+    busy: Any = Busy(problem)
     objects = [{"metadata": {"name": name}} for name in ("a", "b")]
     cluster._apply_all(busy, state.folder_of("local"), objects)
     assert sorted(busy.asked) == ["a", "a", "b", "b"]
+
+
+def test_what_is_refused_is_sent_once():
+    busy: Any = Busy(ApiError(422, "no such field"))
+    with pytest.raises(ApiError, match="422: no such field"):
+        cluster._apply_all(busy, state.folder_of("local"), [{"metadata": {"name": "a"}}])
+    assert busy.asked == ["a"]
 
 
 def test_nothing_is_sent_again_to_an_api_server_that_has_ended(place: Place):
@@ -188,8 +200,14 @@ def test_what_is_up_without_answering_is_not_ready_and_says_so(
         place.folder.record(one.name, mine)
     monkeypatch.setattr(cluster, "find_tools", lambda: place.tools)
     monkeypatch.setattr(cluster, "_start_missing", lambda _place, _say: [])
-    with pytest.raises(EnvironmentLacks, match="the API server or Kueue does not answer"):
-        cluster.up("local")
+    with monkeypatch.context() as hasty:
+        hasty.setattr(cluster, "START_SECONDS", 0.0)
+        with pytest.raises(EnvironmentLacks, match="the API server or Kueue does not answer"):
+            cluster.up("local")
+    looks = iter([False, True])
+    with monkeypatch.context() as slow:
+        slow.setattr(cluster, "_answers", lambda _folder: next(looks))
+        assert cluster.up("local").status.ready, "one look may miss what answers"
     place.folder.record("kwok", Process(2**22 + 1, "boot:1"))
     with pytest.raises(EnvironmentLacks, match=r"cluster local did not become ready \(kwok\)"):
         cluster.up("local")

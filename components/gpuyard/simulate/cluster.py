@@ -76,7 +76,7 @@ def up(name: str, say: Say = lambda _: None) -> Outcome:
             folder.keep(settings)
         place = Place(folder, settings, tools)
         started = _start_missing(place, say)
-        status = _status(folder)
+        status = _ready_status(folder)
     if not status.ready:
         dead = (
             ", ".join(part.name for part in status.parts if part.alive is False)
@@ -190,6 +190,16 @@ def _status(folder: Folder) -> Status:
         tuple(parts),
         sum(part.rss_mib for part in parts),
     )
+
+
+def _ready_status(folder: Folder) -> Status:
+    """The status once everything answers: on a busy machine one look may miss what answered just now."""
+    deadline = time.monotonic() + START_SECONDS
+    while not (found := _status(folder)).ready and time.monotonic() < deadline:
+        if any(part.alive is False for part in found.parts):
+            break
+        time.sleep(0.1)
+    return found
 
 
 def _answers(folder: Folder) -> bool:
@@ -308,7 +318,7 @@ def _apply_all(api: Api, folder: Folder, manifests: list[ApiObject]) -> None:
 
 
 def _patiently(folder: Folder, act: Callable[[], _T]) -> _T:
-    """Do what can be done twice again, where the API server is too busy to answer in time.
+    """Do what can be done twice again, where the API server is too busy to answer in time, or says so.
 
     Each definition that comes makes it work through all its kinds.
     """
@@ -316,9 +326,10 @@ def _patiently(folder: Folder, act: Callable[[], _T]) -> _T:
     while True:
         try:
             return act()
-        except Unreachable:
+        except (ApiError, Unreachable) as problem:
             _fail_if_dead(folder, "etcd", "kube-apiserver")
-            if time.monotonic() > deadline:
+            passes = isinstance(problem, Unreachable) or problem.may_pass
+            if not passes or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
 
