@@ -79,9 +79,7 @@ def api(started: cluster.Outcome) -> Api:
 def until() -> Until:
     """Wait for a condition, whatever the cluster answers on the way."""
 
-    def wait(
-        look: Callable[[], Any], wanted: Callable[[Any], bool] = bool, seconds: float = 120
-    ) -> Any:
-        return waiting.until(look, wanted, seconds, errors=(ApiError, Unreachable))
+    def wait(look: Callable[[], Any], wanted: Callable[[Any], bool] = bool) -> Any:
+        return waiting.until(look, wanted, errors=(ApiError, Unreachable))
 
     return wait

@@ -30,7 +30,7 @@ from kit.cluster.queues import QueueLab, kueue_as_rendered, one_pool, soon
 from kit.generated.small_platforms import pod_spec
 from kit.stacks import plan_of
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.cluster]
 
 Value = dict[str, Any]
 Look = Callable[..., tuple[int, Value, str]]
@@ -91,7 +91,7 @@ class Yard:
         pod = schedule["spec"]["jobTemplate"]["spec"]["template"]["spec"]
         (container,) = pod["containers"]
         self._mount(pod, container)
-        reality.wait(self._quiet, "Kueue to have written all it has to say", 120)
+        reality.wait(self._quiet, "Kueue to have written all it has to say")
         python, *words = [*container["command"], *container["args"]]
         assert python == "python"
         now = datetime.now(UTC) + timedelta(minutes=minutes)
@@ -221,7 +221,7 @@ def left_over_night(yard: Yard) -> Yard:
     for kind, name in NOTEBOOKS:
         notebook(yard, kind, name, replicas=2 if kind == "Deployment" else 1)
     yard.lab.submit("a", "again", gpus=1)
-    reality.wait(lambda: len(running_pods(yard)) == 8, "everything to run", 120)
+    reality.wait(lambda: len(running_pods(yard)) == 8, "everything to run")
     yard.lab.submit("a", "next", gpus=8)
     yard.lab.expect("a", "next", "waits")
     yard.label("Job", "kept")
@@ -270,7 +270,7 @@ def test_from_the_warning_to_the_suspension_and_back(running: Yard):
     assert line["steps"] == {"forget": 1, "suspend": 4, "would_suspend": 1}
     assert line["suspended_gpus"] == 8 + 2 + 1 + 1
 
-    reality.wait(lambda: yard.get("Job", "idle")["spec"]["suspend"], "the job to be suspended", 120)
+    reality.wait(lambda: yard.get("Job", "idle")["spec"]["suspend"], "the job to be suspended")
     assert yard.get("Deployment", "web")["spec"]["replicas"] == 0
     assert yard.get("StatefulSet", "lab")["spec"]["replicas"] == 0
     yard.lab.expect("a", "next", "admitted")
@@ -280,7 +280,6 @@ def test_from_the_warning_to_the_suspension_and_back(running: Yard):
             == {"busy", "kept", "again", "next"}
         ),
         "what was idle to be gone, and nothing else",
-        120,
     )
     assert yard.lab.running("b", "idle") == 1, "a dry run ends nothing"
     left = {"a": 8 + 8 + 8 + 1, "b": 8}
@@ -290,11 +289,11 @@ def test_from_the_warning_to_the_suspension_and_back(running: Yard):
     yard.lab.withdraw("a", "next")
     yard.label("Job", "idle")
     assert yard.look(OVER + 5)[1]["steps"]["resume"] == 1
-    reality.wait(lambda: yard.lab.running("a", "idle") == 1, "the job to run again", 120)
+    reality.wait(lambda: yard.lab.running("a", "idle") == 1, "the job to run again")
     yard.label("Deployment", "web")
     assert yard.look(OVER + 10)[1]["steps"]["resume"] == 1
     yard.change("StatefulSet", "lab", {"spec": {"replicas": 1}})
-    reality.wait(lambda: len(running_pods(yard)) == 4 + 2 + 1, "the notebooks to run again", 120)
+    reality.wait(lambda: len(running_pods(yard)) == 4 + 2 + 1, "the notebooks to run again")
     metadata = yard.lab.workload("a", "idle")["metadata"]
     assert [a for a in metadata.get("annotations", {}) if a.startswith("gpuyard.dev/")] == []
     assert {reason for reason, _ in yard.events("idle")} == {
@@ -366,10 +365,10 @@ def test_each_right_is_needed(running: Yard):
         less = [{**r, "resources": [n for n in r["resources"] if n != right]} for r in rules]
         yard.api.merge(path, {"rules": [r for r in less if r["resources"]]})
         try:
-            reality.wait(partial(lacks, yard, right), f"the run to miss {right}", 120)
+            reality.wait(partial(lacks, yard, right), f"the run to miss {right}")
         finally:
             yard.api.merge(path, {"rules": rules})
-    reality.wait(lambda: not yard.look(WARNED)[1]["problems"], "all rights to be back", 120)
+    reality.wait(lambda: not yard.look(WARNED)[1]["problems"], "all rights to be back")
 
 
 def lacks(yard: Yard, right: str) -> bool:

@@ -85,11 +85,11 @@ def test_a_job_that_is_denied_to_the_end_is_given_up_and_holds_nothing(kueue: Ap
     with QueueLab(kueue, asked(name, word)) as lab:
         pod = outsider(lab, name)
         lab.submit("t", "gang", pods=2)
-        seen = soon(lambda: given_up(lab, "gang"), "the gang to be given up", 180)
+        seen = soon(lambda: given_up(lab, "gang"), "the gang to be given up")
         assert "no room for 1 of 2 pods" in f"{condition(seen, 'Evicted')} {check(lab, 'gang')}"
         # only now: between two tries Kueue may give its quota to a job that waits, and it is not asked again
         lab.submit("t", "small", gpus=4)
-        soon(lambda: lab.running("t", "small") == 1, "the small job to run", 120)
+        soon(lambda: lab.running("t", "small") == 1, "the small job to run")
         assert lab.used() == {"t": 4}
         assert lab.pods("t", "gang") == []
         lab.api.call("DELETE", pod)
@@ -101,7 +101,7 @@ def test_a_job_that_is_denied_once_starts_when_room_has_come(kueue: Api):
         lab.submit("t", "gang", pods=2)
         soon(lambda: "no room for 1 of 2" in str(check(lab, "gang").get("message")), "a denial")
         lab.api.call("DELETE", pod, {"gracePeriodSeconds": 0})
-        soon(lambda: lab.running("t", "gang") == 2, "two running pods", 120)
+        soon(lambda: lab.running("t", "gang") == 2, "two running pods")
 
 
 def test_with_a_topology_nodes_are_chosen_after_the_answer(kueue: Api):

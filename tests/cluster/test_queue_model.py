@@ -16,7 +16,6 @@ WRONG_PAIRS = 0.25
 """Seen: 0.11 on a machine with eight times more to do than it has cores for. Chance would give 0.5."""
 
 
-@pytest.mark.timeout(900)
 def test_a_burst_ends_whole_and_in_about_the_order_foreseen(started: cluster.Outcome):
     raw = backlog("burst", NODES)
     with kueue_as_rendered(started.status.name, raw) as api, QueueLab(api, raw) as lab:

@@ -36,7 +36,7 @@ def kueue(started: cluster.Outcome) -> Iterator[Api]:
 
 def zones(lab: QueueLab, name: str, pods: int, whose: str = "t") -> list[str]:
     """The block of each pod of a job, once all of them run."""
-    soon(lambda: lab.running(whose, name) == pods, f"{pods} running pods", 120)
+    soon(lambda: lab.running(whose, name) == pods, f"{pods} running pods")
     running = (p for p in lab.pods(whose, name) if p["status"].get("phase") == "Running")
     names = [p["spec"]["nodeName"] for p in running]
     nodes = {n["metadata"]["name"]: n["metadata"]["labels"] for n in lab.listed("/api/v1/nodes")}
@@ -115,14 +115,14 @@ def test_pods_beyond_the_last_whole_slice_stay_pending(kueue: Api):
     slices = {SLICE_LEVEL: HOSTNAME_LABEL, SLICE_SIZE: "2"}
     with QueueLab(kueue, blocks("slices")) as lab:
         submitted(lab, "five", Verdict.NEVER, pods=5, gpus=2, annotations=slices)
-        soon(lambda: lab.running("t", "five") == 4, "four running pods", 120)
+        soon(lambda: lab.running("t", "five") == 4, "four running pods")
         (last,) = [p for p in lab.pods("t", "five") if not p["spec"].get("nodeName")]
         assert [gate["name"] for gate in last["spec"]["schedulingGates"]] == [
             "kueue.x-k8s.io/topology"
         ]
         lab.withdraw("t", "five")
         submitted(lab, "four", Verdict.STARTS, pods=4, gpus=2, annotations=slices)
-        soon(lambda: lab.running("t", "four") == 4, "four running pods", 120)
+        soon(lambda: lab.running("t", "four") == 4, "four running pods")
 
 
 def ranked(name: str, teams: list[Raw]) -> Raw:
@@ -140,14 +140,14 @@ def test_a_job_in_the_way_is_evicted_for_want_of_a_place_by_a_higher_priority_on
         lab.submit("t", "first", priority="low", **within(HOSTNAME_LABEL))
         assert zones(lab, "first", 1) == ["a"]
         submitted(lab, "even", Verdict.WAITS, priority="low", **wide)
-        lab.expect("t", "even", "waits", 120)
+        lab.expect("t", "even", "waits")
         lab.withdraw("t", "even")
         made = job(lab.namespace("t"), "high", priority="high", **wide)
         found = lab.explained(made)
         assert [p.name for p in found.preempts] == ["first"]
         submitted(lab, "high", Verdict.STARTS, priority="high", **wide)
         assert zones(lab, "high", 4) == ["a"] * 4
-        soon(lambda: zones(lab, "first", 1) == ["b"], "the evicted job in the other block", 120)
+        soon(lambda: zones(lab, "first", 1) == ["b"], "the evicted job in the other block")
 
 
 def test_a_borrower_in_the_way_is_evicted_for_want_of_a_place(kueue: Api):
@@ -160,7 +160,7 @@ def test_a_borrower_in_the_way_is_evicted_for_want_of_a_place(kueue: Api):
         assert [(p.name, p.team) for p in found.preempts] == [("loan", "lent-u")]
         submitted(lab, "four", Verdict.STARTS, **wide)
         assert zones(lab, "four", 4) == ["a"] * 4
-        soon(lambda: zones(lab, "loan", 1, "u") == ["b"], "the evicted job in the other block", 120)
+        soon(lambda: zones(lab, "loan", 1, "u") == ["b"], "the evicted job in the other block")
 
 
 def test_a_pool_without_a_place_is_followed_by_the_next(kueue: Api):
@@ -252,12 +252,12 @@ def outcome(lab: QueueLab, workload: Value) -> tuple[str, str]:
     path = f"{KUEUE}/namespaces/{lab.namespace('t')}/workloads"
     lab.api.call("POST", path, workload)
     try:
-        state = soon(lambda: state_of(lab.api.get(f"{path}/set") or {}), "a verdict", 120)
+        state = soon(lambda: state_of(lab.api.get(f"{path}/set") or {}), "a verdict")
         reserved = condition(lab.api.get(f"{path}/set") or {}, "QuotaReserved")
         return state, str(reserved["message"])
     finally:
         lab.api.call("DELETE", f"{path}/set")
-        soon(lambda: lab.api.get(f"{path}/set") is None, "the workload to be gone", 120)
+        soon(lambda: lab.api.get(f"{path}/set") is None, "the workload to be gone")
 
 
 def test_turning_it_off_makes_a_flavor_beside_the_old_one_and_what_runs_goes_on(kueue: Api):

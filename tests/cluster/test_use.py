@@ -18,7 +18,7 @@ from kit.cluster.lab import KUEUE, Value
 from kit.cluster.queues import QueueLab, kueue_as_rendered, one_pool, soon
 from kit.stacks import plan_of
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster]
 
 QUICK = {"usageHalfLifeTime": "1m", "usageSamplingInterval": "1s"}
 
@@ -67,7 +67,7 @@ def fill(lab: QueueLab, queue: str, *, until: float, priority: str = "") -> None
     """Let a job use the whole node until its queue has used so much; it goes on."""
     lab.submit("a", f"uses-{queue}", queue=queue, priority=priority)
     lab.expect("a", f"uses-{queue}", "admitted")
-    soon(lambda: used(lab, queue) > until, f"{queue} to have used {until}", 300)
+    soon(lambda: used(lab, queue) > until, f"{queue} to have used {until}")
 
 
 def line_up(lab: QueueLab, *queues: str) -> None:
@@ -97,7 +97,7 @@ def test_the_queue_that_used_less_goes_first_until_it_has_used_more(kueue: Api):
         assert used(lab, "other") == 0
         first = next_after(lab, "uses-default")
         assert first.startswith("other-"), "those of default came before"
-        soon(lambda: used(lab, "other") > 1.5 * used(lab, "default"), "other to use more", 300)
+        soon(lambda: used(lab, "other") > 1.5 * used(lab, "default"), "other to use more")
         second = next_after(lab, first)
         assert second.startswith("default-"), "a job of other waits as well, and has waited as long"
 
@@ -132,7 +132,7 @@ def test_use_comes_before_priority(kueue: Api):
         soon(lambda: waiting(lab, "default") == 3, "all three to wait")
         first = next_after(lab, "uses-default")
         assert first.startswith("other-")
-        soon(lambda: used(lab, "other") > 1.5 * used(lab, "default"), "other to use more", 300)
+        soon(lambda: used(lab, "other") > 1.5 * used(lab, "default"), "other to use more")
         assert next_after(lab, first) == "default-high"
 
 
@@ -152,11 +152,11 @@ def test_where_priority_evicts_a_job_may_be_evicted_again_and_again(kueue: Api):
             least = min(least, used(lab, "default"))
             return lab.state("a", "urgent") == "admitted"
 
-        soon(urgent_runs, "the higher one to run", 300)
+        soon(urgent_runs, "the higher one to run")
         lab.expect("a", "low", "waits")
         assert evictions(lab, "low") >= 2
         # Kueue writes down later what other has used; default uses more from now on
-        soon(lambda: used(lab, "other") > 0.5 * least, "other to have used about as much", 60)
+        soon(lambda: used(lab, "other") > 0.5 * least, "other to have used about as much")
 
 
 def test_who_used_more_is_evicted_first(kueue: Api):

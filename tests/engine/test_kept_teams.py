@@ -37,7 +37,6 @@ def here(api, kind, name):
     return next((one for one in found if one["metadata"]["name"] == name), None)
 
 
-@pytest.mark.timeout(600)
 def test_a_team_that_goes_leaves_its_namespace_and_comes_back_to_it(stack, api, lab, work):
     work(PROTECTED)
     was = here(api, "Namespace", "speech")["metadata"]["uid"]
@@ -65,7 +64,6 @@ def test_a_team_that_goes_leaves_its_namespace_and_comes_back_to_it(stack, api, 
     assert here(api, "ResourceQuota", "gpuyard")
 
 
-@pytest.mark.timeout(600)
 def test_a_team_that_is_given_up_goes_with_all_it_has(stack, api, lab, work, until):
     """It takes two deployments: the first says that nothing is kept, the second removes the team."""
     work(PROTECTED)

@@ -180,7 +180,6 @@ def up_while_a_kind_is_served_late(stack, api, *log, **env):
     assert process.returncode == 0, said + more
 
 
-@pytest.mark.timeout(600)
 def test_the_chart_goes_in_before_the_queues_and_out_after_them(
     stack, api, chart, tmp_path, until, kubectl
 ):

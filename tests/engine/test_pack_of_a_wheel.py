@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 from kit.wheels import RUN, installed
 
 PROGRAM = """
@@ -14,7 +12,6 @@ pulumi.ComponentResource("kubernetes:core/v1:ResourceQuota", "gpus", {"metadata"
 """
 
 
-@pytest.mark.timeout(300)
 def test_a_preview_is_held_against_the_pack_that_a_wheel_writes(pulumi, tmp_path):
     written = subprocess.run(
         [installed(tmp_path), "-c", RUN, "policies", "pack"],

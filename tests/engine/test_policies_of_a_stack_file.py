@@ -34,7 +34,6 @@ def preview(pulumi, tmp_path, pack):
     return run
 
 
-@pytest.mark.timeout(300)
 def test_levels_and_exceptions_hold_from_the_first_resource_on(preview, tmp_path):
     code, said = preview("{}")
     assert code != 0
@@ -49,7 +48,6 @@ def test_levels_and_exceptions_hold_from_the_first_resource_on(preview, tmp_path
     assert "(kubernetes:core/v1:ResourceQuota: late)" in said
 
 
-@pytest.mark.timeout(300)
 def test_an_exception_that_is_over_excuses_nothing_and_is_said(preview):
     code, said = preview(f"{{exceptions: [{EXCEPTION.replace('EXPIRES', '2026-11-20')}]}}")
     assert code != 0
@@ -58,7 +56,6 @@ def test_an_exception_that_is_over_excuses_nothing_and_is_said(preview):
     assert said.count(over) == 1
 
 
-@pytest.mark.timeout(300)
 def test_a_slip_stops_and_what_is_set_for_the_pack_counts_before(preview, tmp_path):
     code, said = preview("{levels: {GPU-TEN-2: off}}")
     assert code != 0

@@ -8,7 +8,6 @@ import signal
 import pytest
 from labs import PROGRAM
 
-pytestmark = pytest.mark.timeout(900)
 SLOW = PROGRAM.replace(
     "Platform(",
     """

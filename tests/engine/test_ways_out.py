@@ -5,7 +5,6 @@ Kueue's definitions are there, its controller is not: an object changes only whe
 
 import json
 
-import pytest
 import yaml
 from labs import KUEUE, LABEL, RAW
 from testbed.plugins.kubernetes.cluster import APPLY
@@ -144,7 +143,6 @@ SHORT = TRANSFORMS.replace(":ClusterQueue", ":Namespace").replace("3s", "12s")
 SHORT = "\n".join(line for line in SHORT.splitlines() if "props[" not in line)
 
 
-@pytest.mark.timeout(600)
 def test_what_holds_a_namespace_is_named_where_the_program_runs(stack, api, kueue, lab, kubectl):
     """The engine names the namespace alone, and so does a destroy that runs no program."""
     lab(SHORT)

@@ -9,12 +9,14 @@ import pytest
 
 PAUSE = 0.1
 """Seconds between two looks."""
+PATIENCE = 300
+"""Seconds for what takes a few where nothing else runs. Who has waited so long knows that it never comes."""
 
 
 def until(
     look: Callable[[], Any],
     wanted: Callable[[Any], object] = bool,
-    seconds: float = 120,
+    seconds: float = PATIENCE,
     *,
     what: str = "",
     errors: tuple[type[Exception], ...] = (),

@@ -25,7 +25,7 @@ from kit.cluster.queues import job, soon
 from kit.cluster.yard import QUIET, ROOT, Yard
 from kit.stacks import Raw, platform, pool, team
 
-pytestmark = [pytest.mark.engine, pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 NAME = "hub"
 AT_MOST = 240
 """Seconds for one command. An object that the engine waits for holds it up for ten minutes."""

@@ -40,7 +40,6 @@ def test_up_takes_a_minute_at_most(first_up):
     assert seconds <= 60
 
 
-@pytest.mark.timeout(900)
 def test_a_team_that_moves_to_another_cohort_keeps_what_runs(up, working):
     spec = up.spec()
     spec["queueing"]["cohorts"] = [{"name": "labs"}]
@@ -60,7 +59,6 @@ def test_a_team_that_moves_to_another_cohort_keeps_what_runs(up, working):
     assert pods(up.api) == working
 
 
-@pytest.mark.timeout(900)
 def test_kueue_killed_while_up_runs_loses_nothing(up, working):
     """The run that met no webhook fails, or needed none any more; the next one converges."""
     spec = up.spec()
@@ -79,7 +77,6 @@ def test_kueue_killed_while_up_runs_loses_nothing(up, working):
     up.pulumi("preview", "--stack", STACK, "--expect-no-changes", "--non-interactive")
 
 
-@pytest.mark.timeout(900)
 def test_a_destroy_with_live_jobs_ends_clean(up, working):
     waiting = Gang("speech", "waits", pods=64, gpus=8)
     submit(up.api, waiting)

@@ -19,7 +19,6 @@ UP = ("up", "--stack", STACK, *QUIET)
 DESTROY = ("destroy", "--stack", STACK, *QUIET)
 
 
-@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
 def test_after_an_interrupted_up_the_next_one_converges(up, how):
     chance = random.Random(how.value)  # noqa: S311  accidents, not secrets
@@ -34,7 +33,6 @@ def test_after_an_interrupted_up_the_next_one_converges(up, how):
         converged(up, seed)
 
 
-@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
 def test_after_an_interrupted_destroy_make_up_converges(up, how):
     chance = random.Random(how.value + 1)  # noqa: S311  accidents, not secrets

@@ -28,7 +28,7 @@ from kit.cluster.queues import kueue_as_rendered
 from kit.generated.pods import Maker
 from kit.stacks import Raw, cut_pool, plan_of, platform, pool, team
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster]
 
 Value = dict[str, Any]
 FOLDER = Path(__file__).parent / "attacks"
@@ -104,8 +104,8 @@ def lab(started: cluster.Outcome) -> Iterator[reality.Lab]:
                     for c in CASES
                     if c.get("refused") == "policy" and c.get("object", {}).get("kind") == name
                 )
-                reality.wait(lambda c=case: answer(found, c)[0] == "policy", "the policies", 60)
-            reality.wait(lambda: counted(found), "quotas that are counted", found.patience)
+                reality.wait(lambda c=case: answer(found, c)[0] == "policy", "the policies")
+            reality.wait(lambda: counted(found), "quotas that are counted")
             yield found
         finally:
             for value in reversed(policies):
@@ -180,7 +180,7 @@ def _patched(lab: reality.Lab, api: Api, case: Value, namespace: str) -> None:
         api.call("PATCH", f"{one}?dryRun=All", case["patch"], "application/merge-patch+json")
     finally:
         reality.delete(lab.api, one)
-        reality.wait(lambda: lab.api.get(one) is None, f"no {one}", 60)
+        reality.wait(lambda: lab.api.get(one) is None, f"no {one}")
 
 
 def twin(lab: reality.Lab, case: Value) -> str:

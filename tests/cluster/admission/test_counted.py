@@ -284,7 +284,6 @@ def serving(queue: Api, started: cluster.Outcome, until: Until) -> Iterator[Api]
         yield queue
 
 
-@pytest.mark.timeout(300)
 def test_what_serves_and_names_its_queue_itself_gets_pods_that_are_labelled_before_they_start(
     serving: Api, until: Until
 ):
@@ -307,7 +306,6 @@ def test_what_serves_and_names_its_queue_itself_gets_pods_that_are_labelled_befo
                 until(lambda pods=pods: not pods())
 
 
-@pytest.mark.timeout(300)
 def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api, until: Until):
     path, value = path_of(server_of(), HELD), server_of(**{QUEUE_LABEL: "main"})
     space = f"/api/v1/namespaces/{HELD}/pods"

@@ -63,7 +63,6 @@ def test_the_server_finds_nothing_wrong_with_the_types(held: Api, until: Until):
         assert status["typeChecking"] == {}
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("what", "count"), [("pod", PODS), ("workload", WORKLOADS)])
 def test_both_twins_say_the_same_of_made_up_pods(held: Api, what: str, count: int):
     compare(held, what, count, least=10)
@@ -116,7 +115,6 @@ def with_jobsets(held: Api, started: cluster.Outcome, until: Until) -> Iterator[
     cluster.up(started.status.name)
 
 
-@pytest.mark.timeout(300)
 def test_both_twins_say_the_same_of_jobsets(with_jobsets: Api):
     compare(with_jobsets, "jobset", JOBSETS, least=3)
 

@@ -29,7 +29,6 @@ def job(name: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.timeout(600)
 def test_nodes_that_are_cordoned_or_gone_decide_as_in_the_cluster(
     started: cluster.Outcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

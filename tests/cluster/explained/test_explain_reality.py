@@ -56,7 +56,6 @@ def compared(api: Api, few: tuple[int, ...], *, fair: bool, tree: bool) -> Count
     return seen
 
 
-@pytest.mark.timeout(600)
 def test_what_is_said_is_what_happens(configured: tuple[Api, bool]):
     api, fair = configured
     if not fair and numbers(FEW) == list(FEW):
@@ -65,7 +64,6 @@ def test_what_is_said_is_what_happens(configured: tuple[Api, bool]):
     assert all(seen[what] for what in ("runs", "waits", "stuck", "refused", "evicts")), seen
 
 
-@pytest.mark.timeout(600)
 def test_what_is_said_of_a_tree_of_cohorts_is_what_happens(configured: tuple[Api, bool]):
     api, fair = configured
     few = FEW_TREES if fair else FEW_UNFAIR_TREES

@@ -71,7 +71,7 @@ def test_a_test_in_this_folder_is_a_unit_test(request):
 @pytest.mark.engine
 def test_a_marked_test_has_its_level_and_its_time(request):
     assert not request.node.get_closest_marker("unit")
-    assert request.node.get_closest_marker("timeout").args == (1200,)
+    assert request.node.get_closest_marker("timeout").args == (1800,)
 
 
 def test_a_golden_file_is_compared_and_not_written(golden, tmp_path, monkeypatch):

@@ -4,10 +4,10 @@ A number gives a small platform and its jobs. The platform's rendered objects ar
 the fakes of the node agents, and the state that `explain` is given is read back from the cluster.
 """
 
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from gpuyard.manifests.workloads import read_job
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate.api import Api, ApiError, Unreachable
+from kit import waiting
 from kit.generated.small_platforms import jobs_for, small_platform, tree_platform
 from kit.stacks import plan_of
 
@@ -61,6 +62,7 @@ QUIET = 3.0
 that of its siblings: Kueue sets alike workloads aside together and writes the reason into one of them."""
 BUSY = 300.0
 """Seconds in which a server that was too busy to answer may do so after all."""
+EXISTS = 409
 SELDOM = 0.4
 """Seconds between two looks at what takes long: each look is work for the server that is waited for."""
 MADE_ELSEWHERE = {"kueue-manager-config"}
@@ -96,25 +98,45 @@ def apply(api: Api, value: Value) -> None:
     )
 
 
-def delete(api: Api, path: str) -> None:
+def delete(api: Api, path: str, how: str = "Background") -> None:
     """What is gone already is as good."""
     try:
-        _patiently(lambda: api.call("DELETE", path, {"propagationPolicy": "Background"}))
+        _patiently(lambda: api.call("DELETE", path, {"propagationPolicy": how}))
     except ApiError as problem:
         if problem.status != 404:
             raise
 
 
+def create(api: Api, path: str, value: Value) -> None:
+    """Make it once, as a person does who asks again where a server or a webhook does not answer yet."""
+    tries = itertools.count()
+
+    def act() -> None:
+        first = not next(tries)
+        try:
+            api.call("POST", path, value)
+        except ApiError as problem:
+            if first or problem.status != EXISTS:
+                raise  # a try before may have made it, and its answer was lost
+
+    _patiently(act)
+
+
 def _patiently(act: Callable[[], Any]) -> Any:
-    """Do what can be done twice again where the server is too busy to answer in time."""
+    """Do what can be done twice again where the server is too busy to answer in time, or says so."""
     deadline = time.monotonic() + BUSY
     while True:
         try:
             return act()
-        except Unreachable:
-            if time.monotonic() > deadline:
+        except (ApiError, Unreachable) as problem:
+            if not may_pass(problem) or time.monotonic() > deadline:
                 raise
             time.sleep(1)
+
+
+def may_pass(problem: Exception) -> bool:
+    """Whether a problem is one of the moment: nobody answers, or a server or webhook cannot just now."""
+    return isinstance(problem, Unreachable) or (isinstance(problem, ApiError) and problem.may_pass)
 
 
 def slack() -> float:
@@ -126,16 +148,22 @@ def slack() -> float:
     return max(float(workers), os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
-def wait(look: Callable[[], Any], what: str, seconds: float = 120) -> Any:
+def wait(look: Callable[[], Any], what: str, seconds: float = waiting.PATIENCE) -> Any:
     """Wait for something true; a server that is too busy to answer has not said yet."""
     deadline = time.monotonic() + seconds
     pause = 0.05
+    trouble = ""
     while True:
-        with suppress(Unreachable):
+        try:
             if found := look():
                 return found
+            trouble = ""
+        except (ApiError, Unreachable) as problem:
+            if not may_pass(problem):
+                raise
+            trouble = f"; last seen: {problem}"
         if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {seconds:.0f} s for {what}")
+            raise TimeoutError(f"waited {seconds:.0f} s for {what}{trouble}")
         time.sleep(pause)
         pause = min(1.3 * pause, SELDOM)
 
@@ -149,9 +177,6 @@ def _kept_off(node: Value) -> bool:
 class Lab:
     """One platform on the cluster, from its objects to its end."""
 
-    patience = 300.0
-    """Seconds for nodes and queues to be ready, on a machine that does other work as well."""
-
     def __init__(self, api: Api, plan: PlatformPlan) -> None:
         self.api = api
         self.plan = plan
@@ -163,19 +188,23 @@ class Lab:
         ]
 
     def __enter__(self) -> Self:
-        self.api.apply(
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}}
-        )
+        self.make()
+        wait(self._nodes_ready, "nodes with their devices")
+        wait(self._queues_active, "active queues")
+        wait(self._quotas_known, "namespaces whose quotas and accounts are known")
+        return self
+
+    def make(self) -> None:
+        """Make its objects, and wait for nobody to take them up."""
+        operator = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}}
+        apply(self.api, operator)
         for team in self.plan.teams:  # an earlier run of the same platform may still be going
             path = f"/api/v1/namespaces/{team.namespace}"
-            wait(lambda path=path: self.api.get(path) is None, f"no {path}", 120)
+            wait(lambda path=path: self.api.get(path) is None, f"no {path}")
         # what is applied to an object that goes is gone with it; a Kueue that starts lets it go late
         for value in self.objects:
-            wait(lambda value=value: not self._goes(value), f"an end of {path_of(value)}", 120)
+            wait(lambda value=value: not self._goes(value), f"an end of {path_of(value)}")
             apply(self.api, value)
-        wait(self._nodes_ready, "nodes with their devices", self.patience)
-        wait(self._queues_active, "active queues", self.patience)
-        return self
 
     def __exit__(self, *_: object) -> None:
         for value in reversed(self.objects):
@@ -217,6 +246,27 @@ class Lab:
                 return False
         return True
 
+    def _quotas_known(self) -> bool:
+        """Whether pods can be made in every namespace.
+
+        Until a quota is counted, and the API server knows it, all that it counts is refused; and a pod needs
+        the account that the cluster makes in a new namespace.
+        """
+        for team in self.plan.teams:
+            space = f"/api/v1/namespaces/{team.namespace}"
+            if self.api.get(f"{space}/serviceaccounts/default") is None:
+                return False
+            quota = self.api.get(f"{space}/resourcequotas/gpuyard")
+            if quota and quota.get("status", {}).get("hard") != quota["spec"]["hard"]:
+                return False
+            probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "probe"}}
+            try:
+                self.api.call("POST", f"{space}/configmaps?dryRun=All", probe)
+            except ApiError as problem:
+                if "exceeded quota" not in str(problem):  # that is counted as well
+                    return False
+        return True
+
     def listed(self, path: str) -> list[Value]:
         return list(self.api.call("GET", path)["items"])
 
@@ -245,7 +295,7 @@ class Lab:
         """Create it, and watch until nothing more happens."""
         before = self._reservations()
         try:
-            self.api.call("POST", path_of(job).rpartition("/")[0], job)
+            create(self.api, path_of(job).rpartition("/")[0], job)
         except ApiError as problem:
             return Seen("refused", says=str(problem))
         changed, picture = time.monotonic(), self._versions()
@@ -277,7 +327,7 @@ class Lab:
         )
         for path in ways:
             if self.api.get(path) is not None:
-                self.api.call("DELETE", path, {"propagationPolicy": "Foreground"})
+                delete(self.api, path, "Foreground")
                 wait(lambda p=path: self.api.get(p) is None, f"{name} to be gone")
 
         def gone() -> bool:
@@ -344,7 +394,7 @@ class Lab:
         stuck = [p for p in pods if "Unschedulable" in str(p["status"].get("conditions"))]
         if gang and not patient and (why := self._refused_pods(namespace, name)):
             return Seen("stuck", says=why)
-        if len(placed) + len(stuck) != expected or (stuck and patient):
+        if len(placed) + len(stuck) != expected or ((stuck or waiting) and patient):
             return None  # the room of those who were evicted may only just become free
         pools = {p["spec"].get("nodeSelector", {}).get("gpuyard.dev/pool", "?") for p in placed}
         shown = tuple(sorted(pools))

@@ -23,6 +23,7 @@ from gpuyard.render.platform import platform_objects
 from gpuyard.simulate import cluster, processes, state
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, connect
 from gpuyard.simulate.kueue import manager as kueue_manager
+from kit import waiting
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, Lab, Value, condition
 from kit.generated.small_platforms import pod_spec
@@ -72,7 +73,7 @@ class QueueLab(Lab):
         namespaces = {namespace for namespace, _ in self.jobs}
         for namespace in namespaces:
             reality.delete(self.api, f"/apis/batch/v1/namespaces/{namespace}/jobs")
-        reality.wait(lambda: not self._left(namespaces), "workloads to be gone", 120)
+        reality.wait(lambda: not self._left(namespaces), "workloads to be gone")
         super().__exit__()
 
     def _left(self, namespaces: set[str]) -> list[Value]:
@@ -90,7 +91,7 @@ class QueueLab(Lab):
         """Create a job of the team; see `job` for its shape."""
         made = job(self.namespace(team), name, **shape)
         self.noted(made)
-        self.api.call("POST", reality.path_of(made).rpartition("/")[0], made)
+        reality.create(self.api, reality.path_of(made).rpartition("/")[0], made)
         return made
 
     def noted(self, made: Value) -> None:
@@ -103,7 +104,7 @@ class QueueLab(Lab):
         """Delete a job; its quota is free when this returns."""
         namespace = self.namespace(team)
         reality.delete(self.api, f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
-        reality.wait(lambda: self.workload(team, name) is None, f"{name} to be gone", 120)
+        reality.wait(lambda: self.workload(team, name) is None, f"{name} to be gone")
 
     def workload(self, team: str, name: str) -> Value | None:
         """Kueue's own record of a job."""
@@ -119,10 +120,10 @@ class QueueLab(Lab):
         found = condition(self.workload(team, name) or {}, "QuotaReserved")
         return str(found.get("message", ""))
 
-    def expect(self, team: str, name: str, wanted: str, seconds: float = 120) -> None:
+    def expect(self, team: str, name: str, wanted: str) -> None:
         """Wait until a job is in this state; what Kueue says instead is the failure's message."""
         try:
-            reality.wait(lambda: self.state(team, name) == wanted, "a state", seconds)
+            reality.wait(lambda: self.state(team, name) == wanted, "a state")
         except TimeoutError:
             seen = self.state(team, name) or "not looked at"
             raise AssertionError(
@@ -173,21 +174,22 @@ class QueueLab(Lab):
         with suppress(TimeoutError):
             soon(lambda: self.used() == used, "what the assertion below shows better")
         self.settle()
-        assert self.used() == used
+        assert reality.wait(self.used, "what is used") == used
 
-    def settle(self, seconds: float = 120) -> dict[str, str]:
+    def settle(self) -> dict[str, str]:
         """Wait until nothing changes any more; the state of every job by `team/name`."""
-        deadline = time.monotonic() + seconds
         before: object = None
         since = time.monotonic()
-        while time.monotonic() < deadline:
+
+        def at_rest() -> dict[str, str] | None:
+            nonlocal before, since
             now = self._picture()
             if now != before or not all(now.values()):
                 before, since = now, time.monotonic()
-            elif time.monotonic() - since > QUIET:
-                return now
-            time.sleep(0.2)
-        raise TimeoutError(f"no rest within {seconds:.0f} s: {before}")
+            return now if time.monotonic() - since > QUIET else None
+
+        found: dict[str, str] = reality.wait(at_rest, "nothing to change any more")
+        return found
 
     def _letters(self) -> dict[str, str]:
         """The letters of the teams by their namespaces."""
@@ -284,7 +286,7 @@ def kueue_as_it_was(name: str) -> None:
         if (own := _found.pop(name)) is None:
             reality.delete(api, kueue_manager.CONFIG_MAP)
         else:
-            api.merge(kueue_manager.CONFIG_MAP, {"data": own["data"]})
+            reality.apply(api, configuration_of(own["data"]))
     cluster.up(name)
 
 
@@ -296,14 +298,18 @@ def _configure(api: Api, name: str, data: Mapping[str, str]) -> None:
     """This configuration, which many platforms have alike: no start of Kueue where it is there already."""
     now = api.get(kueue_manager.CONFIG_MAP)
     if now is None or now.get("data") != data:
-        namespace, _, own = kueue_manager.CONFIG_MAP.partition("/configmaps/")
-        metadata = {"name": own, "namespace": namespace.rpartition("/")[2]}
-        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-        reality.apply(api, made)
+        reality.apply(api, configuration_of(data))
     cluster.up(name)
 
 
-def soon(look: Callable[[], Any], what: str, seconds: float = 120) -> Any:
+def configuration_of(data: Mapping[str, str]) -> Value:
+    """The ConfigMap from which a cluster's Kueue has its configuration."""
+    namespace, _, own = kueue_manager.CONFIG_MAP.partition("/configmaps/")
+    metadata = {"name": own, "namespace": namespace.rpartition("/")[2]}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
+
+
+def soon(look: Callable[[], Any], what: str, seconds: float = waiting.PATIENCE) -> Any:
     """Wait for something true, whatever the cluster answers on the way."""
 
     def safely() -> Any:

@@ -21,7 +21,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.objects import LONGEST, admission_objects
 from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError, connect
+from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
 from kit.cluster.queues import kueue_as_it_was
 from kit.stacks import plan_of
@@ -235,9 +235,9 @@ def held(server: Api) -> Api:
     return server
 
 
-def patience(look: Callable[[], Any], seconds: float = 60) -> Any:
+def patience(look: Callable[[], Any]) -> Any:
     """Wait until it is so."""
-    return waiting.until(look, seconds=seconds)
+    return waiting.until(look, errors=(Unreachable,))
 
 
 def warnings(api: Api, value: Value) -> str:
