@@ -8,10 +8,11 @@ import pytest
 import yaml
 
 from gpuyard.render.kueue.chart import kueue_values
-from gpuyard.simulate import cluster
+from gpuyard.simulate import cluster, processes, state
 from gpuyard.simulate.api import Api
 from gpuyard.simulate.kueue import manager as kueue_manager
 from kit import chart as kueue_chart
+from kit.cluster.queues import starts_kueue_anew
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 
 pytestmark = [pytest.mark.cluster]
@@ -32,7 +33,13 @@ def config_map() -> dict[str, Any]:
 
 
 @pytest.fixture
-def made(api: Api) -> Iterator[dict[str, Any]]:
+def before(api: Api, started: cluster.Outcome) -> processes.Process | None:
+    """The Kueue that runs with the cluster's own configuration."""
+    return state.folder_of(started.status.name).recorded("kueue")
+
+
+@pytest.fixture
+def made(api: Api, before: processes.Process | None) -> Iterator[dict[str, Any]]:
     """The chart's ConfigMap, on a cluster that then gets its own configuration back."""
     found = config_map()
     api.apply(found)
@@ -42,10 +49,9 @@ def made(api: Api) -> Iterator[dict[str, Any]]:
 
 
 def test_the_real_manager_starts_with_the_charts_configuration(
-    made: dict[str, Any], api: Api, started: cluster.Outcome
+    made: dict[str, Any], before: processes.Process | None, api: Api, started: cluster.Outcome
 ):
-    name = started.status.name
-    assert cluster.up(name).says == f"cluster {name} was mended: started kueue"
+    starts_kueue_anew(started.status.name, before)
     written = Path(started.status.kubeconfig).with_name("kueue") / "configuration.yaml"
     running = yaml.safe_load(written.read_text())
     wanted = yaml.safe_load(made["data"][kueue_manager.CONFIG_KEY])

@@ -7,15 +7,20 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.simulate import cluster
+from gpuyard.simulate import cluster, state
 from gpuyard.simulate.api import Api
 from gpuyard.simulate.kueue import manager as kueue_manager
+from kit.cluster import lab as reality
+from kit.cluster.queues import starts_kueue_anew
 
 pytestmark = [pytest.mark.cluster]
 
 Until = Callable[..., Any]
 QUEUES = "/apis/kueue.x-k8s.io/v1beta2"
-JOBS = "/apis/batch/v1/namespaces/gang/jobs"
+NAME = "lone-gang"
+"""As no platform of another file is called: they may share a cluster, and count nodes by this name."""
+SPACE = f"/api/v1/namespaces/{NAME}"
+JOBS = f"/apis/batch/v1/namespaces/{NAME}/jobs"
 
 
 def queue_objects() -> list[tuple[str, dict[str, Any]]]:
@@ -24,10 +29,10 @@ def queue_objects() -> list[tuple[str, dict[str, Any]]]:
         {"name": "cpu", "nominalQuota": "64"},
         {"name": "nvidia.com/gpu", "nominalQuota": "8"},
     ]
-    flavor = {"nodeLabels": {"gpuyard.dev/pool": "gang"}}
+    flavor = {"nodeLabels": {"gpuyard.dev/pool": NAME}}
     cover = {
         "coveredResources": ["cpu", "nvidia.com/gpu"],
-        "flavors": [{"name": "gang", "resources": resources}],
+        "flavors": [{"name": NAME, "resources": resources}],
     }
     return [
         (f"{QUEUES}/resourceflavors", named("ResourceFlavor", spec=flavor)),
@@ -36,8 +41,8 @@ def queue_objects() -> list[tuple[str, dict[str, Any]]]:
             named("ClusterQueue", spec={"namespaceSelector": {}, "resourceGroups": [cover]}),
         ),
         (
-            f"{QUEUES}/namespaces/gang/localqueues",
-            named("LocalQueue", spec={"clusterQueue": "gang"}),
+            f"{QUEUES}/namespaces/{NAME}/localqueues",
+            named("LocalQueue", spec={"clusterQueue": NAME}),
         ),
     ]
 
@@ -46,7 +51,7 @@ def named(kind: str, **content: Any) -> dict[str, Any]:
     return {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": kind,
-        "metadata": {"name": "gang"},
+        "metadata": {"name": NAME},
         **content,
     }
 
@@ -62,7 +67,7 @@ def gang(name: str) -> dict[str, Any]:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "gang"}},
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": NAME}},
         "spec": {"parallelism": 2, "completions": 2, "template": template},
     }
 
@@ -70,29 +75,29 @@ def gang(name: str) -> dict[str, Any]:
 def end(api: Api, name: str) -> None:
     """Let the pods of a job be over: while they run, nobody need be quick to see it."""
     for pod in pods(api, name):
-        path = f"/api/v1/namespaces/gang/pods/{pod['metadata']['name']}"
+        path = f"{SPACE}/pods/{pod['metadata']['name']}"
         api.merge(path, {"metadata": {"annotations": {"sim.gpuyard.dev/duration": "0s"}}})
 
 
 def test_one_gang_runs_the_next_waits_and_then_runs(api: Api, until: Until):
     status = {"cpu": "64", "memory": "1Ti", "pods": "110", "nvidia.com/gpu": "8"}
-    labels = {"gpuyard.dev/pool": "gang"}
-    api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gang"}})
-    node = {"name": "gang-0", "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}}
+    labels = {"gpuyard.dev/pool": NAME}
+    api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}})
+    node = {"name": f"{NAME}-0", "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}}
     body = {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": node,
         "status": {"capacity": status, "allocatable": status},
     }
-    api.call("POST", "/api/v1/nodes", body)
+    reality.create(api, "/api/v1/nodes", body)
     for path, item in queue_objects():
-        api.call("POST", path, item)
-    until(lambda: condition(api.get(f"{QUEUES}/clusterqueues/gang"), "Active") == "True")
-    api.call("POST", JOBS, gang("first"))
+        reality.create(api, path, item)
+    until(lambda: condition(api.get(f"{QUEUES}/clusterqueues/{NAME}"), "Active") == "True")
+    reality.create(api, JOBS, gang("first"))
     until(lambda: (api.get(f"{JOBS}/first") or {})["status"].get("active") == 2)
-    api.call("POST", JOBS, gang("second"))
-    until(lambda: (api.get(f"{JOBS}/second") or {})["spec"]["suspend"])
+    reality.create(api, JOBS, gang("second"))
+    until(lambda: waits(api, "second"))
     assert not pods(api, "second"), "no part of a gang that waits may start"
     for name in ("first", "second"):
         until(lambda n=name: (api.get(f"{JOBS}/{n}") or {})["status"].get("active") == 2)
@@ -107,9 +112,10 @@ def test_a_platforms_own_kueue_configuration_is_taken_over(api: Api, started: cl
     }
     metadata = {"name": "kueue-manager-config", "namespace": kueue_manager.NAMESPACE}
     data = {kueue_manager.CONFIG_KEY: yaml.safe_dump(wanted)}
+    before = state.folder_of(name).recorded("kueue")
     api.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
     try:
-        assert cluster.up(name).says == f"cluster {name} was mended: started kueue"
+        starts_kueue_anew(name, before)
         written = Path(started.status.kubeconfig).with_name("kueue") / "configuration.yaml"
         assert yaml.safe_load(written.read_text())["waitForPodsReady"] == {"timeout": "7m"}
         assert not cluster.up(name).changed
@@ -122,7 +128,14 @@ def condition(item: dict[str, Any] | None, kind: str) -> str | None:
     return next((one["status"] for one in found if one["type"] == kind), None)
 
 
+def waits(api: Api, job: str) -> bool:
+    """Whether Kueue has looked at a job, and lets it wait."""
+    found = api.call("GET", f"{QUEUES}/namespaces/{NAME}/workloads")["items"]
+    mine = [w for w in found if w["metadata"]["ownerReferences"][0]["name"] == job]
+    return [condition(w, "QuotaReserved") for w in mine] == ["False"]
+
+
 def pods(api: Api, job: str) -> list[Any]:
     query = f"?labelSelector=batch.kubernetes.io/job-name%3D{job}"
-    found: list[Any] = api.call("GET", f"/api/v1/namespaces/gang/pods{query}")["items"]
+    found: list[Any] = api.call("GET", f"{SPACE}/pods{query}")["items"]
     return found

@@ -93,7 +93,7 @@ def path_of(value: Value, name: str | None = None) -> str:
 
 def apply(api: Api, value: Value) -> None:
     query = "?fieldManager=test&force=true"
-    _patiently(
+    patiently(
         lambda: api.call("PATCH", path_of(value) + query, value, "application/apply-patch+yaml")
     )
 
@@ -101,7 +101,7 @@ def apply(api: Api, value: Value) -> None:
 def delete(api: Api, path: str, how: str = "Background") -> None:
     """What is gone already is as good."""
     try:
-        _patiently(lambda: api.call("DELETE", path, {"propagationPolicy": how}))
+        patiently(lambda: api.call("DELETE", path, {"propagationPolicy": how}))
     except ApiError as problem:
         if problem.status != 404:
             raise
@@ -119,10 +119,10 @@ def create(api: Api, path: str, value: Value) -> None:
             if first or problem.status != EXISTS:
                 raise  # a try before may have made it, and its answer was lost
 
-    _patiently(act)
+    patiently(act)
 
 
-def _patiently(act: Callable[[], Any]) -> Any:
+def patiently(act: Callable[[], Any]) -> Any:
     """Do what can be done twice again where the server is too busy to answer in time, or says so."""
     deadline = time.monotonic() + BUSY
     while True:

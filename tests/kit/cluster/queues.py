@@ -321,6 +321,14 @@ def soon(look: Callable[[], Any], what: str, seconds: float = waiting.PATIENCE) 
     return reality.wait(safely, what, seconds)
 
 
+def starts_kueue_anew(name: str, was: processes.Process | None) -> None:
+    """`up` does so for another configuration, unless the agents were first: they see it change as well."""
+    said = cluster.up(name).says
+    by_up = f"cluster {name} was mended: started kueue"
+    assert said in {by_up, f"cluster {name} is already up, nothing changed"}
+    assert state.folder_of(name).recorded("kueue") not in {None, was}
+
+
 def kill(name: str, part: str) -> None:
     """End a process of the cluster without warning."""
     record = state.folder_of(name).recorded(part)
