@@ -66,8 +66,8 @@ def submitted(lab: Lab, job: Value) -> Seen:
 def slices_in_use(api: Api) -> str:
     """What the queue says is reserved; it says so some time after it is."""
     queue = api.get(f"{KUEUE}/clusterqueues/sum-sum-team-0") or {}
-    (used,) = queue["status"]["flavorsReservation"]
-    return {r["name"]: str(r["total"]) for r in used["resources"]}[MIG_SLICES]
+    used = queue.get("status", {}).get("flavorsReservation") or [{"resources": []}]
+    return {r["name"]: str(r["total"]) for r in used[0]["resources"]}.get(MIG_SLICES, "")
 
 
 def test_two_profiles_draw_on_one_quota_and_the_limit_binds_at_the_sum(counting: Api):
@@ -120,6 +120,7 @@ def test_a_queue_with_two_kinds_of_slices_sends_pods_where_their_profile_is_not(
         counting.merge(path, {"spec": {"resourceGroups": [group]}})
         quota = "/api/v1/namespaces/kinds-team/resourcequotas/gpuyard"
         counting.merge(quota, {"spec": {"hard": {f"requests.{MIG3}": "1"}}})
+        reality.wait(lab._quotas_known, "the namespace's quota to be known")
         seen = lab.submitted(asks(lab, "wants-three", 1, MIG3))
         assert seen.what == "stuck"
         (pod,) = lab._pods("kinds-team", "wants-three")

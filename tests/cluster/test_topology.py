@@ -66,7 +66,8 @@ def test_a_gang_that_no_block_holds_waits_and_one_that_prefers_a_block_is_spread
     with QueueLab(kueue, blocks("wide")) as lab:
         submitted(lab, "five", Verdict.NEVER, pods=5, **within(ZONE_LABEL))
         lab.expect("t", "five", "waits")
-        assert "allows to fit only 4 out of 5 pod(s)" in lab.says("t", "five")
+        wanted = "allows to fit only 4 out of 5 pod(s)"
+        soon(lambda: wanted in lab.says("t", "five"), f"Kueue to say: {wanted}")
         assert lab.pods("t", "five") == []
         submitted(lab, "spread", Verdict.STARTS, pods=5, **within(ZONE_LABEL, PREFERRED))
         assert set(zones(lab, "spread", 5)) == {"a", "b"}
@@ -86,7 +87,8 @@ def test_a_level_that_the_topology_lacks_is_never_met(kueue: Api):
     with QueueLab(kueue, blocks("lacks")) as lab:
         submitted(lab, "rack", Verdict.NEVER, pods=2, **within("example.com/rack"))
         lab.expect("t", "rack", "waits")
-        assert "does not contain the requested level" in lab.says("t", "rack")
+        wanted = "does not contain the requested level"
+        soon(lambda: wanted in lab.says("t", "rack"), f"Kueue to say: {wanted}")
 
 
 def test_jobs_that_say_nothing_are_tied_to_nodes_that_hold_them(kueue: Api):

@@ -32,6 +32,7 @@ from kit.cluster.twins import (
     person,
     pod,
     server_of,
+    takes_pods,
     try_out,
     written,
 )
@@ -117,6 +118,7 @@ def older(held: Api) -> Iterator[Api]:
     """A namespace that became a team's when pods and jobs were in it that a team may not have."""
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LATER}}
     apply(held, space)
+    takes_pods(held, LATER)
     template = {"metadata": {"labels": {"app": "x"}}, "spec": pod(hostPID=True)["spec"]}
     spec = {"replicas": 0, "selector": {"matchLabels": {"app": "x"}}, "template": template}
     for value in (

@@ -110,8 +110,12 @@ def with_jobsets(held: Api, started: cluster.Outcome, until: Until) -> Iterator[
     cluster.up(started.status.name)
     until(lambda: held.get("/apis/jobset.x-k8s.io/v1alpha2"))
     yield held
-    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    held.call("DELETE", f"{definitions}/{crd['metadata']['name']}")
+    definition = (
+        f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}"
+    )
+    held.call("DELETE", definition)
+    # while it goes it is there, and Kueue would be started without it later, in the middle of a test
+    until(lambda: held.get(definition) is None)
     cluster.up(started.status.name)
 
 

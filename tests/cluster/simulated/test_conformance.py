@@ -130,6 +130,11 @@ def _namespaces(started: cluster.Outcome) -> Iterator[None]:
     api = connect(Path(started.status.kubeconfig))
     objects = [obj for name in STACKS for obj in objects_of(name)] + every_field()
     names = sorted({o["metadata"].get("namespace", "default") for o in objects})
+    waiting.until(
+        lambda: [name for name in names if goes(api, name)],
+        not_,
+        what="namespaces of an earlier file to be gone",
+    )
     made = [name for name in names if api.get(f"{NAMESPACES}/{name}") is None]
     for name in made:
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -141,6 +146,12 @@ def _namespaces(started: cluster.Outcome) -> Iterator[None]:
         not_,
         what="the namespaces made here to be gone",
     )
+
+
+def goes(api: Api, name: str) -> bool:
+    """Whether a namespace is there, and will not be for long."""
+    found = api.get(f"{NAMESPACES}/{name}") or {}
+    return "deletionTimestamp" in found.get("metadata", {})
 
 
 def refused(server: Server, objects: Iterable[Value]) -> dict[tuple[str, str], str]:

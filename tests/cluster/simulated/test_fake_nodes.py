@@ -1,6 +1,5 @@
 """Nodes with the platform's labels get the devices and labels that the real agents would give them."""
 
-import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,13 +7,15 @@ from typing import Any
 import pytest
 
 from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError, connect
+from gpuyard.simulate.api import Api, connect
+from kit.cluster.lab import create, delete, wait
 
 pytestmark = [pytest.mark.cluster]
 
 Until = Callable[..., Any]
 Make = Callable[..., dict[str, Any]]
 INSIDE = "gpu-operator"
+POLICIES = "/apis/nvidia.com/v1/clusterpolicies"
 MIG = """
 version: v1
 mig-configs:
@@ -81,11 +82,14 @@ def operator(started: Any) -> Iterator[None]:
     api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": INSIDE}})
     api.apply(config_map("gpuyard-mig-parted", {"config.yaml": MIG}))
     api.apply(config_map("gpuyard-device-plugin", PLUGIN))
-    with contextlib.suppress(ApiError):
-        api.call("POST", "/apis/nvidia.com/v1/clusterpolicies", policy())
+    delete(api, f"{POLICIES}/cluster-policy")  # platforms of an earlier file leave theirs
+    wait(lambda: api.get(f"{POLICIES}/cluster-policy") is None, "the policy before to be gone")
+    create(api, POLICIES, policy())
+    account = "/api/v1/namespaces/default/serviceaccounts/default"
+    wait(lambda: api.get(account), "the account that pods need")
     yield
-    for path in ("/apis/nvidia.com/v1/clusterpolicies/cluster-policy", "/api/v1/nodes"):
-        api.call("DELETE", path)
+    for path in (f"{POLICIES}/cluster-policy", "/api/v1/nodes"):
+        delete(api, path)
 
 
 @pytest.fixture
@@ -233,7 +237,7 @@ def test_a_changed_label_cuts_the_gpus_anew(api: Api, until: Until, make: Make):
 
 
 def test_the_policy_becomes_ready(api: Api, until: Until):
-    path = "/apis/nvidia.com/v1/clusterpolicies/cluster-policy"
+    path = f"{POLICIES}/cluster-policy"
     until(
         lambda: (api.get(path) or {}).get("status", {}).get("state"), lambda state: state == "ready"
     )

@@ -136,6 +136,11 @@ class QueueLab(Lab):
         why = condition(found, "Preempted") or condition(found, "Evicted")
         return str(why.get("reason", ""))
 
+    def ready(self, team: str, name: str) -> bool:
+        """Whether Kueue knows that all pods of a job are ready."""
+        known = condition(self.workload(team, name) or {}, "PodsReady")
+        return bool(known.get("status") == "True")
+
     def pods(self, team: str, name: str) -> list[Value]:
         """The pods of a job, those that are over too."""
         return self._pods(self.namespace(team), name)

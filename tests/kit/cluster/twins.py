@@ -23,6 +23,7 @@ from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
+from kit.cluster import lab as reality
 from kit.cluster.queues import kueue_as_it_was
 from kit.stacks import plan_of
 
@@ -91,13 +92,15 @@ def apply(api: Api, value: Value) -> None:
     namespace = value["metadata"].get("namespace", "")
     path = f"{path_of(value, namespace)}/{value['metadata']['name']}"
     query = "?fieldManager=test&force=true&fieldValidation=Strict"
-    api.call("PATCH", path + query, value, "application/apply-patch+yaml")
+    kind = "application/apply-patch+yaml"
+    reality.patiently(lambda: api.call("PATCH", path + query, value, kind))
 
 
 def try_out(api: Api, value: Value, namespace: str = HELD) -> str | None:
     """What our policy has against it, "" when nothing; None for what is no valid object at all."""
+    path = f"{path_of(value, namespace)}?dryRun=All"
     try:
-        api.call("POST", path_of(value, namespace) + "?dryRun=All", value)
+        reality.patiently(lambda: api.call("POST", path, value))
     except ApiError as problem:
         found = re.search(
             r"ValidatingAdmissionPolicy '\S+' with binding '\S+' denied request: (.*)", str(problem)
@@ -203,6 +206,8 @@ def server(started: cluster.Outcome) -> Iterator[Api]:
     for name in (OUTSIDE, *SPACES):
         metadata = {"name": name, **(head(name) if name in SPACES else {"labels": OPEN})}
         apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    for name in (OUTSIDE, *SPACES):
+        takes_pods(api, name)
     for name in ("nvidia", "nvidia-legacy", "other"):
         kind = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": name}
         api.call(
@@ -220,10 +225,18 @@ def server(started: cluster.Outcome) -> Iterator[Api]:
         apply(api, {**value, "metadata": {"name": "o", "namespace": HELD}})
     yield api
     for value in owners():
-        api.call("DELETE", f"{path_of(value, HELD)}/o")
+        reality.delete(api, f"{path_of(value, HELD)}/o")
     for value in reversed(objects):
         namespace = value["metadata"].get("namespace", "")
-        api.call("DELETE", f"{path_of(value, namespace)}/{value['metadata']['name']}")
+        reality.delete(api, f"{path_of(value, namespace)}/{value['metadata']['name']}")
+    # who makes them anew could otherwise not tell whether they are in force already or still
+    for namespace in (HELD, USUAL):
+        patience(lambda namespace=namespace: try_out(api, pod(hostPID=True), namespace) == "")
+
+
+def takes_pods(api: Api, namespace: str) -> None:
+    """Wait for the account that every pod needs, which the cluster makes in a new namespace."""
+    patience(lambda: api.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default"))
 
 
 @pytest.fixture(scope="module")
