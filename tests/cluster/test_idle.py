@@ -101,7 +101,7 @@ class Yard:
             env={"PATH": os.environ["PATH"]},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         lines = ended.stdout.splitlines()
@@ -110,13 +110,16 @@ class Yard:
 
     def _quiet(self) -> bool:
         """A workload that changes between a look and its patch is left for the next look, which is right."""
-        before = self._versions()
+        before = self._workloads()
+        if not all(map(judged, before)):
+            return False
         time.sleep(1)
-        return before == self._versions()
+        return before == self._workloads()
 
-    def _versions(self) -> list[tuple[str, str]]:
-        found = self.lab.listed(f"{reality.KUEUE}/workloads")
-        return [(w["metadata"]["name"], w["metadata"]["resourceVersion"]) for w in found]
+    def _workloads(self) -> list[Value]:
+        spaces = [self.lab.namespace(team) for team in "ab"]
+        paths = [f"{reality.KUEUE}/namespaces/{space}/workloads" for space in spaces]
+        return [found for path in paths for found in self.lab.listed(path)]
 
     def _mount(self, pod: Value, container: Value) -> None:
         """The volumes of the pod as folders, read-only."""
@@ -149,6 +152,13 @@ class Yard:
             *("--server", self.api._server, "--token-file", str(token)),
             *("--authority", str(authority), "--now", now.isoformat()),
         ]
+
+
+def judged(workload: Value) -> bool:
+    """Whether Kueue has said of it that it waits, or that it runs and that its pods are ready."""
+    if reality.condition(workload, "Admitted").get("status") == "True":
+        return bool(reality.condition(workload, "PodsReady").get("status") == "True")
+    return bool(reality.condition(workload, "QuotaReserved"))
 
 
 def platform_at(address: str) -> Value:
@@ -201,7 +211,7 @@ def notebook(yard: Yard, kind: str, name: str, gpus: int = 1, replicas: int = 1)
         body |= {"serviceName": name} if kind == "StatefulSet" else {}
         made = {"apiVersion": "apps/v1", "spec": {**body, "template": template}}
     made |= {"kind": kind, "metadata": metadata}
-    yard.api.call("POST", reality.path_of(made).rpartition("/")[0], made)
+    reality.create(yard.api, reality.path_of(made).rpartition("/")[0], made)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gpuyard.names import PRIORITY_LABEL
 from gpuyard.render.network import network_policy
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError
@@ -24,6 +25,7 @@ Value = dict[str, Any]
 GPU, SLICE, SHARE = "nvidia.com/gpu", "nvidia.com/mig-3g.20gb", "nvidia.com/gpu.shared"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 NETWORK = "/apis/networking.k8s.io/v1"
+PODS = "/api/v1/namespaces/ten-a/pods"
 CUT = {"mig": {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}}
 
 PRIORITIES = {"ten-high": 900, "ten-low": 10}
@@ -60,7 +62,19 @@ def lab(started: cluster.Outcome) -> Iterator[reality.Lab]:
         kueue_as_rendered(started.status.name, raw) as api,
         reality.Lab(api, plan_of(raw)) as found,
     ):
+        reality.wait(lambda: in_force(found), "roles and policies to be in force")
         yield found
+
+
+def in_force(lab: reality.Lab) -> bool:
+    """Whether the API server knows the roles of everybody, and the policy that writes priorities."""
+    try:
+        made = acting(lab, "makers").call("POST", f"{PODS}?dryRun=All", pod("probe"))
+        acting(lab, "auditors").call("GET", PODS)
+        acting(lab, "others").call("GET", PODS.replace("ten-a", "ten-b"))
+    except ApiError:
+        return False
+    return PRIORITY_LABEL in made["metadata"].get("labels", {})
 
 
 def acting(lab: reality.Lab, group: str) -> Api:
@@ -372,7 +386,7 @@ def test_a_job_that_names_no_cpu_is_admitted_by_kueue_and_runs(lab: reality.Lab,
     plain = job("plain", 1, pods=2, cpu="1")
     plain["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = {}
     makers = acting(lab, "makers")
-    makers.call("POST", jobs, plain)
+    reality.create(makers, jobs, plain)
     until(lambda: makers.call("GET", f"{jobs}/plain")["status"].get("ready") == 2)
     makers.call("DELETE", f"{jobs}/plain", {"propagationPolicy": "Foreground"})
     until(lambda: lab.api.get(f"{jobs}/plain") is None)
@@ -383,7 +397,7 @@ def test_a_job_whose_container_is_too_large_waits_in_its_queue_with_the_reason(
 ):
     jobs = "/apis/batch/v1/namespaces/ten-a/jobs"
     makers = acting(lab, "makers")
-    makers.call("POST", jobs, job("wide", 1, cpu="97"))
+    reality.create(makers, jobs, job("wide", 1, cpu="97"))
 
     def said() -> str:
         found = makers.call("GET", f"{reality.KUEUE}/namespaces/ten-a/workloads")["items"]

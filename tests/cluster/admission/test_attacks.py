@@ -106,11 +106,23 @@ def lab(started: cluster.Outcome) -> Iterator[reality.Lab]:
                 )
                 reality.wait(lambda c=case: answer(found, c)[0] == "policy", "the policies")
             reality.wait(lambda: counted(found), "quotas that are counted")
+            account = f"/api/v1/namespaces/{OUTSIDE}/serviceaccounts/default"
+            reality.wait(lambda: api.get(account), "the account that pods need")
+            reality.wait(lambda: all(comes_in(found, who) for who in TEAMS), "roles to be known")
             yield found
         finally:
             for value in reversed(policies):
                 reality.delete(api, reality.path_of(value))
             reality.delete(api, f"/api/v1/namespaces/{OUTSIDE}")
+
+
+def comes_in(lab: reality.Lab, group: str) -> bool:
+    """Whether the API server knows what somebody of the group may do."""
+    try:
+        acting(lab, group).call("GET", f"/api/v1/namespaces/{TEAMS[group]}/pods")
+    except ApiError:
+        return False
+    return True
 
 
 def counted(lab: reality.Lab) -> bool:
@@ -157,12 +169,14 @@ def answer(lab: reality.Lab, case: Value, namespace: str = "") -> tuple[str, str
     api = acting(lab, case["who"])
     try:
         if "list" in case:
-            api.call("GET", case["list"].format(namespace=namespace))
+            listed = case["list"].format(namespace=namespace)
+            reality.patiently(lambda: api.call("GET", listed))
         elif "patch" in case:
             _patched(lab, api, case, namespace)
         else:
             value = object_of(case)
-            api.call("POST", f"{path_of(value, namespace)}?dryRun=All", value)
+            asked = f"{path_of(value, namespace)}?dryRun=All"
+            reality.patiently(lambda: api.call("POST", asked, value))
     except ApiError as problem:
         said = str(problem)
         found = next((by for by, words in BY.items() if re.search(words, said)), "somebody")
@@ -175,7 +189,7 @@ def _patched(lab: reality.Lab, api: Api, case: Value, namespace: str) -> None:
     first = case["first"]
     path = path_of(first, namespace)
     one = f"{path}/{first['metadata']['name']}"
-    api.call("POST", path, first)
+    reality.create(api, path, first)
     try:
         api.call("PATCH", f"{one}?dryRun=All", case["patch"], "application/merge-patch+json")
     finally:

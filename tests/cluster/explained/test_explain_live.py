@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from gpuyard.simulate import cluster
+from kit.cluster import lab as reality
 from kit.cluster.lab import Lab
 from kit.cluster.queues import kueue_as_rendered
 from kit.inprocess import run_together
@@ -65,6 +66,8 @@ def test_nodes_that_are_cordoned_or_gone_decide_as_in_the_cluster(
         assert lab.submitted(job("third")).what == "stuck"
         lab.remove("live-a", "third")
         api.merge(node, {"spec": {"unschedulable": None}})
+        # a controller takes the taint away a moment later, and until then it keeps pods off
+        reality.wait(lambda: not reality.kept_off(api.get(node) or {}), "the node to be let go")
         assert "starts in live on 1 node of live, running already" in says()
         assert lab.submitted(job("third")).what == "runs"
         lab.remove("live-a", "third")

@@ -168,9 +168,9 @@ def wait(look: Callable[[], Any], what: str, seconds: float = waiting.PATIENCE) 
         pause = min(1.3 * pause, SELDOM)
 
 
-def _kept_off(node: Value) -> bool:
+def kept_off(node: Value) -> bool:
     """A new node is tainted until its controller has seen that it is ready, a moment after it is."""
-    taints = node["spec"].get("taints") or []
+    taints = node.get("spec", {}).get("taints") or []
     return any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)
 
 
@@ -230,7 +230,7 @@ class Lab:
                     if c["type"] == "Ready"
                 ]
                 devices = {k: v for k, v in has.items() if k.startswith("nvidia.com/")}
-                if devices != wanted or ready != ["True"] or "cpu" not in has or _kept_off(node):
+                if devices != wanted or ready != ["True"] or "cpu" not in has or kept_off(node):
                     return False
             if len(nodes) != pool.nodes.high:
                 return False
