@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-SECONDS = 20.0
-"""A look at most."""
+SECONDS = 45.0
+"""A look at most: a sign-in takes some of it, and so does a server or a machine with much to do."""
 
 
 def look(config: str | None, context: str | None, *what: str) -> str | None:
     """`kubectl get`, with the text of a kubeconfig, its path, or for None the ambient one."""
-    asked = ("--request-timeout=10s", "get", *what)
+    asked = ("--request-timeout=30s", "get", *what)
     try:
         # Into a file: a sign-in program that outlives kubectl would hold a pipe open.
         with _file(config) as chosen, tempfile.TemporaryFile() as out:

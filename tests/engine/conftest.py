@@ -24,10 +24,10 @@ import control_plane  # noqa: E402 - the path is set just above
 from labs import kueue, lab  # noqa: E402
 from testbed.plugins import environment  # noqa: E402
 from testbed.plugins.kubernetes.cluster import Cluster  # noqa: E402
-from testbed.plugins.kubernetes.failures import ApiError  # noqa: E402
+from testbed.plugins.kubernetes.failures import ApiError, ProviderError  # noqa: E402
 from testbed.plugins.kubernetes.settings import load_kubeconfig  # noqa: E402
 
-from stacks import PASSPHRASE, PROJECT, STACK, Stack  # noqa: E402
+from stacks import PASSPHRASE, PROJECT, SECONDS, STACK, Stack  # noqa: E402
 
 __all__ = ["kueue", "lab"]
 
@@ -68,7 +68,7 @@ def pulumi(engine: environment.Engine, tmp_path: Path) -> Callable[..., tuple[in
             env=env,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=SECONDS,
             check=False,
         )
         return ended.returncode, ended.stdout + ended.stderr
@@ -203,9 +203,9 @@ def only_kueue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def until() -> Callable[..., Any]:
-    """Wait until a look gives something true."""
+    """Wait until a look gives something true, whatever the cluster answers on the way."""
 
-    def wait(look: Callable[[], Any], seconds: float = 30) -> Any:
-        return waiting.until(look, seconds=seconds)
+    def wait(look: Callable[[], Any]) -> Any:
+        return waiting.until(look, errors=(ProviderError,))
 
     return wait

@@ -41,11 +41,11 @@ def kueue(api, only_kueue, until):
         if crd["metadata"]["name"] not in there:
             api.cluster.patch(crd, crd, APPLY, {"fieldManager": "somebody", "force": "true"})
     api.cluster.forget()
-    until(lambda: serves(api), 60)
+    until(lambda: serves(api))
     yield
     for namespace in ours(api):
         api.cluster.delete(namespace, namespace["metadata"]["name"], "Background")
-    until(lambda: not ours(api), 120)
+    until(lambda: not ours(api))
     for kind in ("LocalQueue", "ClusterQueue", "Cohort", "ResourceFlavor", "WorkloadPriorityClass"):
         for obj in api.cluster.list(KUEUE, kind, None):
             api.cluster.delete(obj, obj["metadata"]["name"], "Background")
@@ -79,8 +79,10 @@ def writers(obj):
 def serves(api):
     """A definition that has just come, or come again, is answered with 404 and 429 for a while."""
     try:
-        api.cluster.list(KUEUE, "ClusterQueue", None)
-        api.cluster.list(KUEUE, "LocalQueue", None)
+        for crd in kueue_chart.definitions():
+            spec = crd["spec"]
+            for version in (one["name"] for one in spec["versions"] if one["served"]):
+                api.cluster.list(f"{spec['group']}/{version}", spec["names"]["kind"], None)
     except ProviderError:
         return False
     return True

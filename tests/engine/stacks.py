@@ -14,7 +14,7 @@ from typing import Any
 PASSPHRASE = "engine-test"  # noqa: S105  guards nothing
 PROJECT, STACK = "trial", "dev"
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 150  # a command on a busy machine; each test has its own limit beside it
+SECONDS = 450  # a command on a busy machine; each test has its own limit beside it
 
 PREAMBLE = """
 import json, os
@@ -168,7 +168,7 @@ class Stack:
 _QUIET = ("--color", "never", "--suppress-progress")
 
 
-def read_until(process: subprocess.Popen[str], text: str, seconds: float = 90) -> str:
+def read_until(process: subprocess.Popen[str], text: str, seconds: float = SECONDS) -> str:
     """Read the output up to a line with this text."""
     read, deadline = "", time.monotonic() + seconds
     assert process.stdout is not None

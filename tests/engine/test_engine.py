@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stacks import ROOT, read_until
+from stacks import ROOT, SECONDS, read_until
 
 PACK = """
 from pulumi_policy import EnforcementLevel, PolicyPack, ResourceValidationPolicy
@@ -127,6 +127,7 @@ SLOW = """
 for index in range(6):
     config_map(f"part-{index}", metadata={"annotations": WAIT if index == 5 else {}})
 """
+PARTS = {f"part-{index}" for index in range(6)}
 WAIT = {"pulumi.com/waitFor": "jsonpath={.metadata.labels.go}=yes"}
 
 
@@ -143,35 +144,35 @@ def _release(api):
 def test_a_second_writer_is_told_who_holds_the_lock(stack, api, until):
     _slow(stack)
     first = stack.start("up", "--yes", "--skip-preview", "--color", "never")
-    until(lambda: api.get("ConfigMap", "part-5"), 90)
+    until(lambda: api.get("ConfigMap", "part-5"))
     failed = stack.up(fails=True).output
     assert "the stack is currently locked by 1 lock(s)" in failed
     assert "pulumi cancel" in failed
     _release(api)
-    output, _ = first.communicate(timeout=120)
+    output, _ = first.communicate(timeout=SECONDS)
     assert first.returncode == 0, output
 
 
 def test_interrupted_then_up_converges(stack, api, until):
     _slow(stack)
     first = stack.start("up", "--yes", "--skip-preview", "--color", "never")
-    until(lambda: api.get("ConfigMap", "part-5"), 90)
+    until(lambda: api.get("ConfigMap", "part-5"))
     first.send_signal(signal.SIGINT)
-    output, _ = first.communicate(timeout=120)
+    output, _ = first.communicate(timeout=SECONDS)
     assert first.returncode != 0
     assert "Traceback" not in output
     assert "was cancelled" in output
     _release(api)
     stack.up()
     stack.unchanged()
-    assert api.names("ConfigMap") == {f"part-{index}" for index in range(6)}
+    assert api.names("ConfigMap") == PARTS
 
 
 def test_killed_then_up_names_the_way_out(stack, api, until):
     """A kill leaves the lock, and an object that was being made: created, but not in the state."""
     _slow(stack)
     first = stack.start("up", "--yes", "--skip-preview", "--color", "never")
-    until(lambda: api.get("ConfigMap", "part-5"), 90)
+    until(lambda: api.names("ConfigMap") == PARTS)  # they come side by side, the last one not last
     _kill(first)
     assert "pulumi cancel" in stack.up(fails=True).output
     stack.run("cancel", "--yes")
@@ -186,7 +187,7 @@ def test_killed_then_up_names_the_way_out(stack, api, until):
     _adopt(stack, sorted(pending))
     stack.up()
     stack.unchanged()
-    assert api.names("ConfigMap") == {f"part-{index}" for index in range(6)}
+    assert api.names("ConfigMap") == PARTS
 
 
 def _adopt(stack, urns):
@@ -238,11 +239,11 @@ def test_killed_at_random_then_converges_without_a_duplicate(stack, api, seed):
 def test_plugins_end_with_a_killed_engine(stack, api, until):
     _slow(stack)
     first = stack.start("up", "--yes", "--skip-preview", "--color", "never")
-    until(lambda: api.get("ConfigMap", "part-5"), 90)
+    until(lambda: api.get("ConfigMap", "part-5"))
     children = _descendants(first.pid)
     assert children
     _kill(first)
-    until(lambda: not [pid for pid in children if Path(f"/proc/{pid}").exists()], 20)
+    until(lambda: not [pid for pid in children if Path(f"/proc/{pid}").exists()])
 
 
 def _descendants(parent):

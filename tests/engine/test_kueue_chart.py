@@ -16,7 +16,7 @@ from gpuyard.render.kueue.chart import kueue_objects, kueue_values
 from gpuyard.render.kueue.configuration import kueue_configuration
 from kit import chart as kueue_chart
 from kit.stacks import plan_of, platform, pool, team
-from stacks import read_until
+from stacks import SECONDS, read_until
 
 RAW = platform(
     [pool(), pool("more", nodes="0..2000", capacity=["on-demand"])],
@@ -121,7 +121,7 @@ def chart(stack, api, only_kueue, until):
     """The platform's program, beside a folder of charts, on a cluster that never had a Kueue."""
     for crd in there(api):
         api.cluster.delete(crd, crd["metadata"]["name"], "Background")
-    until(lambda: not there(api), 60)
+    until(lambda: not there(api))
     roles = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
     for name in ("kueue-batch-admin-role", "kueue-batch-user-role"):
         # Left over where Kueue was taken out before: docs/guides/existing-kueue.md.
@@ -174,9 +174,9 @@ def serve(api):
 def up_while_a_kind_is_served_late(stack, api, *log, **env):
     """The `up` meets a kind that nobody serves, and goes on when it is served."""
     process = stack.start("up", "--yes", "--skip-preview", "--color", "never", *log, **env)
-    said = read_until(process, UNSERVED, seconds=240)
+    said = read_until(process, UNSERVED)
     serve(api)
-    more, _ = process.communicate(timeout=240)
+    more, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, said + more
 
 
@@ -226,4 +226,4 @@ def test_the_chart_goes_in_before_the_queues_and_out_after_them(
     did = operations(tmp_path / "events.json")
     assert did.at("delete", QUEUE) < did.at("delete", FLAVOR) < did.at("delete", RELEASE)
     assert did.at("delete", RELEASE) < did.at("delete", "Namespace:kueue-system")
-    until(lambda: not there(api), 60)
+    until(lambda: not there(api))

@@ -27,9 +27,9 @@ Platform(""",
 def killed(stack, api, kueue, lab, kubectl, until):
     """An `up` that was killed while it made a namespace."""
     lab(SLOW)
-    until(lambda: namespace(api) is None, 120)  # of an earlier test
+    until(lambda: namespace(api) is None)  # of an earlier test
     first = stack.start("up", "--yes", "--skip-preview", "--color", "never")
-    until(lambda: namespace(api), 120)
+    until(lambda: namespace(api))
     yield first
     (stack.folder / "go").touch()
     stack.run("cancel", "--yes")

@@ -139,7 +139,8 @@ def holds(api, obj, finalizers):
     api.cluster.patch(obj, body, "application/merge-patch+json", {"fieldManager": "somebody"})
 
 
-SHORT = TRANSFORMS.replace(":ClusterQueue", ":Namespace").replace("3s", "12s")
+# Within it Kubernetes has to find out, and to write down, what holds the namespace.
+SHORT = TRANSFORMS.replace(":ClusterQueue", ":Namespace").replace("3s", "30s")
 SHORT = "\n".join(line for line in SHORT.splitlines() if "props[" not in line)
 
 

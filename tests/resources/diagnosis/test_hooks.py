@@ -367,7 +367,7 @@ def test_kubectl_is_asked_for_json_with_its_writers(kubectl):
     asked = kubectl("""echo '{"kind": "Pod"}'""")
     assert looked(Kubectl(None, "blue"), "pod", "a", "-n", "b") == {"kind": "Pod"}
     assert asked.read_text().strip() == (
-        "--context blue --request-timeout=10s get pod a -n b -o json --show-managed-fields"
+        "--context blue --request-timeout=30s get pod a -n b -o json --show-managed-fields"
     )
 
 
@@ -401,7 +401,7 @@ def test_a_look_that_fails_in_any_way_gives_nothing(kubectl, line, monkeypatch):
 def test_names_alone_are_asked_for_where_contents_are_nobodys_business(kubectl):
     asked = kubectl("echo secret/a; echo secret/b")
     assert asyncio.run(Kubectl().names("secrets")) == ["secret/a", "secret/b"]
-    assert asked.read_text().strip() == "--request-timeout=10s get secrets -o name"
+    assert asked.read_text().strip() == "--request-timeout=30s get secrets -o name"
     kubectl("exit 1")
     assert asyncio.run(Kubectl().names("secrets")) is None
 
