@@ -90,7 +90,7 @@ def _is_json(path: Path) -> bool:
     return True
 
 
-def wait_for_deletions(api: Api, seconds: float = 60) -> None:
+def wait_for_deletions(api: Api, seconds: float = 180) -> None:
     """Wait until no namespace of ours is on its way out: nothing can be made in one that is."""
     deadline = time.monotonic() + seconds
     while names := _terminating(api):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.simulate.api import Api
+from gpuyard.simulate.api import Api, Unreachable
 
 TOUR = "gpuyard.dev/tour"
 """On every job of the tour, so that they can be found and removed."""
@@ -83,13 +83,21 @@ def look(api: Api, gang: Gang) -> State:
     )
 
 
-def wait(done: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def wait(done: Callable[[], bool], what: str, seconds: float = 180) -> None:
     """Wait for something in the live cluster; TimeoutError says what did not happen."""
     deadline = time.monotonic() + seconds
-    while not done():
+    while not _so_far(done):
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds:.0f} s for {what}")
         time.sleep(0.2)
+
+
+def _so_far(done: Callable[[], bool]) -> bool:
+    """A server that is too busy to answer has not said yet."""
+    try:
+        return done()
+    except Unreachable:
+        return False
 
 
 def _pods(api: Api, gang: Gang) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from testbed.yard.jobs import Gang, look, remove, submit
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate import state
 from kit import waiting
+from kit.cluster.lab import slack
 from kit.cluster.yard import QUIET, STACK
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
@@ -21,6 +22,15 @@ def pods(api):
     """The pods of the job, by name: who each is, and that it runs."""
     found = api.call("GET", "/api/v1/namespaces/vision/pods?labelSelector=job=works")["items"]
     return {p["metadata"]["name"]: (p["metadata"]["uid"], p["status"]["phase"]) for p in found}
+
+
+def killed(folder):
+    """Whether Kueue ran and was killed: a moment before it may just have been started anew."""
+    kueue = folder.recorded("kueue")
+    if kueue is None or not kueue.alive:
+        return False
+    os.kill(kueue.pid, signal.SIGKILL)
+    return True
 
 
 @pytest.fixture
@@ -64,11 +74,11 @@ def test_kueue_killed_while_up_runs_loses_nothing(up, working):
     spec = up.spec()
     for team in spec["teams"]:
         team["weight"] = 5
-    kueue = state.Folder(STACK, up.home / STACK).recorded("kueue")
+    folder = state.Folder(STACK, up.home / STACK)
     with up.started(*UP, "--config-file", up.config(spec)) as run:
         time.sleep(2)
-        os.kill(kueue.pid, signal.SIGKILL)
-        said, _ = run.communicate(timeout=400)
+        waiting.until(lambda: killed(folder), what="a Kueue that runs, to kill it")
+        said, _ = run.communicate(timeout=900)
     assert run.returncode == 0 or "webhook" in said, said[-3000:]
     up.run("scripts/up")
     assert pods(up.api) == working
@@ -86,4 +96,4 @@ def test_a_destroy_with_live_jobs_ends_clean(up, working):
     assert up.owned() == []
     for kind in ("clusterqueues", "resourceflavors", "workloads"):
         assert up.api.call("GET", f"/apis/kueue.x-k8s.io/v1beta2/{kind}")["items"] == []
-    assert took < 300
+    assert took < 300 * slack()

@@ -7,6 +7,8 @@ import pytest
 import yaml
 
 from gpuyard.render.platform import platform_objects
+from kit import waiting
+from kit.cluster.lab import condition, kept_off
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,32 +62,48 @@ def test_every_rendered_object_is_live_and_nothing_else_is_ours(up):
 
 
 def test_every_cluster_queue_is_active(up):
-    queues = up.api.call("GET", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues")["items"]
-    active = {
-        q["metadata"]["name"]: [
-            c["status"] for c in q["status"]["conditions"] if c["type"] == "Active"
-        ]
-        for q in queues
-    }
-    assert active == {"local-vision": ["True"], "local-speech": ["True"], "local-search": ["True"]}
+    def active():
+        queues = up.api.call("GET", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues")["items"]
+        return {q["metadata"]["name"]: condition(q, "Active").get("status") for q in queues}
+
+    # Kueue may have been started anew a moment ago
+    wanted = dict.fromkeys(("local-vision", "local-speech", "local-search"), "True")
+    waiting.until(active, lambda found: found == wanted)
 
 
-def test_live_nodes_advertise_exactly_what_the_plan_says(up):
-    nodes = up.api.call("GET", "/api/v1/nodes")["items"]
+@pytest.fixture
+def nodes(up):
+    """The live nodes, once all of them take pods: a new one is tainted until it is seen to be ready."""
+
+    def ready():
+        found = up.api.call("GET", "/api/v1/nodes")["items"]
+        return found if found and not any(map(kept_off, found)) else None
+
+    return waiting.until(ready, what="nodes that take pods")
+
+
+def test_live_nodes_advertise_exactly_what_the_plan_says(up, nodes):
     plan = up.plan()
     assert len(nodes) == sum(p.start_nodes for p in plan.pools)
-    for node in nodes:
-        pool = plan.pool(node["metadata"]["labels"]["gpuyard.dev/pool"])
-        live = {
-            k: int(v)
-            for k, v in node["status"]["allocatable"].items()
-            if k.startswith("nvidia.com/")
-        }
-        assert live == {a.resource: a.per_node for a in pool.advertised}
+    pools = {n["metadata"]["name"]: n["metadata"]["labels"]["gpuyard.dev/pool"] for n in nodes}
+    wanted = {
+        name: {a.resource: str(a.per_node) for a in plan.pool(pool).advertised}
+        for name, pool in pools.items()
+    }
+
+    def advertised():
+        found = up.api.call("GET", "/api/v1/nodes")["items"]
+        return {n["metadata"]["name"]: devices(n["status"]["allocatable"]) for n in found}
+
+    # agents cut GPUs and count devices one step after the other
+    waiting.until(advertised, lambda found: found == wanted)
 
 
-def test_live_flavors_select_nodes_that_exist(up):
-    nodes = up.api.call("GET", "/api/v1/nodes")["items"]
+def devices(amounts):
+    return {name: count for name, count in amounts.items() if name.startswith("nvidia.com/")}
+
+
+def test_live_flavors_select_nodes_that_exist(up, nodes):
     for flavor in up.api.call("GET", "/apis/kueue.x-k8s.io/v1beta2/resourceflavors")["items"]:
         wanted = flavor["spec"]["nodeLabels"].items()
         chosen = [n for n in nodes if wanted <= n["metadata"]["labels"].items()]

@@ -66,7 +66,7 @@ class Yard:
                 os.killpg(process.pid, how)
             else:
                 process.send_signal(how)
-            said, _ = process.communicate(timeout=120)
+            said, _ = process.communicate(timeout=900)
         return process.returncode, said
 
     @property
@@ -135,7 +135,7 @@ class Yard:
 
 
 _PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-_TEXT: dict[str, Any] = {**_PIPES, "timeout": 400}
+_TEXT: dict[str, Any] = {**_PIPES, "timeout": 900}
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 OWNED = (
