@@ -7,6 +7,8 @@ import textwrap
 import time
 from pathlib import Path
 
+from testbed.plugins.kubernetes.failures import ApiError
+
 from kit.cluster.lab import slack
 from stacks import SECONDS, read_until
 
@@ -86,6 +88,56 @@ def test_a_kind_that_the_program_brings_is_waited_for_past_the_providers_patienc
         assert api.get("Late", "late", f"{api.namespace}.example.org/v1")["spec"] == {"a": 1}
     finally:
         api.cluster.delete(kind, kind["metadata"]["name"], "Background")
+
+
+SILENT = """
+    from gpuyard.resources import ClusterProvider
+    ours = ClusterProvider("ours", "ours", settings["kubeconfig"])
+    k8s.core.v1.ConfigMap("kept", metadata={"name": "kept", "namespace": NAMESPACE}, data={"a": "b"},
+        opts=pulumi.ResourceOptions(provider=ours, hooks=ours.explains))
+"""
+
+
+def test_a_webhook_that_does_not_answer_yet_is_waited_for(stack, api, until):
+    """As Kueue's while its pods start: the provider gives up at once, the engine tries again."""
+    name = f"silent.{api.namespace}.example.org"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+    webhook = {
+        "name": name,
+        "rules": [{**rule, "operations": ["CREATE"]}],
+        "clientConfig": {"url": "https://127.0.0.1:9/"},
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": api.namespace}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    silent = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [webhook],
+    }
+    api.cluster.create(silent, {})
+    try:
+        until(lambda: is_asked(api, name))
+        stack.program(SILENT)
+        process = stack.start("up", "--yes", "--skip-preview", "--color", "never")
+        said = read_until(process, f"webhook {name} does not answer yet; trying again")
+    finally:
+        api.cluster.delete(silent, name, "Background")
+    more, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, said + more
+    assert api.get("ConfigMap", "kept")["data"] == {"a": "b"}
+
+
+def is_asked(api, webhook):
+    """Whether the API server knows that it has to ask this webhook."""
+    probe = {"apiVersion": "v1", "kind": "ConfigMap"}
+    probe["metadata"] = {"name": "probe", "namespace": api.namespace}
+    try:
+        api.cluster.create(probe, {"dryRun": "All"})
+    except ApiError as problem:
+        return webhook in str(problem)
+    return False
 
 
 def test_a_failed_job_says_why(stack, api):

@@ -1,6 +1,7 @@
 """Error hooks: what there is to say beyond the provider's error when an object can't be made, or will not go.
 
-And one thing to do: an object whose kind comes with a chart of the same program waits for its kind.
+And two things to do: an object whose kind comes with a chart of the same program waits for its kind, and one
+whose webhook does not answer waits for that.
 
 The provider names the object. Whose it is, or what inside a namespace holds it, only a second look at the
 cluster tells. Pulumi calls an error hook when an operation has failed, so a deployment that succeeds pays for
@@ -9,6 +10,7 @@ provider's error alone, and docs/guides/existing-kueue.md has the commands to as
 https://www.pulumi.com/docs/iac/concepts/resources/options/hooks
 """
 
+import asyncio
 import itertools
 import re
 from collections.abc import Collection, Mapping
@@ -21,6 +23,7 @@ from pulumi.runtime.settings import monitor_supports_feature
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.ownership import owner_of, writers
+from gpuyard.resources.diagnosis.silent_webhooks import PAUSE_SECONDS, asks_again
 from gpuyard.resources.diagnosis.stuck_namespaces import kinds_left, stuck
 from gpuyard.resources.diagnosis.unserved_kinds import (
     Unserved,
@@ -56,6 +59,10 @@ def hooks_of(
     async def tell(args: pulumi.ErrorHookArgs) -> bool:
         if again := tries_again(args, brought):
             pulumi.log.info(again)
+            return True
+        if again := asks_again(args):
+            pulumi.log.info(again)
+            await asyncio.sleep(PAUSE_SECONDS)
             return True
         try:
             says = await explained(kubectl, args, brought)
