@@ -51,6 +51,6 @@ def test_a_job_that_asks_for_every_adapter_of_its_node_runs(kueue: Api):
         told = lab.explained(made)
         assert told.verdict == "starts", told
         lab.noted(made)
-        kueue.call("POST", reality.path_of(made).rpartition("/")[0], made)
+        reality.create(kueue, reality.path_of(made).rpartition("/")[0], made)
         lab.expect("a", "nccl", "admitted")
         soon(lambda: lab.running("a", "nccl") == 1, "the pod to run")

@@ -181,6 +181,10 @@ def platform_of(status: cluster.Status, folder: Path) -> Iterator[Yard]:
         raw = platform_at(address)
         with kueue_as_rendered(status.name, raw), QueueLab(connect(kubeconfig), raw) as lab:
             yard = Yard(lab, gpus, folder, kubeconfig)
+            for verb, team in (("patch", "a"), ("list", "b")):
+                kind, space = "workloads.kueue.x-k8s.io", lab.namespace(team)
+                known = partial(allowed, yard, verb, kind, space)
+                reality.wait(known, f"what the account may do in {space} to be known")
             yield yard
             for kind, name in NOTEBOOKS:
                 yard.delete(kind, name)

@@ -117,7 +117,10 @@ def test_pods_beyond_the_last_whole_slice_stay_pending(kueue: Api):
     slices = {SLICE_LEVEL: HOSTNAME_LABEL, SLICE_SIZE: "2"}
     with QueueLab(kueue, blocks("slices")) as lab:
         submitted(lab, "five", Verdict.NEVER, pods=5, gpus=2, annotations=slices)
-        soon(lambda: lab.running("t", "five") == 4, "four running pods")
+        soon(
+            lambda: lab.running("t", "five") == 4 and len(lab.pods("t", "five")) == 5,
+            "four running pods, and one more",
+        )
         (last,) = [p for p in lab.pods("t", "five") if not p["spec"].get("nodeName")]
         assert [gate["name"] for gate in last["spec"]["schedulingGates"]] == [
             "kueue.x-k8s.io/topology"

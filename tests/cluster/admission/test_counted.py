@@ -337,7 +337,7 @@ def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api
         change(person(serving), f"{path}/serve", {"spec": {"replicas": 3}})
         # Kueue does not count other replicas anew, and starts none of them
         until(lambda: "out of sync" in str(serving.get(workloads)))
-        assert set(gates()) == {True}
+        assert set(until(gates)) == {True}
     finally:
         serving.call("DELETE", f"{path}/serve", {"propagationPolicy": "Foreground"})
         until(lambda: not serving.call("GET", space)["items"])

@@ -24,6 +24,7 @@ from gpuyard.spec.read import read_stack_file
 from gpuyard.testing import CrdFolder
 from kit import waiting
 from kit.cases.fields import covering
+from kit.cluster.lab import patiently
 from kit.generated import platforms
 from kit.generated import slips as near_misses
 from kit.levels import upstream
@@ -103,12 +104,12 @@ class Server:
     def refusal(self, obj: Value) -> str | None:
         """What the server says to an object that does not exist yet; None when it would take it."""
         unlike = {"name": f"{obj['metadata']['name']}-near-miss"}
+        path, sent = (
+            f"{self.collection(obj)}?{STRICT}",
+            obj | {"metadata": obj["metadata"] | unlike},
+        )
         try:
-            self.api.call(
-                "POST",
-                f"{self.collection(obj)}?{STRICT}",
-                obj | {"metadata": obj["metadata"] | unlike},
-            )
+            patiently(lambda: self.api.call("POST", path, sent))
         except ApiError as problem:
             return str(problem)
         return None
@@ -116,7 +117,8 @@ class Server:
     def accept(self, obj: Value) -> None:
         path = f"{self.collection(obj)}/{obj['metadata']['name']}"
         query = f"?fieldManager=conformance&force=true&{STRICT}"
-        self.api.call("PATCH", path + query, obj, "application/apply-patch+yaml")
+        kind = "application/apply-patch+yaml"
+        patiently(lambda: self.api.call("PATCH", path + query, obj, kind))
 
 
 @pytest.fixture

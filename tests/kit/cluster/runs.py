@@ -13,7 +13,7 @@ from typing import Any
 from gpuyard.names import GPU
 from gpuyard.replay import Arrival, Disagreement, Pace, Replay, disagreement, replay
 from gpuyard.simulate.api import Api, ApiError, Unreachable
-from kit.cluster.lab import KUEUE, Value, condition
+from kit.cluster.lab import KUEUE, Value, condition, create
 from kit.cluster.queues import QueueLab, job, one_pool
 
 CLIENTS = 4
@@ -164,7 +164,7 @@ def run(lab: QueueLab, jobs: Sequence[Arrival], limit: float) -> Run:
         shape: Any = {"pods": arrival.pods, "gpus": 8, "seconds": arrival.seconds}
         made = job(namespace, arrival.name, priority=by_priority[arrival.priority], **shape)
         lab.noted(made)
-        lab.api.call("POST", f"/apis/batch/v1/namespaces/{namespace}/jobs", made)
+        create(lab.api, f"/apis/batch/v1/namespaces/{namespace}/jobs", made)
 
     with ThreadPoolExecutor(CLIENTS) as clients:
         list(clients.map(submit, jobs))

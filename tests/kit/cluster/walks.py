@@ -5,8 +5,11 @@ lacks is deleted last. Namespaces stay: they take long to go, and what goes with
 """
 
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from testbed.plugins.kubernetes.checkpoint import identity
 from testbed.plugins.kubernetes.cluster import Cluster
@@ -19,10 +22,12 @@ from testbed.plugins.kubernetes.values import Object
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import bind
 from gpuyard.render.platform import platform_objects
+from gpuyard.resources.diagnosis.silent_webhooks import PAUSE_SECONDS, TRIES, silent_webhook
 from kit.cluster.lab import MADE_ELSEWHERE
 
-SECONDS = 120
+SECONDS = 600
 _Key = tuple[str, str, str]
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -62,12 +67,13 @@ class Walker:
                 if not changes.comparison.found:
                     return ""
                 if not changes.replaces:
-                    said = self.provider.update("", state, wanted, [], SECONDS, preview=False)
-                    self.state[key] = said
+                    self.state[key] = _answered(
+                        lambda: self.provider.update("", state, wanted, [], SECONDS, preview=False)
+                    )
                     return ""
                 self._removed(key)
             made = self.adopting if key[0] == "Namespace" else self.provider
-            _, self.state[key] = made.create("", wanted, SECONDS, preview=False)
+            _, self.state[key] = _answered(lambda: made.create("", wanted, SECONDS, preview=False))
         except (ProviderError, Partial) as error:
             return _refused(key, error)
         return ""
@@ -76,10 +82,22 @@ class Walker:
         if (state := self.state.pop(key, None)) is None:
             return ""  # it was refused before
         try:
-            self.provider.delete("", identity(state), state, SECONDS)
+            _answered(lambda: self.provider.delete("", identity(state), state, SECONDS))
         except (ProviderError, Partial) as error:
             return _refused(key, error)
         return ""
+
+
+def _answered(act: Callable[[], _T]) -> _T:
+    """Try again where a webhook does not answer, as the hooks of our provider do."""
+    for _ in range(TRIES - 1):
+        try:
+            return act()
+        except ProviderError as error:
+            if not silent_webhook(str(error)):
+                raise
+            time.sleep(PAUSE_SECONDS)
+    return act()
 
 
 def _refused(key: _Key, error: ProviderError | Partial) -> str:
