@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gpuyard.errors import EnvironmentLacks
-from gpuyard.simulate import cluster, tools
+from gpuyard.simulate import cluster, state, tools
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
 from kit.cluster.busy import busy
@@ -29,6 +29,14 @@ def absent() -> str | None:
     return None
 
 
+def ports_of_worker() -> range:
+    """A worker's own ports: clusters that start at the same moment, with homes apart, know of no other."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    share = len(state.PORTS) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    first = state.PORTS.start + number * share
+    return range(first, first + share)
+
+
 @pytest.fixture(scope="session")
 def sim_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A home of its own, so that no test touches the user's clusters."""
@@ -40,6 +48,7 @@ def sim_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         # Half the work for API servers; the memory of a cluster by default has a test of its own.
         patch.setenv("GOGC", "400")
         patch.setenv("GPUYARD_TOOLS", str(tools.find_tools(Path(__file__).parent).bin))
+        patch.setattr(state, "PORTS", ports_of_worker())
         try:
             yield home
         finally:
