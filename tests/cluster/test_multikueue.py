@@ -187,11 +187,11 @@ def active(api: Api, path: str) -> str | None:
     return found
 
 
-def work(name: str, pods: int, seconds: int, kind: str = "Job") -> Value:
-    """Pods with a whole node each, that run so long."""
+def work(name: str, pods: int, seconds: int | None, kind: str = "Job") -> Value:
+    """Pods with a whole node each, that run so long; None: until they are told to end, see `end`."""
     amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "8"}
     spec = pod_spec(amounts)
-    duration = {"sim.gpuyard.dev/duration": f"{seconds}s"}
+    duration = {} if seconds is None else {"sim.gpuyard.dev/duration": f"{seconds}s"}
     # named, because a Kueue that has only just started does not know yet which queue is the default
     meta: Value = {"name": name, "namespace": TEAM, "labels": {QUEUE_LABEL: "default"}}
     if kind == "Pod":
@@ -282,7 +282,7 @@ def test_without_its_secret_a_cluster_is_not_asked_and_says_so(sites: Sites, unt
 
 def test_a_gang_runs_where_it_has_room_and_its_status_comes_back(connected: Sites, until: Until):
     """Three nodes are only in the east: the west is asked too, and keeps nothing."""
-    job = work("gang", 3, 900)  # until it is seen running, here and there, and told to end
+    job = work("gang", 3, None)  # it is to be seen running, here and there
     said = told(connected, job)
     assert (said.verdict, said.says) == (Verdict.STARTS, "sent to one of west, east")
     name = submit(connected, job)
