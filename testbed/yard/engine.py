@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpuyard import recovery
 from gpuyard.errors import EnvironmentLacks
-from gpuyard.names import PLATFORM_LABEL
+from gpuyard.names import KUEUE_API, PLATFORM_LABEL
 from gpuyard.simulate.api import Api, ApiObject
 from testbed.plugins import environment
 
@@ -19,6 +19,11 @@ STATE = Path(os.environ.get("GPUYARD_YARD_STATE") or ROOT / ".testbed" / "stacks
 STACK = "local"
 PROJECT = "gpuyard"
 YES = ("--yes", "--skip-preview")
+LATE = (
+    "/api/v1/namespaces",
+    *(f"/apis/{KUEUE_API}/{plural}" for plural in ("clusterqueues", "cohorts", "resourceflavors")),
+)
+"""What goes a while after it was deleted."""
 PASSPHRASE = "local"  # noqa: S105  guards nothing, see below
 """Guards nothing: the stack keeps no secret, but the engine insists on a passphrase."""
 
@@ -91,22 +96,29 @@ def _is_json(path: Path) -> bool:
 
 
 def wait_for_deletions(api: Api, seconds: float = 180) -> None:
-    """Wait until no namespace of ours is on its way out: nothing can be made in one that is."""
+    """Wait until nothing of ours is on its way out that takes its time.
+
+    Nothing can be made in a namespace that goes; and a queue that goes once its last workload has is there
+    until then, so that nobody would make it anew.
+    """
     deadline = time.monotonic() + seconds
     while names := _terminating(api):
         if time.monotonic() > deadline:
             raise EnvironmentLacks(
-                f"namespaces {', '.join(names)} are being deleted and do not end; something in them"
-                " has a finalizer: `kubectl get namespace -o yaml` says which"
+                f"{', '.join(names)} are being deleted and do not end; a finalizer holds them, or something"
+                " in them: `kubectl get KIND/NAME -o yaml` says which"
             )
         time.sleep(0.5)
 
 
 def _terminating(api: Api) -> list[str]:
-    listed = api.call("GET", f"/api/v1/namespaces?labelSelector={PLATFORM_LABEL}={STACK}")
+    """As KIND/NAME; where Kueue's kinds are not there yet, nothing of them goes."""
     return [
-        item["metadata"]["name"]
-        for item in listed["items"]
+        f"{path.rpartition('/')[2]}/{item['metadata']['name']}"
+        for path in LATE
+        for item in (api.get(f"{path}?labelSelector={PLATFORM_LABEL}={STACK}") or {"items": []})[
+            "items"
+        ]
         if item["metadata"].get("deletionTimestamp")
     ]
 

@@ -78,17 +78,23 @@ class Api:
 
     def __init__(self, **objects: dict[str, Any]) -> None:
         self.objects = {path: {"metadata": metadata} for path, metadata in objects.items()}
-        self.lists: list[list[dict[str, Any]]] = []
+        self.lists: dict[str, list[list[dict[str, Any]]]] = {}
+        """By kind, one after the other; nobody knows a kind that is not here."""
         self.listed: list[str] = []
 
     def get(self, path: str) -> Any:
         if path in self.KINDS:
             return {"resources": self.KINDS[path]}
+        if "?labelSelector" in path:
+            return self.list(path)
         return self.objects.get(path)
 
-    def call(self, _method: str, path: str) -> Any:
+    def list(self, path: str) -> Any:
         self.listed.append(path)
-        items = self.lists.pop(0) if len(self.lists) > 1 else self.lists[0]
+        lists = self.lists.get(path.partition("?")[0].rpartition("/")[2])
+        if lists is None:
+            return None
+        items = lists.pop(0) if len(lists) > 1 else lists[0]
         return {"items": [{"metadata": metadata} for metadata in items]}
 
 
@@ -204,32 +210,34 @@ def test_an_engine_that_fails_says_which_command_and_what_it_said(tmp_path: Path
     assert str(caught.value) == "pulumi stack init 1: no init"
 
 
-# ── namespaces on their way out ──
+# ── what is on its way out ──
 
 
 def leaving(name: str) -> dict[str, Any]:
     return {"name": name, "deletionTimestamp": "2026-11-21T00:00:00Z"}
 
 
-def test_namespaces_that_do_not_end_are_named_with_the_way_to_the_reason():
+def test_what_does_not_end_is_named_with_the_way_to_the_reason():
     api = Api()
-    api.lists = [[leaving("vision"), {"name": "speech"}, leaving("search")]]
+    api.lists["namespaces"] = [[leaving("vision"), {"name": "speech"}]]
+    api.lists["clusterqueues"] = [[leaving("local-vision"), {"name": "local-speech"}]]
     with pytest.raises(EnvironmentLacks) as caught:
         module.wait_for_deletions(api, seconds=-1)  # type: ignore[arg-type]
     assert str(caught.value).startswith(
-        "namespaces vision, search are being deleted and do not end"
+        "namespaces/vision, clusterqueues/local-vision are being deleted and do not end"
     )
     assert "finalizer" in str(caught.value)
-    assert api.listed == [f"/api/v1/namespaces?labelSelector={PLATFORM_LABEL}=local"]
+    assert api.listed == [f"{path}?labelSelector={PLATFORM_LABEL}=local" for path in module.LATE]
 
 
 def test_waiting_ends_with_the_last_of_them(monkeypatch: pytest.MonkeyPatch):
     slept: list[float] = []
     monkeypatch.setattr(module.time, "sleep", slept.append)
     api = Api()
-    api.lists = [[leaving("a"), leaving("b")], [leaving("b")], [{"name": "c"}]]
+    api.lists["namespaces"] = [[leaving("a"), leaving("b")], [leaving("b")], [{"name": "c"}]]
+    api.lists["cohorts"] = [[leaving("x")], [leaving("x")], [leaving("x")], [{"name": "x"}]]
     module.wait_for_deletions(api)  # type: ignore[arg-type]
-    assert (len(api.listed), len(slept)) == (3, 2)
+    assert (len(api.listed), len(slept)) == (4 * len(module.LATE), 3)
 
 
 # ── the last screen ──
