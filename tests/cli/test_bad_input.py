@@ -184,7 +184,7 @@ def places(tmp_path):
 def test_what_is_no_file_is_said_at_once(gpuyard, places, name, says):
     started = time.monotonic()
     ended = gpuyard("check", places / name)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60, "a pipe is not waited for"
     assert (ended.code, ended.out) == (2, "")
     assert says in ended.err
 

@@ -169,9 +169,9 @@ def test_a_wrong_sum_does_not_wait_for_a_build_to_end(place, mirror):
     path = next(path for path in mirror.files if path.endswith("/kwok-linux-amd64"))
     mirror.files[path] += b"x"
     began = time.monotonic()
-    result = place.run(**mirror.environment(FAKE_GO="stuck", SLOW="20"))
+    result = place.run(**mirror.environment(FAKE_GO="stuck", SLOW="90"))
     assert result.returncode == 1
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     assert "kwok-linux-amd64 has the SHA-256" in result.stderr
 
 
@@ -184,7 +184,7 @@ def test_a_host_that_nobody_listens_on_is_asked_once_and_all_is_built(place, mir
     began = time.monotonic()
     result = place.run(**mirror.environment(GPUYARD_TOOLS_MIRROR="http://127.0.0.1:9"))
     assert result.returncode == 0, result.stderr
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert result.stderr.splitlines()[0] == (
         "Releases cannot be downloaded here (127.0.0.1:9: connection refused);"
         " building from source instead."
