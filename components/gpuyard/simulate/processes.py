@@ -16,6 +16,8 @@ from pathlib import Path
 
 MARK = "GPUYARD_SIM_PART"
 STOP_SECONDS = 5.0
+# What is killed ends as soon as it has a core; until then it holds its ports, and nobody may take them.
+KILLED_SECONDS = 60.0
 _PROC = Path("/proc")
 
 
@@ -84,7 +86,7 @@ def reap() -> None:
 def stop(processes: Iterable[Process]) -> None:
     """End processes: ask first, then insist. Returns when none runs any more."""
     running = [process for process in processes if process.alive]
-    for chosen, patience in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
+    for chosen, patience in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, KILLED_SECONDS)):
         for process in running:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, chosen)
