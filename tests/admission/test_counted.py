@@ -76,6 +76,32 @@ def test_what_is_counted_once_asks_for_the_same_ever_after(before, after, refuse
         assert said == ([GROWN] if refused else [])
 
 
+KEEPS = (
+    "GPU-ADM-01: with the finalizer orphan pods of this {kind} run on when it is deleted, and no queue counts"
+    " them; remove the finalizer"
+)
+
+
+def kept(value, finalizers=("orphan",)):
+    return {**value, "metadata": {**value["metadata"], "finalizers": list(finalizers)}}
+
+
+def test_a_gang_keeps_no_pods_when_it_goes():
+    gang = waiting()
+    said = [KEEPS.format(kind="Job")]
+    for other in ("Job", "RayCluster"):
+        value = kept(waiting(other, version="ray.io/v1" if other != "Job" else "batch/v1"))
+        found = [str(each) for each in refusals(workload(resource(value)), MAIN)]
+        assert found == [KEEPS.format(kind=other)]
+    assert changed(gang, kept(gang)) == said
+    assert changed(kept(gang, ["example.org/x"]), kept(gang)) == said
+    assert changed(kept(gang), kept(gang)) == []
+    assert changed(gang, kept(gang), by_controller=True) == []
+    assert changed(gang, kept(gang, ["foregroundDeletion"])) == []
+    server = stateful(container(gpus=1))
+    assert changed(server, kept(server)) == []
+
+
 def waiting(kind="Job", version="batch/v1", queue="main", **spec):
     labels = {QUEUE_LABEL: queue} if queue else {}
     metadata = {"name": "x", "labels": labels}

@@ -47,7 +47,7 @@ PATHS = {
     "PodDisruptionBudget": "poddisruptionbudgets",
 }
 BY = {
-    "policy": r"ValidatingAdmissionPolicy 'gpuyard-atk(-belongings)?' with binding '\S+' denied request: ",
+    "policy": r"ValidatingAdmissionPolicy 'gpuyard-atk(-\w+)?' with binding '\S+' denied request: ",
     "quota": r"exceeded quota: gpuyard, ",
     "range": r"usage per (Pod|Container) is",
     "access": r"User \"\S+\" cannot",
@@ -158,8 +158,8 @@ def answer(lab: reality.Lab, case: Value, namespace: str = "") -> tuple[str, str
     try:
         if "list" in case:
             api.call("GET", case["list"].format(namespace=namespace))
-        elif "patch" in case:
-            _patched(lab, api, case, namespace)
+        elif "first" in case:
+            _done_to_the_first(lab, api, case, namespace)
         else:
             value = object_of(case)
             api.call("POST", f"{path_of(value, namespace)}?dryRun=All", value)
@@ -170,14 +170,17 @@ def answer(lab: reality.Lab, case: Value, namespace: str = "") -> tuple[str, str
     return "taken", ""
 
 
-def _patched(lab: reality.Lab, api: Api, case: Value, namespace: str) -> None:
+def _done_to_the_first(lab: reality.Lab, api: Api, case: Value, namespace: str) -> None:
     """What is there already is made for the time of the question."""
     first = case["first"]
     path = path_of(first, namespace)
     one = f"{path}/{first['metadata']['name']}"
     api.call("POST", path, first)
     try:
-        api.call("PATCH", f"{one}?dryRun=All", case["patch"], "application/merge-patch+json")
+        if "patch" in case:
+            api.call("PATCH", f"{one}?dryRun=All", case["patch"], "application/merge-patch+json")
+        else:
+            api.call("DELETE", f"{one}?dryRun=All", case["delete"])
     finally:
         reality.delete(lab.api, one)
         reality.wait(lambda: lab.api.get(one) is None, f"no {one}", 60)

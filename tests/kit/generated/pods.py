@@ -256,6 +256,8 @@ class Maker:
     def metadata(self) -> Value:
         """Of what makes pods."""
         found: Value = {"name": "x", "labels": self.labels()}
+        if self.odd(0.2):
+            found["finalizers"] = self.some(FINALIZERS, 2)
         if self.maybe(0.3):
             found["ownerReferences"] = [{**self.one(OWNERS), "name": "o", "uid": "u"}]
         return found

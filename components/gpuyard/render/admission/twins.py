@@ -289,6 +289,18 @@ def _past_count() -> str:
     return f"variables.created || !({own}) ? [] : ({_grows()}) + ({starts})"
 
 
+def _keeps_pods() -> str:
+    finalizers, before = (
+        f"{maybe(f'variables.{one}', 'metadata.finalizers', '[]')}.exists(f, f == {quoted(queued.ORPHAN)})"
+        for one in ("it", "was")
+    )
+    return (
+        f"variables.it.kind in {listed(queued.OF_ITSELF[1:])} && !variables.by_controller"
+        f" && {finalizers} && (variables.created || !{before})"
+        f" ? [{said(requirements.QUEUED, queued.KEEPS_PODS, kind='variables.it.kind')}] : []"
+    )
+
+
 def _queued() -> str:
     owner_queues = (
         "variables.controllers.exists(c, c[0].split('/')[0] + '/' + c[1]"
@@ -317,7 +329,7 @@ def _queued() -> str:
         f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues}"
         f" && !{held_by_kueue} && {asks} ? [{unseen} ? {unknown} : {no_queue}] : []"
     )
-    return f"({past_queues}) + ({_past_count()})"
+    return f"({past_queues}) + ({_keeps_pods()}) + ({_past_count()})"
 
 
 TWINS: Mapping[str, tuple[Requirement, str]] = {
