@@ -5,7 +5,7 @@ import pytest
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirements import refusals
 from gpuyard.lint.kubernetes import resource
-from gpuyard.names import QUEUE_LABEL
+from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard.rules.subjects.admission import workload
 from kit.every import every
 
@@ -100,6 +100,22 @@ def test_a_gang_keeps_no_pods_when_it_goes():
     assert changed(gang, kept(gang, ["foregroundDeletion"])) == []
     server = stateful(container(gpus=1))
     assert changed(server, kept(server)) == []
+
+
+def prioritized(name, kind="Job"):
+    value = waiting(kind)
+    return {
+        **value,
+        "metadata": {"name": "x", "labels": {PRIORITY_LABEL: name, QUEUE_LABEL: "main"}},
+    }
+
+
+def test_a_priority_of_others_is_not_written_into_what_is_there_and_may_stay():
+    (said,) = changed(prioritized(""), prioritized("strange"))
+    assert said.startswith("GPU-ADM-08: the priority strange is none of this platform")
+    assert said.endswith("name a priority of the platform: it has none")
+    assert changed(prioritized("strange"), prioritized("strange")) == []
+    assert changed(prioritized("strange"), prioritized("")) == []
 
 
 def waiting(kind="Job", version="batch/v1", queue="main", **spec):

@@ -45,15 +45,17 @@ def test_nobody_is_held_to_anything_without_teams():
 
 
 def test_what_a_team_is_held_to_stands_on_its_namespace():
-    plan = two_teams(admission={"images_from": ["nvcr.io"]})
+    plan = two_teams(admission={"images_from": ["nvcr.io"]}, priorities={"low": 1, "high": 2})
     vision, speech = (
         team_objects(plan, one)[0]["metadata"]["annotations"]
         for one in (plan.team("vision"), plan.team("speech"))
     )
     assert vision == {
         "admission.gpuyard.dev/accounts": "",
+        "admission.gpuyard.dev/csi-drivers": "secrets-store.csi.k8s.io\ngcsfuse.csi.storage.gke.io",
         "admission.gpuyard.dev/guaranteed": "true",
         "admission.gpuyard.dev/images-from": "nvcr.io",
+        "admission.gpuyard.dev/priorities": "high\nlow",
         "admission.gpuyard.dev/priority-classes": "",
         "admission.gpuyard.dev/queues": "default",
         "admission.gpuyard.dev/taints": "gpuyard.dev/pool=vip:NoSchedule",

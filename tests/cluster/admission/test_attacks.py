@@ -82,7 +82,14 @@ def three_teams() -> Raw:
             limits={"objects": 1},  # the cluster makes one config map itself
         ),
     ]
-    return platform(pools, teams, name="atk", cloud="simulated", kubernetes="1.36")
+    return platform(
+        pools,
+        teams,
+        name="atk",
+        cloud="simulated",
+        kubernetes="1.36",
+        priorities={"atk-first": 100},
+    )
 
 
 @pytest.fixture(scope="module")

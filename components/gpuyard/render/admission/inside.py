@@ -4,13 +4,20 @@ from gpuyard.admission import queued
 from gpuyard.admission.parameters import ACCOUNTS
 from gpuyard.findings import Path
 from gpuyard.manifests.templates import EACH, KINDS, PodsForm
-from gpuyard.render.admission.cel import annotated, container_asks, containers, maybe, named, quoted
+from gpuyard.render.admission.cel import (
+    container_asks,
+    containers,
+    maybe,
+    named,
+    quoted,
+    said_later,
+)
 
 BY_CONTROLLER = (
     "request.userInfo.username == 'system:kube-controller-manager'"
     " || ['system:masters', 'system:serviceaccounts'].exists(g, g in request.userInfo.groups)"
     " && !('system:serviceaccounts:' + request.namespace in request.userInfo.groups)"
-    f" && !({annotated(ACCOUNTS)}.split('\\n').exists(g, g in request.userInfo.groups))"
+    f" && !({said_later(ACCOUNTS)}.split('\\n').exists(g, g in request.userInfo.groups))"
 )
 """Whether a controller of the cluster asks, or who may do everything anyway (docs/decisions/0022)."""
 

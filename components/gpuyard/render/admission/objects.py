@@ -9,9 +9,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gpuyard.admission import queued
-from gpuyard.admission.parameters import IMAGES_FROM, QUEUES, TAINTS, enforcement
+from gpuyard.admission.parameters import (
+    CSI_DRIVERS,
+    IMAGES_FROM,
+    PRIORITIES,
+    PRIORITY_CLASSES,
+    QUEUES,
+    TAINTS,
+    enforcement,
+)
 from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.names import (
+    PRIORITY_LABEL,
     QUEUE_LABEL,
     TEAM_LABEL,
     admission_name,
@@ -26,6 +35,7 @@ from gpuyard.render.admission.cel import (
     listed,
     maybe,
     quoted,
+    said_later,
 )
 from gpuyard.render.admission.inside import BY_CONTROLLER, pods_in
 from gpuyard.render.admission.twins import TWINS, controllers
@@ -144,8 +154,11 @@ def _variables() -> Iterable[tuple[str, str]]:
     """What the requirements look at, the requirements, and all that is said."""
     jobs = f"variables.it.kind in {listed(_JOBS)}"
 
+    def parts(text: str) -> str:
+        return f"{text}.split('\\n').filter(l, l != '')"
+
     def lines(name: str) -> str:
-        return f"{annotated(name)}.split('\\n').filter(l, l != '')"
+        return parts(annotated(name))
 
     taint = (
         "{'text': l, 'key': l.split('=')[0], 'value': l.split('=')[1].split(':')[0],"
@@ -165,8 +178,14 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "images_from", lines(IMAGES_FROM)
     yield "queues", lines(QUEUES)
     yield "taints", f"{lines(TAINTS)}.map(l, {taint})"
+    yield "priority_classes", parts(said_later(PRIORITY_CLASSES))
+    yield "priorities", parts(said_later(PRIORITIES))
+    yield "csi_drivers", parts(said_later(CSI_DRIVERS))
     yield "all_pods", pods_in("variables.it")
     yield "old_pods", f"variables.created ? [] : {pods_in('variables.was')}"
+    yield "named_priorities", _priorities_of("variables.it", "all_pods")
+    before = _priorities_of("variables.was", "old_pods")
+    yield "old_priorities", f"variables.created ? [] : {before}"
     # of a pod that is there, finalizers and annotations may always change, or none could be removed
     written, stored = (
         f"variables.{pods}.map(p, [p.labels, p.spec]"
@@ -186,6 +205,16 @@ def _variables() -> Iterable[tuple[str, str]]:
         yield name, expression
     found = " + ".join(f"variables.{name}" for name in TWINS)
     yield "said", f"({found}).join('. ')"
+
+
+def _priorities_of(value: str, pods: str) -> str:
+    """The priorities that a workload names, itself, for its jobs and for its pods."""
+    own, of_jobs = (
+        label(f"{value}{path}.?metadata.?labels", PRIORITY_LABEL)
+        for path in ("", ".?spec.?jobTemplate")
+    )
+    of_pods = f"variables.{pods}.map(p, {label('p.labels', PRIORITY_LABEL)})"
+    return f"([{own}, {of_jobs}] + (variables.it.kind == 'Pod' ? [] : {of_pods}))"
 
 
 def _queue_of(value: str) -> str:
