@@ -128,6 +128,15 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         ),
         LIVE,
     ),
+    "hostile": Campaign(
+        "three teams that try everything at random; no GPU runs that no queue counts",
+        3600,
+        "seconds",
+        lambda count, seed: pytest(
+            "tests/cluster/admission/test_hostile.py", "-s", needs=LIVE, GPUYARD_HOSTILE=f"{count}:{seed}"
+        ),
+        LIVE,
+    ),
     "queues": Campaign(
         "jobs through a real Kueue on 250 nodes, and the order that the queue model foresees",
         2000,

@@ -136,6 +136,11 @@ def belongings_name(platform: str) -> str:
     return f"{admission_name(platform)}-belongings"
 
 
+def departures_name(platform: str) -> str:
+    """The same of what teams delete."""
+    return f"{admission_name(platform)}-departures"
+
+
 def catalogue_name(platform: str) -> str:
     """The role by which people of a platform's teams see classes that belong to nobody, and who has it."""
     return f"gpuyard-{platform}-classes"

@@ -797,6 +797,11 @@ class Admission(TypedDict):
     """PriorityClasses of the cluster that pods of teams may have; its default class is one.
     Default: none.
     """
+    csi_drivers: NotRequired[list[str] | tuple[str, ...]]
+    """CSI drivers whose volumes pods mount without a claim; none that mounts any address that a
+    pod names. Default: those of the Secrets Store and of GCS FUSE, which give what a service
+    account may have.
+    """
     guaranteed: NotRequired[bool]
     """Training pods must ask for as much CPU and memory as they are limited to. Default on."""
 

@@ -5,7 +5,7 @@ import pytest
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirements import refusals
 from gpuyard.lint.kubernetes import resource
-from gpuyard.names import QUEUE_LABEL
+from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard.rules.subjects.admission import workload
 from kit.every import every
 
@@ -74,6 +74,48 @@ def test_what_is_counted_once_asks_for_the_same_ever_after(before, after, refuse
     for by_controller in (False, True):  # operators change what people tell them to
         said = changed(before, after, by_controller=by_controller)
         assert said == ([GROWN] if refused else [])
+
+
+KEEPS = (
+    "GPU-ADM-01: with the finalizer orphan pods of this {kind} run on when it is deleted, and no queue counts"
+    " them; remove the finalizer"
+)
+
+
+def kept(value, finalizers=("orphan",)):
+    return {**value, "metadata": {**value["metadata"], "finalizers": list(finalizers)}}
+
+
+def test_a_gang_keeps_no_pods_when_it_goes():
+    gang = waiting()
+    said = [KEEPS.format(kind="Job")]
+    for other in ("Job", "RayCluster"):
+        value = kept(waiting(other, version="ray.io/v1" if other != "Job" else "batch/v1"))
+        found = [str(each) for each in refusals(workload(resource(value)), MAIN)]
+        assert found == [KEEPS.format(kind=other)]
+    assert changed(gang, kept(gang)) == said
+    assert changed(kept(gang, ["example.org/x"]), kept(gang)) == said
+    assert changed(kept(gang), kept(gang)) == []
+    assert changed(gang, kept(gang), by_controller=True) == []
+    assert changed(gang, kept(gang, ["foregroundDeletion"])) == []
+    server = stateful(container(gpus=1))
+    assert changed(server, kept(server)) == []
+
+
+def prioritized(name, kind="Job"):
+    value = waiting(kind)
+    return {
+        **value,
+        "metadata": {"name": "x", "labels": {PRIORITY_LABEL: name, QUEUE_LABEL: "main"}},
+    }
+
+
+def test_a_priority_of_others_is_not_written_into_what_is_there_and_may_stay():
+    (said,) = changed(prioritized(""), prioritized("strange"))
+    assert said.startswith("GPU-ADM-08: the priority strange is none of this platform")
+    assert said.endswith("name a priority of the platform: it has none")
+    assert changed(prioritized("strange"), prioritized("strange")) == []
+    assert changed(prioritized("strange"), prioritized("")) == []
 
 
 def waiting(kind="Job", version="batch/v1", queue="main", **spec):

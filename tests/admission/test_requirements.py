@@ -96,6 +96,10 @@ def test_what_hands_out_devices(path, does):
     assert hands_out_devices(path) is does
 
 
+DRIVERS = ("secrets-store.csi.k8s.io", "gcsfuse.csi.storage.gke.io")
+"""What a platform allows that says nothing."""
+
+
 def teams_of(*teams, **more):
     return plan_of(platform([pool(nodes=8)], list(teams), **more))
 
@@ -105,13 +109,18 @@ def test_a_team_has_what_the_platform_says_unless_it_says_itself():
     usual = team("usual", guarantee={"train": 8}, queues={"main": 1.0, "fast": 2.0})
     plan = teams_of(own, usual, admission={"images_from": ["nginx", "nginx"], "guaranteed": False})
     assert parameters_of(plan, plan.team("own")) == TeamParameters(
-        images_from=("nvcr.io/team",), taints=(), guaranteed=False, queues=("default",)
+        images_from=("nvcr.io/team",),
+        taints=(),
+        guaranteed=False,
+        queues=("default",),
+        csi_drivers=DRIVERS,
     )
     assert parameters_of(plan, plan.team("usual")) == TeamParameters(
         images_from=("docker.io/library/nginx",),
         taints=(),
         guaranteed=False,
         queues=("main", "fast"),
+        csi_drivers=DRIVERS,
     )
     assert not parameters_of(plan, plan.team("usual")).has_default
 
@@ -119,7 +128,17 @@ def test_a_team_has_what_the_platform_says_unless_it_says_itself():
 def test_without_a_section_everything_is_refused_that_can_be_and_images_are_free():
     plan = teams_of(team("a", guarantee={"train": 8}))
     assert enforcement(plan) is Enforce.DENY
-    assert parameters_of(plan, plan.teams[0]) == TeamParameters()
+    assert parameters_of(plan, plan.teams[0]) == TeamParameters(csi_drivers=DRIVERS)
+
+
+def test_priorities_are_the_platforms_and_drivers_what_it_says():
+    admission = {"csi_drivers": ["csi.example.org"]}
+    plan = teams_of(
+        team("a", guarantee={"train": 8}), admission=admission, priorities={"low": 1, "high": 9}
+    )
+    found = parameters_of(plan, plan.teams[0])
+    assert set(found.priorities) == {"low", "high"}
+    assert found.csi_drivers == ("csi.example.org",)
 
 
 def test_a_team_may_not_tolerate_the_pools_of_others():
@@ -159,6 +178,8 @@ def test_service_accounts_that_work_for_a_team_are_known_as_its_own():
             queues=("main", "default"),
             accounts=("system:serviceaccounts:pipelines",),
             priority_classes=("usual", "night"),
+            priorities=("high", "low"),
+            csi_drivers=DRIVERS,
         ),
     ],
 )

@@ -27,12 +27,14 @@ def objects(plan):
     return {(o["kind"], o["metadata"]["name"]): o for o in admission_objects(plan)}
 
 
-def test_there_is_a_policy_of_pods_and_one_of_the_rest_with_a_binding_each():
+def test_there_is_a_policy_of_pods_of_the_rest_and_of_what_goes_with_a_binding_each():
     assert list(objects(two_teams())) == [
         ("ValidatingAdmissionPolicy", "gpuyard-lab"),
         ("ValidatingAdmissionPolicyBinding", "gpuyard-lab"),
         ("ValidatingAdmissionPolicy", "gpuyard-lab-belongings"),
         ("ValidatingAdmissionPolicyBinding", "gpuyard-lab-belongings"),
+        ("ValidatingAdmissionPolicy", "gpuyard-lab-departures"),
+        ("ValidatingAdmissionPolicyBinding", "gpuyard-lab-departures"),
     ]
 
 
@@ -43,15 +45,17 @@ def test_nobody_is_held_to_anything_without_teams():
 
 
 def test_what_a_team_is_held_to_stands_on_its_namespace():
-    plan = two_teams(admission={"images_from": ["nvcr.io"]})
+    plan = two_teams(admission={"images_from": ["nvcr.io"]}, priorities={"low": 1, "high": 2})
     vision, speech = (
         team_objects(plan, one)[0]["metadata"]["annotations"]
         for one in (plan.team("vision"), plan.team("speech"))
     )
     assert vision == {
         "admission.gpuyard.dev/accounts": "",
+        "admission.gpuyard.dev/csi-drivers": "secrets-store.csi.k8s.io\ngcsfuse.csi.storage.gke.io",
         "admission.gpuyard.dev/guaranteed": "true",
         "admission.gpuyard.dev/images-from": "nvcr.io",
+        "admission.gpuyard.dev/priorities": "high\nlow",
         "admission.gpuyard.dev/priority-classes": "",
         "admission.gpuyard.dev/queues": "default",
         "admission.gpuyard.dev/taints": "gpuyard.dev/pool=vip:NoSchedule",
@@ -66,7 +70,7 @@ def test_no_parameters_that_an_api_server_may_stop_following():
         assert not {"paramKind", "paramRef"} & set(each["spec"])
 
 
-NAMES = ["gpuyard-lab", "gpuyard-lab-belongings"]
+NAMES = ["gpuyard-lab", "gpuyard-lab-belongings", "gpuyard-lab-departures"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -126,6 +130,16 @@ def test_the_rest_is_looked_at_in_namespaces_of_teams_alone_and_fails_closed():
     ]
     said = spec["variables"][-1]["expression"]
     assert said.count(f"{BELONGINGS.id}: ") == 4
+
+
+def test_what_goes_is_looked_at_where_queues_count_the_whole():
+    spec = objects(two_teams())["ValidatingAdmissionPolicy", "gpuyard-lab-departures"]["spec"]
+    assert spec["failurePolicy"] == "Fail"
+    rules = spec["matchConstraints"]["resourceRules"]
+    assert {tuple(rule["operations"]) for rule in rules} == {("DELETE",)}
+    found = [f"{rule['apiGroups'][0]}/{rule['resources'][0]}" for rule in rules]
+    assert found[0] == "batch/jobs"
+    assert {"jobset.x-k8s.io/jobsets", "ray.io/rayclusters"} < set(found)
 
 
 def test_every_requirement_is_a_rule_a_twin_and_said_by_the_policy():

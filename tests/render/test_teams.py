@@ -56,8 +56,10 @@ def test_the_namespace_says_who_and_how_far_apart_and_to_what_pods_are_held():
         },
         "annotations": {
             "admission.gpuyard.dev/accounts": "",
+            "admission.gpuyard.dev/csi-drivers": "secrets-store.csi.k8s.io\ngcsfuse.csi.storage.gke.io",
             "admission.gpuyard.dev/guaranteed": "true",
             "admission.gpuyard.dev/images-from": "",
+            "admission.gpuyard.dev/priorities": "",
             "admission.gpuyard.dev/priority-classes": "",
             "admission.gpuyard.dev/queues": "default",
             "admission.gpuyard.dev/taints": "",

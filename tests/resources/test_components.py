@@ -336,7 +336,7 @@ def test_a_team_waits_for_its_own_cluster_queue_and_for_what_it_is_held_to(pulum
     first = {"ClusterQueue:lab-vision"} | {
         f"ValidatingAdmissionPolicy{what}:gpuyard-lab{which}"
         for what in ("", "Binding")
-        for which in ("", "-belongings")
+        for which in ("", "-belongings", "-departures")
     }
     kinds = ("LimitRange", "NetworkPolicy", "ResourceQuota")
     limits = {"Namespace:vision", *(f"{kind}:vision/gpuyard" for kind in kinds)}

@@ -10,9 +10,12 @@ from gpuyard.names import ADMISSION_ANNOTATIONS, LOCAL_QUEUE, POOL_LABEL
 from gpuyard.plan.records import PlatformPlan, Taint, TeamPlan
 from gpuyard.spec.sections import Admission, Enforce
 
-ACCOUNTS, GUARANTEED, IMAGES_FROM, PRIORITY_CLASSES, QUEUES, TAINTS = (
+ACCOUNTS, CSI_DRIVERS, GUARANTEED, IMAGES_FROM, PRIORITIES, PRIORITY_CLASSES, QUEUES, TAINTS = (
     f"{ADMISSION_ANNOTATIONS}{word}"
-    for word in ("accounts", "guaranteed", "images-from", "priority-classes", "queues", "taints")
+    for word in (
+        *("accounts", "csi-drivers", "guaranteed", "images-from"),
+        *("priorities", "priority-classes", "queues", "taints"),
+    )
 )
 """The annotations."""
 
@@ -33,6 +36,10 @@ class TeamParameters:
     queues: tuple[str, ...] = (LOCAL_QUEUE,)
     priority_classes: tuple[str, ...] = ()
     """Of the cluster, that pods may have."""
+    priorities: tuple[str, ...] = ()
+    """Of the platform, that jobs may name."""
+    csi_drivers: tuple[str, ...] = ()
+    """Whose volumes pods may have without a claim."""
     accounts: tuple[str, ...] = ()
     """Groups of service accounts elsewhere that work for the team, as its pipelines do."""
 
@@ -40,8 +47,10 @@ class TeamParameters:
         """As the team's namespace carries them: a line for each of several."""
         return {
             ACCOUNTS: "\n".join(self.accounts),
+            CSI_DRIVERS: "\n".join(self.csi_drivers),
             GUARANTEED: "true" if self.guaranteed else "false",
             IMAGES_FROM: "\n".join(self.images_from),
+            PRIORITIES: "\n".join(self.priorities),
             PRIORITY_CLASSES: "\n".join(self.priority_classes),
             QUEUES: "\n".join(self.queues),
             TAINTS: "\n".join(str(taint) for taint in self.taints),
@@ -61,6 +70,8 @@ def read_parameters(annotations: Mapping[str, Any]) -> TeamParameters:
         guaranteed=is_true(annotations.get(GUARANTEED)),
         queues=_lines(annotations, QUEUES),
         priority_classes=_lines(annotations, PRIORITY_CLASSES),
+        priorities=_lines(annotations, PRIORITIES),
+        csi_drivers=_lines(annotations, CSI_DRIVERS),
         accounts=_lines(annotations, ACCOUNTS),
     )
 
@@ -87,6 +98,8 @@ def parameters_of(plan: PlatformPlan, team: TeamPlan) -> TeamParameters:
         guaranteed=admission.guaranteed,
         queues=tuple(team.queues),
         priority_classes=admission.priority_classes,
+        priorities=tuple(priority.name for priority in plan.queueing.priorities),
+        csi_drivers=admission.csi_drivers,
         accounts=tuple(group for group in team.groups if group.startswith(_ACCOUNTS_OF)),
     )
 

@@ -57,6 +57,18 @@ STARTS = Sentence(
     "this {kind} stands in a queue, which starts it when its turn comes",
     "leave suspend as it is",
 )
+ORPHAN = "orphan"
+"""The finalizer by which what an object made stays when that goes."""
+KEEPS_PODS = Sentence(
+    "with the finalizer orphan pods of this {kind} run on when it is deleted, and no queue counts them",
+    "remove the finalizer",
+)
+LEAVES_PODS = Sentence(
+    "so deleted this {kind} leaves its pods behind: they run on, and no queue counts them",
+    "delete them with it: propagationPolicy Background, which kubectl delete has by itself",
+)
+LEFT_BY_DEFAULT = "Job"
+"""The kind whose pods stay where a deletion says nothing of them, as in the first versions of its API."""
 ITSELF = "it"
 ITS_JOBS = "its spec.jobTemplate"
 ITS_PODS = "its spec.template"
@@ -65,8 +77,19 @@ ITS_PODS = "its spec.template"
 def queued(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     """GPUs past every queue, and past what a queue has counted."""
     yield from _past_queues(workload, parameters)
+    yield from _keeps_pods(workload)
     if workload.was:
         yield from _past_count(workload, workload.was)
+
+
+def _keeps_pods(workload: Workload) -> Iterator[Slip]:
+    """Pods of a gang are counted with it alone: nobody counts those that stay when it goes."""
+    if workload.kind not in OF_ITSELF[1:] or workload.by_controller:
+        return
+    before = items(workload.was.metadata.get("finalizers")) if workload.was else ()
+    path = ("metadata", "finalizers")
+    if ORPHAN in items(workload.metadata.get("finalizers")) and ORPHAN not in before:
+        yield KEEPS_PODS.slip(path, kind=workload.kind)
 
 
 def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
-from gpuyard.manifests.fields import items, known, text
+from gpuyard.findings import Path
+from gpuyard.manifests.fields import items, known, mapping, text
 from gpuyard.manifests.pods import Pod
+from gpuyard.names import PRIORITY_LABEL
 
 LONGEST_GRACE = 3600
 """Seconds that a pod may take to end: as long as autoscalers wait for one. A checkpoint fits into it."""
@@ -15,6 +17,11 @@ PRIORITY = Sentence(
     "priorityClassName {name} puts the pod before those of other teams, and evicts them past every queue",
     "remove it; who goes first in a queue is said by the label kueue.x-k8s.io/priority-class",
 )
+OF_OTHERS = Sentence(
+    "the priority {name} is none of this platform: whatever its value, jobs of others stand behind it",
+    f"leave the label {PRIORITY_LABEL} out, or name a priority of the platform: {{allowed}}",
+)
+SEPARATOR, NONE = ", ", "it has none"
 LINGERS = Sentence(
     "with terminationGracePeriodSeconds {seconds} the pod keeps what it borrowed for longer than an hour",
     "write 3600 at most",
@@ -37,6 +44,25 @@ def turns(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
         for index, each in enumerate(items(pod.metadata.get("finalizers"))):
             if (name := text(each)) not in FINALIZERS:
                 yield STAYS.slip((*pod.path, "metadata", "finalizers", index), name=name)
+    yield from _in_queues(workload, parameters)
+
+
+def _in_queues(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
+    before = [name for _, name in _priorities(workload.was)] if workload.was else []
+    allowed = SEPARATOR.join(parameters.priorities) or NONE
+    for path, name in _priorities(workload):
+        if name and name not in (*parameters.priorities, *before):
+            yield OF_OTHERS.slip(path, name=name, allowed=allowed)
+
+
+def _priorities(workload: Workload) -> Iterator[tuple[Path, str]]:
+    """What Kueue reads from it, from its jobs and from its pods."""
+    found = [((), workload.metadata), (("spec", "jobTemplate"), workload.jobs_metadata)]
+    if workload.kind != "Pod":
+        found += [(pod.path, pod.metadata) for pod in workload.pods]
+    for path, metadata in found:
+        name = text(mapping(metadata.get("labels")).get(PRIORITY_LABEL))
+        yield (*path, "metadata", "labels", PRIORITY_LABEL), name
 
 
 def _priority(pod: Pod, parameters: TeamParameters) -> Iterator[Slip]:

@@ -10,12 +10,18 @@ TYPES = (
     *("configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim"),
     *("projected", "secret", "hostPath"),
 )
-"""What the Pod Security level `restricted` allows, but inline CSI volumes; and what others judge better."""
+"""What the Pod Security level `restricted` allows, and what others judge better."""
+INLINE = "csi"
+"""Allowed by `restricted` as well: whose volumes may be had so is the platform's to say."""
 NAME = "name"
 TEMPLATE = ("ephemeral", "volumeClaimTemplate", "spec", "volumeName")
 PAST = Sentence(
     "volume {volume} is {type}, which the node mounts itself, past the team's network policy and quotas",
     "claim it: an admin makes a PersistentVolume of it, with the team's claim as its claimRef",
+)
+OF_DRIVER = Sentence(
+    "volume {volume} is of the driver {driver}, which may mount any address past the team's network policy",
+    "claim it, or have the driver listed in admission.csi_drivers where it asks for what the pod may have",
 )
 BY_NAME = Sentence(
     "{what} {name} takes the PersistentVolume {volume} by its name, whoever it was made for",
@@ -23,15 +29,20 @@ BY_NAME = Sentence(
 )
 
 
-def volumes(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
+def volumes(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     """Volumes of types that reach around what holds the team."""
     for pod in workload.pods:
         for index, each in enumerate(items(pod.spec.get("volumes"))):
             volume, path = mapping(each), pod.at("volumes", index)
             name = text(volume.get(NAME))
             for kind in volume:
-                if kind != NAME and kind not in TYPES and known(volume[kind]) is not None:
+                if kind in {NAME, *TYPES} or known(volume[kind]) is None:
+                    continue
+                driver = text(mapping(volume[kind]).get("driver"))
+                if kind != INLINE:
                     yield PAST.slip((*path, kind), volume=name, type=kind)
+                elif driver not in parameters.csi_drivers:
+                    yield OF_DRIVER.slip((*path, kind, "driver"), volume=name, driver=driver)
             inner = mapping(mapping(volume.get(TEMPLATE[0])).get(TEMPLATE[1]))
             if taken := text(mapping(inner.get("spec")).get("volumeName")):
                 yield BY_NAME.slip((*path, *TEMPLATE), what="volume", name=name, volume=taken)

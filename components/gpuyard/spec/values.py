@@ -279,6 +279,10 @@ Text = Annotated[
     str, Field(strict=True, min_length=1, max_length=253, pattern=r"^[^\x00-\x1f\x7f]+$")
 ]
 
+DriverName = Annotated[
+    str, Field(strict=True, max_length=63, pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$")
+]
+"""Of a CSI driver, as it is registered in a cluster: a domain."""
 Percent = Annotated[float, Field(strict=True, ge=0, le=100, allow_inf_nan=False)]
 MOST_PERCENT = 100
 _PERCENT_RANGE = re.compile(r"(\d{1,3})\s*\.\.\s*(\d{1,3})")

@@ -47,7 +47,7 @@ PATHS = {
     "PodDisruptionBudget": "poddisruptionbudgets",
 }
 BY = {
-    "policy": r"ValidatingAdmissionPolicy 'gpuyard-atk(-belongings)?' with binding '\S+' denied request: ",
+    "policy": r"ValidatingAdmissionPolicy 'gpuyard-atk(-\w+)?' with binding '\S+' denied request: ",
     "quota": r"exceeded quota: gpuyard, ",
     "range": r"usage per (Pod|Container) is",
     "access": r"User \"\S+\" cannot",
@@ -82,7 +82,14 @@ def three_teams() -> Raw:
             limits={"objects": 1},  # the cluster makes one config map itself
         ),
     ]
-    return platform(pools, teams, name="atk", cloud="simulated", kubernetes="1.36")
+    return platform(
+        pools,
+        teams,
+        name="atk",
+        cloud="simulated",
+        kubernetes="1.36",
+        priorities={"atk-first": 100},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -171,8 +178,8 @@ def answer(lab: reality.Lab, case: Value, namespace: str = "") -> tuple[str, str
         if "list" in case:
             listed = case["list"].format(namespace=namespace)
             reality.patiently(lambda: api.call("GET", listed))
-        elif "patch" in case:
-            _patched(lab, api, case, namespace)
+        elif "first" in case:
+            _done_to_the_first(lab, api, case, namespace)
         else:
             value = object_of(case)
             asked = f"{path_of(value, namespace)}?dryRun=All"
@@ -184,14 +191,17 @@ def answer(lab: reality.Lab, case: Value, namespace: str = "") -> tuple[str, str
     return "taken", ""
 
 
-def _patched(lab: reality.Lab, api: Api, case: Value, namespace: str) -> None:
+def _done_to_the_first(lab: reality.Lab, api: Api, case: Value, namespace: str) -> None:
     """What is there already is made for the time of the question."""
     first = case["first"]
     path = path_of(first, namespace)
     one = f"{path}/{first['metadata']['name']}"
     reality.create(api, path, first)
     try:
-        api.call("PATCH", f"{one}?dryRun=All", case["patch"], "application/merge-patch+json")
+        if "patch" in case:
+            api.call("PATCH", f"{one}?dryRun=All", case["patch"], "application/merge-patch+json")
+        else:
+            api.call("DELETE", f"{one}?dryRun=All", case["delete"])
     finally:
         reality.delete(lab.api, one)
         reality.wait(lambda: lab.api.get(one) is None, f"no {one}")

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from gpuyard.admission.parameters import ACCOUNTS, CSI_DRIVERS, PRIORITIES, PRIORITY_CLASSES
 from gpuyard.admission.requirements import REQUIREMENTS
 from gpuyard.lint.kubernetes import resource
-from gpuyard.names import QUEUE_LABEL
+from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard.render.admission.objects import LONGEST, admission_objects
 from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate import cluster, tools
@@ -52,7 +53,7 @@ pytestmark = [pytest.mark.cluster]
 
 Until = Callable[..., Any]
 PODS = 400
-WORKLOADS = 250
+WORKLOADS = 280
 JOBSETS = 100
 
 
@@ -263,6 +264,26 @@ def test_without_what_it_is_held_to_a_team_is_refused_everything(held: Api):
         held.merge(path, {"metadata": {"annotations": head(HELD)["annotations"]}})
         patience(lambda: not refused())
     assert try_out(held, pod()) == ""
+
+
+def test_a_platform_that_is_upgraded_goes_on_taking_pods_before_its_namespaces_are(held: Api):
+    """The policy comes first, so that no namespace is without it: what it reads newly is not there yet."""
+    path, later = (
+        f"/api/v1/namespaces/{HELD}",
+        (ACCOUNTS, CSI_DRIVERS, PRIORITIES, PRIORITY_CLASSES),
+    )
+    first = pod(metadata={"labels": {PRIORITY_LABEL: "twins-first"}})
+    assert try_out(held, first) == ""
+    held.merge(path, {"metadata": {"annotations": dict.fromkeys(later)}})
+    try:
+        said = patience(lambda: try_out(held, first))
+        assert said.startswith("GPU-ADM-08: the priority twins-first is none of this platform")
+        assert "the platform: it has none" in said
+        assert try_out(person(held), pod()) == ""
+        assert try_out(person(held), pod(hostPID=True)) == expected(pod(hostPID=True))
+    finally:
+        held.merge(path, {"metadata": {"annotations": head(HELD)["annotations"]}})
+        patience(lambda: try_out(held, first) == "")
 
 
 def test_a_policy_that_goes_and_comes_again_is_in_force_again(held: Api):

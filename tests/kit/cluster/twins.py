@@ -66,6 +66,7 @@ def platform(name: str, team: str, queue: str = "main", **admission: Any) -> Pla
                 {"name": "other", "guarantee": {"vip": 8, "alpha": 8}},
             ],
             "admission": admission,
+            "priorities": {"twins-first": 10},
         }
     )
 
@@ -75,6 +76,7 @@ PLAN = platform(
     HELD,
     images_from=["registry.example.org/team/", "nvcr.io", "nginx", "localhost:5000/x"],
     priority_classes=["twins-fine"],
+    csi_drivers=["known.example.org"],
 )
 LENIENT = platform("twins-lenient", WARNED, enforce="warn")
 DEFAULT = platform("twins-default", USUAL, queue="default")

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from gpuyard.names import CLASS_LABEL, QUEUE_GATE, QUEUE_LABEL
+from gpuyard.names import CLASS_LABEL, PRIORITY_LABEL, QUEUE_GATE, QUEUE_LABEL
 
 Value = dict[str, Any]
 
@@ -124,6 +124,8 @@ class Maker:
         labels = {"app": "x"}
         if self.maybe(0.4):
             labels[QUEUE_LABEL] = "main"
+        if self.odd(0.2):
+            labels[PRIORITY_LABEL] = self.one(("twins-first", "of-others", ""))
         if self.maybe(0.4):
             labels[CLASS_LABEL] = self.one(("training", "training", "notebook"))
         return labels
@@ -215,6 +217,7 @@ class Maker:
             {"persistentVolumeClaim": {"claimName": "some"}},
             {"nfs": {"server": "10.0.0.9", "path": "/"}},
             {"csi": {"driver": "some.example.org"}},
+            {"csi": {"driver": "known.example.org", "volumeAttributes": {"a": "b"}}},
             {"iscsi": {"targetPortal": "10.0.0.9", "iqn": "iqn.2026-01.a:b", "lun": 0}},
             {"ephemeral": {"volumeClaimTemplate": {"spec": self.claim()}}},
         )
@@ -256,6 +259,8 @@ class Maker:
     def metadata(self) -> Value:
         """Of what makes pods."""
         found: Value = {"name": "x", "labels": self.labels()}
+        if self.odd(0.2):
+            found["finalizers"] = self.some(FINALIZERS, 2)
         if self.maybe(0.3):
             found["ownerReferences"] = [{**self.one(OWNERS), "name": "o", "uid": "u"}]
         return found

@@ -48,6 +48,14 @@ def annotated(name: str) -> str:
     return f"namespaceObject.metadata.annotations[{quoted(name)}]"
 
 
+def said_later(name: str) -> str:
+    """An annotation that came after the first ones: a namespace gets it after the policy that reads it.
+
+    Until then nothing is listed there, and pods are taken that need nothing that would be.
+    """
+    return f'namespaceObject.metadata.annotations[?{quoted(name)}].orValue("")'
+
+
 def label(labels: str, name: str) -> str:
     """A label, '' when there is none."""
     return f"{labels}[?{quoted(name)}].orValue('')"

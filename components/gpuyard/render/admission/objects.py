@@ -1,4 +1,4 @@
-"""The objects of admission: two policies for the platform, bound to the namespaces of its teams.
+"""The objects of admission: three policies for the platform, bound to the namespaces of its teams.
 
 What differs from team to team stands in annotations of its namespace, which the team cannot write to. Where
 one is missing, everything is refused rather than nothing.
@@ -6,25 +6,38 @@ one is missing, everything is refused rather than nothing.
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from gpuyard.admission import queued
-from gpuyard.admission.parameters import ACCOUNTS, IMAGES_FROM, QUEUES, TAINTS, enforcement
-from gpuyard.findings import Path
+from gpuyard.admission.parameters import (
+    CSI_DRIVERS,
+    IMAGES_FROM,
+    PRIORITIES,
+    PRIORITY_CLASSES,
+    QUEUES,
+    TAINTS,
+    enforcement,
+)
 from gpuyard.manifests.queued import QUEUED_KINDS
-from gpuyard.manifests.templates import EACH, KINDS, PodsForm
-from gpuyard.names import QUEUE_LABEL, TEAM_LABEL, admission_name, belongings_name
+from gpuyard.names import (
+    PRIORITY_LABEL,
+    QUEUE_LABEL,
+    TEAM_LABEL,
+    admission_name,
+    belongings_name,
+    departures_name,
+)
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.admission import belongings
+from gpuyard.render.admission import belongings, departures
 from gpuyard.render.admission.cel import (
     annotated,
-    container_asks,
-    containers,
     label,
     listed,
     maybe,
-    named,
     quoted,
+    said_later,
 )
+from gpuyard.render.admission.inside import BY_CONTROLLER, pods_in
 from gpuyard.render.admission.twins import TWINS, controllers
 from gpuyard.render.objects import Object, made, namespaces_with
 from gpuyard.spec.sections import Enforce
@@ -50,34 +63,47 @@ _RULES = (
 _SOUND = "variables.said == ''"
 _STEP = re.compile(r"\.(filter|map)\(")
 """Where a long expression begins a line."""
-_BY_CONTROLLER = (
-    "request.userInfo.username == 'system:kube-controller-manager'"
-    " || ['system:masters', 'system:serviceaccounts'].exists(g, g in request.userInfo.groups)"
-    " && !('system:serviceaccounts:' + request.namespace in request.userInfo.groups)"
-    f" && !({annotated(ACCOUNTS)}.split('\\n').exists(g, g in request.userInfo.groups))"
-)
-"""Whether a controller of the cluster asks, or who may do everything anyway (docs/decisions/0022)."""
 _JOBS = ("Job", "JobSet")
 """Kinds whose pods are fixed when they are made; what starts and stops them may change the rest."""
 
 
+_Rules = Iterable[tuple[str, str, tuple[str, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Policy:
+    """What one policy looks at, and what is sound."""
+
+    name: str
+    rules: _Rules
+    variables: Iterable[tuple[str, str]]
+    sound: str = _SOUND
+    operations: tuple[str, ...] = ("CREATE", "UPDATE")
+
+
 def admission_objects(plan: PlatformPlan) -> list[Object]:
-    """Of pods and of the rest, each with what binds the teams' namespaces to it; without teams, none."""
+    """Of pods, of the rest and of what goes, each with what binds the namespaces; without teams, none."""
     if not plan.teams:
         return []
     policies = (
-        (admission_name(plan.name), _RULES, _variables(), _SOUND),
-        (
+        _Policy(admission_name(plan.name), _RULES, _variables()),
+        _Policy(
             belongings_name(plan.name),
             belongings.RULES,
             belongings.variables(),
             f"{_SOUND} || ({belongings.MAY})",
         ),
+        _Policy(
+            departures_name(plan.name),
+            departures.RULES,
+            departures.variables(),
+            operations=("DELETE",),
+        ),
     )
     return [
         each
-        for name, rules, variables, sound in policies
-        for each in (_policy(plan.name, name, rules, variables, sound), _binding(plan, name))
+        for policy in policies
+        for each in (_policy(plan.name, policy), _binding(plan, policy.name))
     ]
 
 
@@ -90,13 +116,7 @@ def _binding(plan: PlatformPlan, name: str) -> Object:
     return made(plan.name, API, "ValidatingAdmissionPolicyBinding", name, spec=spec)
 
 
-def _policy(
-    owner: str,
-    name: str,
-    rules: Iterable[tuple[str, str, tuple[str, ...]]],
-    variables: Iterable[tuple[str, str]],
-    sound: str,
-) -> Object:
+def _policy(owner: str, policy: _Policy) -> Object:
     spec = {
         "failurePolicy": "Fail",
         "matchConstraints": {
@@ -105,18 +125,19 @@ def _policy(
                 {
                     "apiGroups": [group],
                     "apiVersions": [version],
-                    "operations": ["CREATE", "UPDATE"],
+                    "operations": list(policy.operations),
                     "resources": list(resources),
                 }
-                for group, version, resources in rules
+                for group, version, resources in policy.rules
             ],
         },
         "variables": [
-            {"name": key, "expression": _STEP.sub(r"\n\g<0>", text)} for key, text in variables
+            {"name": key, "expression": _STEP.sub(r"\n\g<0>", text)}
+            for key, text in policy.variables
         ],
         "validations": [
             {
-                "expression": sound,
+                "expression": policy.sound,
                 "messageExpression": (
                     f"variables.said.size() > {LONGEST}"
                     f" ? variables.said.substring(0, {LONGEST}) + ' …' : variables.said"
@@ -126,15 +147,18 @@ def _policy(
             }
         ],
     }
-    return made(owner, API, "ValidatingAdmissionPolicy", name, spec=spec)
+    return made(owner, API, "ValidatingAdmissionPolicy", policy.name, spec=spec)
 
 
 def _variables() -> Iterable[tuple[str, str]]:
     """What the requirements look at, the requirements, and all that is said."""
     jobs = f"variables.it.kind in {listed(_JOBS)}"
 
+    def parts(text: str) -> str:
+        return f"{text}.split('\\n').filter(l, l != '')"
+
     def lines(name: str) -> str:
-        return f"{annotated(name)}.split('\\n').filter(l, l != '')"
+        return parts(annotated(name))
 
     taint = (
         "{'text': l, 'key': l.split('=')[0], 'value': l.split('=')[1].split(':')[0],"
@@ -149,13 +173,19 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "it", "dyn(object)"
     yield "was", "dyn(oldObject)"
     yield "created", "request.operation == 'CREATE'"
-    yield "by_controller", _BY_CONTROLLER
+    yield "by_controller", BY_CONTROLLER
     yield "controllers", controllers("variables.it")
     yield "images_from", lines(IMAGES_FROM)
     yield "queues", lines(QUEUES)
     yield "taints", f"{lines(TAINTS)}.map(l, {taint})"
-    yield "all_pods", _pods_in("variables.it")
-    yield "old_pods", f"variables.created ? [] : {_pods_in('variables.was')}"
+    yield "priority_classes", parts(said_later(PRIORITY_CLASSES))
+    yield "priorities", parts(said_later(PRIORITIES))
+    yield "csi_drivers", parts(said_later(CSI_DRIVERS))
+    yield "all_pods", pods_in("variables.it")
+    yield "old_pods", f"variables.created ? [] : {pods_in('variables.was')}"
+    yield "named_priorities", _priorities_of("variables.it", "all_pods")
+    before = _priorities_of("variables.was", "old_pods")
+    yield "old_priorities", f"variables.created ? [] : {before}"
     # of a pod that is there, finalizers and annotations may always change, or none could be removed
     written, stored = (
         f"variables.{pods}.map(p, [p.labels, p.spec]"
@@ -177,55 +207,14 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "said", f"({found}).join('. ')"
 
 
-def _pods_in(value: str) -> str:
-    """Every pod that a workload has or makes: labels, spec, all containers, and whether it asks for GPUs."""
-    of_kinds = "".join(
-        f" : {value}.kind == {quoted(name.rpartition('/')[2])} ? {_templates(value, name)}"
-        for name in ("batch/CronJob", *queued.OF_OTHER_PROJECTS)
+def _priorities_of(value: str, pods: str) -> str:
+    """The priorities that a workload names, itself, for its jobs and for its pods."""
+    own, of_jobs = (
+        label(f"{value}{path}.?metadata.?labels", PRIORITY_LABEL)
+        for path in ("", ".?spec.?jobTemplate")
     )
-    templates = f"{value}.kind == 'Pod' ? [{value}]{of_kinds} : [{value}.spec.template]"
-    labels = maybe("p", "metadata.labels", "{}")
-    asks = f"{maybe('p', 'spec.resourceClaims', '[]')}.size() > 0 || l.exists(c, {container_asks('c')})"
-    finalizers = maybe("p", "metadata.finalizers", "[]")
-    annotations = maybe("p", "metadata.annotations", "{}")
-    record = (
-        f"{{'labels': {labels}, 'annotations': {annotations}, 'finalizers': {finalizers},"
-        f" 'spec': p.spec, 'containers': l, 'asks': dyn({asks})}}"
-    )
-    return f"({templates}).map(p, {named(containers('p'), 'l', record)})"
-
-
-_ROLES = {"mpiReplicaSpecs": ("Launcher", "Worker")}
-"""Mappings of templates, whose order would change from look to look."""
-
-
-def _templates(value: str, kind: str) -> str:
-    """The templates of a kind, of which every part may be missing."""
-    places = [place.at for place in KINDS[kind].places if place.form is PodsForm.TEMPLATE]
-    found: list[str] = []
-    for at in places:
-        if EACH not in at:
-            found.append(_template(value, at))
-            continue
-        before, after = at[: at.index(EACH)], at[at.index(EACH) + 1 :]
-        if roles := _ROLES.get(str(before[-1])):
-            found += [_template(value, (*before, role, *after)) for role in roles]
-        else:
-            each = maybe(value, ".".join(map(str, before)), "[]")
-            found.append(f"{each}.filter(j, {_is_there('j', after)}).map(j, {_below('j', after)})")
-    return f"({' + '.join(found) or '[]'})"
-
-
-def _template(value: str, at: Path) -> str:
-    return f"({_is_there(value, at)} ? [{_below(value, at)}] : [])"
-
-
-def _is_there(value: str, at: Path) -> str:
-    return f"{value}.?{'.?'.join(map(str, at))}.hasValue()"
-
-
-def _below(value: str, at: Path) -> str:
-    return f"{value}.{'.'.join(map(str, at))}"
+    of_pods = f"variables.{pods}.map(p, {label('p.labels', PRIORITY_LABEL)})"
+    return f"([{own}, {of_jobs}] + (variables.it.kind == 'Pod' ? [] : {of_pods}))"
 
 
 def _queue_of(value: str) -> str:

@@ -19,7 +19,7 @@ from gpuyard.admission import (
     turns,
     volumes,
 )
-from gpuyard.admission.parameters import GUARANTEED, PRIORITY_CLASSES
+from gpuyard.admission.parameters import GUARANTEED
 from gpuyard.admission.requirement import Requirement
 from gpuyard.manifests.pods import CONTAINER_GROUPS, VENDOR
 from gpuyard.names import CLASS_LABEL, LOCAL_QUEUE, MOST_SHARES, QUEUE_GATE, QUEUE_LABEL
@@ -191,9 +191,8 @@ def _guaranteed() -> str:
 
 def _turns() -> str:
     name, number = maybe("p", "spec.priorityClassName", "''"), maybe("p", "spec.priority", "1")
-    allowed = f"{annotated(PRIORITY_CLASSES)}.split('\\n')"
     priority = (
-        f"{name} != '' && !({name} in {allowed}) && {number} > 0"
+        f"{name} != '' && !({name} in variables.priority_classes) && {number} > 0"
         f" ? [{said(requirements.TURNS, turns.PRIORITY, name='p.spec.priorityClassName')}] : []"
     )
     seconds = maybe("p", "spec.terminationGracePeriodSeconds", "0")
@@ -206,7 +205,14 @@ def _turns() -> str:
         "variables.it.kind == 'Pod' && variables.by_controller ? [] : p.finalizers"
         f".filter(f, !(f in {listed(turns.FINALIZERS)})).map(f, {kept})"
     )
-    return _of_pods(f"({priority}) + ({grace}) + ({stays})")
+    listed_ones = f"variables.priorities.join({quoted(turns.SEPARATOR)})"
+    allowed = f"(variables.priorities.size() == 0 ? {quoted(turns.NONE)} : {listed_ones})"
+    of_others = said(requirements.TURNS, turns.OF_OTHERS, name="n", allowed=allowed)
+    in_queues = (
+        "variables.named_priorities.filter(n, n != '' && !(n in variables.priorities)"
+        f" && !(n in variables.old_priorities)).map(n, {of_others})"
+    )
+    return f"{_of_pods(f'({priority}) + ({grace}) + ({stays})')} + {in_queues}"
 
 
 def _shares() -> str:
@@ -222,8 +228,15 @@ def _shares() -> str:
 
 
 def _volumes() -> str:
-    types = f"v.map(k, k).filter(k, !(k in {listed((volumes.NAME, *volumes.TYPES))}))"
-    past = f"{types}.map(k, {said(requirements.VOLUMES, volumes.PAST, volume='v.name', type='k')})"
+    driver = maybe("v", f"{volumes.INLINE}.driver", quoted(""))
+    inline = f"k == {quoted(volumes.INLINE)}"
+    types = (
+        f"v.map(k, k).filter(k, !(k in {listed((volumes.NAME, *volumes.TYPES))}"
+        f" || {inline} && {driver} in variables.csi_drivers))"
+    )
+    of_driver = said(requirements.VOLUMES, volumes.OF_DRIVER, volume="v.name", driver=driver)
+    mounted = said(requirements.VOLUMES, volumes.PAST, volume="v.name", type="k")
+    past = f"{types}.map(k, {inline} ? {of_driver} : {mounted})"
     taken = maybe("v", ".".join(volumes.TEMPLATE), quoted(""))
     values = {"what": quoted("volume"), "name": "v.name", "volume": taken}
     by_name = f"{taken} != '' ? [{said(requirements.VOLUMES, volumes.BY_NAME, **values)}] : []"
@@ -289,6 +302,18 @@ def _past_count() -> str:
     return f"variables.created || !({own}) ? [] : ({_grows()}) + ({starts})"
 
 
+def _keeps_pods() -> str:
+    finalizers, before = (
+        f"{maybe(f'variables.{one}', 'metadata.finalizers', '[]')}.exists(f, f == {quoted(queued.ORPHAN)})"
+        for one in ("it", "was")
+    )
+    return (
+        f"variables.it.kind in {listed(queued.OF_ITSELF[1:])} && !variables.by_controller"
+        f" && {finalizers} && (variables.created || !{before})"
+        f" ? [{said(requirements.QUEUED, queued.KEEPS_PODS, kind='variables.it.kind')}] : []"
+    )
+
+
 def _queued() -> str:
     owner_queues = (
         "variables.controllers.exists(c, c[0].split('/')[0] + '/' + c[1]"
@@ -317,7 +342,7 @@ def _queued() -> str:
         f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues}"
         f" && !{held_by_kueue} && {asks} ? [{unseen} ? {unknown} : {no_queue}] : []"
     )
-    return f"({past_queues}) + ({_past_count()})"
+    return f"({past_queues}) + ({_keeps_pods()}) + ({_past_count()})"
 
 
 TWINS: Mapping[str, tuple[Requirement, str]] = {

@@ -11,10 +11,11 @@ RULE = Rule(
     severity=Severity.REFUSE,
     why="A PriorityClass evicts other teams' jobs past every queue; a pod that stays keeps what it borrowed.",
     fix=(
-        "Leave priorityClassName out, or have it listed in admission.priority_classes; end within an hour;"
-        " put no finalizers into pods."
+        "Leave priorityClassName out, or have it listed in admission.priority_classes; name priorities of the"
+        " platform; end within an hour; put no finalizers into pods."
     ),
     sources=(
+        "kubernetes-sigs/kueue v0.19.2 pkg/util/priority: any WorkloadPriorityClass, by its label",
         "Kubernetes documentation, pod priority and preemption: every namespace may name any class",
         "Kubernetes cluster-autoscaler FAQ and GKE documentation: an hour of grace at most",
     ),

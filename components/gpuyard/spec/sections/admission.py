@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Cidr, ImagePrefix, Name, Switch
+from gpuyard.spec.values import Cidr, DriverName, ImagePrefix, Name, Switch
 
 
 class Enforce(StrEnum):
@@ -31,5 +31,11 @@ class Admission(SpecModel):
     """deny, warn or audit. Default deny."""
     priority_classes: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
     """PriorityClasses of the cluster that pods of teams may have; its default class is one. Default: none."""
+    csi_drivers: Annotated[tuple[DriverName, ...], Field(max_length=20)] = (
+        "secrets-store.csi.k8s.io",
+        "gcsfuse.csi.storage.gke.io",
+    )
+    """CSI drivers whose volumes pods mount without a claim; none that mounts any address that a pod names.
+    Default: those of the Secrets Store and of GCS FUSE, which give what a service account may have."""
     guaranteed: Switch = True
     """Training pods must ask for as much CPU and memory as they are limited to. Default on."""

@@ -1,0 +1,73 @@
+"""What an object has inside, in CEL: its pods, wherever its kind keeps them, and who asks for it."""
+
+from gpuyard.admission import queued
+from gpuyard.admission.parameters import ACCOUNTS
+from gpuyard.findings import Path
+from gpuyard.manifests.templates import EACH, KINDS, PodsForm
+from gpuyard.render.admission.cel import (
+    container_asks,
+    containers,
+    maybe,
+    named,
+    quoted,
+    said_later,
+)
+
+BY_CONTROLLER = (
+    "request.userInfo.username == 'system:kube-controller-manager'"
+    " || ['system:masters', 'system:serviceaccounts'].exists(g, g in request.userInfo.groups)"
+    " && !('system:serviceaccounts:' + request.namespace in request.userInfo.groups)"
+    f" && !({said_later(ACCOUNTS)}.split('\\n').exists(g, g in request.userInfo.groups))"
+)
+"""Whether a controller of the cluster asks, or who may do everything anyway (docs/decisions/0022)."""
+
+
+def pods_in(value: str) -> str:
+    """Every pod that a workload has or makes: labels, spec, all containers, and whether it asks for GPUs."""
+    of_kinds = "".join(
+        f" : {value}.kind == {quoted(name.rpartition('/')[2])} ? {_templates(value, name)}"
+        for name in ("batch/CronJob", *queued.OF_OTHER_PROJECTS)
+    )
+    templates = f"{value}.kind == 'Pod' ? [{value}]{of_kinds} : [{value}.spec.template]"
+    labels = maybe("p", "metadata.labels", "{}")
+    asks = f"{maybe('p', 'spec.resourceClaims', '[]')}.size() > 0 || l.exists(c, {container_asks('c')})"
+    finalizers = maybe("p", "metadata.finalizers", "[]")
+    annotations = maybe("p", "metadata.annotations", "{}")
+    record = (
+        f"{{'labels': {labels}, 'annotations': {annotations}, 'finalizers': {finalizers},"
+        f" 'spec': p.spec, 'containers': l, 'asks': dyn({asks})}}"
+    )
+    return f"({templates}).map(p, {named(containers('p'), 'l', record)})"
+
+
+_ROLES = {"mpiReplicaSpecs": ("Launcher", "Worker")}
+"""Mappings of templates, whose order would change from look to look."""
+
+
+def _templates(value: str, kind: str) -> str:
+    """The templates of a kind, of which every part may be missing."""
+    places = [place.at for place in KINDS[kind].places if place.form is PodsForm.TEMPLATE]
+    found: list[str] = []
+    for at in places:
+        if EACH not in at:
+            found.append(_template(value, at))
+            continue
+        before, after = at[: at.index(EACH)], at[at.index(EACH) + 1 :]
+        if roles := _ROLES.get(str(before[-1])):
+            found += [_template(value, (*before, role, *after)) for role in roles]
+        else:
+            each = maybe(value, ".".join(map(str, before)), "[]")
+            found.append(f"{each}.filter(j, {_is_there('j', after)}).map(j, {_below('j', after)})")
+    return f"({' + '.join(found) or '[]'})"
+
+
+def _template(value: str, at: Path) -> str:
+    return f"({_is_there(value, at)} ? [{_below(value, at)}] : [])"
+
+
+def _is_there(value: str, at: Path) -> str:
+    return f"{value}.?{'.?'.join(map(str, at))}.hasValue()"
+
+
+def _below(value: str, at: Path) -> str:
+    return f"{value}.{'.'.join(map(str, at))}"

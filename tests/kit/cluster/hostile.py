@@ -1,0 +1,300 @@
+"""Hostile teams on a real API server and Kueue, and a referee who counts all the time.
+
+Two things have to hold. GPUs of pods that run are no more than those that Kueue counts, team by team and
+workload by workload; and no pod of an admitted workload waits for a node on which a stranger runs: a pod that
+nobody counts, or one without GPUs.
+
+Two lists are never of the same moment, and pods are removed a moment after the workload that they were
+counted by. So what is wrong has to be seen in several looks, at the same pods, for `LASTING` seconds.
+"""
+
+import copy
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuyard.manifests.pods import GPU_PREFIXES
+from gpuyard.simulate.api import Api, ApiError, Unreachable
+from kit.cluster.lab import KUEUE, condition, slack
+from kit.generated.hostile import PLURALS, Member, Move
+
+Value = dict[str, Any]
+LASTING = 4.0
+"""Seconds for which something wrong has to last: the garbage collector takes so long on a busy machine."""
+STANDING = 20.0
+"""Seconds that an admitted pod may wait for its node."""
+MOST_SLACK = 4.0
+_OVER = {"Succeeded", "Failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """Something that must not last: what, of which team, and the pods that are seen in it."""
+
+    what: str
+    pods: frozenset[str]
+    about: str = ""
+
+
+@dataclass
+class Picture:
+    """Pods and workloads, read one after the other."""
+
+    pods: list[Value]
+    workloads: list[Value]
+
+    @classmethod
+    def taken(cls, api: Api, namespaces: set[str]) -> "Picture":
+        """Pods are those that ran before the workloads were read, and run after it."""
+        before = _running(api, namespaces)
+        workloads = [
+            w
+            for w in api.call("GET", f"{KUEUE}/workloads")["items"]
+            if w["metadata"]["namespace"] in namespaces
+        ]
+        after = _running(api, namespaces)
+        return cls([after[uid] for uid in before if uid in after], workloads)
+
+    def wrongs(self) -> Iterator[Wrong]:
+        """Everything that is not as it has to be in this picture."""
+        counted = [w for w in self.workloads if _is_counted(w)]
+        placed = [p for p in self.pods if p["spec"].get("nodeName")]
+        of_workload = {_key(w): [p for p in placed if _belongs(p, w)] for w in counted}
+        for workload in counted:
+            mine = of_workload[_key(workload)]
+            yield from _more(f"workload {'/'.join(_key(workload))}", mine, _amounts(workload))
+        for namespace in sorted({p["metadata"]["namespace"] for p in placed}):
+            mine = [p for p in placed if p["metadata"]["namespace"] == namespace]
+            theirs = [w for w in counted if w["metadata"]["namespace"] == namespace]
+            have: Counter[str] = Counter()
+            for workload in theirs:
+                have.update(_amounts(workload))
+            yield from _more(f"team {namespace}", mine, have)
+        strangers = self._strangers(placed, of_workload)
+        for pod in strangers:
+            yield Wrong(f"stranger {_name(pod)}", frozenset({_uid(pod)}), _about(pod))
+
+    def waiting(self) -> Iterator[Wrong]:
+        """Pods of admitted workloads without a node."""
+        for workload in self.workloads:
+            if condition(workload, "Admitted").get("status") != "True" or not _is_counted(workload):
+                continue
+            mine = [p for p in self.pods if _belongs(p, workload)]
+            late = [p for p in mine if not p["spec"].get("nodeName")]
+            for pod in late:
+                yield Wrong(f"{_name(pod)} waits", frozenset({_uid(pod)}), _about(pod))
+
+    def _strangers(
+        self, placed: list[Value], of_workload: Mapping[tuple[str, str], list[Value]]
+    ) -> list[Value]:
+        known = {_uid(p) for pods in of_workload.values() for p in pods}
+        return [
+            p
+            for p in placed
+            if _uid(p) not in known and (_gpus(p) or p["spec"]["nodeName"].startswith("hos-"))
+        ]
+
+
+def _running(api: Api, namespaces: set[str]) -> dict[str, Value]:
+    """Pods that are not over and not told to go; those without a node as well."""
+    return {
+        _uid(p): p
+        for p in api.call("GET", "/api/v1/pods")["items"]
+        if p["metadata"]["namespace"] in namespaces
+        and p.get("status", {}).get("phase") not in _OVER
+        and "deletionTimestamp" not in p["metadata"]
+    }
+
+
+def _is_counted(workload: Value) -> bool:
+    finished = condition(workload, "Finished").get("status") == "True"
+    return condition(workload, "QuotaReserved").get("status") == "True" and not finished
+
+
+def _amounts(workload: Value) -> Counter[str]:
+    found: Counter[str] = Counter()
+    admission = workload["status"].get("admission", {})
+    for each in admission.get("podSetAssignments", []):
+        usage = each.get("resourceUsage", {})
+        found.update({k: int(v) for k, v in usage.items() if k.startswith(GPU_PREFIXES)})
+    return found
+
+
+def _gpus(pod: Value) -> Counter[str]:
+    """What the scheduler takes from the node: containers together, or the largest that comes before them."""
+    spec = pod["spec"]
+    side: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+    for container in spec.get("initContainers", []):
+        asked = _asked(container)
+        if container.get("restartPolicy") == "Always":
+            side.update(asked)
+        for name in {*asked, *side}:
+            alone = 0 if container.get("restartPolicy") == "Always" else asked[name]
+            most[name] = max(most[name], side[name] + alone)
+    for container in spec["containers"]:
+        side.update(_asked(container))
+    return Counter({n: max(most[n], side[n]) for n in {*most, *side} if max(most[n], side[n])})
+
+
+def _asked(container: Value) -> Counter[str]:
+    requests = container.get("resources", {}).get("requests", {})
+    return Counter({k: int(v) for k, v in requests.items() if k.startswith(GPU_PREFIXES)})
+
+
+def _belongs(pod: Value, workload: Value) -> bool:
+    """By its owner, by itself, or by its group, which is the workload's name."""
+    metadata, theirs = pod["metadata"], workload["metadata"]
+    if metadata["namespace"] != theirs["namespace"]:
+        return False
+    owners = {o["uid"] for o in theirs.get("ownerReferences", [])}
+    mine = {_uid(pod), *(o["uid"] for o in metadata.get("ownerReferences", []))}
+    group = metadata.get("labels", {}).get("kueue.x-k8s.io/pod-group-name")
+    return bool(owners & mine) or group == theirs["name"]
+
+
+def _more(what: str, pods: list[Value], counted: Counter[str]) -> Iterator[Wrong]:
+    run: Counter[str] = Counter()
+    for pod in pods:
+        run.update(_gpus(pod))
+    for name, number in run.items():
+        if number > counted[name]:
+            said = f"{number} {name} run, {counted[name]} counted: " + "; ".join(map(_about, pods))
+            yield Wrong(f"{what} {name}", frozenset(map(_uid, pods)), said)
+
+
+def _uid(value: Value) -> str:
+    return str(value["metadata"]["uid"])
+
+
+def _key(value: Value) -> tuple[str, str]:
+    return value["metadata"]["namespace"], value["metadata"]["name"]
+
+
+def _name(pod: Value) -> str:
+    return "/".join(_key(pod))
+
+
+def _about(pod: Value) -> str:
+    owners = [f"{o['kind']} {o['name']}" for o in pod["metadata"].get("ownerReferences", [])]
+    labels = {k: v for k, v in pod["metadata"].get("labels", {}).items() if "kueue" in k}
+    return (
+        f"{_name(pod)} on {pod['spec'].get('nodeName')} {dict(_gpus(pod))}"
+        f" owners {owners} labels {labels}"
+    )
+
+
+@dataclass
+class Referee:
+    """Looks again and again; what is wrong for too long ends the game."""
+
+    api: Api
+    namespaces: set[str]
+    looks: int = 0
+    longest: float = 0.0
+    """Seconds that something was wrong at most, before it was right again."""
+    most: int = 0
+    """GPUs that ran at once at most, over all teams."""
+    late: float = 0.0
+    """Seconds that a pod of an admitted workload waited for its node at most."""
+    _since: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
+    _waits: dict[str, float] = field(default_factory=dict)
+
+    def look(self) -> None:
+        """One look; an AssertionError says what has been wrong for too long."""
+        picture = Picture.taken(self.api, self.namespaces)
+        now, patience = time.monotonic(), min(slack(), MOST_SLACK)
+        self.looks += 1
+        placed = (p for p in picture.pods if p["spec"].get("nodeName"))
+        self.most = max(self.most, sum(sum(_gpus(p).values()) for p in placed))
+        found = {wrong.what: wrong for wrong in picture.wrongs()}
+        still: dict[str, tuple[float, frozenset[str]]] = {}
+        for what, wrong in found.items():
+            since, pods = self._since.get(what, (now, wrong.pods))
+            same = pods & wrong.pods
+            still[what] = (since, same) if same else (now, wrong.pods)
+            lasted = now - still[what][0]
+            self.longest = max(self.longest, lasted)
+            assert lasted <= LASTING * patience, f"for {lasted:.1f} s: {what}: {wrong.about}"
+        self._since = still
+        waits = {each.what + next(iter(each.pods)): each for each in picture.waiting()}
+        self._waits = {what: self._waits.get(what, now) for what in waits}
+        for what, since in self._waits.items():
+            self.late = max(self.late, now - since)
+            stranger = any(name.startswith("stranger") for name in found)
+            assert not stranger or now - since <= STANDING * patience, waits[what].about
+
+
+@dataclass
+class Hostile:
+    """Teams that try, each as its own people."""
+
+    api: Api
+    members: Mapping[str, Member]
+    """By namespace."""
+    groups: Mapping[str, str]
+    """Of people, by namespace."""
+    answers: Counter[str] = field(default_factory=Counter)
+    """How often the cluster took something, and who refused the rest."""
+    log: list[str] = field(default_factory=list)
+
+    def act(self, namespace: str) -> None:
+        """The next move of a team."""
+        member = self.members[namespace]
+        move = member.move()
+        answer = self._send(namespace, member, move)
+        self.answers[answer.split(":")[0]] += 1
+        self.log.append(f"{namespace}: {move.what}: {answer[:160]}")
+
+    def _send(self, namespace: str, member: Member, move: Move) -> str:
+        try:
+            made = self._acting(namespace).call(move.verb, move.path, move.body, move.kind)
+        except Unreachable:
+            return "nobody answered"
+        except ApiError as problem:
+            return _refused(problem)
+        if move.verb == "POST" and "uid" in made.get("metadata", {}):
+            member.uids[made["kind"], made["metadata"]["name"]] = made["metadata"]["uid"]
+        return "taken"
+
+    def _acting(self, namespace: str) -> Api:
+        found = copy.copy(self.api)
+        group = self.groups[namespace]
+        someone = {"Impersonate-User": f"somebody-of-{group}", "Impersonate-Group": group}
+        found._headers = {**self.api._headers, **someone}
+        return found
+
+    def clears(self, namespace: str) -> None:
+        """Everything of a team is deleted, as its people can, and finalizers are taken out by an admin."""
+        for path in (*PLURALS.values(), f"{KUEUE}/namespaces/{{namespace}}/workloads"):
+            at = path.format(namespace=namespace)
+            self._quietly("DELETE", at, {"propagationPolicy": "Background"})
+            for kept in self.api.call("GET", at)["items"]:
+                if "deletionTimestamp" in kept["metadata"] and kept["metadata"].get("finalizers"):
+                    one = f"{at}/{kept['metadata']['name']}"
+                    self._quietly("PATCH", one, {"metadata": {"finalizers": None}})
+        self.log.append(f"{namespace}: cleared")
+
+    def _quietly(self, verb: str, path: str, body: Value) -> None:
+        kind = "application/merge-patch+json" if verb == "PATCH" else "application/json"
+        try:
+            self.api.call(verb, path, body, kind)
+        except (ApiError, Unreachable):
+            self.answers["not cleared"] += 1
+
+
+def _refused(problem: ApiError) -> str:
+    said = str(problem)
+    for who, words in (
+        ("policy", "ValidatingAdmissionPolicy"),
+        ("kueue", "admission webhook"),
+        ("quota", "exceeded quota"),
+        ("access", " cannot "),
+        ("there already", "already exists"),
+        ("not there", "not found"),
+    ):
+        if words in said:
+            return f"{who}: {said}"
+    return f"{problem.status}: {said}"
