@@ -255,7 +255,7 @@ def test_a_leader_and_its_workers_share_a_block(kueue: Api):
 def outcome(lab: QueueLab, workload: Value) -> tuple[str, str]:
     """What Kueue does with a workload, and says; afterwards it is gone."""
     path = f"{KUEUE}/namespaces/{lab.namespace('t')}/workloads"
-    lab.api.call("POST", path, workload)
+    reality.create(lab.api, path, workload)
     try:
         state = soon(lambda: state_of(lab.api.get(f"{path}/set") or {}), "a verdict")
         reserved = condition(lab.api.get(f"{path}/set") or {}, "QuotaReserved")
