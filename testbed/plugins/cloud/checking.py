@@ -18,12 +18,12 @@ _LATE = {
     "Joined",
     "Json",
     "Base64",
-}  # a graph's values; a plugin never sees one
+}
 _SHOWN = 120  # characters of a value in a message
 
 
 def refusals(kind: str, inputs: Mapping[str, Any]) -> list[str]:
-    """What the provider or its cloud says against these inputs, of a graph or of the engine; empty is good."""
+    """What the provider or its cloud says against these inputs, of a graph or the engine; none is good."""
     plain = known(inputs)
     return [*of_provider(kind, plain), *of_service(kind, plain)]
 
@@ -32,7 +32,7 @@ def of_provider(kind: str, inputs: Mapping[str, Any]) -> list[str]:
     """What the provider itself says, in Check."""
     about = facts.resource(kind)
     if about is None:
-        near = _nearest(kind, facts.kinds(kind.partition(":")[0]) if ":" in kind else ())
+        near = nearest(kind, facts.kinds(kind.partition(":")[0]) if ":" in kind else ())
         return [f"{kind}: no such type here{near}"]
     found = [*_walked(kind, about, inputs).found, *rules.of_provider(kind, inputs)]
     return list(dict.fromkeys(found))
@@ -96,7 +96,7 @@ class _Walk:
         here = (*above, (path, given))
         for name in given:
             if name not in names and not name.startswith("__") and given[name] is not None:
-                near = _nearest(name, names)
+                near = nearest(name, names)
                 self.found.append(f"{self.kind}: {_join(where, name)} is no field{near}")
         for name in names:
             inner, spot = _join(path, name), _join(where, name)
@@ -210,7 +210,8 @@ def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _nearest(name: str, names: tuple[str, ...]) -> str:
+def nearest(name: str, names: tuple[str, ...]) -> str:
+    """The end of a refusal that names what was perhaps meant."""
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     return f"; the nearest is {near[0]}" if near else ""
 

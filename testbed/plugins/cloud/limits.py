@@ -12,7 +12,7 @@ from testbed.plugins.cloud.facts import Facts
 
 _GO_DURATION = re.compile(r"^-?(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$")
 _DAY = 24 * 3600
-_PRIVATE = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+_PRIVATE = tuple(map(ipaddress.IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 _KEY = re.compile(r"^(arn:[\w-]+:kms:[\w-]*:\d*:(key|alias)/.+|alias/.+|(mrk-)?[0-9a-f-]{32,36})$")
 
 
