@@ -228,6 +228,7 @@ def _make(book: _Book, kind: str, name: str, inputs: Mapping[str, Any], place: P
     _refuse(collisions.collisions(kind, word["id"], inputs, book.resources))
     book.made[f"{kind}/{name}"] = seen + 1
     state = shapes.filled(kind, word, inputs, place)
+    machines.read_of_others(kind, state, book.resources)
     imports = shapes.import_ids(kind, {**word, **state, "id": word["id"]})
     made = Resource(kind, word["id"], inputs, state, imports)
     # Grants and tags are made again as they are there: the same one.

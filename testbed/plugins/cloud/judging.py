@@ -1,7 +1,7 @@
-"""Makes a whole graph in an account in memory: what the provider and its cloud say on the way, and what comes of it.
+"""Makes a whole graph in an account in memory: what the provider and its cloud say on the way.
 
-`refusals` judges one resource by itself; this one sees that a subnet is there, that ranges do not meet, that a
-group and its launch template agree, and that what is read of a resource is there when it is made.
+`refusals` judges one resource by itself; this one sees that a subnet is there, that ranges do not meet,
+that a group and its launch template agree, and that what is read of a resource is there once it is made.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from testbed.plugins.cloud import asking, checking, preparing
 from testbed.plugins.cloud.account import Account, Failed, Refused
 from testbed.plugins.cloud.checking import known
 from testbed.plugins.cloud.shapes import Place
-from testbed.plugins.kubernetes.values import UNKNOWN, transform
+from testbed.plugins.kubernetes.values import UNKNOWN, has_unknown, transform
 
 
 class Node(Protocol):
@@ -78,6 +78,8 @@ def _made(
         )
         if said := checking.of_provider(node.kind, prepared):
             return said
+        if has_unknown(prepared):  # what it rests on was refused, and that was said
+            return checking.of_service(node.kind, prepared)
         done = account.create(node.kind, node.name, prepared, place)
     except (Refused, Failed, preparing.TooLong) as error:
         return [str(error)]
@@ -88,8 +90,8 @@ def _made(
 def _settled(
     value: Any, made: Mapping[str, Mapping[str, Any]], who: str, found: list[str]
 ) -> dict[str, Any]:
-    """The values with what others gave; unknown where that one was not made, said where it gives no such thing."""
-    from gpuyard.render.cloud.graph import settle  # noqa: PLC0415  graphs are the library's
+    """The values with what others gave; unknown where that one was not made."""
+    from gpuyard.render.cloud.graph import settle
 
     def of(name: str) -> Any:
         holder, _, output = name.partition(".")
@@ -97,7 +99,7 @@ def _settled(
             return UNKNOWN
         answer: Any = made[holder]
         for step in output.split("."):
-            answer = answer.get(step) if isinstance(answer, Mapping) else None
+            answer = _step(answer, step)
         if answer is None:
             found.append(f"{who}: {name} is not there once {holder} is made")
             return UNKNOWN
@@ -105,6 +107,12 @@ def _settled(
 
     settled: dict[str, Any] = known(settle(value, of))
     return settled
+
+
+def _step(value: Any, step: str) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(step)
+    return value[int(step)] if isinstance(value, list) and int(step) < len(value) else None
 
 
 def _leaf(value: Any) -> Any:

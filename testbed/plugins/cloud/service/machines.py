@@ -110,3 +110,29 @@ def _block(inputs: Mapping[str, Any], template: Mapping[str, Any]) -> list[str]:
             "A launch template with marketType capacity-block needs capacityType CAPACITY_BLOCK."
         ]
     return []
+
+
+def read_of_others(kind: str, state: dict[str, Any], there: Iterable[Resource]) -> None:
+    """Fill in what a cloud reads of the subnets that something is made in."""
+    path = {"aws:eks/cluster:Cluster": "vpcConfig.subnetIds", **_IN_ONE_SUBNET}.get(kind, "")
+    names = ties.values(state, path.split(".")) if path else []
+    subnet = next((each for each in there if each.id in _flat(names)), None)
+    if subnet is None:
+        return
+    if kind == "aws:eks/cluster:Cluster":
+        state["vpcConfig"].setdefault("vpcId", subnet.state.get("vpcId"))
+    else:
+        read = {"vpcId": "vpcId", "availabilityZoneName": "availabilityZone"}
+        for name, of_subnet in read.items():
+            if subnet.state.get(of_subnet):
+                state.setdefault(name, subnet.state[of_subnet])
+
+
+_IN_ONE_SUBNET = {
+    "aws:efs/mountTarget:MountTarget": "subnetId",
+    "aws:fsx/lustreFileSystem:LustreFileSystem": "subnetIds",
+}
+
+
+def _flat(values: list[Any]) -> list[Any]:
+    return [each for value in values for each in (value if isinstance(value, list) else [value])]
