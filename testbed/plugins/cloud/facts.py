@@ -1,4 +1,6 @@
-"""What is known of the providers' types: `facts/*.json`, made by `gather.py`.
+"""What is known of the providers' types: `facts/`, made by `gather.py`.
+
+`more.json` has what upstream's tables lack and graphs need, read in the provider's own source by hand.
 
 A path is a field's name with dots, without the places in lists: `taints.effect`.
 """
@@ -16,8 +18,9 @@ FOLDER = Path(__file__).parent / "facts"
 @functools.cache
 def table(cloud: str) -> Facts:
     """All facts of one cloud, `aws` or `gcp`."""
-    read: Facts = json.loads((FOLDER / f"{cloud}.json").read_text(encoding="utf-8"))
-    return read
+    read = json.loads((FOLDER / f"{cloud}.json").read_text(encoding="utf-8"))
+    more = json.loads((FOLDER / "more.json").read_text(encoding="utf-8"))
+    return {**read, "resources": {**read["resources"], **more.get(cloud, {})}}
 
 
 def sdk(cloud: str) -> str:

@@ -109,6 +109,11 @@ def test_more_taints_than_there_may_be():
             "cidrBlock is '10.0.0.0/8'; allowed: a range with a mask of 16 to 28 bits",
         ),
         (
+            "aws:ec2/flowLog:FlowLog",
+            {"vpcId": "vpc-1", "subnetId": "subnet-1"},
+            "give exactly one of eniId, regionalNatGatewayId, subnetId",
+        ),
+        (
             "aws:kms/key:Key",
             {"policy": "{"},
             "policy is '{'; allowed: text of the form iam-policy-json",

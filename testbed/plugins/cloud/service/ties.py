@@ -104,6 +104,10 @@ _TARGETS: Mapping[str, tuple[tuple[str, ...], str]] = {
         ("aws:fsx/lustreFileSystem:LustreFileSystem",),
         "FileSystemNotFound: File system '{}' does not exist.",
     ),
+    "log": (
+        ("aws:cloudwatch/logGroup:LogGroup", "aws:s3/bucket:Bucket"),
+        "InvalidParameter: LogDestination: {} does not exist",
+    ),
     "rule": (
         ("aws:cloudwatch/eventRule:EventRule",),
         "ResourceNotFoundException: Rule {} does not exist on EventBus default.",
@@ -145,6 +149,12 @@ _RULE = {"securityGroupId": "group~", "referencedSecurityGroupId": "group!"}
 _TIES: Mapping[str, Mapping[str, str]] = {
     "aws:autoscaling/tag:Tag": {"autoscalingGroupName": "scaling~"},
     "aws:cloudwatch/eventTarget:EventTarget": {"rule": "rule!"},
+    "aws:ec2/flowLog:FlowLog": {
+        "vpcId": "vpc",
+        "subnetId": "subnet",
+        "iamRoleArn": "role",
+        "logDestination": "log",
+    },
     "aws:ec2/internetGateway:InternetGateway": {"vpcId": "vpc!"},
     "aws:ec2/launchTemplate:LaunchTemplate": {
         "vpcSecurityGroupIds": "group",
