@@ -71,8 +71,8 @@ def _install(engine: Engine, home: Path) -> None:
     """Put the stand-ins where this engine looks for them."""
     cache = home / "plugins" / f"resource-kubernetes-v{provider_version()}"
     cache.mkdir(parents=True, exist_ok=True)
-    _link(engine.path.parent / LANGUAGE_HOST, PLUGINS / "bin" / LANGUAGE_HOST)
-    _link(cache / PROVIDER, PLUGINS / "bin" / PROVIDER)
+    link(engine.path.parent / LANGUAGE_HOST, PLUGINS / "bin" / LANGUAGE_HOST)
+    link(cache / PROVIDER, PLUGINS / "bin" / PROVIDER)
 
 
 def provider_version() -> str:
@@ -80,7 +80,8 @@ def provider_version() -> str:
     return metadata.version("pulumi-kubernetes")
 
 
-def _link(place: Path, target: Path) -> None:
+def link(place: Path, target: Path) -> None:
+    """Make `place` a link to `target`, whoever does the same at this moment."""
     if place.is_symlink() and place.resolve() == target.resolve():
         return
     # Another process may do the same at the same time, hence the rename.

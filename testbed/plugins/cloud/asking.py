@@ -1,0 +1,216 @@
+"""Functions of the providers: questions about the account, answered from what is there."""
+
+import base64
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from testbed.plugins.cloud import facts, shapes
+from testbed.plugins.cloud.account import Account, Refused
+from testbed.plugins.cloud.checking import nearest
+from testbed.plugins.cloud.service.ties import Resource
+from testbed.plugins.cloud.shapes import ACCOUNT, Place
+from testbed.plugins.kubernetes.values import Secret
+
+Arguments = Mapping[str, Any]
+_VPC, _SUBNET = "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet"
+_EKS, _GKE = "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster"
+_ZONES = {"us-central1": "abcf"}  # three zones, a to c, where nothing else is said
+
+
+def failures(token: str, given: Arguments) -> list[str]:
+    """What is wrong with a question itself."""
+    about = facts.function(token)
+    if about is None or token not in _ANSWERS:
+        return [f"{token}: no such function here{nearest(token, tuple(_ANSWERS))}"]
+    inputs = about["inputs"]
+    unknown = [
+        f"{token}: {name} is no argument{nearest(name, tuple(inputs))}"
+        for name in given
+        if name not in inputs
+    ]
+    lacking = [
+        f"{token}: {name} is missing; it is required"
+        for name, each in inputs.items()
+        if each.get("required") and given.get(name) is None
+    ]
+    return [*unknown, *lacking]
+
+
+def answer(token: str, given: Arguments, account: Account, place: Place) -> dict[str, Any]:
+    """The answer; Refused where nobody is there to be asked about."""
+    return {**given, **_ANSWERS[token](given, account, place)}
+
+
+# ── aws ───────────────────────────────────────────────────────────────────────────────────────────
+def _identity(_given: Arguments, _account: Account, _place: Place) -> dict[str, Any]:
+    arn = f"arn:aws:iam::{ACCOUNT}:user/ci"
+    return {"accountId": ACCOUNT, "arn": arn, "id": ACCOUNT, "userId": "AIDAFAKE0000000000000"}
+
+
+def _partition(_given: Arguments, _account: Account, _place: Place) -> dict[str, Any]:
+    known = {"dnsSuffix": "amazonaws.com", "reverseDnsPrefix": "com.amazonaws"}
+    return {"id": "aws", "partition": "aws", **known}
+
+
+def _region(given: Arguments, _account: Account, place: Place) -> dict[str, Any]:
+    name = given.get("region") or place.region
+    return {"id": name, "name": name, "region": name, "endpoint": f"ec2.{name}.amazonaws.com"}
+
+
+def _aws_zones(given: Arguments, _account: Account, place: Place) -> dict[str, Any]:
+    region = given.get("region") or place.region
+    left = [each for each in "abc" if f"{region}{each}" not in (given.get("excludeNames") or ())]
+    way, number = region.split("-")[-2][0], region.split("-")[-1]
+    ids = [f"{region[:2]}{way}{number}-az{'abc'.index(each) + 1}" for each in left]
+    names = [f"{region}{each}" for each in left]
+    return {"id": region, "names": names, "zoneIds": ids, "groupNames": [f"{region}-zg-1"]}
+
+
+def _matches(each: Resource, given: Arguments) -> bool:
+    """Whether a VPC or subnet has the tags and passes the filters that are asked for."""
+    tags = each.state.get("tags") or {}
+    if any(tags.get(key) != value for key, value in (given.get("tags") or {}).items()):
+        return False
+    for wanted in given.get("filters") or ():
+        name = wanted["name"]
+        if name.startswith("tag:"):
+            found = tags.get(name[4:])
+        elif name == "vpc-id":
+            found = each.state.get("vpcId") or each.id
+        elif name == "availability-zone":
+            found = each.state.get("availabilityZone")
+        else:
+            raise Refused(f"InvalidParameterValue: The filter '{name}' is invalid")
+        if found not in wanted["values"]:
+            return False
+    return True
+
+
+def _subnets(given: Arguments, account: Account, place: Place) -> dict[str, Any]:
+    found = sorted(each.id for each in account.all(_SUBNET) if _matches(each, given))
+    return {"id": place.region, "ids": found}
+
+
+def _vpc(given: Arguments, account: Account, _place: Place) -> dict[str, Any]:
+    found = [
+        each
+        for each in account.all(_VPC)
+        if given.get("id") in {None, each.id}
+        and given.get("cidrBlock") in {None, each.state.get("cidrBlock")}
+        and _matches(each, given)
+    ]
+    one = _one("EC2 VPC", found)
+    return {**one.state, "id": one.id, "state": "available"}
+
+
+def _one(what: str, found: list[Resource]) -> Resource:
+    if len(found) == 1:
+        return found[0]
+    number = "no" if not found else "multiple"
+    raise Refused(f"{number} matching {what} found")
+
+
+def _eks(given: Arguments, account: Account, _place: Place) -> dict[str, Any]:
+    name = given["name"]
+    found = account.find(_EKS, name)
+    if found is None:
+        raise Refused(f"reading EKS Cluster ({name}): couldn't find resource")
+    state = dict(found.state)
+    state["certificateAuthorities"] = [state.pop("certificateAuthority")]
+    for single in ("vpcConfig", "accessConfig", "kubernetesNetworkConfig"):
+        if single in state and f"{single}s" in _outputs("aws:eks/getCluster:getCluster"):
+            state[f"{single}s"] = [state[single]]
+    return {**_known("aws:eks/getCluster:getCluster", state), "id": name}
+
+
+def _node_group(given: Arguments, account: Account, _place: Place) -> dict[str, Any]:
+    id_ = f"{given['clusterName']}:{given['nodeGroupName']}"
+    found = account.find("aws:eks/nodeGroup:NodeGroup", id_)
+    if found is None:
+        raise Refused(f"reading EKS Node Group ({id_}): couldn't find resource")
+    return {**_known("aws:eks/getNodeGroup:getNodeGroup", found.state), "id": id_}
+
+
+def _token(given: Arguments, _account: Account, _place: Place) -> dict[str, Any]:
+    url = base64.urlsafe_b64encode(f"https://sts/?cluster={given['name']}".encode()).decode()
+    return {"id": given["name"], "token": Secret(f"k8s-aws-v1.{url.rstrip('=')}")}
+
+
+def _parameter(given: Arguments, _account: Account, place: Place) -> dict[str, Any]:
+    name = given["name"]
+    if not name.startswith(("/aws/service/eks/", "/aws/service/bottlerocket/")):
+        raise Refused(f"reading SSM Parameter ({name}): couldn't find resource")
+    word = shapes.words(_VPC, {}, place, name)
+    arn = f"arn:aws:ssm:{place.region}::parameter{name}"
+    ami = f"ami-{word['hex']}"
+    return {
+        "arn": arn,
+        "id": name,
+        "type": "String",
+        "version": 12,
+        "value": Secret(ami),
+        "insecureValue": ami,
+    }
+
+
+# ── gcp ───────────────────────────────────────────────────────────────────────────────────────────
+def _client(_given: Arguments, _account: Account, place: Place) -> dict[str, Any]:
+    where = {"project": place.project, "region": place.region, "zone": place.zone}
+    id_ = "/".join(f'{key}s/"{value}"' for key, value in where.items())
+    return {**where, "id": f"{id_}/labels/{{}}", "accessToken": Secret("ya29.fake-of-a-token")}
+
+
+def _gcp_zones(given: Arguments, _account: Account, place: Place) -> dict[str, Any]:
+    region = given.get("region") or place.region
+    project = given.get("project") or place.project
+    names = [f"{region}-{each}" for each in _ZONES.get(region, "abc")]
+    id_ = f"projects/{project}/regions/{region}"
+    return {"id": id_, "names": names, "project": project, "region": region}
+
+
+def _gke(given: Arguments, account: Account, place: Place) -> dict[str, Any]:
+    project = given.get("project") or place.project
+    location = given.get("location") or place.zone or place.region
+    id_ = f"projects/{project}/locations/{location}/clusters/{given['name']}"
+    found = account.find(_GKE, id_)
+    if found is None:
+        raise Refused(f"{id_} not found")
+    state = dict(found.state)
+    for name, value in found.state.items():
+        if isinstance(value, dict) and f"{name}s" in _outputs(
+            "gcp:container/getCluster:getCluster"
+        ):
+            state[f"{name}s"] = [value]
+    return {**_known("gcp:container/getCluster:getCluster", state), "id": id_}
+
+
+def _project(given: Arguments, _account: Account, place: Place) -> dict[str, Any]:
+    name = given.get("projectId") or place.project
+    number = {"number": shapes.PROJECT_NUMBER, "name": name}
+    return {"id": f"projects/{name}", "projectId": name, **number}
+
+
+def _outputs(token: str) -> Iterable[str]:
+    return tuple((facts.function(token) or {"outputs": ()})["outputs"])
+
+
+def _known(token: str, state: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in state.items() if name in _outputs(token)}
+
+
+_ANSWERS: Mapping[str, Callable[[Arguments, Account, Place], dict[str, Any]]] = {
+    "aws:index/getCallerIdentity:getCallerIdentity": _identity,
+    "aws:index/getPartition:getPartition": _partition,
+    "aws:index/getRegion:getRegion": _region,
+    "aws:index/getAvailabilityZones:getAvailabilityZones": _aws_zones,
+    "aws:ec2/getSubnets:getSubnets": _subnets,
+    "aws:ec2/getVpc:getVpc": _vpc,
+    "aws:eks/getCluster:getCluster": _eks,
+    "aws:eks/getClusterAuth:getClusterAuth": _token,
+    "aws:eks/getNodeGroup:getNodeGroup": _node_group,
+    "aws:ssm/getParameter:getParameter": _parameter,
+    "gcp:organizations/getClientConfig:getClientConfig": _client,
+    "gcp:organizations/getProject:getProject": _project,
+    "gcp:compute/getZones:getZones": _gcp_zones,
+    "gcp:container/getCluster:getCluster": _gke,
+}

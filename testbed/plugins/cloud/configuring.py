@@ -1,0 +1,94 @@
+"""CheckConfig and Configure: where a provider works, and whether its credentials are good."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from testbed.plugins.cloud import account, faults
+from testbed.plugins.cloud.shapes import Place
+
+# What the fakes know of the providers' own configuration; each is text, or JSON in a text.
+_KNOWN: Mapping[str, tuple[str, ...]] = {
+    "aws": (
+        *("region", "profile", "allowedAccountIds", "forbiddenAccountIds", "defaultTags"),
+        *("assumeRoles", "assumeRole", "maxRetries", "skipCredentialsValidation", "version"),
+        *("skipMetadataApiCheck", "skipRegionValidation", "accessKey", "secretKey", "token"),
+    ),
+    "gcp": (
+        *("project", "region", "zone", "credentials", "accessToken", "version", "defaultLabels"),
+        *("impersonateServiceAccount", "userProjectOverride", "billingProject"),
+        *("addPulumiAttributionLabel", "disableGlobalProjectWarning", "scopes"),
+    ),
+}
+SECRET = ("accessKey", "secretKey", "token", "credentials", "accessToken")
+_REGION = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_PROJECT = ("GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT")
+_REFUSED: Mapping[tuple[str, str], str] = {
+    ("aws", "missing"): (
+        "unable to validate AWS credentials.\nDetails: No valid credential sources found. Please see "
+        "https://www.pulumi.com/registry/packages/aws/installation-configuration/ for more information."
+    ),
+    ("aws", "expired"): (
+        "unable to validate AWS credentials.\nDetails: operation error STS: GetCallerIdentity, https "
+        "response error StatusCode: 403, ExpiredToken: The security token included in the request is expired"
+    ),
+    ("gcp", "missing"): (
+        "google: could not find default credentials. See "
+        "https://cloud.google.com/docs/authentication/external/set-up-adc for more information"
+    ),
+    ("gcp", "expired"): (
+        'oauth2: "invalid_grant" "reauth related error (invalid_rapt)": the credentials have expired'
+    ),
+}
+
+
+class BadCredentials(Exception):
+    """The cloud does not know who asks."""
+
+
+def failures(cloud: str, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Fields that the provider does not have, and a region that nobody gave."""
+    found = [
+        (name, f"{name} is no field of the {cloud} provider, as far as its fake knows it")
+        for name in given
+        if name not in _KNOWN[cloud]
+    ]
+    if cloud == "aws" and not given.get("region") and not _from(_REGION):
+        found.append(("region", "missing required configuration variable: aws:region"))
+    return found
+
+
+def place(cloud: str, given: Mapping[str, Any]) -> Place:
+    """Where the provider works."""
+    tags = _json(given.get("defaultTags")) or {}
+    return Place(
+        cloud,
+        region=str(given.get("region") or _from(_REGION if cloud == "aws" else ("GOOGLE_REGION",))),
+        project=str(given.get("project") or _from(_PROJECT)),
+        zone=str(given.get("zone") or _from(("GOOGLE_ZONE",))),
+        tags=tags.get("tags") or {},
+    )
+
+
+def folder() -> Path:
+    """Where the account is kept."""
+    return Path(
+        os.environ.get(account.FOLDER) or Path(os.environ.get("PULUMI_HOME", ".")) / "fake-cloud"
+    )
+
+
+def let_in(cloud: str, where: Path) -> None:
+    """Refuse credentials that the script says are bad."""
+    ailing = faults.read(where)[0]
+    if (cloud, ailing) in _REFUSED:
+        raise BadCredentials(_REFUSED[cloud, ailing])
+
+
+def _from(variables: tuple[str, ...]) -> str:
+    return next((os.environ[each] for each in variables if os.environ.get(each)), "")
+
+
+def _json(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) and value else value

@@ -1,0 +1,119 @@
+"""Makes a whole graph in an account in memory: what the provider and its cloud say on the way.
+
+`refusals` judges one resource by itself; this one sees that a subnet is there, that ranges do not meet,
+that a group and its launch template agree, and that what is read of a resource is there once it is made.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from testbed.plugins.cloud import asking, checking, preparing
+from testbed.plugins.cloud.account import Account, Failed, Refused
+from testbed.plugins.cloud.checking import known
+from testbed.plugins.cloud.shapes import Place
+from testbed.plugins.kubernetes.values import UNKNOWN, has_unknown, transform
+
+
+class Node(Protocol):
+    """A resource of a graph."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def inputs(self) -> Mapping[str, Any]: ...
+
+
+class Call(Protocol):
+    """A question of a graph."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def args(self) -> Mapping[str, Any]: ...
+
+
+class Graph(Protocol):
+    """What is judged: a `CloudGraph`."""
+
+    @property
+    def resources(self) -> Sequence[Node]: ...
+    @property
+    def calls(self) -> Sequence[Call]: ...
+
+
+def judged(graph: Graph, place: Place, account: Account | None = None) -> list[str]:
+    """Everything that is said against a graph when it is made; nothing is good."""
+    there = account or Account()
+    made: dict[str, Mapping[str, Any]] = {}
+    found: list[str] = []
+    for call in graph.calls:
+        args = _settled(call.args, made, call.name, found)
+        found += asking.failures(call.kind, args)
+        try:
+            made[call.name] = transform(asking.answer(call.kind, args, there, place), _leaf)
+        except (Refused, KeyError) as error:
+            found.append(f"{call.name}: {error}")
+    for node in graph.resources:
+        inputs = _settled(node.inputs, made, node.name, found)
+        said = _made(node, inputs, there, place, made)
+        found += [f"{node.name}: {each}" for each in said]
+    return found
+
+
+def _made(
+    node: Node,
+    inputs: dict[str, Any],
+    account: Account,
+    place: Place,
+    made: dict[str, Mapping[str, Any]],
+) -> list[str]:
+    """Make one resource; what is said against it."""
+    try:
+        prepared = preparing.prepared(
+            node.kind, preparing.Naming(node.name, node.name.encode()), {}, inputs
+        )
+        if said := checking.of_provider(node.kind, prepared):
+            return said
+        if has_unknown(prepared):  # what it rests on was refused, and that was said
+            return checking.of_service(node.kind, prepared)
+        done = account.create(node.kind, node.name, prepared, place)
+    except (Refused, Failed, preparing.TooLong) as error:
+        return [str(error)]
+    made[node.name] = {**done.state, "id": done.id}
+    return []
+
+
+def _settled(
+    value: Any, made: Mapping[str, Mapping[str, Any]], who: str, found: list[str]
+) -> dict[str, Any]:
+    """The values with what others gave; unknown where that one was not made."""
+    from gpuyard.render.cloud.graph import settle
+
+    def of(name: str) -> Any:
+        holder, _, output = name.partition(".")
+        if holder not in made:
+            return UNKNOWN
+        answer: Any = made[holder]
+        for step in output.split("."):
+            answer = _step(answer, step)
+        if answer is None:
+            found.append(f"{who}: {name} is not there once {holder} is made")
+            return UNKNOWN
+        return answer
+
+    settled: dict[str, Any] = known(settle(value, of))
+    return settled
+
+
+def _step(value: Any, step: str) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(step)
+    return value[int(step)] if isinstance(value, list) and int(step) < len(value) else None
+
+
+def _leaf(value: Any) -> Any:
+    return value

@@ -1,0 +1,113 @@
+"""Check: the inputs as they will be sent, with names, defaults and `__defaults` beside them."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.plugins.cloud import facts
+from testbed.plugins.cloud.facts import Facts
+
+DEFAULTS = "__defaults"
+
+
+class TooLong(Exception):
+    """A logical name that leaves no room for the digits behind it."""
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What the engine says about the name of a resource."""
+
+    name: str
+    seed: bytes = b""
+    mode: str = ""
+    proposed: str = ""
+
+
+def prepared(
+    kind: str, naming: Naming, old: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The inputs with what the bridge adds; the name that was once given is kept."""
+    about = facts.resource(kind)
+    if about is None:
+        return dict(given)
+    made: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    added = _named(about, naming, old, made)
+    filled = _defaulted(kind, about["inputs"], "", made)
+    filled[DEFAULTS] = sorted({*filled[DEFAULTS], *added})
+    return filled
+
+
+def _named(about: Facts, naming: Naming, old: Mapping[str, Any], made: dict[str, Any]) -> list[str]:
+    """Fill in the name, and say which field it is."""
+    rule = about.get("autoname")
+    if rule is None:
+        return []
+    field = rule["property"]
+    if field in made or f"{field}Prefix" in made or naming.mode == "DISABLE":
+        return []
+    if field in old.get(DEFAULTS, ()) and old.get(field):
+        made[field] = old[field]
+    else:
+        made[field] = naming.proposed or _fresh(rule, naming)
+    if about["inputs"][field].get("pattern", "").startswith("^alias/"):
+        made[field] = f"alias/{made[field].removeprefix('alias/')}"
+    if made.get("fifoQueue") is True or made.get("fifoTopic") is True:
+        made[field] = f"{made[field].removesuffix('.fifo')}.fifo"
+    return [field]
+
+
+def _fresh(rule: Facts, naming: Naming) -> str:
+    digits = rule["randomHex"]
+    seed = hashlib.sha256(naming.seed).hexdigest() if naming.seed else secrets.token_hex(digits)
+    name = naming.name.lower() if rule["lower"] else naming.name
+    if len(name) + len(rule["separator"]) + digits > rule["maxLength"]:
+        raise TooLong(
+            f"name '{name}' plus {digits} random chars is longer than maximum length {rule['maxLength']}"
+        )
+    return f"{name}{rule['separator']}{seed[:digits]}"
+
+
+def _defaulted(
+    kind: str, inputs: Mapping[str, Facts], path: str, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """One object with the defaults of the provider, and so each object in it."""
+    made: dict[str, Any] = {}
+    for name, value in given.items():
+        inner = f"{path}.{name}" if path else name
+        made[name] = _inside(kind, inputs, inner, value) if inner in inputs else value
+    added = _lacking(kind, inputs, path, made)
+    for name in added:
+        made[name] = inputs[f"{path}.{name}" if path else name]["default"]
+    made[DEFAULTS] = sorted(added)
+    return made
+
+
+def _inside(kind: str, inputs: Mapping[str, Facts], path: str, value: Any) -> Any:
+    type_ = inputs[path]["type"]
+    if type_ == "string" and isinstance(value, int | float):
+        return json.dumps(value)  # a version that is another resource's output comes as a number
+    if type_ == "object" and isinstance(value, Mapping):
+        return _defaulted(kind, inputs, path, value)
+    if type_ == "[object]" and isinstance(value, list):
+        return [
+            _defaulted(kind, inputs, path, each) if isinstance(each, Mapping) else each
+            for each in value
+        ]
+    return value
+
+
+def _lacking(
+    kind: str, inputs: Mapping[str, Facts], path: str, made: Mapping[str, Any]
+) -> list[str]:
+    """The names of fields that get their default: none that another given field excludes."""
+    found: list[str] = []
+    for name in facts.children(kind).get(path, ()):
+        about = inputs[f"{path}.{name}" if path else name]
+        tied = {"conflicts", "exactlyOneOf", "requiredWith", "deprecated"} & set(about)
+        if "default" in about and about["default"] is not None and name not in made and not tied:
+            found.append(name)
+    return found

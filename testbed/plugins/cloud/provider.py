@@ -1,0 +1,360 @@
+"""The gRPC face of both fakes: messages become values for the account, and what comes back messages."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent import futures
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import grpc  # type: ignore[import-untyped]  # has no stubs of its own
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2 as wire
+
+from testbed.plugins import orphans
+from testbed.plugins.cloud import asking, checking, configuring, diff, facts, preparing
+from testbed.plugins.cloud.account import Account, Failed, Refused
+from testbed.plugins.cloud.service.ties import Resource
+from testbed.plugins.cloud.shapes import Place
+from testbed.plugins.kubernetes import engine, values
+from testbed.plugins.kubernetes.values import UNKNOWN, Object, Secret
+
+WORKERS = 64
+
+Answer = TypeVar("Answer")
+Context: TypeAlias = grpc.ServicerContext
+_KIND = wire.PropertyDiff
+_WAYS = {
+    (diff.ADD, False): _KIND.ADD,
+    (diff.UPDATE, False): _KIND.UPDATE,
+    (diff.DELETE, False): _KIND.DELETE,
+    (diff.ADD, True): _KIND.ADD_REPLACE,
+    (diff.UPDATE, True): _KIND.UPDATE_REPLACE,
+    (diff.DELETE, True): _KIND.DELETE_REPLACE,
+}
+
+
+class Provider(provider_pb2_grpc.ResourceProviderServicer):
+    """One process of a fake; the engine may configure it once."""
+
+    def __init__(self, cloud: str, engine_address: str | None) -> None:
+        self.cloud = cloud
+        self.lines = engine.Log(engine_address)
+        self.account = Account(configuring.folder(), cloud)
+        self._place: Place | None = None
+
+    @property
+    def place(self) -> Place:
+        if self._place is None:
+            raise Refused(f"the fake {self.cloud} provider was used before it was configured")
+        return self._place
+
+    def Handshake(
+        self, request: wire.ProviderHandshakeRequest, context: Context
+    ) -> wire.ProviderHandshakeResponse:
+        if request.engine_address:
+            self.lines = engine.Log(request.engine_address)
+        return wire.ProviderHandshakeResponse(
+            accept_secrets=True, accept_resources=False, accept_outputs=False
+        )
+
+    def Attach(self, request: plugin_pb2.PluginAttach, context: Context) -> empty_pb2.Empty:
+        self.lines = engine.Log(request.address)
+        return empty_pb2.Empty()
+
+    def GetPluginInfo(self, request: empty_pb2.Empty, context: Context) -> plugin_pb2.PluginInfo:
+        return plugin_pb2.PluginInfo(version=f"{facts.sdk(self.cloud)}+fake")
+
+    def GetSchema(self, request: wire.GetSchemaRequest, context: Context) -> wire.GetSchemaResponse:
+        context.abort(
+            grpc.StatusCode.UNIMPLEMENTED, f"this fake of the {self.cloud} provider has no schema"
+        )
+        raise AssertionError
+
+    def GetMapping(
+        self, request: wire.GetMappingRequest, context: Context
+    ) -> wire.GetMappingResponse:
+        return wire.GetMappingResponse()
+
+    def GetMappings(
+        self, request: wire.GetMappingsRequest, context: Context
+    ) -> wire.GetMappingsResponse:
+        return wire.GetMappingsResponse()
+
+    def Cancel(self, request: empty_pb2.Empty, context: Context) -> empty_pb2.Empty:
+        return empty_pb2.Empty()
+
+    # Configuration
+
+    def CheckConfig(self, request: wire.CheckRequest, context: Context) -> wire.CheckResponse:
+        given = _plain(values.read(request.news))
+        failures = [
+            wire.CheckFailure(property=name, reason=said)
+            for name, said in configuring.failures(self.cloud, given)
+        ]
+        return wire.CheckResponse(inputs=request.news, failures=failures)
+
+    def DiffConfig(self, request: wire.DiffRequest, context: Context) -> wire.DiffResponse:
+        """Another region or project is another provider, and so all its resources are others."""
+        old, new = _plain(values.read(request.olds)), _plain(values.read(request.news))
+        moved = [name for name in ("region", "project") if old.get(name) != new.get(name)]
+        some = wire.DiffResponse.DIFF_SOME if old != new else wire.DiffResponse.DIFF_NONE
+        return wire.DiffResponse(changes=some, diffs=moved)
+
+    def Configure(self, request: wire.ConfigureRequest, context: Context) -> wire.ConfigureResponse:
+        def act() -> wire.ConfigureResponse:
+            configuring.let_in(self.cloud, configuring.folder())
+            given = {key.rpartition(":")[2]: value for key, value in request.variables.items()}
+            self._place = configuring.place(self.cloud, given)
+            self.lines.info(
+                "", f"this is a fake of {self.cloud}: nothing is made, nothing is paid for"
+            )
+            return wire.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
+
+        return self._guard(context, act)
+
+    # Resources
+
+    def Check(self, request: wire.CheckRequest, context: Context) -> wire.CheckResponse:
+        def act() -> wire.CheckResponse:
+            kind, name = _who(request.urn)
+            given = values.read(request.news)
+            naming = preparing.Naming(name, request.randomSeed)
+            if request.HasField("autonaming"):
+                mode = wire.CheckRequest.AutonamingOptions.Mode.Name(request.autonaming.mode)
+                naming = preparing.Naming(
+                    name, request.randomSeed, mode, request.autonaming.proposed_name
+                )
+            try:
+                made = preparing.prepared(kind, naming, _plain(values.read(request.olds)), given)
+            except preparing.TooLong as error:
+                return wire.CheckResponse(
+                    inputs=request.news, failures=[wire.CheckFailure(reason=str(error))]
+                )
+            said = [*checking.of_provider(kind, _plain(made)), *self._without_project(kind, made)]
+            failures = [wire.CheckFailure(reason=each) for each in said]
+            return wire.CheckResponse(inputs=values.write(made), failures=failures)
+
+        return self._guard(context, act)
+
+    def _without_project(self, kind: str, made: Mapping[str, Any]) -> list[str]:
+        """What a resource of gcp lacks where neither it nor its provider names a project."""
+        about = (facts.resource(kind) or {"inputs": {}})["inputs"]
+        named = made.get("project") or self.place.project or made.get("cluster")
+        if kind.startswith("gcp:") and "project" in about and not named:
+            return [f"{kind}: project: required field is not set"]
+        return []
+
+    def Diff(self, request: wire.DiffRequest, context: Context) -> wire.DiffResponse:
+        def act() -> wire.DiffResponse:
+            kind, _ = _who(request.urn)
+            found = diff.compare(
+                kind, _plain(values.read(request.olds)), _plain(values.read(request.news))
+            )
+            some = wire.DiffResponse.DIFF_SOME if found.found else wire.DiffResponse.DIFF_NONE
+            return wire.DiffResponse(
+                changes=some,
+                replaces=found.replaces,
+                deleteBeforeReplace=found.delete_first,
+                detailedDiff={
+                    path: wire.PropertyDiff(kind=_WAYS[each]) for path, each in found.found.items()
+                },
+                hasDetailedDiff=True,
+            )
+
+        return self._guard(context, act)
+
+    def Create(self, request: wire.CreateRequest, context: Context) -> wire.CreateResponse:
+        def act() -> wire.CreateResponse:
+            kind, name = _who(request.urn)
+            given = values.read(request.properties)
+            if request.preview:
+                return wire.CreateResponse(properties=values.write(_expected(kind, given)))
+            try:
+                made = self.account.create(kind, name, _plain(given), self.place)
+            except Failed as error:
+                self._partly(context, error, given)
+                raise AssertionError from None
+            return wire.CreateResponse(id=made.id, properties=values.write(_state(made, given)))
+
+        return self._guard(context, act)
+
+    def Read(self, request: wire.ReadRequest, context: Context) -> wire.ReadResponse:
+        def act() -> wire.ReadResponse:
+            kind, _ = _who(request.urn)
+            held = self.account.find(kind, request.id)
+            if held is None:
+                return wire.ReadResponse()
+            old = values.read(request.inputs)
+            inputs = _inputs_now(held, old)
+            return wire.ReadResponse(
+                id=held.id,
+                properties=values.write(_state(held, inputs)),
+                inputs=values.write(inputs),
+            )
+
+        return self._guard(context, act)
+
+    def Update(self, request: wire.UpdateRequest, context: Context) -> wire.UpdateResponse:
+        def act() -> wire.UpdateResponse:
+            kind, name = _who(request.urn)
+            state, given = values.read(request.olds), values.read(request.news)
+            plain = _plain(given)
+            fields = diff.compare(kind, _plain(state), plain).fields
+            if request.preview:
+                expected = {**state, **given}
+                expected.pop(preparing.DEFAULTS, None)
+                for output in diff.unknown_when_changed(kind, fields):
+                    if output in state:
+                        expected[output] = UNKNOWN
+                return wire.UpdateResponse(properties=values.write(expected))
+            changed = {key: plain[key] for key in fields if plain.get(key) is not None}
+            gone = tuple(sorted(fields - set(changed)))
+            made = self.account.update(kind, name, request.id, changed, gone, self.place)
+            return wire.UpdateResponse(properties=values.write(_state(made, given)))
+
+        return self._guard(context, act)
+
+    def Delete(self, request: wire.DeleteRequest, context: Context) -> empty_pb2.Empty:
+        def act() -> empty_pb2.Empty:
+            kind, name = _who(request.urn)
+            self.account.delete(kind, name, request.id, _plain(values.read(request.properties)))
+            return empty_pb2.Empty()
+
+        return self._guard(context, act)
+
+    def Invoke(self, request: wire.InvokeRequest, context: Context) -> wire.InvokeResponse:
+        def act() -> wire.InvokeResponse:
+            given = _plain(values.read(request.args))
+            response = wire.InvokeResponse()
+            said = asking.failures(request.tok, given)
+            if said:
+                response.failures.extend(wire.CheckFailure(reason=each) for each in said)
+                return response
+            answer = asking.answer(request.tok, given, self.account, self.place)
+            # The field is called `return`, which Python does not let us write.
+            getattr(response, "return").CopyFrom(values.write(answer))
+            return response
+
+        return self._guard(context, act)
+
+    def Construct(self, request: wire.ConstructRequest, context: Context) -> wire.ConstructResponse:
+        context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{request.type} is no component of a fake")
+        raise AssertionError
+
+    # Failures
+
+    def _partly(self, context: Context, error: Failed, given: Object) -> None:
+        """The cloud has something that failed: the engine keeps it in its state."""
+        state = values.write(_state(error.resource, given))
+        engine.fail_partially(context, str(error), error.resource.id, [], state)
+
+    def _guard(self, context: Context, act: Callable[[], Answer]) -> Answer:
+        """Run an operation; every failure becomes a message, never a traceback."""
+        try:
+            return act()
+        except (Refused, configuring.BadCredentials) as error:
+            engine.fail(context, str(error))
+        except AssertionError:
+            raise  # the call has been ended
+        except Exception as error:
+            if context.code() is not None:
+                raise
+            frames = traceback.extract_tb(error.__traceback__)
+            place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
+            said = f"fault in the fake {self.cloud} provider at {place}"
+            engine.fail(context, f"{said}: {type(error).__name__}: {error}")
+
+
+def _who(urn: str) -> tuple[str, str]:
+    """Type and logical name."""
+    return urn.split("::")[2].rpartition("$")[2], urn.rpartition("::")[2]
+
+
+def _plain(value: Any) -> Any:
+    """The same tree with its secrets open."""
+    return values.transform(value, lambda leaf: leaf)
+
+
+def _state(held: Resource, given: Object) -> Object:
+    """The state for the engine: secret where the inputs were, and what always is."""
+    state: Object = {**held.state, "id": held.id}
+    for name in (facts.resource(held.kind) or {"secretOutputs": ()})["secretOutputs"]:
+        if name in state:
+            state[name] = Secret(state[name])
+    values.mark_secrets(state, given)
+    return state
+
+
+def _expected(kind: str, given: Object) -> Object:
+    """What a preview knows of a new resource: its inputs, and nothing that the cloud fills in."""
+    about = facts.resource(kind) or {"inputs": {}, "outputs": {}}
+    state: Object = {key: value for key, value in given.items() if key != preparing.DEFAULTS}
+    for name in about["outputs"]:
+        state[name] = UNKNOWN
+    for path, each in about["inputs"].items():
+        if each.get("computed"):
+            _put(state, path.split("."))
+    return state
+
+
+def _put(state: Any, steps: list[str]) -> None:
+    """Mark a field that the provider fills in as unknown, where its block is there and it is not given."""
+    for step in steps[:-1]:
+        state = state.get(step) if isinstance(state, dict) else None
+    if isinstance(state, dict) and state.get(steps[-1]) is None:
+        state[steps[-1]] = UNKNOWN
+
+
+def _inputs_now(held: Resource, old: Object) -> Object:
+    """The inputs as they stand at the cloud: those that were given, or for an import all of them."""
+    if not old:
+        return {**held.inputs, preparing.DEFAULTS: []}
+    now = {
+        key: _refreshed(value, held.inputs.get(key))
+        for key, value in old.items()
+        if key == preparing.DEFAULTS or held.inputs.get(key) is not None
+    }
+    values.mark_secrets(now, old)
+    return now
+
+
+def _refreshed(old: Any, now: Any) -> Any:
+    """The value now, in the shape and with the marks of the one that was given."""
+    if isinstance(old, dict) and isinstance(now, dict):
+        both = {key: _refreshed(old[key], now[key]) if key in old else now[key] for key in now}
+        return {
+            **both,
+            **({preparing.DEFAULTS: old[preparing.DEFAULTS]} if preparing.DEFAULTS in old else {}),
+        }
+    if isinstance(old, list) and isinstance(now, list) and len(old) == len(now):
+        return [_refreshed(was, each) for was, each in zip(old, now, strict=True)]
+    if isinstance(old, Secret):
+        return Secret(_refreshed(old.value, now))
+    return old if now is None else now
+
+
+def main() -> None:
+    """Serve until the engine ends us. The first line of stdout is the port."""
+    cloud = next(word.partition("=")[2] for word in sys.argv[1:] if word.startswith("--cloud="))
+    addresses = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: os._exit(0))
+    orphans.end_with_parent(lambda: os._exit(0))
+    options = [
+        ("grpc.max_receive_message_length", 400 << 20),
+        ("grpc.max_send_message_length", 400 << 20),
+    ]
+    server = grpc.server(futures.ThreadPoolExecutor(WORKERS), options=options)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(
+        Provider(cloud, addresses[-1] if addresses else None), server
+    )
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    print(port, flush=True)  # the plugin protocol
+    server.wait_for_termination()

@@ -1,0 +1,1 @@
+"""What the services behind the providers hold to: ties, collisions, machines, protection."""

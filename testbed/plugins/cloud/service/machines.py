@@ -1,0 +1,138 @@
+"""The machines that a group or a pool asks for, and what a launch template must be for a managed group."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.plugins.cloud.rules.looking import at, has, items, text
+from testbed.plugins.cloud.service import ties
+from testbed.plugins.cloud.service.ties import Resource
+
+GROUP, POOL = "aws:eks/nodeGroup:NodeGroup", "gcp:container/nodePool:NodePool"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Machines by type and zone, and how many at once."""
+
+    types: frozenset[str] = frozenset()
+    zones: frozenset[str] = frozenset()
+    count: int = 0
+
+
+def of(kind: str, inputs: Mapping[str, Any], there: Iterable[Resource]) -> Wanted:
+    """What a group or pool asks for; nothing of any other type."""
+    if kind == GROUP:
+        held = list(there)
+        template = template_of(inputs, held)
+        zones = {
+            text(each.inputs, "availabilityZone")
+            for each in held
+            if each.kind == "aws:ec2/subnet:Subnet" and each.id in items(inputs, "subnetIds")
+        }
+        types = {*items(inputs, "instanceTypes"), text(template, "instanceType")}
+        return Wanted(
+            frozenset(types) - {""},
+            frozenset(zones) - {""},
+            int(at(inputs, "scalingConfig.desiredSize") or 0),
+        )
+    if kind == POOL:
+        places = items(inputs, "nodeLocations") or [text(inputs, "location")]
+        count = at(inputs, "nodeCount") or at(inputs, "initialNodeCount") or 0
+        return Wanted(
+            frozenset({text(inputs, "nodeConfig.machineType")}), frozenset(places), int(count)
+        )
+    return Wanted()
+
+
+def template_of(inputs: Mapping[str, Any], there: Iterable[Resource]) -> Mapping[str, Any]:
+    """The launch template of a node group; empty where it has none."""
+    for tie in ties.ties(GROUP, inputs):
+        if tie.word == "template":
+            found = next((each for each in there if tie.means(each)), None)
+            return found.inputs if found else {}
+    return {}
+
+
+def mismatches(kind: str, inputs: Mapping[str, Any], there: Iterable[Resource]) -> list[str]:
+    """What EKS says of a group and its launch template together, by its guide."""
+    if kind != GROUP or not has(inputs, "launchTemplate"):
+        return []
+    held = list(there)
+    template = template_of(inputs, held)
+    return [
+        f"InvalidParameterException: {said}"
+        for said in (
+            *_refused_fields(template),
+            *_said_twice(inputs, template),
+            *_block(inputs, template),
+        )
+    ]
+
+
+def _refused_fields(template: Mapping[str, Any]) -> list[str]:
+    found = [
+        f"Launch template should not specify {name}."
+        for name in (
+            "iamInstanceProfile",
+            "instanceInitiatedShutdownBehavior",
+            "hibernationOptions",
+        )
+        if has(template, name)
+    ]
+    if any(has(each, "subnetId") for each in items(template, "networkInterfaces")):
+        found.append("Launch template should not specify a subnet of a network interface.")
+    return found
+
+
+def _said_twice(inputs: Mapping[str, Any], template: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    if has(template, "instanceType") and has(inputs, "instanceTypes"):
+        found.append("Launch template has an instance type and so has the node group; give one.")
+    if has(template, "imageId"):
+        found += [
+            f"{name} cannot be given with a launch template that has an image."
+            for name in ("amiType", "version", "releaseVersion")
+            if has(inputs, name) and at(inputs, name) != "CUSTOM"
+        ]
+    return found
+
+
+def _block(inputs: Mapping[str, Any], template: Mapping[str, Any]) -> list[str]:
+    wanted = text(inputs, "capacityType") == "CAPACITY_BLOCK"
+    given = text(template, "instanceMarketOptions.marketType") == "capacity-block"
+    if wanted and not given:
+        return [
+            "CAPACITY_BLOCK needs a launch template with instanceMarketOptions.marketType capacity-block."
+        ]
+    if given and not wanted:
+        return [
+            "A launch template with marketType capacity-block needs capacityType CAPACITY_BLOCK."
+        ]
+    return []
+
+
+def read_of_others(kind: str, state: dict[str, Any], there: Iterable[Resource]) -> None:
+    """Fill in what a cloud reads of the subnets that something is made in."""
+    path = {"aws:eks/cluster:Cluster": "vpcConfig.subnetIds", **_IN_ONE_SUBNET}.get(kind, "")
+    names = ties.values(state, path.split(".")) if path else []
+    subnet = next((each for each in there if each.id in _flat(names)), None)
+    if subnet is None:
+        return
+    if kind == "aws:eks/cluster:Cluster":
+        state["vpcConfig"].setdefault("vpcId", subnet.state.get("vpcId"))
+    else:
+        read = {"vpcId": "vpcId", "availabilityZoneName": "availabilityZone"}
+        for name, of_subnet in read.items():
+            if subnet.state.get(of_subnet):
+                state.setdefault(name, subnet.state[of_subnet])
+
+
+_IN_ONE_SUBNET = {
+    "aws:efs/mountTarget:MountTarget": "subnetId",
+    "aws:fsx/lustreFileSystem:LustreFileSystem": "subnetIds",
+}
+
+
+def _flat(values: list[Any]) -> list[Any]:
+    return [each for value in values for each in (value if isinstance(value, list) else [value])]

@@ -1,0 +1,426 @@
+"""The account: what it fills in, refuses, keeps and remembers, and the faults of its script."""
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testbed.plugins.cloud import facts, faults, shapes
+from testbed.plugins.cloud.account import Account, Failed, Refused
+from testbed.plugins.cloud.gather import CLOUDS
+from testbed.plugins.cloud.shapes import Place
+
+from kit.every import every
+
+AWS = Place("aws", region="us-east-1", tags={"by": "us"})
+GCP = Place("gcp", region="us-central1", project="my-project")
+VPC, SUBNET, GROUP = (
+    "aws:ec2/vpc:Vpc",
+    "aws:ec2/subnet:Subnet",
+    "aws:ec2/securityGroup:SecurityGroup",
+)
+ROLE, CLUSTER, NODES = "aws:iam/role:Role", "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
+TEMPLATE, BUCKET = "aws:ec2/launchTemplate:LaunchTemplate", "aws:s3/bucket:Bucket"
+INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+NETWORK, SUBNETWORK = "gcp:compute/network:Network", "gcp:compute/subnetwork:Subnetwork"
+GKE, POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePool"
+TRUST = json.dumps(
+    {"Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": "*"}]}
+)
+
+TARGET = {"capacityReservationTarget": {"capacityReservationId": "cr-1"}}
+BLOCK = {
+    "instanceMarketOptions": {"marketType": "capacity-block"},
+    "instanceType": "p5.48xlarge",
+    "capacityReservationSpecification": TARGET,
+}
+
+
+class World:
+    """An account in memory, or in a folder, with short ways to fill it."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.account = Account(folder)
+        self.folder = folder
+
+    def make(self, kind: str, name: str = "x", /, **inputs: Any) -> str:
+        place = AWS if kind.startswith("aws:") else GCP
+        return self.account.create(kind, name, inputs, place).id
+
+    def change(self, kind: str, id_: str, **inputs: Any) -> dict[str, Any]:
+        place = AWS if kind.startswith("aws:") else GCP
+        return dict(self.account.update(kind, "x", id_, inputs, (), place).state)
+
+    def delete(self, kind: str, id_: str) -> None:
+        held = self.account.find(kind, id_)
+        self.account.delete(kind, "x", id_, held.inputs if held else {})
+
+    def refused(self, kind: str, /, **inputs: Any) -> str:
+        with pytest.raises(Refused) as said:
+            self.make(kind, **inputs)
+        return str(said.value)
+
+    def kept(self, kind: str, id_: str) -> str:
+        with pytest.raises(Refused) as said:
+            self.delete(kind, id_)
+        return str(said.value)
+
+    def ground(self) -> dict[str, str]:
+        """A VPC, two subnets, a role and a cluster."""
+        vpc = self.make(VPC, cidrBlock="10.0.0.0/16")
+        inner = [
+            self.make(
+                SUBNET,
+                zone,
+                vpcId=vpc,
+                cidrBlock=f"10.0.{n}.0/24",
+                availabilityZone=f"us-east-1{zone}",
+            )
+            for n, zone in enumerate("ab")
+        ]
+        self.make(ROLE, "node", name="node", assumeRolePolicy=TRUST)
+        arn = f"arn:aws:iam::{shapes.ACCOUNT}:role/node"
+        self.make(CLUSTER, "main", name="main", roleArn=arn, vpcConfig={"subnetIds": inner})
+        return {"vpc": vpc, "a": inner[0], "b": inner[1], "role": arn}
+
+    def nodes(self, ground: dict[str, str], **more: Any) -> str:
+        inputs = {
+            "clusterName": "main",
+            "nodeGroupName": "n",
+            "nodeRoleArn": ground["role"],
+            "subnetIds": [ground["a"]],
+            "scalingConfig": {"minSize": 0, "desiredSize": 1, "maxSize": 1},
+            "instanceTypes": ["p5.48xlarge"],
+            **more,
+        }
+        return self.make(
+            NODES, **{key: value for key, value in inputs.items() if value is not None}
+        )
+
+    def script(self, *script: dict[str, Any]) -> None:
+        assert self.folder is not None
+        (self.folder / "faults.json").write_text(json.dumps({"faults": script}))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "cloud")
+
+
+# ── form ──────────────────────────────────────────────────────────────────────────────────────────
+def test_every_type_has_an_id_and_each_one_of_aws_with_an_arn_has_that():
+    for cloud in CLOUDS:
+        for kind in facts.kinds(cloud):
+            assert "id" in shapes.SHAPES[kind]
+            assert ("arn" in (facts.resource(kind) or {})["outputs"]) <= (
+                "arn" in shapes.SHAPES[kind]
+            )
+    assert len(shapes.SHAPES) == sum(len(facts.kinds(cloud)) for cloud in CLOUDS)
+
+
+@every(
+    ("kind", "inputs", "id_"),
+    [
+        (ROLE, {"name": "node", "assumeRolePolicy": TRUST}, "node"),
+        (BUCKET, {"bucket": "b"}, "b"),
+        (
+            "aws:iam/policy:Policy",
+            {"name": "p", "policy": '{"Statement": []}'},
+            "arn:aws:iam::123456789012:policy/p",
+        ),
+        (
+            "aws:sqs/queue:Queue",
+            {"name": "q"},
+            "https://sqs.us-east-1.amazonaws.com/123456789012/q",
+        ),
+        (NETWORK, {"name": "n"}, "projects/my-project/global/networks/n"),
+        (
+            "gcp:serviceaccount/account:Account",
+            {"accountId": "nodes"},
+            "projects/my-project/serviceAccounts/nodes@my-project.iam.gserviceaccount.com",
+        ),
+        ("gcp:projects/iAMMember:IAMMember", {"project": "p", "role": "r", "member": "m"}, "p/r/m"),
+    ],
+)
+def test_ids_are_of_true_form(kind, inputs, id_):
+    assert World().make(kind, **inputs) == id_
+
+
+def test_what_a_cloud_fills_in_is_there_and_equal_for_equal_names():
+    made = World().account.create(VPC, "vpc", {"cidrBlock": "10.0.0.0/16", "tags": {"a": "b"}}, AWS)
+    assert made.id == World().make(VPC, "vpc", cidrBlock="10.0.0.0/16")
+    assert made.id != World().make(VPC, "other", cidrBlock="10.0.0.0/16")
+    assert made.state["arn"] == f"arn:aws:ec2:us-east-1:123456789012:vpc/{made.id}"
+    assert made.state["tagsAll"] == {"a": "b", "by": "us"}
+    assert made.state["region"] == "us-east-1"
+    world = World()
+    world.ground()
+    state = world.account.all(CLUSTER)[0].state
+    assert state["endpoint"].endswith(".gr7.us-east-1.eks.amazonaws.com")
+    assert state["vpcConfig"]["clusterSecurityGroupId"].startswith("sg-")
+    assert state["identities"][0]["oidcs"][0]["issuer"].startswith("https://oidc.eks.us-east-1")
+
+
+def test_a_pool_takes_project_and_place_from_its_clusters_id():
+    world = World()
+    cluster = world.make(GKE, name="c", location="us-central1", initialNodeCount=1)
+    assert world.make(POOL, name="p", cluster=cluster) == f"{cluster}/nodePools/p"
+    assert world.account.find(POOL, "my-project/us-central1/c/p") is not None
+
+
+def test_a_replacement_gets_another_id():
+    world = World()
+    first = world.make(VPC, "vpc", cidrBlock="10.0.0.0/16")
+    assert world.make(VPC, "vpc", cidrBlock="10.1.0.0/16") != first
+
+
+# ── refusals ──────────────────────────────────────────────────────────────────────────────────────
+def test_what_is_not_there_is_refused_in_the_services_words():
+    world = World()
+    said = world.refused(SUBNET, vpcId="vpc-1", cidrBlock="10.0.0.0/24")
+    assert said.startswith(
+        "operation error EC2: CreateSubnet, https response error StatusCode: 400"
+    )
+    assert said.endswith("InvalidVpcID.NotFound: The vpc ID 'vpc-1' does not exist")
+    assert "Error 404" in world.refused(
+        SUBNETWORK, name="s", network="n", ipCidrRange="10.0.0.0/24"
+    )
+    attached = {"role": "none", "policyArn": "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"}
+    assert "NoSuchEntity: The role with name none" in world.refused(
+        "aws:iam/rolePolicyAttachment:RolePolicyAttachment", **attached
+    )
+
+
+def test_ranges_names_and_rules_are_there_once():
+    world = World()
+    vpc = world.make(VPC, cidrBlock="10.0.0.0/16")
+    world.make(SUBNET, vpcId=vpc, cidrBlock="10.0.0.0/24")
+    assert "InvalidSubnet.Conflict" in world.refused(SUBNET, vpcId=vpc, cidrBlock="10.0.0.0/25")
+    assert "InvalidSubnet.Range" in world.refused(SUBNET, vpcId=vpc, cidrBlock="10.9.0.0/24")
+    world.make(SUBNET, vpcId=vpc, ipv6Native=True)
+    group = world.make(GROUP, vpcId=vpc, name="g")
+    assert "InvalidGroup.Duplicate: The security group 'g'" in world.refused(
+        GROUP, vpcId=vpc, name="g"
+    )
+    rule = {"securityGroupId": group, "ipProtocol": "-1", "referencedSecurityGroupId": group}
+    world.make(INGRESS, **rule)
+    assert "InvalidPermission.Duplicate" in world.refused(INGRESS, **rule)
+    world.make(NETWORK, name="n")
+    assert "Error 409" in world.refused(NETWORK, name="n")
+    world.make(SUBNETWORK, name="s", network="n", ipCidrRange="10.0.0.0/20")
+    assert "conflicts with 's'" in world.refused(
+        SUBNETWORK, name="t", network="n", ipCidrRange="10.0.8.0/24"
+    )
+    grant = {"project": "p", "role": "r", "member": "m"}
+    assert len({world.make("gcp:projects/iAMMember:IAMMember", **grant) for _ in "ab"}) == 1
+
+
+def test_one_mount_target_a_zone():
+    world = World()
+    ground = world.ground()
+    other = world.make(
+        SUBNET, vpcId=ground["vpc"], cidrBlock="10.0.9.0/24", availabilityZone="us-east-1a"
+    )
+    files = world.make("aws:efs/fileSystem:FileSystem", creationToken="t")
+    target = "aws:efs/mountTarget:MountTarget"
+    world.make(target, fileSystemId=files, subnetId=ground["a"])
+    assert "MountTargetConflict" in world.refused(target, fileSystemId=files, subnetId=other)
+    world.make(target, "b", fileSystemId=files, subnetId=ground["b"])
+    assert "FileSystemInUse" in world.kept("aws:efs/fileSystem:FileSystem", files)
+
+
+@every(
+    ("template", "group", "said"),
+    [
+        ({"iamInstanceProfile": {"name": "a"}}, {}, "should not specify iamInstanceProfile"),
+        ({"networkInterfaces": [{"subnetId": "s"}]}, {}, "should not specify a subnet"),
+        ({"instanceType": "p5.48xlarge"}, {"instanceTypes": ["p5.48xlarge"]}, "give one"),
+        ({"imageId": "ami-1"}, {"amiType": "AL2023_x86_64_NVIDIA"}, "amiType cannot be given"),
+        ({}, {"capacityType": "CAPACITY_BLOCK"}, "CAPACITY_BLOCK needs a launch template"),
+        (BLOCK, {}, "needs capacityType CAPACITY_BLOCK"),
+    ],
+)
+def test_a_group_and_its_launch_template_agree(template, group, said):
+    world = World()
+    ground = world.ground()
+    id_ = world.make(TEMPLATE, name="t", **template)
+    of_template = {"instanceTypes": None, "launchTemplate": {"id": id_, "version": "1"}}
+    with pytest.raises(Refused) as refused:
+        world.nodes(ground, **{**of_template, **group})
+    assert said in str(refused.value)
+
+
+# ── deletes ───────────────────────────────────────────────────────────────────────────────────────
+def test_what_is_used_stays():
+    world = World()
+    ground = world.ground()
+    nodes = world.nodes(ground)
+    assert "has dependencies and cannot be deleted" in world.kept(VPC, ground["vpc"])
+    assert "The subnet" in world.kept(SUBNET, ground["a"])
+    assert "ResourceInUseException: Cluster has nodegroups attached" in world.kept(CLUSTER, "main")
+    world.make("aws:eks/addon:Addon", clusterName="main", addonName="vpc-cni")
+    world.delete(NODES, nodes)
+    world.delete(CLUSTER, "main")
+    assert world.account.all("aws:eks/addon:Addon") == []
+    attachment = world.make(
+        "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+        role="node",
+        policyArn="arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy",
+    )
+    assert "DeleteConflict" in world.kept(ROLE, "node")
+    world.delete("aws:iam/rolePolicyAttachment:RolePolicyAttachment", attachment)
+    world.delete(ROLE, "node")
+    world.delete(ROLE, "node")  # gone is deleted
+
+
+def test_a_group_stays_while_anothers_rule_names_it_and_goes_with_its_own():
+    world = World()
+    vpc = world.make(VPC, cidrBlock="10.0.0.0/16")
+    one, two = (world.make(GROUP, name, vpcId=vpc, name=name) for name in ("one", "two"))
+    world.make(INGRESS, securityGroupId=one, ipProtocol="-1", referencedSecurityGroupId=two)
+    assert "has a dependent object" in world.kept(GROUP, two)
+    world.delete(GROUP, one)
+    assert world.account.all(INGRESS) == []
+    world.delete(GROUP, two)
+
+
+def test_protection_policies_and_objects_keep_what_they_are_on():
+    world = World()
+    world.make(BUCKET, bucket="b")
+    world.account.fill("b", 3)
+    assert "BucketNotEmpty" in world.kept(BUCKET, "b")
+    world.change(BUCKET, "b", forceDestroy=True)
+    world.delete(BUCKET, "b")
+    store = world.make("gcp:storage/bucket:Bucket", name="s", location="US")
+    world.account.fill(store, 1)
+    assert "without `force_destroy`" in world.kept("gcp:storage/bucket:Bucket", store)
+    cluster = world.make(GKE, name="c", location="us-central1", initialNodeCount=1)
+    assert "deletion_protection is set to true" in world.kept(GKE, cluster)
+    network = world.make(NETWORK, name="n", deletionPolicy="PREVENT")
+    assert 'without setting deletion_policy="DELETE"' in world.kept(NETWORK, network)
+    world.change(NETWORK, network, deletionPolicy="ABANDON")
+    world.delete(NETWORK, network)
+    assert world.account.find(NETWORK, network) is not None
+    ring = world.make("gcp:kms/keyRing:KeyRing", name="r", location="us-central1")
+    world.delete("gcp:kms/keyRing:KeyRing", ring)
+    assert "Error 409" in world.refused("gcp:kms/keyRing:KeyRing", name="r", location="us-central1")
+
+
+# ── changes ───────────────────────────────────────────────────────────────────────────────────────
+def test_a_template_counts_its_versions():
+    world = World()
+    id_ = world.make(TEMPLATE, name="t", updateDefaultVersion=True)
+    assert world.change(TEMPLATE, id_, instanceType="p5.48xlarge")["latestVersion"] == 2
+    state = world.change(TEMPLATE, id_, description="none")
+    assert (state["latestVersion"], state["defaultVersion"]) == (2, 2)
+
+
+def test_a_change_sends_only_what_changed_and_is_refused_like_a_create():
+    world = World()
+    ground = world.ground()
+    nodes = world.nodes(ground)
+    drifted = {
+        "scalingConfig": {"minSize": 0, "desiredSize": 1, "maxSize": 1},
+        "labels": {"a": "b"},
+    }
+    world.account.meddle(NODES, nodes, drifted)
+    assert world.change(NODES, nodes, version="1.35")["labels"] == {"a": "b"}
+    bad = {"minSize": 2, "desiredSize": 2, "maxSize": 1}
+    with pytest.raises(Refused, match="minSize 2 is more than maxSize 1"):
+        world.change(NODES, nodes, scalingConfig=bad)
+    world.account.meddle(NODES, nodes, None)
+    with pytest.raises(Refused, match="does not exist"):
+        world.change(NODES, nodes, version="1.35")
+
+
+def test_the_account_outlives_its_process(world):
+    id_ = world.make(VPC, cidrBlock="10.0.0.0/16")
+    again = Account(world.folder)
+    assert [each.id for each in again.all()] == [id_]
+    assert again.find(VPC, id_) == world.account.find(VPC, id_)
+
+
+# ── faults ────────────────────────────────────────────────────────────────────────────────────────
+def test_no_capacity_leaves_a_group_that_failed(world):
+    ground = world.ground()
+    world.script({"fault": "capacity", "zone": "us-east-1a", "type": "p5.48xlarge"})
+    with pytest.raises(Failed, match="InsufficientInstanceCapacity") as failed:
+        world.nodes(ground)
+    assert failed.value.resource.state["status"] == "CREATE_FAILED"
+    with pytest.raises(Refused, match="not in Active State"):
+        world.change(NODES, failed.value.resource.id, labels={"a": "b"})
+    nothing = {"minSize": 0, "desiredSize": 0, "maxSize": 1}
+    world.nodes(ground, nodeGroupName="empty", scalingConfig=nothing)
+    world.nodes(ground, nodeGroupName="elsewhere", subnetIds=[ground["b"]])
+    world.nodes(ground, nodeGroupName="both", subnetIds=[ground["a"], ground["b"]])
+
+
+def test_no_capacity_in_google_cloud(world):
+    cluster = world.make(GKE, name="c", location="us-central1", initialNodeCount=1)
+    world.script({"fault": "capacity", "zone": "us-central1-a"})
+    pool = {
+        "cluster": cluster,
+        "nodeLocations": ["us-central1-a"],
+        "nodeConfig": {"machineType": "a3"},
+    }
+    with pytest.raises(Failed, match="GCE_STOCKOUT"):
+        world.make(POOL, name="p", nodeCount=1, **pool)
+    world.make(POOL, name="q", **pool)
+
+
+def test_throttling_and_roles_that_are_not_everywhere_are_asked_again(world):
+    world.script(
+        {"fault": "throttle", "kind": VPC, "times": 3}, {"fault": "not-assumable", "kind": ROLE}
+    )
+    world.make(VPC, cidrBlock="10.0.0.0/16")
+    assert "could not be assumed" in world.refused(ROLE, name="r", assumeRolePolicy=TRUST)
+
+
+def test_quota_a_message_of_ones_own_and_a_time_out(world):
+    world.script(
+        {"fault": "quota", "step": 1},
+        {"fault": "refuse", "message": "AccessDenied: no", "at": "update"},
+        {"fault": "time-out", "name": "slow", "seconds": 0.01},
+    )
+    assert "VcpuLimitExceeded" in world.refused(VPC, cidrBlock="10.0.0.0/16")
+    id_ = world.make(VPC, cidrBlock="10.0.0.0/16")
+    with pytest.raises(Refused, match="AccessDenied: no"):
+        world.change(VPC, id_, tags={"a": "b"})
+    with pytest.raises(Failed, match="timeout while waiting for state to become 'ACTIVE'"):
+        world.make(VPC, "slow one", cidrBlock="10.1.0.0/16")
+
+
+@every(("word", "made", "ended"), [("kill", 1, 2), ("kill-before", 0, 2), ("crash", 1, 1)])
+def test_a_kill_ends_the_engine_too_and_a_crash_the_provider_alone(
+    word, made, ended, tmp_path, monkeypatch
+):
+    class Ended(BaseException):
+        pass
+
+    killed: list[int] = []
+
+    def kill(process: int, number: int) -> None:
+        killed.append(process)
+        assert number == signal.SIGKILL
+        if process == os.getpid():
+            raise Ended
+
+    monkeypatch.setattr(os, "kill", kill)
+    world = World(tmp_path / word)
+    world.script({"fault": word})
+    with pytest.raises(Ended):
+        world.make(VPC, cidrBlock="10.0.0.0/16")
+    assert len(killed) == ended
+    assert len(world.account.all()) == made
+
+
+def test_a_script_that_cannot_be_meant_is_an_error(world):
+    world.script({"fault": "capactiy"})
+    with pytest.raises(ValueError, match=r"faults\[0\] is 'capactiy'; allowed: capacity, quota"):
+        faults.read(world.folder)
+    world.script({"fault": "kill", "stpe": 3})
+    with pytest.raises(ValueError, match=r"faults\[0\] has stpe"):
+        faults.read(world.folder)
+    assert faults.read(None) == ("", [])

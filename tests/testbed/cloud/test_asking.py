@@ -1,0 +1,226 @@
+"""Questions to the fakes, and how a provider is configured."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testbed.plugins.cloud import asking, configuring, installing
+from testbed.plugins.cloud.account import Account, Refused
+from testbed.plugins.cloud.shapes import Place
+from testbed.plugins.kubernetes.values import Secret
+
+from kit.every import every
+
+AWS = Place("aws", region="us-east-1")
+GCP = Place("gcp", region="us-central1", project="my-project")
+VPC, SUBNET = "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet"
+ROLE = "arn:aws:iam::123456789012:role/node"
+
+
+@pytest.fixture
+def account() -> Account:
+    """A VPC with two subnets and a cluster, of each cloud what it has."""
+    made = Account()
+    vpc = made.create(VPC, "v", {"cidrBlock": "10.0.0.0/16", "tags": {"env": "a"}}, AWS).id
+    for zone in "ab":
+        subnet = {
+            "vpcId": vpc,
+            "cidrBlock": f"10.0.{'ab'.index(zone)}.0/24",
+            "availabilityZone": f"us-east-1{zone}",
+        }
+        made.create(SUBNET, zone, subnet, AWS)
+    trust = json.dumps({"Statement": [{"Principal": "*"}]})
+    made.create("aws:iam/role:Role", "r", {"name": "node", "assumeRolePolicy": trust}, AWS)
+    ids = [each.id for each in made.all(SUBNET)]
+    cluster = {"name": "main", "roleArn": ROLE, "vpcConfig": {"subnetIds": ids}}
+    made.create("aws:eks/cluster:Cluster", "c", cluster, AWS)
+    gke = {"name": "gke", "location": "us-central1", "initialNodeCount": 1}
+    made.create("gcp:container/cluster:Cluster", "g", gke, GCP)
+    return made
+
+
+def _ask(account: Account, token: str, **given: Any) -> dict[str, Any]:
+    assert asking.failures(token, given) == []
+    return asking.answer(token, given, account, AWS if token.startswith("aws:") else GCP)
+
+
+@every(
+    ("token", "given", "name", "value"),
+    [
+        ("aws:index/getCallerIdentity:getCallerIdentity", {}, "accountId", "123456789012"),
+        ("aws:index/getPartition:getPartition", {}, "partition", "aws"),
+        ("aws:index/getRegion:getRegion", {}, "name", "us-east-1"),
+        (
+            "aws:index/getAvailabilityZones:getAvailabilityZones",
+            {},
+            "zoneIds",
+            ["use1-az1", "use1-az2", "use1-az3"],
+        ),
+        (
+            "aws:index/getAvailabilityZones:getAvailabilityZones",
+            {"excludeNames": ["us-east-1b"]},
+            "names",
+            ["us-east-1a", "us-east-1c"],
+        ),
+        ("gcp:compute/getZones:getZones", {}, "names", [f"us-central1-{each}" for each in "abcf"]),
+        (
+            "gcp:compute/getZones:getZones",
+            {"region": "europe-west4"},
+            "names",
+            [f"europe-west4-{each}" for each in "abc"],
+        ),
+        ("gcp:organizations/getProject:getProject", {}, "projectId", "my-project"),
+        ("gcp:organizations/getClientConfig:getClientConfig", {}, "region", "us-central1"),
+    ],
+)
+def test_what_every_account_answers(token, given, name, value):
+    assert _ask(Account(), token, **given)[name] == value
+
+
+def test_what_is_there_is_found_by_id_tag_and_filter(account):
+    vpc = account.all(VPC)[0].id
+    assert _ask(account, "aws:ec2/getVpc:getVpc", id=vpc)["cidrBlock"] == "10.0.0.0/16"
+    assert _ask(account, "aws:ec2/getVpc:getVpc", tags={"env": "a"})["id"] == vpc
+    with pytest.raises(Refused, match="no matching EC2 VPC found"):
+        _ask(account, "aws:ec2/getVpc:getVpc", tags={"env": "b"})
+    account.create(VPC, "w", {"cidrBlock": "10.1.0.0/16"}, AWS)
+    with pytest.raises(Refused, match="multiple matching EC2 VPC found"):
+        _ask(account, "aws:ec2/getVpc:getVpc")
+    inside = {"name": "vpc-id", "values": [vpc]}
+    zone = {"name": "availability-zone", "values": ["us-east-1a"]}
+    tagged = {"name": "tag:env", "values": ["a"]}
+    subnets = "aws:ec2/getSubnets:getSubnets"
+    assert len(_ask(account, subnets, filters=[inside])["ids"]) == 2
+    assert len(_ask(account, subnets, filters=[inside, zone])["ids"]) == 1
+    assert _ask(account, subnets, filters=[tagged])["ids"] == []
+    with pytest.raises(Refused, match="The filter 'vpc' is invalid"):
+        _ask(account, subnets, filters=[{"name": "vpc", "values": []}])
+
+
+def test_a_cluster_answers_and_its_token_is_secret(account):
+    found = _ask(account, "aws:eks/getCluster:getCluster", name="main")
+    assert found["endpoint"].startswith("https://")
+    assert found["certificateAuthorities"][0]["data"]
+    token = _ask(account, "aws:eks/getClusterAuth:getClusterAuth", name="main")["token"]
+    assert isinstance(token, Secret)
+    assert token.value.startswith("k8s-aws-v1.")
+    gke = _ask(account, "gcp:container/getCluster:getCluster", name="gke", location="us-central1")
+    assert gke["masterAuths"][0]["clusterCaCertificate"]
+
+
+@every(
+    ("token", "given", "said"),
+    [
+        (
+            "aws:eks/getCluster:getCluster",
+            {"name": "none"},
+            r"reading EKS Cluster \(none\): couldn't find resource",
+        ),
+        (
+            "aws:eks/getNodeGroup:getNodeGroup",
+            {"clusterName": "a", "nodeGroupName": "b"},
+            r"reading EKS Node Group \(a:b\)",
+        ),
+        ("gcp:container/getCluster:getCluster", {"name": "none"}, "clusters/none not found"),
+        (
+            "aws:ssm/getParameter:getParameter",
+            {"name": "/mine"},
+            r"reading SSM Parameter \(/mine\)",
+        ),
+    ],
+)
+def test_what_is_not_there_is_an_error(token, given, said):
+    with pytest.raises(Refused, match=said):
+        _ask(Account(), token, **given)
+
+
+def test_a_node_group_answers(account):
+    inputs = {
+        "clusterName": "main",
+        "nodeGroupName": "n",
+        "nodeRoleArn": ROLE,
+        "subnetIds": [account.all(SUBNET)[0].id],
+        "scalingConfig": {"minSize": 0, "desiredSize": 0, "maxSize": 1},
+    }
+    account.create("aws:eks/nodeGroup:NodeGroup", "n", inputs, AWS)
+    found = _ask(
+        account, "aws:eks/getNodeGroup:getNodeGroup", clusterName="main", nodeGroupName="n"
+    )
+    assert found["status"] == "ACTIVE"
+
+
+def test_an_image_of_eks_is_a_parameter():
+    name = (
+        "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/nvidia/recommended/image_id"
+    )
+    found = _ask(Account(), "aws:ssm/getParameter:getParameter", name=name)
+    assert found["value"].value.startswith("ami-")
+
+
+def test_a_question_that_is_wrong_is_refused():
+    assert asking.failures("aws:eks/getClusters:getClusters", {}) == [
+        "aws:eks/getClusters:getClusters: no such function here; the nearest is aws:eks/getCluster:getCluster"
+    ]
+    assert asking.failures("aws:eks/getCluster:getCluster", {"names": "a"}) == [
+        "aws:eks/getCluster:getCluster: names is no argument; the nearest is name",
+        "aws:eks/getCluster:getCluster: name is missing; it is required",
+    ]
+
+
+# ── configuration ─────────────────────────────────────────────────────────────────────────────────
+@pytest.fixture
+def bare(monkeypatch) -> None:
+    """No cloud's variables around."""
+    for name in (
+        "AWS_REGION",
+        "AWS_DEFAULT_REGION",
+        "GOOGLE_PROJECT",
+        "GOOGLE_REGION",
+        "GPUYARD_FAKE_CLOUD",
+    ):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_aws_needs_a_region(bare, monkeypatch):
+    lacking = ("region", "missing required configuration variable: aws:region")
+    assert configuring.failures("aws", {}) == [lacking]
+    assert configuring.failures("aws", {"region": "us-east-1"}) == []
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    assert configuring.failures("aws", {}) == []
+    assert configuring.place("aws", {}).region == "eu-west-1"
+    tagged = configuring.place(
+        "aws", {"region": "us-east-1", "defaultTags": '{"tags": {"a": "b"}}'}
+    )
+    assert (tagged.region, tagged.tags) == ("us-east-1", {"a": "b"})
+
+
+def test_a_field_that_the_provider_has_not_is_refused():
+    said = "regoin is no field of the gcp provider, as far as its fake knows it"
+    assert configuring.failures("gcp", {"project": "p", "regoin": "x"}) == [("regoin", said)]
+    assert configuring.place("gcp", {"project": "p", "zone": "z"}).project == "p"
+
+
+@every(
+    ("cloud", "ailing"),
+    [(cloud, word) for cloud in ("aws", "gcp") for word in ("missing", "expired")],
+)
+def test_bad_credentials_are_refused_in_the_providers_words(cloud, ailing, tmp_path):
+    folder = tmp_path / f"{cloud}-{ailing}"
+    folder.mkdir()
+    configuring.let_in(cloud, folder)
+    (folder / "faults.json").write_text(json.dumps({"credentials": ailing}))
+    with pytest.raises(configuring.BadCredentials, match=r"credential|token"):
+        configuring.let_in(cloud, folder)
+
+
+def test_the_account_lies_where_the_variable_says(bare, monkeypatch):
+    monkeypatch.setenv("GPUYARD_FAKE_CLOUD", "/somewhere")
+    assert configuring.folder() == Path("/somewhere")
+
+
+def test_both_fakes_are_put_where_an_engine_looks(tmp_path):
+    env = installing.install(tmp_path / "home", tmp_path / "cloud")
+    found = sorted(each.name for each in (tmp_path / "home").rglob("pulumi-resource-*"))
+    assert found == ["pulumi-resource-aws", "pulumi-resource-gcp"]
+    assert env["GPUYARD_FAKE_CLOUD"] == str(tmp_path / "cloud")
