@@ -1,0 +1,23 @@
+"""Rules across the fields of one resource: those of the provider, and those of the service behind it.
+
+A rule is a function of the inputs; it gives what is wrong, or nothing. Its docstring begins with where it is
+known from: `tf` the provider's source, `api` the service's model, `ug` its guide, `ct` the preconditions
+that cluster-toolkit checks, `disc` the discovery document, `doc` the documentation, `moto` seen there.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from testbed.plugins.cloud.rules import aws, aws_service, gcp, gcp_service
+
+
+def of_provider(kind: str, inputs: Mapping[str, Any]) -> list[str]:
+    """What the provider refuses in Check."""
+    found = (*aws.RULES.get(kind, ()), *gcp.RULES.get(kind, ()))
+    return [f"{kind}: {said}" for rule in found for said in rule(inputs)]
+
+
+def of_service(kind: str, inputs: Mapping[str, Any]) -> list[str]:
+    """What the service refuses when it is asked to make or change the resource."""
+    found = (*aws_service.RULES.get(kind, ()), *gcp_service.RULES.get(kind, ()))
+    return [f"{kind}: {said}" for rule in found for said in rule(inputs)]

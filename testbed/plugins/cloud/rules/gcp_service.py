@@ -1,0 +1,170 @@
+"""What Google Cloud itself says when it is asked; its provider lets it through."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from testbed.plugins.cloud.rules.looking import Inputs, Rule, at, has, items, number, text, unsure
+from testbed.plugins.kubernetes.values import Unknown
+
+_TOTALS, _PER_ZONE = ("totalMinNodeCount", "totalMaxNodeCount"), ("minNodeCount", "maxNodeCount")
+_COMPACT_FLEX = ("a3-ultragpu", "a4-", "h4d-")
+_KEY = "compute.googleapis.com/reservation-name"
+_MOST_CLIENTS = 48
+_A_WEEK = 7 * 24 * 3600
+
+
+# ── pools ─────────────────────────────────────────────────────────────────────────────────────────
+def bounds(inputs: Inputs) -> Iterator[str]:
+    """[disc] Bounds count the pool or its zones, and the lower is no higher than the upper."""
+    scaling = at(inputs, "autoscaling")
+    if any(has(scaling, each) for each in _TOTALS) and any(
+        has(scaling, each) for each in _PER_ZONE
+    ):
+        yield "autoscaling: counts in total and counts a zone exclude each other"
+    for low, high in (_TOTALS, _PER_ZONE):
+        least, most = number(scaling, low, 0), number(scaling, high)
+        if least is not None and most is not None and least > most:
+            yield f"autoscaling.{low} {least} is more than {high} {most}"
+
+
+def sharing(inputs: Inputs) -> Iterator[str]:
+    """[disc] A GPU is shared in one of two ways, by as many as GKE's ComputeClass allows."""
+    for each in items(inputs, "nodeConfig.guestAccelerators"):
+        way = at(each, "gpuSharingConfig.gpuSharingStrategy")
+        clients = number(each, "gpuSharingConfig.maxSharedClientsPerGpu")
+        if (
+            has(each, "gpuSharingConfig")
+            and way not in ("TIME_SHARING", "MPS")
+            and not isinstance(way, Unknown)
+        ):
+            yield f"gpuSharingConfig.gpuSharingStrategy is {way!r}; allowed: TIME_SHARING, MPS"
+        if clients is not None and clients not in range(2, _MOST_CLIENTS + 1):
+            yield f"gpuSharingConfig.maxSharedClientsPerGpu is {clients}; allowed: 2 to {_MOST_CLIENTS}"
+
+
+def flex_start(inputs: Inputs) -> Iterator[str]:
+    """[ct] A flex-start pool waits for capacity: nothing that holds or repairs nodes goes with it."""
+    if at(inputs, "nodeConfig.flexStart") is not True:
+        return
+    if at(inputs, "management.autoRepair") not in (False, None) and not unsure(
+        inputs, "management.autoRepair"
+    ):
+        yield "nodeConfig.flexStart needs management.autoRepair false"
+    if has(inputs, "nodeCount"):
+        yield "nodeConfig.flexStart cannot have nodeCount"
+    machine = text(inputs, "nodeConfig.machineType")
+    if _compact(inputs) and machine and not machine.startswith(_COMPACT_FLEX):
+        yield f"placementPolicy COMPACT with flexStart is not for {machine}"
+    yield from _no_reservation(inputs, "nodeConfig.flexStart")
+    yield from _not_spot(inputs, "nodeConfig.flexStart")
+
+
+def run_duration(inputs: Inputs) -> Iterator[str]:
+    """[disc] A time is seconds with an s; [doc] seven days at most."""
+    given = text(inputs, "nodeConfig.maxRunDuration")
+    seconds = given.removesuffix("s")
+    if given and (not given.endswith("s") or not seconds.replace(".", "", 1).isdigit()):
+        yield f"nodeConfig.maxRunDuration is {given}; allowed: seconds with an s, such as 604800s"
+    elif given and at(inputs, "nodeConfig.flexStart") is True and float(seconds) > _A_WEEK:
+        yield f"nodeConfig.maxRunDuration is {given}; allowed: {_A_WEEK}s or less with flexStart"
+
+
+def queued(inputs: Inputs) -> Iterator[str]:
+    """[ct] A queued pool grows from nothing by requests."""
+    if at(inputs, "queuedProvisioning.enabled") is not True:
+        return
+    if not has(inputs, "autoscaling"):
+        yield "queuedProvisioning needs autoscaling"
+    for name in (_TOTALS[0], _PER_ZONE[0]):
+        if number(inputs, f"autoscaling.{name}", 0):
+            yield f"queuedProvisioning needs autoscaling.{name} 0"
+    if _compact(inputs) and has(inputs, "nodeConfig.guestAccelerators"):
+        yield "queuedProvisioning of GPUs cannot have placementPolicy COMPACT"
+    yield from _no_reservation(inputs, "queuedProvisioning")
+    yield from _not_spot(inputs, "queuedProvisioning")
+
+
+def spot(inputs: Inputs) -> Iterator[str]:
+    """[ct] Spot takes nothing that is reserved."""
+    if at(inputs, "nodeConfig.spot") is True:
+        yield from _no_reservation(inputs, "nodeConfig.spot", absent=True)
+
+
+def _no_reservation(inputs: Inputs, who: str, *, absent: bool = False) -> Iterator[str]:
+    """cluster-toolkit asks for the word; where nothing is said, spot never meets a reservation."""
+    said = at(inputs, "nodeConfig.reservationAffinity.consumeReservationType")
+    if said is None and absent:
+        return
+    if said != "NO_RESERVATION" and not isinstance(said, Unknown):
+        where = "nodeConfig.reservationAffinity.consumeReservationType"
+        yield f"{who} needs {where} NO_RESERVATION; it is {said}"
+
+
+def _not_spot(inputs: Inputs, who: str) -> Iterator[str]:
+    if at(inputs, "nodeConfig.spot") is True:
+        yield f"{who} and nodeConfig.spot exclude each other"
+
+
+def _compact(inputs: Inputs) -> bool:
+    return text(inputs, "placementPolicy.type") == "COMPACT"
+
+
+def compact(inputs: Inputs) -> Iterator[str]:
+    """[ct] A compact group is in one zone, and is not doubled while it is upgraded."""
+    if not _compact(inputs):
+        return
+    zones = at(inputs, "nodeLocations")
+    if isinstance(zones, list) and len(zones) != 1:
+        yield f"placementPolicy COMPACT needs one zone in nodeLocations; there are {len(zones)}"
+    if text(inputs, "upgradeSettings.strategy") == "BLUE_GREEN":
+        yield "placementPolicy COMPACT cannot have upgradeSettings.strategy BLUE_GREEN"
+
+
+def reservation(inputs: Inputs) -> Iterator[str]:
+    """[ct] One reservation is named by its key, in its zone; other ways name none."""
+    affinity = at(inputs, "nodeConfig.reservationAffinity")
+    way = text(affinity, "consumeReservationType")
+    if way == "SPECIFIC_RESERVATION":
+        if text(affinity, "key") != _KEY and not unsure(affinity, "key"):
+            yield f"reservationAffinity.key is {text(affinity, 'key')!r}; allowed: {_KEY}"
+        names = at(affinity, "values")
+        if not isinstance(names, Unknown) and len(names or []) != 1:
+            yield f"reservationAffinity.values has {len(names or [])} items; allowed: one"
+        if not has(inputs, "nodeLocations"):
+            yield "reservationAffinity SPECIFIC_RESERVATION needs nodeLocations"
+    elif way:
+        for name in ("key", "values"):
+            if has(affinity, name):
+                yield f"reservationAffinity.{name} is for SPECIFIC_RESERVATION; it is {way}"
+
+
+# ── others ────────────────────────────────────────────────────────────────────────────────────────
+def first_pool(inputs: Inputs) -> Iterator[str]:
+    """[doc] A cluster begins with a pool, also where it is taken away again."""
+    autopilot = at(inputs, "enableAutopilot") is True
+    count = number(inputs, "initialNodeCount", 0)
+    if not autopilot and not has(inputs, "nodePools") and count is not None and count < 1:
+        yield f"initialNodeCount is {count}; allowed: 1 or more, or nodePools"
+
+
+def subnetworks(inputs: Inputs) -> Iterator[str]:
+    """[doc] Subnetworks are listed where the list is asked for."""
+    which = text(inputs, "sourceSubnetworkIpRangesToNat")
+    if has(inputs, "subnetworks") and which not in {"", "LIST_OF_SUBNETWORKS"}:
+        yield f"subnetworks is for sourceSubnetworkIpRangesToNat LIST_OF_SUBNETWORKS; it is {which}"
+
+
+def direction(inputs: Inputs) -> Iterator[str]:
+    """[doc] What goes out goes to ranges."""
+    if text(inputs, "direction") == "EGRESS":
+        for name in ("sourceRanges", "sourceTags", "sourceServiceAccounts"):
+            if has(inputs, name):
+                yield f"{name} is not for direction EGRESS"
+
+
+_POOL = (bounds, sharing, flex_start, run_duration, queued, spot, compact, reservation)
+RULES: Mapping[str, Sequence[Rule]] = {
+    "gcp:container/nodePool:NodePool": _POOL,
+    "gcp:container/cluster:Cluster": (first_pool,),
+    "gcp:compute/routerNat:RouterNat": (subnetworks,),
+    "gcp:compute/firewall:Firewall": (direction,),
+}
