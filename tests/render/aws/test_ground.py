@@ -1,5 +1,7 @@
 """What node groups rest on."""
 
+import pytest
+
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.ground import Ground
 
@@ -21,3 +23,9 @@ def test_nodes_without_a_zone_are_put_into_all_in_the_same_order_each_time() -> 
 
 def test_nodes_with_zones_are_put_into_these() -> None:
     assert GROUND.subnets_in(("us-east-1b",)) == [Late("private-us-east-1b.id")]
+
+
+def test_a_zone_without_a_subnet_is_named():
+    with pytest.raises(ValueError, match="no private subnet in us-east-1c; there are some in") as e:
+        GROUND.subnets_in(("us-east-1c", "us-east-1a"))
+    assert str(e.value).endswith("us-east-1a, us-east-1b")

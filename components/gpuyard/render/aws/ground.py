@@ -37,4 +37,9 @@ class Ground:
 
     def subnets_in(self, zones: Sequence[str]) -> list[Given]:
         """The subnets of these zones, in order of zone; of all zones where none is named."""
+        if missing := sorted(set(zones) - self.subnets.keys()):
+            there = ", ".join(sorted(self.subnets))
+            raise ValueError(
+                f"no private subnet in {', '.join(missing)}; there are some in {there}"
+            )
         return [self.subnets[zone] for zone in sorted(zones or self.subnets)]
