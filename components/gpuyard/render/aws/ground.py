@@ -31,7 +31,8 @@ class Ground:
     """Of every network interface of a node. They let all traffic of each other through, both ways, as EFA
     needs; that of the control plane is among them."""
     disk_key: Given | None = None
-    """ARN of the key that disks are encrypted with; None: the account's own key for disks."""
+    """ARN of the key that disks are encrypted with; None: the account's own key for disks. A key of one's own
+    must admit the role of Auto Scaling: else every start of a node fails, and no message says why."""
     after: tuple[str, ...] = ()
     """Resources without which no node becomes ready: the network add-on, the policies of the node role."""
 
