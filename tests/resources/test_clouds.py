@@ -44,9 +44,30 @@ ROLE = CloudResource(
     },
     after=("gate",),
 )
+TEMPLATE = CloudResource(
+    kind="aws:ec2/launchTemplate:LaunchTemplate",
+    name="template",
+    inputs={},
+    outputs=("latestVersion",),
+)
+GROUP = CloudResource(
+    kind="aws:eks/nodeGroup:NodeGroup",
+    name="group",
+    inputs={"launchTemplate": {"version": Joined(TEMPLATE.get("latestVersion"))}},
+    outputs=("resources",),
+)
+TAG = CloudResource(
+    kind="aws:autoscaling/tag:Tag",
+    name="tag",
+    inputs={"autoscalingGroupName": GROUP.get("resources.0.autoscalingGroups.0.name")},
+)
 GRAPH = CloudGraph((VPC, GATE, ROLE), (ME,))
 
-OUTPUTS = {VPC.kind: {"arn": "arn:aws:ec2:::vpc"}}
+OUTPUTS = {
+    VPC.kind: {"arn": "arn:aws:ec2:::vpc"},
+    TEMPLATE.kind: {"latestVersion": 3},
+    GROUP.kind: {"resources": [{"autoscalingGroups": [{"name": "eks-group-1"}]}]},
+}
 CALLS = {ME.kind: {"accountId": "1234", "arn": "arn:aws:iam::1234:user/somebody"}}
 
 
@@ -57,7 +78,7 @@ def program() -> None:
     made.ask(cluster, GRAPH.calls)
     made.register(cluster, [VPC])
     made.register(pool, [GATE])
-    made.register(cluster, [ROLE])
+    made.register(cluster, [ROLE, TEMPLATE, GROUP, TAG])
     cluster.register_outputs({})
     pool.register_outputs({})
     pulumi.export("vpc", made.resource("vpc").id)
@@ -98,6 +119,14 @@ def test_text_is_made_once_all_of_it_is_known(graph):
     policy = json.loads(role.inputs["assumeRolePolicy"])
     assert policy == {"AWS": "arn:aws:iam::1234:root", "vpc": "arn:aws:ec2:::vpc"}
     assert role.inputs["description"] == "cGxhaW4="
+
+
+def test_a_part_of_an_output_is_taken_out_of_it(graph):
+    assert graph.one(TAG.kind).inputs == {"autoscalingGroupName": "eks-group-1"}
+
+
+def test_a_number_in_a_text_is_written_as_people_write_it(graph):
+    assert graph.one(GROUP.kind).inputs == {"launchTemplate": {"version": "3"}}
 
 
 def test_a_first_preview_shows_all_of_it(pulumi_mocks):

@@ -58,11 +58,12 @@ class CloudResources:
         return self._made[name]
 
     def _output(self, name: str) -> pulumi.Output[Any]:
-        whose, _, field = name.partition(".")
+        whose, field, *inside = name.split(".")
         if whose in self._told:
             return self._told[whose].apply(lambda answer: answer[field])
         made = self._made[whose]
-        return made.id if field == "id" else getattr(made, field)
+        output: pulumi.Output[Any] = made.id if field == "id" else getattr(made, field)
+        return output.apply(lambda value: _part(value, inside)) if inside else output
 
     def _register(self, parent: pulumi.Resource, each: CloudResource) -> None:
         # A field that is given as nothing is an output that somebody reads.
@@ -79,6 +80,13 @@ class CloudResources:
         )
         name = f"{self._name}-{each.name}"
         self._made[each.name] = pulumi.CustomResource(each.kind, name, props, opts)
+
+
+def _part(value: Any, inside: Iterable[str]) -> Any:
+    """What lies in an output, by the names of fields and the numbers of items that lead to it."""
+    for step in inside:
+        value = value[int(step)] if isinstance(value, list | tuple) else value[step]
+    return value
 
 
 def _version(kind: str) -> str:

@@ -67,6 +67,7 @@ def test_what_is_read_of_a_resource_is_said_by_it(whose: CloudResource | CloudCa
     with pytest.raises(ValueError, match=f"{whose.name} does not say that endpoint is read of it"):
         whose.get("endpoint")
     assert VPC.get("cidrBlock") == Late("vpc.cidrBlock")
+    assert VPC.get("cidrBlock.0") == Late("vpc.cidrBlock.0")
     assert VPC.get("arn") == Late("vpc.arn")
 
 
@@ -82,3 +83,9 @@ def test_text_is_made_of_what_is_known_by_then():
     assert base64.b64decode(plain["data"]) == b"name: c"
     assert plain["ports"] == [22, 80]
     assert plain["on"] is True
+
+
+def test_a_whole_number_of_an_engine_is_written_as_one():
+    tree = {"version": Joined(Late("template.latestVersion")), "share": Joined(Late("x.share"))}
+    known = {"template.latestVersion": 3.0, "x.share": 0.5}.__getitem__
+    assert settle(tree, known) == {"version": "3", "share": "0.5"}

@@ -62,7 +62,7 @@ def settle(value: Any, known: Callable[[str], Any]) -> Any:
     settled = value
     match value:
         case Late(name):
-            settled = known(name)
+            settled = _whole(known(name))
         case Joined(parts):
             settled = "".join(str(settle(part, known)) for part in parts)
         case Json(tree):
@@ -74,6 +74,11 @@ def settle(value: Any, known: Callable[[str], Any]) -> Any:
         case list() | tuple():
             settled = [settle(each, known) for each in value]
     return settled
+
+
+def _whole(value: Any) -> Any:
+    """An engine has one kind of number: its 3.0 is the third version of a template, whose name is 3."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 # ── the graph ─────────────────────────────────────────────────────────────────────────────────────
@@ -104,8 +109,9 @@ class CloudResource:
     """Outputs that no state, log or message shows."""
 
     def get(self, output: str) -> Late:
-        """What another resource is given of this one."""
-        if output != "id" and output not in self.outputs and output not in self.inputs:
+        """What another resource is given of this one: an output, or a path into it: `vpcConfig.vpcId`."""
+        first = output.partition(".")[0]
+        if first != "id" and first not in self.outputs and first not in self.inputs:
             raise ValueError(f"{self.name} does not say that {output} is read of it")
         return Late(f"{self.name}.{output}")
 
@@ -120,8 +126,8 @@ class CloudCall:
     outputs: tuple[str, ...]
 
     def get(self, output: str) -> Late:
-        """What a resource is given of the answer."""
-        if output not in self.outputs:
+        """What a resource is given of the answer, or of what stands inside it: `ids.0`."""
+        if output.partition(".")[0] not in self.outputs:
             raise ValueError(f"{self.name} does not say that {output} is read of it")
         return Late(f"{self.name}.{output}")
 

@@ -1,0 +1,46 @@
+"""What node groups rest on: outputs of the cluster's own resources, or of one that exists already."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gpuyard.plan.records.late import Late
+from gpuyard.render.cloud.graph import Joined
+
+Given = str | Late | Joined
+"""A value that is known now, or once the cluster is there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """A cluster, as far as its nodes need to know it."""
+
+    cluster: Given
+    """Its name."""
+    endpoint: Given
+    """Where its API server answers: `https://…`."""
+    authority: Given
+    """The certificate of its authority, in base64."""
+    service_cidr: Given
+    """Addresses of its services, from which a node takes that of its DNS."""
+    vpc: Given
+    subnets: Mapping[str, Given]
+    """Ids of the private subnets, by zone: nodes have no public address."""
+    node_role: Given
+    """ARN of the role that nodes have, its policies attached."""
+    security_groups: tuple[Given, ...]
+    """Of every network interface of a node. They let all traffic of each other through, both ways, as EFA
+    needs; that of the control plane is among them."""
+    disk_key: Given | None = None
+    """ARN of the key that disks are encrypted with; None: the account's own key for disks. A key of one's own
+    must admit the role of Auto Scaling: else every start of a node fails, and no message says why."""
+    after: tuple[str, ...] = ()
+    """Resources without which no node becomes ready: the network add-on, the policies of the node role."""
+
+    def subnets_in(self, zones: Sequence[str]) -> list[Given]:
+        """The subnets of these zones, in order of zone; of all zones where none is named."""
+        if missing := sorted(set(zones) - self.subnets.keys()):
+            there = ", ".join(sorted(self.subnets))
+            raise ValueError(
+                f"no private subnet in {', '.join(missing)}; there are some in {there}"
+            )
+        return [self.subnets[zone] for zone in sorted(zones or self.subnets)]

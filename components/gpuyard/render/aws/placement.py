@@ -1,0 +1,45 @@
+"""Where nodes of a group stand, and out of whose capacity they come."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpuyard.plan.records import LadderRung, PoolPlan
+from gpuyard.render.cloud.graph import CloudResource
+
+_CLUSTER = "cluster"
+
+
+def placement_group(pool: PoolPlan, tags: Mapping[str, str]) -> CloudResource | None:
+    """One for all groups of a pool that want their nodes close together: a job may run on two of them."""
+    if all(rung.placement != _CLUSTER for rung in pool.ladder):
+        return None
+    return CloudResource(
+        kind="aws:ec2/placementGroup:PlacementGroup",
+        name=_name(pool),
+        inputs={"strategy": _CLUSTER, "tags": dict(tags)},
+        part=pool.stable_name,
+    )
+
+
+def _name(pool: PoolPlan) -> str:
+    return f"{pool.stable_name}-placement"
+
+
+def bought(pool: PoolPlan, rung: LadderRung, group: CloudResource | None) -> dict[str, Any]:
+    """What a launch template says about one way of buying a pool's nodes.
+
+    Spot is a word of the node group, not of its template. A reservation has its own place: asked to be in a
+    group of ours as well, its machines would stay empty.
+    """
+    if rung.aws is None:
+        raise ValueError(f"{pool.name} is not bought on AWS")
+    reservation: dict[str, Any] = {"capacityReservationPreference": rung.aws.reservation_preference}
+    if rung.reservation:
+        reservation["capacityReservationTarget"] = {"capacityReservationId": rung.reservation}
+    said: dict[str, Any] = {"capacityReservationSpecification": reservation}
+    if rung.aws.capacity_type == "CAPACITY_BLOCK":
+        said["instanceType"] = pool.machine.type_name
+        said["instanceMarketOptions"] = {"marketType": rung.aws.market_type}
+    if group is not None and rung.placement == _CLUSTER:
+        said["placement"] = {"groupName": group.get("id")}
+    return said

@@ -1,0 +1,331 @@
+"""Node groups of a plan: one for each way in which nodes of a pool are bought, and one for the system.
+
+Karpenter makes the nodes of its pools by itself: beside a node group they would be there twice.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
+from gpuyard.catalogue.kubernetes.eks_nodes import (
+    AL2023_RELEASES,
+    GPU_CONDITION,
+    GPU_REPAIRS,
+    UBUNTU_PARAMETER,
+    arch_of,
+)
+from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine
+from gpuyard.names import EFA, PLATFORM_LABEL, POOL_LABEL, SYSTEM_POOL
+from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
+from gpuyard.render.aws.ground import Ground
+from gpuyard.render.aws.launch import DISK_GIB, Boot, launch_template
+from gpuyard.render.aws.placement import bought, placement_group
+from gpuyard.render.aws.tags import aws_tags
+from gpuyard.render.aws.user_data import pool_user_data, system_user_data
+from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
+from gpuyard.spec.pools import HostShape, Scaling
+
+LONGEST_NAME = 63
+CUSTOM = "CUSTOM"
+_EFFECTS = {
+    "NoSchedule": "NO_SCHEDULE",
+    "NoExecute": "NO_EXECUTE",
+    "PreferNoSchedule": "PREFER_NO_SCHEDULE",
+}
+_AUTO_SCALING_GROUP = "resources.0.autoscalingGroups.0.name"
+"""Where a node group says what the auto-scaling group is called that EKS makes for it."""
+_STANDARD = {"amd64": "AL2023_x86_64_STANDARD", "arm64": "AL2023_ARM_64_STANDARD"}
+_SYSTEM_DISK_GIB = 100
+_DESIRED = "scalingConfig.desiredSize"
+_USUAL = "m7i."
+"""The family whose machines stand for what is described; every region has it."""
+
+
+def node_groups(plan: PlatformPlan, ground: Ground) -> tuple[CloudResource, ...]:
+    """The node groups of all pools and of the system, with what each rests on before it."""
+    found = [*_system(plan, ground)]
+    for pool in grouped(plan):
+        found += _pool(plan, pool, ground)
+    return tuple(found)
+
+
+def grouped(plan: PlatformPlan) -> tuple[PoolPlan, ...]:
+    """The pools whose nodes are node groups."""
+    return tuple(pool for pool in plan.pools if pool.scaling is not Scaling.KARPENTER)
+
+
+def image_calls(plan: PlatformPlan) -> tuple[CloudCall, ...]:
+    """Questions for ids of images that EKS does not choose itself, one for each architecture."""
+    arches = sorted({p.machine.arch for p in grouped(plan) if _variant(p) == CUSTOM})
+    return tuple(_image_call(plan, arch) for arch in arches)
+
+
+def _image_call(plan: PlatformPlan, arch: str) -> CloudCall:
+    return CloudCall(
+        kind="aws:ssm/getParameter:getParameter",
+        name=f"ubuntu-{arch}",
+        args={"name": UBUNTU_PARAMETER.format(minor=plan.kubernetes, arch=arch)},
+        outputs=("insecureValue",),
+    )
+
+
+# ── how many ──────────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True, slots=True)
+class GroupSize:
+    """Nodes of one group."""
+
+    rung: LadderRung
+    low: int
+    start: int
+    """On the first day; afterwards whoever scales the group has the word."""
+    high: int
+
+
+def group_sizes(pool: PoolPlan) -> list[GroupSize]:
+    """Each way of buying once, the best filled first.
+
+    What always runs stands where it is best bought. The most of a group is that of its rung: a job that finds
+    no spot node must find as many on demand. That the pool as a whole stays in bounds is the queues' part.
+    A block begins and ends when it does: EKS empties its group before the end, and nobody starts it before.
+    """
+    sizes: list[GroupSize] = []
+    low, start = pool.nodes.low, pool.start_nodes
+    for rung in _ways(pool):
+        here_low, here_start = min(low, rung.most), min(start, rung.most)
+        low, start = low - here_low, start - here_start
+        if rung.mode == Capacity.BLOCK.value:
+            here_low = here_start = 0
+        sizes.append(GroupSize(rung, here_low, here_start, rung.most))
+    return sizes
+
+
+def _ways(pool: PoolPlan) -> list[LadderRung]:
+    """The ladder with each way of buying once: two rungs of spot are one group, with the nodes of both."""
+    ways: dict[tuple[str, str | None], LadderRung] = {}
+    for rung in pool.ladder:
+        key = (rung.mode, rung.reservation)
+        before = ways[key].most if key in ways else 0
+        ways[key] = replace(rung, most=min(before + rung.most, pool.nodes.high))
+    return [rung for rung in ways.values() if rung.most]
+
+
+def group_name(pool: PoolPlan, rung: LadderRung) -> str:
+    """What tells a group from all others of the cluster, whatever else is in the ladder, and wherever."""
+    held = f"-{rung.reservation}" if rung.reservation else ""
+    return f"{pool.stable_name}-{rung.mode}{held}"
+
+
+def _short(name: str) -> str:
+    """The name as EKS takes it; what is cut off is told by a digest."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: LONGEST_NAME - len(digest) - 1]}-{digest}"
+
+
+# ── pools ─────────────────────────────────────────────────────────────────────────────────────────
+def _pool(plan: PlatformPlan, pool: PoolPlan, ground: Ground) -> Iterator[CloudResource]:
+    tags = aws_tags(plan, pool.stable_name, " ".join(pool.owners))
+    close = placement_group(pool, tags)
+    if close is not None:
+        yield close
+    boot = _boot(plan, pool, ground)
+    for size in group_sizes(pool):
+        name = group_name(pool, size.rung)
+        said = bought(pool, size.rung, close)
+        template = launch_template(name, pool.stable_name, boot, said, ground, tags)
+        group = _gpu_group(plan, pool, size, boot, template, ground, tags)
+        yield template
+        yield group
+        yield from _autoscaler_tags(pool, group, template)
+
+
+def _boot(plan: PlatformPlan, pool: PoolPlan, ground: Ground) -> Boot:
+    variant = _variant(pool)
+    machines = tuple(MACHINES[name] for name in pool.machines)
+    written = next(each for each in plan.spec.pools if each.name == pool.name)
+    return Boot(
+        machines=machines,
+        variant=variant,
+        disk_gib=written.disk_gib or DISK_GIB,
+        user_data=pool_user_data(plan, pool, machines, variant, ground),
+        image=_image_call(plan, pool.machine.arch).get("insecureValue")
+        if variant == CUSTOM
+        else None,
+    )
+
+
+def _variant(pool: PoolPlan) -> str:
+    if pool.node_software is None:
+        raise ValueError(f"{pool.name} boots from no image")
+    return pool.node_software.variant
+
+
+def _gpu_group(
+    plan: PlatformPlan,
+    pool: PoolPlan,
+    size: GroupSize,
+    boot: Boot,
+    template: CloudResource,
+    ground: Ground,
+    tags: Mapping[str, str],
+) -> CloudResource:
+    """GPUs are there once: what replaces a group, or rolls its nodes, takes the old ones away first."""
+    name = group_name(pool, size.rung)
+    capacity = size.rung.aws.capacity_type if size.rung.aws else ""
+    in_template = "instanceType" in template.inputs
+    scaled = pool.scaling is Scaling.AUTOSCALER or size.rung.mode == Capacity.BLOCK.value
+    return CloudResource(
+        kind="aws:eks/nodeGroup:NodeGroup",
+        name=name,
+        inputs={
+            "nodeGroupName": _short(name),
+            **_where(ground, ground.subnets_in(pool.zones), template),
+            **_image(plan, boot.variant),
+            "capacityType": capacity,
+            **({} if in_template else {"instanceTypes": [m.type_name for m in boot.machines]}),
+            "scalingConfig": {
+                "minSize": size.low,
+                "desiredSize": size.start,
+                "maxSize": size.high,
+            },
+            "labels": dict(pool.labels),
+            "taints": [
+                {"key": t.key, "value": t.value, "effect": _EFFECTS[t.effect]} for t in pool.taints
+            ],
+            "updateConfig": {"maxUnavailablePercentage": 10, "updateStrategy": "MINIMAL"},
+            "nodeRepairConfig": {"enabled": True, "nodeRepairConfigOverrides": _repairs()},
+            "forceUpdateVersion": False,
+            "tags": dict(tags),
+        },
+        part=pool.stable_name,
+        outputs=("resources",),
+        after=ground.after,
+        protect=_protected(plan),
+        ignores=(_DESIRED,) if scaled else (),
+        delete_first=True,
+    )
+
+
+def _where(ground: Ground, subnets: list[Any], template: CloudResource) -> dict[str, Any]:
+    return {
+        "clusterName": ground.cluster,
+        "nodeRoleArn": ground.node_role,
+        "subnetIds": subnets,
+        "launchTemplate": {
+            "id": template.get("id"),
+            "version": Joined(template.get("latestVersion")),
+        },
+    }
+
+
+def _image(plan: PlatformPlan, variant: str) -> dict[str, Any]:
+    """Nothing where the template has the image: EKS refuses both."""
+    if variant == CUSTOM:
+        return {}
+    release = AL2023_RELEASES.get(plan.kubernetes) if variant.startswith("AL2023") else None
+    return {
+        "amiType": variant,
+        "version": plan.kubernetes,
+        **({"releaseVersion": release} if release else {}),
+    }
+
+
+def _repairs() -> list[dict[str, Any]]:
+    return [
+        {
+            "nodeMonitoringCondition": GPU_CONDITION,
+            "nodeUnhealthyReason": each.reason,
+            "minRepairWaitTimeMins": each.minutes,
+            "repairAction": each.action,
+        }
+        for each in GPU_REPAIRS
+    ]
+
+
+def _protected(plan: PlatformPlan) -> bool:
+    return plan.spec.cluster is None or plan.spec.cluster.protect
+
+
+def _autoscaler_tags(
+    pool: PoolPlan, group: CloudResource, template: CloudResource
+) -> Iterator[CloudResource]:
+    """What Cluster Autoscaler reads of a group without nodes; EKS hands on no tag of a node group to it.
+
+    A pod that asks for EFA as well as for GPUs starts a node only where the autoscaler knows of both.
+    """
+    told = dict(pool.scale.tags)
+    cards = template.inputs.get("networkInterfaces", ())
+    if told and cards:
+        adapters = sum(card["interfaceType"] != "interface" for card in cards)
+        told[f"{TEMPLATE_TAG}/resources/{EFA}"] = str(adapters)
+    for key, value in told.items():
+        yield CloudResource(
+            kind="aws:autoscaling/tag:Tag",
+            name=f"{group.name}/{key.removeprefix(f'{TEMPLATE_TAG}/')}",
+            inputs={
+                "autoscalingGroupName": group.get(_AUTO_SCALING_GROUP),
+                "tag": {"key": key, "value": value, "propagateAtLaunch": False},
+            },
+            part=pool.stable_name,
+        )
+
+
+# ── the system ────────────────────────────────────────────────────────────────────────────────────
+def _system(plan: PlatformPlan, ground: Ground) -> Iterator[CloudResource]:
+    """Nodes for controllers, in every zone; their successors are there before they go."""
+    system = plan.spec.system
+    if system is None:
+        return
+    machine = _system_machine(system.machine)
+    tags = aws_tags(plan, SYSTEM_POOL)
+    boot = Boot(
+        machines=(machine,),
+        variant=_STANDARD[machine.arch],
+        disk_gib=_SYSTEM_DISK_GIB,
+        user_data=system_user_data(plan),
+    )
+    template = launch_template(SYSTEM_POOL, SYSTEM_POOL, boot, {}, ground, tags)
+    low, high = system.nodes.low, system.nodes.high
+    yield template
+    yield CloudResource(
+        kind="aws:eks/nodeGroup:NodeGroup",
+        name=SYSTEM_POOL,
+        inputs={
+            **_where(ground, ground.subnets_in(()), template),
+            **_image(plan, boot.variant),
+            "capacityType": "ON_DEMAND",
+            "instanceTypes": [machine.type_name],
+            "scalingConfig": {"minSize": low, "desiredSize": low, "maxSize": max(high, 1)},
+            "labels": {PLATFORM_LABEL: plan.name, POOL_LABEL: SYSTEM_POOL},
+            "updateConfig": {"maxUnavailable": 1},
+            "nodeRepairConfig": {"enabled": True},
+            "forceUpdateVersion": False,
+            "tags": dict(tags),
+        },
+        part=SYSTEM_POOL,
+        after=ground.after,
+        protect=_protected(plan),
+        ignores=(_DESIRED,) if low < high else (),
+    )
+
+
+def _system_machine(written: str | HostShape) -> Machine:
+    """The machine, or the smallest usual one that has what is described; one of no catalogue by its name."""
+    if isinstance(written, HostShape):
+        large = [
+            m
+            for m in MACHINES.values()
+            if m.name.startswith(_USUAL)
+            and m.vcpus >= written.cpu
+            and m.memory_gib >= written.memory_gib
+        ]
+        if not large:
+            raise ValueError(f"no {_USUAL} of EC2 has {written.cpu} CPUs, {written.memory_gib} GiB")
+        return min(large, key=lambda m: (m.vcpus, m.memory_gib))
+    known = find_machine(written)
+    if known is not None:
+        return known
+    return replace(MACHINES[f"{_USUAL}xlarge"], name=written, arch=arch_of(written))

@@ -1,0 +1,230 @@
+"""User data: what kubelet, the local disks and the registry mirror of a pool's nodes are told at their start.
+
+The same meanings in the words of each image: NodeConfig for Amazon Linux, TOML for Bottlerocket, and a script
+for images that join the cluster by one.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.catalogue.kubernetes.eks_nodes import DISK_EVICTION, DISK_RESERVED
+from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.reserves import kubelet_cpu, kubelet_gib
+from gpuyard.catalogue.sharing import SharingMethod
+from gpuyard.catalogue.tables.reserves import EVICTION_MIB
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.render.aws.ground import Ground
+from gpuyard.render.cloud.graph import Base64, Joined
+from gpuyard.render.text import yaml_text
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.sections import Numa
+
+_ALIGNED = frozenset({Numa.RESTRICTED, Numa.SINGLE})
+"""Policies that mean nothing for CPUs unless a pod has CPUs of its own."""
+_LOCAL = ("/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods")
+
+
+# ── kubelet ───────────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True, slots=True)
+class Kubelet:
+    """What the kubelet of a pool's nodes is told."""
+
+    topology: str
+    """Its topology policy; empty: its own default."""
+    static_cpus: bool
+    """Whether a pod that asks for whole CPUs has them to itself."""
+    reserved: Mapping[str, str]
+    """What it keeps for itself; empty where machines differ, and each image reckons for its own machine."""
+    eviction: Mapping[str, str]
+    """Below so much it puts pods out."""
+
+
+def kubelet_of(pool: PoolPlan, machines: tuple[Machine, ...]) -> Kubelet:
+    """As the plan has counted the room for pods."""
+    machine, *others = machines
+    reserved = {
+        "cpu": f"{round(kubelet_cpu(machine) * 1000)}m",
+        "memory": f"{round(kubelet_gib(machine) * 1024) - EVICTION_MIB}Mi",
+        "ephemeral-storage": DISK_RESERVED,
+    }
+    return Kubelet(
+        topology="" if pool.numa is Numa.NONE else pool.numa.value,
+        static_cpus=pool.numa in _ALIGNED,
+        reserved={} if others else reserved,
+        eviction={"memory.available": f"{EVICTION_MIB}Mi", **DISK_EVICTION},
+    )
+
+
+# ── each image ────────────────────────────────────────────────────────────────────────────────────
+def pool_user_data(
+    plan: PlatformPlan, pool: PoolPlan, machines: tuple[Machine, ...], variant: str, ground: Ground
+) -> Base64:
+    """What nodes of a pool start with, in the words of their image."""
+    kubelet = kubelet_of(pool, machines)
+    local_disks = all(machine.nvme_gb for machine in machines)
+    if variant.startswith("BOTTLEROCKET"):
+        return Base64(bottlerocket(plan.spec, pool, kubelet, local_disks=local_disks))
+    if variant == "CUSTOM":
+        return Base64(script(plan.spec, pool, kubelet, ground, local_disks=local_disks))
+    return Base64(node_config(plan.spec, kubelet, local_disks=local_disks))
+
+
+def system_user_data(plan: PlatformPlan) -> Base64 | None:
+    """What the system's nodes are told; nothing unless images come from a mirror."""
+    return Base64(_mime(_mirror_part(plan.spec))) if plan.spec.mirror else None
+
+
+def node_config(spec: PlatformSpec, kubelet: Kubelet, *, local_disks: bool) -> str:
+    """For nodeadm; the cluster's own part is written by EKS, and the two are merged."""
+    config: dict[str, Any] = {}
+    if kubelet.topology:
+        config["topologyManagerPolicy"] = kubelet.topology
+    if kubelet.static_cpus:
+        config["cpuManagerPolicy"] = "static"
+    if kubelet.reserved:
+        config["kubeReserved"] = dict(kubelet.reserved)
+    config["evictionHard"] = dict(kubelet.eviction)
+    node: dict[str, Any] = {"kubelet": {"config": config}}
+    if local_disks:
+        node["instance"] = {"localStorage": {"strategy": "RAID0"}}
+    head = {"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig"}
+    part = ("application/node.eks.aws", yaml_text({**head, "spec": node}))
+    return _mime(part, *([_mirror_part(spec)] if spec.mirror else []))
+
+
+def bottlerocket(spec: PlatformSpec, pool: PoolPlan, kubelet: Kubelet, *, local_disks: bool) -> str:
+    """Bottlerocket's settings; it brings the device plugin too, so that sharing is a setting here."""
+    kubernetes: dict[str, Any] = {}
+    if kubelet.topology:
+        kubernetes["topology-manager-policy"] = kubelet.topology
+    if kubelet.static_cpus:
+        kubernetes["cpu-manager-policy"] = "static"
+    tables: dict[str, Mapping[str, Any]] = {
+        "settings.kubernetes": kubernetes,
+        "settings.kubernetes.kube-reserved": kubelet.reserved,
+        "settings.kubernetes.eviction-hard": kubelet.eviction,
+    }
+    if local_disks:
+        tables["settings.bootstrap-commands.local-disks"] = {
+            "commands": [
+                ["apiclient", "ephemeral-storage", "init"],
+                ["apiclient", "ephemeral-storage", "bind", "--dirs", *_LOCAL],
+            ],
+            "essential": True,
+            "mode": "always",
+        }
+    tables |= _sharing(pool)
+    if spec.mirror:
+        tables["[settings.container-registry.mirrors]"] = {
+            "registry": "*",
+            "endpoint": [_registry(spec.mirror.images)[1]],
+        }
+    return "\n".join(_table(name, values) for name, values in tables.items() if values)
+
+
+def _sharing(pool: PoolPlan) -> dict[str, Mapping[str, Any]]:
+    plugin = "settings.kubelet-device-plugins.nvidia"
+    if pool.replicas <= 1:
+        return {}
+    shares: dict[str, Any] = {"replicas": pool.replicas, "rename-by-default": True}
+    if pool.sharing is SharingMethod.MPS:
+        return {plugin: {"device-sharing-strategy": "mps"}, f"{plugin}.mps": shares}
+    shares["fail-requests-greater-than-one"] = True
+    return {
+        plugin: {"device-sharing-strategy": "time-slicing"},
+        f"{plugin}.time-slicing": shares,
+    }
+
+
+def script(
+    spec: PlatformSpec, pool: PoolPlan, kubelet: Kubelet, ground: Ground, *, local_disks: bool
+) -> Joined:
+    """For images that EKS does not know: it merges nothing into theirs, so all that a node needs is here."""
+    flags = {
+        "node-labels": _pairs(pool.labels),
+        "register-with-taints": ",".join(map(str, pool.taints)),
+        "topology-manager-policy": kubelet.topology,
+        "cpu-manager-policy": "static" if kubelet.static_cpus else "",
+        "kube-reserved": _pairs(kubelet.reserved),
+        "eviction-hard": ",".join(f"{key}<{value}" for key, value in kubelet.eviction.items()),
+    }
+    kubelet_args = " ".join(f"--{name}={value}" for name, value in flags.items() if value)
+    return Joined(
+        "#!/bin/bash\nset -euo pipefail\n",
+        _local_disks() if local_disks else "",
+        _mirror_files(spec.mirror.images) if spec.mirror else "",
+        "/etc/eks/bootstrap.sh ",
+        ground.cluster,
+        " --apiserver-endpoint ",
+        ground.endpoint,
+        " --b64-cluster-ca ",
+        ground.authority,
+        f" --kubelet-extra-args '{kubelet_args}'\n",
+    )
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in values.items())
+
+
+def _local_disks() -> str:
+    """All disks of the instance as one, before containerd has written anything to the other."""
+    return (
+        "disks=$(find -L /dev/disk/by-id -name 'nvme-Amazon_EC2_NVMe_Instance_Storage_*' ! -name '*_ns-*'"
+        " -exec realpath {} + | sort -u)\n"
+        'mdadm --create /dev/md0 --level=0 --force --run --raid-devices="$(wc -w <<<"$disks")" $disks\n'
+        "mkfs.xfs -q /dev/md0\nmkdir -p /mnt/local\nmount /dev/md0 /mnt/local\n"
+        f"for folder in {' '.join(_LOCAL)}; do\n"
+        '  mkdir -p "$folder" "/mnt/local$folder"\n'
+        '  cp -a "$folder/." "/mnt/local$folder/"\n'
+        '  mount --bind "/mnt/local$folder" "$folder"\n'
+        "done\n"
+    )
+
+
+# ── the mirror ────────────────────────────────────────────────────────────────────────────────────
+def _registry(images: str) -> tuple[str, str]:
+    """A mirror's host, and where containerd finds images below its path."""
+    host, _, path = images.rstrip("/").partition("/")
+    return host, f"https://{host}/v2/{path}" if path else f"https://{host}"
+
+
+def _mirror_files(images: str) -> str:
+    """Shell: every registry through the mirror first, and the mirror itself without a detour."""
+    host, url = _registry(images)
+    below = "  override_path = true\n" if url.count("/v2/") else ""
+    return (
+        f"mkdir -p /etc/containerd/certs.d/_default /etc/containerd/certs.d/{host}\n"
+        "cat >/etc/containerd/certs.d/_default/hosts.toml <<'END'\n"
+        f'[host."{url}"]\n  capabilities = ["pull", "resolve"]\n{below}END\n'
+        f"cat >/etc/containerd/certs.d/{host}/hosts.toml <<'END'\n"
+        f'server = "https://{host}"\nEND\n'
+    )
+
+
+def _mirror_part(spec: PlatformSpec) -> tuple[str, str]:
+    """It runs before nodeadm starts kubelet."""
+    images = spec.mirror.images if spec.mirror else ""
+    return "text/x-shellscript", f"#!/bin/bash\nset -euo pipefail\n{_mirror_files(images)}"
+
+
+# ── forms ─────────────────────────────────────────────────────────────────────────────────────────
+def _mime(*parts: tuple[str, str]) -> str:
+    """One document of several parts, as cloud-init and EKS read it; the same bytes each time."""
+    body = "".join(f"--//\nContent-Type: {kind}\n\n{text}\n" for kind, text in parts)
+    return f'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="//"\n\n{body}--//--\n'
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def _table(name: str, values: Mapping[str, Any]) -> str:
+    """A table of TOML; its strings, lists and switches are written as JSON has them."""
+    lines = [
+        f"{key if _BARE.fullmatch(key) else json.dumps(key)} = {json.dumps(value)}\n"
+        for key, value in values.items()
+    ]
+    return f"[{name}]\n{''.join(lines)}"

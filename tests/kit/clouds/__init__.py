@@ -1,0 +1,1 @@
+"""Graphs of clouds, for tests that judge them."""

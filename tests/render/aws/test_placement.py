@@ -1,0 +1,93 @@
+"""Where nodes stand, out of whose capacity they come, and whose they are."""
+
+import pytest
+
+from gpuyard.render.aws.placement import bought
+from gpuyard.render.aws.tags import aws_tags
+from kit.clouds.node_groups import GROUP, PLACEMENT, TEMPLATE, aws, graph_of
+from kit.stacks import plan_of, platform, pool, team
+
+ZONE = {"zones": ["us-east-1a"]}
+
+
+def said(rung, **rest):
+    """What the template of a pool's only group says of how its nodes are bought."""
+    (one,) = [
+        t
+        for t in graph_of(aws([pool(capacity=[rung], **ZONE, **rest)])).of(TEMPLATE)
+        if t.part == "train"
+    ]
+    about = ("capacityReservationSpecification", "instanceMarketOptions", "instanceType")
+    return {key: one.inputs[key] for key in about if key in one.inputs}
+
+
+def test_a_reservation_is_used_and_nothing_beside_it():
+    assert said({"reserved": "cr-0a", "nodes": 4}) == {
+        "capacityReservationSpecification": {
+            "capacityReservationPreference": "capacity-reservations-only",
+            "capacityReservationTarget": {"capacityReservationId": "cr-0a"},
+        }
+    }
+
+
+def test_a_block_is_a_market_of_its_own():
+    assert said({"block": "cr-0b", "nodes": 4}) == {
+        "capacityReservationSpecification": {
+            "capacityReservationPreference": "capacity-reservations-only",
+            "capacityReservationTarget": {"capacityReservationId": "cr-0b"},
+        },
+        "instanceMarketOptions": {"marketType": "capacity-block"},
+        "instanceType": "p5.48xlarge",
+    }
+
+
+@pytest.mark.parametrize(("mode", "preference"), [("spot", "none"), ("on-demand", "open")])
+def test_what_is_not_reserved_says_nothing_of_a_market(mode, preference):
+    assert said(mode) == {
+        "capacityReservationSpecification": {"capacityReservationPreference": preference}
+    }
+
+
+@pytest.mark.parametrize(
+    "rung", [{"reserved": "cr-0a", "nodes": 4}, {"block": "cr-0b", "nodes": 4}]
+)
+def test_no_placement_group_stands_beside_a_reservation(rung):
+    assert graph_of(aws([pool(capacity=[rung], **ZONE)])).of(PLACEMENT) == []
+
+
+def test_nodes_that_talk_over_no_fabric_are_in_no_placement_group():
+    assert graph_of(aws([pool(machine="g5.xlarge", **ZONE)])).of(PLACEMENT) == []
+
+
+def test_a_pool_of_another_cloud_is_not_bought_here():
+    other = plan_of(platform()).pools[0]
+    with pytest.raises(ValueError, match="train is not bought on AWS"):
+        bought(other, other.ladder[0], None)
+
+
+# ── tags ──────────────────────────────────────────────────────────────────────────────────────────
+def test_a_bill_names_the_teams_that_own_a_pool():
+    raw = aws([pool(owners=["vision", "speech"])], teams=[team("vision"), team("speech")])
+    tags = graph_of(raw).resource("train-on-demand").inputs["tags"]
+    assert (tags["owner"], tags["cost-center"]) == ("vision speech", "lab")
+
+
+def test_what_the_stack_file_says_of_tags_holds_in_any_spelling():
+    plan = plan_of(aws(tags={"Owner": "ml", "cost_center": "42", "stage": "prod"}))
+    assert aws_tags(plan) == {
+        "Owner": "ml",
+        "cost_center": "42",
+        "gpuyard.dev/platform": "lab",
+        "stage": "prod",
+    }
+
+
+def test_a_tag_of_ours_is_not_the_stack_files_to_change():
+    plan = plan_of(aws(tags={"gpuyard.dev/platform": "other"}))
+    assert aws_tags(plan)["gpuyard.dev/platform"] == "lab"
+
+
+def test_all_that_can_have_tags_has_them():
+    for each in graph_of(aws([pool(**ZONE)])).resources[1:]:
+        if each.kind in {GROUP, TEMPLATE, PLACEMENT}:
+            assert each.inputs["tags"]["gpuyard.dev/platform"] == "lab", each.name
