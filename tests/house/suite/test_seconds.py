@@ -69,50 +69,71 @@ def test_a_unit_test_is_traced(request):
     [
         pytest.param("search", marks=pytest.mark.search),
         pytest.param("timed", marks=pytest.mark.timed),
+        pytest.param("repeats", marks=pytest.mark.repeats("the one above")),
     ],
 )
-def test_a_long_search_and_a_figure_of_speed_are_not_traced(request, kind):
+def test_what_says_that_it_runs_nothing_of_its_own_is_not_traced(request, kind):
     assert request.node.get_closest_marker(kind)
     assert not traced.is_traced(request.node)
 
 
-class Tracer:
-    def __init__(self):
-        self.said = []
+class Measuring:
+    def __init__(self, said=None, name=""):
+        self.said = [] if said is None else said
+        self.name = name
 
     def stop(self):
-        self.said.append("stop")
+        self.said.append(f"stop{self.name}")
 
     def start(self):
-        self.said.append("start")
+        self.said.append(f"start{self.name}")
 
 
 @pytest.mark.parametrize(
-    ("searching", "expected"), [(True, ["stop", "test", "start"]), (False, ["test"])]
+    ("counts", "expected"), [(True, ["test"]), (False, ["stop", "test", "start"])]
 )
-def test_the_tracer_rests_for_the_length_of_a_test_that_needs_none(
-    monkeypatch, searching, expected
+def test_the_tracer_rests_for_the_length_of_a_test_that_does_not_count(
+    monkeypatch, counts, expected
 ):
-    tracer = Tracer()
-    monkeypatch.setattr(traced.Coverage, "current", classmethod(lambda _: tracer))
-    monkeypatch.setattr(traced, "is_traced", lambda _: not searching)
-    around = traced.pytest_runtest_protocol(None)
+    measuring = Measuring()
+    monkeypatch.setattr(traced, "is_traced", lambda _: counts)
+    around = traced.Tracer(measuring).pytest_runtest_protocol(None)
     next(around)
-    tracer.said.append("test")
+    measuring.said.append("test")
     with pytest.raises(StopIteration):
         around.send(True)
-    assert tracer.said == expected
+    assert measuring.said == expected
 
 
 def test_the_tracer_goes_on_after_a_test_that_was_broken_off(monkeypatch):
-    tracer = Tracer()
-    monkeypatch.setattr(traced.Coverage, "current", classmethod(lambda _: tracer))
+    measuring = Measuring()
     monkeypatch.setattr(traced, "is_traced", lambda _: False)
-    around = traced.pytest_runtest_protocol(None)
+    around = traced.Tracer(measuring).pytest_runtest_protocol(None)
     next(around)
     with pytest.raises(KeyboardInterrupt):
         around.throw(KeyboardInterrupt())
-    assert tracer.said == ["stop", "start"]
+    assert measuring.said == ["stop", "start"]
+
+
+def test_every_measurement_is_stopped_and_the_innermost_counts(monkeypatch):
+    """A worker has two, and stopping one starts the tracer of the other."""
+    said = []
+    running = [Measuring(said, " outer"), Measuring(said, " inner")]
+    for each in running:
+        stop = each.stop
+        each.stop = lambda stop=stop: (stop(), running.pop())
+    inner = running[-1]
+    current = classmethod(lambda _: running[-1] if running else None)
+    monkeypatch.setattr(traced.Coverage, "current", current)
+    assert traced.stop_all() is inner
+    assert said == ["stop inner", "stop outer"]
+    assert traced.stop_all() is None
+
+
+@pytest.mark.repeats("any other: what is looked at is the tracer")
+def test_no_tracer_is_left_where_a_test_runs_that_is_not_traced():
+    """Where coverage is measured, and in a worker of pytest-xdist too."""
+    assert "coverage" not in type(sys.gettrace()).__module__
 
 
 def test_every_module_that_is_measured_is_imported_but_programs_are_not_started(
