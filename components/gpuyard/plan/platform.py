@@ -53,6 +53,7 @@ from gpuyard.plan.teams.egress import check_egress
 from gpuyard.plan.teams.idle import check_idle, decide_idle
 from gpuyard.plan.teams.isolation import check_isolation
 from gpuyard.plan.teams.limits import decide_limits
+from gpuyard.plan.teams.namespaces import check_namespace_names, check_namespaces
 from gpuyard.plan.teams.pod_security import check_pod_security
 from gpuyard.plan.teams.teams import check_nothing, check_team_names, decide_teams
 from gpuyard.plan.understood import check_consent, check_services, check_storage, check_targets
@@ -124,6 +125,8 @@ CHECKS: tuple[Check, ...] = (
     check_kueue,
     check_left_over,
     check_minor,
+    check_namespace_names,
+    check_namespaces,
     check_nothing,
     check_numa,
     check_own_limits,

@@ -140,6 +140,11 @@ def wait(look: Callable[[], Any], what: str, seconds: float = 120) -> Any:
         pause = min(1.3 * pause, SELDOM)
 
 
+def namespaces_of(plan: PlatformPlan) -> set[str]:
+    """Those of all teams."""
+    return {space.name for team in plan.teams for space in team.namespaces}
+
+
 class Lab:
     """One platform on the cluster, from its objects to its end."""
 
@@ -160,8 +165,8 @@ class Lab:
         self.api.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}}
         )
-        for team in self.plan.teams:  # an earlier run of the same platform may still be going
-            path = f"/api/v1/namespaces/{team.namespace}"
+        for name in self.made:  # an earlier run of the same platform may still be going
+            path = f"/api/v1/namespaces/{name}"
             wait(lambda path=path: self.api.get(path) is None, f"no {path}", 120)
         # what is applied to an object that goes is gone with it; a Kueue that starts lets it go late
         for value in self.objects:
@@ -175,8 +180,13 @@ class Lab:
         for value in reversed(self.objects):
             if value["kind"] not in {"Namespace", "ClusterPolicy"}:
                 delete(self.api, path_of(value))
-        for team in self.plan.teams:
-            delete(self.api, f"/api/v1/namespaces/{team.namespace}")
+        for name in self.made:
+            delete(self.api, f"/api/v1/namespaces/{name}")
+
+    @property
+    def made(self) -> list[str]:
+        """Namespaces of teams that were not there before."""
+        return [s.name for t in self.plan.teams for s in t.namespaces if not s.existing]
 
     def _goes(self, value: Value) -> bool:
         found = self.api.get(path_of(value)) or {}
@@ -206,7 +216,7 @@ class Lab:
             queue = self.api.get(f"{KUEUE}/clusterqueues/{team.cluster_queue}") or {}
             if condition(queue, "Active").get("status") != "True":
                 return False
-            local = f"{KUEUE}/namespaces/{team.namespace}/localqueues/{team.local_queue}"
+            local = f"{KUEUE}/namespaces/{team.home.name}/localqueues/{team.local_queue}"
             if condition(self.api.get(local) or {}, "Active").get("status") != "True":
                 return False
         return True
@@ -216,7 +226,7 @@ class Lab:
 
     def dump(self) -> list[Value]:
         """As `kubectl get pods,workloads,nodes -o json` gives it."""
-        ours = {t.namespace for t in self.plan.teams}
+        ours = namespaces_of(self.plan)
         found = [
             {**item, "kind": kind}
             for kind, path in (
@@ -281,7 +291,7 @@ class Lab:
         wait(gone, f"the pods of {name} to be gone")
 
     def _admitted(self) -> list[Value]:
-        ours = {t.namespace for t in self.plan.teams}
+        ours = namespaces_of(self.plan)
         return [
             w
             for w in self.listed(f"{KUEUE}/workloads")
@@ -392,7 +402,7 @@ def disagreement(said: Explanation, seen: Seen, plan: PlatformPlan) -> str:
     if seen.what != "runs":
         return ""
     pools = tuple(sorted(stable[p] for p in said.pools))
-    namespaces = {t.name: t.namespace for t in plan.teams}
+    namespaces = {t.name: t.home.name for t in plan.teams}
     gone = {f"{namespaces[p.team]}/{p.name.split('-')[0]}" for p in said.preempts}
     told, was = (pools, tuple(sorted(gone))), (seen.pools, seen.evicted)
     return "" if told == was else f"said {told}, seen {was}"
