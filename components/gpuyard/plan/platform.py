@@ -23,6 +23,7 @@ from gpuyard.plan.money.commitments import check_commitments
 from gpuyard.plan.money.price_age import check_price_age
 from gpuyard.plan.money.prices import check_prices
 from gpuyard.plan.money.regions import check_price_regions
+from gpuyard.plan.pools.claim_drivers import check_claim_drivers
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.numa import check_numa
 from gpuyard.plan.pools.own_nodes import check_selectors
@@ -106,6 +107,7 @@ STAGES: tuple[Stage, ...] = (
 
 CHECKS: tuple[Check, ...] = (
     check_budgets,
+    check_claim_drivers,
     check_cluster,
     check_clusters,
     check_cohort_sizes,
