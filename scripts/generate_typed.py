@@ -107,7 +107,8 @@ class Names:
             kinds = [self._type(value) for value in (*values, *known.values())]
             return f"Mapping[str, {_either(kinds)}]"
         first = next(iter(schema.get("required", ())), None)
-        name = _camel(first) if first else f"{inside}Mapping"
+        # every second thing has a name: that says nothing of what it is
+        name = f"{inside}Mapping" if first in {None, "name"} else _camel(str(first))
         self._mapping(name, schema, f"A form of {inside}.")
         return name
 

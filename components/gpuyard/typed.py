@@ -76,6 +76,8 @@ __all__ = [
     "System",
     "Targets",
     "Team",
+    "TeamNamespace",
+    "TeamNamespaceMapping",
     "Validation",
     "WarmWindow",
     "WorkerCluster",
@@ -386,6 +388,23 @@ class Shape(TypedDict):
     """For pods that take less than a GPU: what each asks for."""
 
 
+class TeamNamespaceMapping(TypedDict):
+    """A form of TeamNamespace."""
+
+    name: str
+    """The namespace's name."""
+    existing: NotRequired[bool]
+    """It is there already: it gets what the team's others have, and is never deleted. Default
+    off.
+    """
+    percent: NotRequired[int | None]
+    """Its part of the team's `limits`, in percent. Default: an equal part of what others leave."""
+
+
+TeamNamespace = str | TeamNamespaceMapping
+"""A namespace of a team; written `search-dev`, or `{name: search-old, existing: true}`."""
+
+
 Isolation = Literal["shared", "slice", "node"]
 """The least that must lie between this team's pods and other teams' pods.
 
@@ -441,10 +460,14 @@ class Idle(TypedDict):
 
 
 class Team(TypedDict):
-    """A group of people with a namespace, a queue, a guarantee and a budget."""
+    """A group of people with namespaces, a queue, a guarantee and a budget."""
 
     name: str
     """The team's name; its namespace and queue are named for it."""
+    namespaces: NotRequired[Sequence[TeamNamespace]]
+    """Where its jobs run, its home first: [search, {name: old, existing: true}]. Default: its
+    name.
+    """
     guarantee: NotRequired[Mapping[str, int]]
     """What the team can always have, by pool: {train: 32, serve/3g.20gb: 8, dev/shared: 4}."""
     borrow: NotRequired[Mapping[str, int]]

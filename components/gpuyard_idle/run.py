@@ -116,11 +116,11 @@ class Run:
         labels, names = space["metadata"].get("labels", {}), self.settings.names
         if (labels.get(names.platform), labels.get(names.team)) != (
             self.settings.platform,
-            team.namespace,
+            team.label,
         ):
             raise ForeignError(
                 f"namespace {team.namespace} has no labels {names.platform}={self.settings.platform}"
-                f" and {names.team}={team.namespace}: nothing in it is touched"
+                f" and {names.team}={team.label}: nothing in it is touched"
             )
 
     def _verdicts(self, team: Team, view: "View") -> list[Verdict]:

@@ -12,9 +12,11 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Team:
-    """One team that wants its idle GPUs back."""
+    """One namespace of a team that wants its idle GPUs back."""
 
     name: str
+    label: str
+    """What the namespace says whose it is."""
     namespace: str
     after_minutes: int
     """How long all its GPUs must have done nothing before something is warned."""

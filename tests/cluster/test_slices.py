@@ -45,7 +45,7 @@ def asks(lab: Lab, name: str, pods: int, resource: str, kind: str = "Job", team:
     spec = pod_spec(amounts)
     meta: Value = {
         "name": name,
-        "namespace": lab.plan.teams[team].namespace,
+        "namespace": lab.plan.teams[team].home.name,
         "labels": {"job": name},
     }
     if kind == "Pod":

@@ -448,10 +448,11 @@ def test_a_pod_of_its_own_gets_it_too_and_other_teams_get_nothing(lab: reality.L
 
 # ── network ───────────────────────────────────────────────────────────────────────────────────────
 def test_the_network_policy_is_accepted_and_says_what_the_plan_says(lab: reality.Lab):
-    for one in lab.plan.teams:
-        path = f"{NETWORK}/namespaces/{one.namespace}/networkpolicies"
+    spaces = [(one, space) for one in lab.plan.teams for space in one.namespaces]
+    for one, space in spaces:
+        path = f"{NETWORK}/namespaces/{space.name}/networkpolicies"
         (found,) = lab.api.call("GET", path)["items"]
-        assert found["spec"] == network_policy(lab.plan, one)["spec"]
+        assert found["spec"] == network_policy(lab.plan, one, space)["spec"]
 
 
 def test_the_namespace_says_what_it_may_cost(lab: reality.Lab):

@@ -77,3 +77,66 @@ def test_a_team_that_is_given_up_goes_with_all_it_has(stack, api, lab, work, unt
     assert "add the team again with `protect: true`" in said
     stack.up()
     until(lambda: here(api, "Namespace", "speech") is None)
+
+
+# ── a namespace that was there before ─────────────────────────────────────────────────────────────
+OLD = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {"name": "speech-old", "labels": {"owner": "stranger"}},
+}
+JOINED = {**PROTECTED[1], "namespaces": ["speech", {"name": "speech-old", "existing": True}]}
+
+
+@pytest.fixture
+def old(api, until):
+    api.cluster.create(OLD, {})
+    note = inside("Secret", "note", stringData={"of": "somebody else"})
+    note["metadata"]["namespace"] = "speech-old"
+    api.cluster.create(note, {})
+    yield lambda: next(
+        one
+        for one in api.cluster.list("v1", "Namespace", None)
+        if one["metadata"]["name"] == "speech-old"
+    )
+    api.cluster.delete(OLD, "speech-old", "Background")
+    until(
+        lambda: (
+            not [
+                one
+                for one in api.cluster.list("v1", "Namespace", None)
+                if one["metadata"]["name"] == "speech-old"
+            ]
+        ),
+        60,
+    )
+
+
+@pytest.mark.timeout(600)
+def test_a_namespace_that_was_there_is_joined_and_left_as_it_was(stack, api, lab, work, old):
+    before = old()["metadata"]
+    work([PROTECTED[0], JOINED])
+    joined = old()["metadata"]
+    assert joined["uid"] == before["uid"]
+    assert (joined["labels"]["owner"], joined["labels"]["gpuyard.dev/team"]) == (
+        "stranger",
+        "speech",
+    )
+    assert [
+        one["metadata"]["name"] for one in api.cluster.list("v1", "ResourceQuota", "speech-old")
+    ]
+    stack.unchanged()
+
+    lab(teams=PROTECTED)
+    said = stack.preview().output
+    assert "Team speech has no speech-old; it stays, with " in said
+    assert "only what the platform added is taken away" in said
+    stack.up()
+    left = old()["metadata"]
+    assert left["uid"] == before["uid"]
+    assert left["labels"] == before["labels"]
+    assert not left.get("annotations")
+    assert api.cluster.list("v1", "ResourceQuota", "speech-old") == []
+    kept = [one["metadata"]["name"] for one in api.cluster.list("v1", "Secret", "speech-old")]
+    assert kept == ["note"]
+    stack.unchanged()

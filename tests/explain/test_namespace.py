@@ -1,5 +1,7 @@
 """What a namespace lets in beside GPUs, as `explain` tells it."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpuyard.explain import Verdict
@@ -200,3 +202,64 @@ def test_sentences_name_what_the_job_names():
         local(), job(pods=2, gpus=1, resource=SHARE, namespace="speech", requests={"cpu": 40})
     )
     assert "with 40 CPUs and 1 nvidia.com/gpu.shared" in found.says
+
+
+# ── several namespaces ────────────────────────────────────────────────────────────────────────────
+def two(**rest):
+    """Four nodes with eight GPUs, for a team with a large and a small namespace."""
+    mine = team(
+        guarantee={"train": 32},
+        namespaces=[{"name": "vision", "percent": 75}, "dev"],
+        limits={"cpu": 100, **rest},
+    )
+    return plan_of(platform([pool()], [mine], cloud="simulated", admission={"guaranteed": False}))
+
+
+def inside(namespace, **rest):
+    value = job(labels={}, **rest)
+    value["metadata"]["namespace"] = namespace
+    return value
+
+
+def test_a_job_is_held_to_the_part_of_its_own_namespace():
+    plan, asks = two(), {"cpu": 30}
+    found = said(plan, inside("vision", requests=asks))
+    assert (found.verdict, found.team, found.namespace) == (STARTS, "vision", "vision")
+    found = said(plan, inside("dev", requests=asks))
+    assert (found.verdict, found.team, found.namespace) == (NEVER, "vision", "dev")
+    assert found.says.endswith("LimitRange of namespace dev allows one 25 CPUs")
+
+
+def test_what_runs_in_another_namespace_takes_no_room_in_this_one_but_of_the_queue():
+    plan = two()
+    there = running("vision", 4, pods=2, namespace="dev")
+    asks = {"cpu": 20}
+    full = said(plan, inside("dev", requests=asks), state_of(_with_cpu(there, 10)))
+    assert full.verdict is WAITS
+    assert full.conditions == ("when pods of team vision in dev that hold 15 CPUs have ended",)
+    other = said(plan, inside("vision", requests=asks), state_of(_with_cpu(there, 10)))
+    assert other.verdict is STARTS
+    all_gpus = running("vision", 8, pods=4, namespace="dev")
+    assert said(plan, inside("vision"), state_of(all_gpus)).verdict is WAITS
+
+
+def _with_cpu(one, milli_cores):
+    pods = tuple(
+        replace(each, requests={**each.requests, "cpu": milli_cores * 1000}) for each in one.pods
+    )
+    return replace(one, pods=pods)
+
+
+def test_a_bare_pod_meets_the_gpus_of_its_own_namespace_only():
+    plan = two()
+    there = running("vision", 8, pods=4, namespace="dev")
+    here = said(plan, inside("dev", kind="Pod"), state_of(there))
+    assert "the ResourceQuota of namespace dev holds 32 nvidia.com/gpu" in here.says
+    other = said(plan, inside("vision", kind="Pod"), state_of(there))
+    assert other.verdict is WAITS
+    assert "ResourceQuota" not in other.says
+
+
+def test_a_job_of_nobody_is_sent_home():
+    found = said(two(), inside("elsewhere", gpus=1))
+    assert found.changes[0].value == "vision"

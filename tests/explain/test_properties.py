@@ -42,7 +42,7 @@ def questions(draw):
         gpus=draw(st.integers(0, offer.per_node + 1)),
         resource=draw(st.sampled_from([offer.resource, offer.resource, "nvidia.com/gpus"])),
         kind=draw(st.sampled_from(["Job", "Job", "Deployment", "Pod"])),
-        namespace=team.namespace,
+        namespace=team.home.name,
         requests={"cpu": draw(st.sampled_from([1, 8, 500]))},
     )
     if draw(st.integers(0, 5)) == 0:
@@ -163,7 +163,7 @@ def job_of(plan, shape, team):
         pods=shape.nodes,
         gpus=shape.per_node,
         resource=shape.resource,
-        namespace=team.namespace,
+        namespace=team.home.name,
         nodeSelector={"gpuyard.dev/pool": pool.stable_name},
         labels={names.QUEUE_LABEL: team.local_queue},
     )

@@ -254,3 +254,10 @@ def test_what_has_no_type_or_inputs_is_left_out_or_empty():
 def test_every_kind_is_a_pulumi_token_without_its_file():
     assert all(kind.count(":") == 1 for kind in KINDS.values())
     assert pulumi_name("enabled_cluster_log_types") == "enabledClusterLogTypes"
+
+
+def test_fields_in_an_object_of_somebody_else_are_read_as_of_that_kind():
+    inputs = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "old"}}
+    found = pulumi_resource("kubernetes:core/v1:NamespacePatch", "x", inputs)
+    assert found is not None
+    assert (found.kind, found.name) == ("v1/Namespace", "old")

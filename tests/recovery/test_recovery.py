@@ -329,6 +329,15 @@ def test_the_cluster_of_an_object_is_that_of_its_provider(monkeypatch: pytest.Mo
     assert asked == [(None, None, *probe), (None, None, "namespace", "team", *form)]
 
 
+def test_fields_in_a_namespace_of_somebody_else_are_not_taken_over():
+    """They are written again at the next `up`: nothing was made that could be ours."""
+    inputs = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "old"}}
+    one = Creation("urn:pulumi:dev::trial::kubernetes:core/v1:NamespacePatch::old", inputs=inputs)
+    assert (one.is_patch, one.is_object) == (True, False)
+    whole = Creation("urn:pulumi:dev::trial::kubernetes:core/v1:Namespace::old", inputs=inputs)
+    assert (whole.is_patch, whole.is_object) == (False, True)
+
+
 def test_what_cannot_be_seen_is_not_what_is_not_there(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(creations, "look", lambda *_: None)
     live = creations.kubectl_of({"resources": KNOWN})

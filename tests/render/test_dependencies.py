@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.render.dependencies import needed_by
+from gpuyard.render.dependencies import needed_by, place_of
 from gpuyard.render.platform import platform_objects
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 
@@ -12,25 +12,33 @@ def obj(kind, spec=None, namespace=None, **body):
     return {"kind": kind, "metadata": metadata, **({"spec": spec} if spec else {}), **body}
 
 
-FENCES = [("ResourceQuota", "gpuyard"), ("LimitRange", "gpuyard"), ("NetworkPolicy", "gpuyard")]
+FENCES = [
+    ("ResourceQuota", "vision", "gpuyard"),
+    ("LimitRange", "vision", "gpuyard"),
+    ("NetworkPolicy", "vision", "gpuyard"),
+]
 GROUPS = [{"flavors": [{"name": "h100"}, {"name": "l4"}]}, {"flavors": [{"name": "t4"}]}]
-FLAVORS = [("ResourceFlavor", "h100"), ("ResourceFlavor", "l4"), ("ResourceFlavor", "t4")]
+FLAVORS = [
+    ("ResourceFlavor", "", "h100"),
+    ("ResourceFlavor", "", "l4"),
+    ("ResourceFlavor", "", "t4"),
+]
 
 
 @pytest.mark.parametrize(
     ("given", "needs"),
     [
         (obj("Namespace"), []),
-        (obj("ConfigMap", namespace="gpu"), [("Namespace", "gpu")]),
-        (obj("LocalQueue", namespace="vision"), [("Namespace", "vision"), *FENCES]),
+        (obj("ConfigMap", namespace="gpu"), [("Namespace", "", "gpu")]),
+        (obj("LocalQueue", namespace="vision"), [("Namespace", "", "vision"), *FENCES]),
         (
             obj("RoleBinding", namespace="vision", roleRef={"name": "member"}),
-            [("Namespace", "vision"), *FENCES, ("Role", "member")],
+            [("Namespace", "", "vision"), *FENCES, ("Role", "vision", "member")],
         ),
         (obj("Cohort"), []),
         (
             obj("Cohort", {"parentName": "top", "resourceGroups": GROUPS}),
-            [("Cohort", "top"), *FLAVORS],
+            [("Cohort", "", "top"), *FLAVORS],
         ),
         (
             obj(
@@ -41,25 +49,25 @@ FLAVORS = [("ResourceFlavor", "h100"), ("ResourceFlavor", "l4"), ("ResourceFlavo
                     "admissionChecksStrategy": {"admissionChecks": [{"name": "room"}]},
                 },
             ),
-            [("Cohort", "all"), *FLAVORS, ("AdmissionCheck", "room")],
+            [("Cohort", "", "all"), *FLAVORS, ("AdmissionCheck", "", "room")],
         ),
         (obj("ResourceFlavor", {"nodeLabels": {}}), []),
-        (obj("ResourceFlavor", {"topologyName": "racks"}), [("Topology", "racks")]),
+        (obj("ResourceFlavor", {"topologyName": "racks"}), [("Topology", "", "racks")]),
         (
             obj("AdmissionCheck", {"parameters": {"kind": "MultiKueueConfig", "name": "lab"}}),
-            [("MultiKueueConfig", "lab")],
+            [("MultiKueueConfig", "", "lab")],
         ),
         (
             obj("MultiKueueConfig", {"clusters": ["west", "east"]}),
-            [("MultiKueueCluster", "west"), ("MultiKueueCluster", "east")],
+            [("MultiKueueCluster", "", "west"), ("MultiKueueCluster", "", "east")],
         ),
         (
             obj("MutatingAdmissionPolicyBinding", {"policyName": "first"}),
-            [("MutatingAdmissionPolicy", "first")],
+            [("MutatingAdmissionPolicy", "", "first")],
         ),
         (
             obj("ValidatingAdmissionPolicyBinding", {"policyName": "held"}),
-            [("ValidatingAdmissionPolicy", "held")],
+            [("ValidatingAdmissionPolicy", "", "held")],
         ),
         (
             obj(
@@ -69,7 +77,7 @@ FLAVORS = [("ResourceFlavor", "h100"), ("ResourceFlavor", "l4"), ("ResourceFlavo
                     "migManager": {"config": {"name": "mig"}},
                 },
             ),
-            [("ConfigMap", "plugin"), ("ConfigMap", "mig")],
+            [("ConfigMap", "gpu-operator", "plugin"), ("ConfigMap", "gpu-operator", "mig")],
         ),
     ],
 )
@@ -85,7 +93,7 @@ def test_objects_are_rendered_after_what_they_need():
         priorities={"production": 100},
     )
     objects = platform_objects(plan_of(raw))
-    order = [(one["kind"], one["metadata"]["name"]) for one in objects]
+    order = [place_of(one) for one in objects]
     needs = [
         (order.index(need), at)
         for at, one in enumerate(objects)

@@ -85,7 +85,7 @@ def identities(found):
 
 def written_in_jobs(found, kind, namespace, name):
     """Whether the name is one that people write in jobs, or of a pool: the two files must differ there."""
-    teams = {team.namespace for team in found.teams}
+    teams = {space.name for team in found.teams for space in team.namespaces}
     pools = {each for pool in found.pools for each in (pool.stable_name, pool.flavor)}
     return (
         namespace in teams
@@ -132,4 +132,4 @@ def test_the_platforms_own_namespace_is_no_teams(name, taken):
         assert only(raw).id == "team.reserved"
     else:
         assert findings(raw) == []
-        assert plan_of(raw).teams[0].namespace == name
+        assert plan_of(raw).teams[0].home.name == name

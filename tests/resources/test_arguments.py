@@ -9,9 +9,10 @@ from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import HostShape, MachineShape, Rung
 from gpuyard.spec.sections import MachinePrice
 from gpuyard.spec.sharing import MigGroup, Sharing
+from gpuyard.spec.teams import TeamNamespace
 from kit.every import every
 
-SHORTHANDS = {HostShape, MachineShape, MigGroup, Rung, Sharing, MachinePrice}
+SHORTHANDS = {HostShape, MachineShape, MigGroup, Rung, Sharing, MachinePrice, TeamNamespace}
 """Models that people may write in several forms: values of any kind to other languages."""
 MODELS = [model for model in reference.models(PlatformSpec) if model not in SHORTHANDS]
 

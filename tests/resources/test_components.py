@@ -126,7 +126,7 @@ def test_a_platform_says_what_became_of_the_spec(pulumi_mocks):
         },
     }
     assert outputs["teams"]["speech"] == {
-        "namespace": "speech",
+        "namespaces": ["speech"],
         "queue": "default",
         "guarantee": {"dev nvidia.com/gpu.shared": 4},
     }
@@ -158,7 +158,7 @@ def test_a_platform_says_what_became_of_the_spec(pulumi_mocks):
         ),
         (
             "Team",
-            {"namespace": "vision", "localQueue": "default", "clusterQueue": "lab-vision"},
+            {"namespaces": ["vision"], "localQueue": "default", "clusterQueue": "lab-vision"},
         ),
     ],
 )
@@ -171,10 +171,10 @@ def test_outputs_are_known_already_at_the_first_preview(pulumi_mocks, kind, outp
 def test_what_uses_a_teams_namespace_waits_for_it(pulumi_mocks):
     def program():
         made = Team("lab", {"platform": LAB, "team": "vision"})
-        pulumi.CustomResource("test:index:User", "user", {"namespace": made.namespace})
+        pulumi.CustomResource("test:index:User", "user", {"namespaces": made.namespaces})
 
     graph = pulumi_mocks.but(allow_top_level=True).run(program)
-    assert graph.one("test:index:User").property_dependencies["namespace"] == (
+    assert graph.one("test:index:User").property_dependencies["namespaces"] == (
         graph.one(name="lab:Namespace:vision").urn,
     )
 
@@ -416,3 +416,40 @@ def test_a_queue_waits_for_its_check_and_that_for_the_clusters(pulumi_mocks):
     assert waits_for(graph, "lab-queueing:AdmissionCheck:lab-clusters") == {"MultiKueueConfig:lab"}
     queue = waits_for(graph, "lab-queueing:ClusterQueue:lab-vision")
     assert "AdmissionCheck:lab-clusters" in queue
+
+
+# ── namespaces of a team ──────────────────────────────────────────────────────────────────────────
+def joined():
+    raw = platform(
+        teams=[team(guarantee={"train": 8}, namespaces=["eyes", {"name": "old", "existing": True}])]
+    )
+    Team("vision", {"platform": raw, "team": "vision"})
+
+
+def test_a_namespace_that_is_there_gets_our_fields_and_is_neither_made_nor_deleted(pulumi_mocks):
+    graph = pulumi_mocks.run(joined)
+    types = {one.inputs["metadata"]["name"]: one.type for one in graph if one.custom}
+    assert types["eyes"] == "kubernetes:core/v1:Namespace"
+    assert types["old"] == "kubernetes:core/v1:NamespacePatch"
+
+
+def test_each_object_waits_for_those_of_its_own_namespace(pulumi_mocks):
+    graph = pulumi_mocks.run(joined)
+    objects = {one.urn: one for one in graph if one.custom}
+    queues = [one for one in objects.values() if one.type.endswith("LocalQueue")]
+    assert len(queues) == 2
+    for queue in queues:
+        home = queue.inputs["metadata"]["namespace"]
+        needs = [objects[urn].inputs["metadata"] for urn in queue.dependencies]
+        assert len(needs) == 4
+        assert {one.get("namespace", one["name"]) for one in needs} == {home}
+
+
+def test_a_team_says_all_its_namespaces(pulumi_mocks):
+    graph = pulumi_mocks.run(joined)
+    (component,) = (one for one in graph if one.type == "gpuyard:index:Team")
+    assert component.registered_outputs == {
+        "namespaces": ["eyes", "old"],
+        "localQueue": "default",
+        "clusterQueue": "lab-vision",
+    }

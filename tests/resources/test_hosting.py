@@ -236,7 +236,7 @@ def test_a_constructed_platform_answers_with_its_outputs(plugin):
         "simulated": True,
     }
     assert state["pools"]["train"]["resources"] == {"nvidia.com/gpu": 8}
-    assert state["teams"]["vision"]["namespace"] == "vision"
+    assert state["teams"]["vision"]["namespaces"] == ["vision"]
     assert state["notes"] == []
     assert len(state["digest"]) == 12
 

@@ -18,11 +18,12 @@ from gpuyard.spec.pools import MachineShape, Rung
 from gpuyard.spec.read import platform_spec
 from gpuyard.spec.sections import MachinePrice
 from gpuyard.spec.sharing import MigGroup, Sharing
+from gpuyard.spec.teams import TeamNamespace
 from kit.every import every
 
 PROGRAMS = Path(__file__).parent / "programs"
 MARK = "# refused"
-FORMS = {MigGroup, Rung, Sharing, MachinePrice}
+FORMS = {MigGroup, Rung, Sharing, MachinePrice, TeamNamespace}
 """Models that people write in several forms: a union here, not one mapping."""
 MODELS = [model for model in reference.models(PlatformSpec) if model not in FORMS]
 

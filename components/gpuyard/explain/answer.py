@@ -32,7 +32,8 @@ def explain(
 ) -> Explanation:
     """Would this job start now; by default nobody else is there."""
     home = team_of(plan, job.namespace, team)
-    request = judged(plan, request_of(job, home.limits if home else None))
+    here = home.space(job.namespace).limits if home else None
+    request = judged(plan, request_of(job, here))
     desk = Desk(plan, state)
     priority, said = _priority(plan, request, home)
     policy = PolicyAnswer() if request.refused else ask_policy(plan, home, job)
@@ -48,7 +49,7 @@ def explain(
         return decide(desk.at_best(), home, changed, priority).verdict is Verdict.STARTS
 
     def starts_for(other: TeamPlan) -> bool:
-        there = request_of(job, other.limits)
+        there = request_of(replace(job, namespace=other.home.name), other.home.limits)
         return decide(desk, other, there, priority).verdict is Verdict.STARTS
 
     changes: tuple[JobChange, ...] = ()
@@ -79,22 +80,22 @@ def judged(plan: PlatformPlan, request: Request) -> Request:
 
 
 def team_of(plan: PlatformPlan, namespace: str, team: str | None) -> TeamPlan | None:
-    """The team whose namespace it is; without a namespace, the team that is named."""
+    """The team that has the namespace; without a namespace, the team that is named."""
     if namespace:
-        return next((t for t in plan.teams if t.namespace == namespace), None)
+        return next((t for t in plan.teams if namespace in {s.name for s in t.namespaces}), None)
     return plan.team(team) if team is not None else None
 
 
 def arrive(desk: Desk, job: JobRead, team: TeamPlan) -> bool:
     """Let a team's job start on this desk, as the next to come; says whether it did."""
-    request = judged(desk.plan, request_of(job, team.limits))
+    request = judged(desk.plan, request_of(job, team.space(job.namespace).limits))
     if ask_policy(desk.plan, team, job).outcome is not None:
         return False
     priority, _ = _priority(desk.plan, request, team)
     outcome = decide(desk, team, request, priority)
     if outcome.verdict is not Verdict.STARTS or outcome.preempts:
         return False
-    commit(desk, team.name, request.name, outcome, priority)
+    commit(desk, team.name, request, outcome, priority)
     return True
 
 
@@ -155,7 +156,7 @@ def _record(
         kind=request.kind,
         name=request.name,
         team=team.name if team else None,
-        namespace=request.namespace or (team.namespace if team else ""),
+        namespace=request.namespace or (team.home.name if team else ""),
         queue=local_queue if queued else None,
         verdict=outcome.verdict,
         says=outcome.says,

@@ -63,8 +63,9 @@ def homes(plan: PlatformPlan, starts_for: Callable[[TeamPlan], bool]) -> tuple[J
     """The namespace of a team for which it starts, where it is in nobody's."""
     for team in plan.teams:
         if starts_for(team):
-            says = f"submit it in the namespace of a team, such as {team.namespace}"
-            return (JobChange(says, "metadata.namespace", team.namespace),)
+            home = team.home.name
+            says = f"submit it in the namespace of a team, such as {home}"
+            return (JobChange(says, "metadata.namespace", home),)
     return ()
 
 
@@ -218,7 +219,8 @@ def _smaller(
     """Less of a resource per pod: what a node of the team's pools has of it, or the namespace for each."""
     pods = request.pod_sets[index]
     in_all = max(1, sum(p.count for p in request.pod_sets))
-    most, hard = largest_container(team.limits), hard_of(team.limits)
+    limits = team.space(request.namespace).limits
+    most, hard = largest_container(limits), hard_of(limits)
     for name, amount in pods.requests.items():
         sizes = {node_of(plan, p).get(name, 0) for p in pools}
         sizes |= {most.get(name, 0), hard.get(name, 0) // in_all}

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpuyard.explain.namespace import excess, kept_out, refused_container, within
+from gpuyard.explain.namespace import excess, in_namespace, kept_out, refused_container, within
 from gpuyard.explain.outcome import Excess, JobOutcome, held_back, never
 from gpuyard.explain.records import Verdict
 from gpuyard.explain.replicas import one_by_one
@@ -10,7 +10,7 @@ from gpuyard.explain.sentences import dispatch, namespace, policy, queue
 from gpuyard.explain.unqueued import in_no_queue, unqueued
 from gpuyard.explain.workload import decide_workload
 from gpuyard.plan.queueing import multikueue
-from gpuyard.plan.records import TeamPlan
+from gpuyard.plan.records import NamespacePlan, TeamPlan
 from gpuyard.plan.sharing.dra import quota_key
 from gpuyard.scheduler.desk import Desk
 from gpuyard.scheduler.flavors import counted
@@ -33,7 +33,9 @@ def decide(desk: Desk, team: TeamPlan | None, request: Request, priority: int) -
 
 def _queued(desk: Desk, team: TeamPlan, request: Request, priority: int) -> JobOutcome:
     """What its queue and its namespace make of a job."""
-    if (too_large := refused_container(team, request.pod_sets)) is not None:
+    if (
+        too_large := refused_container(team.space(request.namespace), request.pod_sets)
+    ) is not None:
         return too_large
     if not request.together:
         return one_by_one(desk, team, request, priority)
@@ -48,11 +50,12 @@ _MADE_AT_ONCE = frozenset({"Pod", "StatefulSet"})
 def _in_namespace(desk: Desk, team: TeamPlan, request: Request, outcome: JobOutcome) -> JobOutcome:
     """The same when also the namespace's own quota has had its say."""
     if request.kind not in _MADE_AT_ONCE:
-        return within(desk, team, request.pod_sets, outcome)
+        return within(desk, team, request, outcome)
     if outcome.verdict is Verdict.NEVER:
         return outcome
-    if found := excess(desk, team, ((p.requests, p.count) for p in request.pod_sets)):
-        full = kept_out(team, found)
+    home = team.space(request.namespace)
+    if found := excess(desk, team, home, ((p.requests, p.count) for p in request.pod_sets)):
+        full = kept_out(team, home, found)
         lost = request.kind == "Pod" and not found.for_good
         return replace(full, meanwhile=namespace.not_even_queued()) if lost else full
     return _as_bare_pod(desk, team, request, outcome) if request.kind == "Pod" else outcome
@@ -76,21 +79,23 @@ def _stopped(desk: Desk, team: TeamPlan, outcome: JobOutcome) -> JobOutcome:
 
 def _as_bare_pod(desk: Desk, team: TeamPlan, request: Request, outcome: JobOutcome) -> JobOutcome:
     """A pod without a job cannot wait outside: what is too much for now is refused."""
+    home = team.space(request.namespace)
     for resource, amount in counted(request.pod_sets[0].requests).items():
         hard = team.hard.get(quota_key(resource), amount)
-        found = Excess(resource, amount, _in_use(desk, team, resource), hard)
+        found = Excess(resource, amount, _in_use(desk, team, home, resource), hard)
         if found.lacking > 0:
-            says = namespace.over_resource_quota(team, found)
-            first = namespace.own_pods_first(team, found)
+            says = namespace.over_resource_quota(home, found)
+            first = namespace.own_pods_first(team, home, found)
             return held_back(
                 outcome, says, outcome.conditions or (first,), namespace.not_even_queued()
             )
     return outcome
 
 
-def _in_use(desk: Desk, team: TeamPlan, resource: str) -> int:
-    """What the team's pods hold of a resource: by quota, or by pods where quota is of compute slices."""
+def _in_use(desk: Desk, team: TeamPlan, home: NamespacePlan, resource: str) -> int:
+    """What pods of the namespace hold: by quota, or by pods where quota is of compute slices."""
+    jobs = in_namespace(desk, team, home)
     if resource not in desk.plan.queueing.slices_of:
-        return sum(n for (_, r), n in desk.quotas.used[team.name].items() if r == resource)
-    pods = (p for job in desk.jobs if job.team == team.name for p in job.pods)
+        return sum(n for job in jobs for (_, r), n in job.uses.items() if r == resource)
+    pods = (p for job in jobs for p in job.pods)
     return sum(p.requests.get(resource, 0) * p.count for p in pods)

@@ -22,6 +22,7 @@ MAX_REPLICAS = 1000
 
 def one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> JobOutcome:
     """Each pod is a workload of its own: so many start, the first that does not tells why."""
+    home = team.space(request.namespace)
     here = Desk(desk.plan, desk.state)
     trial = _Trial()
     tried = 0
@@ -31,9 +32,11 @@ def one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> J
         number = 0
         for number in range(1, min(most, MAX_REPLICAS - tried) + 1):
             asked = ((pods.requests, pods.count * number) for pods in pod_sets)
-            full = excess(desk, team, (*made, *asked))
+            full = excess(desk, team, home, (*made, *asked))
             found = (
-                kept_out(team, full) if full else decide_workload(here, team, pod_sets, priority)
+                kept_out(team, home, full)
+                if full
+                else decide_workload(here, team, pod_sets, priority)
             )
             trial.note(found, size)
             if not found.admitted:
@@ -44,7 +47,7 @@ def one_by_one(desk: Desk, team: TeamPlan, request: Request, priority: int) -> J
             commit(
                 here,
                 team.name,
-                request.name,
+                request,
                 found if started else replace(found, rooms=here.rooms),
                 priority,
             )

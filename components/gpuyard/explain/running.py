@@ -191,6 +191,7 @@ def _admitted(reading: _Reading, value: Value, admission: Value) -> Running | No
     return Running(
         name=text(owners[0], "name") if owners else text(metadata, "name"),
         team=team.name,
+        namespace=namespace,
         uses=uses,
         pods=tuple(p.stands for p in mine),
         priority=priority if isinstance(priority, int) else 0,
@@ -199,7 +200,7 @@ def _admitted(reading: _Reading, value: Value, admission: Value) -> Running | No
 
 def _left_over(reading: _Reading, *, queued: bool) -> None:
     """Pods that no workload claims: with workloads known, no quota of anybody; else their namespace's."""
-    teams = {t.namespace: t.name for t in reading.plan.teams}
+    teams = {s.name: t.name for t in reading.plan.teams for s in t.namespaces}
     together: dict[tuple[str, frozenset[str]], list[_Pod]] = {}
     for pod in reading.pods:
         together.setdefault((pod.namespace, pod.owners), []).append(pod)
@@ -211,7 +212,13 @@ def _left_over(reading: _Reading, *, queued: bool) -> None:
                 key = (pod.stands.pool, resource)
                 uses[key] = uses.get(key, 0) + amount
         reading.jobs.append(
-            Running(name=pods[0].name, team=team, uses=uses, pods=tuple(p.stands for p in pods))
+            Running(
+                name=pods[0].name,
+                team=team,
+                namespace=namespace,
+                uses=uses,
+                pods=tuple(p.stands for p in pods),
+            )
         )
 
 
@@ -296,7 +303,7 @@ def _manifests(reading: _Reading, found: Sequence[Value]) -> None:
     if not jobs:
         return
     desk = Desk(reading.plan, reading.state)
-    teams = {t.namespace: t for t in reading.plan.teams}
+    teams = {s.name: t for t in reading.plan.teams for s in t.namespaces}
     for job in jobs:
         if job.namespace not in teams:
             reading.problems.append(

@@ -20,7 +20,7 @@ from gpuyard.scheduler.flavors import (
     is_stopped,
     placed_always,
 )
-from gpuyard.scheduler.requests import PodSet, grouped, misgrouped
+from gpuyard.scheduler.requests import PodSet, Request, grouped, misgrouped
 from gpuyard.scheduler.rights import leavers
 
 
@@ -168,12 +168,20 @@ def sent_elsewhere(desk: Desk, there: DispatchPlan, pod_sets: tuple[PodSet, ...]
     )
 
 
-def commit(desk: Desk, team: str, name: str, outcome: JobOutcome, priority: int) -> None:
+def commit(desk: Desk, team: str, request: Request, outcome: JobOutcome, priority: int) -> None:
     """Let a job that starts run on this desk, whose pre-empted jobs are gone already."""
     uses = outcome.assignment.uses if outcome.assignment else {}
     since = 1 + max((j.since for j in desk.jobs), default=0)
     desk.jobs.append(
-        Running(name=name, team=team, uses=uses, pods=outcome.homes, priority=priority, since=since)
+        Running(
+            name=request.name,
+            team=team,
+            namespace=request.namespace,
+            uses=uses,
+            pods=outcome.homes,
+            priority=priority,
+            since=since,
+        )
     )
     desk.quotas.take(team, uses)
     desk.rooms = dict(outcome.rooms)

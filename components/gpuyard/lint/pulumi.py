@@ -78,6 +78,8 @@ def _kubernetes(
         return None
     written = properties.get("apiVersion")
     shown = written if isinstance(written, str) else module.removeprefix("core/")
+    if kind == f"{properties.get('kind')}Patch":  # some fields of an object that another made
+        kind = str(properties["kind"])
     found = kubernetes_resource({**properties, "apiVersion": shown, "kind": kind})
     named = name if found.name == "(no name)" else found.name
     return Resource(f"{shown}/{kind}", named, properties, protected)

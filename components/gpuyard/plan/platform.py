@@ -23,6 +23,7 @@ from gpuyard.plan.money.commitments import check_commitments
 from gpuyard.plan.money.price_age import check_price_age
 from gpuyard.plan.money.prices import check_prices
 from gpuyard.plan.money.regions import check_price_regions
+from gpuyard.plan.pools.claim_drivers import check_claim_drivers
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.numa import check_numa
 from gpuyard.plan.pools.own_nodes import check_selectors
@@ -53,6 +54,7 @@ from gpuyard.plan.teams.egress import check_egress
 from gpuyard.plan.teams.idle import check_idle, decide_idle
 from gpuyard.plan.teams.isolation import check_isolation
 from gpuyard.plan.teams.limits import decide_limits
+from gpuyard.plan.teams.namespaces import check_namespace_names, check_namespaces
 from gpuyard.plan.teams.pod_security import check_pod_security
 from gpuyard.plan.teams.teams import check_nothing, check_team_names, decide_teams
 from gpuyard.plan.understood import check_consent, check_services, check_storage, check_targets
@@ -105,6 +107,7 @@ STAGES: tuple[Stage, ...] = (
 
 CHECKS: tuple[Check, ...] = (
     check_budgets,
+    check_claim_drivers,
     check_cluster,
     check_clusters,
     check_cohort_sizes,
@@ -124,6 +127,8 @@ CHECKS: tuple[Check, ...] = (
     check_kueue,
     check_left_over,
     check_minor,
+    check_namespace_names,
+    check_namespaces,
     check_nothing,
     check_numa,
     check_own_limits,

@@ -16,6 +16,7 @@ from gpuyard.recovery.stack import PulumiStack, plain
 
 _KUBERNETES = "kubernetes:"
 _CHART = "kubernetes:helm.sh/"
+_PATCH = "kubernetes:core/v1:NamespacePatch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,13 @@ class Creation:
     def is_object(self) -> bool:
         """Whether it is an object of a cluster, and so has a place there before it is made."""
         named = isinstance(self.inputs.get("metadata"), Mapping)
-        return named and self.token.startswith(_KUBERNETES) and not self.token.startswith(_CHART)
+        other = self.is_patch or self.token.startswith(_CHART)
+        return named and self.token.startswith(_KUBERNETES) and not other
+
+    @property
+    def is_patch(self) -> bool:
+        """Whether it is fields of an object that another made: they can be written twice."""
+        return self.token == _PATCH
 
     @property
     def place(self) -> tuple[str, str]:

@@ -83,7 +83,7 @@ def _unseen(stack: PulumiStack, pending: list[Mapping[str, Any]]) -> list[str]:
     return [
         f"{_named(each)} was being made; if it is there: {import_command(stack, _made(each))}"
         for each in (one["resource"] for one in pending if one["type"] == "creating")
-        if not _made(each).is_object
+        if not (_made(each).is_object or _made(each).is_patch)
     ]
 
 

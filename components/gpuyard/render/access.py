@@ -14,7 +14,7 @@ could loosen its own limits. What is left out on purpose:
 from collections.abc import Iterable, Mapping
 
 from gpuyard.names import KUEUE_GROUP, catalogue_name
-from gpuyard.plan.records import PlatformPlan, TeamPlan
+from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, made
 
 RBAC = "rbac.authorization.k8s.io"
@@ -97,7 +97,7 @@ def _people(groups: Iterable[str]) -> list[Object]:
     return [{"apiGroup": RBAC, "kind": "Group", "name": group} for group in dict.fromkeys(groups)]
 
 
-def access_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
+def access_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
     """Roles and who has them; a team without groups has none."""
     objects: list[Object] = []
     for name, groups, rules in (
@@ -105,7 +105,7 @@ def access_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
         (VIEWERS, team.viewers, viewer_rules(claims=any(p.dra for p in plan.pools))),
     ):
         if groups:
-            objects += granted(plan.name, team.namespace, name, rules, _people(groups))
+            objects += granted(plan.name, space.name, name, rules, _people(groups))
     return objects
 
 

@@ -7,30 +7,45 @@ its users leaves them broken. So an object is made after those it needs and dele
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpuyard.names import GPU_OPERATOR_NAMESPACE
+
+Place = tuple[str, str, str]
+"""Kind, namespace (empty where it has none) and name."""
+
 _FENCES = dict.fromkeys(("ResourceQuota", "LimitRange", "NetworkPolicy"), "gpuyard")
 """What limits a namespace; people and jobs are let in when it stands."""
 _ENTRANCES = frozenset({"LocalQueue", "RoleBinding"})
 
 
-def needed_by(obj: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Kind and name of the objects that this one needs; some of them may be none of the platform's."""
+def place_of(obj: Mapping[str, Any]) -> Place:
+    """Where an object is."""
+    return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+def needed_by(obj: Mapping[str, Any]) -> Iterator[Place]:
+    """The objects that this one needs; some of them may be none of the platform's."""
     spec = obj.get("spec", {})
     if namespace := obj["metadata"].get("namespace"):
-        yield "Namespace", namespace
+        yield "Namespace", "", namespace
     if obj["kind"] in _ENTRANCES:
-        yield from _FENCES.items()
+        for kind, name in _FENCES.items():
+            yield kind, namespace, name
     if obj["kind"] == "RoleBinding":
-        yield "Role", obj["roleRef"]["name"]
+        yield "Role", namespace, obj["roleRef"]["name"]
     if obj["kind"] == "ClusterRoleBinding":
-        yield "ClusterRole", obj["roleRef"]["name"]
-    yield from _needed_by_queues(obj["kind"], spec)
-    if obj["kind"] == "MutatingAdmissionPolicyBinding":
-        yield "MutatingAdmissionPolicy", spec["policyName"]
-    if obj["kind"] == "ValidatingAdmissionPolicyBinding":
-        yield "ValidatingAdmissionPolicy", spec["policyName"]
+        yield "ClusterRole", "", obj["roleRef"]["name"]
     if obj["kind"] == "ClusterPolicy":
         for part in ("devicePlugin", "migManager"):
-            yield "ConfigMap", spec[part]["config"]["name"]
+            yield "ConfigMap", GPU_OPERATOR_NAMESPACE, spec[part]["config"]["name"]
+    if policy := _BOUND.get(obj["kind"]):
+        yield policy, "", spec["policyName"]
+    for kind, name in _needed_by_queues(obj["kind"], spec):
+        yield kind, "", name
+
+
+_BOUND = {
+    f"{kind}AdmissionPolicyBinding": f"{kind}AdmissionPolicy" for kind in ("Mutating", "Validating")
+}
 
 
 def _needed_by_queues(kind: str, spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -95,6 +95,7 @@ def settings_text(plan: PlatformPlan, idle: IdlePlan) -> str:
 def _told(team: IdleTeam) -> dict[str, Any]:
     return {
         "name": team.team,
+        "label": team.label,
         "namespace": team.namespace,
         "after_minutes": team.after_minutes,
         "grace_minutes": team.grace_minutes,

@@ -4,7 +4,7 @@ Beside GPUs these are bounds against filling up what teams share: nodes with man
 the store of the API server.
 """
 
-from gpuyard.plan.records import HostAmount, LimitsPlan, PlatformPlan, TeamPlan
+from gpuyard.plan.records import HostAmount, LimitsPlan, NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, made
 
 NAME = "gpuyard"
@@ -26,22 +26,21 @@ DISK_GIB = 100
 none: nodes that an autoscaler has yet to start promise no disk, and would never be started for it."""
 
 
-def limit_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
+def limit_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
     """The quota and the range."""
     claims = any(pool.dra for pool in plan.pools)
     specs = {
-        "ResourceQuota": {"hard": _hard(team, claims=claims)},
-        "LimitRange": {"limits": _ranges(team.limits)},
+        "ResourceQuota": {"hard": _hard(team, space.limits, claims=claims)},
+        "LimitRange": {"limits": _ranges(space.limits)},
     }
     return [
-        made(plan.name, "v1", kind, NAME, namespace=team.namespace, spec=spec)
+        made(plan.name, "v1", kind, NAME, namespace=space.name, spec=spec)
         for kind, spec in specs.items()
     ]
 
 
-def _hard(team: TeamPlan, *, claims: bool) -> dict[str, str]:
+def _hard(team: TeamPlan, limits: LimitsPlan, *, claims: bool) -> dict[str, str]:
     """Quantities as text: the form in which the API server gives them back."""
-    limits = team.limits
     hard = {resource: str(amount) for resource, amount in team.hard.items()}
     hard |= {f"requests.{name}": amount for name, amount in _amounts(limits).items()}
     hard |= {

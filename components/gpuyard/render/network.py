@@ -3,7 +3,7 @@
 from typing import Any
 
 from gpuyard.names import NAMESPACE_LABEL
-from gpuyard.plan.records import Egress, PlatformPlan, TeamPlan
+from gpuyard.plan.records import Egress, NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, made
 
 POLICY = "gpuyard"
@@ -11,7 +11,7 @@ _NAMES = 53
 _DNS_NAMESPACE = "kube-system"
 
 
-def network_policy(plan: PlatformPlan, team: TeamPlan) -> Object:
+def network_policy(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> Object:
     """Nothing passes but what stands here; policies that somebody adds can only allow more."""
     here: Object = {"podSelector": {}}
     egress: list[Object] = [{"to": [here]}, _names(team)]
@@ -22,7 +22,7 @@ def network_policy(plan: PlatformPlan, team: TeamPlan) -> Object:
         "networking.k8s.io/v1",
         "NetworkPolicy",
         POLICY,
-        namespace=team.namespace,
+        namespace=space.name,
         spec={
             "podSelector": {},
             "policyTypes": ["Ingress", "Egress"],

@@ -32,7 +32,7 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
         groups.append(("admission", admission_objects(plan)))
     if catalogue := catalogue_objects(plan):
         groups.append(("access", catalogue))
-    groups += [(f"team-{team.namespace}", team_objects(plan, team)) for team in plan.teams]
+    groups += [(f"team-{team.stable_name}", team_objects(plan, team)) for team in plan.teams]
     if plan.idle:
         groups.append(("idle", idle_objects(plan)))
     return groups

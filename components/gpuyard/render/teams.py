@@ -3,6 +3,7 @@
 from gpuyard.admission.parameters import parameters_of
 from gpuyard.names import (
     BUDGET_ANNOTATION,
+    EXISTING_ANNOTATION,
     ISOLATION_LABEL,
     KUEUE_API,
     POD_SECURITY_AUDIT_LABEL,
@@ -12,7 +13,7 @@ from gpuyard.names import (
     TEAM_LABEL,
     TEAM_PRIORITY_LABEL,
 )
-from gpuyard.plan.records import PlatformPlan, TeamPlan
+from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.plan.teams.pod_security import stricter
 from gpuyard.render.access import access_objects
 from gpuyard.render.limits import limit_objects
@@ -21,17 +22,22 @@ from gpuyard.render.objects import Object, made
 
 
 def team_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
-    """In the order in which they must exist: the namespace, its limits, who may enter, the queue last."""
+    """Those of each of its namespaces, one namespace after the other."""
+    return [each for space in team.namespaces for each in _in_namespace(plan, team, space)]
+
+
+def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
+    """In the order in which they must exist: the namespace, its limits, who may enter, the queues last."""
     return [
-        _namespace(plan, team),
-        *limit_objects(plan, team),
-        network_policy(plan, team),
-        *access_objects(plan, team),
-        *(_queue(plan, team, name, weight) for name, weight in team.queues.items()),
+        _namespace(plan, team, space),
+        *limit_objects(plan, team, space),
+        network_policy(plan, team, space),
+        *access_objects(plan, team, space),
+        *(_queue(plan, team, space, name, weight) for name, weight in team.queues.items()),
     ]
 
 
-def _namespace(plan: PlatformPlan, team: TeamPlan) -> Object:
+def _namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> Object:
     """Levels are those of the platform's Kubernetes: a control plane that is ahead refuses nothing new.
 
     Whoever applies a Job is warned of what its pods would be refused for, and of nothing else: a warning at
@@ -48,9 +54,9 @@ def _namespace(plan: PlatformPlan, team: TeamPlan) -> Object:
         plan.name,
         "v1",
         "Namespace",
-        team.namespace,
+        space.name,
         labels={
-            TEAM_LABEL: team.namespace,
+            TEAM_LABEL: team.stable_name,
             ISOLATION_LABEL: team.isolation.value,
             **({TEAM_PRIORITY_LABEL: team.priority} if team.priority else {}),
             **{label: level.value for label, level in levels.items()},
@@ -58,13 +64,16 @@ def _namespace(plan: PlatformPlan, team: TeamPlan) -> Object:
         },
         annotations={
             **parameters_of(plan, team).annotations(),
-            **({PROTECT_ANNOTATION: "true"} if team.protect else {}),
+            **({EXISTING_ANNOTATION: "true"} if space.existing else {}),
+            **({PROTECT_ANNOTATION: "true"} if team.protect and not space.existing else {}),
             **({} if budget is None else {BUDGET_ANNOTATION: f"{budget:.2f}".removesuffix(".00")}),
         },
     )
 
 
-def _queue(plan: PlatformPlan, team: TeamPlan, name: str, weight: float) -> Object:
+def _queue(
+    plan: PlatformPlan, team: TeamPlan, space: NamespacePlan, name: str, weight: float
+) -> Object:
     """An entrance to the team's cluster queue; its weight is looked at when use is counted."""
     spec: Object = {"clusterQueue": team.cluster_queue}
     if plan.queueing.usage_half_life_hours is not None:
@@ -74,6 +83,6 @@ def _queue(plan: PlatformPlan, team: TeamPlan, name: str, weight: float) -> Obje
         KUEUE_API,
         "LocalQueue",
         name,
-        namespace=team.namespace,
+        namespace=space.name,
         spec=spec,
     )

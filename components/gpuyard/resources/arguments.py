@@ -172,10 +172,14 @@ class IdleSpec(TypedDict):
 
 
 class TeamSpec(TypedDict):
-    """A group of people with a namespace, a queue, a guarantee and a budget."""
+    """A group of people with namespaces, a queue, a guarantee and a budget."""
 
     name: str
     """The team's name; its namespace and queue are named for it."""
+    namespaces: NotRequired[list[Any]]
+    """Where its jobs run, its home first: [search, {name: old, existing: true}]. Default: its
+    name.
+    """
     guarantee: NotRequired[dict[str, int]]
     """What the team can always have, by pool: {train: 32, serve/3g.20gb: 8, dev/shared: 4}."""
     borrow: NotRequired[dict[str, int]]

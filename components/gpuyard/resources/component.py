@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 import pulumi
 
 from gpuyard.errors import UsageError
-from gpuyard.names import KUEUE_GROUP, PROTECT_ANNOTATION
+from gpuyard.names import EXISTING_ANNOTATION, KUEUE_GROUP, PROTECT_ANNOTATION
 from gpuyard.plan.records.late import bind
 from gpuyard.render.charts import Release
-from gpuyard.render.dependencies import needed_by
+from gpuyard.render.dependencies import Place, needed_by, place_of
 from gpuyard.resources.objects import register_object
 from gpuyard.resources.provider import ClusterProvider
 from gpuyard.resources.releases import register_release
@@ -41,7 +41,7 @@ class Component(pulumi.ComponentResource):
         self._waits_for = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
         provider = self.get_provider("kubernetes:core/v1:Namespace")
         self._ours = provider if isinstance(provider, ClusterProvider) else None
-        self._objects: dict[tuple[str, str], pulumi.CustomResource] = {}
+        self._objects: dict[Place, pulumi.CustomResource] = {}
 
     def _register(
         self,
@@ -54,8 +54,8 @@ class Component(pulumi.ComponentResource):
             named = [self._objects[key] for key in needed_by(obj) if key in self._objects]
             bound = bind(obj, dict(late or {}).__getitem__)
             opts = _kept(obj, _held_at_most(obj, self._after(named)))
-            resource = register_object(self, bound, self._hooked(opts))
-            self._objects[obj["kind"], obj["metadata"]["name"]] = resource
+            resource = register_object(self, bound, self._hooked(opts), theirs=_theirs(obj))
+            self._objects[place_of(obj)] = resource
             made.append(resource)
         return made
 
@@ -89,9 +89,9 @@ class Component(pulumi.ComponentResource):
             self._after(waits_for), pulumi.ResourceOptions(parent=self)
         )
 
-    def _object(self, kind: str, name: str) -> pulumi.CustomResource:
+    def _object(self, kind: str, name: str, namespace: str = "") -> pulumi.CustomResource:
         """One of the objects registered here."""
-        return self._objects[kind, name]
+        return self._objects[kind, namespace, name]
 
 
 def _held_at_most(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
@@ -107,9 +107,14 @@ def _kept(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Resour
     return opts
 
 
-def once_made(value: _T, resource: pulumi.Resource) -> pulumi.Output[_T]:
-    """A value that is known already; what uses it waits for the resource all the same."""
-    return resource.urn.apply(lambda _: value)
+def _theirs(obj: Mapping[str, Any]) -> bool:
+    """A namespace that was there before: it gets our fields, and goes on without them."""
+    return (obj["metadata"].get("annotations") or {}).get(EXISTING_ANNOTATION) == "true"
+
+
+def once_made(value: _T, *resources: pulumi.Resource) -> pulumi.Output[_T]:
+    """A value that is known already; what uses it waits for the resources all the same."""
+    return pulumi.Output.all(*(resource.urn for resource in resources)).apply(lambda _: value)
 
 
 def _refuse_two_providers(name: str, opts: pulumi.ResourceOptions | None) -> None:

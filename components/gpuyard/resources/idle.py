@@ -4,7 +4,7 @@ from typing import TypedDict
 
 import pulumi
 
-from gpuyard.names import IDLE
+from gpuyard.names import IDLE, system_namespace
 from gpuyard.render.idle import idle_objects
 from gpuyard.resources.component import Component, once_made
 from gpuyard.resources.proofs import PlatformLike, prove, read_args
@@ -42,7 +42,7 @@ class IdleReclaim(Component):
         self._register(idle_objects(plan))
         names = list(asked)
         self.teams = (
-            once_made(names, self._object("CronJob", IDLE))
+            once_made(names, self._object("CronJob", IDLE, system_namespace(plan.name)))
             if names
             else pulumi.Output.from_input(names)
         )

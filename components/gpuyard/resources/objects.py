@@ -30,6 +30,9 @@ from packaging.version import Version
 from gpuyard.errors import UsageError
 
 _SECRET_FIELDS = ("data", "stringData")
+_PATCH = "Patch"
+"""Behind a kind: the provider's resource for some fields of an object that it neither makes nor deletes
+(https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply)."""
 _PRERELEASES = {"a": "alpha", "b": "beta", "rc": "rc"}
 
 
@@ -39,6 +42,7 @@ def register_object(
     opts: pulumi.ResourceOptions | None = None,
     *,
     former_api_versions: Sequence[str] = (),
+    theirs: bool = False,
 ) -> pulumi.CustomResource:
     """Register one Kubernetes object under `parent` and return its resource.
 
@@ -46,7 +50,8 @@ def register_object(
     everything else plain or Outputs. The data of a Secret becomes secret. Options are merged as
     pulumi.ResourceOptions.merge does; only the parent is not for `opts` to change.
     `former_api_versions` are earlier apiVersions of the same object: each becomes an alias, so that
-    an upgrade to a new API version does not replace it.
+    an upgrade to a new API version does not replace it. `theirs`: the object is there already and
+    somebody else's; only the fields given here are ours, and a delete gives them up and no more.
     """
     api_version, kind = _text(obj, "apiVersion"), _text(obj, "kind")
     inputs = dict(obj)
@@ -67,9 +72,8 @@ def register_object(
         raise UsageError(message)
     merged = pulumi.ResourceOptions.merge(ours, opts)
     merged = pulumi.ResourceOptions.merge(merged, pulumi.ResourceOptions(parent=parent))
-    return pulumi.CustomResource(
-        object_token(api_version, kind), child_name(parent, obj), inputs, merged
-    )
+    token = object_token(api_version, kind) + (_PATCH if theirs else "")
+    return pulumi.CustomResource(token, child_name(parent, obj), inputs, merged)
 
 
 def register_objects(

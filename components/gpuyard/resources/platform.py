@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from gpuyard.findings import Finding, Severity, in_order
-from gpuyard.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP, system_namespace
+from gpuyard.names import GPU_OPERATOR_NAMESPACE, MIG_CONFIGMAP, PLUGIN_CONFIGMAP, system_namespace
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.records.late import Late
@@ -52,8 +52,8 @@ class PoolSummary(TypedDict):
 class TeamSummary(TypedDict):
     """A team in a few words."""
 
-    namespace: str
-    """Where its jobs run."""
+    namespaces: list[str]
+    """Where its jobs run, its home first."""
     queue: str
     """The local queue they wait in."""
     guarantee: dict[str, int]
@@ -131,8 +131,7 @@ class Platform(Component):
         teams: list[pulumi.Resource] = []
         for team in plan.teams:
             queue = queueing.cluster_queue(team.cluster_queue)
-            # The namespace is the team's first name.
-            child = f"{name}-{team.namespace}"
+            child = f"{name}-{team.stable_name}"
             teams.append(
                 Team(child, {"platform": plan, "team": team.name}, self._child([queue, *held]))
             )
@@ -142,7 +141,10 @@ class Platform(Component):
 
     def _make_pools(self, name: str, plan: PlatformPlan) -> None:
         # A node agent starts on a node with the configuration that is there then.
-        configs = [self._object("ConfigMap", each) for each in (MIG_CONFIGMAP, PLUGIN_CONFIGMAP)]
+        configs = [
+            self._object("ConfigMap", each, GPU_OPERATOR_NAMESPACE)
+            for each in (MIG_CONFIGMAP, PLUGIN_CONFIGMAP)
+        ]
         for pool in plan.pools:
             child = f"{name}-{pool.stable_name}"
             GpuNodePool(child, {"platform": plan, "pool": pool.name}, self._child(configs))
@@ -191,7 +193,7 @@ def _pool_summary(pool: PoolPlan) -> PoolSummary:
 
 def _team_summary(team: TeamPlan) -> TeamSummary:
     return {
-        "namespace": team.namespace,
+        "namespaces": [space.name for space in team.namespaces],
         "queue": team.local_queue,
         "guarantee": {f"{q.pool} {q.resource}": q.nominal for q in team.quotas if q.nominal},
     }

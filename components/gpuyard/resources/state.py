@@ -5,8 +5,9 @@ from typing import Any
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.pools import HostShape, MachineShape, Rung
 from gpuyard.spec.sharing import Sharing
+from gpuyard.spec.teams import TeamNamespace
 
-_AS_WRITTEN = (HostShape, MachineShape, Rung, Sharing)
+_AS_WRITTEN = (HostShape, MachineShape, Rung, Sharing, TeamNamespace)
 """Parts that people write in more than one form; they have no type in other languages."""
 
 

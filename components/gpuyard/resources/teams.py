@@ -21,15 +21,15 @@ class TeamArgs(TypedDict):
 
 
 class Team(Component):
-    """A team's namespace, access, quota and queue.
+    """A team's namespaces, access, quota and queue.
 
     Its cluster queue is made by Queueing: put that in `depends_on`.
     """
 
-    namespace: pulumi.Output[str]
-    """Where the team's jobs run."""
+    namespaces: pulumi.Output[list[str]]
+    """Where the team's jobs run, its home first."""
     local_queue: pulumi.Output[str]
-    """The queue in that namespace; jobs that name none get it."""
+    """The queue in each of them; jobs that name none get it."""
     cluster_queue: pulumi.Output[str]
     """The cluster queue that holds the team's guarantee."""
 
@@ -41,19 +41,22 @@ class Team(Component):
     ) -> None:
         given = read_args("Team", args, required=("platform", "team"))
         plan = prove(given["platform"]).plan
-        if given["team"] not in (names := [team.name for team in plan.teams]):
-            raise PlatformRefused(name, [unknown_name("team", given["team"], names)])
+        if given["team"] not in (known := [team.name for team in plan.teams]):
+            raise PlatformRefused(name, [unknown_name("team", given["team"], known)])
         team = plan.team(given["team"])
         spec = next(one for one in plan.spec.teams if one.name == team.name)
         state = {"platform": plan.name, "team": state_of(spec)}
         super().__init__("gpuyard:index:Team", name, state, opts)
         self._register(team_objects(plan, team))
-        self.namespace = once_made(team.namespace, self._object("Namespace", team.namespace))
-        self.local_queue = once_made(team.local_queue, self._object("LocalQueue", team.local_queue))
+        names = [space.name for space in team.namespaces]
+        queue = team.local_queue
+        queues = (self._object("LocalQueue", queue, name) for name in names)
+        self.namespaces = once_made(names, *(self._object("Namespace", name) for name in names))
+        self.local_queue = once_made(queue, *queues)
         self.cluster_queue = pulumi.Output.from_input(team.cluster_queue)
         self.register_outputs(
             {
-                "namespace": self.namespace,
+                "namespaces": self.namespaces,
                 "localQueue": self.local_queue,
                 "clusterQueue": self.cluster_queue,
             }

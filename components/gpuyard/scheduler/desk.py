@@ -37,6 +37,8 @@ class Running:
     name: str
     team: str | None
     uses: Mapping[Key, int]
+    namespace: str = ""
+    """Where it is; empty: the team's home."""
     pods: tuple[Pods, ...] = ()
     priority: int = 0
     since: int = 0

@@ -26,6 +26,7 @@ def stack_schema() -> dict[str, Any]:
     definitions["Sharing"] = _sharing(definitions["Sharing"])
     definitions["MigGroup"] = _mig_group(definitions["MigGroup"])
     definitions["Rung"] = _rung(definitions["Rung"])
+    definitions["TeamNamespace"] = _namespace(definitions["TeamNamespace"])
     definitions["MachinePrice"] = _machine_price(definitions["MachinePrice"])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -108,6 +109,13 @@ def _rung(generated: dict[str, Any]) -> dict[str, Any]:
         for mode in ("flex-start", "spot", "on-demand")
     ]
     return {"description": generated["description"], "anyOf": [words, *held, *limited, generated]}
+
+
+def _namespace(generated: dict[str, Any]) -> dict[str, Any]:
+    """A namespace as people write it: its name, or a mapping with more about it."""
+    name = generated["properties"]["name"]
+    short = {key: value for key, value in name.items() if key in {"type", "pattern", "maxLength"}}
+    return {"description": generated["description"], "anyOf": [short, generated]}
 
 
 def _machine_price(generated: dict[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Teams: what each is guaranteed, what it may borrow, and how far apart it is kept from others."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_serializer, model_validator
 
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.values import (
@@ -12,6 +12,7 @@ from gpuyard.spec.values import (
     ImagePrefix,
     MemoryGib,
     Name,
+    NamespaceName,
     Positive,
     Switch,
     Text,
@@ -19,6 +20,7 @@ from gpuyard.spec.values import (
 )
 
 MAX_TEAMS = 1000
+MAX_NAMESPACES = 50
 
 Weight = Annotated[float, Field(strict=True, gt=0, le=1000, allow_inf_nan=False)]
 Shares = Annotated[dict[Text, Count], Field(max_length=1000)]
@@ -85,11 +87,35 @@ class Idle(SpecModel):
     """Only say what would be suspended. Default off."""
 
 
+class TeamNamespace(SpecModel):
+    """A namespace of a team; written `search-dev`, or `{name: search-old, existing: true}`."""
+
+    name: NamespaceName
+    """The namespace's name."""
+    existing: Switch = False
+    """It is there already: it gets what the team's others have, and is never deleted. Default off."""
+    percent: Annotated[int, Field(strict=True, ge=1, le=100)] | None = None
+    """Its part of the team's `limits`, in percent. Default: an equal part of what others leave."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_shorthand(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @model_serializer
+    def _to_shorthand(self) -> Any:
+        said: dict[str, Any] = {"existing": True} if self.existing else {}
+        said |= {} if self.percent is None else {"percent": self.percent}
+        return {"name": self.name, **said} if said else self.name
+
+
 class Team(SpecModel):
-    """A group of people with a namespace, a queue, a guarantee and a budget."""
+    """A group of people with namespaces, a queue, a guarantee and a budget."""
 
     name: Name
     """The team's name; its namespace and queue are named for it."""
+    namespaces: Annotated[tuple[TeamNamespace, ...], Field(max_length=MAX_NAMESPACES)] = ()
+    """Where its jobs run, its home first: [search, {name: old, existing: true}]. Default: its name."""
     guarantee: Shares = Field(default_factory=dict)
     """What the team can always have, by pool: {train: 32, serve/3g.20gb: 8, dev/shared: 4}."""
     borrow: Shares = Field(default_factory=dict)
@@ -130,6 +156,11 @@ class Team(SpecModel):
     """Keep its namespace, with volumes and secrets, when the team goes. Default on, simulated off."""
     formerly: tuple[Name, ...] = ()
     """Earlier names, oldest first: a renamed team keeps its namespace and queue under its first name."""
+
+    @property
+    def spaces(self) -> tuple[TeamNamespace, ...]:
+        """All its namespaces: those that it names, else the one that is named for it."""
+        return self.namespaces or (TeamNamespace(name=self.stable_name),)
 
     @property
     def stable_name(self) -> str:

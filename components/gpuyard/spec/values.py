@@ -241,6 +241,8 @@ GpuIndexes = Annotated[
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 NAME_LENGTH = 40
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+NAMESPACE_LENGTH = 63
 
 
 def parse_name(value: object) -> str:
@@ -267,6 +269,37 @@ Name = Annotated[
     BeforeValidator(parse_name),
     WithJsonSchema(
         {"type": "string", "pattern": r"^[a-z]([-a-z0-9]*[a-z0-9])?$", "maxLength": NAME_LENGTH}
+    ),
+]
+
+
+def parse_namespace(value: object) -> str:
+    """The name of a namespace: whatever Kubernetes takes, for it may be there already."""
+    help_ = f"lower-case letters, digits and dashes, at most {NAMESPACE_LENGTH}"
+    if not isinstance(value, str):
+        raise wrong("namespace_form", "a name is text", allowed=help_, fix="put it in quotes")
+    if len(value) > NAMESPACE_LENGTH or not _NAMESPACE.fullmatch(value):
+        near = re.sub(r"[^a-z0-9]+", "-", value.lower())[:NAMESPACE_LENGTH].strip("-")
+        fix, change = write(near) if near else ("", None)
+        raise wrong(
+            "namespace_form",
+            "not a name that Kubernetes takes for a namespace",
+            allowed=help_,
+            fix=fix,
+            change=change,
+        )
+    return value
+
+
+NamespaceName = Annotated[
+    str,
+    BeforeValidator(parse_namespace),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+            "maxLength": NAMESPACE_LENGTH,
+        }
     ),
 ]
 

@@ -39,9 +39,9 @@ class Request:
         return self.urn.split("::")[2].rpartition("$")[2]
 
 
-def is_patch(token: str, kind: str) -> bool:
-    """Whether this is one of the `*Patch` resources: the type ends in Patch, the kind does not."""
-    return token.endswith("Patch") and not kind.endswith("Patch")
+def is_patch(token: str) -> bool:
+    """Whether this is one of the `*Patch` resources; no kind of Kubernetes itself ends so."""
+    return token.endswith("Patch")
 
 
 def run(
@@ -55,12 +55,8 @@ def run(
             "and cannot be created directly. Use the underlying resource type instead"
         )
     obj = normalize.inputs(manifest(given))
-    if is_patch(request.token, str(obj.get("kind", ""))):
-        raise ProviderError(
-            f"{kind} is not supported by this stand-in of the kubernetes provider: use the "
-            "official provider for "
-            "Patch resources"
-        )
+    if is_patch(request.token) and not _named(obj):
+        raise ProviderError(f"{kind} needs the name of the object that it patches: metadata.name")
     _name(obj, manifest(old_inputs), request)
     if path(obj, "metadata", "generateName") and not path(obj, "metadata", "name"):
         raise ProviderError(

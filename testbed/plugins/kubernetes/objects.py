@@ -13,6 +13,7 @@ from typing import Any
 
 from testbed.plugins.kubernetes import (
     awaiting,
+    checking,
     checkpoint,
     force_new,
     normalize,
@@ -91,7 +92,8 @@ class Objects:
             say=lambda text: self.log.status(urn, text),
             warn=lambda text: self.log.warning(urn, text),
         )
-        return Writer(cluster, self.settings, waiter, manager, preview)
+        token = checking.Request(urn).token
+        return Writer(cluster, self.settings, waiter, manager, preview, checking.is_patch(token))
 
     def _served(self, obj: Object) -> bool:
         """Whether the API server knows the kind; a CRD may come with the same update."""

@@ -50,6 +50,8 @@ class Writer:
     waiter: Waiter
     manager: str
     preview: bool = False
+    patch: bool = False
+    """For a `*Patch` resource: the object is somebody else's, and only the fields given are ours."""
 
     @property
     def _query(self) -> dict[str, str]:
@@ -61,7 +63,7 @@ class Writer:
     def create(self, obj: Object, seconds: float) -> Object:
         """Create the object and wait until it is ready."""
         first = self._retried(
-            lambda: self._upsert(obj) if self.settings.upsert else self._post(obj)
+            lambda: self._upsert(obj) if self.settings.upsert or self.patch else self._post(obj)
         )
         return first if self.preview else self.waiter.until_ready(obj, first, None, seconds)
 
@@ -142,7 +144,8 @@ class Writer:
     def _take_over(self, live: Object) -> Object:
         """Move the fields of earlier managers of ours, and of kubectl, to this resource's manager."""
         managed = path(live, "metadata", "managedFields", default=[]) or []
-        if self.preview or not managed:
+        # Of an object of somebody else no more is ours than what we applied.
+        if self.preview or self.patch or not managed:
             return live
         patched = _replace_managers(managed, self.manager)
         if patched is None:
@@ -153,6 +156,9 @@ class Writer:
     def delete(self, inputs: Object, live: Object, name: str, seconds: float) -> None:
         """Delete the object and wait for it to go. One that is gone, or whose kind is, counts as deleted."""
         try:
+            if self.patch:
+                self._relinquish(live, name)
+                return
             self.cluster.delete(live, name, pulumi_annotations.propagation(inputs))
         except NoSuchKind:
             return
@@ -162,6 +168,15 @@ class Writer:
             raise
         if not pulumi_annotations.skips_await_on_delete(inputs):
             self.waiter.until_gone(inputs, live, name, seconds)
+
+    def _relinquish(self, live: Object, name: str) -> None:
+        """Give up all fields of this resource; those that nobody else has go, and the object stays."""
+        kept = {"apiVersion": live["apiVersion"], "kind": live["kind"]}
+        metadata = {"name": name, "namespace": path(live, "metadata", "namespace")}
+        query = {"fieldManager": self.manager, "force": "true"}
+        self.cluster.get(live, name)  # an object that is gone is not made anew
+        said = {key: value for key, value in metadata.items() if value}
+        self.cluster.patch(live, {**kept, "metadata": said}, APPLY, query)
 
 
 def _replace_managers(managed: list[Object], manager: str) -> list[Object] | None:

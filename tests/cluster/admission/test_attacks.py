@@ -135,8 +135,8 @@ def comes_in(lab: reality.Lab, group: str) -> bool:
 def counted(lab: reality.Lab) -> bool:
     """Whether every quota knows what is there: one config map at least, that the cluster makes itself."""
     quotas = (
-        lab.api.call("GET", f"/api/v1/namespaces/{one.namespace}/resourcequotas/gpuyard")
-        for one in lab.plan.teams
+        lab.api.call("GET", f"/api/v1/namespaces/{name}/resourcequotas/gpuyard")
+        for name in sorted(reality.namespaces_of(lab.plan))
     )
     used = [quota.get("status", {}).get("used", {}) for quota in quotas]
     return all(found.get("count/configmaps", "0") != "0" for found in used)

@@ -30,6 +30,7 @@ def settings(**changes: Any) -> Object:
     """What gpuyard renders for a platform with one team."""
     team = {
         "name": "vision",
+        "label": NAMESPACE,
         "namespace": NAMESPACE,
         "after_minutes": 60,
         "grace_minutes": 30,

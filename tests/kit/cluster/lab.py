@@ -174,6 +174,11 @@ def kept_off(node: Value) -> bool:
     return any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)
 
 
+def namespaces_of(plan: PlatformPlan) -> set[str]:
+    """Those of all teams."""
+    return {space.name for team in plan.teams for space in team.namespaces}
+
+
 class Lab:
     """One platform on the cluster, from its objects to its end."""
 
@@ -198,8 +203,8 @@ class Lab:
         """Make its objects, and wait for nobody to take them up."""
         operator = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}}
         apply(self.api, operator)
-        for team in self.plan.teams:  # an earlier run of the same platform may still be going
-            path = f"/api/v1/namespaces/{team.namespace}"
+        for name in self.made:  # an earlier run of the same platform may still be going
+            path = f"/api/v1/namespaces/{name}"
             wait(lambda path=path: self.api.get(path) is None, f"no {path}")
         # what is applied to an object that goes is gone with it; a Kueue that starts lets it go late
         for value in self.objects:
@@ -210,8 +215,13 @@ class Lab:
         for value in reversed(self.objects):
             if value["kind"] not in {"Namespace", "ClusterPolicy"}:
                 delete(self.api, path_of(value))
-        for team in self.plan.teams:
-            delete(self.api, f"/api/v1/namespaces/{team.namespace}")
+        for name in self.made:
+            delete(self.api, f"/api/v1/namespaces/{name}")
+
+    @property
+    def made(self) -> list[str]:
+        """Namespaces of teams that were not there before."""
+        return [s.name for t in self.plan.teams for s in t.namespaces if not s.existing]
 
     def _goes(self, value: Value) -> bool:
         found = self.api.get(path_of(value)) or {}
@@ -241,7 +251,7 @@ class Lab:
             queue = self.api.get(f"{KUEUE}/clusterqueues/{team.cluster_queue}") or {}
             if condition(queue, "Active").get("status") != "True":
                 return False
-            local = f"{KUEUE}/namespaces/{team.namespace}/localqueues/{team.local_queue}"
+            local = f"{KUEUE}/namespaces/{team.home.name}/localqueues/{team.local_queue}"
             if condition(self.api.get(local) or {}, "Active").get("status") != "True":
                 return False
         return True
@@ -252,8 +262,8 @@ class Lab:
         Until a quota is counted, and the API server knows it, all that it counts is refused; and a pod needs
         the account that the cluster makes in a new namespace.
         """
-        for team in self.plan.teams:
-            space = f"/api/v1/namespaces/{team.namespace}"
+        for name in sorted(namespaces_of(self.plan)):
+            space = f"/api/v1/namespaces/{name}"
             if self.api.get(f"{space}/serviceaccounts/default") is None:
                 return False
             quota = self.api.get(f"{space}/resourcequotas/gpuyard")
@@ -272,7 +282,7 @@ class Lab:
 
     def dump(self) -> list[Value]:
         """As `kubectl get pods,workloads,nodes -o json` gives it."""
-        ours = {t.namespace for t in self.plan.teams}
+        ours = namespaces_of(self.plan)
         found = [
             {**item, "kind": kind}
             for kind, path in (
@@ -337,7 +347,7 @@ class Lab:
         wait(gone, f"the pods of {name} to be gone")
 
     def _admitted(self) -> list[Value]:
-        ours = {t.namespace for t in self.plan.teams}
+        ours = namespaces_of(self.plan)
         return [
             w
             for w in self.listed(f"{KUEUE}/workloads")
@@ -448,7 +458,7 @@ def disagreement(said: Explanation, seen: Seen, plan: PlatformPlan) -> str:
     if seen.what != "runs":
         return ""
     pools = tuple(sorted(stable[p] for p in said.pools))
-    namespaces = {t.name: t.namespace for t in plan.teams}
+    namespaces = {t.name: t.home.name for t in plan.teams}
     gone = {f"{namespaces[p.team]}/{p.name.split('-')[0]}" for p in said.preempts}
     told, was = (pools, tuple(sorted(gone))), (seen.pools, seen.evicted)
     return "" if told == was else f"said {told}, seen {was}"

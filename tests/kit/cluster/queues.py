@@ -80,8 +80,10 @@ class QueueLab(Lab):
         return [w for n in namespaces for w in self.listed(f"{KUEUE}/namespaces/{n}/workloads")]
 
     def namespace(self, team: str) -> str:
-        """Where a team's jobs are submitted."""
-        return self.plan.team(f"{self.plan.name}-{team}").namespace
+        """The home of a team; a namespace is itself."""
+        if team in reality.namespaces_of(self.plan):
+            return team
+        return self.plan.team(f"{self.plan.name}-{team}").home.name
 
     def node(self, index: int) -> str:
         """The name of one of the platform's nodes."""
@@ -198,7 +200,11 @@ class QueueLab(Lab):
 
     def _letters(self) -> dict[str, str]:
         """The letters of the teams by their namespaces."""
-        return {t.namespace: t.name.removeprefix(f"{self.plan.name}-") for t in self.plan.teams}
+        return {
+            space.name: t.name.removeprefix(f"{self.plan.name}-")
+            for t in self.plan.teams
+            for space in t.namespaces
+        }
 
     def _picture(self) -> dict[str, str]:
         """Kueue sets alike jobs aside together and tells one of them why: what holds for it holds for all."""

@@ -13,7 +13,7 @@ from typing import Any
 from gpuyard.names import GPU
 from gpuyard.replay import Arrival, Disagreement, Pace, Replay, disagreement, replay
 from gpuyard.simulate.api import Api, ApiError, Unreachable
-from kit.cluster.lab import KUEUE, Value, condition, create
+from kit.cluster.lab import KUEUE, Value, condition, create, namespaces_of
 from kit.cluster.queues import QueueLab, job, one_pool
 
 CLIENTS = 4
@@ -154,13 +154,13 @@ def run(lab: QueueLab, jobs: Sequence[Arrival], limit: float) -> Run:
     The model is told when Kueue first knew of each job, how long the cluster takes around a job in the
     middle, and nothing of what Kueue decided.
     """
-    watch = Watch(lab.api, {team.namespace for team in lab.plan.teams})
+    watch = Watch(lab.api, namespaces_of(lab.plan))
     watch.start()
     began = time.monotonic()
     by_priority = {value: name for name, value in PRIORITIES.items()}
 
     def submit(arrival: Arrival) -> None:
-        namespace = lab.plan.team(arrival.team).namespace
+        namespace = lab.plan.team(arrival.team).home.name
         shape: Any = {"pods": arrival.pods, "gpus": 8, "seconds": arrival.seconds}
         made = job(namespace, arrival.name, priority=by_priority[arrival.priority], **shape)
         lab.noted(made)

@@ -146,7 +146,7 @@ def jobs_for(plan: PlatformPlan, number: int, count: int) -> Iterator[Value]:
             requests[resource] = per_pod + 1
         spec = pod_spec(requests, limits)
         dress(spec, plan, rng)
-        meta: Value = {"name": f"j{index}", "namespace": team.namespace}
+        meta: Value = {"name": f"j{index}", "namespace": team.home.name}
         if rng.random() < 0.05:
             meta["labels"] = {"kueue.x-k8s.io/queue-name": "nowhere"}
         yield workload(rng.choice(["Job"] * 8 + ["Pod", "Deployment"]), meta, spec, pods, rng)

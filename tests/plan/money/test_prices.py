@@ -151,5 +151,5 @@ def test_a_listed_price_has_its_source_and_yours_has_none():
 )  # fmt: skip
 def test_what_a_commitment_costs(machine, years, entry, given, usd, basis):
     found = commitment_price(prices(**given) if given else Prices(), machine, years, entry)
-    assert found[:2] == (usd, basis)
-    assert found[2] == next((r for r in ("us-east-1", "us-central1") if r in basis), None)
+    assert (found.usd, found.basis) == (usd, basis)
+    assert found.region == next((r for r in ("us-east-1", "us-central1") if r in basis), None)

@@ -24,6 +24,7 @@ def test_each_team_that_asks_has_what_it_says_and_the_defaults():
     assert plan.idle.teams == (
         IdleTeam(
             team="vision",
+            label="vision",
             namespace="vision",
             after_minutes=60,
             grace_minutes=30,
@@ -32,6 +33,7 @@ def test_each_team_that_asks_has_what_it_says_and_the_defaults():
         ),
         IdleTeam(
             team="c",
+            label="c",
             namespace="c",
             after_minutes=120,
             grace_minutes=60,

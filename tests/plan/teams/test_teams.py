@@ -120,7 +120,7 @@ def test_a_name_that_is_somebody_elses_is_refused(row):
 
 def test_a_renamed_team_keeps_its_namespace_and_queue():
     found = plan_of(platform(teams=[guaranteed("seeing", formerly=["vision"])])).teams[0]
-    assert (found.name, found.namespace, found.cluster_queue, found.local_queue) == (
+    assert (found.name, found.home.name, found.cluster_queue, found.local_queue) == (
         "seeing",
         "vision",
         "lab-vision",

@@ -5,7 +5,7 @@ import asyncio
 import pulumi
 import pytest
 
-from gpuyard.names import PROTECT_ANNOTATION
+from gpuyard.names import EXISTING_ANNOTATION, PROTECT_ANNOTATION, TEAM_LABEL
 from gpuyard.resources.diagnosis import gone_teams as module
 from kit.stacks import plan_of, platform, team
 
@@ -33,7 +33,7 @@ class Looks:
 
 def namespace(name, *, kept=True, **metadata):
     annotations = {"annotations": {PROTECT_ANNOTATION: "true"}} if kept else {}
-    return {"metadata": {"name": name, **annotations, **metadata}}
+    return {"metadata": {"name": name, "labels": {TEAM_LABEL: name}, **annotations, **metadata}}
 
 
 def said(looks):
@@ -69,6 +69,31 @@ def test_one_that_is_given_up_goes_and_can_still_be_kept():
 def test_where_nobody_can_look_into_it_that_is_said():
     (one,) = said(Looks(*THERE, namespace("speech"), left=None))
     assert "stays, with whatever is in it" in one
+
+
+def of_team(name, team, **annotations):
+    return namespace(name, labels={TEAM_LABEL: team}, annotations=annotations)
+
+
+def test_a_namespace_that_its_team_names_no_more_is_spoken_of_by_its_own_name():
+    (one,) = said(Looks(*THERE, of_team("vision-dev", "vision", **{PROTECT_ANNOTATION: "true"})))
+    assert one == (
+        "Team vision has no vision-dev; it stays, with 1 volume claim and 2 secrets in it.\n"
+        "  fix: when nobody needs it: kubectl delete namespace vision-dev"
+    )
+    (one,) = said(Looks(*THERE, of_team("vision-dev", "vision")))
+    assert one.endswith(
+        "fix: to keep it, add vision-dev to its `namespaces` again with `protect: true` and run `pulumi up` "
+        "before it goes"
+    )
+
+
+def test_one_that_was_there_before_stays_without_what_was_added():
+    (one,) = said(Looks(*THERE, of_team("legacy", "speech", **{EXISTING_ANNOTATION: "true"})))
+    assert one.startswith("The stack file has no team speech; its namespace legacy stays, with ")
+    assert one.endswith(
+        "nothing: it was there before, and only what the platform added is taken away"
+    )
 
 
 @pytest.mark.parametrize(

@@ -237,6 +237,25 @@ def test_a_taken_name_and_its_owner():
     assert looks.asked == [asked]
 
 
+def test_a_namespace_that_is_there_may_be_joined():
+    vision = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": "vision",
+            "labels": {"gpuyard.dev/platform": "lab", "gpuyard.dev/team": "vision"},
+        },
+    }
+    text = says(
+        Looks({("namespace", "vision"): live({})}),
+        failed('namespaces "vision" already exists', **vision),
+    )
+    assert text.endswith(
+        "fix: where its people agree, write `namespaces: [{name: vision, existing: true}]` at the team: it "
+        "is joined as it is, and never deleted; or give the team another name"
+    )
+
+
 def test_what_a_state_has_lost_is_taken_over_by_one_command():
     ours = live({"gpuyard.dev/platform": "lab"})
     text = says(

@@ -59,5 +59,5 @@ pool = GpuNodePool("pool", {"platform": lab, "pool": "train"})
 queueing = Queueing("queueing", {"platform": lab})
 team = Team("team", {"platform": lab, "team": "vision"}, pulumi.ResourceOptions(parent=queueing))
 provider = ClusterProvider
-pulumi.export("namespace", team.namespace)
+pulumi.export("namespaces", team.namespaces)
 pulumi.export("bill", platform.bill["worst_usd_per_hour"])

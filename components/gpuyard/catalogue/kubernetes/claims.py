@@ -13,6 +13,8 @@ CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
 CLASSES_SOURCE = Source("device classes of the NVIDIA DRA driver v0.5.0", _LOOKED_UP)
 SERVED_SINCE = "1.34"
 """The first minor that serves resource.k8s.io/v1."""
+FIRST_DRIVER = "580"
+"""The first branch of NVIDIA's driver that the DRA driver works with."""
 SERVED_SOURCE = Source(
     "GPU Operator v26.7.0: GPUCluster needs Kubernetes 1.34.2 and driver 580", _LOOKED_UP
 )

@@ -327,15 +327,15 @@ def _idle(plan: PlatformPlan, console: Console) -> None:
     """Who is warned and suspended when; teams that want the same in one line."""
     if plan.idle is None:
         return
-    alike: dict[str, list[str]] = {}
+    alike: dict[str, dict[str, None]] = {}
     for team in plan.idle.teams:
         how = (
             f"warned after {team.after_minutes} minutes at {team.below_percent:g} % or less,"
             f" suspended {team.grace_minutes} minutes later"
         )
-        alike.setdefault(how + (": dry run" if team.dry_run else ""), []).append(team.team)
+        alike.setdefault(how + (": dry run" if team.dry_run else ""), {})[team.team] = None
     for how, names in alike.items():
-        console.tell(f"{_some(names)}: {how}", first="idle      ", style="dim", indent=2)
+        console.tell(f"{_some(list(names))}: {how}", first="idle      ", style="dim", indent=2)
 
 
 def _shapes(plan: PlatformPlan, console: Console) -> None:

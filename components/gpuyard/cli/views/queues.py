@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.names import LOCAL_QUEUE
-from gpuyard.plan.records import CohortPlan, PlatformPlan
+from gpuyard.plan.records import CohortPlan, PlatformPlan, TeamPlan
 
 
 def show_queues(plan: PlatformPlan, console: Console) -> None:
@@ -18,7 +18,7 @@ def show_queues(plan: PlatformPlan, console: Console) -> None:
         Column("weight", "right"),
     ]
     rows: list[tuple[Cell, ...]] = [
-        (t.name, t.namespace, t.cluster_queue, t.isolation, f"{t.weight:g}") for t in plan.teams
+        (t.name, _spaces(t), t.cluster_queue, t.isolation, f"{t.weight:g}") for t in plan.teams
     ]
     if rows:
         console.show(table(columns, rows))
@@ -47,6 +47,10 @@ def _stops(plan: PlatformPlan, console: Console) -> None:
     ]
     if found:
         console.tell(f"{', '.join(found)}", first="STOPPED  ", style="bold yellow", indent=2)
+
+
+def _spaces(team: TeamPlan) -> tuple[str, ...]:
+    return tuple(space.name for space in team.namespaces)
 
 
 def _cohorts(plan: PlatformPlan, console: Console) -> None:

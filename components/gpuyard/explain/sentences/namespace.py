@@ -5,44 +5,51 @@ from math import ceil
 from gpuyard.explain.outcome import Excess
 from gpuyard.explain.sentences import phrases, queue
 from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, show_amount
-from gpuyard.plan.records import PlatformPlan, TeamPlan
+from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
 
 
-def over_resource_quota(team: TeamPlan, found: Excess) -> str:
+def over_resource_quota(home: NamespacePlan, found: Excess) -> str:
     """A pod that its namespace has no room for."""
     return (
-        f"the ResourceQuota of namespace {team.namespace} holds {found.hard:,} {found.resource},"
+        f"the ResourceQuota of namespace {home.name} holds {found.hard:,} {found.resource},"
         f" its pods have {found.has:,}, and {found.asks:,} more are asked for"
     )
 
 
-def own_pods_first(team: TeamPlan, found: Excess) -> str:
+def own_pods_first(team: TeamPlan, home: NamespacePlan, found: Excess) -> str:
     """What must end before the namespace has room."""
-    return f"when pods of team {team.name} that hold {found.lacking:,} {found.resource} have ended"
-
-
-def container_too_large(team: TeamPlan, resource: str, amount: int, most: int) -> str:
-    """A container that no pod of the namespace may have."""
     return (
-        f"one of its containers asks for {show_amount(resource, amount)}, or is limited to them, and the"
-        f" LimitRange of namespace {team.namespace} allows one {show_amount(resource, most)}"
+        f"when pods of {_whose(team, home)} that hold {found.lacking:,} {found.resource} have ended"
     )
 
 
-def over_namespace(team: TeamPlan, found: Excess) -> str:
+def container_too_large(home: NamespacePlan, resource: str, amount: int, most: int) -> str:
+    """A container that no pod of the namespace may have."""
+    return (
+        f"one of its containers asks for {show_amount(resource, amount)}, or is limited to them, and the"
+        f" LimitRange of namespace {home.name} allows one {show_amount(resource, most)}"
+    )
+
+
+def over_namespace(home: NamespacePlan, found: Excess) -> str:
     """Pods that the namespace has no room for beside those it has."""
     asks, has, hard = (show_amount(found.resource, n) for n in (found.asks, found.has, found.hard))
     there = f" and its pods have {has}" if found.has else ""
     return (
-        f"its pods ask for {asks} together, and the ResourceQuota of namespace {team.namespace}"
+        f"its pods ask for {asks} together, and the ResourceQuota of namespace {home.name}"
         f" holds {hard}{there}"
     )
 
 
-def own_end_first(team: TeamPlan, found: Excess) -> str:
+def own_end_first(team: TeamPlan, home: NamespacePlan, found: Excess) -> str:
     """What must end before the namespace has room for all of its pods."""
     amount = show_amount(found.resource, found.lacking)
-    return f"when pods of team {team.name} that hold {amount} have ended"
+    return f"when pods of {_whose(team, home)} that hold {amount} have ended"
+
+
+def _whose(team: TeamPlan, home: NamespacePlan) -> str:
+    """All pods of the team, or those of one of its namespaces."""
+    return f"team {team.name}" + (f" in {home.name}" if len(team.namespaces) > 1 else "")
 
 
 def made_later() -> str:

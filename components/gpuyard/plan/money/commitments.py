@@ -81,7 +81,7 @@ def _taken(
     if prices is None:
         return tuple(found)
     for entry, row in zip(prices.commitments, rows, strict=True):
-        usd, _, _ = commitment_price(prices, entry.machine, entry.years, entry.usd_per_hour)
+        usd = commitment_price(prices, entry.machine, entry.years, entry.usd_per_hour).usd
         for index, nodes in enumerate(row):
             if nodes:
                 before = found[index]
@@ -107,9 +107,7 @@ def plan_commitments(
     baseline = _handed_out(prices, [(machine.name, float(n)) for _, machine, n, _ in most])
     lines = []
     for index, entry in enumerate(prices.commitments):
-        usd, basis, region = commitment_price(
-            prices, entry.machine, entry.years, entry.usd_per_hour
-        )
+        price = commitment_price(prices, entry.machine, entry.years, entry.usd_per_hour)
         rows = (
             committed.floor_nodes[index],
             committed.expected_nodes[index],
@@ -122,9 +120,10 @@ def plan_commitments(
                 machine=entry.machine,
                 nodes=entry.nodes,
                 years=entry.years,
-                usd_per_node=usd,
-                basis=basis,
-                region=region,
+                usd_per_node=price.usd,
+                basis=price.basis,
+                as_of=price.as_of,
+                region=price.region,
                 on_demand_usd=on_demand,
                 covers=tuple(
                     Covered(

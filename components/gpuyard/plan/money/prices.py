@@ -7,6 +7,9 @@ published: EC2's default maximum price for spot is the price on demand, and GKE 
 from it (their documentation, read on 2026-11-21).
 """
 
+from dataclasses import dataclass
+from datetime import date
+
 from gpuyard.catalogue.commitments import LOOKED_FOR, capacity_block, commitments_of
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
 from gpuyard.findings import Finding, Fix, Path, refuse
@@ -61,8 +64,13 @@ def _unknown(machine: Machine, mode: Capacity, *, bound: float | None) -> NodePr
         high=bound,
         basis=basis,
         checked_on=machine.source.checked_on,
+        as_of=None if bound is None else _day(machine.on_demand),
         regions=_where(machine) if machine.on_demand and bound is not None else (),
     )
+
+
+def _day(price: Price | None) -> date | None:
+    return price.source.as_of if price else None
 
 
 def _where(machine: Machine) -> tuple[str, ...]:
@@ -125,29 +133,41 @@ def _spot(mine: MachinePrice, machine: Machine) -> NodePrice:
         basis="your average on spot"
         + (f", between the prices {listed.source.when}" if listed else ""),
         checked_on=machine.source.checked_on,
+        as_of=_day(listed or machine.on_demand),
         source=listed.source.title if listed else "",
         regions=_where(machine) if listed or machine.on_demand else (),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class CommittedPrice:
+    """What a committed node costs an hour, from where; region and day where the catalogue says it."""
+
+    usd: float | None
+    basis: str
+    region: str | None = None
+    as_of: date | None = None
+
+
 def commitment_price(
     prices: Prices, machine: str, years: int, given: float | None
-) -> tuple[float | None, str, str | None]:
-    """What a committed node costs an hour, from where, and in which region where the catalogue says it."""
+) -> CommittedPrice:
+    """The price of a commitment: your own, else the catalogue's of that term, else unknown."""
     if given is not None:
-        return given, _YOURS, None
+        return CommittedPrice(given, _YOURS)
     mine = prices.machines.get(machine)
     if mine and mine.reserved is not None:
-        return mine.reserved, f"{_YOURS} for reserved nodes", None
+        return CommittedPrice(mine.reserved, f"{_YOURS} for reserved nodes")
     for known in commitments_of(machine):
         if known.years == years:
             source = known.usd_per_hour.source
-            return (
+            return CommittedPrice(
                 known.usd_per_hour.high,
                 f"{known.named} in {known.region} {source.when}{source.doubt}",
                 known.region,
+                source.as_of,
             )
-    return None, f"price unknown since {LOOKED_FOR.checked_on}", None
+    return CommittedPrice(None, f"price unknown since {LOOKED_FOR.checked_on}")
 
 
 def check_prices(draft: Draft) -> list[Finding]:

@@ -143,7 +143,7 @@ def _needs(spec: PlatformSpec) -> Finding:
     """What no proof of this stack file can see."""
     names = listed(w.name for w in spec.queueing.clusters)
     homes = (
-        listed(f"{t.stable_name} ({', '.join(t.queues)})" for t in spec.teams)
+        listed(f"{s.name} ({', '.join(t.queues)})" for t in spec.teams for s in t.spaces)
         or "none, without teams"
     )
     secrets = listed(w.secret for w in spec.queueing.clusters)

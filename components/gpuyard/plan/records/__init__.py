@@ -54,6 +54,7 @@ from gpuyard.plan.records.teams import (
     Egress,
     HostAmount,
     LimitsPlan,
+    NamespacePlan,
     TeamPlan,
 )
 
@@ -79,6 +80,7 @@ __all__ = [
     "IdleTeam",
     "LadderRung",
     "LimitsPlan",
+    "NamespacePlan",
     "NodePrice",
     "NodeRoom",
     "NodeSoftware",

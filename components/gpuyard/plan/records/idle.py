@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleTeam:
-    """One team that wants its idle GPUs back."""
+    """One namespace of a team that wants its idle GPUs back."""
 
     team: str
+    label: str
+    """What the namespace says whose it is."""
     namespace: str
     after_minutes: int
     grace_minutes: int
@@ -27,3 +29,4 @@ class IdlePlan:
     paused: bool
     """Nothing can run it: pods on simulated nodes run no program."""
     teams: tuple[IdleTeam, ...]
+    """One for each namespace."""

@@ -133,6 +133,8 @@ class CommitmentLine:
     years: int
     usd_per_node: float | None
     basis: str
+    as_of: date | None
+    """The day that the price is of, where it is one of the catalogue that says it."""
     on_demand_usd: float | None
     """What one costs on demand, at your price."""
     covers: tuple[Covered, ...]

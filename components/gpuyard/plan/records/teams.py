@@ -47,11 +47,25 @@ class Egress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamespacePlan:
+    """A namespace of a team."""
+
+    name: str
+    existing: bool
+    """Whether it was there before: it gets our labels and limits, and is neither made nor deleted by us."""
+    limits: LimitsPlan
+    """Its part of the team's limits; all of them where the team has no other namespace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TeamPlan:
     """Everything derived from one team."""
 
     name: str
-    namespace: str
+    stable_name: str
+    """Its first name: what its queue is called, and what its namespaces say whose they are."""
+    namespaces: tuple[NamespacePlan, ...]
+    """Where its jobs run, its home first."""
     cluster_queue: str
     local_queue: str
     """The queue of jobs that name none, called `default`; its first where it has none of that name."""
@@ -61,8 +75,9 @@ class TeamPlan:
     quotas: tuple[Quota, ...]
     resource_groups: tuple[ResourceGroup, ...]
     hard: Mapping[str, int]
-    """GPUs in the namespace's ResourceQuota: guarantee and borrowing together, by resource."""
+    """GPUs in the ResourceQuota of each namespace: guarantee and borrowing together, by resource."""
     limits: LimitsPlan
+    """Of all its namespaces together."""
     guarantee_usd_per_month: float | None
     """Its part of the worst bill: the guarantees at full use; None when a price is unknown."""
     expected_usd_per_month: float | None
@@ -78,7 +93,7 @@ class TeamPlan:
     """The stronger of the platform's and its own; empty: none."""
     viewers: tuple[str, ...] = ()
     protect: bool = True
-    """Whether its namespace stays when the team goes."""
+    """Whether the namespaces that we made stay when the team goes."""
     pod_security: PodSecurity = PodSecurity.BASELINE
     name_servers: tuple[str, ...] = ()
     """Networks beside the cluster's own name service that answer for names, on port 53."""
@@ -90,6 +105,15 @@ class TeamPlan:
     def has_default(self) -> bool:
         """Whether jobs that name no queue get one."""
         return LOCAL_QUEUE in self.queues
+
+    @property
+    def home(self) -> NamespacePlan:
+        """Where its jobs are that name no namespace."""
+        return self.namespaces[0]
+
+    def space(self, name: str) -> NamespacePlan:
+        """Its namespace of that name; its home for what is in none of them."""
+        return next((space for space in self.namespaces if space.name == name), self.home)
 
     def quota(self, pool: str, resource: str) -> Quota | None:
         """The team's quota of a resource in a pool."""

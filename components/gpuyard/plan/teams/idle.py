@@ -29,7 +29,8 @@ def _plan(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> IdlePlan | None:
     teams = tuple(
         IdleTeam(
             team=team.name,
-            namespace=team.stable_name,
+            label=team.stable_name,
+            namespace=space.name,
             after_minutes=team.idle.after_minutes,
             grace_minutes=team.idle.grace_minutes,
             below_percent=team.idle.below_percent,
@@ -37,6 +38,7 @@ def _plan(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> IdlePlan | None:
         )
         for team in spec.teams
         if team.idle
+        for space in team.spaces
     )
     if not teams:
         return None

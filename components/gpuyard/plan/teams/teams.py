@@ -4,9 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpuyard.catalogue.kubernetes.api import NAMESPACES
 from gpuyard.findings import Finding, Fix, refuse, warn
-from gpuyard.names import GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE, system_namespace
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.team_shares import monthly
 from gpuyard.plan.queueing.brakes import stop_of
@@ -18,10 +16,9 @@ from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import at_most
 from gpuyard.plan.sharing.dra import quota_key, quota_keys
 from gpuyard.plan.teams.egress import name_servers, plan_egress
+from gpuyard.plan.teams.namespaces import plan_namespaces, reserved
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
-
-RESERVED_NAMESPACES = NAMESPACES | {GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE}
 
 
 def decide_teams(draft: Draft) -> tuple[Draft, list[Finding]]:
@@ -70,7 +67,8 @@ def _plan_team(draft: Draft, index: int, pools: Mapping[str, PoolPlan]) -> TeamP
     used = dict.fromkeys(q.pool for q in quotas)
     return TeamPlan(
         name=team.name,
-        namespace=team.stable_name,
+        stable_name=team.stable_name,
+        namespaces=plan_namespaces(team, draft.limits[index]),
         cluster_queue=f"{spec.name}-{team.stable_name}",
         local_queue=first_queue(team.queues),
         queues=dict(team.queues),
@@ -118,9 +116,8 @@ def check_team_names(draft: Draft) -> list[Finding]:
     spec = draft.spec
     findings: list[Finding] = []
     seen: set[str] = set()
-    reserved = _reserved(spec)
     for index, team in enumerate(spec.teams):
-        if team.stable_name in reserved:
+        if not team.namespaces and team.stable_name in reserved(spec):
             problem = "a namespace of that name belongs to the cluster"
             findings.append(_name_taken(spec, index, "team.reserved", problem))
         elif {team.name, team.stable_name} & seen:
@@ -130,15 +127,10 @@ def check_team_names(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _reserved(spec: PlatformSpec) -> frozenset[str]:
-    """Namespaces that are nobody's to take: the cluster's, and the platform's own."""
-    return RESERVED_NAMESPACES | {system_namespace(spec.name)}
-
-
 def _name_taken(spec: PlatformSpec, index: int, kind: str, problem: str) -> Finding:
     team, path = spec.teams[index], ("teams", index)
     others = [t for i, t in enumerate(spec.teams) if i != index]
-    taken = {t.name for t in others} | {t.stable_name for t in others} | _reserved(spec)
+    taken = {t.name for t in others} | {t.stable_name for t in others} | reserved(spec)
     wish = f"team-{team.name}" if kind == "team.reserved" else ""
     return refuse(
         kind,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gpuyard.names import KUEUE_API, STOP_TAINT, TEAM_LABEL
+from gpuyard.names import KUEUE_API, PLATFORM_LABEL, STOP_TAINT, TEAM_LABEL
 from gpuyard.plan.queueing.pool_choice import pool_choice
 from gpuyard.plan.records import (
     CohortPlan,
@@ -97,7 +97,9 @@ _WHEN_CAN_BORROW = {PoolChoice.GUARANTEE: "TryNextFlavor", PoolChoice.ORDER: "Ma
 def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
     spec: dict[str, Any] = {
         "cohortName": team.cohort,
-        "namespaceSelector": {"matchLabels": {TEAM_LABEL: team.namespace}},
+        "namespaceSelector": {
+            "matchLabels": {PLATFORM_LABEL: plan.name, TEAM_LABEL: team.stable_name}
+        },
         "queueingStrategy": "BestEffortFIFO",
         "flavorFungibility": {
             "whenCanBorrow": _WHEN_CAN_BORROW[pool_choice(plan, team)],

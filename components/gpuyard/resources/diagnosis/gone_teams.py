@@ -1,4 +1,4 @@
-"""Teams that the stack file has no more, and their namespaces: which stay, which go, and with what in them.
+"""Namespaces that no team of the stack file has any more: which stay, which go, and with what in them.
 
 The engine shows that a namespace is forgotten or deleted, and neither what is in it nor that the team may
 only have another name now. So each preview and each `up` looks at the cluster; where nobody can look, it says
@@ -11,7 +11,7 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.names import PLATFORM_LABEL, PROTECT_ANNOTATION, TEAM_LABEL
+from gpuyard.names import EXISTING_ANNOTATION, PLATFORM_LABEL, PROTECT_ANNOTATION, TEAM_LABEL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 
@@ -41,35 +41,58 @@ async def gone_teams(kubectl: Kubectl, plan: PlatformPlan) -> list[str]:
     if found is None:
         return []
     live = {each["metadata"]["name"]: each for each in found.get("items") or []}
-    known = {team.namespace for team in plan.teams}
-    new = [team.name for team in plan.teams if team.namespace not in live]
+    known = {space.name for team in plan.teams for space in team.namespaces}
+    new = [team.name for team in plan.teams if not live.keys() & {s.name for s in team.namespaces}]
+    teams = {team.stable_name for team in plan.teams}
     said = []
     for name, namespace in sorted(live.items()):
         if name not in known and not namespace["metadata"].get("deletionTimestamp"):
             left = await kubectl.names(",".join(f"{kind}s" for kind in _COUNTED), "-n", name)
-            said.append(told(kubectl, namespace, left, new))
+            said.append(told(kubectl, namespace, left, new, teams))
     return said
 
 
 def told(
-    kubectl: Kubectl, namespace: Mapping[str, Any], left: Collection[str] | None, new: Sequence[str]
+    kubectl: Kubectl,
+    namespace: Mapping[str, Any],
+    left: Collection[str] | None,
+    new: Sequence[str],
+    teams: Collection[str],
 ) -> str:
-    """Of one namespace: `left` are the objects in it, as `kind/name`, None where nobody could look."""
+    """Of one namespace: `left` are the objects in it, as `kind/name`, None where nobody could look.
+
+    `new` are teams without a namespace yet, `teams` the first names of all.
+    """
     meta = namespace["metadata"]
-    name = meta["name"]
-    stays = (meta.get("annotations") or {}).get(PROTECT_ANNOTATION) == "true"
+    name, team = meta["name"], meta["labels"][TEAM_LABEL]
+    annotations = meta.get("annotations") or {}
+    theirs = annotations.get(EXISTING_ANNOTATION) == "true"
+    stays = theirs or annotations.get(PROTECT_ANNOTATION) == "true"
+    gone = team not in teams
+    what = "its namespace" if name == team else f"its namespace {name}"
+    says = (
+        f"The stack file has no team {team}; {what}" if gone else f"Team {team} has no {name}; it"
+    )
     fixes = [
-        f"if {' or '.join(new)} is another name for it, write `formerly: [{name}]` there"
-        if new
+        f"if {' or '.join(new)} is another name for it, write `formerly: [{team}]` there"
+        if new and gone
         else "",
-        f"when nobody needs it: {kubectl.command('delete', 'namespace', name)}"
-        if stays
-        else "to keep it, add the team again with `protect: true` and run `pulumi up` before it goes",
+        _ends(kubectl, name, theirs=theirs, stays=stays, gone=gone),
     ]
     return (
-        f"The stack file has no team {name}; its namespace {'stays' if stays else 'goes'}, with "
-        f"{_counted(left)} in it.\n  fix: {'; '.join(filter(None, fixes))}"
+        f"{says} {'stays' if stays else 'goes'}, with {_counted(left)} in it.\n"
+        f"  fix: {'; '.join(filter(None, fixes))}"
     )
+
+
+def _ends(kubectl: Kubectl, name: str, *, theirs: bool, stays: bool, gone: bool) -> str:
+    """What to do about it, by what becomes of it."""
+    if theirs:
+        return "nothing: it was there before, and only what the platform added is taken away"
+    if stays:
+        return f"when nobody needs it: {kubectl.command('delete', 'namespace', name)}"
+    again = "the team" if gone else f"{name} to its `namespaces`"
+    return f"to keep it, add {again} again with `protect: true` and run `pulumi up` before it goes"
 
 
 def _counted(left: Collection[str] | None) -> str:

@@ -20,7 +20,7 @@ import pulumi
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import monitor_supports_feature
 
-from gpuyard.names import PLATFORM_LABEL
+from gpuyard.names import PLATFORM_LABEL, TEAM_LABEL
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.ownership import owner_of, writers
 from gpuyard.resources.diagnosis.silent_webhooks import PAUSE_SECONDS, asks_again
@@ -134,6 +134,12 @@ def _way_out(live: Mapping[str, Any] | None, inputs: Mapping[str, Any]) -> str:
     command = f"`gpuyard recover {pulumi.get_stack()}`"
     if platform is not None and labels.get(PLATFORM_LABEL) == platform:
         return f"{command} takes it over, when no other stack has it; then `pulumi up` again"
+    if TEAM_LABEL in (inputs["metadata"].get("labels") or {}):
+        name = inputs["metadata"]["name"]
+        return (
+            f"where its people agree, write `namespaces: [{{name: {name}, existing: true}}]` at the team: it"
+            " is joined as it is, and never deleted; or give the team another name"
+        )
     named_for = _NAMED_FOR.get(inputs["kind"], "the platform or the team")
     return (
         f"give {named_for} another name; or, with its owner's consent, take it over: "

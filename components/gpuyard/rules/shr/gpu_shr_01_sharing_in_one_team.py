@@ -18,7 +18,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.pools import NODE_POOL
-from gpuyard.rules.subjects.tenants import QUOTA, gpu_keys, gpu_tenants
+from gpuyard.rules.subjects.tenants import QUOTA, gpu_keys, gpu_tenants, teams_of
 
 PLUGIN = "config:device-plugin"
 _SHARED = ".shared"
@@ -29,7 +29,8 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     accept = _labelled(stack, parameters)
     for resource, path, method, renamed in _shared(stack):
         tenants = sorted(_users(stack, renamed=renamed) - set(parameters["trusted"]))
-        if len(tenants) < len(("one", "another")) or accept.issuperset(tenants):
+        teams = teams_of(stack, tenants)
+        if len(teams) < len(("one", "another")) or accept.issuperset(tenants):
             continue
         yield Violation(
             path,

@@ -1,6 +1,9 @@
 """Tenants of a stack: its namespaces that have a claim on GPUs."""
 
-from gpuyard.rules.rule import Resource, Stack, at, mapping, number
+from collections.abc import Iterable
+
+from gpuyard.names import TEAM_LABEL
+from gpuyard.rules.rule import Resource, Stack, at, mapping, number, text
 from gpuyard.rules.subjects.pods import VENDOR
 
 LOCAL_QUEUE = "kueue.x-k8s.io/LocalQueue"
@@ -12,6 +15,17 @@ def gpu_tenants(stack: Stack) -> set[str]:
     quotas = (quota for quota in stack.of(QUOTA) if gpu_keys(quota))
     found = {resource.namespace for resource in (*stack.of(LOCAL_QUEUE), *quotas)}
     return found - {""}
+
+
+def teams_of(stack: Stack, namespaces: Iterable[str]) -> set[str]:
+    """Whose the namespaces are: several of one team are one tenant, one that says nothing is its own."""
+    said = {
+        namespace.name: text(
+            mapping(at(namespace.properties, "metadata", "labels")).get(TEAM_LABEL)
+        )
+        for namespace in stack.of("Namespace")
+    }
+    return {said.get(name) or name for name in namespaces}
 
 
 def gpu_keys(quota: Resource) -> list[str]:

@@ -1,0 +1,49 @@
+"""Drivers that answer claims: `sharing: dra` needs a newer one than counted GPUs do."""
+
+from gpuyard.catalogue.gpus import Gpu
+from gpuyard.catalogue.kubernetes.claims import FIRST_DRIVER
+from gpuyard.catalogue.software.versions import is_version, parse_version
+from gpuyard.findings import Finding, Fix, listed, refuse
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.pools.gpu_operator import DRIVERS
+from gpuyard.plan.pools.node_images import unfit_driver
+
+
+def check_claim_drivers(draft: Draft) -> list[Finding]:
+    """Refuse a pinned driver that does not answer claims, where the operator brings it to nodes that need it.
+
+    Every driver that is not pinned is newer: those of the operator, and those in images.
+    """
+    pinned = draft.spec.software.get("driver")
+    if pinned is None or not is_version("driver", pinned) or not _older(pinned):
+        return []
+    served = [
+        p for p in draft.sound.values() if p.node_software and p.node_software.driver == pinned
+    ]
+    claimed = [pool.name for pool in served if pool.dra]
+    if not claimed:
+        return []
+    at = ("software", "driver")
+    gpus = [pool.machine.gpu for pool in served if pool.machine.gpu]
+    fit = next((v for v in DRIVERS if _serves(v, gpus)), None)
+    return [
+        refuse(
+            "dra.driver",
+            at,
+            f"GPUs of {listed(claimed)} are claimed, and a driver before {FIRST_DRIVER} answers no claims",
+            given=pinned,
+            allowed=f"driver {FIRST_DRIVER} or later, or pools without sharing: dra",
+            fix=Fix(says=f'write "{fit}"', at=at, value=fit)
+            if fit
+            else Fix(says=f"remove `sharing: dra` of {listed(claimed)}"),
+        )
+    ]
+
+
+def _older(version: str) -> bool:
+    numbers = parse_version("driver", version).numbers
+    return numbers < parse_version("driver", FIRST_DRIVER).numbers
+
+
+def _serves(version: str, gpus: list[Gpu]) -> bool:
+    return not _older(version) and not any(unfit_driver(gpu, version) for gpu in gpus)
