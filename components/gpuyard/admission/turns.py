@@ -57,7 +57,10 @@ def _in_queues(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]
 
 def _priorities(workload: Workload) -> Iterator[tuple[Path, str]]:
     """What Kueue reads from it, from its jobs and from its pods."""
-    found = [((), workload.metadata), (("spec", "jobTemplate"), workload.jobs_metadata)]
+    found: list[tuple[Path, Mapping[str, Any]]] = [
+        ((), workload.metadata),
+        (("spec", "jobTemplate"), workload.jobs_metadata),
+    ]
     if workload.kind != "Pod":
         found += [(pod.path, pod.metadata) for pod in workload.pods]
     for path, metadata in found:
