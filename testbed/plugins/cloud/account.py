@@ -90,7 +90,9 @@ class Account:
             return _Book()
         read = json.loads(self.file.read_text(encoding="utf-8"))
         held = [
-            Resource(**{**each, "imports": tuple(each["imports"])})
+            Resource(
+                each["kind"], each["id"], each["inputs"], each["state"], tuple(each["imports"])
+            )
             for each in read.pop("resources")
         ]
         return _Book(resources=held, **read)
