@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -71,7 +71,7 @@ class Account:
 
     # ── the book ──────────────────────────────────────────────────────────────────────────────────
     @contextlib.contextmanager
-    def _open(self) -> Iterator[_Book]:
+    def _open(self) -> Generator[_Book]:
         """The book, for one change or look at a time; written when the block ends without an error."""
         with self._lock:
             if self.file is None:
@@ -90,7 +90,9 @@ class Account:
             return _Book()
         read = json.loads(self.file.read_text(encoding="utf-8"))
         held = [
-            Resource(**{**each, "imports": tuple(each["imports"])})
+            Resource(
+                each["kind"], each["id"], each["inputs"], each["state"], tuple(each["imports"])
+            )
             for each in read.pop("resources")
         ]
         return _Book(resources=held, **read)

@@ -51,7 +51,7 @@ class Fault:
             and script.get("kind", event.kind) == event.kind
             and script.get("name", "") in event.name
             and script.get("step", event.step) == event.step
-            and ("zone" not in script or event.zones == {script["zone"]})
+            and ("zone" not in script or event.zones == frozenset({script["zone"]}))
             and ("type" not in script or script["type"] in event.types)
         )
 

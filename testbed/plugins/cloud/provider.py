@@ -178,8 +178,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             try:
                 made = self.account.create(kind, name, _plain(given), self.place)
             except Failed as error:
-                self._partly(context, error, given)
-                raise AssertionError from None
+                raise _Partly(error, given) from None
             return wire.CreateResponse(id=made.id, properties=values.write(_state(made, given)))
 
         return self._guard(context, act)
@@ -249,26 +248,29 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     # Failures
 
-    def _partly(self, context: Context, error: Failed, given: Object) -> None:
-        """The cloud has something that failed: the engine keeps it in its state."""
-        state = values.write(_state(error.resource, given))
-        engine.fail_partially(context, str(error), error.resource.id, [], state)
-
     def _guard(self, context: Context, act: Callable[[], Answer]) -> Answer:
         """Run an operation; every failure becomes a message, never a traceback."""
         try:
             return act()
         except (Refused, configuring.BadCredentials) as error:
             engine.fail(context, str(error))
-        except AssertionError:
-            raise  # the call has been ended
-        except Exception as error:
-            if context.code() is not None:
-                raise
+        except _Partly as error:
+            # The cloud has something that failed: the engine keeps it in its state.
+            engine.fail_partially(context, str(error), error.identity, [], error.state)
+        except Exception as error:  # noqa: BLE001  a fault of ours: its place helps
             frames = traceback.extract_tb(error.__traceback__)
             place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
             said = f"fault in the fake {self.cloud} provider at {place}"
             engine.fail(context, f"{said}: {type(error).__name__}: {error}")
+
+
+class _Partly(Exception):
+    """Something was made and failed."""
+
+    def __init__(self, error: Failed, given: Object) -> None:
+        super().__init__(str(error))
+        self.identity = error.resource.id
+        self.state = values.write(_state(error.resource, given))
 
 
 def _who(urn: str) -> tuple[str, str]:

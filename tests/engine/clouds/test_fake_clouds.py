@@ -174,7 +174,7 @@ def new_lab(engine: environment.Engine, tmp_path: Path, new_stack: Path) -> Iter
         (tmp_path / "none").touch()
         stack.kubeconfig = tmp_path / "none"
         stack.project()
-        shutil.copy(Path(__file__).parent / "programs" / "graph.py", folder / "__main__.py")
+        shutil.copy(Path(__file__).parents[1] / "programs" / "graph.py", folder / "__main__.py")
         made.append(stack)
         return Lab(stack, cloud, graph)
 
