@@ -16,6 +16,7 @@ ME = CloudCall(
     args={},
     outputs=("accountId",),
 )
+SUBNETS = CloudCall(kind="aws:ec2/getSubnets:getSubnets", name="subnets", args={}, outputs=("ids",))
 VPC = CloudResource(
     kind="aws:ec2/vpc:Vpc",
     name="vpc",
@@ -61,14 +62,17 @@ TAG = CloudResource(
     name="tag",
     inputs={"autoscalingGroupName": GROUP.get("resources.0.autoscalingGroups.0.name")},
 )
-GRAPH = CloudGraph((VPC, GATE, ROLE), (ME,))
+GRAPH = CloudGraph((VPC, GATE, ROLE), (ME, SUBNETS))
 
 OUTPUTS = {
     VPC.kind: {"arn": "arn:aws:ec2:::vpc"},
     TEMPLATE.kind: {"latestVersion": 3},
     GROUP.kind: {"resources": [{"autoscalingGroups": [{"name": "eks-group-1"}]}]},
 }
-CALLS = {ME.kind: {"accountId": "1234", "arn": "arn:aws:iam::1234:user/somebody"}}
+CALLS = {
+    ME.kind: {"accountId": "1234", "arn": "arn:aws:iam::1234:user/somebody"},
+    SUBNETS.kind: {"ids": ["subnet-1", "subnet-2"]},
+}
 
 
 def program() -> None:
@@ -82,7 +86,7 @@ def program() -> None:
     cluster.register_outputs({})
     pool.register_outputs({})
     pulumi.export("vpc", made.resource("vpc").id)
-    pulumi.export("said", made.bound({"me": Late("me.accountId")}))
+    pulumi.export("said", made.bound({"me": Late("me.accountId"), "in": Late("subnets.ids.1")}))
 
 
 @pytest.fixture
@@ -132,7 +136,7 @@ def test_a_number_in_a_text_is_written_as_people_write_it(graph):
 def test_a_first_preview_shows_all_of_it(pulumi_mocks):
     runner = pulumi_mocks.but(outputs=OUTPUTS, calls=CALLS)
     known, _ = runner.assert_same_when_unknown(program)
-    assert known.stack_outputs["said"] == {"me": "1234"}
+    assert known.stack_outputs["said"] == {"me": "1234", "in": "subnet-2"}
 
 
 def test_a_text_that_holds_nothing_late_is_a_text_at_once():
