@@ -20,8 +20,11 @@ __all__ = [
     "Checkpoints",
     "Cloud",
     "Cluster",
+    "ClusterSupport",
     "Cohort",
     "Commitment",
+    "ControlPlane",
+    "ControlPlaneLogs",
     "DatasetKind",
     "Datasets",
     "Enforce",
@@ -30,19 +33,24 @@ __all__ = [
     "FabricKind",
     "FlexStart",
     "Framework",
+    "Freeze",
     "HostShape",
     "Idle",
     "Isolation",
     "Latency",
     "Level",
     "Limits",
+    "LogKind",
     "MachinePrice",
     "MachinePriceMapping",
     "MachineShape",
+    "Maintenance",
     "MigGroup",
     "MigQuota",
     "Mirror",
     "Mode",
+    "Nat",
+    "Network",
     "Numa",
     "Observability",
     "OnDemand",
@@ -55,11 +63,13 @@ __all__ = [
     "PoolStop",
     "Preemption",
     "Prices",
+    "PrivateEndpoints",
     "Profile",
     "Prometheus",
     "Provisioning",
     "Queueing",
     "RdmaPlugin",
+    "ReleaseChannel",
     "Reserved",
     "RuleException",
     "Rung",
@@ -73,11 +83,13 @@ __all__ = [
     "Spot",
     "Stop",
     "Storage",
+    "Subnets",
     "System",
     "Targets",
     "Team",
     "Validation",
     "WarmWindow",
+    "Weekday",
     "WorkerCluster",
     "Workloads",
 ]
@@ -600,6 +612,119 @@ class Budget(TypedDict):
     """The most the platform may cost in an hour, every pool at its maximum, at list price."""
 
 
+Nat = Literal["one", "per_zone", "none"]
+"""How private nodes reach the internet.
+
+`one` gateway, which is gone with its zone; one `per_zone`; or `none`: images then come
+from a mirror, or through private endpoints.
+"""
+
+
+PrivateEndpoints = Literal["gateway", "interface"]
+"""Which services of aws are reached without the internet.
+
+`gateway` is S3's, which costs nothing; `interface` adds ECR, STS, EC2, EKS and others,
+paid by the hour.
+"""
+
+
+class Subnets(TypedDict):
+    """Subnets of a network that is there already."""
+
+    private: list[str] | tuple[str, ...]
+    """Where nodes and the control plane's interfaces go; on gcp one subnetwork."""
+    public: NotRequired[list[str] | tuple[str, ...]]
+    """Where load balancers that face the internet go, on aws. Default: none."""
+
+
+class Network(TypedDict):
+    """The network that the cluster lies in: one of its own, or, with `id`, one that is there
+    already.
+    """
+
+    cidr: NotRequired[str | None]
+    """Addresses of a network of its own; on gcp, of its nodes. Default 10.0.0.0/16."""
+    pods: NotRequired[str | None]
+    """Addresses of pods, on gcp: on aws they come out of `cidr`. Default 10.16.0.0/13."""
+    services: NotRequired[str | None]
+    """Addresses of services. Default 172.20.0.0/16 on aws, 10.8.0.0/20 on gcp."""
+    nat: NotRequired[Nat]
+    """one, per_zone or none. Default one."""
+    flow_logs: NotRequired[bool]
+    """Write down which address talked to which. Default on."""
+    endpoints: NotRequired[PrivateEndpoints]
+    """gateway or interface, on aws. Default gateway; without NAT, interface."""
+    id: NotRequired[str | None]
+    """A network that is there already: vpc-… on aws, its name on gcp. Default: one is made."""
+    subnets: NotRequired[Subnets | None]
+    """Subnets of that network. Default: those that `tags` find."""
+    tags: NotRequired[Mapping[str, str]]
+    """Tags that the private subnets of that network carry, on aws, to find them by. Default:
+    none.
+    """
+
+
+class ControlPlane(TypedDict):
+    """Who reaches the Kubernetes API; its private endpoint always answers."""
+
+    public: NotRequired[list[str] | tuple[str, ...]]
+    """Networks outside that may reach it, each as small as it can be. Default: none."""
+    dns: NotRequired[bool]
+    """On gcp: its DNS name answers from outside too, to whom IAM admits. Default off."""
+
+
+LogKind = Literal["api", "audit", "authenticator", "controller-manager", "scheduler"]
+"""What the control plane writes down; GKE keeps `audit` and `authenticator` by itself."""
+
+
+class ControlPlaneLogs(TypedDict):
+    """What is kept of what the control plane writes down."""
+
+    kinds: NotRequired[Sequence[LogKind]]
+    """Of api, audit, authenticator, controller-manager, scheduler. Default: all."""
+    keep_days: NotRequired[int]
+    """Days at least that they are kept, on aws. Default 90."""
+
+
+ReleaseChannel = Literal["rapid", "regular", "stable", "extended"]
+"""How soon GKE upgrades; `extended` keeps a minor for 24 months."""
+
+
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+"""A day of the week."""
+
+
+class Freeze(TypedDict):
+    """Days in which GKE upgrades nothing."""
+
+    name: str
+    """What it is for."""
+    begins: str
+    """Its first day, in UTC."""
+    ends: str
+    """The first day after it."""
+
+
+class Maintenance(TypedDict):
+    """When GKE may upgrade control plane and nodes. EKS upgrades when you say so."""
+
+    days: NotRequired[Sequence[Weekday]]
+    """Of mon, tue, wed, thu, fri, sat, sun. Default sat and sun."""
+    start: NotRequired[str]
+    """When it begins, in UTC and in quotes. Default "02:00"."""
+    hours: NotRequired[int]
+    """How long it lasts: 4 at least. Default 8."""
+    freezes: NotRequired[Sequence[Freeze]]
+    """Days in which nothing is upgraded. Default: none."""
+
+
+ClusterSupport = Literal["standard", "extended"]
+"""What EKS does when standard support of the minor ends.
+
+`extended` stays on it for a higher fee; `standard` upgrades the control plane by itself.
+"""
+
+
 class Cluster(TypedDict):
     """The Kubernetes cluster under the platform."""
 
@@ -609,6 +734,30 @@ class Cluster(TypedDict):
     """
     protect: NotRequired[bool]
     """Refuse to delete the cluster and its pools. Default on: nobody rebuilds a fleet by a slip."""
+    zones: NotRequired[list[str] | tuple[str, ...]]
+    """Zones that it lies in: two at least on aws. Default: those of the pools, and another if
+    that is one.
+    """
+    network: NotRequired[Network]
+    """The network it lies in. Default: one of its own, with private nodes."""
+    endpoint: NotRequired[ControlPlane]
+    """Who reaches the Kubernetes API. Default: who is in the network."""
+    admins: NotRequired[list[str] | tuple[str, ...]]
+    """Who may do everything in it beside who makes it: ARNs, or members such as group:NAME@HOST
+    on gcp.
+    """
+    key: NotRequired[str | None]
+    """The key, of KMS or Cloud KMS, that secrets are encrypted with. Default: one is made, and
+    renewed.
+    """
+    logs: NotRequired[ControlPlaneLogs]
+    """What is kept of what the control plane writes down. Default: everything, for 90 days."""
+    release_channel: NotRequired[ReleaseChannel]
+    """rapid, regular, stable or extended, on gcp. Default regular."""
+    maintenance: NotRequired[Maintenance]
+    """When GKE may upgrade. Default: at the weekend, from two to ten."""
+    support: NotRequired[ClusterSupport]
+    """standard or extended, on aws. Default extended: no minor changes by itself."""
 
 
 class MachinePriceMapping(TypedDict):

@@ -299,6 +299,84 @@ class BudgetSpec(TypedDict):
     """The most the platform may cost in an hour, every pool at its maximum, at list price."""
 
 
+class SubnetsSpec(TypedDict):
+    """Subnets of a network that is there already."""
+
+    private: list[str]
+    """Where nodes and the control plane's interfaces go; on gcp one subnetwork."""
+    public: NotRequired[list[str]]
+    """Where load balancers that face the internet go, on aws. Default: none."""
+
+
+class NetworkSpec(TypedDict):
+    """The network that the cluster lies in: one of its own, or, with `id`, one that is there
+    already.
+    """
+
+    cidr: NotRequired[str]
+    """Addresses of a network of its own; on gcp, of its nodes. Default 10.0.0.0/16."""
+    pods: NotRequired[str]
+    """Addresses of pods, on gcp: on aws they come out of `cidr`. Default 10.16.0.0/13."""
+    services: NotRequired[str]
+    """Addresses of services. Default 172.20.0.0/16 on aws, 10.8.0.0/20 on gcp."""
+    nat: NotRequired[str]
+    """one, per_zone or none. Default one."""
+    flow_logs: NotRequired[bool]
+    """Write down which address talked to which. Default on."""
+    endpoints: NotRequired[str]
+    """gateway or interface, on aws. Default gateway; without NAT, interface."""
+    id: NotRequired[str]
+    """A network that is there already: vpc-… on aws, its name on gcp. Default: one is made."""
+    subnets: NotRequired[SubnetsSpec]
+    """Subnets of that network. Default: those that `tags` find."""
+    tags: NotRequired[dict[str, str]]
+    """Tags that the private subnets of that network carry, on aws, to find them by. Default:
+    none.
+    """
+
+
+class ControlPlaneSpec(TypedDict):
+    """Who reaches the Kubernetes API; its private endpoint always answers."""
+
+    public: NotRequired[list[str]]
+    """Networks outside that may reach it, each as small as it can be. Default: none."""
+    dns: NotRequired[bool]
+    """On gcp: its DNS name answers from outside too, to whom IAM admits. Default off."""
+
+
+class ControlPlaneLogsSpec(TypedDict):
+    """What is kept of what the control plane writes down."""
+
+    kinds: NotRequired[list[str]]
+    """Of api, audit, authenticator, controller-manager, scheduler. Default: all."""
+    keep_days: NotRequired[int]
+    """Days at least that they are kept, on aws. Default 90."""
+
+
+class FreezeSpec(TypedDict):
+    """Days in which GKE upgrades nothing."""
+
+    name: str
+    """What it is for."""
+    begins: str
+    """Its first day, in UTC."""
+    ends: str
+    """The first day after it."""
+
+
+class MaintenanceSpec(TypedDict):
+    """When GKE may upgrade control plane and nodes. EKS upgrades when you say so."""
+
+    days: NotRequired[list[str]]
+    """Of mon, tue, wed, thu, fri, sat, sun. Default sat and sun."""
+    start: NotRequired[str]
+    """When it begins, in UTC and in quotes. Default "02:00"."""
+    hours: NotRequired[int]
+    """How long it lasts: 4 at least. Default 8."""
+    freezes: NotRequired[list[FreezeSpec]]
+    """Days in which nothing is upgraded. Default: none."""
+
+
 class ClusterSpec(TypedDict):
     """The Kubernetes cluster under the platform."""
 
@@ -308,6 +386,30 @@ class ClusterSpec(TypedDict):
     """
     protect: NotRequired[bool]
     """Refuse to delete the cluster and its pools. Default on: nobody rebuilds a fleet by a slip."""
+    zones: NotRequired[list[str]]
+    """Zones that it lies in: two at least on aws. Default: those of the pools, and another if
+    that is one.
+    """
+    network: NotRequired[NetworkSpec]
+    """The network it lies in. Default: one of its own, with private nodes."""
+    endpoint: NotRequired[ControlPlaneSpec]
+    """Who reaches the Kubernetes API. Default: who is in the network."""
+    admins: NotRequired[list[str]]
+    """Who may do everything in it beside who makes it: ARNs, or members such as group:NAME@HOST
+    on gcp.
+    """
+    key: NotRequired[str]
+    """The key, of KMS or Cloud KMS, that secrets are encrypted with. Default: one is made, and
+    renewed.
+    """
+    logs: NotRequired[ControlPlaneLogsSpec]
+    """What is kept of what the control plane writes down. Default: everything, for 90 days."""
+    release_channel: NotRequired[str]
+    """rapid, regular, stable or extended, on gcp. Default regular."""
+    maintenance: NotRequired[MaintenanceSpec]
+    """When GKE may upgrade. Default: at the weekend, from two to ten."""
+    support: NotRequired[str]
+    """standard or extended, on aws. Default extended: no minor changes by itself."""
 
 
 class CommitmentSpec(TypedDict):
