@@ -638,9 +638,7 @@ class Subnets(TypedDict):
 
 
 class Network(TypedDict):
-    """The network that the cluster lies in: one of its own, or, with `id`, one that is there
-    already.
-    """
+    """The network of the cluster: one of its own, or with `id` one that is there already."""
 
     cidr: NotRequired[str | None]
     """Addresses of a network of its own; on gcp, of its nodes. Default 10.0.0.0/16."""

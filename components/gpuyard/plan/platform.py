@@ -14,6 +14,14 @@ from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, in_order, refuse, refused, show
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.ladder_proofs import check_reservations
+from gpuyard.plan.cluster.network import check_addresses, check_ranges
+from gpuyard.plan.cluster.reach import (
+    check_cluster_names,
+    check_cluster_zones,
+    check_endpoint,
+    check_maintenance,
+)
+from gpuyard.plan.cluster.words import check_cluster_words
 from gpuyard.plan.deferred import check_deferred, check_validation, show_validation
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.held import check_held, known_of
@@ -104,8 +112,12 @@ STAGES: tuple[Stage, ...] = (
 """In this order: each reads what those before it decided."""
 
 CHECKS: tuple[Check, ...] = (
+    check_addresses,
     check_budgets,
     check_cluster,
+    check_cluster_names,
+    check_cluster_words,
+    check_cluster_zones,
     check_clusters,
     check_cohort_sizes,
     check_cohorts,
@@ -114,6 +126,7 @@ CHECKS: tuple[Check, ...] = (
     check_consent,
     check_deferred,
     check_egress,
+    check_endpoint,
     check_exceptions,
     check_fabric,
     check_flavors,
@@ -123,6 +136,7 @@ CHECKS: tuple[Check, ...] = (
     check_kubernetes,
     check_kueue,
     check_left_over,
+    check_maintenance,
     check_minor,
     check_nothing,
     check_numa,
@@ -133,6 +147,7 @@ CHECKS: tuple[Check, ...] = (
     check_prices,
     check_price_regions,
     check_priorities,
+    check_ranges,
     check_reservations,
     check_selectors,
     check_services,

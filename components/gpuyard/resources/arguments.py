@@ -309,9 +309,7 @@ class SubnetsSpec(TypedDict):
 
 
 class NetworkSpec(TypedDict):
-    """The network that the cluster lies in: one of its own, or, with `id`, one that is there
-    already.
-    """
+    """The network of the cluster: one of its own, or with `id` one that is there already."""
 
     cidr: NotRequired[str]
     """Addresses of a network of its own; on gcp, of its nodes. Default 10.0.0.0/16."""

@@ -41,7 +41,7 @@ class Subnets(SpecModel):
 
 
 class Network(SpecModel):
-    """The network that the cluster lies in: one of its own, or, with `id`, one that is there already."""
+    """The network of the cluster: one of its own, or with `id` one that is there already."""
 
     cidr: Cidr | None = None
     """Addresses of a network of its own; on gcp, of its nodes. Default 10.0.0.0/16."""
@@ -185,7 +185,7 @@ class ClusterSpec(SpecModel):
     """A cluster, or kubeconfig context, that exists already. Default: your kubeconfig's current one."""
     protect: Switch = True
     """Refuse to delete the cluster and its pools. Default on: nobody rebuilds a fleet by a slip."""
-    zones: Annotated[tuple[Text, ...], Field(max_length=8)] = ()
+    zones: Annotated[tuple[Text, ...], Field(max_length=7)] = ()
     """Zones that it lies in: two at least on aws. Default: those of the pools, and another if that is one."""
     network: Network = Network.model_construct()
     """The network it lies in. Default: one of its own, with private nodes."""

@@ -1,0 +1,1 @@
+"""The cluster that a cloud is to run: its network, who reaches it, and the proofs about them."""

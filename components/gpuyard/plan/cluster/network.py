@@ -1,0 +1,145 @@
+"""Proofs about a cluster's network: the cloud takes its ranges, none lies in another, and all nodes fit."""
+
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network, ip_network
+from itertools import combinations
+
+from gpuyard.catalogue.cluster.networks import (
+    EC2_TAKEN,
+    GCE_TAKEN,
+    GKE_NODE_PODS,
+    PREFIX_ADDRESSES,
+    PREFIXES_OF_A_NODE,
+    PRIVATE_RANGES,
+    RANGES,
+    SHARED_RANGE,
+    RangeSizes,
+)
+from gpuyard.catalogue.fabric import interfaces
+from gpuyard.catalogue.machines import Machine
+from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.plan.cluster.ranges import (
+    cluster_of,
+    ranges_of,
+    subnet_ranges,
+    zones_of,
+    zones_with_subnets,
+)
+from gpuyard.plan.cluster.reach import check_cluster_zones
+from gpuyard.plan.draft import Draft
+from gpuyard.spec.platform import Cloud
+
+_NETWORK: Path = ("cluster", "network")
+
+
+# ── ranges ────────────────────────────────────────────────────────────────────────────────────────
+def check_ranges(draft: Draft) -> list[Finding]:
+    """Each range as the cloud takes it, and none of them in another."""
+    if not _is_made(draft):
+        return []
+    sizes, ranges = RANGES[draft.spec.cloud.value], ranges_of(draft.spec)
+    known = {word: cidr for word, cidr in ranges.items() if word in sizes}
+    findings = [_size(word, cidr, sizes[word]) for word, cidr in known.items()]
+    found = [finding for finding in findings if finding]
+    return found or list(_overlaps(draft, known))
+
+
+def _is_made(draft: Draft) -> bool:
+    """Whether the platform has a cluster made for it, on a cloud."""
+    return draft.spec.cloud.value in RANGES and not cluster_of(draft.spec).existing
+
+
+def _size(word: str, cidr: str, sizes: RangeSizes) -> Finding | None:
+    network = ip_network(cidr)
+    inside = (*PRIVATE_RANGES, *([SHARED_RANGE] if word != "services" else []))
+    fits = (
+        isinstance(network, IPv4Network)
+        and sizes.widest <= network.prefixlen <= sizes.narrowest
+        and any(network.subnet_of(IPv4Network(each)) for each in inside)
+    )
+    if fits:
+        return None
+    path = (*_NETWORK, word)
+    return refuse(
+        "cluster.range",
+        path,
+        "the cloud has no room for this range here, or takes it from nobody",
+        given=cidr,
+        allowed=f"/{sizes.widest} to /{sizes.narrowest}, inside {', '.join(inside)}",
+        fix=Fix(says=f"remove it: {sizes.default} is taken then", at=path),
+    )
+
+
+def _overlaps(draft: Draft, ranges: dict[str, str]) -> Iterator[Finding]:
+    """Every second one of two that overlap: the same address would be a node's and a service's."""
+    said = cluster_of(draft.spec).network.model_fields_set
+    for one, other in combinations(sorted(ranges, key=lambda w: (w not in said, w)), 2):
+        if IPv4Network(ranges[one]).overlaps(IPv4Network(ranges[other])):
+            word = other if other in said else one
+            rest = one if word == other else other
+            yield refuse(
+                "cluster.range",
+                (*_NETWORK, word),
+                f"this range and that of `{rest}`, {ranges[rest]}, have addresses in common",
+                given=ranges[word],
+                allowed=f"a range apart from {ranges[rest]}",
+                fix=Fix(says="write a range of its own"),
+            )
+
+
+# ── room ──────────────────────────────────────────────────────────────────────────────────────────
+def check_addresses(draft: Draft) -> list[Finding]:
+    """Every node that there may be finds its addresses."""
+    if not _is_made(draft) or not draft.whole or check_ranges(draft) or check_cluster_zones(draft):
+        return []
+    ranges = ranges_of(draft.spec)
+    if "cidr" not in ranges:
+        return []
+    return list(
+        _on_aws(draft, ranges["cidr"]) if draft.spec.cloud is Cloud.AWS else _on_gcp(draft, ranges)
+    )
+
+
+def addresses_of_node(machine: Machine | None) -> int:
+    """What a node of EKS takes at least: its interfaces, and blocks for its pods."""
+    with_address = [i for i in interfaces(machine) if i.kind != "efa-only"] if machine else []
+    return max(1, len(with_address)) + PREFIXES_OF_A_NODE * PREFIX_ADDRESSES
+
+
+def _on_aws(draft: Draft, cidr: str) -> Iterator[Finding]:
+    """A pool of one zone has the subnet of that zone; all pools together have all subnets."""
+    system = draft.spec.system.nodes.high * addresses_of_node(None) if draft.spec.system else 0
+    wanted = {p.name: p.nodes.high * addresses_of_node(p.machine) for p in draft.sound.values()}
+    subnets = subnet_ranges(cidr, zones_with_subnets(draft.spec))
+    room = {z: private.num_addresses - EC2_TAKEN for z, (private, _) in subnets.items()}
+    for zone in zones_of(draft.spec):
+        inside = [p.name for p in draft.sound.values() if p.zones == (zone,)]
+        needs = sum(wanted[name] for name in inside)
+        if needs > room[zone]:
+            yield _too_small(
+                "cidr", cidr, f"{', '.join(inside)} in {zone}", needs, room[zone], "its subnet has"
+            )
+    needs = sum(wanted.values()) + system
+    if needs > sum(room.values()):
+        yield _too_small("cidr", cidr, "all nodes", needs, sum(room.values()), "its subnets have")
+
+
+def _on_gcp(draft: Draft, ranges: Mapping[str, str]) -> Iterator[Finding]:
+    """Every node has an address, and a block for its pods; an upgrade adds a node before one goes."""
+    nodes = sum(p.nodes.high + 1 for p in draft.sound.values())
+    nodes += draft.spec.system.nodes.high + 1 if draft.spec.system else 0
+    for word, each, taken in (("cidr", 1, GCE_TAKEN), ("pods", GKE_NODE_PODS, 0)):
+        room = IPv4Network(ranges[word]).num_addresses - taken
+        if nodes * each > room:
+            yield _too_small(word, ranges[word], f"{nodes} nodes", nodes * each, room, "it has")
+
+
+def _too_small(word: str, cidr: str, who: str, needs: int, room: int, has: str) -> Finding:
+    return refuse(
+        "cluster.addresses",
+        (*_NETWORK, word),
+        f"{who} take {needs:,} addresses at their most, and {has} {room:,}",
+        given=cidr,
+        allowed=f"room for {needs:,} addresses",
+        fix=Fix(says="write a larger range, fewer nodes or more zones, or bring a network: id"),
+    )

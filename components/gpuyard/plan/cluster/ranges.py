@@ -1,0 +1,66 @@
+"""Ranges of a cluster's network: what it has, and which of it each zone gets."""
+
+from collections.abc import Mapping
+from ipaddress import IPv4Network
+
+from gpuyard.catalogue.cluster.networks import RANGES
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.sections import ClusterSpec
+
+_SLOTS_BITS = 3
+"""Eight parts: seven for the private subnets of zones, and one for all public ones."""
+_PUBLIC_SLOT = 2**_SLOTS_BITS - 1
+MOST_ZONES = _PUBLIC_SLOT
+ANOTHER_ZONE = "another"
+"""Stands for a zone whose name is known only when the cloud is asked."""
+
+
+def cluster_of(spec: PlatformSpec) -> ClusterSpec:
+    """What the stack file says of the cluster, with the defaults of what it does not."""
+    return spec.cluster or ClusterSpec.model_construct()
+
+
+def ranges_of(spec: PlatformSpec) -> Mapping[str, str]:
+    """By word, the ranges that the network will have: what is written, else the default.
+
+    A network that is there already has ranges that nobody here knows; on aws it takes those of its
+    services where it is told to, on gcp pods and services get ranges in it all the same.
+    """
+    network = cluster_of(spec).network
+    said = {"cidr": network.cidr, "pods": network.pods, "services": network.services}
+    sizes = RANGES.get(spec.cloud.value, {})
+    made = {} if network.id and "pods" not in sizes else sizes
+    defaults = {word: size.default for word, size in made.items()}
+    if network.id:
+        defaults.pop("cidr", None)
+    return defaults | {word: cidr for word, cidr in said.items() if cidr is not None}
+
+
+def zones_of(spec: PlatformSpec) -> tuple[str, ...]:
+    """The zones of the cluster, as far as they are named: its own, else those of the pools."""
+    said = dict.fromkeys(cluster_of(spec).zones)
+    return tuple(said or sorted({zone for pool in spec.pools for zone in pool.zones}))
+
+
+def zones_with_subnets(spec: PlatformSpec) -> tuple[str, ...]:
+    """The same for EKS, which wants two: what is missing has no name yet."""
+    named = zones_of(spec)
+    return (*named, *(f"{ANOTHER_ZONE}-{n}" for n in range(1, 3 - len(named))))
+
+
+def subnet_ranges(
+    cidr: str, zones: tuple[str, ...]
+) -> Mapping[str, tuple[IPv4Network, IPv4Network]]:
+    """By zone, the ranges of its private and its public subnet.
+
+    A zone has its place by its letter, so that one that comes later moves no other: private subnets are
+    eighths of the network, public ones eighths of the last eighth. A zone without a name takes the last free.
+    """
+    eighths = list(IPv4Network(cidr).subnets(prefixlen_diff=_SLOTS_BITS))
+    public = list(eighths[_PUBLIC_SLOT].subnets(prefixlen_diff=_SLOTS_BITS))
+    slots: dict[str, int] = {}
+    for zone in zones:
+        wanted = ord(zone[-1]) - ord("a")
+        free = [n for n in reversed(range(_PUBLIC_SLOT)) if n not in slots.values()]
+        slots[zone] = wanted if wanted in free else free[0]
+    return {zone: (eighths[slot], public[slot]) for zone, slot in slots.items()}

@@ -1,0 +1,203 @@
+"""Proofs about who and what a cluster names: networks outside, principals, keys, zones, and times."""
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network, ip_network
+
+from gpuyard.catalogue.buying import ZONES, Form
+from gpuyard.catalogue.cluster.names import ADMINS, KEYS, NETWORKS, SUBNETS
+from gpuyard.findings import Finding, Fix, Path, listed, refuse
+from gpuyard.plan.cluster.ranges import MOST_ZONES, cluster_of, zones_of
+from gpuyard.plan.draft import Draft
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import Freeze
+
+_CLUSTER: Path = ("cluster",)
+_WIDEST = {4: 8, 6: 32}
+"""By version of IP, the shortest prefix of a network that somebody may own; two halves are the world, too."""
+_WEEKS = 4
+"""Of each weekday there are four at least in any 32 days."""
+_LEAST_HOURS = 48
+
+
+def check_endpoint(draft: Draft) -> list[Finding]:
+    """The Kubernetes API is open to networks that somebody owns, never to everybody."""
+    public = cluster_of(draft.spec).endpoint.public
+    wide = {i for i, cidr in enumerate(public) if _is_wide(cidr)}
+    path: Path = (*_CLUSTER, "endpoint", "public")
+    kept = [cidr for i, cidr in enumerate(public) if i not in wide]
+    return [
+        refuse(
+            "cluster.open",
+            (*path, i),
+            "the Kubernetes API would be open to the whole world, or a large part of it",
+            given=public[i],
+            allowed="networks of yours, /8 or smaller (/32 of IPv6)",
+            fix=Fix(says="remove it: the private endpoint answers", at=path, value=kept or None),
+        )
+        for i in sorted(wide)
+    ]
+
+
+def _is_wide(cidr: str) -> bool:
+    network = ip_network(cidr)
+    return network.prefixlen < _WIDEST[4 if isinstance(network, IPv4Network) else 6]
+
+
+def check_cluster_names(draft: Draft) -> list[Finding]:
+    """Principals, keys and networks in the cloud's form: the cloud would say so half-way through."""
+    cloud = draft.spec.cloud.value
+    return [
+        refuse(
+            "cluster.name_form",
+            path,
+            f"not the name of {what} on {cloud}",
+            given=given,
+            allowed=f"such as {form.example}",
+            fix=Fix(says="write it as the cloud shows it"),
+        )
+        for what, path, given, form in _names(draft)
+        if not form.pattern.fullmatch(given)
+    ]
+
+
+def _names(draft: Draft) -> Iterator[tuple[str, Path, str, Form]]:
+    cloud, cluster = draft.spec.cloud.value, cluster_of(draft.spec)
+    if cloud not in ADMINS:
+        return
+    for i, admin in enumerate(cluster.admins):
+        yield "a user, a role or a group", (*_CLUSTER, "admins", i), admin, ADMINS[cloud]
+    if cluster.key is not None:
+        yield "a key", (*_CLUSTER, "key"), cluster.key, KEYS[cloud]
+    network: Path = (*_CLUSTER, "network")
+    if cluster.network.id is not None:
+        yield "a network", (*network, "id"), cluster.network.id, NETWORKS[cloud]
+    if cluster.network.subnets is not None:
+        for side in ("private", "public"):
+            for i, subnet in enumerate(getattr(cluster.network.subnets, side)):
+                yield "a subnet", (*network, "subnets", side, i), subnet, SUBNETS[cloud]
+
+
+def check_cluster_zones(draft: Draft) -> list[Finding]:
+    """Zones of the region: two at least on aws, and every one that a pool is in."""
+    form = ZONES.get(draft.spec.cloud.value)
+    if form is None:
+        return []
+    zones, path = cluster_of(draft.spec).zones, (*_CLUSTER, "zones")
+    found = [
+        f for i, zone in enumerate(zones) if (f := _zone(draft, form, zone, (*path, i))) is not None
+    ]
+    if not zones:
+        return [*_too_many(draft), *_zones_of_tags(draft)]
+    return found or [*_too_few(draft, zones, path), *_pools_elsewhere(draft, zones)]
+
+
+def _zone(draft: Draft, form: Form, zone: str, path: Path) -> Finding | None:
+    read = form.pattern.fullmatch(zone)
+    if read is None:
+        problem, allowed = f"not the name of a zone on {draft.spec.cloud.value}", form.example
+    elif draft.region and read["region"] != draft.region.name:
+        problem = f"this zone is not in {draft.region.name} ({draft.region.said_by})"
+        allowed = f"zones of {draft.region.name}"
+    else:
+        return None
+    fix = Fix(says="write a zone of the region")
+    return refuse("cluster.zone", path, problem, given=zone, allowed=allowed, fix=fix)
+
+
+def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Finding]:
+    """EKS puts its control plane into two zones, and refuses subnets of one."""
+    if draft.spec.cloud is not Cloud.AWS or len(set(zones)) > 1 or cluster_of(draft.spec).existing:
+        return []
+    return [
+        refuse(
+            "cluster.zone",
+            path,
+            "EKS needs subnets in two zones",
+            given=listed(zones),
+            allowed="two zones or more; pools may be in one of them",
+            fix=Fix(says="add a second zone, or remove `zones`", at=path),
+        )
+    ]
+
+
+def _too_many(draft: Draft) -> list[Finding]:
+    """A network has so many private subnets and no more; no region has so many zones."""
+    zones = zones_of(draft.spec)
+    if len(zones) <= MOST_ZONES:
+        return []
+    return [
+        refuse(
+            "cluster.zone",
+            ("pools",),
+            "the cluster would have a subnet in more zones than its network has room for",
+            given=listed(zones),
+            allowed=f"{MOST_ZONES} zones",
+            fix=Fix(says="keep pools in fewer zones"),
+        )
+    ]
+
+
+def _pools_elsewhere(draft: Draft, zones: tuple[str, ...]) -> list[Finding]:
+    return [
+        refuse(
+            "cluster.zone",
+            ("pools", i, "zones"),
+            "the cluster has no subnet in these zones",
+            given=listed(missing),
+            allowed=listed(zones),
+            fix=Fix(says=f"add {listed(missing)} to `cluster.zones`"),
+        )
+        for i, pool in enumerate(draft.spec.pools)
+        if (missing := [zone for zone in pool.zones if zone not in zones])
+    ]
+
+
+def _zones_of_tags(draft: Draft) -> list[Finding]:
+    """Tags find a subnet in each zone that has a name."""
+    if not cluster_of(draft.spec).network.tags or zones_of(draft.spec):
+        return []
+    return [
+        refuse(
+            "cluster.zone",
+            (*_CLUSTER, "network", "tags"),
+            "in which zones subnets are looked for by their tags, nothing says",
+            allowed="zones of the cluster, or of its pools",
+            fix=Fix(says="add zones: [ZONE, ZONE] to `cluster`"),
+        )
+    ]
+
+
+def check_maintenance(draft: Draft) -> list[Finding]:
+    """GKE wants 48 hours in which it may upgrade within any 32 days, and a freeze ends after it began."""
+    if draft.spec.cloud is not Cloud.GCP:
+        return []
+    window = cluster_of(draft.spec).maintenance
+    path: Path = (*_CLUSTER, "maintenance")
+    hours = _WEEKS * len(set(window.days)) * window.hours
+    findings = [_ends_before(f, (*path, "freezes", i)) for i, f in enumerate(window.freezes)]
+    if hours < _LEAST_HOURS:
+        needed = -(-_LEAST_HOURS // (_WEEKS * len(set(window.days))))
+        findings.append(
+            refuse(
+                "cluster.maintenance",
+                path,
+                f"GKE wants {_LEAST_HOURS} hours for upgrades within any 32 days",
+                given=f"{hours} hours",
+                allowed=f"{needed} hours on each of these days, or more days",
+                fix=Fix(says=f"write hours: {needed}", at=(*path, "hours"), value=needed),
+            )
+        )
+    return [f for f in findings if f]
+
+
+def _ends_before(freeze: Freeze, path: Path) -> Finding | None:
+    if freeze.begins < freeze.ends:
+        return None
+    return refuse(
+        "cluster.maintenance",
+        (*path, "ends"),
+        "a freeze ends after the day on which it begins",
+        given=str(freeze.ends),
+        allowed=f"a day after {freeze.begins}",
+        fix=Fix(says="write the first day on which GKE may upgrade again"),
+    )
