@@ -1,0 +1,79 @@
+"""Add-ons of an EKS cluster, each at a version of its minor, with a role of its own where it asks AWS."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpuyard.catalogue.cluster.eks import (
+    ADDONS,
+    EFS_CSI,
+    FSX_CSI,
+    VPC_CNI,
+    EksAddon,
+)
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.aws.place import AwsPlace, tags_of
+from gpuyard.render.aws.roles import addon_role
+from gpuyard.render.cloud.graph import CloudResource, Json
+from gpuyard.spec.sections import DatasetKind
+
+_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    # Blocks of addresses, so that a node has as many pods as the kubelet takes.
+    VPC_CNI.name: {
+        "enableNetworkPolicy": "true",
+        "env": {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"},
+    }
+}
+_FOR_DATASETS = {DatasetKind.EFS: EFS_CSI, DatasetKind.FSX_LUSTRE: FSX_CSI}
+
+
+def addons_of(plan: PlatformPlan) -> tuple[EksAddon, ...]:
+    """Those of every cluster, and the driver of the file system that is asked for."""
+    data = plan.spec.storage.datasets if plan.spec.storage else None
+    driver = _FOR_DATASETS.get(data.kind) if data else None
+    return (*ADDONS, driver) if driver else ADDONS
+
+
+def addon_parts(
+    plan: PlatformPlan,
+    place: AwsPlace,
+    cluster: CloudResource,
+    *,
+    with_nodes: bool,
+    after: tuple[str, ...] = (),
+) -> list[CloudResource]:
+    """Add-ons that wait for nodes, or those that nodes wait for, with their roles."""
+    found: list[CloudResource] = []
+    for addon in addons_of(plan):
+        if addon.needs_nodes is with_nodes:
+            roles = addon_role(plan, place, addon)
+            found += [*roles, _addon(plan, addon, cluster, roles, after)]
+    return found
+
+
+def _addon(
+    plan: PlatformPlan,
+    addon: EksAddon,
+    cluster: CloudResource,
+    roles: list[CloudResource],
+    after: tuple[str, ...],
+) -> CloudResource:
+    version, settings = addon.versions.get(plan.kubernetes), _SETTINGS.get(addon.name)
+    identity = [
+        {"roleArn": roles[0].get("arn"), "serviceAccount": addon.service_account} for _ in roles[:1]
+    ]
+    return CloudResource(
+        kind="aws:eks/addon:Addon",
+        name=f"addon-{addon.name}",
+        inputs={
+            "clusterName": cluster.get("name"),
+            "addonName": addon.name,
+            **({"addonVersion": version} if version else {}),
+            **({"configurationValues": Json(settings)} if settings else {}),
+            **({"podIdentityAssociations": identity} if identity else {}),
+            "resolveConflictsOnCreate": "OVERWRITE",
+            # What somebody tuned by hand stays.
+            "resolveConflictsOnUpdate": "PRESERVE",
+            "tags": tags_of(plan),
+        },
+        after=(*(each.name for each in roles[1:]), *after),
+    )

@@ -1,0 +1,178 @@
+"""An EKS cluster: its key, its logs, the control plane, and who may enter; or one that is there already."""
+
+import re
+
+from gpuyard.catalogue.cluster.eks import ADMIN_POLICY, kept_days
+from gpuyard.names import GPU
+from gpuyard.plan.cluster.ranges import cluster_of, ranges_of
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.aws.network import NetworkParts
+from gpuyard.render.aws.place import AwsPlace, tags_of
+from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
+from gpuyard.spec.sections import LogKind
+
+_AUTHORITY, _SERVICES = "certificateAuthority.data", "kubernetesNetworkConfig.serviceIpv4Cidr"
+_GROUP = "vpcConfig.clusterSecurityGroupId"
+OUTPUTS = {"endpoint": "endpoint", "authority": _AUTHORITY, "services": _SERVICES, "group": _GROUP}
+"""What others read of the cluster, by what it is for."""
+_WEIGHTS = {GPU: 10, "cpu": 1, "memory": 1}
+"""By resource: GPUs are what is to be packed, the rest breaks ties."""
+_LOG_NAMES = {LogKind.CONTROLLER_MANAGER: "controllerManager"}
+
+
+def given_cluster(plan: PlatformPlan) -> CloudCall:
+    """A cluster that is there already, by its name."""
+    return CloudCall(
+        kind="aws:eks/getCluster:getCluster",
+        name="cluster",
+        args={"name": cluster_of(plan.spec).existing},
+        outputs=(
+            "name",
+            "endpoint",
+            "certificateAuthorities",
+            "kubernetesNetworkConfigs",
+            "vpcConfig",
+        ),
+    )
+
+
+def cluster_parts(
+    plan: PlatformPlan, place: AwsPlace, network: NetworkParts, roles: list[CloudResource]
+) -> list[CloudResource]:
+    """The key for secrets, the log group, the cluster, and an entry for each administrator, in this order."""
+    key, logs = _key(plan), _logs(plan)
+    made = _cluster(plan, network, roles, key[0] if key else None, logs)
+    return [*key, logs, made, *_admins(plan, place, made)]
+
+
+# ── what it rests on ──────────────────────────────────────────────────────────────────────────────
+def _key(plan: PlatformPlan) -> list[CloudResource]:
+    """A key of its own, unless it is given one: secrets can then be taken back from everybody at once."""
+    if cluster_of(plan.spec).key:
+        return []
+    protect = cluster_of(plan.spec).protect
+    key = CloudResource(
+        kind="aws:kms/key:Key",
+        name="secrets-key",
+        inputs={
+            "description": f"Secrets of the EKS cluster {plan.name}",
+            "enableKeyRotation": True,
+            "deletionWindowInDays": 30,
+            "tags": tags_of(plan),
+        },
+        outputs=("arn",),
+        protect=protect,
+    )
+    alias = CloudResource(
+        kind="aws:kms/alias:Alias",
+        name="secrets-key-alias",
+        inputs={"name": f"alias/gpuyard/{plan.name}/secrets", "targetKeyId": key.get("id")},
+        delete_first=True,
+    )
+    return [key, alias]
+
+
+def _logs(plan: PlatformPlan) -> CloudResource:
+    """EKS would make it by itself, and keep logs for ever."""
+    return CloudResource(
+        kind="aws:cloudwatch/logGroup:LogGroup",
+        name="control-plane-logs",
+        inputs={
+            "name": f"/aws/eks/{plan.name}/cluster",
+            "retentionInDays": kept_days(cluster_of(plan.spec).logs.keep_days),
+            "tags": tags_of(plan),
+        },
+        delete_first=True,
+    )
+
+
+# ── the control plane ─────────────────────────────────────────────────────────────────────────────
+def _cluster(
+    plan: PlatformPlan,
+    network: NetworkParts,
+    roles: list[CloudResource],
+    key: CloudResource | None,
+    logs: CloudResource,
+) -> CloudResource:
+    asked = cluster_of(plan.spec)
+    public = list(asked.endpoint.public)
+    endpoint = {"endpointPrivateAccess": True, "endpointPublicAccess": bool(public)}
+    services = ranges_of(plan.spec).get("services")
+    inputs = {
+        "name": plan.name,
+        "version": plan.kubernetes,
+        "roleArn": roles[0].get("arn"),
+        "vpcConfig": {
+            "subnetIds": list(network.control),
+            **endpoint,
+            **({"publicAccessCidrs": public} if public else {}),
+        },
+        "accessConfig": {
+            "authenticationMode": "API",
+            # Nobody could enter a cluster that lists no administrator.
+            "bootstrapClusterCreatorAdminPermissions": not asked.admins,
+        },
+        "bootstrapSelfManagedAddons": False,
+        "encryptionConfig": {
+            "provider": {"keyArn": key.get("arn") if key else asked.key},
+            "resources": ["secrets"],
+        },
+        "enabledClusterLogTypes": [_LOG_NAMES.get(kind, kind.value) for kind in asked.logs.kinds],
+        "deletionProtection": asked.protect,
+        "zonalShiftConfig": {"enabled": True},
+        "upgradePolicy": {"supportType": asked.support.value.upper()},
+        "kubeSchedulerConfig": _packing(),
+        "tags": tags_of(plan),
+    }
+    if services:
+        inputs["kubernetesNetworkConfig"] = {"ipFamily": "ipv4", "serviceIpv4Cidr": services}
+    return CloudResource(
+        kind="aws:eks/cluster:Cluster",
+        name="cluster",
+        inputs=inputs,
+        outputs=("endpoint", "certificateAuthority", "kubernetesNetworkConfig"),
+        after=(*(each.name for each in roles[1:]), logs.name),
+        protect=asked.protect,
+        # It says who made the cluster, once; a change would make another cluster.
+        ignores=("accessConfig.bootstrapClusterCreatorAdminPermissions",),
+        delete_first=True,
+    )
+
+
+def _packing() -> dict[str, object]:
+    """The scheduler fills nodes up, so that whole ones stay free for jobs that take all GPUs of a node."""
+    resources = [{"name": name, "weight": weight} for name, weight in _WEIGHTS.items()]
+    strategy = {"type": "MostAllocated", "resources": resources}
+    return {"nodeResourcesFit": {"scoringStrategy": strategy}}
+
+
+# ── who may enter ─────────────────────────────────────────────────────────────────────────────────
+def _admins(plan: PlatformPlan, place: AwsPlace, made: CloudResource) -> list[CloudResource]:
+    """An entry and its policy for each. Node groups bring the entry of their role themselves."""
+    found: list[CloudResource] = []
+    for arn in dict.fromkeys(cluster_of(plan.spec).admins):
+        who = {"clusterName": made.get("name"), "principalArn": arn}
+        entry = CloudResource(
+            kind="aws:eks/accessEntry:AccessEntry",
+            name=f"admin-{_slug(arn)}",
+            inputs={**who, "type": "STANDARD", "tags": tags_of(plan)},
+        )
+        policy = CloudResource(
+            kind="aws:eks/accessPolicyAssociation:AccessPolicyAssociation",
+            name=f"admin-{_slug(arn)}-policy",
+            inputs={
+                **who,
+                "policyArn": Joined(
+                    "arn:", place.partition, f":eks::aws:cluster-access-policy/{ADMIN_POLICY}"
+                ),
+                "accessScope": {"type": "cluster"},
+            },
+            after=(entry.name,),
+        )
+        found += [entry, policy]
+    return found
+
+
+def _slug(arn: str) -> str:
+    """Account and name: `123456789012-role-platform`; a path in it stays, so that no two are the same."""
+    return re.sub(r"[^0-9A-Za-z]+", "-", arn.partition("::")[2]).strip("-")

@@ -1,0 +1,90 @@
+"""Where in AWS a platform is, what its resources are tagged with, and how roles are made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.names import PLATFORM_LABEL
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.aws.ground import Given
+from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined, Json
+
+_PARTITIONS = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
+"""By the beginning of a region; every other one is of `aws`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsPlace:
+    """A region, known now or when it is asked for."""
+
+    region: Given
+    partition: Given
+    calls: tuple[CloudCall, ...]
+    """What has to be asked."""
+
+    def policy(self, name: str) -> Joined:
+        """ARN of a policy that AWS keeps."""
+        return Joined("arn:", self.partition, f":iam::aws:policy/{name}")
+
+
+def place_of(plan: PlatformPlan) -> AwsPlace:
+    """Where the platform is; where nobody says it, AWS is asked for the region of its provider."""
+    if plan.region is not None:
+        found = (name for start, name in _PARTITIONS.items() if plan.region.startswith(start))
+        return AwsPlace(region=plan.region, partition=next(found, "aws"), calls=())
+    region = CloudCall(
+        kind="aws:index/getRegion:getRegion", name="region", args={}, outputs=("region",)
+    )
+    partition = CloudCall(
+        kind="aws:index/getPartition:getPartition",
+        name="partition",
+        args={},
+        outputs=("partition",),
+    )
+    return AwsPlace(
+        region=region.get("region"),
+        partition=partition.get("partition"),
+        calls=(region, partition),
+    )
+
+
+def tags_of(plan: PlatformPlan, **more: str) -> dict[str, str]:
+    """The tags of the stack file, and whose the resource is."""
+    return {**plan.spec.tags, PLATFORM_LABEL: plan.name, **more}
+
+
+# ── roles ─────────────────────────────────────────────────────────────────────────────────────────
+def statement(action: str | list[str], resource: Any, **more: Any) -> dict[str, Any]:
+    """One permission of a policy."""
+    return {"Effect": "Allow", "Action": action, "Resource": resource, **more}
+
+
+def document(*statements: Mapping[str, Any]) -> Json:
+    """A policy document."""
+    return Json({"Version": "2012-10-17", "Statement": list(statements)})
+
+
+def role(
+    plan: PlatformPlan, name: str, service: str, actions: tuple[str, ...] = ("sts:AssumeRole",)
+) -> CloudResource:
+    """A role that a service of AWS takes, and nobody else."""
+    trust = {
+        "Effect": "Allow",
+        "Principal": {"Service": service},
+        "Action": actions[0] if len(actions) == 1 else list(actions),
+    }
+    return CloudResource(
+        kind="aws:iam/role:Role",
+        name=name,
+        inputs={"assumeRolePolicy": document(trust), "tags": tags_of(plan)},
+        outputs=("arn", "name"),
+    )
+
+
+def attached(place: AwsPlace, of: CloudResource, policy: str) -> CloudResource:
+    """A policy that AWS keeps, given to a role."""
+    return CloudResource(
+        kind="aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+        name=f"{of.name}-{policy.rpartition('/')[2]}",
+        inputs={"role": of.get("name"), "policyArn": place.policy(policy)},
+    )

@@ -1,0 +1,53 @@
+"""Roles of an EKS cluster: of its control plane, its nodes, and each add-on that asks AWS for something."""
+
+from gpuyard.catalogue.cluster.eks import (
+    CLUSTER_POLICIES,
+    FSX_CSI,
+    NODE_POLICIES,
+    VPC_CNI,
+    EksAddon,
+)
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.aws.place import AwsPlace, attached, document, role, statement
+from gpuyard.render.cloud.graph import CloudResource
+
+_TAKEN_BY_PODS = ("sts:AssumeRole", "sts:TagSession")
+
+
+def cluster_role(plan: PlatformPlan, place: AwsPlace) -> list[CloudResource]:
+    """What the control plane may do in the account."""
+    made = role(plan, "cluster-role", "eks.amazonaws.com", _TAKEN_BY_PODS)
+    return [made, *(attached(place, made, policy) for policy in CLUSTER_POLICIES)]
+
+
+def node_role(plan: PlatformPlan, place: AwsPlace) -> list[CloudResource]:
+    """What nodes may do, and so every pod on them: join, and pull images.
+
+    In a cluster that is there already nobody knows whether its network add-on has a role of its own: nodes
+    then have that of giving addresses too.
+    """
+    made = role(plan, "node-role", "ec2.amazonaws.com")
+    there = plan.spec.cluster is not None and plan.spec.cluster.existing is not None
+    policies = (*NODE_POLICIES, *(VPC_CNI.policies if there else ()))
+    return [made, *(attached(place, made, policy) for policy in policies)]
+
+
+def addon_role(plan: PlatformPlan, place: AwsPlace, addon: EksAddon) -> list[CloudResource]:
+    """What one add-on may do: its service account takes the role by Pod Identity, without keys."""
+    if not addon.service_account:
+        return []
+    made = role(plan, f"{addon.name}-role", "pods.eks.amazonaws.com", _TAKEN_BY_PODS)
+    own = [_describes_fsx(made)] if addon is FSX_CSI else []
+    return [made, *(attached(place, made, policy) for policy in addon.policies), *own]
+
+
+def _describes_fsx(made: CloudResource) -> CloudResource:
+    """AWS's own policy for it gives it every file system of the account."""
+    return CloudResource(
+        kind="aws:iam/rolePolicy:RolePolicy",
+        name=f"{made.name}-describes",
+        inputs={
+            "role": made.get("name"),
+            "policy": document(statement("fsx:DescribeFileSystems", "*")),
+        },
+    )

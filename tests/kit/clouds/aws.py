@@ -1,0 +1,91 @@
+"""Graphs of platforms on AWS: as golden files have them, as the provider judges and our rules see them."""
+
+import json
+
+from testbed.plugins.cloud.checking import refusals
+
+from gpuyard.lint.pulumi import pulumi_resource
+from gpuyard.plan import plan
+from gpuyard.render.aws.graph import aws_graph
+from gpuyard.render.cloud.graph import settle
+from gpuyard.rules import RULES
+from gpuyard.rules.rule import UNKNOWN
+from gpuyard.rules.run import evaluate
+from gpuyard.spec.region import Region
+from kit.stacks import platform, pool, spec_of
+
+ADMIN = "arn:aws:iam::123456789012:role/platform"
+VPC = "vpc-0123456789abcdef0"
+SUBNETS = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
+_LATE = "late-value"
+
+
+def plan_on_aws(pools=None, region="us-east-1", **rest):
+    """The plan of a platform on AWS, which nothing refuses."""
+    raw = platform([pool()] if pools is None else pools, cloud="aws", **rest)
+    found, findings = plan(spec_of(raw), region=Region(region, "aws:region") if region else None)
+    assert found is not None, [str(each) for each in findings]
+    return found
+
+
+def graph_of(pools=None, region="us-east-1", **rest):
+    """Its graph; `rest` is what else the stack file says."""
+    return aws_graph(plan_on_aws(pools, region, **rest))
+
+
+def as_text(graph):
+    """One object a resource, late values as `${name.output}`."""
+    resources = [
+        _row(each, ("name", "kind", "part", "after", "protect", "ignores", "delete_first"))
+        | {"inputs": _shown(each.inputs)}
+        for each in graph.resources
+    ]
+    calls = [
+        _row(each, ("name", "kind", "outputs")) | {"args": _shown(each.args)}
+        for each in graph.calls
+    ]
+    return json.dumps({"calls": calls, "resources": resources}, indent=1) + "\n"
+
+
+def _row(each, fields):
+    given = {field: getattr(each, field) for field in fields}
+    return {key: value for key, value in given.items() if value not in ((), "", False)}
+
+
+def _shown(value):
+    return settle(dict(value), lambda name: f"${{{name}}}")
+
+
+def refused(graph, unknown_types=()):
+    """What the provider says against the graph, by resource."""
+    found = {
+        r.name: refusals(r.kind, r.inputs) for r in graph.resources if r.kind not in unknown_types
+    }
+    return {name: said for name, said in found.items() if said}
+
+
+def found_by_rules(graph, *, known):
+    """What our rules say: with text for each late value, or with the unknowns of a preview."""
+    resources = [
+        pulumi_resource(
+            each.kind, each.name, _settled(each.inputs, known=known), protected=each.protect
+        )
+        for each in graph.resources
+    ]
+    return {
+        (o.rule.id, o.resource.name if o.resource else "", o.verdict)
+        for o in evaluate(resources, RULES)
+    }
+
+
+def _settled(inputs, *, known):
+    plain = settle(dict(inputs), lambda _: _LATE)
+    return plain if known else _unknown(plain)
+
+
+def _unknown(value):
+    if isinstance(value, dict):
+        return {key: _unknown(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_unknown(each) for each in value]
+    return UNKNOWN if isinstance(value, str) and _LATE in value else value

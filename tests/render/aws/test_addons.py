@@ -1,0 +1,59 @@
+"""Add-ons: at a version of the cluster's minor, with roles of their own, before or after the first nodes."""
+
+import json
+
+import pytest
+
+from gpuyard.catalogue.cluster.eks import ADDONS
+from gpuyard.plan.records.late import Late
+from gpuyard.render.cloud.graph import settle
+from kit.clouds.aws import graph_of
+
+ADDON = "aws:eks/addon:Addon"
+
+
+def addons(**rest):
+    return {each.inputs["addonName"]: each for each in graph_of(**rest).of(ADDON)}
+
+
+def test_every_cluster_has_all_of_them():
+    assert set(addons()) == {each.name for each in ADDONS}
+
+
+def test_the_network_gives_pods_blocks_of_addresses():
+    values = json.loads(settle(addons()["vpc-cni"].inputs["configurationValues"], str))
+    assert values["env"] == {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}
+
+
+def test_a_version_belongs_to_the_minor_and_is_left_to_eks_where_none_is_known():
+    assert addons(kubernetes="1.35")["kube-proxy"].inputs["addonVersion"].startswith("v1.35.")
+    assert addons(kubernetes="1.36")["kube-proxy"].inputs["addonVersion"].startswith("v1.36.")
+    assert "addonVersion" not in addons(kubernetes="1.36")["eks-node-monitoring-agent"].inputs
+
+
+def test_one_that_asks_aws_has_a_role_by_pod_identity():
+    found = addons()
+    assert found["vpc-cni"].inputs["podIdentityAssociations"] == [
+        {"roleArn": Late("vpc-cni-role.arn"), "serviceAccount": "aws-node"}
+    ]
+    assert "podIdentityAssociations" not in found["coredns"].inputs
+    assert not [each for each in found.values() if "serviceAccountRoleArn" in each.inputs]
+
+
+@pytest.mark.parametrize(
+    ("kind", "driver"), [("efs", "aws-efs-csi-driver"), ("fsx-lustre", "aws-fsx-csi-driver")]
+)
+def test_a_file_system_brings_its_driver(kind, driver):
+    assert driver in addons(storage={"datasets": {"kind": kind}})
+    assert driver not in addons()
+
+
+def test_a_class_of_yours_brings_none():
+    assert set(addons(storage={"datasets": {"kind": "class", "class_name": "fast"}})) == set(
+        addons()
+    )
+
+
+def test_what_nodes_wait_for_is_known_not_to_wait_for_them():
+    early = {each.name for each in ADDONS if not each.needs_nodes}
+    assert early == {"vpc-cni", "kube-proxy", "eks-pod-identity-agent"}

@@ -1,0 +1,144 @@
+"""The whole graph at AWS: golden for three stacks, and nothing that its provider or our rules refuse."""
+
+from functools import cache
+
+import pytest
+
+import sizes
+from gpuyard.plan import planned
+from gpuyard.plan.records.late import Late
+from gpuyard.render.aws.graph import aws_graph
+from gpuyard.render.cloud.graph import CloudResource
+from gpuyard.rules.run import RuleVerdict
+from gpuyard.spec.read import read_stack_file
+from kit.clouds.aws import (
+    ADMIN,
+    SUBNETS,
+    VPC,
+    as_text,
+    found_by_rules,
+    graph_of,
+    plan_on_aws,
+    refused,
+)
+from kit.stacks import pool
+
+HERE = sizes.ROOT / "tests" / "render" / "aws"
+STACKS = {
+    "reserved-training": sizes.ROOT / "tests" / "golden_stacks" / "reserved-training.yaml",
+    "given-network": HERE / "stacks" / "given-network.yaml",
+    "existing-cluster": HERE / "stacks" / "existing-cluster.yaml",
+}
+FLOW = "aws:ec2/flowLog:FlowLog"
+"""The provider's tables have no such type yet."""
+
+
+@cache
+def stack(name):
+    return planned(read_stack_file(STACKS[name].read_bytes(), name).spec)
+
+
+def ground_of(plan):
+    """What node groups are given, and the graph with one of them."""
+    seen = []
+
+    def nodes(_plan, ground):
+        seen.append(ground)
+        return (
+            CloudResource(
+                kind="aws:eks/nodeGroup:NodeGroup", name="system", inputs={}, after=ground.after
+            ),
+            CloudResource(
+                kind="aws:eks/nodeGroup:NodeGroup", name="train", inputs={}, part="train"
+            ),
+        )
+
+    graph = aws_graph(plan, nodes)
+    return seen[0], graph
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_the_graph_of_a_stack_is_the_golden_one(name, golden):
+    golden(HERE / "golden" / f"{name}.json", as_text(aws_graph(stack(name))))
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_its_provider_refuses_nothing_of_a_stack(name):
+    assert refused(aws_graph(stack(name)), {FLOW}) == {}
+
+
+@pytest.mark.parametrize("name", ["given-network", "existing-cluster"])
+def test_our_rules_find_nothing_in_a_stack(name):
+    graph = aws_graph(stack(name))
+    assert found_by_rules(graph, known=True) == set()
+    assert {v for _, _, v in found_by_rules(graph, known=False)} <= {RuleVerdict.NOT_EVALUATED}
+
+
+def test_nodes_rest_on_the_cluster_that_is_made_for_them():
+    ground, _ = ground_of(plan_on_aws(cluster={"zones": ["us-east-1a", "us-east-1b"]}))
+    assert ground.cluster == Late("cluster.name")
+    assert ground.subnets == {z: Late(f"private-{z}.id") for z in ("us-east-1a", "us-east-1b")}
+    assert ground.security_groups == (
+        Late("cluster.vpcConfig.clusterSecurityGroupId"),
+        Late("nodes.id"),
+    )
+
+
+def test_nodes_come_after_the_network_of_pods_and_before_what_needs_nodes():
+    ground, graph = ground_of(plan_on_aws())
+    assert {"addon-vpc-cni", "node-role-AmazonEKSWorkerNodePolicy", "private-another-1-out"} < set(
+        ground.after
+    )
+    assert graph.resource("addon-coredns").after == ("system",)
+    order = [each.name for each in graph.resources]
+    assert order.index("addon-vpc-cni") < order.index("system") < order.index("addon-coredns")
+
+
+def test_nodes_in_a_cluster_that_is_there_rest_on_what_it_says():
+    ground, graph = ground_of(plan_on_aws(cluster={"existing": "blue"}, system=None))
+    assert ground.authority == Late("cluster.certificateAuthorities.0.data")
+    assert ground.vpc == Late("cluster.vpcConfig.vpcId")
+    assert list(ground.subnets.values()) == [
+        Late("cluster.vpcConfig.subnetIds.0"),
+        Late("cluster.vpcConfig.subnetIds.1"),
+    ]
+    assert graph.of("aws:eks/cluster:Cluster") == graph.of("aws:eks/addon:Addon") == []
+
+
+def test_nodes_in_a_cluster_that_is_there_go_where_the_stack_file_says():
+    given = {"id": VPC, "subnets": {"private": SUBNETS}}
+    ground, _ = ground_of(plan_on_aws(cluster={"existing": "blue", "network": given}))
+    assert ground.subnets == {each: each for each in SUBNETS}
+    zoned, graph = ground_of(
+        plan_on_aws([pool(zones=["us-east-1a"])], cluster={"existing": "blue"})
+    )
+    assert zoned.subnets == {"us-east-1a": Late("private-us-east-1a.ids.0")}
+    assert graph.calls[-1].args["filters"][0]["values"] == [Late("cluster.vpcConfig.vpcId")]
+
+
+# ── everything that may be written ────────────────────────────────────────────────────────────────
+NETWORKS = (
+    {},
+    {"cidr": "10.64.0.0/16", "nat": "per_zone"},
+    {"nat": "none", "flow_logs": False},
+    {"endpoints": "interface", "services": "192.168.0.0/20"},
+    {"id": VPC, "subnets": {"private": SUBNETS}},
+)
+ZONES = ([], ["us-east-1a", "us-east-1b"], ["us-east-1c", "us-east-1a", "us-east-1f"])
+REST = (
+    {"admins": [ADMIN]},
+    {"admins": [ADMIN], "endpoint": {"public": ["203.0.113.0/24"]}, "support": "standard"},
+    {"admins": [ADMIN], "logs": {"kinds": ["audit", "authenticator"], "keep_days": 1}},
+)
+STORAGE = (None, {"datasets": {"kind": "efs"}}, {"datasets": {"kind": "fsx-lustre"}})
+
+
+@pytest.mark.parametrize("region", ["us-east-1", None])
+def test_the_provider_refuses_and_our_rules_find_nothing_of_what_may_be_written(region):
+    cases = [(n, z, r, s) for n in NETWORKS for z in ZONES for r in REST for s in STORAGE]
+    for number, (network, zones, rest, storage) in enumerate(cases):
+        minor = ("1.33", "1.34", "1.35", "1.36")[number % 4]
+        said = {"cluster": {"network": network, "zones": zones, **rest}}
+        graph = graph_of(region=region, storage=storage, kubernetes=minor, **said)
+        assert refused(graph, {FLOW}) == {}, said
+        assert found_by_rules(graph, known=True) == set(), said

@@ -1,0 +1,74 @@
+"""Roles: each is taken by one service, has what it needs, and no key of its own."""
+
+import json
+
+import pytest
+
+from gpuyard.plan.records.late import Late
+from gpuyard.render.cloud.graph import settle
+from kit.clouds.aws import graph_of
+
+ROLE = "aws:iam/role:Role"
+ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+INLINE = "aws:iam/rolePolicy:RolePolicy"
+LUSTRE = {"datasets": {"kind": "fsx-lustre"}}
+
+
+def text(value):
+    return settle(value, lambda name: f"arn:{name}")
+
+
+def policies(graph, role):
+    return [
+        text(each.inputs["policyArn"]).rpartition("/")[2]
+        for each in graph.of(ATTACHMENT)
+        if each.inputs["role"] == Late(f"{role}.name")
+    ]
+
+
+def trust(graph, role):
+    (only,) = json.loads(text(graph.resource(role).inputs["assumeRolePolicy"]))["Statement"]
+    return only
+
+
+def test_nodes_may_join_and_pull_images_and_nothing_more():
+    assert policies(graph_of(), "node-role") == [
+        "AmazonEKSWorkerNodePolicy",
+        "AmazonEC2ContainerRegistryPullOnly",
+    ]
+
+
+def test_nodes_of_a_cluster_that_is_there_may_give_pods_their_addresses_too():
+    assert "AmazonEKS_CNI_Policy" in policies(graph_of(cluster={"existing": "blue"}), "node-role")
+
+
+@pytest.mark.parametrize(
+    ("role", "service"),
+    [
+        ("cluster-role", "eks.amazonaws.com"),
+        ("node-role", "ec2.amazonaws.com"),
+        ("vpc-cni-role", "pods.eks.amazonaws.com"),
+        ("aws-fsx-csi-driver-role", "pods.eks.amazonaws.com"),
+    ],
+)
+def test_one_service_takes_a_role(role, service):
+    found = trust(graph_of(storage=LUSTRE), role)
+    assert found["Principal"] == {"Service": service}
+    assert found["Effect"] == "Allow"
+
+
+def test_a_role_of_pods_is_taken_with_the_tags_of_its_session():
+    assert trust(graph_of(), "vpc-cni-role")["Action"] == ["sts:AssumeRole", "sts:TagSession"]
+    assert trust(graph_of(), "node-role")["Action"] == "sts:AssumeRole"
+
+
+def test_no_policy_allows_every_action_of_a_service():
+    for each in graph_of(storage=LUSTRE).of(INLINE):
+        for one in json.loads(text(each.inputs["policy"]))["Statement"]:
+            actions = one["Action"] if isinstance(one["Action"], list) else [one["Action"]]
+            assert not [action for action in actions if "*" in action]
+
+
+def test_there_is_no_user_and_no_key():
+    kinds = {each.kind for each in graph_of(storage=LUSTRE).resources}
+    assert not [kind for kind in kinds if "accessKey" in kind or "iam/user" in kind]
