@@ -20,6 +20,7 @@ __all__ = [
     "Checkpoints",
     "Cloud",
     "Cluster",
+    "ClusterNetwork",
     "ClusterSupport",
     "Cohort",
     "Commitment",
@@ -50,7 +51,6 @@ __all__ = [
     "Mirror",
     "Mode",
     "Nat",
-    "Network",
     "Numa",
     "Observability",
     "OnDemand",
@@ -637,7 +637,7 @@ class Subnets(TypedDict):
     """Where load balancers that face the internet go, on aws. Default: none."""
 
 
-class Network(TypedDict):
+class ClusterNetwork(TypedDict):
     """The network of the cluster: one of its own, or with `id` one that is there already."""
 
     cidr: NotRequired[str | None]
@@ -736,12 +736,12 @@ class Cluster(TypedDict):
     """Zones that it lies in: two at least on aws. Default: those of the pools, and another if
     that is one.
     """
-    network: NotRequired[Network]
+    network: NotRequired[ClusterNetwork]
     """The network it lies in. Default: one of its own, with private nodes."""
     endpoint: NotRequired[ControlPlane]
     """Who reaches the Kubernetes API. Default: who is in the network."""
     admins: NotRequired[list[str] | tuple[str, ...]]
-    """Who may do everything in it beside who makes it: ARNs, or members such as group:NAME@HOST
+    """Who may do everything in it, who deploys it too: ARNs, or members such as group:NAME@HOST
     on gcp.
     """
     key: NotRequired[str | None]

@@ -308,7 +308,7 @@ class SubnetsSpec(TypedDict):
     """Where load balancers that face the internet go, on aws. Default: none."""
 
 
-class NetworkSpec(TypedDict):
+class ClusterNetworkSpec(TypedDict):
     """The network of the cluster: one of its own, or with `id` one that is there already."""
 
     cidr: NotRequired[str]
@@ -388,12 +388,12 @@ class ClusterSpec(TypedDict):
     """Zones that it lies in: two at least on aws. Default: those of the pools, and another if
     that is one.
     """
-    network: NotRequired[NetworkSpec]
+    network: NotRequired[ClusterNetworkSpec]
     """The network it lies in. Default: one of its own, with private nodes."""
     endpoint: NotRequired[ControlPlaneSpec]
     """Who reaches the Kubernetes API. Default: who is in the network."""
     admins: NotRequired[list[str]]
-    """Who may do everything in it beside who makes it: ARNs, or members such as group:NAME@HOST
+    """Who may do everything in it, who deploys it too: ARNs, or members such as group:NAME@HOST
     on gcp.
     """
     key: NotRequired[str]

@@ -14,6 +14,7 @@ from gpuyard.spec.sections import Freeze
 _CLUSTER: Path = ("cluster",)
 _WIDEST = {4: 8, 6: 32}
 """By version of IP, the shortest prefix of a network that somebody may own; two halves are the world, too."""
+_EKS_ZONES = 2
 _WEEKS = 4
 """Of each weekday there are four at least in any 32 days."""
 _LEAST_HOURS = 48
@@ -87,7 +88,7 @@ def check_cluster_zones(draft: Draft) -> list[Finding]:
         f for i, zone in enumerate(zones) if (f := _zone(draft, form, zone, (*path, i))) is not None
     ]
     if not zones:
-        return [*_too_many(draft), *_zones_of_tags(draft)]
+        return [*_too_many(draft), *_too_few_subnets(draft)]
     return found or [*_too_few(draft, zones, path), *_pools_elsewhere(draft, zones)]
 
 
@@ -106,7 +107,11 @@ def _zone(draft: Draft, form: Form, zone: str, path: Path) -> Finding | None:
 
 def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Finding]:
     """EKS puts its control plane into two zones, and refuses subnets of one."""
-    if draft.spec.cloud is not Cloud.AWS or len(set(zones)) > 1 or cluster_of(draft.spec).existing:
+    if (
+        draft.spec.cloud is not Cloud.AWS
+        or len(set(zones)) >= _EKS_ZONES
+        or cluster_of(draft.spec).existing
+    ):
         return []
     return [
         refuse(
@@ -152,19 +157,21 @@ def _pools_elsewhere(draft: Draft, zones: tuple[str, ...]) -> list[Finding]:
     ]
 
 
-def _zones_of_tags(draft: Draft) -> list[Finding]:
-    """Tags find a subnet in each zone that has a name."""
-    if not cluster_of(draft.spec).network.tags or zones_of(draft.spec):
+def _too_few_subnets(draft: Draft) -> list[Finding]:
+    """Tags find a subnet in each zone that has a name, and a list is what it is: EKS wants two of them."""
+    cluster = cluster_of(draft.spec)
+    subnets, tags = cluster.network.subnets, cluster.network.tags
+    needed = 1 if cluster.existing else _EKS_ZONES
+    if tags and len(zones_of(draft.spec)) < needed:
+        word, problem = "tags", "subnets are looked for in zones, and too few zones are named"
+        fix = Fix(says="add zones: [ZONE, ZONE] to `cluster`")
+    elif draft.spec.cloud is Cloud.AWS and subnets and len(subnets.private) < needed:
+        word, problem = "subnets", "EKS needs subnets in two zones"
+        fix = Fix(says="add a private subnet of another zone")
+    else:
         return []
-    return [
-        refuse(
-            "cluster.zone",
-            (*_CLUSTER, "network", "tags"),
-            "in which zones subnets are looked for by their tags, nothing says",
-            allowed="zones of the cluster, or of its pools",
-            fix=Fix(says="add zones: [ZONE, ZONE] to `cluster`"),
-        )
-    ]
+    path, allowed = (*_CLUSTER, "network", word), "a subnet in each of two zones"
+    return [refuse("cluster.zone", path, problem, allowed=allowed, fix=fix)]
 
 
 def check_maintenance(draft: Draft) -> list[Finding]:

@@ -7,6 +7,7 @@ into is said by the plan; a section that this release makes nothing of is named 
 from gpuyard.spec.sections.admission import Admission, Enforce
 from gpuyard.spec.sections.cluster import (
     Apply,
+    ClusterNetwork,
     ClusterSpec,
     ClusterSupport,
     Consent,
@@ -17,7 +18,6 @@ from gpuyard.spec.sections.cluster import (
     Maintenance,
     Mirror,
     Nat,
-    Network,
     PrivateEndpoints,
     ReleaseChannel,
     Subnets,
@@ -43,6 +43,7 @@ __all__ = [
     "Admission",
     "Apply",
     "Checkpoints",
+    "ClusterNetwork",
     "ClusterSpec",
     "ClusterSupport",
     "Commitment",
@@ -62,7 +63,6 @@ __all__ = [
     "Maintenance",
     "Mirror",
     "Nat",
-    "Network",
     "Numa",
     "Observability",
     "Policies",

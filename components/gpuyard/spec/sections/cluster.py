@@ -40,7 +40,7 @@ class Subnets(SpecModel):
     """Where load balancers that face the internet go, on aws. Default: none."""
 
 
-class Network(SpecModel):
+class ClusterNetwork(SpecModel):
     """The network of the cluster: one of its own, or with `id` one that is there already."""
 
     cidr: Cidr | None = None
@@ -63,7 +63,7 @@ class Network(SpecModel):
     """Tags that the private subnets of that network carry, on aws, to find them by. Default: none."""
 
     @model_validator(mode="after")
-    def _own_or_given(self) -> "Network":
+    def _own_or_given(self) -> "ClusterNetwork":
         given = self.model_fields_set
         if self.id is None:
             extra, problem = (
@@ -187,12 +187,12 @@ class ClusterSpec(SpecModel):
     """Refuse to delete the cluster and its pools. Default on: nobody rebuilds a fleet by a slip."""
     zones: Annotated[tuple[Text, ...], Field(max_length=7)] = ()
     """Zones that it lies in: two at least on aws. Default: those of the pools, and another if that is one."""
-    network: Network = Network.model_construct()
+    network: ClusterNetwork = ClusterNetwork.model_construct()
     """The network it lies in. Default: one of its own, with private nodes."""
     endpoint: ControlPlane = ControlPlane.model_construct()
     """Who reaches the Kubernetes API. Default: who is in the network."""
     admins: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
-    """Who may do everything in it beside who makes it: ARNs, or members such as group:NAME@HOST on gcp."""
+    """Who may do everything in it, who deploys it too: ARNs, or members such as group:NAME@HOST on gcp."""
     key: Text | None = None
     """The key, of KMS or Cloud KMS, that secrets are encrypted with. Default: one is made, and renewed."""
     logs: ControlPlaneLogs = ControlPlaneLogs.model_construct()
