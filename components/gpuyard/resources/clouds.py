@@ -60,7 +60,7 @@ class CloudResources:
     def _output(self, name: str) -> pulumi.Output[Any]:
         whose, field, *inside = name.split(".")
         if whose in self._told:
-            return self._told[whose].apply(lambda answer: answer[field])
+            return self._told[whose].apply(lambda answer: _part(answer, (field, *inside)))
         made = self._made[whose]
         output: pulumi.Output[Any] = made.id if field == "id" else getattr(made, field)
         return output.apply(lambda value: _part(value, inside)) if inside else output

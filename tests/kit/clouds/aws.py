@@ -79,8 +79,17 @@ def found_by_rules(graph, *, known):
 
 
 def _settled(inputs, *, known):
-    plain = settle(dict(inputs), lambda _: _LATE)
-    return plain if known else _unknown(plain)
+    return (
+        settle(dict(inputs), _stand_in)
+        if known
+        else _unknown(settle(dict(inputs), lambda _: _LATE))
+    )
+
+
+def _stand_in(name):
+    """A name for a name, and for everything else a text that ends in it, as ARNs do."""
+    whose, _, output = name.partition(".")
+    return whose if output == "name" else f"{_LATE}/{whose}"
 
 
 def _unknown(value):

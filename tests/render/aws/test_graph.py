@@ -8,7 +8,6 @@ import sizes
 from gpuyard.plan import planned
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.graph import aws_graph
-from gpuyard.render.cloud.graph import CloudResource
 from gpuyard.rules.run import RuleVerdict
 from gpuyard.spec.read import read_stack_file
 from kit.clouds.aws import (
@@ -18,7 +17,6 @@ from kit.clouds.aws import (
     as_text,
     found_by_rules,
     graph_of,
-    plan_on_aws,
     refused,
 )
 from kit.stacks import pool
@@ -38,25 +36,6 @@ def stack(name):
     return planned(read_stack_file(STACKS[name].read_bytes(), name).spec)
 
 
-def ground_of(plan):
-    """What node groups are given, and the graph with one of them."""
-    seen = []
-
-    def nodes(_plan, ground):
-        seen.append(ground)
-        return (
-            CloudResource(
-                kind="aws:eks/nodeGroup:NodeGroup", name="system", inputs={}, after=ground.after
-            ),
-            CloudResource(
-                kind="aws:eks/nodeGroup:NodeGroup", name="train", inputs={}, part="train"
-            ),
-        )
-
-    graph = aws_graph(plan, nodes)
-    return seen[0], graph
-
-
 @pytest.mark.parametrize("name", STACKS)
 def test_the_graph_of_a_stack_is_the_golden_one(name, golden):
     golden(HERE / "golden" / f"{name}.json", as_text(aws_graph(stack(name))))
@@ -74,46 +53,57 @@ def test_our_rules_find_nothing_in_a_stack(name):
     assert {v for _, _, v in found_by_rules(graph, known=False)} <= {RuleVerdict.NOT_EVALUATED}
 
 
+def node_inputs(graph, name="train-on-demand"):
+    return graph.resource(name).inputs, graph.resource(f"{name}-template").inputs
+
+
+def by_groups(**rest):
+    return [pool(scaling="autoscaler", nodes="0..2", **rest)]
+
+
 def test_nodes_rest_on_the_cluster_that_is_made_for_them():
-    ground, _ = ground_of(plan_on_aws(cluster={"zones": ["us-east-1a", "us-east-1b"]}))
-    assert ground.cluster == Late("cluster.name")
-    assert ground.subnets == {z: Late(f"private-{z}.id") for z in ("us-east-1a", "us-east-1b")}
-    assert ground.security_groups == (
-        Late("cluster.vpcConfig.clusterSecurityGroupId"),
-        Late("nodes.id"),
-    )
+    graph = graph_of(by_groups(), cluster={"zones": ["us-east-1a", "us-east-1b"]})
+    group, _ = node_inputs(graph)
+    assert group["clusterName"] == Late("cluster.name")
+    assert group["nodeRoleArn"] == Late("node-role.arn")
+    assert group["subnetIds"] == [Late(f"private-us-east-1{zone}.id") for zone in "ab"]
+
+
+def test_every_interface_of_a_node_has_the_groups_of_cluster_and_nodes():
+    _, template = node_inputs(graph_of(by_groups()))
+    groups = [Late("cluster.vpcConfig.clusterSecurityGroupId"), Late("nodes.id")]
+    faces = template["networkInterfaces"]
+    assert len(faces) == 32
+    assert [each["securityGroups"] for each in faces] == [groups] * 32
 
 
 def test_nodes_come_after_the_network_of_pods_and_before_what_needs_nodes():
-    ground, graph = ground_of(plan_on_aws())
-    assert {"addon-vpc-cni", "node-role-AmazonEKSWorkerNodePolicy", "private-another-1-out"} < set(
-        ground.after
-    )
+    graph = graph_of(by_groups())
+    waited = set(graph.resource("system").after)
+    assert {
+        "addon-vpc-cni",
+        "node-role-AmazonEKSWorkerNodePolicy",
+        "private-another-1-out",
+    } < waited
     assert graph.resource("addon-coredns").after == ("system",)
-    order = [each.name for each in graph.resources]
-    assert order.index("addon-vpc-cni") < order.index("system") < order.index("addon-coredns")
 
 
 def test_nodes_in_a_cluster_that_is_there_rest_on_what_it_says():
-    ground, graph = ground_of(plan_on_aws(cluster={"existing": "blue"}, system=None))
-    assert ground.authority == Late("cluster.certificateAuthorities.0.data")
-    assert ground.vpc == Late("cluster.vpcConfig.vpcId")
-    assert list(ground.subnets.values()) == [
-        Late("cluster.vpcConfig.subnetIds.0"),
-        Late("cluster.vpcConfig.subnetIds.1"),
-    ]
+    graph = graph_of(by_groups(), cluster={"existing": "blue"}, system=None)
+    group, _ = node_inputs(graph)
+    assert group["clusterName"] == Late("cluster.name")
+    assert group["subnetIds"] == [Late(f"cluster.vpcConfig.subnetIds.{n}") for n in (0, 1)]
+    assert graph.resource("nodes").inputs["vpcId"] == Late("cluster.vpcConfig.vpcId")
     assert graph.of("aws:eks/cluster:Cluster") == graph.of("aws:eks/addon:Addon") == []
 
 
 def test_nodes_in_a_cluster_that_is_there_go_where_the_stack_file_says():
     given = {"id": VPC, "subnets": {"private": SUBNETS}}
-    ground, _ = ground_of(plan_on_aws(cluster={"existing": "blue", "network": given}))
-    assert ground.subnets == {each: each for each in SUBNETS}
-    zoned, graph = ground_of(
-        plan_on_aws([pool(zones=["us-east-1a"])], cluster={"existing": "blue"})
-    )
-    assert zoned.subnets == {"us-east-1a": Late("private-us-east-1a.ids.0")}
-    assert graph.calls[-1].args["filters"][0]["values"] == [Late("cluster.vpcConfig.vpcId")]
+    listed = graph_of(by_groups(), cluster={"existing": "blue", "network": given})
+    assert node_inputs(listed)[0]["subnetIds"] == SUBNETS
+    zoned = graph_of(by_groups(zones=["us-east-1a"]), cluster={"existing": "blue"})
+    assert node_inputs(zoned)[0]["subnetIds"] == [Late("private-us-east-1a.ids.0")]
+    assert zoned.calls[-1].args["filters"][0]["values"] == [Late("cluster.vpcConfig.vpcId")]
 
 
 # ── everything that may be written ────────────────────────────────────────────────────────────────

@@ -1,7 +1,6 @@
 """All that AWS is to make for a platform, in an order in which each can be made."""
 
-from collections.abc import Callable
-
+from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.cluster.ranges import cluster_of, zones_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.addons import addon_parts
@@ -9,24 +8,19 @@ from gpuyard.render.aws.cluster import OUTPUTS, cluster_parts, given_cluster
 from gpuyard.render.aws.ground import Given, Ground
 from gpuyard.render.aws.network import network_of, subnets_by_zone
 from gpuyard.render.aws.place import AwsPlace, place_of
+from gpuyard.render.aws.pools import image_calls, node_groups
 from gpuyard.render.aws.roles import cluster_role, node_role
 from gpuyard.render.aws.security import node_group_rules
-from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource
+from gpuyard.render.cloud.graph import CloudCall, CloudGraph
 
-NodeMaker = Callable[[PlatformPlan, Ground], tuple[CloudResource, ...]]
-"""What makes the node groups of all pools, and of the system, on a ground."""
-
-
-def no_nodes(_plan: PlatformPlan, _ground: Ground) -> tuple[CloudResource, ...]:
-    """A cluster without nodes."""
-    return ()
+_NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 
 
-def aws_graph(plan: PlatformPlan, nodes: NodeMaker = no_nodes) -> CloudGraph:
-    """The cluster that the stack file asks for, or the one it names, and nodes in it."""
+def aws_graph(plan: PlatformPlan) -> CloudGraph:
+    """The cluster that the stack file asks for, or the one it names, and the node groups of its pools."""
     place = place_of(plan)
     if cluster_of(plan.spec).existing:
-        return _in_a_given_one(plan, place, nodes)
+        return _in_a_given_one(plan, place)
     network = network_of(plan, place)
     roles, workers = cluster_role(plan, place), node_role(plan, place)
     control = cluster_parts(plan, place, network, roles)
@@ -49,8 +43,8 @@ def aws_graph(plan: PlatformPlan, nodes: NodeMaker = no_nodes) -> CloudGraph:
             *network.ready,
         ),
     )
-    groups = nodes(plan, ground)
-    first = tuple(n.name for n in groups if n.kind == "aws:eks/nodeGroup:NodeGroup" and not n.part)
+    groups = node_groups(plan, ground)
+    first = tuple(n.name for n in groups if n.kind == _NODE_GROUP and n.part == SYSTEM_POOL)
     return CloudGraph(
         (
             *network.resources,
@@ -62,11 +56,11 @@ def aws_graph(plan: PlatformPlan, nodes: NodeMaker = no_nodes) -> CloudGraph:
             *groups,
             *addon_parts(plan, place, cluster, with_nodes=True, after=first),
         ),
-        (*place.calls, *network.calls),
+        (*place.calls, *network.calls, *image_calls(plan)),
     )
 
 
-def _in_a_given_one(plan: PlatformPlan, place: AwsPlace, nodes: NodeMaker) -> CloudGraph:
+def _in_a_given_one(plan: PlatformPlan, place: AwsPlace) -> CloudGraph:
     """Nodes in a cluster that somebody else made: with a role and a group of their own, and no more."""
     cluster = given_cluster(plan)
     vpc = cluster.get("vpcConfig.vpcId")
@@ -86,8 +80,8 @@ def _in_a_given_one(plan: PlatformPlan, place: AwsPlace, nodes: NodeMaker) -> Cl
         security_groups=(cluster.get(OUTPUTS["group"]), group[0].get("id")),
         after=(*(each.name for each in workers[1:]), *(each.name for each in group[1:])),
     )
-    made = (*workers, *group, *nodes(plan, ground))
-    return CloudGraph(made, (*place.calls, cluster, *calls))
+    made = (*workers, *group, *node_groups(plan, ground))
+    return CloudGraph(made, (*place.calls, cluster, *calls, *image_calls(plan)))
 
 
 def _subnets_there(

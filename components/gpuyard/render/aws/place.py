@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.names import PLATFORM_LABEL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.ground import Given
+from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined, Json
 
 _PARTITIONS = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
@@ -49,8 +49,8 @@ def place_of(plan: PlatformPlan) -> AwsPlace:
 
 
 def tags_of(plan: PlatformPlan, **more: str) -> dict[str, str]:
-    """The tags of the stack file, and whose the resource is."""
-    return {**plan.spec.tags, PLATFORM_LABEL: plan.name, **more}
+    """Those of every resource that is there for the whole cluster, and what is said of this one."""
+    return {**aws_tags(plan), **more}
 
 
 # ── roles ─────────────────────────────────────────────────────────────────────────────────────────
