@@ -1,15 +1,19 @@
 """The whole graph at AWS: golden for three stacks, and nothing that its provider or our rules refuse."""
 
 from functools import cache
+from random import Random
 
 import pytest
 
 import sizes
-from gpuyard.plan import planned
+from gpuyard.catalogue.buying import ULTRASERVERS
+from gpuyard.catalogue.machines import MACHINES, Capacity
+from gpuyard.plan import plan, planned
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.rules.run import RuleVerdict
 from gpuyard.spec.read import read_stack_file
+from gpuyard.spec.region import Region
 from kit.clouds.aws import (
     ADMIN,
     SUBNETS,
@@ -19,7 +23,8 @@ from kit.clouds.aws import (
     graph_of,
     refused,
 )
-from kit.stacks import pool
+from kit.searches import examples
+from kit.stacks import platform, pool, spec_of
 
 HERE = sizes.ROOT / "tests" / "render" / "aws"
 STACKS = {
@@ -115,20 +120,53 @@ NETWORKS = (
     {"id": VPC, "subnets": {"private": SUBNETS}},
 )
 ZONES = ([], ["us-east-1a", "us-east-1b"], ["us-east-1c", "us-east-1a", "us-east-1f"])
-REST = (
-    {"admins": [ADMIN]},
-    {"admins": [ADMIN], "endpoint": {"public": ["203.0.113.0/24"]}, "support": "standard"},
-    {"admins": [ADMIN], "logs": {"kinds": ["audit", "authenticator"], "keep_days": 1}},
+WORDS = (
+    {},
+    {"endpoint": {"public": ["203.0.113.0/24"]}, "support": "standard"},
+    {"logs": {"kinds": ["audit", "authenticator"], "keep_days": 1}},
 )
 STORAGE = (None, {"datasets": {"kind": "efs"}}, {"datasets": {"kind": "fsx-lustre"}})
+SOLD = [m for m in MACHINES.values() if m.cloud == "aws" and m.is_gpu_machine]
 
 
-@pytest.mark.parametrize("region", ["us-east-1", None])
-def test_the_provider_refuses_and_our_rules_find_nothing_of_what_may_be_written(region):
-    cases = [(n, z, r, s) for n in NETWORKS for z in ZONES for r in REST for s in STORAGE]
-    for number, (network, zones, rest, storage) in enumerate(cases):
-        minor = ("1.33", "1.34", "1.35", "1.36")[number % 4]
-        said = {"cluster": {"network": network, "zones": zones, **rest}}
-        graph = graph_of(region=region, storage=storage, kubernetes=minor, **said)
-        assert refused(graph, {FLOW}) == {}, said
-        assert found_by_rules(graph, known=True) == set(), said
+def made_up(number):
+    """A machine of the catalogue in turn, bought in some way, in a cluster of some words."""
+    rng = Random(f"cluster {number}")  # noqa: S311  no secret is made of it
+    machine = SOLD[number * 7 % len(SOLD)]
+    mode = rng.choice(sorted(machine.sold - {Capacity.SPOT}))
+    held = mode in {Capacity.RESERVED, Capacity.BLOCK}
+    nodes = 9 if machine.name in ULTRASERVERS else 2
+    zones = rng.choice(ZONES)
+    one = pool(
+        machine=machine.name,
+        nodes=f"0..{nodes}",
+        capacity=[{mode.value: "cr-0123456789abcdef0", "nodes": nodes}]
+        if held
+        else ["spot", mode.value],
+        scaling="autoscaler",
+        zones=(zones or ["us-east-1a"])[:1] if held else [],
+    )
+    words = {"admins": [ADMIN], "zones": zones, "network": rng.choice(NETWORKS)}
+    return platform(
+        [one],
+        cloud="aws",
+        cluster=words | rng.choice(WORDS),
+        storage=rng.choice(STORAGE),
+        kubernetes=rng.choice(["1.33", "1.34", "1.35", "1.36"]),
+        tags={"owner": "ml", "cost-center": "4711"},
+    )
+
+
+def test_the_provider_refuses_and_our_rules_find_nothing_of_what_may_be_written():
+    region = Region("us-east-1", "aws:region")
+    taken = 0
+    for number in range(examples(36)):
+        raw = made_up(number)
+        found, findings = plan(spec_of(raw), region=region if number % 4 else None)
+        assert found or findings, raw
+        if found:
+            graph = aws_graph(found)
+            assert refused(graph, {FLOW}) == {}, raw
+            assert found_by_rules(graph, known=True) == set(), raw
+            taken += 1
+    assert taken > examples(36) * 0.8

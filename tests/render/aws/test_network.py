@@ -128,9 +128,8 @@ def test_policies_are_of_the_partition_of_the_region(region, partition):
 def test_in_a_network_that_is_there_nothing_of_it_is_made():
     given = {"id": VPC, "subnets": {"private": SUBNETS}}
     graph = graph_of(cluster={"network": given})
-    assert not any(
-        each.kind.startswith("aws:ec2/") for each in graph.resources if each.name != "nodes"
-    )
+    of_ec2 = {r.name for r in graph.resources if r.kind.startswith("aws:ec2/") and not r.part}
+    assert of_ec2 == {"nodes"}
     assert graph.resource("cluster").inputs["vpcConfig"]["subnetIds"] == SUBNETS
     assert graph.calls == ()
 
