@@ -39,16 +39,19 @@ class FabricLink:
     """What pods call its network."""
     mode: str | None
     """`deviceMode` of the network's parameters; None where pods claim the card instead."""
-    network: Any
-    subnetwork: Any
-    stack: str = ""
-    """Where it is not IPv4."""
+    network: str
+    """Its network, by the name in the graph."""
+    subnetwork: str
+    """Its subnetwork, as the end of names; empty: the one that the network brings."""
 
     @property
     def config(self) -> dict[str, Any]:
         """As a node pool lists it."""
-        stack = {"stackType": self.stack} if self.stack else {}
-        return {"network": self.network, "subnetwork": self.subnetwork, **stack}
+        network = Late(f"{self.network}.name")
+        if not self.subnetwork:
+            subnetwork = Joined(PREDEFINED_SUBNET, network)
+            return {"network": network, "subnetwork": subnetwork, "stackType": "IPV6_ONLY"}
+        return {"network": network, "subnetwork": Late(f"{self.subnetwork}-subnetwork.name")}
 
 
 def direct_of(pool: PoolPlan, machine: Machine) -> GpuDirect | None:
@@ -163,11 +166,16 @@ def _profiled(
     return found
 
 
+def fabric_name(plan: PlatformPlan, part: str) -> str:
+    """What a further network, or a subnetwork of one, is called at Google."""
+    return fit(f"{plan.name}-{part}")
+
+
 def _network(plan: PlatformPlan, part: str, rest: dict[str, Any]) -> CloudResource:
     return CloudResource(
         kind="gcp:compute/network:Network",
         name=part,
-        inputs={"name": fit(f"{plan.name}-{part}"), "autoCreateSubnetworks": False, **rest},
+        inputs={"name": fabric_name(plan, part), "autoCreateSubnetworks": False, **rest},
     )
 
 
@@ -178,7 +186,7 @@ def _subnetwork(
         kind="gcp:compute/subnetwork:Subnetwork",
         name=f"{part}-subnetwork",
         inputs={
-            "name": fit(f"{plan.name}-{part}"),
+            "name": fabric_name(plan, part),
             "network": Late(f"{network}.name"),
             "region": place.region,
             "ipCidrRange": str(addresses),
@@ -209,21 +217,14 @@ def _rdma_part(zone: str, direct: GpuDirect) -> str:
 
 def _device(number: int) -> FabricLink:
     part = f"device-{number}"
-    return FabricLink(f"vpc{number + 1}", "NetDevice", *_reads(part, part))
+    return FabricLink(f"vpc{number + 1}", "NetDevice", part, part)
 
 
 def _host() -> FabricLink:
-    return FabricLink("gvnic-1", "NetDevice", *_reads("host", "host"))
-
-
-def _reads(network: str, subnetwork: str) -> tuple[Late, Late]:
-    return Late(f"{network}.name"), Late(f"{subnetwork}-subnetwork.name")
+    return FabricLink("gvnic-1", "NetDevice", "host", "host")
 
 
 def _card(direct: GpuDirect, zone: str, number: int, end: str) -> FabricLink:
     part = _rdma_part(zone, direct)
-    name = f"rdma-{number}{end}"
-    if direct.profile == METAL:
-        network = Late(f"{part}.name")
-        return FabricLink(name, None, network, Joined(PREDEFINED_SUBNET, network), "IPV6_ONLY")
-    return FabricLink(name, direct.device_mode, *_reads(part, f"{part}-{number}"))
+    subnetwork = "" if direct.profile == METAL else f"{part}-{number}"
+    return FabricLink(f"rdma-{number}{end}", direct.device_mode, part, subnetwork)
