@@ -74,6 +74,8 @@ def test_queued_nodes_come_all_at_once_and_carry_the_label_that_pods_select():
     assert queued["queuedProvisioning"] == {"enabled": True}
     assert queued["nodeConfig"]["labels"]["cloud.google.com/gke-queued"] == "true"
     assert queued["autoscaling"]["totalMinNodeCount"] == 0
+    # the taint of the same key is GKE's: flavors tolerate it, and nobody adds it twice
+    assert [taint["key"] for taint in queued["nodeConfig"]["taints"]] == ["nvidia.com/gpu"]
 
 
 def test_every_machine_of_a_pool_has_node_pools_and_a_reservation_holds_the_first():
