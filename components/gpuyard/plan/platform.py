@@ -31,6 +31,7 @@ from gpuyard.plan.money.commitments import check_commitments
 from gpuyard.plan.money.price_age import check_price_age
 from gpuyard.plan.money.prices import check_prices
 from gpuyard.plan.money.regions import check_price_regions
+from gpuyard.plan.pools.fabrics import check_fabric_zones
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.numa import check_numa
 from gpuyard.plan.pools.own_nodes import check_selectors
@@ -140,6 +141,7 @@ CHECKS: tuple[Check, ...] = (
     check_minor,
     check_nothing,
     check_numa,
+    check_fabric_zones,
     check_own_limits,
     check_owner_names,
     check_pod_security,
