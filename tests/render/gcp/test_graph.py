@@ -147,7 +147,7 @@ def made_up(machine, rng):
         raw["zones"] = ZONES[0]
     without = {None, "none"}
     kept = {k: v for k, v in raw.items() if not isinstance(v, str | None) or v not in without}
-    return judged(spec_of(platform([kept], cloud="gcp", kubernetes="1.35")))[0]
+    return judged(spec_of(platform([kept], cloud="gcp", kubernetes="1.35", **OWNED)))[0]
 
 
 @cache
@@ -172,6 +172,18 @@ def test_no_machine_bought_shared_and_booted_in_any_way_is_refused():
             if found := refusals(each.kind, each.inputs):
                 refused[plan.pools[0].machine.name, each.name] = found
     assert refused == {}
+
+
+def test_our_rules_find_only_what_a_platform_itself_asks_for():
+    for plan in cases():
+        one = plan.pools[0]
+        # no secure boot where the operator brings a driver that nobody signed, or nothing is virtual
+        unsigned = one.node_software.image == "ubuntu-gke" or one.machine.name.endswith("-metal")
+        asked = {"GPU-GCP-03"} if unsigned else set()
+        if {rung.mode for rung in one.ladder} == {"spot"}:
+            asked |= {"GPU-CAP-03"}
+        found = judged_by_rules(gcp_graph(plan), LATE)
+        assert {rule for rule, _, _ in found} == asked, one.machine.name
 
 
 def test_nodes_have_the_networks_that_the_catalogue_says():
