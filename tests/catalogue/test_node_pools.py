@@ -17,6 +17,7 @@ from gpuyard.catalogue.buying import (
 )
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.catalogue.node_pools import (
+    QUEUED_TAINT,
     added_taints,
     ec2_words,
     gke_words,
@@ -46,6 +47,11 @@ def test_every_way_of_buying_is_said_in_words_of_the_interfaces(mode):
 def test_a_workload_policy_is_of_racks_and_the_taint_of_arm(machine):
     assert (workload_policy(machine) is not None) is machine.is_rack
     assert bool(added_taints(machine)) is (machine.arch == "arm64")
+    assert added_taints(machine, queued=True) == (*added_taints(machine), QUEUED_TAINT)
+
+
+def test_no_other_cloud_adds_a_taint():
+    assert added_taints(MACHINES["g5g.xlarge"], queued=True) == ()
 
 
 @pytest.mark.parametrize(
@@ -63,7 +69,7 @@ def test_where_a_compact_placement_is_taken(name, flex_start, queued, may):
 
 def test_every_fact_has_a_source():
     found = [v for v in vars(node_pools).values() if isinstance(v, Source)]
-    assert len(found) == 6
+    assert len(found) == 7
     assert all(source.title and source.verified for source in found)
 
 

@@ -317,6 +317,7 @@ def test_a_toleration_always_names_its_taint():
                     "nvidia.com/gpu",
                     "gpuyard.dev/pool",
                     "kubernetes.io/arch",
+                    "cloud.google.com/gke-queued",
                 }
                 assert toleration["effect"] == "NoSchedule"
                 assert toleration["operator"] == ("Equal" if "value" in toleration else "Exists")

@@ -24,6 +24,12 @@ ARM_TAINT_SOURCE = Source(
     " the flavors of cluster-toolkit's gke-a4x and gke-a4x-max-bm tolerate it",
     _LOOKED_UP,
 )
+QUEUED_TAINT = ("cloud.google.com/gke-queued", "true")
+QUEUED_TAINT_SOURCE = Source(
+    "cluster-toolkit v1.95.0 at 1047080, gke-node-pool/main.tf: GKE taints nodes of queued provisioning by itself;"
+    " its nccl-jobset-example.yaml tolerates it",
+    _LOOKED_UP,
+)
 WORKLOAD_POLICY_SOURCE = Source(
     "cluster-toolkit v1.95.0 at 1047080, workload_policy of gke-a4x.yaml and gke-a4x-max-bm.yaml",
     _LOOKED_UP,
@@ -101,10 +107,12 @@ def _policies() -> Mapping[str, WorkloadPolicy]:
     return {name: WorkloadPolicy(*rest) for name, *rest in table_rows(WORKLOAD_POLICIES)}
 
 
-def added_taints(machine: Machine) -> tuple[tuple[str, str], ...]:
+def added_taints(machine: Machine, *, queued: bool = False) -> tuple[tuple[str, str], ...]:
     """Key and value of the taints, beside the one of GPUs, that the cloud itself puts on these nodes."""
-    arm = machine.cloud == "gcp" and machine.arch == "arm64"
-    return ((ARCH_LABEL, machine.arch),) if arm else ()
+    if machine.cloud != "gcp":
+        return ()
+    arm = ((ARCH_LABEL, machine.arch),) if machine.arch == "arm64" else ()
+    return (*arm, *((QUEUED_TAINT,) if queued else ()))
 
 
 def may_be_compact(machine: Machine, *, flex_start: bool, queued: bool) -> bool:

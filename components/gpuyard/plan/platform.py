@@ -32,6 +32,7 @@ from gpuyard.plan.money.price_age import check_price_age
 from gpuyard.plan.money.prices import check_prices
 from gpuyard.plan.money.regions import check_price_regions
 from gpuyard.plan.pools.claim_drivers import check_claim_drivers
+from gpuyard.plan.pools.fabrics import check_fabric_zones
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.numa import check_numa
 from gpuyard.plan.pools.own_nodes import check_selectors
@@ -145,6 +146,7 @@ CHECKS: tuple[Check, ...] = (
     check_namespaces,
     check_nothing,
     check_numa,
+    check_fabric_zones,
     check_own_limits,
     check_owner_names,
     check_pod_security,

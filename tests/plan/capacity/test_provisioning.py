@@ -4,6 +4,7 @@ import pytest
 
 from gpuyard.catalogue.kubernetes.autoscalers import GKE_NODE_LABEL, PROVISIONING_CLASSES
 from gpuyard.plan.capacity.provisioning import PARAMETERS, RETRIES
+from gpuyard.plan.records import Taint
 from gpuyard.spec.sections import Provisioning
 from kit.stacks import findings, plan_of, platform, pool
 
@@ -60,6 +61,11 @@ def test_queued_nodes_are_for_one_job_and_gke_does_the_waiting():
 def test_the_node_pool_takes_nodes_by_request_only_when_it_is_asked_so(word, queued):
     plan = plan_of(platform([pool(**FLEX, provisioning=word)], **GKE))
     assert plan.pools[0].ladder[0].gcp.queued is queued
+    # a flavor that does not tolerate what GKE taints them with would admit jobs that no node takes
+    taint = Taint("cloud.google.com/gke-queued", "true")
+    assert (taint in plan.pools[0].taints) is queued
+    (flavor,) = plan.queueing.flavors
+    assert (taint in flavor.taints) is queued
 
 
 def test_a_simulated_story_is_short():

@@ -39,6 +39,7 @@ from gpuyard.plan.sharing.dra import check_dra, dra_labels, plan_dra
 from gpuyard.plan.sharing.sharing import SharedGpus, share_gpus
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
+from gpuyard.spec.sections import Provisioning
 
 Pools = dict[str, PoolPlan | None]
 """By name; None for a pool of whose nodes nobody can say what they have, so that nothing else blames it."""
@@ -149,7 +150,7 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
     ladder = plan_ladder(spec, pool, machines[0])
     labels = _labels(spec, pool, machines[0], mig_config, software)
     taints = _taints(stable, gpus.method, fenced=bool(pool.owners)) + _cloud_taints(
-        spec, machines[0]
+        spec, pool, machines[0]
     )
     selector = node_selector(pool)
     levels = plan_topology(spec.cloud, machines[0], pool.zones)
@@ -226,9 +227,12 @@ def _taints(stable_name: str, method: SharingMethod, *, fenced: bool) -> tuple[T
     return (gpu,) if method.counted_whole and not fenced else (gpu, Taint(POOL_LABEL, stable_name))
 
 
-def _cloud_taints(spec: PlatformSpec, machine: Machine) -> tuple[Taint, ...]:
+def _cloud_taints(spec: PlatformSpec, pool: Pool, machine: Machine) -> tuple[Taint, ...]:
     """What the cloud adds by itself: a flavor that does not say so admits pods that no node takes."""
-    return tuple(Taint(*t) for t in added_taints(machine)) if spec.cloud is Cloud.GCP else ()
+    if spec.cloud is not Cloud.GCP:
+        return ()
+    queued = pool.provisioning is Provisioning.QUEUED
+    return tuple(Taint(*each) for each in added_taints(machine, queued=queued))
 
 
 def _check_range(pool: Pool, path: Path) -> list[Finding]:

@@ -1,6 +1,7 @@
 """GPU-GCP-06: GPU nodes are repaired, and not upgraded in the middle of a run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, is_true, text
@@ -24,12 +25,18 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
                 "nodes may be upgraded, and drained, at any hour of any day",
                 "set a maintenance window, and exclusions for long training runs",
             )
-    elif gpu_pool(resource) is not None and not is_true(at(properties, "management", "autoRepair")):
+    elif gpu_pool(resource) is not None and not _repaired(properties):
         yield Violation(
             ("management", "autoRepair"),
             "a node whose GPU has failed stays, and takes the next job as well",
             "set management: {autoRepair: true}",
         )
+
+
+def _repaired(properties: Mapping[str, Any]) -> bool:
+    """Flex-start nodes are had anew instead: GKE takes no pool of them that is repaired."""
+    flex = is_true(at(properties, "nodeConfig", "flexStart"))
+    return flex or is_true(at(properties, "management", "autoRepair"))
 
 
 RULE = Rule(

@@ -1,0 +1,107 @@
+"""Nodes of GKE: their boot disks, the local disks that come with a machine, and what secure boot refuses."""
+
+from collections.abc import Mapping
+from datetime import date
+
+from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.software.images import Owner
+from gpuyard.catalogue.sources import Source
+
+_LOOKED_UP = date(2026, 11, 23)
+_TOOLKIT = "cluster-toolkit v1.95.0 at 1047080"
+
+# ── disks ─────────────────────────────────────────────────────────────────────────────────────────
+HYPERDISK_ONLY = (
+    "a3-ultragpu-",
+    "a4-",
+    "a4x-",
+    "g4-",
+    "c4-",
+    "c4a-",
+    "c4d-",
+    "n4-",
+    "n4a-",
+    "n4d-",
+)
+"""Machines that take no persistent disk, as their names begin."""
+HYPERDISK_SOURCE = Source(
+    f"{_TOOLKIT}, disk_type of gke-a4x.yaml and gke-a4x-max-bm.yaml; the other families from Compute Engine,"
+    " about Hyperdisk, and unseen on a node pool",
+    _LOOKED_UP,
+    verified=False,
+)
+LOCAL_SSD_GB = 375
+"""Size of one local SSD, as GKE counts them."""
+LOCAL_SSD_SOURCE = Source(
+    f"{_TOOLKIT}, modules/compute/gke-node-pool/disk_definitions.tf: 16 on A3 High and Mega with eight GPUs, 32 on"
+    " A3 Ultra and A4, as ephemeral storage; the smaller ones by their sizes",
+    _LOOKED_UP,
+)
+_SSD_UNCOUNTED = ("a4x-",)
+"""Machines whose local disks have another size; GKE counts them itself (gke-a4x.yaml gives no number)."""
+
+
+def boot_disk(machine: str) -> str:
+    """The type of disk that nodes of a machine type boot from."""
+    return "hyperdisk-balanced" if machine.startswith(HYPERDISK_ONLY) else "pd-balanced"
+
+
+def local_ssds(machine: Machine) -> int | None:
+    """Local disks that come with the machine; None where there are none, or GKE counts them itself."""
+    if machine.name.startswith(_SSD_UNCOUNTED):
+        return None
+    return machine.nvme_gb // LOCAL_SSD_GB or None
+
+
+# ── how nodes boot ────────────────────────────────────────────────────────────────────────────────
+METAL_SUFFIX = "-metal"
+METAL_SOURCE = Source(
+    f"{_TOOLKIT}, gke-a4x-max-bm.yaml: enable_shielded_nodes false, 4096 huge pages of 2 MiB, and the label of"
+    " Dataplane V2's new network plugin",
+    _LOOKED_UP,
+)
+METAL_HUGE_PAGES = 4096
+"""Of 2 MiB, on a machine of bare metal."""
+METAL_LABELS: Mapping[str, str] = {"cloud.google.com/gke-dpv2-unified-cni": "cni-migration"}
+DRANET_LABELS: Mapping[str, str] = {"cloud.google.com/gke-networking-dra-driver": "true"}
+"""On nodes whose network cards pods claim."""
+QUEUED_LABELS: Mapping[str, str] = {"cloud.google.com/gke-queued": "true"}
+"""On nodes of queued provisioning: GKE taints them with the same key, and adds no label."""
+LABELS_SOURCE = Source(f"{_TOOLKIT}, kubernetes_labels of gke-node-pool/main.tf", _LOOKED_UP)
+
+DRIVER_BY: Mapping[str, str] = {Owner.GKE.value: "DEFAULT"}
+NO_DRIVER = "INSTALLATION_DISABLED"
+"""What GKE is told where somebody else brings the driver."""
+UNSIGNED_DRIVER = frozenset({Owner.OPERATOR.value})
+"""Who brings kernel modules that secure boot refuses."""
+DRIVER_SOURCE = Source(
+    "NVIDIA/cloud-native-docs google-gke.rst 26.7: the driver of the GPU Operator needs secure boot off; Google's"
+    " own is signed",
+    _LOOKED_UP,
+)
+
+
+def is_metal(machine: str) -> bool:
+    """Whether the machine is no virtual one: nothing vouches for how it boots."""
+    return machine.endswith(METAL_SUFFIX)
+
+
+# ── who nodes are ─────────────────────────────────────────────────────────────────────────────────
+NODE_ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
+NODE_ROLES_SOURCE = Source(
+    "GKE, configure node service accounts: the least role of a node, and what it needs beside it to pull images from"
+    " Artifact Registry (CIS GKE 2.0.0, 5.2.1)",
+    _LOOKED_UP,
+)
+NODE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+"""Roles bound what a node may do; scopes are the older way, and would only be in theirs."""
+
+# ── keys ──────────────────────────────────────────────────────────────────────────────────────────
+KEY_ROLE = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+KEY_USERS = ("container-engine-robot", "compute-system")
+"""Service agents of a project: GKE encrypts what etcd holds, Compute Engine the disks."""
+KEY_SOURCE = Source(
+    "GKE, application-layer secrets encryption and customer-managed keys: which service agent needs the key",
+    _LOOKED_UP,
+    verified=False,
+)

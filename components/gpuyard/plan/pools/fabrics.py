@@ -1,0 +1,41 @@
+"""Fabrics of GKE's machines: where their networks are, nodes must be too."""
+
+from gpuyard.catalogue.fabric import GPUDIRECT
+from gpuyard.findings import Finding, Fix, Path, warn
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import PoolPlan
+from gpuyard.spec.platform import Cloud
+
+
+def check_fabric_zones(draft: Draft) -> list[Finding]:
+    """An RDMA network lies in one zone: nodes that may start in several can have no interface in it."""
+    if draft.spec.cloud is not Cloud.GCP:
+        return []
+    pools = [(index, draft.pools.get(one.name)) for index, one in enumerate(draft.spec.pools)]
+    return [
+        _no_fabric(pool, machine, fabric, ("pools", index, "zones"))
+        for index, pool in pools
+        if pool and pool.nodes.high > 1 and len(pool.zones) != 1
+        for machine, fabric in _lost(pool)[:1]
+    ]
+
+
+def _lost(pool: PoolPlan) -> list[tuple[str, str]]:
+    """Machines of a pool whose fabric is a network of one zone, and what it is called."""
+    found = ((name, GPUDIRECT.get(name)) for name in pool.machines)
+    return [(name, direct.name) for name, direct in found if direct and direct.profile]
+
+
+def _no_fabric(pool: PoolPlan, machine: str, fabric: str, path: Path) -> Finding:
+    first = pool.zones[0] if pool.zones else None
+    return warn(
+        "fabric.one_zone",
+        path,
+        f"the network of {fabric} lies in one zone: {machine} nodes that may start in several are outside it,"
+        " and their GPUs reach each other through TCP alone",
+        given=", ".join(pool.zones) or "any zone of the region",
+        allowed="one zone; nodes of other zones are another pool",
+        fix=Fix(says=f"write zones: [{first}]", at=path, value=[first])
+        if first
+        else Fix(says="add zones: [ZONE] with a zone that has the machine"),
+    )

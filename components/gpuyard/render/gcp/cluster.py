@@ -1,0 +1,207 @@
+"""The cluster: private, with its own network plugin and identities, upgraded when the stack file says so."""
+
+import re
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from gpuyard.catalogue.gke.nodes import NODE_SCOPE, is_metal
+from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
+from gpuyard.render.gcp.fabric import all_links
+from gpuyard.render.gcp.identity import NodeIdentity
+from gpuyard.render.gcp.names import resource_labels
+from gpuyard.render.gcp.network import GcpNetwork
+from gpuyard.render.gcp.place import GcpPlace
+from gpuyard.render.gcp.rungs import machines_of
+from gpuyard.spec.sections import ClusterSpec, DatasetKind
+from gpuyard.spec.sections.cluster import LogKind, Weekday
+
+NAME = "cluster"
+_CONTEXT = re.compile(r"gke_([^_]+)_([^_]+)_(.+)")
+"""A context of kubectl as gcloud writes it: project, location and name."""
+_MONDAY = date(2024, 1, 1)
+"""Any Monday: windows repeat weekly from the first of their days on."""
+_COMPONENTS: Mapping[LogKind, str] = {
+    LogKind.API: "APISERVER",
+    LogKind.CONTROLLER_MANAGER: "CONTROLLER_MANAGER",
+    LogKind.SCHEDULER: "SCHEDULER",
+}
+"""What GKE writes down when it is asked to; the audit log is there in any case."""
+
+
+def existing_cluster(plan: PlatformPlan, place: GcpPlace) -> CloudCall | None:
+    """The question for a cluster that is there already; None where one is made."""
+    existing = cluster_of(plan.spec).existing
+    if existing is None:
+        return None
+    context = _CONTEXT.fullmatch(existing)
+    project, location, name = context.groups() if context else ("", place.location, existing)
+    return CloudCall(
+        kind="gcp:container/getCluster:getCluster",
+        name=NAME,
+        args={"name": name, "location": location, **({"project": project} if project else {})},
+        outputs=("name", "location", "endpoint", "network", "subnetwork"),
+    )
+
+
+def cluster(
+    plan: PlatformPlan, place: GcpPlace, network: GcpNetwork, who: NodeIdentity
+) -> CloudResource:
+    """The cluster that is made. Its first nodes, which every cluster must have, are gone when it is there."""
+    spec = cluster_of(plan.spec)
+    return CloudResource(
+        kind="gcp:container/cluster:Cluster",
+        name=NAME,
+        inputs={
+            "name": plan.name,
+            "location": place.location,
+            **({"nodeLocations": list(place.zones)} if len(place.zones) > 1 else {}),
+            "minMasterVersion": plan.kubernetes,
+            "resourceLabels": resource_labels(plan),
+            "deletionProtection": spec.protect,
+            **_connected(plan, network, spec),
+            **_guarded(plan, place, who),
+            **_upgraded(spec),
+            **_watched(plan, spec),
+            **_extended(plan),
+            **_first_nodes(who),
+        },
+        outputs=("endpoint", "masterVersion", "masterAuth", "controlPlaneEndpointsConfig"),
+        after=tuple(g for g in who.grants if g.startswith("key-")),
+        protect=spec.protect,
+        # the pool that these describe is deleted at once, and each of their fields would replace the cluster
+        ignores=("nodeConfig", "initialNodeCount"),
+        delete_first=True,
+    )
+
+
+def _connected(plan: PlatformPlan, network: GcpNetwork, spec: ClusterSpec) -> dict[str, Any]:
+    """Where it is, and who reaches it: from outside only what somebody allowed."""
+    outside = [{"cidrBlock": str(cidr)} for cidr in spec.endpoint.public]
+    return {
+        "network": network.network,
+        "subnetwork": network.subnetwork,
+        "networkingMode": "VPC_NATIVE",
+        "ipAllocationPolicy": {"stackType": "IPV4", **network.allocation},
+        "datapathProvider": "ADVANCED_DATAPATH",
+        "enableMultiNetworking": any(True for _ in all_links(plan)),
+        "privateClusterConfig": {
+            "enablePrivateNodes": True,
+            "enablePrivateEndpoint": not outside,
+        },
+        "masterAuthorizedNetworksConfig": {
+            "cidrBlocks": outside,
+            "gcpPublicCidrsAccessEnabled": False,
+        },
+        "controlPlaneEndpointsConfig": {
+            "dnsEndpointConfig": {"allowExternalTraffic": spec.endpoint.dns}
+        },
+        "gatewayApiConfig": {"channel": "CHANNEL_STANDARD"},
+    }
+
+
+def _guarded(plan: PlatformPlan, place: GcpPlace, who: NodeIdentity) -> dict[str, Any]:
+    """Identities of pods, secrets under a key, nodes that prove how they booted where the machines can."""
+    return {
+        "workloadIdentityConfig": {"workloadPool": Joined(place.project, ".svc.id.goog")},
+        "databaseEncryption": {"state": "ENCRYPTED", "keyName": who.key},
+        "enableShieldedNodes": not any(
+            is_metal(m.name) for pool in plan.pools for m in machines_of(pool)
+        ),
+        "masterAuth": {"clientCertificateConfig": {"issueClientCertificate": False}},
+        "rbacBindingConfig": {
+            "enableInsecureBindingSystemAuthenticated": False,
+            "enableInsecureBindingSystemUnauthenticated": False,
+        },
+        "binaryAuthorization": {"evaluationMode": "DISABLED"},
+        "securityPostureConfig": {
+            "mode": "BASIC",
+            "vulnerabilityMode": "VULNERABILITY_DISABLED",
+        },
+        "nodePoolDefaults": {"nodeConfigDefaults": {"insecureKubeletReadonlyPortEnabled": "FALSE"}},
+    }
+
+
+def _upgraded(spec: ClusterSpec) -> dict[str, Any]:
+    """In its window, and never on days that are kept free of it."""
+    window = spec.maintenance
+    first = _MONDAY + timedelta(days=min(_days(window.days)))
+    hour, minute = (int(part) for part in window.start.split(":"))
+    begins = datetime(first.year, first.month, first.day, hour, minute)  # noqa: DTZ001  written with a Z
+    ends = begins + timedelta(hours=window.hours)
+    by_day = ",".join(list(Weekday)[n].value[:2].upper() for n in _days(window.days))
+    freezes = [
+        {
+            "exclusionName": freeze.name,
+            "startTime": f"{freeze.begins}T00:00:00Z",
+            "endTime": f"{freeze.ends}T00:00:00Z",
+            "exclusionOptions": {"scope": "NO_UPGRADES"},
+        }
+        for freeze in window.freezes
+    ]
+    return {
+        "releaseChannel": {"channel": spec.release_channel.value.upper()},
+        "maintenancePolicy": {
+            "recurringWindow": {
+                "startTime": f"{begins.isoformat()}Z",
+                "endTime": f"{ends.isoformat()}Z",
+                "recurrence": f"FREQ=WEEKLY;BYDAY={by_day}",
+            },
+            **({"maintenanceExclusions": freezes} if freezes else {}),
+        },
+        "notificationConfig": {"pubsub": {"enabled": False}},
+    }
+
+
+def _days(days: tuple[Weekday, ...]) -> list[int]:
+    return sorted({list(Weekday).index(day) for day in days})
+
+
+def _watched(plan: PlatformPlan, spec: ClusterSpec) -> dict[str, Any]:
+    """GPUs are measured once: by GKE, or by what the GPU Operator brings where it brings anything."""
+    ours = plan.operator is not None and any(plan.operator.enabled.values())
+    asked = [_COMPONENTS[kind] for kind in spec.logs.kinds if kind in _COMPONENTS]
+    return {
+        "loggingConfig": {"enableComponents": sorted({"SYSTEM_COMPONENTS", "WORKLOADS", *asked})},
+        "monitoringConfig": {
+            "enableComponents": ["SYSTEM_COMPONENTS"] if ours else ["DCGM", "SYSTEM_COMPONENTS"],
+            "managedPrometheus": {"enabled": not ours},
+        },
+        "costManagementConfig": {"enabled": True},
+    }
+
+
+def _extended(plan: PlatformPlan) -> dict[str, Any]:
+    """Drivers of the storage that is asked for; no node comes that no pool of ours has."""
+    storage = plan.spec.storage
+    kind = storage.datasets.kind if storage and storage.datasets else None
+    return {
+        "addonsConfig": {
+            "dnsCacheConfig": {"enabled": True},
+            "gcePersistentDiskCsiDriverConfig": {"enabled": True},
+            "gcsFuseCsiDriverConfig": {"enabled": bool(storage and storage.checkpoints)},
+            "gcpFilestoreCsiDriverConfig": {"enabled": kind is DatasetKind.FILESTORE},
+            "lustreCsiDriverConfig": {"enabled": kind is DatasetKind.MANAGED_LUSTRE},
+        },
+        "clusterAutoscaling": {"enabled": False, "autoscalingProfile": "OPTIMIZE_UTILIZATION"},
+    }
+
+
+def _first_nodes(who: NodeIdentity) -> dict[str, Any]:
+    """The smallest machines, for minutes, and not as the default account: it may be turned off."""
+    return {
+        "removeDefaultNodePool": True,
+        "initialNodeCount": 1,
+        "nodeConfig": {
+            "machineType": "e2-medium",
+            "serviceAccount": who.account,
+            "oauthScopes": [NODE_SCOPE],
+            "shieldedInstanceConfig": {
+                "enableSecureBoot": True,
+                "enableIntegrityMonitoring": True,
+            },
+            "workloadMetadataConfig": {"mode": "GKE_METADATA"},
+        },
+    }

@@ -1,0 +1,42 @@
+"""The whole platform at Google: network, identities, cluster and node pools, in the order they are made."""
+
+from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard.render.gcp.cluster import cluster, existing_cluster
+from gpuyard.render.gcp.fabric import fabric_networks
+from gpuyard.render.gcp.ground import GcpGround
+from gpuyard.render.gcp.identity import identity
+from gpuyard.render.gcp.network import cluster_network
+from gpuyard.render.gcp.place import place_of
+from gpuyard.render.gcp.pools import node_pools
+
+
+def gcp_graph(plan: PlatformPlan) -> CloudGraph:
+    """Everything that a platform on GKE buys; for a cluster that is there, pools and what they need."""
+    place = place_of(plan)
+    who = identity(plan, place)
+    asked = existing_cluster(plan, place)
+    network = cluster_network(plan, place)
+    around = () if asked else network.resources
+    made = cluster(plan, place, network, who)
+    there = asked or made
+    ground = GcpGround(
+        place=place,
+        account=who.account,
+        key=who.key,
+        after=who.grants,
+        protect=cluster_of(plan.spec).protect,
+        cluster=there.get("name"),
+        location=there.get("location"),
+    )
+    return CloudGraph(
+        (
+            *around,
+            *fabric_networks(plan, place, network.taken),
+            *who.resources,
+            *(() if asked else (made,)),
+            *node_pools(plan, ground),
+        ),
+        (*place.calls, *((asked,) if asked else ())),
+    )

@@ -1,0 +1,101 @@
+"""Who nodes are, what they may do, and the key under which secrets and disks rest."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.catalogue.gke.nodes import KEY_ROLE, KEY_USERS, NODE_ROLES
+from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records.late import Late
+from gpuyard.render.cloud.graph import CloudResource, Joined
+from gpuyard.render.gcp.names import ACCOUNT_LENGTH, digest, fit, resource_labels
+from gpuyard.render.gcp.place import GcpPlace
+
+ADMIN_ROLE = "roles/container.admin"
+ROTATION = "7776000s"
+"""A new version of the key every ninety days."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeIdentity:
+    """What cluster and nodes are given."""
+
+    account: Late
+    """The address of the nodes' service account."""
+    key: Any
+    """The key of secrets and disks."""
+    resources: tuple[CloudResource, ...]
+
+    @property
+    def grants(self) -> tuple[str, ...]:
+        """What must be granted before the first node: it could neither log, nor pull, nor read its disk."""
+        return tuple(r.name for r in self.resources if "IAMMember" in r.kind)
+
+
+def identity(plan: PlatformPlan, place: GcpPlace) -> NodeIdentity:
+    """The nodes' account with its roles, admins, and a key of the platform's own where none is given."""
+    account = CloudResource(
+        kind="gcp:serviceaccount/account:Account",
+        name="nodes",
+        inputs={
+            "accountId": fit(f"{plan.name}-nodes", ACCOUNT_LENGTH),
+            "displayName": f"Nodes of {plan.name}",
+        },
+        outputs=("email", "member"),
+    )
+    roles = [
+        _member(place, f"nodes-{role.rpartition('.')[2].lower()}", role, account.get("member"))
+        for role in NODE_ROLES
+    ]
+    admins = [
+        _member(place, f"admin-{digest(member)}", ADMIN_ROLE, member)
+        for member in cluster_of(plan.spec).admins
+    ]
+    key, made = _key(plan, place)
+    return NodeIdentity(
+        account=account.get("email"), key=key, resources=(account, *roles, *admins, *made)
+    )
+
+
+def _member(place: GcpPlace, name: str, role: str, member: Any) -> CloudResource:
+    return CloudResource(
+        kind="gcp:projects/iAMMember:IAMMember",
+        name=name,
+        inputs={"project": place.project, "role": role, "member": member},
+        delete_first=True,
+    )
+
+
+def _key(plan: PlatformPlan, place: GcpPlace) -> tuple[Any, list[CloudResource]]:
+    """The key, and what is made for it: whoever gives one says who may use it.
+
+    A ring can never be deleted, so it has no name of ours: made again, its name would be taken.
+    """
+    cluster = cluster_of(plan.spec)
+    if cluster.key is not None:
+        return cluster.key, []
+    ring = CloudResource(
+        kind="gcp:kms/keyRing:KeyRing", name="keys", inputs={"location": place.region}
+    )
+    key = CloudResource(
+        kind="gcp:kms/cryptoKey:CryptoKey",
+        name="key",
+        inputs={
+            "name": "cluster",
+            "keyRing": ring.get("id"),
+            "purpose": "ENCRYPT_DECRYPT",
+            "rotationPeriod": ROTATION,
+            "labels": resource_labels(plan),
+        },
+        protect=cluster.protect,
+    )
+    return key.get("id"), [ring, key, *(_user(place, key.get("id"), a) for a in KEY_USERS)]
+
+
+def _user(place: GcpPlace, key: Any, agent: str) -> CloudResource:
+    member = Joined("serviceAccount:service-", place.number, f"@{agent}.iam.gserviceaccount.com")
+    return CloudResource(
+        kind="gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
+        name=f"key-{agent}",
+        inputs={"cryptoKeyId": key, "role": KEY_ROLE, "member": member},
+    )

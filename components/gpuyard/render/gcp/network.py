@@ -1,0 +1,138 @@
+"""The network that a cluster lies in: one of its own, which nobody enters from outside, or a given one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.plan.cluster.ranges import cluster_of, ranges_of
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records.late import Late
+from gpuyard.render.cloud.graph import CloudResource
+from gpuyard.render.gcp.fabric import all_direct
+from gpuyard.render.gcp.names import fit
+from gpuyard.render.gcp.place import GcpPlace
+from gpuyard.spec.sections.cluster import ClusterNetwork, Nat
+
+PODS, SERVICES = "pods", "services"
+"""Names of a subnetwork's further ranges."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GcpNetwork:
+    """Where a cluster is put, and what is made for it."""
+
+    network: Any
+    subnetwork: Any
+    allocation: Mapping[str, str]
+    """How the cluster finds addresses of pods and services."""
+    taken: tuple[str, ...]
+    """Ranges that no further network may have."""
+    resources: tuple[CloudResource, ...] = ()
+
+
+def cluster_network(plan: PlatformPlan, place: GcpPlace) -> GcpNetwork:
+    """The network of the platform's cluster."""
+    wanted, ranges = cluster_of(plan.spec).network, ranges_of(plan.spec)
+    pods, services = ranges["pods"], ranges["services"]
+    if wanted.id is not None:
+        return _given(wanted, pods, services)
+    network = _network(plan)
+    subnetwork = _subnetwork(plan, place, ranges["cidr"], {PODS: pods, SERVICES: services})
+    way_out = () if wanted.nat is Nat.NONE else _way_out(plan, place)
+    return GcpNetwork(
+        network=network.get("name"),
+        subnetwork=subnetwork.get("name"),
+        allocation={"clusterSecondaryRangeName": PODS, "servicesSecondaryRangeName": SERVICES},
+        taken=(ranges["cidr"], pods, services),
+        resources=(network, subnetwork, *way_out),
+    )
+
+
+def _given(wanted: ClusterNetwork, pods: str, services: str) -> GcpNetwork:
+    """GKE adds the ranges of pods and services to its subnetwork."""
+    return GcpNetwork(
+        network=wanted.id,
+        subnetwork=wanted.subnets.private[0] if wanted.subnets else None,
+        allocation={"clusterIpv4CidrBlock": pods, "servicesIpv4CidrBlock": services},
+        taken=(pods, services),
+    )
+
+
+def _network(plan: PlatformPlan) -> CloudResource:
+    """Its frames are as large as those between GPUs, where these go through networks like it."""
+    mtu = next((direct.mtu for _, direct in all_direct(plan) if direct.mtu), None)
+    return CloudResource(
+        kind="gcp:compute/network:Network",
+        name="network",
+        inputs={
+            "name": plan.name,
+            "autoCreateSubnetworks": False,
+            "routingMode": "REGIONAL",
+            **({"mtu": mtu} if mtu else {}),
+        },
+    )
+
+
+def _subnetwork(
+    plan: PlatformPlan, place: GcpPlace, nodes: str, ranges: Mapping[str, str]
+) -> CloudResource:
+    logs = {
+        "logConfig": {
+            "aggregationInterval": "INTERVAL_1_MIN",
+            "flowSampling": 0.5,
+            "metadata": "INCLUDE_ALL_METADATA",
+        }
+    }
+    return CloudResource(
+        kind="gcp:compute/subnetwork:Subnetwork",
+        name="subnetwork",
+        inputs={
+            "name": fit(f"{plan.name}-nodes"),
+            "network": Late("network.name"),
+            "region": place.region,
+            "ipCidrRange": nodes,
+            "privateIpGoogleAccess": True,
+            "secondaryIpRanges": [
+                {"rangeName": name, "ipCidrRange": cidr} for name, cidr in ranges.items()
+            ],
+            **(logs if cluster_of(plan.spec).network.flow_logs else {}),
+        },
+        outputs=("selfLink",),
+    )
+
+
+def _way_out(plan: PlatformPlan, place: GcpPlace) -> tuple[CloudResource, ...]:
+    """NAT is a service of the region: there is one of it, whatever zones there are."""
+    router = CloudResource(
+        kind="gcp:compute/router:Router",
+        name="router",
+        inputs={
+            "name": plan.name,
+            "network": Late("network.name"),
+            "region": place.region,
+        },
+    )
+    nat = CloudResource(
+        kind="gcp:compute/routerNat:RouterNat",
+        name="nat",
+        inputs={
+            "name": plan.name,
+            "router": router.get("name"),
+            "region": place.region,
+            "natIpAllocateOption": "AUTO_ONLY",
+            "sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS",
+            "subnetworks": [
+                {
+                    "name": Late("subnetwork.selfLink"),
+                    "sourceIpRangesToNats": ["ALL_IP_RANGES"],
+                }
+            ],
+            # a hundred pods of a node that pull images at once use up the 64 ports that are the default
+            "enableDynamicPortAllocation": True,
+            "enableEndpointIndependentMapping": False,
+            "minPortsPerVm": 64,
+            "maxPortsPerVm": 8192,
+            "logConfig": {"enable": True, "filter": "ERRORS_ONLY"},
+        },
+    )
+    return router, nat

@@ -1,0 +1,44 @@
+"""How pods name a node's further networks: objects that go with the networks, as GKE's examples call them."""
+
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.gcp.fabric import all_links, fabric_name
+from gpuyard.render.objects import Object, made
+
+_GROUP = "networking.gke.io"
+_VERSION = f"{_GROUP}/v1"
+_PARAMETERS = "GKENetworkParamSet"
+
+
+def network_objects(plan: PlatformPlan) -> list[Object]:
+    """Two objects for each further network: where it is, and by what name pods get an interface in it.
+
+    Cards that pods claim have none: claims find them.
+    """
+    named = {link.object: link for link in all_links(plan) if link.mode}
+    return [
+        each
+        for name, link in named.items()
+        for each in (
+            made(
+                plan.name,
+                _VERSION,
+                _PARAMETERS,
+                name,
+                spec={
+                    "vpc": fabric_name(plan, link.network),
+                    "vpcSubnet": fabric_name(plan, link.subnetwork),
+                    "deviceMode": link.mode,
+                },
+            ),
+            made(
+                plan.name,
+                _VERSION,
+                "Network",
+                name,
+                spec={
+                    "type": "Device",
+                    "parametersRef": {"group": _GROUP, "kind": _PARAMETERS, "name": name},
+                },
+            ),
+        )
+    ]

@@ -1,0 +1,171 @@
+"""One node of a node pool: machine, GPUs, disks, how it boots, what its kubelet keeps together."""
+
+from typing import Any
+
+from gpuyard.catalogue.buying import FLEX_START
+from gpuyard.catalogue.gke.nodes import (
+    DRANET_LABELS,
+    DRIVER_BY,
+    METAL_HUGE_PAGES,
+    METAL_LABELS,
+    NO_DRIVER,
+    NODE_SCOPE,
+    QUEUED_LABELS,
+    UNSIGNED_DRIVER,
+    boot_disk,
+    is_metal,
+    local_ssds,
+)
+from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.node_pools import added_taints
+from gpuyard.catalogue.software.images import SoftwarePart
+from gpuyard.names import POOL_LABEL, SYSTEM_POOL
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.plan.records.pools import Taint
+from gpuyard.render.gcp.fabric import claims_cards
+from gpuyard.render.gcp.ground import GcpGround
+from gpuyard.render.gcp.names import resource_labels
+from gpuyard.render.gcp.rungs import RungPool
+from gpuyard.spec.sections import Numa
+
+DISK_GIB = 200
+"""Images of GPU frameworks are large."""
+_COS = "COS_CONTAINERD"
+_EFFECTS = {
+    "NoSchedule": "NO_SCHEDULE",
+    "PreferNoSchedule": "PREFER_NO_SCHEDULE",
+    "NoExecute": "NO_EXECUTE",
+}
+
+
+def gpu_node(
+    plan: PlatformPlan, pool: PoolPlan, group: RungPool, ground: GcpGround
+) -> dict[str, Any]:
+    """`nodeConfig` of a rung of a pool."""
+    machine = group.machine
+    metal = is_metal(machine.name)
+    image = pool.node_software.variant if pool.node_software else _COS
+    disk = next((p.disk_gib for p in plan.spec.pools if p.name == pool.name), None)
+    return {
+        **_base(plan, pool.stable_name, ground, image, disk or DISK_GIB, machine.type_name),
+        "guestAccelerators": [_accelerator(pool, machine)],
+        "labels": {**pool.labels, **_labels(pool, group)},
+        "taints": _taints(pool, group),
+        **_bought(group),
+        **_local_disks(machine),
+        **({} if metal or image != _COS else {"gvnic": {"enabled": True}}),
+        **({"linuxNodeConfig": _huge_pages(METAL_HUGE_PAGES)} if metal else {}),
+        **_architecture(machine),
+        "shieldedInstanceConfig": {
+            "enableSecureBoot": not metal and _owner(pool) not in UNSIGNED_DRIVER,
+            "enableIntegrityMonitoring": not metal,
+        },
+        "kubeletConfig": _kubelet(pool.numa),
+    }
+
+
+def system_node(plan: PlatformPlan, machine: str, ground: GcpGround) -> dict[str, Any]:
+    """`nodeConfig` of nodes without GPUs. Controllers tolerate no taint, so that Arm nodes get none."""
+    return {
+        **_base(plan, SYSTEM_POOL, ground, _COS, 100, machine),
+        "labels": {POOL_LABEL: SYSTEM_POOL},
+        "taintConfig": {"architectureTaintBehavior": "NONE"},
+        "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"},
+        "gvnic": {"enabled": True},
+        "shieldedInstanceConfig": {"enableSecureBoot": True, "enableIntegrityMonitoring": True},
+        "kubeletConfig": _kubelet(Numa.NONE),
+    }
+
+
+def _base(
+    plan: PlatformPlan, part: str, ground: GcpGround, image: str, disk: int, machine: str
+) -> dict[str, Any]:
+    return {
+        "machineType": machine,
+        "imageType": image,
+        "diskType": boot_disk(machine),
+        "diskSizeGb": int(disk),
+        "bootDiskKmsKey": ground.key,
+        "serviceAccount": ground.account,
+        "oauthScopes": [NODE_SCOPE],
+        "workloadMetadataConfig": {"mode": "GKE_METADATA"},
+        "metadata": {"disable-legacy-endpoints": "true"},
+        "resourceLabels": resource_labels(plan, part),
+    }
+
+
+# ── GPUs ──────────────────────────────────────────────────────────────────────────────────────────
+def _owner(pool: PoolPlan) -> str:
+    """Who brings the driver."""
+    software = pool.node_software
+    return software.owners[SoftwarePart.DRIVER.value] if software else ""
+
+
+def _accelerator(pool: PoolPlan, machine: Machine) -> dict[str, Any]:
+    """GPUs are whole for GKE: its own way of sharing calls every share nvidia.com/gpu."""
+    version = DRIVER_BY.get(_owner(pool), NO_DRIVER)
+    return {
+        "type": machine.accelerator,
+        "count": machine.gpus,
+        "gpuDriverInstallationConfig": {"gpuDriverVersion": version},
+    }
+
+
+def _labels(pool: PoolPlan, group: RungPool) -> dict[str, str]:
+    return {
+        **(DRANET_LABELS if claims_cards(pool, group.machine) else {}),
+        **(METAL_LABELS if is_metal(group.machine.name) else {}),
+        **(QUEUED_LABELS if group.bought.queued else {}),
+    }
+
+
+def _taints(pool: PoolPlan, group: RungPool) -> list[dict[str, str]]:
+    """In the API's spelling; what GKE adds by itself it would add once more."""
+    added = {Taint(*each) for each in added_taints(group.machine, queued=group.bought.queued)}
+    return [
+        {"key": taint.key, "value": taint.value, "effect": _EFFECTS[taint.effect]}
+        for taint in pool.taints
+        if taint not in added
+    ]
+
+
+def _architecture(machine: Machine) -> dict[str, Any]:
+    arm = machine.arch == "arm64"
+    return {"taintConfig": {"architectureTaintBehavior": "ARM"}} if arm else {}
+
+
+# ── how it is bought ──────────────────────────────────────────────────────────────────────────────
+def _bought(group: RungPool) -> dict[str, Any]:
+    bought, held = group.bought, group.rung.reservation
+    affinity: dict[str, Any] = {"consumeReservationType": bought.reservation_type}
+    if held:
+        affinity |= {"key": "compute.googleapis.com/reservation-name", "values": [held]}
+    flex = {"flexStart": True, "maxRunDuration": f"{FLEX_START.hours * 3600}s"}
+    return {
+        "reservationAffinity": affinity,
+        **({"spot": True} if bought.spot else {}),
+        **(flex if bought.flex_start else {}),
+    }
+
+
+def _local_disks(machine: Machine) -> dict[str, Any]:
+    """All of them together are what pods have for scratch, in place of the boot disk."""
+    count = local_ssds(machine)
+    return {"ephemeralStorageLocalSsdConfig": {"localSsdCount": count}} if count else {}
+
+
+# ── kubelet and kernel ────────────────────────────────────────────────────────────────────────────
+def _kubelet(numa: Numa) -> dict[str, Any]:
+    """CPUs can be kept beside GPUs only when they are a pod's own."""
+    policy = {
+        "cpuManagerPolicy": "static",
+        "topologyManager": {"policy": numa.value, "scope": "container"},
+    }
+    return {
+        "insecureKubeletReadonlyPortEnabled": "FALSE",
+        **({} if numa is Numa.NONE else policy),
+    }
+
+
+def _huge_pages(count: int) -> dict[str, Any]:
+    return {"hugepagesConfig": {"hugepageSize2m": count}}
