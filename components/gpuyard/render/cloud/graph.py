@@ -55,11 +55,12 @@ def names_in(value: Any) -> Iterator[str]:
         case list() | tuple():
             for each in value:
                 yield from names_in(each)
+        case _:
+            return  # a plain value names nothing
 
 
 def settle(value: Any, known: Callable[[str], Any]) -> Any:
     """The plain tree, with what `known` gives for each late value, and text made of it."""
-    settled = value
     match value:
         case Late(name):
             settled = _whole(known(name))
@@ -73,6 +74,8 @@ def settle(value: Any, known: Callable[[str], Any]) -> Any:
             settled = {key: settle(each, known) for key, each in value.items()}
         case list() | tuple():
             settled = [settle(each, known) for each in value]
+        case _:
+            settled = value
     return settled
 
 
