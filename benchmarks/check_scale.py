@@ -47,6 +47,7 @@ def large_platform(pools: int, teams: int) -> dict[str, Any]:
         "name": "large",
         "cloud": "aws",
         "kubernetes": "1.35",
+        "cluster": {"existing": "large"},  # a network of its own has no room for so many nodes
         "system": {"machine": "m7i.4xlarge", "nodes": 3},
         "pools": [
             {"name": f"pool-{i}", "machine": machine, "nodes": "0..40", "zones": ["us-east-1a"]}

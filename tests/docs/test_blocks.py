@@ -63,7 +63,7 @@ def process(command: list[str], folder: Path) -> subprocess.CompletedProcess[str
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
 
@@ -173,7 +173,7 @@ def failures(page: Path, folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(sizes.ROOT)))
 def test_every_block_of_the_page_is_true(page, tmp_path):
     assert failures(page, folder_for(page, tmp_path)) == []

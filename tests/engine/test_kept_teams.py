@@ -107,8 +107,7 @@ def old(api, until):
                 for one in api.cluster.list("v1", "Namespace", None)
                 if one["metadata"]["name"] == "speech-old"
             ]
-        ),
-        60,
+        )
     )
 
 

@@ -229,7 +229,10 @@ def test_the_engine_may_propose_or_forbid_names():
 
 @pytest.mark.parametrize(
     ("kind", "said"),
-    [("ConfigMapList", "list resources"), ("ConfigMapPatch", "is not supported by this stand-in")],
+    [
+        ("ConfigMapList", "list resources"),
+        ("ConfigMapPatch", "needs the name of the object that it patches"),
+    ],
 )
 def test_kinds_that_cannot_be_had_are_refused(kind, said):
     request = checking.Request(f"urn:pulumi:dev::p::kubernetes:core/v1:{kind}::x")

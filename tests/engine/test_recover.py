@@ -80,7 +80,7 @@ def test_what_somebody_else_has_is_taken_over_by_the_command_that_is_printed(
     api.cluster.create(body, {"fieldManager": "somebody"})
     failed = stack.up(fails=True).output
     assert "Namespace vision is there already, and this stack did not make it." in failed
-    assert "take it over: `gpuyard recover dev` prints the `pulumi import` for it" in failed
+    assert "write `namespaces: [{name: vision, existing: true}]` at the team" in failed
     found = json.loads(stack.gpuyard("recover", "dev", "--format", "json", code=3))
     assert found["did"] == []
     (left,) = found["left"]

@@ -215,7 +215,9 @@ def test_a_cluster_queue_says_what_its_team_may_have():
     assert queue["metadata"]["name"] == "lab-seeing"
     assert queue["spec"] == {
         "cohortName": "lab",
-        "namespaceSelector": {"matchLabels": {"gpuyard.dev/team": "seeing"}},
+        "namespaceSelector": {
+            "matchLabels": {"gpuyard.dev/platform": "lab", "gpuyard.dev/team": "seeing"}
+        },
         "queueingStrategy": "BestEffortFIFO",
         "flavorFungibility": {
             "whenCanBorrow": "TryNextFlavor",

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpuyard.names import GPU_OPERATOR_NAMESPACE
 
-Place = tuple[str, str, str]
+ObjectPlace = tuple[str, str, str]
 """Kind, namespace (empty where it has none) and name."""
 
 _FENCES = dict.fromkeys(("ResourceQuota", "LimitRange", "NetworkPolicy"), "gpuyard")
@@ -17,12 +17,12 @@ _FENCES = dict.fromkeys(("ResourceQuota", "LimitRange", "NetworkPolicy"), "gpuya
 _ENTRANCES = frozenset({"LocalQueue", "RoleBinding"})
 
 
-def place_of(obj: Mapping[str, Any]) -> Place:
+def place_of(obj: Mapping[str, Any]) -> ObjectPlace:
     """Where an object is."""
     return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
-def needed_by(obj: Mapping[str, Any]) -> Iterator[Place]:
+def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
     """The objects that this one needs; some of them may be none of the platform's."""
     spec = obj.get("spec", {})
     if namespace := obj["metadata"].get("namespace"):

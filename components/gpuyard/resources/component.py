@@ -9,7 +9,7 @@ from gpuyard.errors import UsageError
 from gpuyard.names import EXISTING_ANNOTATION, KUEUE_GROUP, PROTECT_ANNOTATION
 from gpuyard.plan.records.late import bind
 from gpuyard.render.charts import Release
-from gpuyard.render.dependencies import Place, needed_by, place_of
+from gpuyard.render.dependencies import ObjectPlace, needed_by, place_of
 from gpuyard.resources.objects import register_object
 from gpuyard.resources.provider import ClusterProvider
 from gpuyard.resources.releases import register_release
@@ -41,7 +41,7 @@ class Component(pulumi.ComponentResource):
         self._waits_for = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
         provider = self.get_provider("kubernetes:core/v1:Namespace")
         self._ours = provider if isinstance(provider, ClusterProvider) else None
-        self._objects: dict[Place, pulumi.CustomResource] = {}
+        self._objects: dict[ObjectPlace, pulumi.CustomResource] = {}
 
     def _register(
         self,

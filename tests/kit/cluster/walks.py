@@ -23,6 +23,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import bind
 from gpuyard.render.platform import platform_objects
 from gpuyard.resources.diagnosis.silent_webhooks import PAUSE_SECONDS, TRIES, silent_webhook
+from gpuyard.resources.objects import object_token
 from kit.cluster.lab import MADE_ELSEWHERE
 
 SECONDS = 600
@@ -63,17 +64,21 @@ class Walker:
     def _brought(self, key: _Key, wanted: Object) -> str:
         try:
             if (state := self.state.get(key)) is not None:
-                changes = self.provider.diff("", state, wanted, [])
+                changes = self.provider.diff(_urn(wanted), state, wanted, [])
                 if not changes.comparison.found:
                     return ""
                 if not changes.replaces:
                     self.state[key] = _answered(
-                        lambda: self.provider.update("", state, wanted, [], SECONDS, preview=False)
+                        lambda: self.provider.update(
+                            _urn(wanted), state, wanted, [], SECONDS, preview=False
+                        )
                     )
                     return ""
                 self._removed(key)
             made = self.adopting if key[0] == "Namespace" else self.provider
-            _, self.state[key] = _answered(lambda: made.create("", wanted, SECONDS, preview=False))
+            _, self.state[key] = _answered(
+                lambda: made.create(_urn(wanted), wanted, SECONDS, preview=False)
+            )
         except (ProviderError, Partial) as error:
             return _refused(key, error)
         return ""
@@ -82,10 +87,15 @@ class Walker:
         if (state := self.state.pop(key, None)) is None:
             return ""  # it was refused before
         try:
-            _answered(lambda: self.provider.delete("", identity(state), state, SECONDS))
+            _answered(lambda: self.provider.delete(_urn(state), identity(state), state, SECONDS))
         except (ProviderError, Partial) as error:
             return _refused(key, error)
         return ""
+
+
+def _urn(wanted: Object) -> str:
+    token = object_token(wanted["apiVersion"], wanted["kind"])
+    return f"urn:pulumi:dev::walk::{token}::{wanted['metadata']['name']}"
 
 
 def _answered(act: Callable[[], _T]) -> _T:
