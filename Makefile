@@ -3,8 +3,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Without byte code each start of a stack's program compiles 250 modules of ours anew.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help environment up down demo shell test quick campaign check bench tools golden schema advisories facts
+.PHONY: help environment up down demo shell test quick repeating campaign check bench tools golden schema advisories facts
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,16 +14,16 @@ help: ## list the targets
 environment: ## make .venv from requirements.lock, when it has changed
 	@scripts/bootstrap
 
-up: environment ## start a simulated GPU cluster and deploy the local stack on it
+up: environment ## deploy the local stack on a simulated cluster; STACK=aws-training another, on a fake cloud
 	@scripts/up
 
-down: environment ## destroy the local stack and stop the simulated cluster
+down: environment ## destroy the local stack and stop the simulated cluster; STACK=aws-training another, with its fake account
 	@scripts/down
 
 demo: environment ## a guided tour of the simulated cluster
 	@scripts/demo
 
-shell: environment ## open a shell with pulumi, gpuyard and the kubeconfig of the local stack
+shell: environment ## open a shell with pulumi, gpuyard and the kubeconfig of the local stack, or of STACK
 	@scripts/shell
 
 test: environment ## run all tests, with the coverage gates
@@ -29,6 +31,9 @@ test: environment ## run all tests, with the coverage gates
 
 quick: environment ## run the tests of what has changed, in a minute
 	@python scripts/quick.py
+
+repeating: environment ## measure which tests run nothing of their own, and write their list
+	@python scripts/repeating.py
 
 campaign: environment ## list the long searches; NAME=mutations runs one, with COUNT and SEED if given
 	@python scripts/campaign.py $(NAME) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))

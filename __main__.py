@@ -10,7 +10,8 @@ from gpuyard.resources import Platform, prove, provider_of, settle_registrations
 config = pulumi.Config("gpuyard")
 plan = prove(config.require_object("platform")).plan
 cluster = provider_of(plan, render_to=config.get("rendered"))
-platform = Platform("platform", {"platform": plan}, pulumi.ResourceOptions(providers=[cluster]))
+opts = pulumi.ResourceOptions(providers=[cluster]) if cluster else None
+platform = Platform("platform", {"platform": plan}, opts)
 
 pulumi.export("pools", platform.pools)
 pulumi.export("teams", platform.teams)

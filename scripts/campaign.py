@@ -73,6 +73,15 @@ CAMPAIGNS: Mapping[str, Campaign] = {
             CI="", GPUYARD_TIMES=count,
         ),
     ),
+    "graphs": Campaign(
+        "machines in any way at AWS and Google; a finding says why not, or all who judge graphs accept it",
+        5000,
+        "platforms",
+        lambda count, seed: pytest(
+            "tests/testbed/cloud/test_any_graph.py", "-n", "2", "--timeout", "3600",
+            GPUYARD_GRAPHS=f"{seed * count}:{(seed + 1) * count}",
+        ),
+    ),
     "limits": Campaign(
         "files as large as the linter reads, each answered in bounded time and memory",
         1,
@@ -143,6 +152,15 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         "jobs",
         lambda count, _: Run(("benchmarks/queue_model.py", str(count), "250", "35"), {}),
         LIVE,
+    ),
+    "snapshots": Campaign(
+        "machines that say strange things, each answered with a verdict",
+        100_000,
+        "snapshots",
+        lambda count, seed: pytest(
+            "tests/validator/test_documents.py", "-k", "mutilated", "--timeout", "7200",
+            GPUYARD_SNAPSHOTS=f"{seed * count}:{(seed + 1) * count}",
+        ),
     ),
 }  # fmt: skip
 

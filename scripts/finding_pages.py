@@ -5,6 +5,7 @@
 
 import difflib
 import io
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,6 +27,8 @@ MEANS = {
     Severity.WARN: "Warns: the platform can be made, and somebody should act.",
     Severity.NOTE: "Notes: good to know; nothing need be done.",
 }
+LIVE = "Refuses: `gpuyard check --live` fails until it is gone; the plan itself stands."
+"""Of a finding that an account gives."""
 INDEX_HEAD = """\
 # Findings
 
@@ -59,7 +62,7 @@ def page(each: Proofs) -> str:
     first = each.of("bad")[0]
     parts = [
         f"# {each.id}",
-        f"**{each.raw['title']}.** {' '.join(MEANS[s] for s in severities(each))}",
+        f"**{each.raw['title']}.** {' '.join(_means(each, s) for s in severities(each))}",
         each.raw["why"].strip(),
         "## What to do",
         each.raw["do"].strip(),
@@ -75,6 +78,11 @@ def page(each: Proofs) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _means(each: Proofs, severity: Severity) -> str:
+    live = severity is Severity.REFUSE and each.id.startswith("live.")
+    return LIVE if live else MEANS[severity]
+
+
 def _example(case: Case) -> list[str]:
     """The stack, what is said about it, and the fix as an editor would apply it."""
     judged = proofs.judged(case)
@@ -85,11 +93,26 @@ def _example(case: Case) -> list[str]:
         show_finding(finding, console)
         return [_block("text", screen.getvalue())]
     show_judged(judged, console)
-    said = f"$ gpuyard check ./{proofs.FILE}\n{screen.getvalue()}"
-    shown = [_block("yaml", _shortened(case.text)), _block("text", said)]
+    account = case.raw.get("account")
+    beside = " --against state.json" if "against" in case.raw else ""
+    said = f"$ gpuyard check ./{proofs.FILE}{beside}{' --live' if account else ''}\n{screen.getvalue()}"
+    shown = [_block("yaml", _shortened(case.text)), *_deployed(case)]
+    if account:
+        shown += ["The account answers:", _block("json", json.dumps(account, indent=1))]
+    shown.append(_block("text", said))
     if proofs.how_fixed(finding) == "applied" and finding.fix is not None:
         shown += ["The fix, applied:", _block("text", _change(case, finding.fix))]
     return shown
+
+
+def _deployed(case: Case) -> list[str]:
+    """What the case says is there already."""
+    if "against" not in case.raw:
+        return []
+    steps = case.raw["against"].get("steps")
+    says = "The preview has this step:" if steps else "The platform that is deployed reported:"
+    text = yaml.safe_dump(steps or dict(case.raw["against"]), **proofs.COMPACT)
+    return [says, _block("yaml", text)]
 
 
 def _change(case: Case, fix: Fix) -> str:

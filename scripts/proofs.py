@@ -5,8 +5,8 @@ scripts/finding_pages.py makes docs/findings/ID.md from the same file. CONTRIBUT
 """
 
 import copy
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache, cached_property
 from pathlib import Path
@@ -15,10 +15,14 @@ from typing import Any
 import yaml
 
 from gpuyard.catalogue.software.pins import PINS, Pin
+from gpuyard.changes.deployed import Stand, stand_of
+from gpuyard.changes.judging import judged_against
 from gpuyard.cli.stacks import judge_text
 from gpuyard.findings import Finding, Fix, Severity, in_order
 from gpuyard.judging import Judged
 from gpuyard.plan.software.support import check_pins
+from gpuyard.preflight.asking import Answer, Question
+from gpuyard.preflight.rounds import hear
 from gpuyard.spec.read import CONFIG_KEY, Reading
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "plan" / "proofs"
@@ -28,7 +32,7 @@ TODAY = date(2026, 11, 21)
 
 NEEDED = {"title", "severity", "why", "do", "bad", "good", "near_miss"}
 ALLOWED = NEEDED | {"today", "sources"}
-CASE = {"name", "base", "with", "platform", "config", "text", "pin"}
+CASE = {"name", "base", "with", "platform", "config", "text", "pin", "account", "against"}
 EXPECTED = {"at", "says", "also", "fix", "severity", "today", "reveals"}
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The parser in C where there is one: these files are long, and many tests read them."""
@@ -206,7 +210,60 @@ def judged(case: Case) -> Judged:
     """What `gpuyard check` says about a case."""
     if "pin" in case.raw:
         return _judged_pin(case.raw["pin"])
-    return judge_text(case.text.encode(), FILE, case.today)
+    judged = judged_text(case, case.text)
+    return _asked(judged, case.raw["account"]) if "account" in case.raw else judged
+
+
+def judged_text(case: Case, text: str) -> Judged:
+    """The same of another stack file, beside the deployed platform that the case names."""
+    found = judge_text(text.encode(), FILE, case.today)
+    return (
+        judged_against(found, _deployed(case.raw["against"]))[0] if "against" in case.raw else found
+    )
+
+
+def _deployed(said: Mapping[str, Any]) -> Stand:
+    """What is deployed: the steps of a preview, or what the platform reported of pools and teams."""
+    urn = "urn:pulumi:dev::lab::gpuyard:index:Platform::platform"
+    platform = {"urn": urn, "type": "gpuyard:index:Platform"}
+    if "steps" in said:
+        return stand_of(
+            {"steps": [{"op": "same", "urn": urn, "oldState": platform}, *said["steps"]]}
+        )
+    return stand_of({"version": 3, "deployment": {"resources": [{**platform, "outputs": said}]}})
+
+
+_CALLERS = {
+    "aws": {
+        "UserId": "AIDA",
+        "Account": "123456789012",
+        "Arn": "arn:aws:iam::123456789012:user/ann",
+    },
+    "gcp": {"core": {"account": "ann@example.com", "project": "lab"}},
+}
+
+
+def _asked(judged: Judged, account: Mapping[str, Any]) -> Judged:
+    """What `gpuyard check --live` says where the account gives these answers, and no others."""
+    if judged.plan is None:
+        return judged
+    caller = {"caller": _CALLERS[judged.plan.cloud.value]}
+
+    def ask(questions: Sequence[Question]) -> dict[str, Answer]:
+        return {each.name: _recorded({**caller, **account}, each.name) for each in questions}
+
+    heard = hear(judged.plan, ask)
+    return replace(judged, findings=tuple(in_order([*judged.findings, *heard.findings])))
+
+
+def _recorded(answers: Mapping[str, Any], name: str) -> Answer:
+    """An answer as a file has it: a value, `{error: ParameterNotFound}`, or `{why: not allowed to ask}`."""
+    if name not in answers:
+        return Answer(why="not recorded")
+    said = answers[name] if isinstance(answers[name], dict) else {}
+    if said.keys() & {"error", "why"}:
+        return Answer(error=said.get("error", ""), why=said.get("why", ""))
+    return Answer(value=answers[name])
 
 
 def _judged_pin(pin: Mapping[str, str]) -> Judged:

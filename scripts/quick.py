@@ -130,6 +130,8 @@ def mirror(path: str) -> str:
         return str(Path("tests", *parts[2:-1]))
     if parts[:2] == ("components", "gpuyard_idle"):
         return "tests/idle"
+    if parts[:2] == ("components", "gpuyard_validator"):
+        return "tests/validator"
     known = {"docs": "tests/docs", "stacks": "tests/stacks", "policies": "tests/policies"}
     if parts[0] in {"scripts", "testbed"}:
         return "tests/house" if parts[0] == "scripts" else "tests/testbed"

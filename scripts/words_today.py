@@ -21,13 +21,13 @@ HEAD = """\
 
 Made from the models and from what `gpuyard check` says of each word (`make golden`).
 
-- `in effect`: checked, part of the plan, and in what `pulumi up` makes on a simulated cluster and on one of
-  your own (`cloud: none`).
+- `in effect`: checked, part of the plan, and in what `pulumi up` makes.
+- `on aws and gcp`: in effect there, where clusters and nodes are made; not on a simulated cluster, nor on
+  one of your own (`cloud: none`).
 - `planned`: checked and part of the plan, not carried out.
 - `nothing`: read and kept.
 
-On aws and gcp all of it is checked, planned and priced, and `pulumi up` refuses
-([cloud.nodes](../findings/cloud.nodes.md)). What the fields mean is in [the reference](stack-file.md).
+What the fields mean is in [the reference](stack-file.md).
 """
 _NOTHING = {**deferred.NOTHING, "validation": deferred.NO_CHECK}
 TABLES: tuple[tuple[str, type[SpecModel], Mapping[str, str], Mapping[str, str]], ...] = (
@@ -54,7 +54,10 @@ def _rows(
 ) -> Iterator[str]:
     meanings = field_meanings(model)
     for name in model.model_fields:
-        if name in planned:
+        if name in deferred.IN_A_CLOUD:
+            lacks = words({**planned, **nothing}[name])
+            yield f"| `{name}` | on aws and gcp | Elsewhere: {lacks} |"
+        elif name in planned:
             yield f"| `{name}` | planned | {words(planned[name])} |"
         elif name in nothing:
             yield f"| `{name}` | nothing | {words(nothing[name])} |"

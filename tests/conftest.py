@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from kit.cluster.stutter import stuttering
+from kit.cluster.warm import cold, warm
 from kit.levels import LEVELS, require_level, upstream
 from kit.searches import examples
 
-__all__ = ["require_level", "upstream"]
+__all__ = ["cold", "require_level", "upstream", "warm"]
 
 # Our own plugin, by hand: by its entry point it would load before coverage measures anything.
 pytest_plugins = ["gpuyard.testing.plugin", "kit.seconds", "kit.traced"]

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.findings import Finding, Path, Severity, in_order, worst
-from gpuyard.plan.deferred import nodes_not_made
+from gpuyard.findings import Finding, Path, Severity, in_order, refused, worst
+from gpuyard.plan.deferred import pools_not_made
 from gpuyard.plan.held import WAITS, waits
 from gpuyard.plan.platform import plan
 from gpuyard.plan.records import PlatformPlan
@@ -51,8 +51,9 @@ def judge(reading: Reading, day: date | None = None, file: str = "") -> Judged:
         found = [*reading.findings, *_refusals_beside(reading, day)]
         return Judged(reading, None, tuple(in_order(found)), file)
     planned, findings = plan(reading.spec, day, reading.region)
-    found = [*reading.findings, *findings, *_beside_the_plan(reading.spec)]
-    return Judged(reading, planned, tuple(in_order(found)), file)
+    beside = list(_beside_the_plan(reading.spec))
+    found = [*reading.findings, *findings, *beside]
+    return Judged(reading, None if refused(beside) else planned, tuple(in_order(found)), file)
 
 
 def due(spec: PlatformSpec, day: date) -> list[Finding]:
@@ -81,7 +82,7 @@ def _waits(lost: Collection[Path]) -> Iterator[Finding]:
 
 def _beside_the_plan(spec: PlatformSpec) -> Iterator[Finding]:
     """What the plan itself is not about: how far `pulumi up` goes, and rules of files."""
-    yield from nodes_not_made(spec)
+    yield from pools_not_made(spec)
     yield from _unknown_rules(spec)
 
 

@@ -1,13 +1,13 @@
 """A look at a cluster with the user's kubectl: whatever it signs in by, kubectl can.
 
 A look has a limit, changes nothing, and gives None when it fails in any way: no kubectl, no way in, no answer
-in time.
+in time. `change` is for the one thing that a deployment does with it beside looking.
 """
 
 import json
 import subprocess
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,19 +18,38 @@ SECONDS = 45.0
 
 def look(config: str | None, context: str | None, *what: str) -> str | None:
     """`kubectl get`, with the text of a kubeconfig, its path, or for None the ambient one."""
-    asked = ("--request-timeout=30s", "get", *what)
+    return said(config, context, "get", *what)
+
+
+def said(config: str | None, context: str | None, *what: str) -> str | None:
+    """What any command says that only looks."""
+    code, text = _ran(config, context, what)
+    return text if code == 0 else None
+
+
+def change(config: str | None, context: str | None, *what: str) -> str:
+    """A command that changes something: what was said against it, empty when it is done."""
+    code, text = _ran(config, context, what, errors=True)
+    return "" if code == 0 else text.strip() or "kubectl could not be run"
+
+
+def _ran(
+    config: str | None, context: str | None, what: Sequence[str], *, errors: bool = False
+) -> tuple[int | None, str]:
+    """Its exit code, None where it did not come so far, and what it wrote."""
+    none = subprocess.DEVNULL
     try:
         # Into a file: a sign-in program that outlives kubectl would hold a pipe open.
         with _file(config) as chosen, tempfile.TemporaryFile() as out:
-            command = ["kubectl", *chosen, *in_context(context), *asked]
-            none = subprocess.DEVNULL
-            subprocess.run(  # noqa: S603  no shell; names of objects as the spec allows them
-                command, stdin=none, stdout=out, stderr=none, timeout=SECONDS, check=True
+            command = ["kubectl", *chosen, *in_context(context), "--request-timeout=30s", *what]
+            err = out if errors else none
+            done = subprocess.run(  # noqa: S603  no shell; names of objects as the spec allows them
+                command, stdin=none, stdout=out, stderr=err, timeout=SECONDS, check=False
             )
             out.seek(0)
-            return out.read().decode()
+            return done.returncode, out.read().decode()
     except (OSError, ValueError, subprocess.SubprocessError):
-        return None
+        return None, ""
 
 
 def as_object(text: str | None) -> dict[str, Any] | None:

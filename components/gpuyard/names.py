@@ -32,6 +32,12 @@ IDLE_WARNED, IDLE_SUSPENDED = "gpuyard.dev/idle-warned", "gpuyard.dev/idle-suspe
 """Annotations: since when a warning stands, and when something was suspended."""
 IDLE_REPLICAS = "gpuyard.dev/idle-replicas"
 """Annotation: how many replicas something had before it was suspended."""
+DATA_ACCOUNT = "gpuyard-data"
+"""In the namespaces of a team: the service account whose pods may ask a cloud for the team's buckets."""
+NCCL_SCRIPT = "GPUYARD_NCCL_SCRIPT"
+"""A variable of `nccl_name`: the file that the container sources before NCCL starts."""
+CHECKPOINTS = "checkpoints"
+"""In the namespaces of a team: the ConfigMap that says where its checkpoints are kept."""
 SYSTEM_POOL = "system"
 
 OUR_DOMAIN = "gpuyard.dev"
@@ -45,11 +51,18 @@ MIG_PREFIX = "nvidia.com/mig-"
 MIG_SLICES = "gpuyard.dev/mig-slices"
 """What queues count compute slices by. No node advertises it: Kueue makes it of what pods ask for."""
 EFA = "vpc.amazonaws.com/efa"
+GKE_NETWORKING_GROUP = "networking.gke.io"
 """What the EFA device plugin advertises: a network adapter that bypasses TCP."""
 GPU_TAINT_VALUE = "present"
 """The value GKE puts on its own GPU nodes; the device plugin and the operator tolerate the key."""
 
 MIG_CONFIG_LABEL = "nvidia.com/mig.config"
+MIG_STATE_LABEL = "nvidia.com/mig.config.state"
+"""What the MIG manager says of itself: pending, rebooting, success, failed."""
+MIG_OFF = "all-disabled"
+"""The layout that the operator gives a node without a label of ours: no GPU is cut."""
+PUT_OUT_LABEL = "gpuyard.dev/put-out"
+"""On a workload, while the GPUs that it ran on are cut anew."""
 PLUGIN_CONFIG_LABEL = "nvidia.com/device-plugin.config"
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 ZONE_LABEL = "topology.kubernetes.io/zone"
@@ -69,6 +82,10 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 
 GPU_OPERATOR_NAMESPACE = "gpu-operator"
+OPERATOR_QUOTA = "gpuyard-critical-pods"
+"""In the operator's namespace on GKE: what lets pods of critical priority in."""
+OPERATOR_RELEASE = "gpuyard-gpu-operator-release"
+"""The operator's chart and its values as an object, where objects become files."""
 KUEUE = "kueue"
 """The release of Kueue's chart, and the beginning of what the chart names."""
 KUEUE_NAMESPACE = "kueue-system"
@@ -94,6 +111,12 @@ KUEUE_ANSWERS = "gpuyard-kueue-answers"
 """A service of ours: a deployment waits for its pods before it makes queues."""
 CLUSTER_POLICY = "cluster-policy"
 """The operator accepts one ClusterPolicy, of this name."""
+
+GPU_CLUSTER = "gpu-cluster"
+"""The same of a GPUCluster, which stands in its place where pods claim GPUs."""
+COMPUTE_DOMAINS_GROUP = "resource.nvidia.com"
+CHANNEL_SUFFIX = "-channel"
+"""After the name of a ComputeDomain: the template of its channels, which the DRA driver makes."""
 
 LOCAL_QUEUE = "default"
 """Kueue gives jobs without a queue label to the namespace's LocalQueue of this name."""
@@ -143,6 +166,11 @@ def departures_name(platform: str) -> str:
     return f"{admission_name(platform)}-departures"
 
 
+def growth_name(platform: str) -> str:
+    """The same of what teams scale."""
+    return f"{admission_name(platform)}-growth"
+
+
 def catalogue_name(platform: str) -> str:
     """The role by which people of a platform's teams see classes that belong to nobody, and who has it."""
     return f"gpuyard-{platform}-classes"
@@ -156,3 +184,8 @@ def system_namespace(platform: str) -> str:
 def node_name(pool: str, index: int) -> str:
     """Simulated nodes: the pool and a number that keeps its width up to a thousand nodes."""
     return f"{pool}-{index:03d}"
+
+
+def nccl_name(pool: str) -> str:
+    """In the namespaces of a team: the ConfigMap with NCCL's variables for a pool."""
+    return f"nccl-{pool}"

@@ -26,8 +26,8 @@ __all__ = [
     "Commitment",
     "ControlPlane",
     "ControlPlaneLogs",
+    "Dataset",
     "DatasetKind",
-    "Datasets",
     "Enforce",
     "Engine",
     "Fabric",
@@ -54,6 +54,7 @@ __all__ = [
     "Numa",
     "Observability",
     "OnDemand",
+    "Operator",
     "PerPod",
     "PlatformDict",
     "PodSecurity",
@@ -83,6 +84,7 @@ __all__ = [
     "Spot",
     "Stop",
     "Storage",
+    "StoreTier",
     "Subnets",
     "System",
     "Targets",
@@ -313,9 +315,7 @@ class Pool(TypedDict):
     contract.
     """
     scaling: NotRequired[Scaling | None]
-    """Who adds nodes. Default: fixed for one number, else karpenter on aws, autoscaler
-    elsewhere.
-    """
+    """Who adds nodes. Default: fixed for one number, else autoscaler."""
     zones: NotRequired[list[str] | tuple[str, ...]]
     """Zones the nodes may be in. Default: any zone of the region."""
     sharing: NotRequired[Sharing]
@@ -781,6 +781,17 @@ class Cluster(TypedDict):
     """standard or extended, on aws. Default extended: no minor changes by itself."""
 
 
+class Operator(TypedDict):
+    """The GPU Operator: ours, or one that is there already."""
+
+    install: NotRequired[bool]
+    """Install NVIDIA's chart. Default on; say false where an operator runs already: it is joined
+    as it is.
+    """
+    namespace: NotRequired[str]
+    """Where the operator that is there runs. Default gpu-operator."""
+
+
 class MachinePriceMapping(TypedDict):
     """A form of MachinePrice."""
 
@@ -841,43 +852,79 @@ class Targets(TypedDict):
     """By priority, minutes that 95 of 100 jobs wait at most: {research: 120, production: 10}."""
 
 
-DatasetKind = Literal["efs", "fsx-lustre", "filestore", "managed-lustre", "class"]
-"""What kind of shared file system.
+DatasetKind = Literal["efs", "fsx-lustre", "filestore", "managed-lustre", "bucket", "class"]
+"""What kind of store.
 
-`efs`, `fsx-lustre` on aws; `filestore`, `managed-lustre` on gcp; `class` is a storage
-class you have.
+`efs`, `fsx-lustre` on aws; `filestore`, `managed-lustre` on gcp; `bucket` on both,
+mounted as files; `class` is a storage class you have.
 """
 
 
-class Datasets(TypedDict):
-    """Where training data lives: many pods read and write it at once."""
+StoreTier = Literal["persistent", "scratch", "zonal", "regional", "basic-ssd", "basic-hdd"]
+"""How a file system is kept.
 
+`persistent` and `scratch` of fsx-lustre: scratch is lost with any of its servers.
+`zonal`, `regional`, `basic-ssd` and `basic-hdd` of filestore.
+"""
+
+
+class Dataset(TypedDict):
+    """Where training data lives: many pods read it at once, each team by a claim of this name."""
+
+    name: str
+    """Its name, and that of the claim in each team's namespace."""
     kind: DatasetKind
-    """efs, fsx-lustre, filestore, managed-lustre or class."""
+    """efs, fsx-lustre, filestore, managed-lustre, bucket or class."""
+    size_gib: NotRequired[int | str | None]
+    """Size in GiB, where it does not grow by itself. Default: the smallest that is sold; 100 of
+    a class.
+    """
+    tier: NotRequired[StoreTier | None]
+    """persistent, scratch; zonal, regional, basic-ssd, basic-hdd. Default: persistent, or zonal."""
+    throughput: NotRequired[int | None]
+    """MB/s for each TiB of Lustre; MiB/s of all of efs. Default: 125 and 1000; efs scales by
+    itself.
+    """
+    zone: NotRequired[str | None]
+    """Zone of a file system that lies in one. Default: that of the pools, where they are all in
+    one.
+    """
+    bucket: NotRequired[str | None]
+    """A bucket that exists: that of kind bucket, or what fills fsx-lustre. Default: one is made,
+    or none.
+    """
+    cache_gib: NotRequired[int | str | None]
+    """Of kind bucket: what a pod keeps of it on its node's disks. Default: nothing."""
     class_name: NotRequired[str | None]
     """The storage class, with kind: class."""
-    size_gib: NotRequired[int | str]
-    """Size in GiB. Default 1200, the smallest FSx for Lustre; what efs stores is billed, not its
-    size.
-    """
+    teams: NotRequired[list[str] | tuple[str, ...]]
+    """Teams that have it. Default: all."""
+    writers: NotRequired[list[str] | tuple[str, ...]]
+    """Those of them that write it, too. Default: none; a class is each team's own to write."""
 
 
 class Checkpoints(TypedDict):
     """Where training keeps its checkpoints: a bucket, so that a lost node loses nothing."""
 
     bucket: NotRequired[str | None]
-    """Name of a bucket that exists. Default: one is made, and protected."""
+    """Name of a bucket that exists. Default: one is made."""
     keep_days: NotRequired[int]
-    """Days after which a checkpoint may be deleted. Default 30."""
+    """Days for which a checkpoint that was deleted or written over can be had back. Default 30."""
+    teams: NotRequired[list[str] | tuple[str, ...]]
+    """Teams that have a place in it, each its own. Default: all."""
 
 
 class Storage(TypedDict):
-    """Storage that all teams share."""
+    """Storage beside the nodes."""
 
-    datasets: NotRequired[Datasets | None]
-    """Shared file system for data. Default: none."""
+    datasets: NotRequired[Sequence[Dataset]]
+    """Data that teams share: [{name: corpus, kind: efs}]. Default: none."""
     checkpoints: NotRequired[Checkpoints | None]
     """Bucket for checkpoints. Default: none."""
+    protect: NotRequired[bool]
+    """Nothing that is made here is deleted. Default on; take it off, and deploy, before a
+    destroy.
+    """
 
 
 Prometheus = Literal["install", "existing", "none"]
@@ -1046,6 +1093,8 @@ class PlatformDict(TypedDict):
     """Limits on the bill. Default: none."""
     cluster: NotRequired[Cluster | None]
     """The cluster under it all. Default: your kubeconfig's; on aws and gcp none is created yet."""
+    gpu_operator: NotRequired[Operator]
+    """NVIDIA's GPU Operator. Default: one is installed, with values that fit the pools."""
     software: NotRequired[Mapping[str, str]]
     """Versions by component, such as {gpu-operator: 26.7.0}. Default: the pinned ones, tried
     together.
@@ -1080,7 +1129,7 @@ class PlatformDict(TypedDict):
     """
     apply: NotRequired[Apply]
     """cluster or render. Default cluster."""
-    consent: NotRequired[str | None]
-    """The digest of a plan that drains or cuts nodes anew, as `gpuyard plan` printed it: you
-    have seen it.
+    consent: NotRequired[str | list[str] | tuple[str, ...]]
+    """Digests of changes that take something away, as `check --against` printed them: you saw
+    them.
     """

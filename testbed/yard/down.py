@@ -4,15 +4,18 @@ import shutil
 import sys
 from pathlib import Path
 
-from gpuyard.errors import EnvironmentLacks, GpuYardError
+from gpuyard.errors import EnvironmentLacks, GpuYardError, UsageError
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import connect
+from testbed.yard import cloud
 from testbed.yard.engine import STACK, STATE, Engine, engine, recover, state_is_broken
-from testbed.yard.up import say
+from testbed.yard.up import INTERRUPTED, LOCAL, say
 
 
 def main() -> int:
     """Take everything down, as far as it is there."""
+    if STACK != LOCAL:
+        return _of_a_cloud()
     try:
         now = cluster.status(STACK)
         if now.ready and STATE.exists():
@@ -25,13 +28,38 @@ def main() -> int:
         return e.exit_code
     except KeyboardInterrupt:
         say("down: interrupted; `make down` goes on where it stopped")
-        return 130
+        return INTERRUPTED
     say(
         "The cluster, its processes and the stack's state are gone."
         if stopped or had_state
-        else "Nothing was up."
+        else f"Nothing was up{_up_now()}."
     )
     return 0
+
+
+def _of_a_cloud() -> int:
+    """A fake account goes as a whole: nobody has to unprotect what was never there."""
+    stand = cloud.Stand(STACK)
+    try:
+        there = cluster.down(STACK) or stand.home.exists()
+        shutil.rmtree(stand.home, ignore_errors=True)
+        if not there and not stand.file.exists():
+            raise UsageError(f"there is no stack {STACK}{_up_now()}")
+    except GpuYardError as e:
+        say(f"down: {e}")
+        return e.exit_code
+    except KeyboardInterrupt:
+        say(f"down: interrupted; `make down STACK={STACK}` goes on where it stopped")
+        return INTERRUPTED
+    gone = "The control plane, the fake account and the stack's state are gone."
+    say(gone if there else f"Nothing was up{_up_now()}.")
+    return 0
+
+
+def _up_now() -> str:
+    """Stacks of clouds that are up, as far as anybody has a command to take one down."""
+    up = sorted(each.name for each in cloud.homes().glob("*"))
+    return f"; up are {', '.join(f'`make down STACK={each}`' for each in up)}" if up else ""
 
 
 def _destroy(pulumi: Engine, kubeconfig: Path) -> None:

@@ -16,7 +16,8 @@ from testbed.plugins import environment
 ROOT = Path(__file__).resolve().parents[2]
 STATE = Path(os.environ.get("GPUYARD_YARD_STATE") or ROOT / ".testbed" / "stacks")
 """Where the state of the local stack is kept; tests have one of their own."""
-STACK = "local"
+STACK = os.environ.get("STACK") or "local"
+"""`make up STACK=aws-training` brings up another one, on a fake account of its cloud."""
 PROJECT = "gpuyard"
 YES = ("--yes", "--skip-preview")
 LATE = (

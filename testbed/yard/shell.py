@@ -2,11 +2,13 @@
 
 import os
 import sys
+from pathlib import Path
 
 from gpuyard.errors import GpuYardError
 from gpuyard.simulate import cluster
+from testbed.yard import cloud
 from testbed.yard.engine import ROOT, STACK, engine
-from testbed.yard.up import say
+from testbed.yard.up import LOCAL, say
 
 
 def main() -> int:  # noqa: RET503  it ends by becoming the shell
@@ -19,7 +21,13 @@ def main() -> int:  # noqa: RET503  it ends by becoming the shell
                 " `source .venv/bin/activate`"
             )
             return 4
-        env = engine(now.kubeconfig).env
+        folder = ROOT
+        if STACK == LOCAL:
+            env = engine(now.kubeconfig).env
+        else:
+            stand = cloud.Stand(STACK)
+            folder, env = stand.project, stand.engine(Path(now.kubeconfig)).env
+            env["KUBECONFIG"] = now.kubeconfig
     except GpuYardError as e:
         say(f"shell: {e}")
         return e.exit_code
@@ -28,7 +36,7 @@ def main() -> int:  # noqa: RET503  it ends by becoming the shell
         f"pulumi, gpuyard and KUBECONFIG are set for the stack {STACK}; try: pulumi preview --stack {STACK}"
     )
     shell = env.get("SHELL", "/bin/bash")
-    os.chdir(ROOT)
+    os.chdir(folder)
     os.execvpe(shell, [shell], env)  # noqa: S606  the user's own shell
 
 

@@ -4,6 +4,7 @@ import shlex
 from collections import defaultdict
 
 from gpuyard.plan.records import PlatformPlan, Quota, TeamPlan
+from gpuyard.spec.platform import Cloud
 
 
 def summary(plan: PlatformPlan, kubeconfig: str, changed: bool, seconds: float) -> str:  # noqa: FBT001
@@ -16,15 +17,28 @@ def summary(plan: PlatformPlan, kubeconfig: str, changed: bool, seconds: float) 
     if nobody:
         lines += [f"Nobody's, free to borrow: {nobody}", ""]
     lines += [_bill(plan), f"kubeconfig: {shlex.quote(kubeconfig)}", ""]
-    lines += [
-        "A shell with gpuyard and pulumi on PATH:  make shell",
-        "Three things to try:",
-        "  make demo                                    watch five jobs meet the queue",
-        "  edit stacks/Pulumi.local.yaml, make up       move a guarantee: only it changes",
-        "  gpuyard mig A100-40 3g.20gb:2,1g.5gb:1       in that shell: can it be cut?",
+    lines += (
+        _of_a_cloud(plan.name)
+        if plan.cloud in {Cloud.AWS, Cloud.GCP}
+        else [
+            "A shell with gpuyard and pulumi on PATH:  make shell",
+            "Three things to try:",
+            "  make demo                                    watch five jobs meet the queue",
+            "  edit stacks/Pulumi.local.yaml, make up       move a guarantee: only it changes",
+            "  gpuyard mig A100-40 3g.20gb:2,1g.5gb:1       in that shell: can it be cut?",
+            "",
+        ]
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _of_a_cloud(stack: str) -> list[str]:
+    """A stack's file is named for its platform."""
+    return [
+        f"A shell with the same account, its programs and kubeconfig:  make shell STACK={stack}",
+        f"All of it away again:                                        make down STACK={stack}",
         "",
     ]
-    return "\n".join(lines) + "\n"
 
 
 def _rows(rows: list[tuple[str, ...]]) -> list[str]:
@@ -78,11 +92,8 @@ def _unit(plan: PlatformPlan, quota: Quota) -> str:
 
 def _bill(plan: PlatformPlan) -> str:
     bill = plan.bill
-    what = (
-        "Bill: nothing, the nodes are fake; the same machines would cost"
-        if bill.simulated
-        else "Bill:"
-    )
+    fake = bill.simulated or plan.cloud in {Cloud.AWS, Cloud.GCP}
+    what = "Bill: nothing, the nodes are fake; the same machines would cost" if fake else "Bill:"
     low, high = bill.floor.known_usd, bill.worst.known_usd
     worst = f" to {high:,.2f}" if high != low else ""
     unknown = f" (price unknown: {', '.join(bill.unknown)})" if bill.unknown else ""

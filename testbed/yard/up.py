@@ -18,6 +18,7 @@ from gpuyard.spec.read import read_stack_file
 from testbed.forecast import forecast, lacking
 from testbed.releases import sources_of
 from testbed.workspace import Workspace
+from testbed.yard import charts, cloud
 from testbed.yard.engine import (
     ROOT,
     STACK,
@@ -32,6 +33,7 @@ from testbed.yard.engine import (
 from testbed.yard.summary import summary
 
 INTERRUPTED = 130
+LOCAL = "local"
 
 
 def say(text: str) -> None:
@@ -43,6 +45,8 @@ def say(text: str) -> None:
 def main() -> int:
     """Bring the local platform up, from whatever is there already."""
     began = time.monotonic()
+    if STACK != LOCAL:
+        return in_a_cloud(began)
     try:
         show_plan()
         plan = local_plan()
@@ -67,6 +71,42 @@ def main() -> int:
         return INTERRUPTED
     text = summary(plan, outcome.status.kubeconfig, changed, time.monotonic() - began)
     sys.stdout.write(text)
+    return 0
+
+
+def in_a_cloud(began: float) -> int:
+    """Bring a stack of a cloud up on a fake account, with a simulated control plane inside its cluster."""
+    stand = cloud.Stand(STACK)
+    try:
+        show_plan()
+        plan = stand.plan()
+        name = cloud.NAMES[plan.cloud]
+        say(
+            f"This is a fake of {name}: no account is asked, nothing is made there, nothing is paid for."
+            " The control plane inside is real and runs here;"
+            " its nodes are fakes, made of what node groups ask for."
+        )
+        announce()
+        build_tools()
+        outcome = cluster.up(STACK, say)
+        say(outcome.says)
+        kubeconfig = Path(outcome.status.kubeconfig)
+        api = connect(kubeconfig)
+        say(f"played, as somebody must install them on a real cluster: {charts.play(api, plan)}")
+        changed = cloud.deploy(stand, stand.engine(kubeconfig), say)
+        if gang := cloud.first_gang(plan):
+            say(f"a job of the shape {gang.name}: {gang}")
+            say(f"  all {gang.pods} pods run, on {', '.join(cloud.run_gang(api, gang))}")
+    except GpuYardError as e:
+        say(f"up: {e}")
+        return e.exit_code
+    except TimeoutError as e:
+        say(f"up: {e}")
+        return 1
+    except KeyboardInterrupt:
+        say(f"up: interrupted; `make up STACK={STACK}` goes on where it stopped")
+        return INTERRUPTED
+    sys.stdout.write(summary(plan, str(kubeconfig), changed, time.monotonic() - began))
     return 0
 
 

@@ -1,5 +1,7 @@
 """What a queue has counted is what runs: changes of kinds that are counted once, and of what waits."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpuyard.admission.parameters import TeamParameters
@@ -33,9 +35,7 @@ def stateful(*containers, init=(), queue="main", **spec):
 def changed(before, after, **known):
     was = workload(resource(before))
     found = workload(resource(after))
-    asked = type(found)(
-        found.kind, found.metadata, found.pods, suspended=found.suspended, was=was, **known
-    )
+    asked = replace(found, was=was, **known)
     return [str(each) for each in refusals(asked, MAIN)]
 
 
@@ -76,6 +76,142 @@ def test_what_is_counted_once_asks_for_the_same_ever_after(before, after, refuse
         assert said == ([GROWN] if refused else [])
 
 
+def part(kind, version, spec, *owner, **annotations):
+    """What a controller made for something else, with the owners and annotations that it wrote."""
+    owners = [dict(zip(("apiVersion", "kind", "name", "uid"), owner, strict=True))]
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {
+            "name": "x",
+            "ownerReferences": [{**owners[0], "controller": True}],
+            "annotations": annotations,
+        },
+        "spec": spec,
+    }
+
+
+def child(parallelism=1, gpus=1, owner=("jobset.x-k8s.io/v1alpha2", "JobSet"), **annotations):
+    template = {"spec": {"containers": [container(gpus=gpus)]}}
+    spec = {"parallelism": parallelism, "template": template}
+    return part("Job", "batch/v1", spec, *owner, "set", "u", **annotations)
+
+
+def cluster_of_ray(replicas, elastic="", owner="RayJob"):
+    template = {"spec": {"containers": [container(gpus=1)]}}
+    spec = {"workerGroupSpecs": [{"replicas": replicas, "template": template}]}
+    said = {"kueue.x-k8s.io/elastic-job": elastic} if elastic else {}
+    return part("RayCluster", "ray.io/v1", spec, "ray.io/v1", owner, "set", "u", **said)
+
+
+def group_of_leaders(replicas):
+    found = stateful(container(gpus=1), queue="", replicas=replicas)
+    owner = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "name": "set"}
+    return {**found, "metadata": {"name": "x", "ownerReferences": [{**owner, "controller": True}]}}
+
+
+NOBODYS = ("example.org/v1", "Operator")
+ELASTIC = {"kueue.x-k8s.io/elastic-job": "true"}
+
+
+@every(
+    ("before", "after", "owner"),
+    [
+        (child(), child(8), "Job is a part of JobSet"),
+        (child(8), child(), "Job is a part of JobSet"),
+        (child(), child(gpus=8), "Job is a part of JobSet"),
+        (child(), child(gpus=0), "Job is a part of JobSet"),
+        (child(), child(**ELASTIC), "Job is a part of JobSet"),
+        (child(**ELASTIC), child(8, **ELASTIC), "Job is a part of JobSet"),
+        (child(), child(note="x"), ""),
+        (child(gpus=0), child(8, gpus=0), ""),
+        (child(owner=NOBODYS), child(8, owner=NOBODYS), ""),
+        (group_of_leaders(1), group_of_leaders(2), "StatefulSet is a part of LeaderWorkerSet"),
+        (cluster_of_ray(1), cluster_of_ray(2), "RayCluster is a part of RayJob"),
+        (cluster_of_ray(1), cluster_of_ray(1, "true"), "RayCluster is a part of RayJob"),
+        (cluster_of_ray(1, "true"), cluster_of_ray(1), "RayCluster is a part of RayJob"),
+        (cluster_of_ray(1, "true"), cluster_of_ray(2, "true"), ""),
+    ],
+)
+def test_what_was_made_for_a_whole_stays_as_its_controller_made_it(before, after, owner):
+    after = {**after, "metadata": {**after["metadata"], "labels": {QUEUE_LABEL: "main"}}}
+    said = (
+        f"GPU-ADM-01: this {owner} set, which was counted as a whole; leave its spec as it is, and make"
+        f" {owner.rpartition(' ')[2]} set anew with what it needs"
+    )
+    # the Ray cluster of a RayJob that was made elastic is scaled by its own autoscaler
+    assert changed(before, after) == ([said] if owner else [])
+    assert changed(before, after, by_controller=True) == []
+
+
+def test_a_pod_of_a_whole_is_no_part_that_makes_others():
+    pods = [
+        part("Pod", "v1", {"containers": [container(gpus=1, image=image)]}, *JOB)
+        for image in ("i", "j")
+    ]
+    assert changed(*pods) == []
+
+
+def with_pods_of(part, word, name):
+    """A pod, and a Job, a CronJob and a Deployment whose pods have this label or annotation."""
+    said = {"labels": {QUEUE_LABEL: "main"}, "annotations": {}}
+    metadata = {"name": "x", **said, part: {**said[part], word: name}}
+    template = {"metadata": metadata, "spec": {"containers": [container(gpus=1)]}}
+    own = {"name": "x", "labels": {QUEUE_LABEL: "main"}}
+    cron = {"metadata": {"labels": {QUEUE_LABEL: "main"}}, "spec": {"template": template}}
+    pods = {"spec": {"template": template}, "metadata": own}
+    return [
+        {"apiVersion": "v1", "kind": "Pod", **template},
+        {"apiVersion": "apps/v1", "kind": "Deployment", **pods},
+        {"apiVersion": "batch/v1", "kind": "Job", **pods},
+        {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": own,
+            "spec": {"jobTemplate": cron},
+        },
+    ]
+
+
+PREBUILT, GROUP = "kueue.x-k8s.io/prebuilt-workload-name", "kueue.x-k8s.io/pod-group-name"
+JOINED = (
+    "GPU-ADM-01: this {kind} names the workload {name}: it would run beside what that was counted for; take"
+    " out the label or annotation, or give the group a name of its own"
+)
+
+
+@every(
+    ("word", "name", "refused"),
+    [
+        (PREBUILT, "job-x-12345", True),
+        (PREBUILT, "", False),
+        (GROUP, "statefulset-x-12345", True),
+        (GROUP, "leaderworkerset-x-0-12345", True),
+        (GROUP, "mine", False),
+        ("example.org/note", "statefulset-x-12345", False),
+    ],
+)
+@every("part", ["labels", "annotations"])
+def test_nothing_says_that_it_is_what_was_counted_for_something_else(part, word, name, refused):
+    for value in with_pods_of(part, word, name):
+        found = workload(resource(value))
+        said = JOINED.format(kind=value["kind"], name=name)
+        assert [str(each) for each in refusals(found, MAIN)] == ([said] if refused else [])
+        assert list(refusals(replace(found, by_controller=True), MAIN)) == []
+        assert changed(value, value) == []
+
+
+def test_neither_do_jobs_nor_what_makes_them():
+    said = {"labels": {PREBUILT: "job-x-1", QUEUE_LABEL: "main"}}
+    job = {**waiting(), "metadata": {"name": "x", **said}}
+    cron = waiting("CronJob", jobTemplate={"metadata": said, "spec": {"template": {}}})
+    for value in (job, cron):
+        (found,) = refusals(workload(resource(value)), MAIN)
+        assert str(found) == JOINED.format(kind=value["kind"], name="job-x-1")
+    assert changed(waiting(), job) == [JOINED.format(kind="Job", name="job-x-1")]
+
+
+JOB = ("batch/v1", "Job", "set", "u")
 KEEPS = (
     "GPU-ADM-01: with the finalizer orphan pods of this {kind} run on when it is deleted, and no queue counts"
     " them; remove the finalizer"

@@ -33,6 +33,27 @@ def test_a_controller_may_name_one_and_a_person_may_not():
     assert said(made(BESIDE)) == []
 
 
+CRON = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "c", "uid": "4", "controller": True}
+
+
+@every(
+    ("kind", "owner", "refused"),
+    [
+        ("Job", CRON, False),
+        ("Pod", CRON, True),
+        ("Job", {**CRON, "apiVersion": "x.example/v1"}, True),
+        ("Job", JOB, True),
+    ],
+)
+def test_a_job_may_be_made_of_a_cron_job_by_hand(kind, owner, refused):
+    """As `kubectl create job --from=cronjob/…` does."""
+    assert said(replace(made(owner), kind=kind)) == (["GPU-ADM-07"] if refused else [])
+
+
+def test_such_a_job_names_a_queue_as_any_other():
+    assert said(replace(made(CRON, gpus=1), kind="Job")) == ["GPU-ADM-01"]
+
+
 @every(
     ("before", "after", "refused"),
     [

@@ -5,7 +5,10 @@ import pytest
 from gpuyard.admission.host import hands_out_devices
 from gpuyard.admission.images import allowed, prefix, repository
 from gpuyard.admission.parameters import TeamParameters, enforcement, parameters_of, read_parameters
+from gpuyard.admission.placing import NOT_OF_TEAMS, placing
+from gpuyard.admission.requirement import Workload
 from gpuyard.admission.requirements import REQUIREMENTS
+from gpuyard.manifests.pods import Pod
 from gpuyard.plan.records import Taint
 from gpuyard.spec.sections import Enforce
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
@@ -192,3 +195,12 @@ def test_parameters_are_read_back_as_they_were_written(limits):
 def test_every_requirement_has_an_id_of_its_own():
     ids = [requirement.id for requirement in REQUIREMENTS]
     assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize("key", NOT_OF_TEAMS)
+def test_a_node_of_the_clusters_own_programs_is_tolerated_by_nobody(key):
+    spec = {"containers": [], "tolerations": [{"key": key, "operator": "Exists"}]}
+    workload = Workload("Pod", {}, (Pod((), {}, spec),))
+    (slip,) = placing(workload, TeamParameters())
+    assert slip.path == ("spec", "tolerations", 0)
+    assert slip.problem.startswith(f"the toleration of {key} lets the pod onto a node that takes")

@@ -167,6 +167,7 @@ def test_a_broken_table_is_an_error():
         list(_rows("1 2026-01-01 CVE-2026-1 1.0 driver 580=1", {}, {}))
 
 
+@pytest.mark.repeats("none: it runs no line that is measured")
 def test_the_table_stays_out_of_a_cold_start():
     code = "import gpuyard.plan, sys; print('gpuyard.catalogue.tables.advisories' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

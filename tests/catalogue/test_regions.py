@@ -3,6 +3,7 @@
 import pytest
 
 from gpuyard.catalogue.buying import REGIONS, ZONES
+from gpuyard.catalogue.cluster.places import region_names
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.regions import in_region, listed_regions
 
@@ -68,3 +69,10 @@ def test_where_no_price_is_listed_it_keeps_its_own_with_the_name_of_their_region
 def test_the_region_of_the_example_of_a_zone_is_the_example_of_a_region(cloud):
     zone = ZONES[cloud].pattern.fullmatch(ZONES[cloud].example)
     assert zone["region"] == REGIONS[cloud].example
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+def test_every_region_has_the_form_of_one_and_those_with_prices_are_among_them(cloud):
+    names = region_names(cloud)
+    assert names >= {HOME[cloud], *listed_regions(cloud)}
+    assert [n for n in names if not REGIONS[cloud].pattern.fullmatch(n)] == []

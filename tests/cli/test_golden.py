@@ -44,6 +44,8 @@ COMMANDS = {
         *("explain", "local", "tests/cli/golden/explained.yaml"),
         *("--running", "tests/cli/golden/running.yaml"),
     ),
+    "permissions-aws": ("permissions", f"{STACKS}/reserved-training.yaml"),
+    "permissions-gcp": ("permissions", f"{STACKS}/gke-h200.yaml"),
     "help": ("--help",),
 }
 
@@ -71,4 +73,5 @@ def test_a_refusal_is_as_it_was_agreed(gpuyard, golden, write, monkeypatch, tmp_
 def test_the_output_fits_into_80_columns_and_ends_where_its_text_ends(path):
     for line in path.read_text(encoding="utf-8").splitlines():
         assert line == line.rstrip()
-        assert len(line) <= 80 or line.startswith("|") or "markdown" in path.name
+        whole = "arn:" in line  # a name of AWS is never broken
+        assert len(line) <= 80 or line.startswith("|") or "markdown" in path.name or whole

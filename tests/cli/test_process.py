@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kit.stacks import platform, pool, stack_file
+from kit.waiting import SHORTER
 
 GPUYARD = Path(sys.executable).with_name("gpuyard")
 ROOT = Path(__file__).parents[2]
@@ -24,7 +25,7 @@ def start(*args, env=None, **options):
         check=False,
         env={**inherited, "TERM": "xterm-256color", **(env or {})},
         cwd=ROOT,
-        timeout=25,
+        timeout=SHORTER,
         **({"capture_output": True} | options),
     )
 
@@ -132,7 +133,7 @@ def test_an_interrupt_ends_with_130_and_without_a_traceback(tmp_path):
     assert started.stdout.readline() == b"ready\n"
     time.sleep(0.1)
     started.send_signal(signal.SIGINT)
-    out, err = started.communicate(timeout=20)
+    out, err = started.communicate(timeout=SHORTER)
     assert (started.returncode, out) == (130, b"")
     assert b"Traceback" not in err
 

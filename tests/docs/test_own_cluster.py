@@ -4,12 +4,16 @@ import re
 
 import pytest
 import yaml
+from testbed.plugins.kubernetes.helm import unknown_values
 
 import sizes
-from gpuyard.names import GPU_OPERATOR_NAMESPACE, MIG_CONFIGMAP, PLUGIN_CONFIGMAP
 from gpuyard.plan import planned
-from gpuyard.render.gpu_operator import gpu_operator_objects
+from gpuyard.render.files import render_files
+from gpuyard.render.gpu_operator.joining import differences
+from gpuyard.render.gpu_operator.objects import gpu_operator_objects
+from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.spec.read import read_stack_file
+from gpuyard.spec.sections import OperatorSpec
 from kit.levels import upstream
 from kit.pages import blocks
 
@@ -29,32 +33,25 @@ def plan():
 
 
 @pytest.fixture(scope="module")
-def values():
-    return yaml.safe_load(block("gpu-operator.yaml"))
+def joined():
+    """The same platform beside an operator that is there already."""
+    reading = read_stack_file(block("Pulumi.blue.yaml").encode(), "Pulumi.blue.yaml")
+    there = OperatorSpec(install=False)
+    return planned(reading.spec.model_copy(update={"gpu_operator": there}))
 
 
-def test_the_operator_reads_the_config_maps_that_up_makes(plan, values):
-    made = {o["metadata"]["name"] for o in gpu_operator_objects(plan) if o["kind"] == "ConfigMap"}
-    read = {values[part]["config"]["name"] for part in ("devicePlugin", "migManager")}
-    assert read == made == {MIG_CONFIGMAP, PLUGIN_CONFIGMAP}
-    (parted,) = [o for o in gpu_operator_objects(plan) if o["metadata"]["name"] == MIG_CONFIGMAP]
-    default = values["migManager"]["config"]["default"]
-    assert default in yaml.safe_load(parted["data"]["config.yaml"])["mig-configs"]
+def test_an_operator_that_has_the_values_of_the_page_is_as_the_plan_needs_it(joined):
+    values = yaml.safe_load(block("gpu-operator.yaml"))
+    assert [
+        said for said in differences(joined, {"spec": values}) if "toolkit.env" not in said
+    ] == []
+    made = {o["metadata"]["name"] for o in gpu_operator_objects(joined)}
+    assert {values[part]["config"]["name"] for part in ("devicePlugin", "migManager")} == made
 
 
-def test_the_operator_runs_on_every_node_that_is_tainted_as_the_plan_says(plan, values):
-    tolerated = {(t["key"], t["effect"]) for t in values["daemonsets"]["tolerations"]}
-    tainted = {(taint.key, taint.effect) for pool in plan.pools for taint in pool.taints}
-    assert tainted <= tolerated
-    assert {t["operator"] for t in values["daemonsets"]["tolerations"]} == {"Exists"}
-
-
-def test_the_chart_has_the_values(values):
+def test_the_chart_has_the_values():
     chart = yaml.safe_load(upstream("values", "gpu-operator.yaml").read_text(encoding="utf-8"))
-    assert chart["mig"].keys() >= values["mig"].keys()
-    assert chart["devicePlugin"]["config"].keys() >= values["devicePlugin"]["config"].keys()
-    assert chart["daemonsets"].keys() >= values["daemonsets"].keys()
-    assert "migManager" in chart
+    assert list(unknown_values(yaml.safe_load(block("gpu-operator.yaml")), chart)) == []
 
 
 def test_the_labels_of_the_page_are_those_of_the_plan(plan):
@@ -66,7 +63,8 @@ def test_the_labels_of_the_page_are_those_of_the_plan(plan):
         assert given == {k: v for k, v in pool.labels.items() if k not in later}
 
 
-def test_chart_version_and_namespace_are_ours(plan):
-    installed = re.search(r"--namespace (\S+) --version v(\S+)", TEXT)
-    assert installed is not None
-    assert installed.groups() == (GPU_OPERATOR_NAMESPACE, plan.software["gpu-operator"])
+def test_namespace_and_folder_of_the_page_are_where_up_and_render_put_it(plan):
+    release = gpu_operator_release(plan)
+    assert f"installs NVIDIA's chart into `{release.namespace}`" in TEXT
+    assert "001-gpu-operator/values.yaml" in TEXT
+    assert "001-gpu-operator/values.yaml" in render_files(plan, {})

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kit import waiting
+from kit.cluster import vault
 from kit.levels import require_level
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,14 +34,16 @@ __all__ = ["kueue", "lab"]
 
 
 @pytest.fixture(scope="session")
-def engine() -> environment.Engine:
-    """The Pulumi engine of this machine."""
+def engine(request: pytest.FixtureRequest) -> Iterator[environment.Engine]:
+    """The Pulumi engine of this machine, which finds plugins and programs warm, and a key for its secrets."""
     found = environment.find()
     require_level(
         "engine", found, "no Pulumi CLI on PATH or in .testbed/bin; `make tools` builds one"
     )
     assert found is not None
-    return found
+    request.getfixturevalue("warm")
+    with vault.answering():
+        yield found
 
 
 @pytest.fixture
@@ -143,29 +146,49 @@ def api(kubeconfig: Path, request: pytest.FixtureRequest) -> Iterator[Api]:
     made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     cluster.create(made, {})
     yield Api(cluster, namespace)
-    cluster.delete(made, namespace, "Background")
+    # One that goes is a hundred requests, two for each kind; a control plane of our own ends with the run.
+    if "GPUYARD_ENGINE_KUBECONFIG" in os.environ:
+        cluster.delete(made, namespace, "Background")
+
+
+def initialised(engine: environment.Engine, folder: Path, secrets_provider: str) -> Path:
+    """What `pulumi stack init` makes."""
+    env = environment.variables(engine, state=folder / "state", passphrase=PASSPHRASE)
+    made = Stack(folder, {**env, "GPUYARD_TEST_PULUMI": str(engine.path)}, "", Path("none"))
+    (folder / "Pulumi.yaml").write_text(json.dumps({"name": PROJECT, "runtime": "python"}))
+    made.run("stack", "init", STACK, "--secrets-provider", secrets_provider)
+    return folder
 
 
 @pytest.fixture(scope="session")
 def new_stack(engine: environment.Engine, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `pulumi stack init` makes, once: half of its second of CPU is making a key of the passphrase."""
-    folder = tmp_path_factory.mktemp("new")
-    env = environment.variables(engine, state=folder / "state", passphrase=PASSPHRASE)
-    made = Stack(folder, {**env, "GPUYARD_TEST_PULUMI": str(engine.path)}, "", Path("none"))
-    (folder / "Pulumi.yaml").write_text(json.dumps({"name": PROJECT, "runtime": "python"}))
-    made.run("stack", "init", STACK)
-    return folder
+    """An empty stack whose key is with a key service; a worker makes one."""
+    return initialised(engine, tmp_path_factory.mktemp("new"), vault.PROVIDER)
+
+
+@pytest.fixture
+def passphrase(engine: environment.Engine, tmp_path: Path) -> Path:
+    """Give `stack` a key made of a passphrase, as a user's stack has it; a second of CPU for each command."""
+    folder = tmp_path / "new"
+    folder.mkdir()
+    return initialised(engine, folder, "passphrase")
 
 
 @pytest.fixture
 def stack(
-    engine: environment.Engine, api: Api, kubeconfig: Path, tmp_path: Path, new_stack: Path
+    request: pytest.FixtureRequest,
+    engine: environment.Engine,
+    api: Api,
+    kubeconfig: Path,
+    tmp_path: Path,
 ) -> Iterator[Stack]:
     """A project with an empty stack on the control plane."""
     folder = tmp_path / "project"
     folder.mkdir()
-    shutil.copytree(new_stack / "state" / "stacks", tmp_path / "state" / "stacks")
-    shutil.copy(new_stack / f"Pulumi.{STACK}.yaml", folder)
+    key = "passphrase" if "passphrase" in request.fixturenames else "new_stack"
+    new: Path = request.getfixturevalue(key)
+    shutil.copytree(new / "state" / "stacks", tmp_path / "state" / "stacks")
+    shutil.copy(new / f"Pulumi.{STACK}.yaml", folder)
     env = environment.variables(engine, state=tmp_path / "state", passphrase=PASSPHRASE)
     env["PULUMI_STACK"] = STACK
     # A command of the engine is over before collecting its garbage would pay.

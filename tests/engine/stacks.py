@@ -146,8 +146,10 @@ class Stack:
         return said
 
     def state(self) -> dict[str, Any]:
-        """The stack's state, secrets encrypted."""
-        return json.loads(self.run("stack", "export").output)["deployment"]
+        """The stack's state, secrets encrypted: what `pulumi stack export` prints, and no engine started."""
+        file = self.backend / ".pulumi" / "stacks" / PROJECT / f"{STACK}.json"
+        latest: dict[str, Any] | None = json.loads(file.read_text())["checkpoint"].get("latest")
+        return latest or {}
 
     def resource(self, name: str) -> dict[str, Any]:
         """The entry of one resource in the state."""

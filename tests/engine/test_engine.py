@@ -55,12 +55,14 @@ def _write(folder, **files):
         (folder / name).write_text(textwrap.dedent(text))
 
 
+@pytest.mark.usefixtures("cold")
 def test_an_error_of_the_program_is_shown_once(stack):
     stack.program('raise pulumi.RunError("pools[2].nodes: 40 of 16")')
     failed = stack.up(fails=True).output
     assert failed.partition("Diagnostics:")[2].count("pools[2].nodes: 40 of 16") == 1
 
 
+@pytest.mark.usefixtures("cold", "passphrase")
 def test_configuration_reaches_the_program(stack):
     """Plain and secret values, from the folder that `stackConfigDir` names; also whether it is a preview."""
     stack.project(stackConfigDir="stacks")
@@ -99,6 +101,7 @@ def test_a_policy_pack_stops_a_preview(stack, tmp_path):
     )
 
 
+@pytest.mark.usefixtures("cold")
 def test_a_component_of_a_plugin(stack, api):
     """`RunPlugin` starts the component's provider, and the engine constructs in it."""
     plugin = "runtime:\n  name: python\n  options:\n    virtualenv: venv\n"
@@ -236,6 +239,7 @@ def test_killed_at_random_then_converges_without_a_duplicate(stack, api, seed):
     assert api.names("ConfigMap") == set()
 
 
+@pytest.mark.usefixtures("cold")
 def test_plugins_end_with_a_killed_engine(stack, api, until):
     _slow(stack)
     first = stack.start("up", "--yes", "--skip-preview", "--color", "never")

@@ -230,7 +230,7 @@ def test_a_dead_endpoint(stack, api, kubeconfig):
     assert api.get("ConfigMap", "one")
 
 
-def test_a_secret_is_nowhere_to_be_read(stack, api):
+def test_a_secret_is_nowhere_to_be_read(passphrase, stack, api):
     """Not in the state, the output, a log or an error; encoded or not.
 
     At -v=9 the engine itself logs what it is sent, secrets too, whatever the provider does.
@@ -253,6 +253,7 @@ def test_a_secret_is_nowhere_to_be_read(stack, api):
     )
     assert "Unsupported value" in failed.output
     told = [failed.output, stack.refresh("--diff").output, stack.run("stack", "export").output]
+    assert json.loads(told[-1])["deployment"] == stack.state()
     told += [json.dumps(json.loads(stack.run("stack", "output", "--json").output))]
     kept = [file for file in stack.backend.rglob("*") if file.is_file()]
     assert kept

@@ -139,3 +139,26 @@ def test_a_namespace_that_was_there_is_joined_and_left_as_it_was(stack, api, lab
     kept = [one["metadata"]["name"] for one in api.cluster.list("v1", "Secret", "speech-old")]
     assert kept == ["note"]
     stack.unchanged()
+
+
+@pytest.mark.timeout(600)
+def test_a_namespace_of_ours_that_becomes_one_that_was_there_is_let_go_and_not_deleted(
+    stack, api, lab, work
+):
+    """Whatever `protect` says: what goes from the stack file is only that the platform made it."""
+    work(RAW["teams"])
+    was = here(api, "Namespace", "speech")["metadata"]["uid"]
+
+    released = {**PROTECTED[1], "protect": False}
+    released["namespaces"] = [{"name": "speech", "existing": True}]
+    lab(teams=[PROTECTED[0], released])
+    stack.up()
+    assert here(api, "Namespace", "speech")["metadata"]["uid"] == was
+    assert here(api, "PersistentVolumeClaim", "models")
+    stack.unchanged()
+
+    lab(teams=PROTECTED[:1])
+    stack.up()
+    assert here(api, "Namespace", "speech")["metadata"]["uid"] == was
+    assert here(api, "Secret", "key")
+    assert here(api, "ResourceQuota", "gpuyard") is None

@@ -9,8 +9,11 @@ import yaml
 from labs import KUEUE, LABEL, RAW
 from testbed.plugins.kubernetes.cluster import APPLY
 
+from gpuyard.names import OPERATOR_RELEASE
 from gpuyard.plan.records.late import bind
+from gpuyard.render.charts import release_object
 from gpuyard.render.files import render_files
+from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.render.platform import platform_objects
 from kit.stacks import plan_of, team
 
@@ -185,7 +188,11 @@ def test_apply_render_writes_files_and_asks_no_cluster(stack, lab):
     lab(RENDER, apply="render")
     stack.up()
     found = rendered(stack.folder)
-    expected = [bind(o, lambda _: "lab") for o in platform_objects(plan_of(RAW))]
+    plan = plan_of(RAW)
+    chart = gpu_operator_release(plan)
+    assert chart is not None
+    rest = [release_object(plan.name, OPERATOR_RELEASE, chart)]
+    expected = [bind(o, lambda _: "lab") for o in (*platform_objects(plan), *rest)]
     assert sorted(map(json.dumps, found.values())) == sorted(
         json.dumps(o, sort_keys=True) for o in expected
     )
@@ -206,10 +213,10 @@ def test_apply_render_writes_files_and_asks_no_cluster(stack, lab):
 def test_what_render_writes_can_be_applied_in_the_order_of_its_names(api, kueue):
     """On an empty cluster that has the definitions, one file after the other."""
     files = render_files(plan_of(RAW), {"cluster.name": "lab"})
+    assert {name.partition("/")[0] for name in files if "/" in name} == {"001-gpu-operator"}
     applied = []
     try:
-        for name in sorted(files):
-            assert "/" not in name
+        for name in sorted(name for name in files if "/" not in name):
             for obj in yaml.safe_load_all(files[name]):
                 query = {"fieldManager": "gitops", "fieldValidation": "Strict"}
                 applied.append(api.cluster.patch(obj, obj, APPLY, query))

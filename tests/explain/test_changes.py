@@ -41,6 +41,7 @@ def changed(
     return made
 
 
+@pytest.mark.repeats("tests/explain")
 @pytest.mark.parametrize(
     ("value", "says", "at", "to", "by_hand"),
     [

@@ -102,11 +102,9 @@ def test_what_its_pods_do_not_mind_keeps_none_away():
     assert said(plan, job(gpus=8), state_of(plan, soft)).verdict is Verdict.STARTS
     ours = node("train-000", spec=taint("nvidia.com/gpu", value="present"))
     assert said(plan, job(gpus=8), state_of(plan, ours)).verdict is Verdict.STARTS
-    borne = job(
-        gpus=8, tolerations=[{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
-    )
-    cordoned = state_of(plan, node("train-000", spec=CORDONED))
-    assert said(plan, borne, cordoned).verdict is Verdict.STARTS
+    borne = job(gpus=8, tolerations=[{"key": "repair", "operator": "Exists"}])
+    repaired = state_of(plan, node("train-000", spec=taint("repair")))
+    assert said(plan, borne, repaired).verdict is Verdict.STARTS
     less = state_of(plan, node("train-000", status=gives(**{GPU: "7"})))
     assert said(plan, job(gpus=4), less).verdict is Verdict.STARTS
 

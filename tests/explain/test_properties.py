@@ -1,5 +1,8 @@
 """What holds of every platform and every job."""
 
+from functools import cache
+
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -20,8 +23,17 @@ few = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-GOOD = [n for n in platforms.KNOWN if (p := platforms.known(n)[0]) is not None and p.teams]
-"""Made-up platforms that are not refused, and have somebody to use them."""
+
+
+@cache
+def good() -> list[int]:
+    """Made-up platforms that are not refused, and have somebody to use them."""
+    return [n for n in platforms.KNOWN if (p := platforms.known(n)[0]) is not None and p.teams]
+
+
+def numbers():
+    """A good one's number; planned when a test asks, not when it is collected."""
+    return st.sampled_from(good())
 
 
 def plan_at(number) -> PlatformPlan:
@@ -33,7 +45,7 @@ def plan_at(number) -> PlatformPlan:
 @st.composite
 def questions(draw):
     """A platform, and a job of one of its teams, mostly about something a pool has."""
-    plan = plan_at(draw(st.sampled_from(GOOD)))
+    plan = plan_at(draw(st.deferred(numbers)))
     team = draw(st.sampled_from(plan.teams))
     offers = [a for p in plan.pools for a in p.advertised]
     offer = draw(st.sampled_from(offers))
@@ -146,7 +158,7 @@ def plans_with_shapes():
     written = [sizes.ROOT / "stacks" / "Pulumi.local.yaml"]
     written += sorted((sizes.ROOT / "tests" / "golden_stacks").glob("*.yaml"))
     stacks = [planned(read_stack_file(path.read_bytes(), path.name).spec) for path in written]
-    return [plan for plan in (*map(plan_at, GOOD), *stacks) if plan.shapes]
+    return [plan for plan in (*map(plan_at, good()), *stacks) if plan.shapes]
 
 
 def enough(plan, shape, team):
@@ -173,6 +185,7 @@ def job_of(plan, shape, team):
     return value
 
 
+@pytest.mark.repeats("tests/plan, tests/explain, tests/rules, tests/scheduler")
 def test_a_shape_that_is_proved_starts_for_a_team_with_quota_enough():
     cases = [
         (plan, shape, team)
@@ -198,7 +211,7 @@ anything = st.recursive(
 
 @few
 @given(
-    st.sampled_from(GOOD),
+    st.deferred(numbers),
     st.dictionaries(st.sampled_from(["spec", "metadata", "status"]), anything),
 )
 def test_no_manifest_makes_it_fail(number, value):

@@ -7,7 +7,8 @@ import pytest
 
 import sizes
 
-PROGRAMS = ("gpuyard_idle",)
+PROGRAMS = ("gpuyard_idle", "gpuyard_validator")
+"""The validator asks for nvidia-ml-py by name when it runs on a GPU node, and does without elsewhere."""
 
 
 def imports(path):

@@ -14,6 +14,7 @@ TARGETS = [
     "up",
     "test",
     "quick",
+    "repeating",
     "campaign",
     "check",
     "down",
@@ -54,6 +55,8 @@ def scratch(tmp_path):
     root = tmp_path / "checkout"
     shutil.copytree(sizes.ROOT / "scripts", root / "scripts")
     shutil.copytree(sizes.ROOT / ".ci", root / ".ci")
+    (root / "tests/kit").mkdir(parents=True)
+    (root / "tests/kit/repeating.txt").write_text("tests/test_a.py::test_b\n", encoding="utf-8")
     shutil.copy(sizes.ROOT / "Makefile", root)
     (root / "requirements.lock").write_text("lock\n", encoding="utf-8")
     (root / "pyproject.toml").write_text("project\n", encoding="utf-8")
@@ -212,6 +215,28 @@ def test_the_suite_fails_with_its_tests_and_with_its_coverage(scratch, failing):
     assert run(scratch / "scripts/test", folder=scratch).returncode == 0
     fake_tools(scratch, failing=failing)
     assert run(scratch / "scripts/test", folder=scratch).returncode == 1
+
+
+def test_gates_that_fall_short_are_judged_again_with_what_was_not_traced(scratch):
+    fake_tools(scratch)
+    short = "grep -q test_b calls || { echo 99 %; exit 2; }"
+    program(scratch / ".venv/bin/coverage", short)
+    ended = run(scratch / "scripts/test", folder=scratch)
+    assert ended.returncode == 0
+    assert "once more with what is named in tests/kit/repeating.txt" in ended.stdout
+    calls = (scratch / "calls").read_text(encoding="utf-8").splitlines()
+    again = [line for line in calls if line.endswith("tests/test_a.py::test_b")]
+    assert len(again) == 1
+    assert "--cov --cov-append" in again[0]
+    program(scratch / ".venv/bin/coverage", "exit 2")
+    assert run(scratch / "scripts/test", folder=scratch).returncode == 1
+
+
+def test_what_was_not_traced_is_not_asked_where_a_test_failed(scratch):
+    fake_tools(scratch, failing="python")
+    program(scratch / ".venv/bin/coverage", "exit 2")
+    assert run(scratch / "scripts/test", folder=scratch).returncode == 1
+    assert "test_b" not in (scratch / "calls").read_text(encoding="utf-8")
 
 
 def test_the_suite_fails_with_its_live_tests_and_shows_what_they_say(scratch):

@@ -1,11 +1,12 @@
 """One small platform, and each component made from it: what the tests of the components share."""
 
+import functools
 from typing import Any
 
 import pulumi
 
-from gpuyard.resources import GpuNodePool, IdleReclaim, Platform, Queueing, Team
-from gpuyard.testing import Graph
+from gpuyard.resources import GpuNodePool, GpuOperator, IdleReclaim, Platform, Queueing, Team
+from gpuyard.testing import Graph, StackRunner
 from kit.stacks import cut_pool, platform, pool, shared_pool, team
 
 LAB = platform(
@@ -22,7 +23,7 @@ LAB = platform(
     budget={"worst_usd_per_hour": 5000},
     observability={"prometheus": "existing"},
 )
-COMPONENTS = ("GpuNodePool", "IdleReclaim", "Platform", "Queueing", "Team")
+COMPONENTS = ("GpuNodePool", "GpuOperator", "IdleReclaim", "Platform", "Queueing", "Team")
 
 
 def component(
@@ -35,9 +36,17 @@ def component(
         return Team("lab", {"platform": platform, "team": "vision"}, opts)
     if kind == "IdleReclaim":
         return IdleReclaim("lab", {"platform": platform}, opts)
+    if kind == "GpuOperator":
+        return GpuOperator("lab", {"platform": platform}, opts)
     if kind == "Queueing":
         return Queueing("lab", {"platform": platform}, opts)
     return Platform("lab", {"platform": platform}, opts)
+
+
+@functools.cache
+def graph_of(kind: str) -> Graph:
+    """What the component of that class registers: made once, read by many tests, changed by none."""
+    return StackRunner().run(lambda: component(kind))
 
 
 def token(kind: str) -> str:

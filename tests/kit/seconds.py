@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from kit.cluster import warm
 from kit.levels import LEVELS
 
 HERE = Path(__file__).resolve().parent.parent
@@ -47,7 +48,7 @@ def now() -> Spent:
     times = os.times()
     return Spent(
         times.user + times.system,
-        times.children_user + times.children_system,
+        times.children_user + times.children_system + warm.spent(),
         time.monotonic(),
     )
 
@@ -62,8 +63,12 @@ def cause(item: pytest.Item) -> str:
     level = next((name for name in LEVELS if item.get_closest_marker(name)), "unit")
     if level != "unit":
         return level
-    function = getattr(item, "obj", None)
-    return "random search" if hasattr(function, "hypothesis") else "cases"
+    return "random search" if is_random(item) else "cases"
+
+
+def is_random(item: pytest.Item) -> bool:
+    """True for a property that hypothesis looks for examples against."""
+    return hasattr(getattr(item, "obj", None), "hypothesis")
 
 
 class Clock:

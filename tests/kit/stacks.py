@@ -72,9 +72,13 @@ def plan_of(raw: Mapping[str, Any]) -> PlatformPlan:
     return planned(spec_of(raw))
 
 
+YOURS = frozenset({"cloud.yours", "scaling.yours"})
+"""What is left to the user of every platform in a cloud; tests/plan/test_deferred.py asks for it."""
+
+
 def findings(raw: Mapping[str, Any]) -> list[Finding]:
-    """Everything the plan has to say."""
-    return plan(spec_of(raw))[1]
+    """Everything the plan has to say of this platform, beside what it says of all in a cloud."""
+    return [each for each in plan(spec_of(raw))[1] if each.id not in YOURS]
 
 
 def ids(raw: Mapping[str, Any]) -> list[str]:

@@ -11,6 +11,8 @@ PAUSE = 0.1
 """Seconds between two looks."""
 PATIENCE = 300
 """Seconds for what takes a few where nothing else runs. Who has waited so long knows that it never comes."""
+SHORTER = 120
+"""The same inside a test that is stopped after 180."""
 
 
 def until(

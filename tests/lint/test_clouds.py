@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from gpuyard.catalogue.software.engine_files import SECRET_KEY
 from gpuyard.findings import show_path
-from gpuyard.lint.pulumi import SECRET_KEY, UNKNOWN_TEXT, pulumi_resource
+from gpuyard.lint.pulumi import UNKNOWN_TEXT, pulumi_resource
 from gpuyard.lint.read import read
 from gpuyard.lint.terraform import KINDS, PLURAL, pulumi_name, terraform_name
 from gpuyard.rules.rule import UNKNOWN, at

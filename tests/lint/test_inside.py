@@ -192,6 +192,7 @@ def test_a_release_without_a_chart_or_values_has_none():
         (OPERATOR, "gpu-operator"),
         ({"migManager": {}}, "gpu-operator"),
         ({"driver": {}}, None),
+        ({"devicePlugin": {}, "scheduler": {}, "devices": {}}, None),
         ({"driver": {}, "toolkit": {}}, "gpu-operator"),
         ({"managerConfig": {}}, "kueue"),
         ({"settings": {"clusterName": "a"}, "controller": {}}, "karpenter"),

@@ -104,6 +104,7 @@ def test_a_template_is_said_to_be_one():
     )
 
 
+@pytest.mark.repeats("tests/spec/test_yaml_tree.py and tests/lint/test_report.py")
 def test_anchors_that_grow_without_end_are_refused():
     lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
     lines += [f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
@@ -128,3 +129,12 @@ def test_values_have_a_limit_of_their_own_however_large_a_file_may_be(monkeypatc
     assert "nothing that is known" in read(b"[" + b"1," * 18 + b"]", "x.yaml").unread[0].reason
     (unread,) = read(b"[" + b"1," * 21 + b"]", "x.yaml").unread
     assert "more than 20 values once anchors are expanded" in unread.reason
+
+
+def test_a_list_of_counters_is_read_and_any_other_table_is_nobodys():
+    reading = read(b"# of ours\nDCGM_FI_DEV_GPU_UTIL, gauge, use\n", "exporter/counters.csv")
+    assert [item.resource.kind for item in reading.items] == ["config:dcgm-counters"]
+    assert reading.items[0].resource.name == "counters.csv"
+    assert reading.items[0].resource.properties == {"fields": ["DCGM_FI_DEV_GPU_UTIL"]}
+    other = read(b"a,b\n1,2\n", "data.csv")
+    assert (other.items, other.unread, other.files) == ((), (), ())

@@ -250,6 +250,7 @@ def down(schema, steps):
     return schema
 
 
+@pytest.mark.repeats("none: it runs no line that is measured")
 def test_the_places_are_those_of_the_projects_definitions():
     published = schemas()
     assert published.keys() & KINDS.keys() == PUBLISHED

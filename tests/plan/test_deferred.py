@@ -8,14 +8,14 @@ import pytest
 import sizes
 from gpuyard.findings import Severity
 from gpuyard.judging import judge
-from gpuyard.plan import deferred
+from gpuyard.plan import deferred, plan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.problems import models_in
 from gpuyard.spec.read import read_platform
-from kit.stacks import findings, platform, pool, team
+from kit.stacks import YOURS, findings, platform, pool, spec_of, team
 
-READERS = ("plan", "admission", "render", "resources", "cli")
+READERS = ("plan", "admission", "render", "changes", "resources", "cli")
 """Floors that make something of a word: those that only explain a plan do not count."""
 NAMED = {
     PlatformSpec: {*deferred.NOTHING, *deferred.PLANNED, "validation"},
@@ -50,6 +50,7 @@ def leaves_no_choice(annotation):
     return isinstance(annotation, type) and issubclass(annotation, Enum) and len(annotation) == 1
 
 
+@pytest.mark.repeats("tests/typed/test_typed.py")
 def test_every_word_is_read_by_a_plan_or_said_to_have_no_effect_yet():
     read = read_outside_the_spec()
     ahead = [
@@ -60,10 +61,11 @@ def test_every_word_is_read_by_a_plan_or_said_to_have_no_effect_yet():
     assert ahead == []
 
 
+@pytest.mark.repeats("tests/typed/test_typed.py")
 def test_the_gate_sees_a_word_that_nobody_reads():
     every = {word for _, word, _ in words(PlatformSpec, set())}
     assert {"shapes", "mig", "guaranteed", "budget_usd_per_month"} <= every
-    assert every.isdisjoint({"storage", "disk_gib", "checkpoints", "training"})
+    assert every.isdisjoint({"workloads", "disk_gib", "observability", "training"})
     assert read_outside_the_spec().isdisjoint({"scrape_seconds", "training", "prepull"})
 
 
@@ -72,15 +74,39 @@ def test_only_words_of_the_vocabulary_are_said_to_have_no_effect(model):
     assert NAMED[model] <= set(model.model_fields)
 
 
-@pytest.mark.parametrize("cloud", ["aws", "gcp"])
-def test_a_cloud_whose_nodes_nobody_makes_is_warned_of_where_a_stack_is_judged(cloud):
-    machine = "m7i.xlarge" if cloud == "aws" else "e2-standard-4"
-    raw = platform([pool(machine="p5.48xlarge" if cloud == "aws" else "a3-highgpu-8g")], cloud=cloud,
-                   system={"machine": machine, "nodes": 2})  # fmt: skip
+def test_a_pool_that_nobody_would_scale_is_refused_where_a_stack_is_judged():
+    raw = platform([pool(nodes="0..4", scaling="karpenter")], cloud="aws")
     judged = judge(read_platform(raw))
     [finding] = [f for f in judged.findings if f.severity is not Severity.NOTE]
-    assert (finding.id, finding.where, finding.severity) == ("cloud.nodes", "cloud", Severity.WARN)
-    assert judged.plan is not None
+    assert (finding.id, finding.where) == ("scaling.karpenter", "pools[0].scaling")
+    assert finding.severity is Severity.REFUSE
+    assert judged.plan is None
+    assert judge(read_platform({**raw, "pools": [pool(nodes="0..4")]})).plan is not None
+
+
+def test_who_scales_node_groups_is_said_where_nobody_does_yet():
+    scaled = platform([pool(nodes="0..4"), pool("more")], cloud="aws")
+    assert [f.where for f in yours(scaled)] == ["cloud", "pools"]
+    fixed = platform([pool()], cloud="aws")
+    assert [f.where for f in yours(fixed)] == ["cloud"]
+    gcp = platform([pool(machine="a3-highgpu-8g", nodes="0..4")], cloud="gcp")
+    assert [f.where for f in yours(gcp)] == ["cloud"]
+    assert yours(platform()) == []
+
+
+def test_what_nodes_still_lack_is_said_where_some_lack_it():
+    def lacks(machine, cloud, **more):
+        return [f.problem for f in yours(platform([pool(machine=machine, **more)], cloud=cloud))]
+
+    (efa,) = lacks("p5.48xlarge", "aws")
+    assert efa.startswith("the device plugin of EFA is not deployed yet")
+    (driver,) = lacks("a3-highgpu-8g", "gcp", image="cos")
+    assert driver.startswith("Google's driver installer is not deployed yet")
+    assert lacks("g6.xlarge", "aws") == lacks("a3-highgpu-8g", "gcp", image="ubuntu-gke") == []
+
+
+def yours(raw):
+    return [f for f in plan(spec_of(raw))[1] if f.id in YOURS]
 
 
 def said(raw):
@@ -112,21 +138,16 @@ def test_what_is_proved_but_not_carried_out_is_told_apart():
     assert finding.problem == "`warm` is planned, not carried out: nothing keeps the nodes running"
 
 
-def test_claims_are_planned_and_not_carried_out():
-    (finding,) = said(platform([pool(sharing="dra")]))
-    assert (finding.where, finding.severity) == ("pools[0].sharing", Severity.NOTE)
-    assert finding.problem == (
-        "`sharing: dra` is planned, not carried out: the DRA driver is not installed"
-    )
-
-
 def test_a_word_that_was_not_written_is_not_spoken_of():
     assert said(platform()) == []
 
 
-def test_an_image_is_planned_where_nodes_boot():
-    (finding,) = said(platform([pool(image="al2023-nvidia")], cloud="aws"))
-    assert finding.problem.startswith("`image` is planned, not carried out: no node is made")
+def test_what_clusters_and_nodes_are_to_be_is_carried_out_where_they_are_made():
+    words = {"image": "al2023-nvidia", "numa": "restricted", "disk_gib": 500}
+    more = {"tags": {"a": "b"}, "cluster": {"protect": False}}
+    assert said(platform([pool(**words)], cloud="aws", **more)) == []
+    own = said(platform([pool(disk_gib=500)], **more))
+    assert [f.where for f in own] == ["cluster", "pools[0].disk_gib", "tags"]
 
 
 def test_policies_are_carried_out():

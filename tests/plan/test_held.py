@@ -17,14 +17,17 @@ from gpuyard.plan.held import WAITS
 from kit.searches import examples
 from kit.stacks import SYSTEM, platform, pool, shape, team
 
-REFUSING = [
-    case
-    for kind in proofs.ids()
-    for case in proofs.read(kind).of("bad")
-    if case.severity is Severity.REFUSE
-    and case.raw.get("with")
-    and case.raw.get("base", "own") == "own"
-]
+
+def refusing():
+    """The cases of all proofs that refuse a stack of their own."""
+    return [
+        case
+        for kind in proofs.ids()
+        for case in proofs.read(kind).of("bad")
+        if case.severity is Severity.REFUSE
+        and case.raw.get("with")
+        and case.raw.get("base", "own") == "own"
+    ]
 
 
 def judged(value, config=None):
@@ -129,9 +132,9 @@ def both(one, other, rng):
 def test_mending_one_thing_reveals_nothing_that_could_have_been_known_before():
     """Of two slips in different parts of a file both are told at once, or one is said to wait."""
     rng = random.Random(7)  # noqa: S311  no secret is made of it
-    tried = 0
+    tried, cases = 0, refusing()
     for _ in range(examples(150)):
-        one, other = rng.sample(REFUSING, 2)
+        one, other = rng.sample(cases, 2)
         raw = both(one, other, rng)
         if raw is None:
             continue
@@ -147,3 +150,11 @@ def test_mending_one_thing_reveals_nothing_that_could_have_been_known_before():
             late = [each for each in new if each[0] not in said]
             assert not late or waits(found), (one.label, other.label, finding.id, late)
     assert tried > 50
+
+
+def test_only_what_names_a_pool_waits_for_it():
+    cohorts = [{"name": "a"}, {"name": "b", "borrow": {"train": 1}}]
+    found = judged(platform([pool(machine="??")], [team()], queueing={"cohorts": cohorts}))
+    (said,) = [f.problem for f in found.findings if f.id == WAITS]
+    assert "cohort b" in said
+    assert "cohort a" not in said

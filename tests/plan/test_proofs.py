@@ -10,9 +10,6 @@ import proofs
 from gpuyard.findings import Severity
 from kit.every import judge
 
-EVERYWHERE = "cloud.nodes"
-"""Said of every platform on a cloud that stands: asked for by name only, as notes are."""
-
 
 def said(judged):
     """What is refused or warned of; notes are asked for by name only."""
@@ -24,7 +21,7 @@ def same(findings):
 
 
 def _grave(findings):
-    return [f for f in findings if f.severity is not Severity.NOTE and f.id != EVERYWHERE]
+    return [f for f in findings if f.severity is not Severity.NOTE]
 
 
 @pytest.mark.parametrize("kind", proofs.ids())
@@ -43,7 +40,7 @@ def says_what_its_file_says(case):
         return
     assert [f.where for f in found] == [case.raw["at"]], [str(f) for f in judged.findings]
     assert found[0].severity is case.severity
-    if case.severity is not Severity.NOTE and case.id != EVERYWHERE:
+    if case.severity is not Severity.NOTE:
         expected[case.id] += 1
     assert said(judged) == expected
     for words in case.raw.get("says", ()):
@@ -64,7 +61,7 @@ def takes_the_finding_away(case):
     if how != "applied":
         return
     text = case.with_platform(proofs.applied(case.platform, finding.fix))
-    after = proofs.judge_text(text.encode(), proofs.FILE, case.today).findings
+    after = proofs.judged_text(case, text).findings
     assert finding.id not in {f.id for f in after}, text
     new = same(after) - same(judged.findings)
     assert {i for i, _ in new} == set(case.raw.get("reveals", ())), text

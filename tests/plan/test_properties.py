@@ -188,7 +188,8 @@ def test_what_is_dedicated_is_used_by_its_owners_only_and_stands_in_their_queues
 
 def test_a_shape_starts_where_a_team_has_quota_for_all_of_it():
     placed = 0
-    for found in plans():
+    further = (plan for plan, _ in map(platforms.known, range(300, 400)) if plan is not None)
+    for found in (*plans(), *further):  # few of them have both
         for shape in found.shapes if found.teams else ():
             placed += 1
             need = shape.per_node * shape.nodes

@@ -36,12 +36,10 @@ def run(pack: Any, index: int, props: Any, kind: str = CLUSTER_QUEUE) -> list[st
 
 
 def test_a_violation_names_rule_path_and_fix(pack):
-    reports = run(
-        pack, 0, shown({"apiVersion": "kueue.x-k8s.io/v1beta2", "spec": {"namespaceSelector": {}}})
-    )
+    reports = run(pack, 0, shown({"apiVersion": "kueue.x-k8s.io/v1beta2", "spec": {}}))
     assert len(reports) == 1
     assert reports[0].startswith(
-        "GPU-TEN-04 spec.namespaceSelector: an empty namespaceSelector lets every"
+        "GPU-TEN-04 spec.namespaceSelector: without a namespaceSelector no namespace may"
     )
 
 

@@ -69,6 +69,10 @@ class Fake:
         steps = [{"op": "create", "urn": one["urn"], "newState": one} for one in self.planned]
         return f"warning\n{json.dumps({'steps': [*steps, {'op': 'same', 'urn': STACK}]})}"
 
+    def edit(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        changed = change(self.state())
+        self.resources, self.pending = changed["resources"], changed["pending_operations"]
+
     def state(self) -> dict[str, Any]:
         return {"resources": self.resources, "pending_operations": self.pending}
 
@@ -291,9 +295,41 @@ def test_what_is_made_elsewhere_is_named_with_its_command():
         "it was deleting pulumi:pulumi:Stack x: forgotten",
     ]
     assert left == (
-        "aws:s3/bucketV2:BucketV2 notes was being made; if it is there: pulumi import --stack dev "
-        "aws:s3/bucketV2:BucketV2 notes ID --protect=false --generate-code=false"
+        "aws:s3/bucketV2:BucketV2 notes was being made; its cloud must say; if it is there: pulumi "
+        "import --stack dev aws:s3/bucketV2:BucketV2 notes ID --protect=false --generate-code=false"
     )
+
+
+def test_what_is_made_in_a_cloud_is_adopted_by_the_id_that_it_must_have():
+    urn = "urn:pulumi:dev::trial::aws:eks/nodeGroup:NodeGroup::train"
+    names = {"clusterName": "lab", "nodeGroupName": "train-4f1c", "__defaults": ["nodeGroupName"]}
+    group = state_of(urn, inputs={**names, "scalingConfig": {"__defaults": []}, "subnetIds": ["a"]})
+    going = {"type": "deleting", "resource": state_of(STACK.replace("trial-dev", "x"))}
+    fake = Fake(pending=[{"type": "creating", "resource": group}, going])
+    did, left = recovered(fake)
+    assert did == [
+        "it was creating aws:eks/nodeGroup:NodeGroup train: it is there as lab:train-4f1c, and adopted",
+        "it was deleting pulumi:pulumi:Stack x: forgotten",
+    ]
+    assert left == []
+    assert fake.resources[-1]["inputs"] == group["inputs"]
+    assert fake.resources[-1]["outputs"] == {
+        "clusterName": "lab",
+        "nodeGroupName": "train-4f1c",
+        "scalingConfig": {},
+        "subnetIds": ["a"],
+        "id": "lab:train-4f1c",
+    }
+
+
+def test_a_state_is_edited_with_its_secrets_encrypted(engine: PulumiStack, tmp_path: Path):
+    (tmp_path / "pulumi").write_text(
+        '#!/bin/sh\n[ "$2" = export ] && { echo "{\\"deployment\\": {\\"$3\\": 1}}"; exit; }\n'
+        f'cp "$4" "{tmp_path}/given"\n'
+    )
+    engine.edit(lambda deployment: {"was": deployment})
+    given = json.loads((tmp_path / "given").read_text())
+    assert given == {"deployment": {"was": {"--stack": 1}}}, "no --show-secrets"
 
 
 def test_a_preview_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch):

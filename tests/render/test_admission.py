@@ -27,7 +27,7 @@ def objects(plan):
     return {(o["kind"], o["metadata"]["name"]): o for o in admission_objects(plan)}
 
 
-def test_there_is_a_policy_of_pods_of_the_rest_and_of_what_goes_with_a_binding_each():
+def test_there_is_a_policy_of_pods_of_the_rest_of_what_goes_and_grows_with_a_binding_each():
     assert list(objects(two_teams())) == [
         ("ValidatingAdmissionPolicy", "gpuyard-lab"),
         ("ValidatingAdmissionPolicyBinding", "gpuyard-lab"),
@@ -35,6 +35,8 @@ def test_there_is_a_policy_of_pods_of_the_rest_and_of_what_goes_with_a_binding_e
         ("ValidatingAdmissionPolicyBinding", "gpuyard-lab-belongings"),
         ("ValidatingAdmissionPolicy", "gpuyard-lab-departures"),
         ("ValidatingAdmissionPolicyBinding", "gpuyard-lab-departures"),
+        ("ValidatingAdmissionPolicy", "gpuyard-lab-growth"),
+        ("ValidatingAdmissionPolicyBinding", "gpuyard-lab-growth"),
     ]
 
 
@@ -65,18 +67,43 @@ def test_what_a_team_is_held_to_stands_on_its_namespace():
 
 
 def test_no_parameters_that_an_api_server_may_stop_following():
-    # When the last policy with ConfigMaps for parameters goes, the API server never looks at one again.
-    for each in admission_objects(two_teams()):
-        assert not {"paramKind", "paramRef"} & set(each["spec"])
+    # When the last policy with parameters of a built-in kind goes, the API server never looks at one again.
+    found = {
+        each["metadata"]["name"]: (each["spec"].get("paramKind"), each["spec"].get("paramRef"))
+        for each in admission_objects(two_teams())
+        if {"paramKind", "paramRef"} & set(each["spec"])
+    }
+    every = {"selector": {}, "parameterNotFoundAction": "Allow"}
+    assert found == {"gpuyard-lab-growth": (None, every)}
+    spec = objects(two_teams())["ValidatingAdmissionPolicy", "gpuyard-lab-growth"]["spec"]
+    assert spec["paramKind"] == {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
 
 
-NAMES = ["gpuyard-lab", "gpuyard-lab-belongings", "gpuyard-lab-departures"]
+def test_what_grows_is_looked_at_by_the_subresource_alone():
+    spec = objects(two_teams())["ValidatingAdmissionPolicy", "gpuyard-lab-growth"]["spec"]
+    assert spec["failurePolicy"] == "Fail"
+    assert spec["matchConstraints"]["resourceRules"] == [
+        {
+            "apiGroups": ["apps"],
+            "apiVersions": ["v1"],
+            "operations": ["UPDATE"],
+            "resources": ["statefulsets/scale"],
+        }
+    ]
+    said = spec["variables"][-1]["expression"]
+    assert said.count("GPU-ADM-01: ") == 2
+
+
+NAMES = [
+    "gpuyard-lab",
+    *(f"gpuyard-lab-{which}" for which in ("belongings", "departures", "growth")),
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_binding_reaches_the_teams_alone(name):
     spec = objects(two_teams())["ValidatingAdmissionPolicyBinding", name]["spec"]
-    assert spec == {
+    assert {key: value for key, value in spec.items() if key != "paramRef"} == {
         "policyName": name,
         "matchResources": {
             "namespaceSelector": {
@@ -164,6 +191,7 @@ def test_a_variable_uses_only_those_before_it():
             seen.add(each["name"])
 
 
+@pytest.mark.repeats("the others of this file")
 def test_the_policy_is_text_that_comes_back_from_a_file():
     (policy, *_) = admission_objects(two_teams())
     assert yaml.safe_load(yaml.safe_dump(policy)) == policy

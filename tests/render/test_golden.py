@@ -79,6 +79,7 @@ def plans():
     return [*(stack(name) for name in PLANNED), every_sharing(), *made]
 
 
+@pytest.mark.repeats("the others of this file")
 @pytest.mark.parametrize("name", WRITTEN_OUT)
 def test_the_files_of_a_stack_are_the_golden_ones(name, golden):
     files = render_files(stack(name), LATE)
@@ -126,13 +127,15 @@ def crds():
 
 BUILT_IN = {
     *("Namespace", "ConfigMap", "Node", "NetworkPolicy", "Role", "RoleBinding"),
-    *("LimitRange", "ResourceQuota"),
+    *("LimitRange", "ResourceQuota", "ResourceClaimTemplate"),
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
     *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
+    *("GKENetworkParamSet", "Network"),  # GKE's own
     *("CronJob", "Role", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"),
 }
 
 
+@pytest.mark.repeats("tests/render, tests/plan, tests/testing")
 def test_every_custom_object_is_valid_under_its_real_crd():
     checked = set()
     for plan in plans():
@@ -229,6 +232,7 @@ NAMESPACED = {
     "LimitRange",
     "LocalQueue",
     "NetworkPolicy",
+    "ResourceClaimTemplate",
     "ResourceQuota",
     "Role",
     "RoleBinding",
@@ -294,6 +298,7 @@ def leaves(value, path=()):
 QUANTITIES = {"nominalQuota", "borrowingLimit", "lendingLimit", "weight"}
 
 
+@pytest.mark.repeats("the others of this file and tests/scheduler/test_trees.py")
 def test_quantities_are_text_as_the_api_gives_them_back():
     checked = set()
     for plan in plans():
@@ -334,6 +339,7 @@ def test_kueues_rules_hold_in_the_objects():
             assert len(set(resources)) == len(resources)
 
 
+@pytest.mark.repeats("the others of this file")
 def test_objects_are_plain_values():
     for plan in plans():
         assert json.loads(json.dumps(objects_of(plan))) == objects_of(plan)

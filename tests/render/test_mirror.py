@@ -6,7 +6,7 @@ from gpuyard.catalogue.software.charts import KUEUE_CHART
 from gpuyard.catalogue.software.pins import PINS
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.installation import check_kueue, installs_kueue
-from gpuyard.render.mirror import chart_location, image_repository, is_remote
+from gpuyard.render.mirror import chart_location, image_repository
 from kit.stacks import platform, pool, spec_of
 
 HOST = KUEUE_CHART.registry
@@ -46,7 +46,6 @@ def test_a_mirror_keeps_the_paths_of_what_it_copies(mirror, chart, image):
     found = spec(mirror)
     assert chart_location(found, KUEUE_CHART) == chart
     assert image_repository(found, KUEUE_CHART) == image
-    assert is_remote(chart) is chart.startswith("oci://")
 
 
 def test_the_chart_has_the_version_of_its_pin():

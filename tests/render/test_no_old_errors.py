@@ -117,6 +117,7 @@ CHECKS = {
 }
 
 
+@pytest.mark.repeats("tests/render/test_golden.py")
 @pytest.mark.parametrize("row", CHECKS)
 def test_the_error_of_a_guide_is_found_there_and_never_in_ours(row):
     check = CHECKS[row]

@@ -88,7 +88,7 @@ def test_the_mig_manager_is_told_the_layout_of_every_gpu(sharing, expected):
         "version": "v1",
         "mig-configs": {
             "all-disabled": [{"devices": "all", "mig-enabled": False}],
-            "old": expected,
+            plan.pools[1].mig_config: expected,
         },
     }
 
@@ -99,9 +99,9 @@ def test_the_operators_namespace_holds_both_configurations():
     assert (mig["metadata"]["name"], list(mig["data"])) == ("gpuyard-mig-parted", ["config.yaml"])
     assert (plugins["metadata"]["name"], list(plugins["data"])) == (
         "gpuyard-device-plugin",
-        ["train", "dev"],
+        ["train", "dev.9873a1"],
     )
-    assert yaml.safe_load(plugins["data"]["dev"])["sharing"]["timeSlicing"]["resources"] == [
+    assert yaml.safe_load(plugins["data"]["dev.9873a1"])["sharing"]["timeSlicing"]["resources"] == [
         {"name": GPU, "replicas": 4}
     ]
 
@@ -146,8 +146,8 @@ def test_a_simulated_node_is_what_a_cloud_and_a_kubelet_make_of_the_pool():
         "kubernetes.io/hostname": "serve-001",
         "kubernetes.io/os": "linux",
         "node.kubernetes.io/instance-type": "p4d.24xlarge",
-        "nvidia.com/device-plugin.config": "serve",
-        "nvidia.com/mig.config": "serve",
+        "nvidia.com/device-plugin.config": "serve.9def10",
+        "nvidia.com/mig.config": "serve.04e903",
         "tier": "gold",
         "topology.kubernetes.io/zone": "z2",
     }

@@ -143,6 +143,12 @@ def test_a_text_that_holds_nothing_late_is_a_text_at_once():
     assert CloudResources("lab").bound(Joined("a", "b")) == "ab"
 
 
+def test_what_a_cloud_does_not_find_is_one_message(pulumi_mocks):
+    runner = pulumi_mocks.but(outputs=OUTPUTS, calls={**CALLS, SUBNETS.kind: {"ids": []}})
+    with pytest.raises(pulumi.RunError, match=r"^subnets.ids.1: the cloud finds nothing"):
+        runner.run(program)
+
+
 def test_what_nobody_registered_is_not_named():
     with pytest.raises(KeyError, match="vpc"):
         CloudResources("lab").bound(VPC.get("id"))

@@ -3,11 +3,12 @@
 import pulumi
 import pytest
 
+from gpuyard.errors import LateValueMissing
 from gpuyard.findings import Finding, Severity
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.resources import Platform, Queueing, Team
 from gpuyard.resources.proofs import due_today
-from kit.components import COMPONENTS, LAB, component, token, waits_for
+from kit.components import COMPONENTS, LAB, component, graph_of, token, waits_for
 from kit.levels import upstream
 from kit.stacks import plan_of, platform, pool, spec_of, team
 
@@ -32,8 +33,8 @@ def facts(graph):
 # ── what is registered ────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_platform_registers_exactly_the_rendered_objects(pulumi_mocks):
-    graph = pulumi_mocks.run(whole)
+def test_a_platform_registers_exactly_the_rendered_objects():
+    graph = graph_of("Platform")
     registered = [one.inputs for one in graph if one.custom]
     rendered = platform_objects(plan_of(LAB))
     assert sorted(map(named, registered)) == sorted(map(named, rendered))
@@ -41,11 +42,11 @@ def test_a_platform_registers_exactly_the_rendered_objects(pulumi_mocks):
     assert [by_name[named(obj)] for obj in rendered] == rendered
 
 
-def test_each_object_is_under_the_component_it_is_for(pulumi_mocks):
-    graph = pulumi_mocks.run(whole)
+def test_each_object_is_under_the_component_it_is_for():
+    graph = graph_of("Platform")
     homes = {
         "platform": "lab",
-        "gpu-operator": "lab",
+        "gpu-operator": "lab-gpu-operator",
         "nodes-train": "lab-train",
         "nodes-serve": "lab-serve",
         "nodes-dev": "lab-dev",
@@ -64,12 +65,13 @@ def test_each_object_is_under_the_component_it_is_for(pulumi_mocks):
             assert graph.ancestors(one)[0].name == homes[name]
 
 
-def test_everything_is_below_the_platform(pulumi_mocks):
-    graph = pulumi_mocks.run(whole)
+def test_everything_is_below_the_platform():
+    graph = graph_of("Platform")
     top = graph.one(token("Platform"), "lab")
     assert graph.children(None) == [top]
     assert {one.type for one in graph.children(top) if not one.custom} == {
         token("GpuNodePool"),
+        token("GpuOperator"),
         token("IdleReclaim"),
         token("Queueing"),
         token("Team"),
@@ -87,16 +89,16 @@ def test_every_object_is_valid_under_the_real_definitions(pulumi_mocks):
 
 
 @pytest.mark.parametrize("kind", COMPONENTS)
-def test_the_type_token_is_the_class_name(pulumi_mocks, kind):
-    graph = pulumi_mocks.run(lambda: component(kind))
+def test_the_type_token_is_the_class_name(kind):
+    graph = graph_of(kind)
     assert graph.children(None)[0].type == token(kind)
 
 
-@pytest.mark.parametrize("kind", ["GpuNodePool", "IdleReclaim", "Queueing", "Team"])
-def test_a_component_alone_makes_what_it_makes_in_a_platform(pulumi_mocks, kind):
-    alone = pulumi_mocks.run(lambda: component(kind))
+@pytest.mark.parametrize("kind", ["GpuNodePool", "GpuOperator", "IdleReclaim", "Queueing", "Team"])
+def test_a_component_alone_makes_what_it_makes_in_a_platform(kind):
+    alone = graph_of(kind)
     objects = {named(one.inputs): one.inputs for one in alone if one.custom}
-    inside = {named(one.inputs): one.inputs for one in pulumi_mocks.run(whole) if one.custom}
+    inside = {named(one.inputs): one.inputs for one in graph_of("Platform") if one.custom}
     assert objects
     assert {name: inside[name] for name in objects} == objects
 
@@ -104,15 +106,15 @@ def test_a_component_alone_makes_what_it_makes_in_a_platform(pulumi_mocks, kind)
 @pytest.mark.parametrize("kind", COMPONENTS)
 @pytest.mark.parametrize("give", [spec_of, plan_of], ids=["model", "plan"])
 def test_a_mapping_a_model_and_a_plan_make_the_same(pulumi_mocks, kind, give):
-    from_mapping = pulumi_mocks.run(lambda: component(kind))
+    from_mapping = graph_of(kind)
     assert facts(pulumi_mocks.run(lambda: component(kind, give(LAB)))) == facts(from_mapping)
 
 
 # ── outputs and state ─────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_platform_says_what_became_of_the_spec(pulumi_mocks):
-    graph = pulumi_mocks.run(whole)
+def test_a_platform_says_what_became_of_the_spec():
+    graph = graph_of("Platform")
     outputs = graph.one(token("Platform")).registered_outputs
     assert sorted(outputs) == ["bill", "digest", "notes", "pools", "teams"]
     assert outputs["pools"]["serve"] == {
@@ -179,8 +181,8 @@ def test_what_uses_a_teams_namespace_waits_for_it(pulumi_mocks):
     )
 
 
-def test_the_state_says_what_was_given_in_the_names_of_every_language(pulumi_mocks):
-    graph = pulumi_mocks.run(whole)
+def test_the_state_says_what_was_given_in_the_names_of_every_language():
+    graph = graph_of("Platform")
     state = graph.one(token("Platform")).inputs
     assert list(state) == ["platform"]
     assert state["platform"]["budget"] == {"worstUsdPerHour": 5000}
@@ -192,8 +194,8 @@ def test_the_state_says_what_was_given_in_the_names_of_every_language(pulumi_moc
     }
 
 
-def test_the_state_of_a_part_holds_that_part_only(pulumi_mocks):
-    graph = pulumi_mocks.run(whole)
+def test_the_state_of_a_part_holds_that_part_only():
+    graph = graph_of("Platform")
     assert graph.one(token("GpuNodePool"), "lab-train").inputs == {
         "platform": "lab",
         "pool": {
@@ -256,7 +258,7 @@ def test_a_note_of_the_calendar_stays_one(monkeypatch):
 
 
 def test_the_calendar_is_logged_and_changes_nothing_that_is_registered(pulumi_mocks, monkeypatch):
-    before = facts(pulumi_mocks.run(whole))
+    before = facts(graph_of("Platform"))
     ended = Finding(
         id="kubernetes.support", severity=Severity.REFUSE, path=("kubernetes",), problem="ended"
     )
@@ -282,8 +284,8 @@ def test_warnings_are_logged_and_notes_are_an_output(pulumi_mocks):
 # ── order ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_objects_wait_for_their_namespace(pulumi_mocks):
-    graph = pulumi_mocks.run(whole)
+def test_objects_wait_for_their_namespace():
+    graph = graph_of("Platform")
     inside = [
         (one, one.inputs["metadata"]["namespace"])
         for one in graph
@@ -299,14 +301,13 @@ def test_objects_wait_for_their_namespace(pulumi_mocks):
         assert f"Namespace:{namespace}" in waits_for(graph, one.name), one.label
 
 
-def test_queues_wait_for_the_cohort_and_the_flavors_they_name(pulumi_mocks):
-    graph = pulumi_mocks.run(whole)
+def test_queues_wait_for_the_cohort_and_the_flavors_they_name():
+    graph = graph_of("Platform")
     assert waits_for(graph, "lab-queueing:Cohort:lab") >= {"ResourceFlavor:train"}
-    assert waits_for(graph, "lab-queueing:ClusterQueue:lab-speech") == {
-        "Cohort:lab",
-        "ResourceFlavor:train",
-        "ResourceFlavor:dev",
-    }
+    found = waits_for(graph, "lab-queueing:ClusterQueue:lab-speech")
+    nodes = {each for each in found if each.startswith("Node:")}
+    assert found - nodes == {"Cohort:lab", "ResourceFlavor:train", "ResourceFlavor:dev"}
+    assert len(nodes) == 6, "what is counted is what nodes have been cut into"
 
 
 def test_what_a_queue_is_checked_and_placed_by_is_made_before_it_and_goes_after(pulumi_mocks):
@@ -331,12 +332,12 @@ def test_what_a_queue_is_checked_and_placed_by_is_made_before_it_and_goes_after(
     }
 
 
-def test_a_team_waits_for_its_own_cluster_queue_and_for_what_it_is_held_to(pulumi_mocks):
-    graph = pulumi_mocks.run(whole)
+def test_a_team_waits_for_its_own_cluster_queue_and_for_what_it_is_held_to():
+    graph = graph_of("Platform")
     first = {"ClusterQueue:lab-vision"} | {
         f"ValidatingAdmissionPolicy{what}:gpuyard-lab{which}"
         for what in ("", "Binding")
-        for which in ("", "-belongings", "-departures")
+        for which in ("", "-belongings", "-departures", "-growth")
     }
     kinds = ("LimitRange", "NetworkPolicy", "ResourceQuota")
     limits = {"Namespace:vision", *(f"{kind}:vision/gpuyard" for kind in kinds)}
@@ -348,20 +349,20 @@ def test_a_team_waits_for_its_own_cluster_queue_and_for_what_it_is_held_to(pulum
     }
 
 
-def test_a_binding_waits_for_its_policy(pulumi_mocks):
-    graph = pulumi_mocks.run(whole)
+def test_a_binding_waits_for_its_policy():
+    graph = graph_of("Platform")
     binding = "lab:ValidatingAdmissionPolicyBinding:gpuyard-lab"
     assert waits_for(graph, binding) == {"ValidatingAdmissionPolicy:gpuyard-lab"}
 
 
-def test_nodes_wait_for_what_their_agents_read(pulumi_mocks):
-    graph = pulumi_mocks.run(whole)
+def test_nodes_wait_for_what_their_agents_read():
+    graph = graph_of("Platform")
     configs = {
         "ConfigMap:gpu-operator/gpuyard-mig-parted",
         "ConfigMap:gpu-operator/gpuyard-device-plugin",
     }
     assert waits_for(graph, "lab-serve:Node:serve-000") == configs
-    assert waits_for(graph, "lab:ClusterPolicy:cluster-policy") == configs
+    assert waits_for(graph, "lab-gpu-operator:ClusterPolicy:cluster-policy") == configs
 
 
 def test_further_cohorts_wait_for_the_root(pulumi_mocks):
@@ -371,10 +372,10 @@ def test_further_cohorts_wait_for_the_root(pulumi_mocks):
     assert waits_for(graph, "lab:Cohort:lab-unassigned-1") == {"Cohort:lab", "ResourceFlavor:p64"}
 
 
-def test_nothing_waits_for_what_comes_later(pulumi_mocks):
+def test_nothing_waits_for_what_comes_later():
     """The opposite order is that of a destroy, so a cycle or a missing edge would show there."""
     seen: set[str] = set()
-    for one in pulumi_mocks.run(whole):
+    for one in graph_of("Platform"):
         assert set(one.dependencies) <= seen, one.label
         seen.add(one.urn)
 
@@ -453,3 +454,42 @@ def test_a_team_says_all_its_namespaces(pulumi_mocks):
         "localQueue": "default",
         "clusterQueue": "lab-vision",
     }
+
+
+# ── storage of a team ─────────────────────────────────────────────────────────────────────────────
+STORES = {"datasets": [{"name": "corpus", "kind": "efs", "writers": ["vision"]}]}
+
+
+def on_aws(**more):
+    raw = platform([pool()], [team()], cloud="aws", storage=STORES)
+    Team("vision", {"platform": raw, "team": "vision", **more})
+
+
+def test_a_team_has_the_volumes_of_its_storage(pulumi_mocks):
+    handle = "fs-0123456789abcdef0::fsap-0123456789abcdef0"
+
+    def run():
+        on_aws(stores={"data-corpus.handle": pulumi.Output.from_input(handle)})
+
+    graph = pulumi_mocks.run(run)
+    volume = graph.one(name="vision:PersistentVolume:lab.vision.corpus")
+    assert volume.inputs["spec"]["csi"]["volumeHandle"] == handle
+    claim = graph.one(name="vision:PersistentVolumeClaim:vision/corpus")
+    assert claim.inputs["spec"]["accessModes"] == ["ReadWriteMany"]
+    assert "Namespace:vision" in waits_for(graph, "vision:PersistentVolumeClaim:vision/corpus")
+
+
+def test_a_team_whose_storage_nobody_can_find_is_refused(pulumi_mocks):
+    with pytest.raises(LateValueMissing) as caught:
+        pulumi_mocks.run(on_aws)
+    assert str(caught.value) == (
+        "vision: where the storage of vision is, nobody says: give `stores` data-corpus.handle"
+    )
+
+
+def test_a_claim_of_a_class_is_made_on_a_cluster_of_ones_own(pulumi_mocks):
+    data = [{"name": "corpus", "kind": "class", "class_name": "fast"}]
+    raw = platform(teams=[team()], storage={"datasets": data})
+    graph = pulumi_mocks.run(lambda: Team("vision", {"platform": raw, "team": "vision"}))
+    claim = graph.one(name="vision:PersistentVolumeClaim:vision/corpus")
+    assert claim.inputs["spec"]["storageClassName"] == "fast"

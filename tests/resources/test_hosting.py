@@ -32,6 +32,7 @@ from gpuyard.resources.hosting import COMPONENTS, Host
 from gpuyard.testing.checks import ResourceChecks
 from gpuyard.testing.graph import Graph
 from gpuyard.testing.monitor import Answers, StrictMonitor
+from kit.waiting import SHORTER
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
@@ -109,7 +110,7 @@ class Plugin:
                 accepts_output_values=True,
                 **request,
             ),
-            timeout=20,
+            timeout=SHORTER,
         )
 
 
@@ -142,7 +143,7 @@ def plugin() -> Iterator[Plugin]:
     finally:
         channel.close()
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=SHORTER)
         server.stop(None).wait()
 
 

@@ -131,11 +131,6 @@ OURS = {"enableConfigMapMutable": "true", "enablePatchForce": "true"}
             {"cluster": {"existing": "blue"}},
             {"clusterIdentifier": "blue", "context": "blue"},
         ),
-        # What a cloud calls its cluster is no context of a kubeconfig.
-        (
-            {"cluster": {"existing": "blue"}, "cloud": "aws"},
-            {"clusterIdentifier": "blue"},
-        ),
         (
             {"apply": "render"},
             {"clusterIdentifier": "lab", "renderYamlToDirectory": "rendered/lab"},
@@ -153,6 +148,10 @@ def test_a_stack_file_says_where_objects_go(pulumi_mocks, more, inputs):
     made = pulumi_mocks.run(lambda: provider_of(plan)).one(TYPE)
     assert made.inputs == OURS | inputs
     assert made.name == "cluster"
+
+
+def test_a_platform_in_a_cloud_finds_its_own_way_in():
+    assert provider_of(plan_of(platform(cloud="aws", cluster={"existing": "blue"}))) is None
 
 
 def test_the_folder_of_manifests_can_be_chosen(pulumi_mocks):

@@ -3,9 +3,17 @@
 import pulumi
 import pytest
 
-from gpuyard.resources import GpuNodePool, Platform, PlatformRefused, Queueing, Team
+from gpuyard.resources import (
+    EksCluster,
+    GkeCluster,
+    GpuNodePool,
+    Platform,
+    PlatformRefused,
+    Queueing,
+    Team,
+)
 from kit.components import COMPONENTS, LAB, component, waits_for
-from kit.stacks import cut_pool, platform, pool, team
+from kit.stacks import cut_pool, plan_of, platform, pool, team
 
 
 def refusal(pulumi_mocks, program):
@@ -47,17 +55,30 @@ def test_every_component_proves_the_whole_platform(pulumi_mocks, kind):
     assert "fix:" in text
 
 
-@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+@pytest.mark.parametrize("given", [dict, plan_of], ids=["mapping", "plan"])
 @pytest.mark.parametrize("kind", ["GpuNodePool", "Platform"])
-def test_nodes_of_other_clouds_are_refused_before_anything_is_made(pulumi_mocks, cloud, kind):
+def test_a_pool_that_nobody_would_scale_is_refused_before_anything_is_made(
+    pulumi_mocks, kind, given
+):
+    raw = platform(cloud="aws", pools=[pool(nodes="0..4", scaling="karpenter")])
+    text = refusal(pulumi_mocks, lambda: component(kind, given(raw)))
+    assert "pools[0].scaling: Karpenter is not deployed yet" in text
+
+
+@pytest.mark.parametrize(("cloud", "machine"), [("aws", "p5.48xlarge"), ("gcp", "a3-highgpu-8g")])
+def test_a_pool_alone_in_a_cloud_says_what_it_lacks(pulumi_mocks, cloud, machine):
+    raw = platform(cloud=cloud, pools=[pool(machine=machine)])
+    text = refusal(pulumi_mocks, lambda: component("GpuNodePool", raw))
+    assert "ground: `ground` does not say cluster." in text
+    assert "allowed: the `ground` of the EksCluster or GkeCluster of the same platform" in text
+
+
+@pytest.mark.parametrize(("kind", "cloud"), [(EksCluster, "gcp"), (GkeCluster, "aws")])
+def test_a_cluster_is_of_its_own_cloud_alone(pulumi_mocks, kind, cloud):
     machine = {"aws": "p5.48xlarge", "gcp": "a3-highgpu-8g"}[cloud]
     raw = platform(cloud=cloud, pools=[pool(machine=machine)])
-
-    text = refusal(pulumi_mocks, lambda: component(kind, raw))
-    assert (
-        f"cloud: `pulumi up` refuses this platform: nodes on {cloud} are checked, planned" in text
-    )
-    assert "allowed: simulated, or none for a cluster that has its nodes" in text
+    text = refusal(pulumi_mocks, lambda: kind("lab", {"platform": raw}))
+    assert f"platform.cloud: {kind.__name__} makes clusters on" in text
 
 
 @pytest.mark.parametrize("cloud", ["aws", "none"])
@@ -102,7 +123,7 @@ def test_queues_and_teams_work_on_any_cluster(pulumi_mocks, cloud):
                 "Team is refused:\n"
                 "refuse args.missing platform: `platform` is missing\n  fix: add `platform`\n"
                 "refuse args.unknown platfrom: unknown argument\n  given: 'platfrom'\n"
-                "  allowed: platform, team\n  fix: write `platform`\n"
+                "  allowed: platform, team, stores\n  fix: write `platform`\n"
                 "refuse args.missing team: `team` is missing\n  fix: add `team`"
             ),
         ),

@@ -34,12 +34,14 @@ def test_a_volcano_queue_has_these_fields_and_no_others():
     assert set(below(schema("queue", "v1beta1"), "spec")) == gpu_que_03.FIELDS
 
 
+@pytest.mark.repeats("none: it runs no line that is measured")
 def test_karpenter_s_policies_are_these():
     disruption = below(schema("pool", "v1"), "spec", "disruption")
     assert tuple(disruption["consolidationPolicy"]["enum"]) == gpu_cfg_03.POLICIES
     assert "expireAfter" not in disruption
 
 
+@pytest.mark.repeats("none: it runs no line that is measured")
 def test_labels_of_karpenter_s_own_are_refused_but_one():
     metadata = below(schema("pool", "v1"), "spec", "template", "metadata")
     rules = [each["rule"] for each in metadata["labels"]["x-kubernetes-validations"]]
@@ -47,12 +49,14 @@ def test_labels_of_karpenter_s_own_are_refused_but_one():
     assert 'self.all(x, x != "karpenter.sh/nodepool")' in rules
 
 
+@pytest.mark.repeats("none: it runs no line that is measured")
 def test_expiry_and_the_whole_reference_stand_in_the_template():
     template = below(schema("pool", "v1"), "spec", "template", "spec")
     assert "expireAfter" in template
     assert sorted(template["nodeClassRef"]["required"]) == sorted(gpu_cfg_03.REFERENCE)
 
 
+@pytest.mark.repeats("none: it runs no line that is measured")
 @pytest.mark.parametrize("key", gpu_cfg_03.KUBELET_ELSEWHERE)
 def test_a_node_class_does_not_have_the_kubelet_s_policies(key):
     assert key not in below(schema("class", "v1"), "spec", "kubelet")
@@ -65,17 +69,20 @@ def test_a_priority_of_kueue_has_no_spec(version):
     assert "spec" not in found
 
 
+@pytest.mark.repeats("none: it runs no line that is measured")
 @pytest.mark.parametrize(("version", "name"), [("v1beta1", "cohort"), ("v1beta2", "cohortName")])
 def test_a_cohort_is_called_so_in_each_version(version, name):
     assert {"cohort", "cohortName"} & set(below(schema("cluster queue", version), "spec")) == {name}
 
 
+@pytest.mark.repeats("none: it runs no line that is measured")
 def test_a_policy_takes_one_layout_and_three_strategies():
     spec = below(schema("policy", "v1"), "spec")
     assert set(below(spec, "migManager", "config")["default"]["enum"]) == {"all-disabled", ""}
     assert set(below(spec, "mig")["strategy"]["enum"]) == {"none", "single", "mixed"}
 
 
+@pytest.mark.repeats("none: it runs no line that is measured")
 def test_keda_s_group_is_its_own():
     crd = yaml.safe_load(upstream("crds", *CRDS["scaler"]).read_text(encoding="utf-8"))
     assert (crd["spec"]["group"], [v["name"] for v in crd["spec"]["versions"]]) == (

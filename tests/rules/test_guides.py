@@ -331,9 +331,9 @@ GUIDES = {
         {"GPU-OLD-01"},
         """
         apiVersion: tekton.dev/v1beta1
-        kind: Pipeline
+        kind: Task
         metadata: {name: train}
-        spec: {}
+        spec: {steps: [{name: train, image: a, resources: {limits: {nvidia.com/gpu: 1}}}]}
         """,
     ),
     "000:128, 001:21 X": (

@@ -208,7 +208,7 @@ def label_isolation(objects, namespace, isolation):
 
 def shared_by_a_team_that_has_not_agreed(objects):
     shared(objects, lambda _: None, ["timeSlicing", "mps"])
-    quotas = some(objects, "ResourceQuota")
+    quotas = some(objects, "ResourceQuota", fits=lambda quota: "nvidia.com" in str(quota["spec"]))
     if len({quota["metadata"]["namespace"] for quota in quotas}) < len(("one", "another")):
         raise DoesNotApplyError("has one team")
     for quota in quotas:
@@ -273,7 +273,7 @@ def half_a_gpu(objects):
 
 
 def nodes_of_a_guide(objects):
-    pod(objects, nodeSelector={"gpu.nvidia.com/model": "H100"})
+    pod(objects, nodeSelector={"gpu.nvidia.com/nvlink-domain": "a"})
 
 
 def old_flavor(objects):
@@ -368,7 +368,7 @@ MUTATIONS = [
     (quota_of_no_slice, "GPU-SHR-03", set()),
     (no_selector, "GPU-TEN-04", set()),
     (borrows_anything, "GPU-TEN-04", set()),
-    (old_queue, "GPU-TEN-04", set()),
+    (old_queue, "GPU-OLD-01", set()),
     (no_standard, "GPU-TEN-01", set()),
     (open_to_all, "GPU-TEN-03", set()),
     (no_names, "GPU-TEN-03", set()),

@@ -14,6 +14,7 @@ from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate.agents import __main__ as program
 from gpuyard.simulate.agents import cache, loop
 from gpuyard.simulate.api import ApiError, ApiObject, Unreachable
+from kit.waiting import SHORTER
 
 NODES = "/api/v1/nodes"
 POLICIES = "/apis/nvidia.com/v1/clusterpolicies"
@@ -71,7 +72,7 @@ class Cluster:
 
 
 def wait_for(happened: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + SHORTER
     while not happened() and time.monotonic() < deadline:
         time.sleep(0.01)
     return happened()
@@ -214,6 +215,16 @@ def test_a_kubeconfig_that_is_not_there_ends_with_4_and_one_line(
     assert said.count("\n") == 1
 
 
+class Driver:
+    """The driver of claims, which follows the cluster on threads of its own."""
+
+    def __init__(self, api: object, _say: object) -> None:
+        assert api == "api of /x/kubeconfig"
+
+    def start(self) -> None:
+        pass
+
+
 @pytest.mark.parametrize(("how", "code"), [(None, 0), (KeyboardInterrupt, 0)])
 def test_it_runs_for_the_cluster_it_was_given_until_it_is_ended(
     monkeypatch: pytest.MonkeyPatch, how: type[BaseException] | None, code: int
@@ -230,6 +241,7 @@ def test_it_runs_for_the_cluster_it_was_given_until_it_is_ended(
 
     monkeypatch.setattr(program, "connect", lambda path: f"api of {path}")
     monkeypatch.setattr(program, "Agents", Fakes)
+    monkeypatch.setattr(program, "FakeDraDriver", Driver)
     assert start(monkeypatch, "--kubeconfig", "/x/kubeconfig") == code
     assert ran == ["api of /x/kubeconfig"]
 
@@ -257,6 +269,7 @@ def test_with_the_clusters_name_it_starts_kueue_anew_as_well(
     monkeypatch.setattr(program, "connect", lambda path: f"api of {path}")
     monkeypatch.setattr(program, "KueueRestart", Restart)
     monkeypatch.setattr(program, "Agents", Fakes)
+    monkeypatch.setattr(program, "FakeDraDriver", Driver)
     options = ("--kubeconfig", "/x/kubeconfig", "--cluster", "gone", "--tools", "/tools")
     assert start(monkeypatch, *options) == 0
     assert began == [("api of /x/kubeconfig", False)]

@@ -212,6 +212,23 @@ def test_a_server_that_asks_for_more_and_more_time_is_given_up_in_its_words(serv
     assert len(server.seen) == module.ATTEMPTS
 
 
+def test_what_is_made_while_its_quota_changes_is_asked_for_again(server: Server):
+    raced = {"reason": "Conflict", "message": "the object has been modified"}
+    server.will_say(raced, status=409)
+    server.will_say({"kind": "Job"})
+    assert server.api.call("POST", NODES, {}) == {"kind": "Job"}
+    for method, said in (
+        ("PATCH", raced),
+        ("POST", {"reason": "AlreadyExists", "message": "exists"}),
+        ("POST", b"no"),
+    ):
+        del server.seen[:], server.answers[:]
+        server.will_say(said, status=409)
+        with pytest.raises(ApiError, match="409"):
+            server.api.call(method, NODES, {})
+        assert len(server.seen) == 1, method
+
+
 @pytest.mark.parametrize(
     ("status", "asks_for", "passes"),
     [(409, "1", False), (500, None, True), (503, "tomorrow", True)],

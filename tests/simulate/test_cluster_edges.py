@@ -21,6 +21,7 @@ from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.parts import PARTS, Part, Place
 from gpuyard.simulate.processes import Process
 from gpuyard.simulate.tools import Tools
+from kit.waiting import SHORTER
 
 PORTS = {name: 20000 + number for number, name in enumerate(state.PORT_NAMES)}
 SLEEPS = "import time; time.sleep(60)"
@@ -50,7 +51,7 @@ def ended(folder: state.Folder, name: str, code: str) -> None:
         [sys.executable, "-c", code], mark=f"{folder.path}:{name}", log=folder.log(name)
     )
     folder.record(name, process)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + SHORTER
     while process.alive and time.monotonic() < deadline:
         processes.reap()
         time.sleep(0.01)
@@ -244,7 +245,7 @@ def test_down_ends_what_no_record_knows_and_leaves_other_clusters_alone(tmp_path
         for folder in folders
     )
     try:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + SHORTER
         while not processes.strays(f"{folders[0].path}:") and time.monotonic() < deadline:
             time.sleep(0.01)
         assert cluster.down("local") is True
@@ -265,7 +266,7 @@ def test_an_unrecorded_process_is_stopped_before_its_part_is_started_again(place
     )
     place.folder.record("kwok", known)
     try:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + SHORTER
         while len(processes.strays(f"{place.folder.path}:")) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         cluster._stop_unrecorded(place)

@@ -97,22 +97,22 @@ def operator(strategy: str = "", **source: object) -> Operator:
 
 
 def test_the_label_chooses_the_configuration():
-    assert config_for({CONFIG_LABEL: "mixed"}, operator()) == PluginConfig("mixed")
+    assert config_for({CONFIG_LABEL: "mixed"}, operator())[0] == PluginConfig("mixed")
 
 
 def test_without_a_label_the_default_holds_and_without_a_default_an_empty_one():
-    assert config_for({}, operator(default="mixed")) == PluginConfig("mixed")
-    assert config_for({}, operator()) == PluginConfig()
+    assert config_for({}, operator(default="mixed"))[0] == PluginConfig("mixed")
+    assert config_for({}, operator())[0] == PluginConfig()
 
 
 def test_without_a_config_map_the_label_means_nothing():
-    assert config_for({CONFIG_LABEL: "nowhere"}, Operator()) == PluginConfig()
+    assert config_for({CONFIG_LABEL: "nowhere"}, Operator())[0] == PluginConfig()
 
 
 def test_the_operators_strategy_beats_the_file():
     """The trap: the chart's default `single` makes every migStrategy of a file dead."""
-    assert config_for({CONFIG_LABEL: "mixed"}, operator("single")).strategy == "single"
-    assert config_for({}, Operator(mig_strategy="single")).strategy == "single"
+    assert config_for({CONFIG_LABEL: "mixed"}, operator("single"))[0].strategy == "single"
+    assert config_for({}, Operator(mig_strategy="single"))[0].strategy == "single"
 
 
 def test_a_strategy_for_the_whole_cluster_kills_mps():
@@ -168,3 +168,31 @@ def test_a_shared_configuration_is_read():
 def test_a_file_the_plugin_would_refuse_is_refused(text: str, reason: str | None):
     with pytest.raises(ConfigRefused, match=reason):
         parse(text)
+
+
+SHARES = "version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: %d}]}}"
+
+
+def told(replicas: int, strategy: str = "", name: str = "plugin") -> Operator:
+    """An operator whose two configurations share GPUs so."""
+    data = {"slices": SHARES % replicas, "slices.2": SHARES % replicas}
+    return Operator(strategy, plugin=MountedConfig(name, data))
+
+
+@pytest.mark.parametrize(
+    ("label", "operator", "replicas"),
+    [
+        ("slices", told(8), 4),  # another file under the same name is seen by nobody
+        ("slices", Operator(plugin=MountedConfig("plugin", {})), 4),
+        ("slices.2", told(8), 8),  # another name is
+        ("slices", told(8, "none"), 8),  # and so is another pod
+        ("slices", told(8, name="other"), 8),
+    ],
+)
+def test_a_plugin_reads_its_file_when_it_starts_and_when_the_label_changes(
+    label, operator, replicas
+):
+    config, started = config_for({CONFIG_LABEL: "slices"}, told(4))
+    assert config.replicas == {"nvidia.com/gpu": 4}
+    found, _ = config_for({CONFIG_LABEL: label}, operator, started)
+    assert found.replicas == {"nvidia.com/gpu": replicas}

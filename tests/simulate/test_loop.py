@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from gpuyard.simulate.agents import cloud_node
 from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.agents.loop import Agents
 from gpuyard.simulate.api import ApiError, Unreachable
+from kit.waiting import SHORTER
 
 NODES = "/api/v1/nodes"
 MAPS = "/api/v1/namespaces/gpu-operator/configmaps"
@@ -179,7 +181,7 @@ def follow(
     seen: list[str | None] = []
     watched = Watched(api, "/x", seen.append)  # type: ignore[arg-type]
     watched.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + SHORTER
     while not enough(seen) and time.monotonic() < deadline:
         time.sleep(0.02)
     return watched, seen
@@ -288,3 +290,50 @@ def test_pods_are_known_by_their_namespace_and_read_by_a_selector():
     watched._list_and_watch()
     assert [*watched.all()] == ["vision/x"]
     assert asked == [None, "spec.nodeName!="]
+
+
+def test_a_node_is_looked_at_again_when_an_agent_starts_or_ends_on_it():
+    made = gpu_node("a")
+    notes = {
+        cloud_node.KUBELET: '{"capacity": {}, "allocatable": {}}',
+        cloud_node.EFA_INTERFACES: "4",
+    }
+    made["metadata"]["annotations"] |= notes
+    found = agents(FakeApi(nodes=[made]))
+    plugin = on_node("plugin", 1)
+    plugin = {**plugin, "status": {"phase": "Running"}}
+    plugin["spec"]["containers"] = [{"name": "p", "image": "eks/aws-efa-k8s-device-plugin:v0.5.20"}]
+    for pods, efa in (({"vision/plugin": plugin}, ["4"]), ({}, [])):
+        found._pods._objects = pods
+        found._pod_changed("vision/plugin")
+        assert found._wait_for_work() == {"a"}
+        found._work_on({"a"})
+        written = [change["status"] for _, change in found._api.patches if "status" in change]
+        assert [each["allocatable"]["vpc.amazonaws.com/efa"] for each in written] == efa
+        found._api.patches.clear()
+
+
+def test_a_node_that_reboots_ends_the_pods_that_held_its_gpus():
+    mig = (
+        "version: v1\nmig-configs: {cut: [{devices: all, mig-enabled: true,"
+        " mig-devices: {1g.5gb: 7}}]}"
+    )
+    manager = {
+        "config": {"name": "mig"},
+        "env": [{"name": "WITH_REBOOT", "value": "true"}],
+    }
+    state = {"nvidia.com/mig.config": "cut", "nvidia.com/mig.config.state": "pending"}
+    node = gpu_node("a", **{"node.kubernetes.io/instance-type": "p4d.24xlarge", **state})
+    node["metadata"].setdefault("annotations", {})["sim.gpuyard.dev/mig-applied"] = "cut"
+    api = FakeApi(
+        nodes=[node],
+        maps=[named("mig", data={"config.yaml": mig})],
+        policies=[policy(migManager=manager)],
+    )
+    limits = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    metadata = {"namespace": "vision", "name": "holder"}
+    pod = {"metadata": metadata, "status": {"phase": "Running"}, "spec": {"containers": [limits]}}
+    api.pods = [pod]
+    agents(api)._work_on({"a"})
+    paths = [path for path, *_ in api.patches]
+    assert "/api/v1/namespaces/vision/pods/holder/status" in paths

@@ -7,10 +7,14 @@ from gpuyard.catalogue.mig import MIG_PRODUCTS
 from gpuyard.simulate.agents.gpu_operator import MountedConfig
 from gpuyard.simulate.agents.hardware import Hardware, fits
 from gpuyard.simulate.agents.mig_manager import (
+    APPLIED,
+    BROKEN,
     CONFIG_LABEL,
     STATE_LABEL,
     Impossible,
     MigStep,
+    NodeMarks,
+    clients,
     generated,
     next_step,
     parse,
@@ -26,6 +30,7 @@ mig-configs:
   halves:
   - {devices: [0, 1], mig-enabled: true, mig-devices: {3g.20gb: 2}}
   - {devices: [2, 3, 4, 5, 6, 7], mig-enabled: false}
+  all-halves: [{devices: all, mig-enabled: true, mig-devices: {3g.20gb: 2}}]
   impossible: [{devices: all, mig-enabled: true, mig-devices: {4g.20gb: 2}}]
 """
 SOURCE = MountedConfig("gpuyard-mig-parted", {"config.yaml": FILE}, "all-off")
@@ -36,8 +41,12 @@ def step(
 ) -> MigStep | None:
     labels = {CONFIG_LABEL: config, STATE_LABEL: state}
     given = {key: value for key, value in labels.items() if value is not None}
+    annotations = {APPLIED: applied} if applied else {}
+    if broken := options.pop("broken", None):
+        annotations[BROKEN] = broken
+    marks = NodeMarks(given, annotations)
     return next_step(
-        given, applied, options.pop("hardware", WHOLE), options.pop("source", SOURCE), **options
+        marks, options.pop("hardware", WHOLE), options.pop("source", SOURCE), **options
     )
 
 
@@ -58,7 +67,7 @@ def test_a_finished_node_is_left_alone(state: str):
 
 
 def test_a_node_without_a_label_gets_the_operators_default():
-    assert step(None) == MigStep("all-off", "pending")
+    assert step(None) == MigStep("all-off", "success", (None,) * 8)
     assert step(None, source=MountedConfig("gpuyard-mig-parted", {"config.yaml": FILE})) is None
 
 
@@ -70,19 +79,69 @@ def test_there_is_no_manager_where_nothing_can_be_cut():
     assert step("sevenths", hardware=Hardware(MACHINES["g6.12xlarge"], (None,) * 4)) is None
 
 
-def test_gpus_in_use_are_not_cut():
-    assert step("sevenths", "pending", "sevenths", gpu_pods=2) == MigStep(
-        "sevenths", "failed", reason="2 pods on this node use its GPUs; drain it first"
-    )
-    assert step("all-off", "pending", "all-off", gpu_pods=2) == MigStep(
-        "all-off", "success", (None,) * 8
-    )
+SEVENTHS = Hardware(MACHINES["p4d.24xlarge"], ({"1g.5gb": 7},) * 8)
+IN_USE = "In use by another client: 2 pods on this node hold its GPUs"
+CUT = ({"1g.5gb": 7},) * 8
+
+
+@pytest.mark.parametrize(
+    ("config", "state", "options", "found"),
+    [
+        # what is so already is touched by nobody
+        ("all-off", None, {"gpu_pods": 2, "applied": None}, ("success", (None,) * 8, "")),
+        ("sevenths", None, {"hardware": SEVENTHS, "applied": "all"}, ("success", CUT, "")),
+        # a GPU that a pod holds is not cut, and stays as it is
+        ("sevenths", "pending", {"gpu_pods": 2}, ("failed", None, IN_USE)),
+        # another mode of MIG is worth a reboot, whoever runs there; other slices are not
+        ("sevenths", "pending", {"gpu_pods": 2, "reboots": True}, ("rebooting", None, "")),
+        (
+            "all-halves",
+            "pending",
+            {"gpu_pods": 2, "reboots": True, "hardware": SEVENTHS},
+            ("failed", None, IN_USE),
+        ),
+        ("sevenths", "pending", {"reboots": True}, ("success", CUT, "")),
+        ("sevenths", "rebooting", {"gpu_pods": 2}, ("success", CUT, "")),
+        # what a test injects
+        ("sevenths", "pending", {"broken": "GPU 3 is lost"}, ("failed", None, "GPU 3 is lost")),
+    ],
+)
+def test_what_becomes_of_gpus_in_use(config, state, options, found):
+    applied = options.pop("applied", config)
+    assert step(config, state, applied, **options) == MigStep(config, found[0], *found[1:])
+
+
+def test_a_state_that_somebody_takes_away_starts_nothing():
+    assert step("sevenths", None, "sevenths") is None
+
+
+def test_a_configuration_that_is_gone_after_it_was_applied_is_not_missed():
+    gone = MountedConfig("x", {"config.yaml": "version: v1\nmig-configs: {}"})
+    assert step("sevenths", "success", "sevenths", source=gone) is None
+    assert step("sevenths", "success", "halves", source=gone).state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("state", "before", "after"),
+    [
+        ("pending", {}, "paused-for-mig-change"),
+        ("rebooting", {"nvidia.com/gpu.deploy.dcgm": "paused-for-mig-change"}, None),
+        ("success", {"nvidia.com/gpu.deploy.dcgm": "paused-for-mig-change"}, "true"),
+        ("failed", {"nvidia.com/gpu.deploy.dcgm": "true"}, None),
+        ("pending", {"nvidia.com/gpu.deploy.dcgm": "false"}, None),
+    ],
+)
+def test_the_operators_own_clients_are_stopped_meanwhile(state, before, after):
+    assert clients(state, before).get("nvidia.com/gpu.deploy.dcgm") == after
 
 
 @pytest.mark.parametrize(
     ("config", "reason"),
     [
-        ("nowhere", "no configuration 'nowhere'; there are all-off, halves, impossible, sevenths"),
+        (
+            "nowhere",
+            "no configuration 'nowhere'; there are all-halves, all-off, halves, impossible, sevenths",
+        ),
         ("impossible", "A100-40 cannot be cut into 2 × 4g.20gb"),
     ],
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gpuyard.simulate.agents import cluster_policy
+from gpuyard.simulate.agents import cloud_node, cluster_policy
 from gpuyard.simulate.agents.gpu_operator import MountedConfig, Operator, read_operator
 from gpuyard.simulate.agents.node import Event, changes, is_ours
 
@@ -88,7 +88,7 @@ def test_pods_on_the_gpus_make_the_cut_fail():
     assert events == [
         Event(
             "MigConfigFailed",
-            "cut: 1 pods on this node use its GPUs; drain it first",
+            "cut: In use by another client: 1 pods on this node hold its GPUs",
             "mig-manager",
         )
     ]
@@ -169,3 +169,70 @@ def test_the_policy_is_ready_when_its_config_maps_exist(operator: Operator, stat
     assert cluster_policy.needs_update(policy, status)
     assert not cluster_policy.needs_update({**policy, "status": status}, status)
     assert not cluster_policy.needs_update({"metadata": {"name": "another"}}, status)
+
+
+# ── nodes that a cloud made ───────────────────────────────────────────────────────────────────────
+SAID = '{"capacity": {"cpu": "192"}, "allocatable": {"cpu": "191450m"}}'
+WHOLE = Operator(plugin=MountedConfig("plugin", {"": "version: v1"}))
+EFA = "vpc.amazonaws.com/efa"
+
+
+def of_a_cloud(**notes: str) -> dict[str, Any]:
+    item = node("p5.48xlarge")
+    names = {name: getattr(cloud_node, name) for name in notes}
+    item["metadata"]["annotations"] = {
+        cloud_node.KUBELET: SAID,
+        **{names[name]: value for name, value in notes.items()},
+    }
+    return item
+
+
+def test_a_kubelet_of_a_cloud_says_what_is_left_for_pods():
+    found = changes(of_a_cloud(), WHOLE, lambda: 0)
+    assert found.capacity == {"cpu": "192", "nvidia.com/gpu": "8"}
+    assert found.allocatable == {"cpu": "191450m", "nvidia.com/gpu": "8"}
+
+
+def test_efa_is_told_of_by_its_plugin_alone():
+    item = of_a_cloud(EFA_INTERFACES="32")
+    assert EFA not in changes(item, WHOLE, lambda: 0).allocatable
+    agents = frozenset({cloud_node.EFA_PLUGIN})
+    assert changes(item, WHOLE, lambda: 0, agents).allocatable[EFA] == "32"
+    item["status"] = {"allocatable": {EFA: "32"}}
+    assert changes(item, WHOLE, lambda: 0).allocatable[EFA] is None
+    assert EFA not in changes(of_a_cloud(), WHOLE, lambda: 0, agents).allocatable
+
+
+def test_without_a_driver_nobody_finds_gpus():
+    item, bare = of_a_cloud(DRIVER="none"), Operator(plugin=WHOLE.plugin, driver=False)
+    assert "nvidia.com/gpu" not in changes(item, bare, lambda: 0).allocatable
+    assert changes(item, WHOLE, lambda: 0).allocatable["nvidia.com/gpu"] == "8"
+    agents = frozenset({cloud_node.DRIVER_INSTALLER})
+    assert changes(item, bare, lambda: 0, agents).allocatable["nvidia.com/gpu"] == "8"
+
+
+def test_a_plugin_of_the_image_tells_of_devices_where_the_operators_is_off():
+    item, off = of_a_cloud(DEVICES='{"nvidia.com/gpu.shared": 16}'), Operator(device_plugin=False)
+    for operator in (None, off):
+        found = changes(item, operator, lambda: 0).allocatable
+        assert {k: v for k, v in found.items() if "gpu" in k} == {"nvidia.com/gpu.shared": "16"}
+    item["metadata"]["labels"]["nvidia.com/gpu.deploy.device-plugin"] = "false"
+    assert "nvidia.com/gpu" not in changes(item, WHOLE, lambda: 0).allocatable
+
+
+def test_what_is_turned_off_in_the_policy():
+    spec = {"driver": {"enabled": False}, "devicePlugin": {}}
+    found = read_operator({"spec": spec}, {})
+    assert found is not None
+    assert (found.driver, found.device_plugin) == (False, True)
+
+
+def test_agents_are_pods_that_run_their_image():
+    def pod(phase: str, image: str) -> dict[str, Any]:
+        return {"status": {"phase": phase}, "spec": {"containers": [{"image": image}]}}
+
+    image = "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin:v0.5.20@sha256:1"
+    assert cloud_node.agent_in(pod("Running", image)) == cloud_node.EFA_PLUGIN
+    assert cloud_node.agent_in(pod("Pending", image)) == ""
+    assert cloud_node.agent_in(pod("Running", "nginx")) == ""
+    assert cloud_node.agent_in({"spec": {"containers": []}}) == ""

@@ -19,6 +19,7 @@ from gpuyard.simulate.kueue import certificates as kueue_certificates
 from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.parts import PARTS, STAGES, Place
 from gpuyard.simulate.tools import PROGRAMS, Tools, find_tools
+from kit.waiting import SHORTER
 
 PORTS = {name: 20000 + number for number, name in enumerate(state.PORT_NAMES)}
 
@@ -182,7 +183,7 @@ def test_a_process_is_started_found_by_its_mark_and_stopped(tmp_path: Path):
     code = "import time; print('hello', flush=True); time.sleep(60)"
     mark = f"{tmp_path}:sleeper"
     process = processes.start([sys.executable, "-c", code], mark=mark, log=log)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + SHORTER
     while (not log.read_text() or not processes.strays(mark)) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert processes.strays(f"{tmp_path}:") == [process]
@@ -245,7 +246,10 @@ def test_the_signing_key_is_a_key_openssl_reads(tmp_path: Path):
 def test_the_kubeconfig_is_read_back_and_a_broken_one_named(tmp_path: Path):
     folder = state.folder_of("local")
     settings = state.ClusterSettings("secret", PORTS)
-    state.write_private(credentials.serving_certificate(folder), "certificate")
+    assert not credentials.has_certificate(folder)
+    for text in ("", "certificate"):
+        state.write_private(credentials.serving_certificate(folder), text)
+        assert credentials.has_certificate(folder) is bool(text)
     credentials.write_kubeconfig(folder, settings)
     written = yaml.safe_load(folder.kubeconfig.read_text())
     assert written["current-context"] == "gpuyard-local"

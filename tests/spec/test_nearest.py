@@ -45,6 +45,7 @@ def test_among_many_a_slip_leaves_the_beginning_or_the_end(word, meant):
     assert nearest(word, MANY) == meant
 
 
+@pytest.mark.repeats("the others of this file")
 @every("seed", range(20))
 def test_a_single_slip_finds_a_word_that_is_as_near_as_any_other(seed):
     rng = random.Random(seed)  # noqa: S311  no secret is made of it

@@ -14,7 +14,7 @@ from kit.stacks import platform, pool
         ({"aws:region": "us-gov-west-1"}, "aws", "us-gov-west-1", "aws:region"),
         ({"gcp:region": "europe-west4"}, "gcp", "europe-west4", "gcp:region"),
         ({"gcp:zone": "europe-west4-b"}, "gcp", "europe-west4", "gcp:zone"),
-        ({"gcp:region": "a-b1", "gcp:zone": "a-b1-c"}, "gcp", "a-b1", "gcp:region"),
+        ({"gcp:region": "me-west1", "gcp:zone": "me-west1-c"}, "gcp", "me-west1", "gcp:region"),
     ],
 )
 def test_it_is_read_from_the_key_of_the_cloud(config, cloud, name, said_by):

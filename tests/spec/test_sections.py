@@ -45,7 +45,9 @@ FULL = platform(
         "wait_p95_minutes": {"research": 120},
     },
     storage={
-        "datasets": {"kind": "class", "class_name": "fast", "size_gib": "2TB"},
+        "datasets": [
+            {"name": "corpus", "kind": "class", "class_name": "fast", "size_gib": "2TB"},
+        ],
         "checkpoints": {"bucket": "ours"},
     },
     observability={"prometheus": "existing"},

@@ -3,6 +3,7 @@
 import runpy
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pulumi
@@ -10,12 +11,20 @@ import pytest
 import yaml
 
 from gpuyard import planned, read_stack_file
+from gpuyard.plan.records.late import Late
 from gpuyard.render.platform import platform_objects
-from gpuyard.resources import PlatformRefused
+from kit.clouds import answers
+from kit.clouds.given import account_with
 from kit.levels import upstream
 
 ROOT = Path(__file__).parents[2]
 STACKS = sorted((ROOT / "stacks").glob("Pulumi.*.yaml"))
+KUEUES = [
+    "platform-queueing:Release:kueue-system/kueue",
+    "platform-queueing:Service:kueue-system/gpuyard-kueue-answers",
+]
+"""Kueue's chart, and the service that says when it answers."""
+OPERATOR = ["platform-gpu-operator:Release:gpu-operator/gpu-operator"]
 LOCAL = ROOT / "stacks" / "Pulumi.local.yaml"
 
 
@@ -36,23 +45,31 @@ def test_every_stack_file_is_a_platform(stack):
 
 
 @pytest.mark.parametrize("stack", STACKS, ids=lambda path: path.name)
-def test_a_simulated_stack_registers_its_rendered_objects_known_or_not(pulumi_mocks, stack):
-    spec = spec_of(stack)
-    if spec.cloud.value != "simulated":
-        with pytest.raises(PlatformRefused, match="creating them comes with the cloud pools"):
-            pulumi_mocks.run(ROOT, config=stack)
-        return
-    graph, _ = pulumi_mocks.assert_same_when_unknown(ROOT, config=stack)
-    rendered = platform_objects(planned(spec))
-    objects = kubernetes_objects(graph)
-    assert len(objects) == len(rendered)
-    assert {str(one.inputs) for one in objects} == {
-        str({key: sort_keys(obj[key]) for key in sorted(obj)}) for obj in rendered
-    }
+def test_a_stack_registers_its_rendered_objects_known_or_not(pulumi_mocks, stack):
+    plan = planned(spec_of(stack))
+    raw = yaml.safe_load(stack.read_text(encoding="utf-8"))["config"]["gpuyard:platform"]
+    given = (raw.get("cluster") or {}).get("existing")
+    calls = answers.calls(account_with(raw) if given else None)
+    clouds = pulumi_mocks.but(outputs=answers.outputs, calls=calls)
+    graph, _ = clouds.assert_same_when_unknown(ROOT, config=stack)
+    told = plan.name if isinstance(plan.cluster_name, Late) else plan.cluster_name
+    rendered = platform_objects(replace(plan, cluster_name=told))
+    objects = {one.name: str(one.inputs) for one in kubernetes_objects(graph)}
+    wanted = {str({key: sort_keys(obj[key]) for key in sorted(obj)}) for obj in rendered}
+    assert wanted <= set(objects.values())
+    # A chart is no manifest: Helm renders it where it goes in.
+    beside = [name for name, inputs in objects.items() if inputs not in wanted]
+    charts = [*(KUEUES if plan.queueing.install else []), *(OPERATOR if operated(plan) else [])]
+    assert sorted(beside) == sorted(charts)
+
+
+def operated(plan):
+    return plan.operator is not None and plan.operator.install
 
 
 def kubernetes_objects(graph):
-    return [one for one in graph if one.custom and not one.type.startswith("pulumi:providers:")]
+    """What is inside the cluster: of the cloud and of the engine are others."""
+    return [one for one in graph if one.custom and one.type.startswith("kubernetes:")]
 
 
 def sort_keys(value):
@@ -69,7 +86,10 @@ def test_the_local_stack_is_valid_under_the_real_definitions(pulumi_mocks):
 
 def test_the_local_stack_has_three_pools_three_teams_and_one_queueing(local):
     kinds = [one.type.rpartition(":")[2] for one in local if not one.custom]
-    assert sorted(kinds) == ["GpuNodePool"] * 3 + ["Platform", "Queueing"] + ["Team"] * 3
+    assert (
+        sorted(kinds)
+        == ["GpuNodePool"] * 3 + ["GpuOperator", "Platform", "Queueing"] + ["Team"] * 3
+    )
     assert len(local.of_type("kubernetes:core/v1:Node")) == 6
 
 
@@ -82,6 +102,7 @@ def test_the_cluster_is_known_by_name_and_what_is_ours_stays_ours(local):
     }
 
 
+@pytest.mark.repeats("the others of this file")
 def test_the_stack_says_what_a_reader_asks_first(local):
     outputs = local.stack_outputs
     assert sorted(outputs) == ["bill", "digest", "notes", "pools", "teams"]
@@ -91,6 +112,7 @@ def test_the_stack_says_what_a_reader_asks_first(local):
     assert local.secret_stack_outputs == frozenset()
 
 
+@pytest.mark.repeats("the others of this file")
 def test_no_name_in_the_state_follows_the_platforms_name(pulumi_mocks, local):
     renamed = yaml.safe_load(LOCAL.read_text(encoding="utf-8"))["config"]["gpuyard:platform"]
     renamed["name"] = "other"
@@ -151,6 +173,7 @@ def test_the_plugin_serves_nothing_when_it_is_only_imported():
     runpy.run_path(str(ROOT / "components/__main__.py"), run_name="imported")
 
 
+@pytest.mark.repeats("none: it runs no line that is measured")
 def test_no_cloud_sdk_and_no_kubernetes_sdk_is_loaded_by_the_program():
     program = (
         "import sys, gpuyard.resources;print(*sorted({name.split('.')[0] for name in sys.modules}))"

@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from kit.waiting import SHORTER
+
 ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
@@ -113,7 +115,7 @@ class Place:
             capture_output=True,
             text=True,
             check=False,
-            timeout=25,
+            timeout=SHORTER,
         )
 
     def builds(self) -> list[str]:

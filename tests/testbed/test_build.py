@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kit.waiting import SHORTER
+
 ENGINE_TOOLS = ["pulumi"]
 CLUSTER_TOOLS = [
     "etcd",
@@ -193,7 +195,7 @@ def test_an_interrupted_build_leaves_nothing_half_done_and_goes_on(place):
     ) as process:
         wait_for(place.folder / "building")
         process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=20)[1]
+        said = process.communicate(timeout=SHORTER)[1]
     assert process.returncode == 130
     assert "interrupted; the same command goes on where it stopped" in said
     assert list((place.into / "bin").iterdir()) == []
@@ -214,7 +216,7 @@ def test_a_second_run_waits_says_for_whom_and_builds_nothing_again(place):
             assert second.stderr is not None
             said = second.stderr.readline()
             (place.folder / "go-on").touch()
-            assert (first.wait(timeout=20), second.wait(timeout=20)) == (0, 0)
+            assert (first.wait(timeout=SHORTER), second.wait(timeout=SHORTER)) == (0, 0)
     assert said.startswith(f"Waiting: process {first.pid} (since ")
     assert place.builds() == ["engine"]
 
@@ -228,7 +230,7 @@ def test_a_lock_left_by_a_dead_run_holds_nobody(place):
 
 
 def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + SHORTER
     while not path.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert path.exists()

@@ -12,6 +12,7 @@ import pytest
 from testbed.fetching import answering
 from testbed.releases import RELEASES, Platform, Sources, offered, sources_of
 
+from kit.waiting import SHORTER
 from testbed import releases
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -316,11 +317,11 @@ def test_an_interrupted_download_leaves_nothing_half_written_and_goes_on(place, 
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + SHORTER
         while not (place.folder / "building").exists() and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=20)[1]
+        said = process.communicate(timeout=SHORTER)[1]
     assert process.returncode == 130
     assert "interrupted; the same command goes on where it stopped" in said
     assert list((place.into / "bin").iterdir()) == []

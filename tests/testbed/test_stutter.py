@@ -11,6 +11,7 @@ import pytest
 
 from gpuyard.simulate.processes import MARK
 from kit.cluster.stutter import stuttering
+from kit.waiting import SHORTER
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_what_belongs_to_a_cluster_of_this_run_stands_still_and_goes_on(
     ]
     theirs = started(**{MARK: f"{tmp_path}-other/home/a:kueue"})
     seen: set[Path] = set()
-    deadline = time.monotonic() + 25
+    deadline = time.monotonic() + SHORTER
     with stuttering(tmp_path, random.Random(1)):  # noqa: S311  accidents, not secrets
         while seen < {*ours} and time.monotonic() < deadline:
             assert not stands_still(theirs)

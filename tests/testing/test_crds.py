@@ -122,6 +122,7 @@ def test_files_that_are_no_crds_are_passed_over(tmp_path):
     assert CrdFolder(tmp_path).definition("toys.example/v1", "Widget") is None
 
 
+@pytest.mark.repeats("the others of this file")
 @pytest.mark.parametrize(
     ("api_version", "kind"),
     [

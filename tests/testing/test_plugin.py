@@ -33,6 +33,7 @@ def test_loading_it_imports_nothing_but_pytest_and_the_standard_library():
     assert python("-c", code) == (0, "['gpuyard']\n")
 
 
+@pytest.mark.repeats("none: it runs no line that is measured")
 def test_a_users_test_runs_a_program_with_the_fixture(tmp_path):
     (tmp_path / "test_stack.py").write_text(USERS_TEST, encoding="utf-8")
     plugins = ["-p", "no:cacheprovider"]

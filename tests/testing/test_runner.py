@@ -7,10 +7,11 @@ import pulumi
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pulumi.runtime import resource as sdk_resource
 from pulumi.runtime import settings as sdk_settings
 from pulumi.runtime.config import get_config
 
-from gpuyard.testing import StackRunner, StackViolations
+from gpuyard.testing import StackRunner, StackViolations, runner
 from kit.searches import examples
 from testing.yard import Yard, thing
 
@@ -177,6 +178,28 @@ def test_nothing_of_a_run_is_left_behind():
     assert get_config("project:x") is None
 
 
+def test_where_a_resource_is_made_is_not_looked_up_while_a_run_lasts():
+    def frames():
+        return len(sdk_resource._get_stack_trace().frames)
+
+    found = []
+
+    def program():
+        thing("a")
+        found.append(frames())
+
+    before = sdk_resource._get_stack_trace
+    assert [one.name for one in MOCKS.run(program)] == ["a"]
+    assert found == [0]
+    assert sdk_resource._get_stack_trace is before
+
+
+def test_an_sdk_without_that_function_keeps_its_own_way(monkeypatch):
+    monkeypatch.setattr(runner, "_STACK_TRACE", "_named_otherwise")
+    assert [one.name for one in MOCKS.run(lambda: thing("a"))] == ["a"]
+    assert not hasattr(sdk_resource, "_named_otherwise")
+
+
 def test_a_run_after_a_failed_run_is_as_good_as_new():
     def failing():
         thing("a", {"size": pulumi.Output.from_input(1).apply(lambda _: 1 / 0)})
@@ -200,6 +223,7 @@ def test_many_runs_in_one_process_each_see_their_own_resources(names):
     assert sorted(one.name for one in first.of_type("gpuyard:index:Yard")) == sorted(names)
 
 
+@pytest.mark.repeats("tests/testing/test_unknown_outputs.py")
 def test_the_order_of_registrations_does_not_depend_on_timing():
     def program():
         last = None

@@ -100,6 +100,7 @@ def test_what_a_transform_made_is_checked():
     assert [one.rule for one in graph.violations] == ["sdk"]
 
 
+@pytest.mark.repeats("the others of this file and tests/testing/test_monitor.py")
 def test_many_resources_with_a_stack_transform_all_get_it():
     def program():
         pulumi.runtime.register_resource_transform(tag("all"))

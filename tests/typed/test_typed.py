@@ -98,6 +98,7 @@ def found(tmp_path_factory) -> dict[str, dict[int, str]]:
     return said
 
 
+@pytest.mark.repeats("none: it runs no line that is measured")
 def test_a_strict_type_checker_has_nothing_against_a_good_program(found):
     assert found.get("good.py", {}) == {}
 

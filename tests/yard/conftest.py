@@ -15,7 +15,9 @@ from kit.levels import require_level
 
 
 @pytest.fixture(scope="session")
-def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
+def yard(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Yard]:
     """A yard with nothing in it yet; everything is taken down in the end."""
     built = ROOT / ".testbed" / "bin"
     try:
@@ -25,6 +27,7 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
         why = str(problem)
     for level in ("engine", "cluster"):
         require_level(level, not why, why)
+    request.getfixturevalue("warm")
     home, state, work = (tmp_path_factory.mktemp(n) for n in ("home", "state", "work"))
     env = {**os.environ, "GPUYARD_SIM_HOME": str(home), "GPUYARD_YARD_STATE": str(state / "s")}
     env["GOGC"] = "400"  # as in tests/cluster

@@ -12,9 +12,9 @@ PROGRAM = """
 import pulumi
 pulumi.CustomResource(
     "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue",
-    "open-to-all",
+    "closed-to-all",
     {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue",
-     "metadata": {"name": "open-to-all"}, "spec": {"namespaceSelector": {}}},
+     "metadata": {"name": "closed-to-all"}, "spec": {}},
 )
 """
 
@@ -29,9 +29,7 @@ def test_a_mandatory_finding_stops_the_preview_and_says_where(up, tmp_path):
     said = up.pulumi(
         "preview", *inside, "--policy-pack", str(ROOT / "policies"), "--non-interactive", code=None
     )
-    assert (
-        "GPU-TEN-04 spec.namespaceSelector: an empty namespaceSelector lets every namespace" in said
-    )
+    assert "GPU-TEN-04 spec.namespaceSelector: without a namespaceSelector no namespace may" in said
     assert "mandatory" in said.lower()
     assert "Traceback" not in said
     assert up.pulumi("preview", *inside, "--non-interactive", code=0)

@@ -51,9 +51,10 @@ def bypasses(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
 
 def bypasses_of(pod: Pod) -> Iterator[Slip]:
     """GPUs that one pod takes."""
-    runtime = text(pod.spec.get("runtimeClassName"))
     for path, container in pod.containers():
         yield from _of_container(path, container)
+    runtime = text(pod.spec.get("runtimeClassName"))
+    for _, container in pod.containers():
         if runtime.startswith(RUNTIME) and not _sees_its_own(container):
             name = text(container.get("name"))
             yield SEES_ALL.slip(pod.at("runtimeClassName"), container=name, runtime=runtime)

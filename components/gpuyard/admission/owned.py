@@ -18,6 +18,9 @@ NAMED = Sentence(
     " queues would take it for a part of that one, and not count it",
     "remove the owner with controller: true from metadata.ownerReferences",
 )
+FROM_CRON = ("Job", "batch/v1", "CronJob")
+"""A kind that may name such a controller: `kubectl create job --from=cronjob/…` writes it. Kueue does not
+queue CronJobs, so the job is counted itself."""
 CHANGED = Sentence(
     "the controller of this {kind} stays as it is: queues count what it makes with that one",
     "leave owners with controller: true in metadata.ownerReferences as they are",
@@ -31,7 +34,9 @@ def owned(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
     path, found = ("metadata", "ownerReferences"), controllers(workload.metadata)
     if workload.was is None:
         for index, owner in found.items():
-            yield NAMED.slip((*path, index), kind=workload.kind, owner=owner[1], name=owner[2])
+            if (workload.kind, *owner[:2]) != FROM_CRON:
+                named = {"kind": workload.kind, "owner": owner[1], "name": owner[2]}
+                yield NAMED.slip((*path, index), **named)
     elif list(found.values()) != list(controllers(workload.was.metadata).values()):
         yield CHANGED.slip(path, kind=workload.kind)
 

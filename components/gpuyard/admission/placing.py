@@ -24,6 +24,16 @@ NO_GPU = Sentence(
     "this pod asks for no GPU, and the toleration of {key} lets it fill nodes whose GPUs others wait for",
     "remove the toleration; what needs no GPU runs on other nodes",
 )
+NOT_OF_TEAMS = (
+    *("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"),
+    *("CriticalAddonsOnly", "node.kubernetes.io/unschedulable"),
+)
+"""Keys of the taints of nodes that the cluster's own programs have, or nobody any more."""
+KEPT = Sentence(
+    "the toleration of {key} lets the pod onto a node that takes no pods of teams: the cluster's own"
+    " programs run there, or it is being emptied",
+    "remove the toleration",
+)
 BY_NAME = Sentence(
     "nodeName {node} goes past the scheduler, and with it past the taints of other teams' pools",
     "remove nodeName; choose nodes by nodeSelector",
@@ -38,6 +48,8 @@ def placing(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
             key = text(given.get("key"))
             if not key and text(given.get("operator")) == "Exists":
                 yield EVERY_TAINT.slip(path)
+            if key in NOT_OF_TEAMS:
+                yield KEPT.slip(path, key=key)
             if key in GPU_NODES and not asks(pod):
                 yield NO_GPU.slip(path, key=key)
             for taint in parameters.taints:

@@ -11,7 +11,7 @@ from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, known, mapping, text
 from gpuyard.manifests.pods import GPU_PREFIXES, Pod
 from gpuyard.manifests.queued import QUEUED_KINDS
-from gpuyard.names import QUEUE_GATE, QUEUE_LABEL
+from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
 
 QUEUE_FOR_THEIRS = tuple(
     kind
@@ -53,6 +53,30 @@ GROWS = Sentence(
     "what pods of this {kind} ask of GPUs was counted when it was made, and is not counted again",
     "delete it and make it anew with what it needs",
 )
+SCALED = Sentence(
+    "{name} was counted with {counted} replicas and is not counted again, and {wanted} would run",
+    "delete it and make it anew with as many as it needs",
+)
+"""Of a StatefulSet: the request says a number and a name, and no kind."""
+OF_ANOTHER = Sentence(
+    "{name} is a part of the LeaderWorkerSet {owner}, which was counted as a whole",
+    "scale the LeaderWorkerSet",
+)
+PART = Sentence(
+    "this {kind} is a part of {owner} {name}, which was counted as a whole",
+    "leave its spec as it is, and make {owner} {name} anew with what it needs",
+)
+ELASTIC = "kueue.x-k8s.io/elastic-job"
+"""The annotation of what Kueue counts anew when it grows; a RayCluster has it of the RayJob that made it."""
+ELASTIC_PART = "RayCluster"
+JOINS = Sentence(
+    "this {kind} names the workload {name}: it would run beside what that was counted for",
+    "take out the label or annotation, or give the group a name of its own",
+)
+PREBUILT, GROUP = "kueue.x-k8s.io/prebuilt-workload-name", POD_GROUP_LABEL
+"""Labels, and annotations since Kueue 0.18: the workload of something, and the group that a pod is of."""
+OF_SETS = ("leaderworkerset-", "statefulset-")
+"""How names of workloads begin that Kueue makes of several pods, and to which it lets pods come later."""
 STARTS = Sentence(
     "this {kind} stands in a queue, which starts it when its turn comes",
     "leave suspend as it is",
@@ -77,9 +101,34 @@ ITS_PODS = "its spec.template"
 def queued(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     """GPUs past every queue, and past what a queue has counted."""
     yield from _past_queues(workload, parameters)
+    yield from _joins(workload)
     yield from _keeps_pods(workload)
     if workload.was:
+        yield from _part(workload, workload.was)
         yield from _past_count(workload, workload.was)
+
+
+def _joins(workload: Workload) -> Iterator[Slip]:
+    """Kueue starts whatever says that it is of a workload that was admitted, however many there are of it."""
+    if workload.by_controller:
+        return
+    before = _named_workloads(workload.was) if workload.was else []
+    for name in _named_workloads(workload):
+        if name not in before:
+            yield JOINS.slip(("metadata",), kind=workload.kind, name=name)
+
+
+def _named_workloads(workload: Workload) -> list[str]:
+    """Of Kueue, by itself, by its jobs and by its pods."""
+    own = () if workload.kind == "Pod" else (workload.metadata, workload.jobs_metadata)
+    said = [
+        mapping(metadata.get(part))
+        for part in ("labels", "annotations")
+        for metadata in (*own, *(pod.metadata for pod in workload.pods))
+    ]
+    prebuilt = (text(each.get(PREBUILT)) for each in said)
+    groups = (text(each.get(GROUP)) for each in said)
+    return [*filter(None, prebuilt), *(name for name in groups if name.startswith(OF_SETS))]
 
 
 def _keeps_pods(workload: Workload) -> Iterator[Slip]:
@@ -100,6 +149,23 @@ def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
     started = was.suspended and not workload.suspended and not workload.by_controller
     if started and workload.kind in OF_ITSELF:
         yield STARTS.slip(("spec",), kind=workload.kind)
+
+
+def _part(workload: Workload, was: Workload) -> Iterator[Slip]:
+    """What makes pods for a whole: Kueue looks at the whole alone, and nobody at how many its parts run."""
+    elastic = [_elastic(each) for each in (workload, was)]
+    same = workload.body.get("spec") == was.body.get("spec") and elastic[0] == elastic[1]
+    counted_anew = workload.kind == ELASTIC_PART and all(elastic)
+    if workload.by_controller or workload.kind == "Pod" or same or counted_anew:
+        return
+    if any(map(asks, (*workload.pods, *was.pods))):
+        for version, owner, name, _ in controllers(was.metadata).values():
+            if _queues_for_theirs(version, owner):
+                yield PART.slip(("spec",), kind=workload.kind, owner=owner, name=name)
+
+
+def _elastic(workload: Workload) -> bool:
+    return text(mapping(workload.metadata.get("annotations")).get(ELASTIC)) == "true"
 
 
 def _asked(workload: Workload) -> list[Any]:
@@ -172,10 +238,11 @@ def _label(workload: Workload) -> tuple[Path, Mapping[str, Any], str]:
 
 def _owner_queues(metadata: Mapping[str, Any]) -> bool:
     """Whether a job that queues as a whole made it."""
-    return any(
-        f"{version.partition('/')[0]}/{kind}" in QUEUE_FOR_THEIRS
-        for version, kind in _makers(metadata)
-    )
+    return any(_queues_for_theirs(version, kind) for version, kind in _makers(metadata))
+
+
+def _queues_for_theirs(version: str, kind: str) -> bool:
+    return f"{version.partition('/')[0]}/{kind}" in QUEUE_FOR_THEIRS
 
 
 def _makers(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from gpuyard.admission.bypass import asks
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.manifests.fields import mapping, text
@@ -17,7 +18,7 @@ SEVERAL = Sentence(
 
 def shares(workload: Workload, _: TeamParameters) -> Iterator[Slip]:
     """Containers that ask for several shares."""
-    for pod in workload.pods:
+    for pod in filter(asks, workload.pods):
         yield from shares_of(pod)
 
 

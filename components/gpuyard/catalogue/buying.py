@@ -38,7 +38,7 @@ RESERVATIONS: Mapping[str, Form] = {"aws": EC2_RESERVATION, "gcp": GCE_RESERVATI
 """By cloud."""
 
 EC2_ZONE = Form(
-    re.compile(r"(?P<region>[a-z]{2}(-[a-z]+)+-\d+)(-[a-z]+-\d+)?[a-z]"),
+    re.compile(r"(?P<region>[a-z]{2,4}(-[a-z]+)+-\d+)(-[a-z]+-\d+)?[a-z]"),
     "us-east-1a",
     Source("availability-zone in EC2 DescribeInstanceTopology: us-west-2a, us-west-2-lax-1b", _LOOKED_UP),
 )  # fmt: skip
@@ -50,7 +50,7 @@ GCE_ZONE = Form(
 ZONES: Mapping[str, Form] = {"aws": EC2_ZONE, "gcp": GCE_ZONE}
 """By cloud."""
 REGIONS: Mapping[str, Form] = {
-    "aws": Form(re.compile(r"[a-z]{2}(-[a-z]+)+-\d+"), "us-east-1", EC2_ZONE.source),
+    "aws": Form(re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d+"), "us-east-1", EC2_ZONE.source),
     "gcp": Form(re.compile(r"[a-z]+(-[a-z]+)+\d+"), "us-central1", GCE_ZONE.source),
 }
 """By cloud: a zone's name without what makes it one of several."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
 from gpuyard.catalogue.sources import VOLTA_ENDS, Source
@@ -13,6 +14,12 @@ LAST_BRANCH: Mapping[str, tuple[int, Source]] = {
     "Volta": (580, VOLTA_ENDS),
 }
 """The last driver branch that supports an architecture, where there is one: later branches dropped it."""
+OPEN_MODULES = Source(
+    "NVIDIA driver installation guide 610, kernel modules: open ones are for Turing and newer",
+    date(2026, 11, 23),
+)
+CLOSED_MODULES = frozenset({"Maxwell", "Pascal", "Volta"})
+"""Architectures that the driver's open kernel modules do not know (OPEN_MODULES)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,11 @@ class Gpu:
         """How it can be cut, None when it cannot or nobody has published how."""
         product = MIG_PRODUCTS.get(self.cut_like or self.name)
         return replace(product, gpu=self.name) if product and self.cut_like else product
+
+    @property
+    def open_modules(self) -> bool:
+        """Whether the driver's open kernel modules know it; what came before Turing needs the closed ones."""
+        return self.architecture not in CLOSED_MODULES
 
     @property
     def last_driver_branch(self) -> int | None:

@@ -42,10 +42,13 @@ COMMANDS: Mapping[str, Listed] = {
     "why": Listed("Show the page about a finding or a rule."),
     "policies": Listed("Write the policy pack."),
     "render": Listed("Write plain Kubernetes manifests."),
+    "images": Listed("List every image that a stack pulls.", "deploying.images"),
     "get": Listed("Print one value of the plan."),
     "schema": Listed("Print the JSON Schema of stack files.", "about"),
     "version": Listed("Show the version.", "about"),
     "pack": Listed("Say how little hardware holds a demand."),
+    "permissions": Listed("Print the least permissions for a stack.", "deploying.permissions"),
+    "adopt": Listed("Take a cluster that runs into a stack.", "deploying.adopt"),
     "recover": Listed("Mend a stack after a killed `pulumi up`.", "deploying.recover"),
     "sim": Listed(
         "The simulated cluster: a real control plane and real Kueue, with fake GPU nodes."

@@ -1,10 +1,10 @@
-"""`--values FILE`: what a running cluster knows, given by hand."""
+"""`--values FILE` and `--ids FILE`: what a running cluster knows, given by hand."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpuyard.cli.stacks import read_regular
+from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
 from gpuyard.errors import UsageError
 from gpuyard.spec.yaml_tree import MAX_BYTES, parse_yaml
 
@@ -27,3 +27,16 @@ def _flat(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, object]]
         if isinstance(inner, dict):
             yield from _flat(inner, f"{name}.")
         yield name, inner
+
+
+def read_ids(name: str) -> dict[str, str]:
+    """Ids by the names of what has them; from standard input where the name is -."""
+    shown = "standard input" if name == STDIN else name
+    data = read_stdin(MAX_BYTES) if name == STDIN else read_regular(Path(name), MAX_BYTES)
+    value = parse_yaml(data, shown).value
+    wanted = "write `NAME: ID`, for example `vpc: vpc-0a1b2c3d4e5f60718`"
+    if not isinstance(value, dict):
+        raise UsageError(f"{shown}: not a mapping; {wanted}")
+    if wrong := [key for key, each in value.items() if not isinstance(each, str) or not each]:
+        raise UsageError(f"{shown}: {wrong[0]} is no text; {wanted}")
+    return {str(key): each for key, each in value.items()}

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gpuyard.catalogue.software.operator_values import OF_HELM, TOP_LEVEL
 from gpuyard.lint.embedded import embedded
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.rules.rule import Resource
@@ -46,7 +47,7 @@ _SURE: Mapping[str, frozenset[str]] = {
     "kueue": frozenset({"managerConfig"}),
     "cluster-autoscaler": frozenset({"expanderPriorities", "autoDiscovery"}),
 }
-"""Keys that no other chart has: one is enough."""
+"""Keys of which one is enough."""
 
 
 def chart_of(value: Any) -> str | None:
@@ -62,8 +63,15 @@ def chart_of(value: Any) -> str | None:
     settings = value.get("settings")
     if not (isinstance(settings, Mapping) and {"clusterName", "interruptionQueue"} & set(settings)):
         found.pop("karpenter")
+    if _is_another_chart(keys):
+        found.pop("gpu-operator")
     best = max(found, key=lambda chart: found[chart], default=None)
     return best if best is not None and found[best] >= _LEAST else None
+
+
+def _is_another_chart(keys: set[str]) -> bool:
+    """Whether most keys are none of the operator's chart: others have a devicePlugin too."""
+    return len(keys - TOP_LEVEL) > len(keys & (TOP_LEVEL - OF_HELM))
 
 
 def values(value: Any, place: FilePlace, chart: str | None = None) -> Iterator[Item]:

@@ -84,7 +84,7 @@ def _text(text: str, place: FilePlace, path: Path) -> Iterator[Item]:
     if any(mark in text for mark in _MARKS):
         yield from _yaml(text, place, path)
     elif _COUNTERS in text:
-        yield from _counters(text, place, path)
+        yield from counters(text, str(path[-1]), _below(place, path))
 
 
 def _yaml(text: str, place: FilePlace, path: Path) -> Iterator[Item]:
@@ -108,13 +108,12 @@ def text_documents(text: str, place: FilePlace, path: Path) -> Iterator[tuple[Do
         yield document, place.inside(path, document)
 
 
-def _counters(text: str, place: FilePlace, path: Path) -> Iterator[Item]:
+def counters(text: str, name: str, place: FilePlace) -> Iterator[Item]:
     """The list of metrics that an exporter is told to serve: one a line, the rest is words."""
     fields = [line.split(",")[0].strip() for line in text.splitlines()]
-    names = [name for name in fields if name.startswith(_COUNTERS)]
+    names = [field for field in fields if field.startswith(_COUNTERS)]
     if names:
-        properties = {"fields": names}
-        yield Item(Resource("config:dcgm-counters", str(path[-1]), properties), _below(place, path))
+        yield Item(Resource("config:dcgm-counters", name, {"fields": names}), place)
 
 
 def _below(place: FilePlace, path: Path) -> FilePlace:

@@ -4,26 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gpuyard.catalogue.software.engine_files import SECRET_KEY
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
 from gpuyard.rules.rule import UNKNOWN, Resource
 
 UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 """What the engine writes for a value that a preview does not know (sdk/go/common/resource/plugin/rpc.go)."""
-SECRET_KEY = "4dabf18193072939515e22adb298388d"  # noqa: S105  a marker, not a secret
-"""The key by which a mapping says that it stands for a secret (sdk/go/common/resource/sig/sig.go)."""
 _GONE = frozenset({"delete", "delete-replaced", "discard", "discard-replaced", "read-discard"})
-
-
-def is_preview(value: Any) -> bool:
-    """True for the output of `pulumi preview --json`."""
-    return isinstance(value, Mapping) and isinstance(value.get("steps"), list)
-
-
-def is_state(value: Any) -> bool:
-    """True for the output of `pulumi stack export`."""
-    deployment = value.get("deployment") if isinstance(value, Mapping) else None
-    return isinstance(deployment, Mapping) and isinstance(value.get("version"), int)
 
 
 def preview_resources(value: Any, place: FilePlace) -> Iterator[Item]:

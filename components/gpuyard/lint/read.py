@@ -4,18 +4,21 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from gpuyard.catalogue.software.engine_files import is_preview, is_state
 from gpuyard.errors import UsageError
 from gpuyard.lint.charts import is_values, values_or_subcharts
-from gpuyard.lint.embedded import embedded, has_configuration
+from gpuyard.lint.embedded import counters, embedded, has_configuration
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object, objects
-from gpuyard.lint.pulumi import is_preview, is_state, preview_resources, state_resources
+from gpuyard.lint.pulumi import preview_resources, state_resources
 from gpuyard.lint.terraform import is_plan, plan_resources
 from gpuyard.render.charts import is_release
 from gpuyard.spec.read import platform_in
 from gpuyard.spec.yaml_tree import Document, parse_documents
 
+LIST = ".csv"
+"""How names of lists of counters end."""
 TIMES = 32
 """Files are read up to so many times the size of a stack file: 32 MiB."""
 _TEMPLATE = re.compile(rb"\{\{-?\s*[^}]*\}\}|\{%-?\s")
@@ -46,6 +49,8 @@ A_TEMPLATE = "a template, not YAML yet: render it first (helm template, kustomiz
 
 def read(data: bytes, file: str) -> FilesRead:
     """Everything in one file."""
+    if file.endswith(LIST):
+        return _list(data, file)
     try:
         documents = parse_documents(data, file, TIMES)
     except UsageError as e:
@@ -61,6 +66,13 @@ def read(data: bytes, file: str) -> FilesRead:
         else:
             items += found
     return FilesRead(tuple(items), tuple(unread), (file,))
+
+
+def _list(data: bytes, file: str) -> FilesRead:
+    """A list of counters as an exporter reads it; any other table is nobody's."""
+    place = FilePlace(file, Document(None, {}))
+    found = tuple(counters(data.decode(errors="replace"), file.rpartition("/")[2], place))
+    return FilesRead(found, (), (file,) if found else ())
 
 
 def _items(document: Document, file: str) -> list[Item] | None:

@@ -1,30 +1,35 @@
 """Words of the vocabulary that a plan makes nothing of yet, or only plans: each is said, none is ignored."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
-from gpuyard.findings import Finding, Fix, Path, note, warn
+from gpuyard.catalogue.software.images import Owner
+from gpuyard.findings import Finding, Fix, Path, note, refuse
 from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import PoolPlan
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import Scaling
 
 NOTHING: Mapping[str, str] = {
-    "storage": "no storage is made",
     "workloads": "training runtimes and services are not installed",
     "addons": "no add-on is installed",
     "tags": "no cloud resource is made that could carry tags",
-    "mirror": "only Kueue is installed, and it comes from there; nothing is pulled ahead",
-    "consent": "no plan drains nodes or cuts them anew",
+    "mirror": "Kueue and the GPU Operator come from there; nothing else is installed or pulled ahead",
 }
 PLANNED: Mapping[str, str] = {
     "observability": "nothing is installed that measures",
-    "software": "of these versions only Kueue's is installed",
-    "cluster": "nothing is created or protected; `existing` picks the context of your kubeconfig",
+    "software": "of these versions only those of Kueue and the GPU Operator are installed",
+    "cluster": "it is there already; `existing` picks the context of your kubeconfig",
     "targets": "the expected bill reckons with `utilisation_percent`, but nothing measures targets",
+}
+OF_A_SIMULATED_CLUSTER: Mapping[str, str] = {
+    "storage": "a simulated cluster has no volumes",
+    "gpu_operator": "a simulated cluster has one of its own",
 }
 NO_CHECK = "this release has no hardware check, so no pool counts as checked"
 POOL_PLANNED: Mapping[str, str] = {
     "warm": "nothing keeps the nodes running",
-    "fabric": "NCCL is not set up for it",
+    "fabric": "NCCL has its variables, but nothing hands the adapters to pods",
     "image": "no node is made that could boot from it",
     "numa": "no kubelet is configured",
 }
@@ -32,33 +37,85 @@ POOL_PLANNED: Mapping[str, str] = {
 POOL_NOTHING: Mapping[str, str] = {
     "disk_gib": "no node is made that could have the disk",
 }
+IN_A_CLOUD = frozenset({"tags", "cluster", "image", "numa", "disk_gib"})
+"""Words that are carried out where clusters and nodes are made: on aws and gcp."""
 
 
-def nodes_not_made(spec: PlatformSpec) -> list[Finding]:
-    """Say of a platform on a cloud that `pulumi up` refuses it: nothing here buys nodes."""
-    if spec.cloud in {Cloud.SIMULATED, Cloud.NONE}:
-        return []
+def pools_not_made(spec: PlatformSpec) -> list[Finding]:
+    """Refuse pools whose nodes nothing would make: what Karpenter is to scale has no node group."""
     return [
-        warn(
-            "cloud.nodes",
-            ("cloud",),
-            f"`pulumi up` refuses this platform: nodes on {spec.cloud.value} are checked, planned and priced,"
-            " and what runs on them is rendered; no node pool is created",
-            given=spec.cloud.value,
-            allowed="simulated, or none for a cluster that has its nodes, where `pulumi up` is to run",
+        refuse(
+            "scaling.karpenter",
+            ("pools", index, "scaling"),
+            f"Karpenter is not deployed yet, so nobody would add nodes to {pool.name}",
+            given="karpenter",
+            allowed="autoscaler, or one number of nodes",
             fix=Fix(
-                says="make the nodes yourself, with the labels of `gpuyard plan -v`; write cloud: none"
+                says="write scaling: autoscaler",
+                at=("pools", index, "scaling"),
+                value=Scaling.AUTOSCALER.value,
             ),
         )
+        for index, pool in enumerate(spec.pools)
+        if spec.cloud is Cloud.AWS and pool.scaling is Scaling.KARPENTER
     ]
+
+
+def check_autoscaler(draft: Draft) -> list[Finding]:
+    """Say who brings Cluster Autoscaler: EKS has none of its own, and this release deploys none."""
+    if draft.spec.cloud is not Cloud.AWS:
+        return []
+    names = [pool.name for pool in draft.sound.values() if pool.scaling is Scaling.AUTOSCALER]
+    if not names:
+        return []
+    return [
+        note(
+            "scaling.yours",
+            ("pools",),
+            f"node groups of {', '.join(names)} carry the tags that Cluster Autoscaler reads, but it is not"
+            " deployed yet: until you run one, they stay as large as they begin",
+        )
+    ]
+
+
+def check_device_plugins(draft: Draft) -> list[Finding]:
+    """Say what nodes that are made still lack before a pod can ask for what they have."""
+    if draft.spec.cloud not in {Cloud.AWS, Cloud.GCP}:
+        return []
+    lacks = [lack for lack, has in _LACKS.items() if any(map(has, draft.sound.values()))]
+    if not lacks:
+        return []
+    are = "are" if lacks[1:] else "is"
+    return [
+        note(
+            "cloud.yours",
+            ("cloud",),
+            f"{' and '.join(lacks)} {are} not deployed yet: until you install what is missing, pods that ask"
+            " for it do not start",
+        )
+    ]
+
+
+def _needs_googles_driver(pool: PoolPlan) -> bool:
+    software = pool.node_software
+    return software is not None and Owner.DAEMONSET.value in software.owners.values()
+
+
+_LACKS: Mapping[str, Callable[[PoolPlan], bool]] = {
+    "Google's driver installer": _needs_googles_driver,
+    "the device plugin of EFA": lambda pool: pool.machine.efa_interfaces > 0,
+}
 
 
 def check_deferred(draft: Draft) -> list[Finding]:
     """What the stack file asks for and this release makes nothing of."""
     spec = draft.spec
-    findings = [note("section.deferred", *said) for said in _said(spec, NOTHING, ())]
-    findings += _planned(spec, PLANNED, ())
-    planned, nothing = dict(POOL_PLANNED), dict(POOL_NOTHING)
+    made = IN_A_CLOUD if spec.cloud in {Cloud.AWS, Cloud.GCP} else frozenset[str]()
+    findings = [note("section.deferred", *said) for said in _said(spec, _left(NOTHING, made), ())]
+    findings += _planned(spec, _left(PLANNED, made), ())
+    if spec.cloud is Cloud.SIMULATED:
+        findings += _planned(spec, OF_A_SIMULATED_CLUSTER, ())
+    planned, nothing = _left(POOL_PLANNED, made), _left(POOL_NOTHING, made)
     if spec.cloud is Cloud.SIMULATED:
         del planned["image"]
         nothing["image"] = "simulated nodes boot from nothing"
@@ -66,9 +123,6 @@ def check_deferred(draft: Draft) -> list[Finding]:
         path: Path = ("pools", index)
         findings += [note("section.deferred", *said) for said in _said(pool, nothing, path)]
         findings += _planned(pool, planned, path)
-        if pool.sharing.dra:
-            lacks = "`sharing: dra` is planned, not carried out: the DRA driver is not installed"
-            findings.append(note("section.deferred", (*path, "sharing"), lacks))
     return findings
 
 
@@ -87,6 +141,10 @@ def show_validation(spec: PlatformSpec) -> str:
         f"{spec.validation.profile.value} check{', required' if spec.validation.required else ''}"
     )
     return f"{asked}: deferred, {NO_CHECK}"
+
+
+def _left(words: Mapping[str, str], made: Collection[str]) -> dict[str, str]:
+    return {word: lacks for word, lacks in words.items() if word not in made}
 
 
 def _planned(model: SpecModel, words: Mapping[str, str], path: Path) -> list[Finding]:

@@ -17,9 +17,11 @@ from gpuyard.plan.records import (
     QueueingPlan,
     Quota,
     ShapePlan,
+    StoragePlan,
     TeamPlan,
     Total,
 )
+from gpuyard.plan.records.storage import NO_STORAGE
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import Preemption
 from gpuyard.spec.region import Region
@@ -102,6 +104,8 @@ class Draft:
     """Namespace, queue and quota of each team."""
     queueing: QueueingPlan = _UNQUEUED
     """Flavors, cohorts and priorities."""
+    storage: StoragePlan = NO_STORAGE
+    """Data and checkpoints, as far as they are understood."""
     idle: IdlePlan | None = None
     """What becomes of idle jobs; None when no team asks for it."""
 

@@ -22,7 +22,13 @@ from gpuyard.plan.cluster.reach import (
     check_maintenance,
 )
 from gpuyard.plan.cluster.words import check_cluster_words
-from gpuyard.plan.deferred import check_deferred, check_validation, show_validation
+from gpuyard.plan.deferred import (
+    check_autoscaler,
+    check_deferred,
+    check_device_plugins,
+    check_validation,
+    show_validation,
+)
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.held import check_held, known_of
 from gpuyard.plan.money.bill import bill_of
@@ -55,10 +61,23 @@ from gpuyard.plan.rule_exceptions import check_exceptions
 from gpuyard.plan.shapes.host import check_own_limits
 from gpuyard.plan.shapes.shapes import check_shape_names
 from gpuyard.plan.shapes.stage import decide_shapes
+from gpuyard.plan.sharing.claims import check_claims_alone, check_claims_driver
 from gpuyard.plan.sharing.compute_slices import check_slices
 from gpuyard.plan.sharing.dra import check_compute_domains
+from gpuyard.plan.software.gpu_operator import check_operator
 from gpuyard.plan.software.pins import check_software, effective_pins, versions
 from gpuyard.plan.software.support import check_kubernetes, check_minor
+from gpuyard.plan.storage.proofs import (
+    check_bucket_names,
+    check_store_kinds,
+    check_store_names,
+    check_store_sizes,
+    check_store_teams,
+    check_store_words,
+    check_store_zones,
+)
+from gpuyard.plan.storage.stores import decide_storage
+from gpuyard.plan.storage.use import check_store_needs, check_store_use
 from gpuyard.plan.teams.egress import check_egress
 from gpuyard.plan.teams.idle import check_idle, decide_idle
 from gpuyard.plan.teams.isolation import check_isolation
@@ -66,7 +85,7 @@ from gpuyard.plan.teams.limits import decide_limits
 from gpuyard.plan.teams.namespaces import check_namespace_names, check_namespaces
 from gpuyard.plan.teams.pod_security import check_pod_security
 from gpuyard.plan.teams.teams import check_nothing, check_team_names, decide_teams
-from gpuyard.plan.understood import check_consent, check_services, check_storage, check_targets
+from gpuyard.plan.understood import check_services, check_targets
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.region import Region
 
@@ -111,13 +130,18 @@ STAGES: tuple[Stage, ...] = (
     decide_teams,
     decide_queueing,
     decide_idle,
+    decide_storage,
 )
 """In this order: each reads what those before it decided."""
 
 CHECKS: tuple[Check, ...] = (
     check_addresses,
+    check_autoscaler,
+    check_bucket_names,
     check_budgets,
     check_claim_drivers,
+    check_claims_alone,
+    check_claims_driver,
     check_cluster,
     check_cluster_names,
     check_cluster_words,
@@ -127,8 +151,8 @@ CHECKS: tuple[Check, ...] = (
     check_cohorts,
     check_commitments,
     check_compute_domains,
-    check_consent,
     check_deferred,
+    check_device_plugins,
     check_egress,
     check_endpoint,
     check_exceptions,
@@ -139,6 +163,7 @@ CHECKS: tuple[Check, ...] = (
     check_isolation,
     check_kubernetes,
     check_kueue,
+    check_operator,
     check_left_over,
     check_maintenance,
     check_minor,
@@ -162,7 +187,14 @@ CHECKS: tuple[Check, ...] = (
     check_slices,
     check_software,
     check_stops,
-    check_storage,
+    check_store_kinds,
+    check_store_names,
+    check_store_needs,
+    check_store_sizes,
+    check_store_teams,
+    check_store_use,
+    check_store_words,
+    check_store_zones,
     check_system,
     check_targets,
     check_team_names,
@@ -223,8 +255,9 @@ def _recorded(draft: Draft) -> PlatformPlan:
         bill=draft.bill,
         validation=show_validation(spec),
         software=versions(effective_pins(spec)),
-        operator=None if draft.queueing.dispatch else operator_parts(pools),
+        operator=None if draft.queueing.dispatch else operator_parts(spec, pools),
         idle=draft.idle,
+        storage=draft.storage,
     )
 
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.names import PLATFORM_LABEL
+from gpuyard.programs import ask
 from gpuyard.recovery.adoption import adopt, import_command
+from gpuyard.recovery.clouds import Asking, Sought, sought, taken_up
 from gpuyard.recovery.creations import Creation, Look, creations, kubectl_of
 from gpuyard.recovery.locks import release
 from gpuyard.recovery.stack import PulumiStack
@@ -31,7 +33,11 @@ class Recovered:
 
 
 def recover(
-    stack: PulumiStack, looking: Looking = kubectl_of, *, only_after_a_kill: bool = False
+    stack: PulumiStack,
+    looking: Looking = kubectl_of,
+    asking: Asking = ask,
+    *,
+    only_after_a_kill: bool = False,
 ) -> Recovered:
     """Bring a stack to where the next `up` ends well.
 
@@ -43,11 +49,15 @@ def recover(
     did = release(stack)
     state = stack.state()
     pending = state.get("pending_operations") or []
+    found: dict[str, Sought] = {}
     if pending:
+        found = sought(state, asking)
+        if any(each.identity for each in found.values()):
+            stack.edit(lambda deployment: taken_up(deployment, found.values()))
         # A plain `up` would keep these operations in the state for good.
         stack.ask("refresh", "--clear-pending-creates", "--yes", "--skip-preview")
-        did += [f"it was {one['type']} {_named(one['resource'])}: forgotten" for one in pending]
         state = stack.state()
+        did += [_ended(one, found, state) for one in pending]
     elif only_after_a_kill:
         return Recovered(tuple(did), ())
     planned = creations(stack)
@@ -61,7 +71,7 @@ def recover(
         for one, mine in there
         if not mine
     ]
-    return Recovered(tuple(did), (*left, *_unseen(stack, pending)))
+    return Recovered(tuple(did), (*left, *_unseen(stack, pending, found)))
 
 
 def _there(planned: list[Creation], known: set[str], look: Look) -> list[tuple[Creation, bool]]:
@@ -78,13 +88,32 @@ def _is_ours(one: Creation, live: Mapping[str, Any]) -> bool:
     return ours is not None and theirs == ours
 
 
-def _unseen(stack: PulumiStack, pending: list[Mapping[str, Any]]) -> list[str]:
-    """What was being made in other places than a cluster: whether it is there, its provider must say."""
+def _ended(
+    operation: Mapping[str, Any], found: Mapping[str, Sought], state: Mapping[str, Any]
+) -> str:
+    """What became of an operation that was under way."""
+    urn, said = operation["resource"]["urn"], f"it was {operation['type']}"
+    identity = found[urn].identity if urn in found else ""
+    there = any(each["urn"] == urn for each in state.get("resources") or [])
+    became = f"it is there as {identity}, and adopted" if identity and there else "forgotten"
+    return f"{said} {_named(operation['resource'])}: {became}"
+
+
+def _unseen(
+    stack: PulumiStack, pending: list[Mapping[str, Any]], found: Mapping[str, Sought]
+) -> list[str]:
+    """What was being made in other places than a cluster, and nobody could find."""
     return [
-        f"{_named(each)} was being made; if it is there: {import_command(stack, _made(each))}"
+        f"{_named(each)} was being made; {_why(found.get(each['urn']))}if it is there: "
+        f"{import_command(stack, _made(each))}"
         for each in (one["resource"] for one in pending if one["type"] == "creating")
         if not (_made(each).is_object or _made(each).is_patch)
+        and (each["urn"] not in found or found[each["urn"]].why)
     ]
+
+
+def _why(sought: Sought | None) -> str:
+    return f"{sought.why}; " if sought else ""
 
 
 def _made(resource: Mapping[str, Any]) -> Creation:

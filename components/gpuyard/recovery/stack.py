@@ -3,7 +3,8 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,15 @@ class PulumiStack:
         exported = json.loads(self.ask("stack", "export", "--show-secrets"))
         found: dict[str, Any] = exported.get("deployment") or {}
         return found
+
+    def edit(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Change the state; its secrets stay encrypted."""
+        exported = json.loads(self.ask("stack", "export"))
+        exported["deployment"] = change(exported["deployment"])
+        with tempfile.TemporaryDirectory(prefix="gpuyard-") as folder:
+            file = Path(folder) / "state.json"
+            file.write_text(json.dumps(exported), encoding="utf-8")
+            self.ask("stack", "import", "--file", str(file))
 
     @property
     def project(self) -> str:

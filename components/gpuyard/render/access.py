@@ -6,14 +6,15 @@ could loosen its own limits. What is left out on purpose:
 
 - changes to quotas, limits, network policies, roles, queues, and the namespace itself;
 - changes to pods that exist: Kueue holds waiting pods by a gate in them, and who may edit a pod may lift it;
-- changes to workloads of Kueue: their priority could be raised there; a job is stopped by its own `suspend`;
+- changes to workloads of Kueue: their priority could be raised there; a job is stopped by deleting it, for
+  Kueue starts what it admitted again when somebody suspends it;
 - tokens of service accounts, other than by running a pod; proxies to pods and services;
 - containers put into running pods, daemon sets, and whatever belongs to the whole cluster.
 """
 
 from collections.abc import Iterable, Mapping
 
-from gpuyard.names import KUEUE_GROUP, catalogue_name
+from gpuyard.names import COMPUTE_DOMAINS_GROUP, KUEUE_GROUP, catalogue_name
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, made
 
@@ -43,7 +44,10 @@ WORKLOADS: _Resources = {
 cluster lacks do no harm here."""
 _SCALES: _Resources = {"apps": ("deployments/scale", "replicasets/scale", "statefulsets/scale")}
 _OWN: _Resources = {"": ("configmaps", "persistentvolumeclaims", "services")}
-_CLAIMS: _Resources = {"resource.k8s.io": ("resourceclaims", "resourceclaimtemplates")}
+_CLAIMS: _Resources = {
+    "resource.k8s.io": ("resourceclaims", "resourceclaimtemplates"),
+    COMPUTE_DOMAINS_GROUP: ("computedomains",),
+}
 _SEEN: _Resources = {
     "": (
         "endpoints",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.render.mirror import is_remote
+from gpuyard.render.objects import Object, made
 from gpuyard.render.text import yaml_text
 
 
@@ -16,10 +16,12 @@ class Release:
     namespace: str
     """Made by an object of ours, so that it has our labels and goes with the platform."""
     chart: str
-    """`oci://…`, or a folder or archive."""
+    """`oci://…`, a name in `repository`, or a folder or archive."""
     version: str
     values: Mapping[str, Any]
     """May hold late values."""
+    repository: str = ""
+    """Whose index lists the chart; empty where `chart` says all."""
 
     @property
     def identity(self) -> dict[str, str]:
@@ -29,19 +31,33 @@ class Release:
             "namespace": self.namespace,
             "chart": self.chart,
             "version": self.version,
+            **({"repository": self.repository} if self.repository else {}),
         }
+
+    @property
+    def fetched(self) -> bool:
+        """Whether Helm has to fetch the chart; the version of a local one is what it says itself."""
+        return bool(self.repository) or "://" in self.chart
+
+
+def release_object(owner: str, name: str, release: Release) -> Object:
+    """A chart as an object, where objects become files: Flux can take its values from here."""
+    data = {"values.yaml": yaml_text(dict(release.values)), **release.identity}
+    return made(owner, "v1", "ConfigMap", name, namespace=release.namespace, data=data)
 
 
 def is_release(value: Any) -> bool:
     """True for what `release.yaml` says of a release: its words, and no others."""
-    return isinstance(value, Mapping) and set(value) == {"release", "namespace", "chart", "version"}
+    words = {"release", "namespace", "chart", "version"}
+    return isinstance(value, Mapping) and set(value) - {"repository"} == words
 
 
 def release_text(release: Release) -> dict[str, str]:
     """A release as two plain files, for `helm` and for any tool that installs charts from a repository."""
-    version = f" --version {release.version}" if is_remote(release.chart) else ""
+    where = f" --repo {release.repository}" if release.repository else ""
+    version = f" --version {release.version}" if release.fetched else ""
     command = (
-        f"# helm upgrade --install {release.name} {release.chart}{version} \\\n"
+        f"# helm upgrade --install {release.name} {release.chart}{where}{version} \\\n"
         f"#   --namespace {release.namespace} --values values.yaml --wait\n"
     )
     return {

@@ -4,6 +4,8 @@ Beside GPUs these are bounds against filling up what teams share: nodes with man
 the store of the API server.
 """
 
+from dataclasses import replace
+
 from gpuyard.plan.records import HostAmount, LimitsPlan, NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, made
 
@@ -29,14 +31,29 @@ none: nodes that an autoscaler has yet to start promise no disk, and would never
 def limit_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
     """The quota and the range."""
     claims = any(pool.dra for pool in plan.pools)
+    limits = with_stores(plan, team, space.limits)
     specs = {
-        "ResourceQuota": {"hard": _hard(team, space.limits, claims=claims)},
-        "LimitRange": {"limits": _ranges(space.limits)},
+        "ResourceQuota": {"hard": _hard(team, limits, claims=claims)},
+        "LimitRange": {"limits": _ranges(limits)},
     }
     return [
         made(plan.name, "v1", kind, NAME, namespace=space.name, spec=spec)
         for kind, spec in specs.items()
     ]
+
+
+def with_stores(plan: PlatformPlan, team: TeamPlan, limits: LimitsPlan) -> LimitsPlan:
+    """The limits, and beside them what the platform claims for the team: that takes none of its own."""
+    stores = () if plan.simulated else plan.storage.of(team.stable_name)
+    if not stores:
+        return limits
+    own = limits.storage_gib
+    more = sum(data.claim_gib for data in stores)
+    return replace(
+        limits,
+        claims=limits.claims + len(stores),
+        storage_gib=None if own is None else own + more,
+    )
 
 
 def _hard(team: TeamPlan, limits: LimitsPlan, *, claims: bool) -> dict[str, str]:

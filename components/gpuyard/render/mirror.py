@@ -12,20 +12,26 @@ OCI = "oci://"
 
 
 def chart_location(spec: PlatformSpec, chart: Chart) -> str:
-    """The chart as Helm is given it: `oci://…`, or the path of a folder or archive."""
+    """The chart as Helm is given it: `oci://…`, its name in a repository, or a folder or archive."""
     if spec.mirror is None:
-        return f"{OCI}{chart.registry}/{chart.path}"
+        return chart.name if chart.repository else f"{OCI}{chart.registry}/{chart.path}"
     if spec.mirror.charts is None:
         return f"{OCI}{spec.mirror.images.rstrip('/')}/{chart.path}"
     return f"{spec.mirror.charts.rstrip('/')}/{chart.name}"
 
 
-def is_remote(location: str) -> bool:
-    """Whether Helm has to fetch the chart; the version of a local one is what it says itself."""
-    return "://" in location
+def chart_repository(spec: PlatformSpec, chart: Chart) -> str:
+    """The repository whose index lists the chart; empty where its location says all."""
+    return chart.repository if spec.mirror is None else ""
 
 
 def image_repository(spec: PlatformSpec, chart: Chart) -> str:
     """Where nodes pull the chart's image from, without its tag."""
-    registry = chart.registry if spec.mirror is None else spec.mirror.images.rstrip("/")
-    return f"{registry}/{chart.image}"
+    return mirrored(spec, f"{chart.registry}/{chart.image}")
+
+
+def mirrored(spec: PlatformSpec, image: str) -> str:
+    """An image, or the place of several, as nodes are told it."""
+    if spec.mirror is None:
+        return image
+    return f"{spec.mirror.images.rstrip('/')}/{image.partition('/')[2]}"

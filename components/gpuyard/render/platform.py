@@ -10,7 +10,9 @@ from gpuyard.render.kueue.chart import kueue_objects
 from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import Object, made, namespace_object
+from gpuyard.render.storage import storage_objects
 from gpuyard.render.teams import team_objects
+from gpuyard.spec.platform import Cloud
 
 
 def platform_objects(plan: PlatformPlan) -> list[Object]:
@@ -23,6 +25,8 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
     groups = [("platform", record_objects(plan))]
     if operator := gpu_operator_objects(plan):
         groups.append(("gpu-operator", operator))
+    if networks := cloud_objects(plan):
+        groups.append(("networks", networks))
     if plan.simulated and not plan.queueing.dispatch:
         groups += [(f"nodes-{pool.stable_name}", node_objects(plan, pool)) for pool in plan.pools]
     if kueue := kueue_objects(plan):
@@ -32,10 +36,21 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
         groups.append(("admission", admission_objects(plan)))
     if catalogue := catalogue_objects(plan):
         groups.append(("access", catalogue))
-    groups += [(f"team-{team.stable_name}", team_objects(plan, team)) for team in plan.teams]
+    for team in plan.teams:
+        objects = [*team_objects(plan, team), *storage_objects(plan, team)]
+        groups.append((f"team-{team.stable_name}", objects))
     if plan.idle:
         groups.append(("idle", idle_objects(plan)))
     return groups
+
+
+def cloud_objects(plan: PlatformPlan) -> list[Object]:
+    """How pods name the further networks of GKE's nodes; other clouds load nothing of GKE."""
+    if plan.cloud is not Cloud.GCP or plan.queueing.dispatch:
+        return []
+    from gpuyard.render.gcp.network_objects import network_objects
+
+    return network_objects(plan)
 
 
 def record_objects(plan: PlatformPlan) -> list[Object]:

@@ -6,16 +6,20 @@ from gpuyard.names import (
     EXISTING_ANNOTATION,
     ISOLATION_LABEL,
     KUEUE_API,
+    NCCL_SCRIPT,
     POD_SECURITY_AUDIT_LABEL,
     POD_SECURITY_LABEL,
     POD_SECURITY_WARN_LABEL,
     PROTECT_ANNOTATION,
     TEAM_LABEL,
     TEAM_PRIORITY_LABEL,
+    nccl_name,
 )
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
+from gpuyard.plan.records.queues import within_reach
 from gpuyard.plan.teams.pod_security import stricter
 from gpuyard.render.access import access_objects
+from gpuyard.render.gpu_operator.claims import claim_objects
 from gpuyard.render.limits import limit_objects
 from gpuyard.render.network import network_policy
 from gpuyard.render.objects import Object, made
@@ -33,8 +37,24 @@ def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> l
         *limit_objects(plan, team, space),
         network_policy(plan, team, space),
         *access_objects(plan, team, space),
+        *claim_objects(plan, team, space),
+        *_nccl(plan, team, space),
         *(_queue(plan, team, space, name, weight) for name, weight in team.queues.items()),
     ]
+
+
+def _nccl(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
+    """NCCL's variables of each pool within the team's reach, for `envFrom`; none where none need be set."""
+    objects: list[Object] = []
+    for name in within_reach(team.quotas):
+        pool = plan.pool(name)
+        if pool.nccl is None or not pool.nccl.variables:
+            continue
+        script = {NCCL_SCRIPT: pool.nccl.script} if pool.nccl.script else {}
+        data = {**pool.nccl.variables, **script}
+        config = nccl_name(pool.stable_name)
+        objects.append(made(plan.name, "v1", "ConfigMap", config, namespace=space.name, data=data))
+    return objects
 
 
 def _namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> Object:

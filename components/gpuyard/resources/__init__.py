@@ -1,6 +1,9 @@
 """Pulumi components: names, parents, providers and late values, no decisions."""
 
+from typing import TYPE_CHECKING
+
 from gpuyard.resources.errors import PlatformRefused
+from gpuyard.resources.gpu_operator.component import GpuOperator
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.objects import register_object, register_objects
 from gpuyard.resources.platform import Platform
@@ -11,9 +14,16 @@ from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.registrations import settle_registrations
 from gpuyard.resources.teams import Team
 
+if TYPE_CHECKING:
+    from gpuyard.resources.clusters.eks import EksCluster
+    from gpuyard.resources.clusters.gke import GkeCluster
+
 __all__ = [
     "ClusterProvider",
+    "EksCluster",
+    "GkeCluster",
     "GpuNodePool",
+    "GpuOperator",
     "IdleReclaim",
     "Platform",
     "PlatformRefused",
@@ -25,3 +35,15 @@ __all__ = [
     "register_objects",
     "settle_registrations",
 ]
+
+_CLUSTERS = {"EksCluster": "eks", "GkeCluster": "gke"}
+
+
+def __getattr__(name: str) -> object:
+    """Load a cloud's cluster when it is first asked for: a program loads nothing of another cloud."""
+    import importlib
+
+    if name not in _CLUSTERS:
+        message = f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}"
+        raise AttributeError(message)
+    return getattr(importlib.import_module(f"{__name__}.clusters.{_CLUSTERS[name]}"), name)

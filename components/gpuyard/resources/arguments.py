@@ -58,9 +58,7 @@ class PoolSpec(TypedDict):
     contract.
     """
     scaling: NotRequired[str]
-    """Who adds nodes. Default: fixed for one number, else karpenter on aws, autoscaler
-    elsewhere.
-    """
+    """Who adds nodes. Default: fixed for one number, else autoscaler."""
     zones: NotRequired[list[str]]
     """Zones the nodes may be in. Default: any zone of the region."""
     sharing: NotRequired[Any]
@@ -414,6 +412,17 @@ class ClusterSpec(TypedDict):
     """standard or extended, on aws. Default extended: no minor changes by itself."""
 
 
+class OperatorSpec(TypedDict):
+    """The GPU Operator: ours, or one that is there already."""
+
+    install: NotRequired[bool]
+    """Install NVIDIA's chart. Default on; say false where an operator runs already: it is joined
+    as it is.
+    """
+    namespace: NotRequired[str]
+    """Where the operator that is there runs. Default gpu-operator."""
+
+
 class CommitmentSpec(TypedDict):
     """Nodes you have promised to pay for, used or not."""
 
@@ -459,35 +468,63 @@ class TargetsSpec(TypedDict):
     """By priority, minutes that 95 of 100 jobs wait at most: {research: 120, production: 10}."""
 
 
-class DatasetsSpec(TypedDict):
-    """Where training data lives: many pods read and write it at once."""
+class DatasetSpec(TypedDict):
+    """Where training data lives: many pods read it at once, each team by a claim of this name."""
 
+    name: str
+    """Its name, and that of the claim in each team's namespace."""
     kind: str
-    """efs, fsx-lustre, filestore, managed-lustre or class."""
+    """efs, fsx-lustre, filestore, managed-lustre, bucket or class."""
+    size_gib: NotRequired[Any]
+    """Size in GiB, where it does not grow by itself. Default: the smallest that is sold; 100 of
+    a class.
+    """
+    tier: NotRequired[str]
+    """persistent, scratch; zonal, regional, basic-ssd, basic-hdd. Default: persistent, or zonal."""
+    throughput: NotRequired[int]
+    """MB/s for each TiB of Lustre; MiB/s of all of efs. Default: 125 and 1000; efs scales by
+    itself.
+    """
+    zone: NotRequired[str]
+    """Zone of a file system that lies in one. Default: that of the pools, where they are all in
+    one.
+    """
+    bucket: NotRequired[str]
+    """A bucket that exists: that of kind bucket, or what fills fsx-lustre. Default: one is made,
+    or none.
+    """
+    cache_gib: NotRequired[Any]
+    """Of kind bucket: what a pod keeps of it on its node's disks. Default: nothing."""
     class_name: NotRequired[str]
     """The storage class, with kind: class."""
-    size_gib: NotRequired[Any]
-    """Size in GiB. Default 1200, the smallest FSx for Lustre; what efs stores is billed, not its
-    size.
-    """
+    teams: NotRequired[list[str]]
+    """Teams that have it. Default: all."""
+    writers: NotRequired[list[str]]
+    """Those of them that write it, too. Default: none; a class is each team's own to write."""
 
 
 class CheckpointsSpec(TypedDict):
     """Where training keeps its checkpoints: a bucket, so that a lost node loses nothing."""
 
     bucket: NotRequired[str]
-    """Name of a bucket that exists. Default: one is made, and protected."""
+    """Name of a bucket that exists. Default: one is made."""
     keep_days: NotRequired[int]
-    """Days after which a checkpoint may be deleted. Default 30."""
+    """Days for which a checkpoint that was deleted or written over can be had back. Default 30."""
+    teams: NotRequired[list[str]]
+    """Teams that have a place in it, each its own. Default: all."""
 
 
 class StorageSpec(TypedDict):
-    """Storage that all teams share."""
+    """Storage beside the nodes."""
 
-    datasets: NotRequired[DatasetsSpec]
-    """Shared file system for data. Default: none."""
+    datasets: NotRequired[list[DatasetSpec]]
+    """Data that teams share: [{name: corpus, kind: efs}]. Default: none."""
     checkpoints: NotRequired[CheckpointsSpec]
     """Bucket for checkpoints. Default: none."""
+    protect: NotRequired[bool]
+    """Nothing that is made here is deleted. Default on; take it off, and deploy, before a
+    destroy.
+    """
 
 
 class ObservabilitySpec(TypedDict):
@@ -615,6 +652,8 @@ class PlatformSpec(TypedDict):
     """Limits on the bill. Default: none."""
     cluster: NotRequired[ClusterSpec]
     """The cluster under it all. Default: your kubeconfig's; on aws and gcp none is created yet."""
+    gpu_operator: NotRequired[OperatorSpec]
+    """NVIDIA's GPU Operator. Default: one is installed, with values that fit the pools."""
     software: NotRequired[dict[str, str]]
     """Versions by component, such as {gpu-operator: 26.7.0}. Default: the pinned ones, tried
     together.
@@ -649,7 +688,7 @@ class PlatformSpec(TypedDict):
     """
     apply: NotRequired[str]
     """cluster or render. Default cluster."""
-    consent: NotRequired[str]
-    """The digest of a plan that drains or cuts nodes anew, as `gpuyard plan` printed it: you
-    have seen it.
+    consent: NotRequired[Any]
+    """Digests of changes that take something away, as `check --against` printed them: you saw
+    them.
     """

@@ -13,32 +13,56 @@ import pulumi
 
 from gpuyard.catalogue.software.providers import PROVIDERS
 from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.graph import CloudCall, CloudResource, names_in, settle
+from gpuyard.render.cloud.graph import CloudCall, CloudResource, called, names_in, settle
+from gpuyard.resources.diagnosis.no_machines import (
+    AWS_GROUP,
+    GROUPS,
+    capacity_hook,
+    refuse_failed,
+)
 
 
 class CloudResources:
     """The resources of one graph as far as they are registered; what comes later rests on them.
 
-    They are children of the component that registers them, and their names derive from `name`, so that
-    a graph can be shared among components: a cluster's has the network, a pool's has its groups of nodes.
+    They are children of the component that registers them, and their names derive from its own; what all
+    names of a part begin with (`own`) is not said twice. A part that another component registers rests on
+    what is registered so far (`beside`), or on late values that it is `given`, by their names.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        own: str = "",
+        given: Mapping[str, pulumi.Input[Any]] | None = None,
+        *,
+        made: Mapping[str, pulumi.CustomResource] | None = None,
+        told: Mapping[str, pulumi.Output[Any]] | None = None,
+    ) -> None:
         self._name = name
-        self._made: dict[str, pulumi.CustomResource] = {}
-        self._told: dict[str, pulumi.Output[Any]] = {}
+        self._own = own
+        self._given = given
+        self._made: dict[str, pulumi.CustomResource] = dict(made or {})
+        self._told: dict[str, pulumi.Output[Any]] = dict(told or {})
+
+    def beside(self, name: str, own: str = "") -> CloudResources:
+        """For another component of the same program: its resources rest on what is registered here."""
+        return CloudResources(name, own, made=self._made, told=self._told)
 
     def ask(self, parent: pulumi.Resource, calls: Iterable[CloudCall]) -> None:
         """Ask the cloud; nothing is changed by it."""
         for call in calls:
-            opts = pulumi.InvokeOutputOptions(parent=parent, version=_version(call.kind))
-            args = self.bound(call.args)
-            self._told[call.name] = pulumi.runtime.invoke_output(call.kind, args, opts)
+            answer = _answered(call, self.bound(call.args), parent)
+            self._told[call.name] = pulumi.Output.from_input(answer)
 
-    def register(self, parent: pulumi.Resource, resources: Iterable[CloudResource]) -> None:
-        """Register all of them below `parent`, in their order."""
-        for each in resources:
-            self._register(parent, each)
+    def register(
+        self,
+        parent: pulumi.Resource,
+        resources: Iterable[CloudResource],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> list[pulumi.CustomResource]:
+        """Register all of them below `parent`, in their order, each with `opts` beside its own options."""
+        return [self._register(parent, each, opts) for each in resources]
 
     def bound(self, value: Any) -> Any:
         """The same tree with outputs where it names what is registered; a text around some is one output."""
@@ -59,34 +83,88 @@ class CloudResources:
 
     def _output(self, name: str) -> pulumi.Output[Any]:
         whose, field, *inside = name.split(".")
+        if self._given is not None and name in self._given:
+            return pulumi.Output.from_input(self._given[name])
         if whose in self._told:
-            return self._told[whose].apply(lambda answer: _part(answer, (field, *inside)))
+            return self._told[whose].apply(lambda answer: _part(name, answer, (field, *inside)))
         made = self._made[whose]
         output: pulumi.Output[Any] = made.id if field == "id" else getattr(made, field)
-        return output.apply(lambda value: _part(value, inside)) if inside else output
+        return output.apply(lambda value: _part(name, value, inside)) if inside else output
 
-    def _register(self, parent: pulumi.Resource, each: CloudResource) -> None:
+    def _register(
+        self, parent: pulumi.Resource, each: CloudResource, more: pulumi.ResourceOptions | None
+    ) -> pulumi.CustomResource:
         # A field that is given as nothing is an output that somebody reads.
-        props = {**dict.fromkeys(each.outputs), **self.bound(each.inputs)}
+        outputs = (*each.outputs, "status") if each.kind == AWS_GROUP else each.outputs
+        props = {**dict.fromkeys(outputs), **self.bound(each.inputs)}
+        name = called(self._name, self._own, each.name)
         opts = pulumi.ResourceOptions(
             parent=parent,
             version=_version(each.kind),
-            depends_on=[self._made[name] for name in each.after],
+            depends_on=[self._made[name] for name in self._there(each.after)],
             protect=each.protect or None,
             retain_on_delete=each.retain or None,
             ignore_changes=list(each.ignores),
             delete_before_replace=each.delete_first or None,
             additional_secret_outputs=list(each.secrets),
+            hooks=capacity_hook(name, each.part) if each.kind in GROUPS else None,
         )
-        name = f"{self._name}-{each.name}"
-        self._made[each.name] = pulumi.CustomResource(each.kind, name, props, opts)
+        merged = pulumi.ResourceOptions.merge(opts, more)
+        made = pulumi.CustomResource(each.kind, name, props, merged)
+        if each.kind == AWS_GROUP:
+            status: pulumi.Output[Any] = made.status  # type: ignore[attr-defined]
+            pulumi.Output.all(made.urn, status).apply(lambda got: refuse_failed(each.part, *got))
+        self._made[each.name] = made
+        return made
+
+    def _there(self, names: Iterable[str]) -> list[str]:
+        """Those to wait for. Values that are given are known only when all that they rest on is there."""
+        return [name for name in names if self._given is None or name in self._made]
 
 
-def _part(value: Any, inside: Iterable[str]) -> Any:
+async def _answered(call: CloudCall, args: Any, parent: pulumi.Resource) -> dict[str, Any]:
+    """What is read of the answer, or what is wrong in one message: `invoke_output` ends with a traceback.
+
+    The rest of an answer, tokens among it, goes no further: an answer has no mark of what is secret.
+    """
+    opts = pulumi.InvokeOptions(parent=parent, version=_version(call.kind))
+    try:
+        answer = await pulumi.runtime.invoke_async(call.kind, args, opts)
+        return {field: answer[field] for field in call.outputs if field in answer}
+    except Exception as error:  # noqa: BLE001  the SDK has no other class
+        raise NoAnswer(call, str(error)) from None
+
+
+class NoAnswer(pulumi.RunError):
+    """A cloud does not say what was asked."""
+
+    def __init__(self, call: CloudCall, said: str) -> None:
+        what = f"{call.kind} is not answered"
+        if call.kind.endswith(":getCluster"):
+            what = (
+                f"cluster.existing: no cluster {call.args['name']} is found, or you may not see it"
+            )
+        super().__init__(f"{what}: {said}")
+
+
+def _part(name: str, value: Any, inside: Iterable[str]) -> Any:
     """What lies in an output, by the names of fields and the numbers of items that lead to it."""
     for step in inside:
-        value = value[int(step)] if isinstance(value, list | tuple) else value[step]
+        try:
+            value = value[int(step)] if isinstance(value, list | tuple) else value[step]
+        except (IndexError, KeyError):
+            raise NothingFound(name) from None
     return value
+
+
+class NothingFound(pulumi.RunError):
+    """A cloud answers, and has nothing of the kind."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name}: the cloud finds nothing; are zones, network and subnets of the stack file those of"
+            " this account and region?"
+        )
 
 
 def _version(kind: str) -> str:

@@ -41,20 +41,29 @@ class Component(pulumi.ComponentResource):
         self._waits_for = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
         provider = self.get_provider("kubernetes:core/v1:Namespace")
         self._ours = provider if isinstance(provider, ClusterProvider) else None
+        self._has_provider = provider is not None
+        self._inside: ClusterProvider | None = None
         self._objects: dict[ObjectPlace, pulumi.CustomResource] = {}
 
     def _register(
         self,
         objects: Iterable[Mapping[str, Any]],
         late: Mapping[str, pulumi.Input[Any]] | None = None,
+        first: Iterable[pulumi.ResourceHook] = (),
     ) -> list[pulumi.CustomResource]:
-        """Register objects in order, late values bound to the outputs that `late` names."""
+        """Register objects in order, late values bound to the outputs that `late` names.
+
+        `first` runs before the engine changes one of them.
+        """
         made: list[pulumi.CustomResource] = []
         for obj in objects:
             named = [self._objects[key] for key in needed_by(obj) if key in self._objects]
             bound = bind(obj, dict(late or {}).__getitem__)
-            opts = _kept(obj, _held_at_most(obj, self._after(named)))
-            resource = register_object(self, bound, self._hooked(opts), theirs=_theirs(obj))
+            opts = self._hooked(_kept(obj, _held_at_most(obj, self._after(named))))
+            if first:
+                also = pulumi.ResourceHookBinding(before_update=list(first))
+                opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=also))
+            resource = register_object(self, bound, opts, theirs=_theirs(obj))
             self._objects[place_of(obj)] = resource
             made.append(resource)
         return made
@@ -65,18 +74,27 @@ class Component(pulumi.ComponentResource):
         Whatever is registered from now on waits until the service `answers` has pods, and each object of the
         group until its kind is served.
         """
-        if self._ours is not None:
-            self._ours.brings.add(group)
+        self._expect(group)
         namespace = [self._object("Namespace", release.namespace)]
         made = register_release(self, release, self._hooked(self._after(namespace)))
         self._waits_for = self._after([made])
         self._waits_for = self._after(self._register([answers]))
 
+    def _expect(self, group: str) -> None:
+        """Let each object of an API group wait until its kind is served."""
+        if self._ours is not None:
+            self._ours.brings.add(group)
+
     def _after(self, resources: Iterable[pulumi.Resource]) -> pulumi.ResourceOptions:
         """Options to wait for these, and for all that the component itself waits for."""
         return pulumi.ResourceOptions.merge(
-            self._waits_for, pulumi.ResourceOptions(depends_on=list(resources))
+            self._waits_for,
+            pulumi.ResourceOptions(depends_on=list(resources), provider=self._inside),
         )
+
+    def _enter(self, provider: ClusterProvider) -> None:
+        """Make objects through this provider from now on: its cluster is made below this component."""
+        self._ours = self._inside = provider
 
     def _hooked(self, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
         """The options with the provider's hooks; these go to objects one by one, for none are inherited."""

@@ -33,3 +33,15 @@ def unknown_name(argument: str, given: object, known: Sequence[str]) -> Finding:
         allowed=", ".join(known) or f"the platform has no {argument} at all",
         fix=Fix(says=f"write {near}") if near else None,
     )
+
+
+def other_cloud(component: str, given: str, wanted: str) -> Finding:
+    """The finding for a component of one cloud that is given a platform of another."""
+    return refuse(
+        "args.cloud",
+        ("platform", "cloud"),
+        f"{component} makes clusters on {wanted} alone",
+        given=given,
+        allowed=wanted,
+        fix=Fix(says=f"write cloud: {wanted}"),
+    )

@@ -18,7 +18,10 @@ from pulumi.provider.provider import ConstructResult
 from pulumi.provider.server import ComponentInitError, main
 
 from gpuyard.findings import show_path
+from gpuyard.resources.clusters.eks import EksCluster
+from gpuyard.resources.clusters.gke import GkeCluster
 from gpuyard.resources.errors import PlatformRefused
+from gpuyard.resources.gpu_operator.component import GpuOperator
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.platform import Platform
 from gpuyard.resources.pools import GpuNodePool
@@ -27,7 +30,10 @@ from gpuyard.resources.state import camel_case
 from gpuyard.resources.teams import Team
 
 COMPONENTS: list[type[pulumi.ComponentResource]] = [
+    EksCluster,
+    GkeCluster,
     GpuNodePool,
+    GpuOperator,
     IdleReclaim,
     Platform,
     Queueing,

@@ -60,10 +60,10 @@ def register_object(
         secret = [field for field in _SECRET_FIELDS if inputs.get(field) is not None]
         inputs.update({field: pulumi.Output.secret(inputs[field]) for field in secret})
         ours.additional_secret_outputs = list(_SECRET_FIELDS)
-    if former_api_versions:
-        ours.aliases = [
-            pulumi.Alias(type_=object_token(former, kind)) for former in former_api_versions
-        ]
+    # what this stack made and now only joins is the same resource: nothing is there to be deleted
+    former = [api_version, *former_api_versions] if theirs else former_api_versions
+    if former:
+        ours.aliases = [pulumi.Alias(type_=object_token(each, kind)) for each in former]
     if opts is not None and opts.parent is not None and opts.parent is not parent:
         message = (
             f"{kind} {_name(obj)!r}: opts.parent is {opts.parent.pulumi_resource_name!r}, but the "

@@ -1,28 +1,34 @@
 """The whole platform as one component. Start here to see what a stack is made of."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
 
 from gpuyard.findings import Finding, Severity, in_order
-from gpuyard.names import GPU_OPERATOR_NAMESPACE, MIG_CONFIGMAP, PLUGIN_CONFIGMAP, system_namespace
+from gpuyard.names import GKE_NETWORKING_GROUP, system_namespace
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.records.late import Late
+from gpuyard.plan.sharing.claims import installs_claims
 from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
-from gpuyard.render.gpu_operator import gpu_operator_objects
-from gpuyard.render.platform import record_objects
+from gpuyard.render.platform import cloud_objects, record_objects
+from gpuyard.resources.clusters.guarding import guard
+from gpuyard.resources.clusters.making import cluster_for, provider_inside
 from gpuyard.resources.component import Component
 from gpuyard.resources.diagnosis.gone_teams import tell_of_gone_teams
+from gpuyard.resources.gpu_operator.component import GpuOperator
 from gpuyard.resources.idle import IdleReclaim
-from gpuyard.resources.pools import GpuNodePool, refuse_other_clouds
+from gpuyard.resources.pools import GpuNodePool, GpuNodePoolArgs, refuse_what_is_not_made
 from gpuyard.resources.proofs import PlatformLike, due_today, prove, read_args
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.state import camel_case, state_of
-from gpuyard.resources.teams import Team
+from gpuyard.resources.teams import Team, TeamArgs
+
+if TYPE_CHECKING:
+    from gpuyard.resources.clusters.making import CloudCluster
 
 
 class PlatformArgs(TypedDict):
@@ -79,10 +85,10 @@ class Platform(Component):
     """A GPU platform: its nodes, how their GPUs are shared, its queues and its teams.
 
     The spec is proved first, and a platform that is refused registers nothing. Below it are one
-    GpuNodePool for each pool, one Queueing, one Team for each team, and one IdleReclaim when a team
-    asks for it; their names derive from the component's name and from the first name of the pool or
-    team, so that a rename in the spec (`formerly`) replaces nothing. Where jobs are sent to other clusters
-    there are no GpuNodePools.
+    GpuOperator, one GpuNodePool for each pool, one Queueing, one Team for each team, and one IdleReclaim
+    when a team asks for it; their names derive from the component's name and from the first name of the
+    pool or team, so that a rename in the spec (`formerly`) replaces nothing. Where jobs are sent to other
+    clusters there is no GpuOperator and no GpuNodePool.
     """
 
     pools: pulumi.Output[dict[str, PoolSummary]]
@@ -106,55 +112,88 @@ class Platform(Component):
         platform = given["platform"]
         proof = prove(platform.spec if isinstance(platform, PlatformPlan) else platform)
         plan, late, state = proof.plan, {}, {"platform": state_of(proof.plan.spec)}
-        refuse_other_clouds(plan)
+        refuse_what_is_not_made(plan)
         if given.get("cluster_name") is not None:
             state["clusterName"] = given["cluster_name"]
             late["cluster.name"] = given["cluster_name"]
             plan = replace(plan, cluster_name=Late("cluster.name"))
         elif isinstance(plan.cluster_name, Late):
             plan = replace(plan, cluster_name=plan.name)
+        changes = guard(name, plan)
         super().__init__("gpuyard:index:Platform", name, state, opts)
-        self._warn((*proof.findings, *due_today(plan.spec)))
+        self._warn((*proof.findings, *changes, *due_today(plan.spec)))
+        enters = not self._has_provider
+        cluster = cluster_for(f"{name}-cluster", plan, self._child(), entered=enters)
+        if cluster is not None and enters:
+            self._enter(provider_inside(name, plan, cluster, pulumi.ResourceOptions(parent=self)))
         if self._ours is not None and self._ours.looks is not None:
             tell_of_gone_teams(self._ours.looks, plan)
-        self._make(name, plan, late)
-        self._report(plan, proof.findings)
+        nodes = self._make(name, plan, late, cluster)
+        self._report(plan, proof.findings, nodes if plan.simulated else ())
 
-    def _make(self, name: str, plan: PlatformPlan, late: Mapping[str, Any]) -> None:
-        self._register([*record_objects(plan), *gpu_operator_objects(plan)], late)
+    def _make(
+        self,
+        name: str,
+        plan: PlatformPlan,
+        late: Mapping[str, Any],
+        cluster: "CloudCluster | None",
+    ) -> list[GpuNodePool]:
+        self._register(record_objects(plan), late)
+        operator, chart = None, list[pulumi.CustomResource]()
+        nodes = list[GpuNodePool]()
         if not plan.queueing.dispatch:
-            self._make_pools(name, plan)
+            operator = GpuOperator(f"{name}-gpu-operator", {"platform": plan}, self._child())
+            chart = (
+                operator.chart if installs_claims(plan.spec) else []
+            )  # it defines ComputeDomains
+        if objects := cloud_objects(plan):
+            self._expect(GKE_NETWORKING_GROUP)  # a while after the cluster is there
+        networks = self._register(objects)
+        if operator is not None:
+            first = [*operator.read_by_agents(), *networks]
+            nodes += self._make_pools(name, plan, cluster, first)
         # Nothing runs in a team's namespace before it is held to anything.
         held = self._register(admission_objects(plan))
         self._register(catalogue_objects(plan))
-        queueing = Queueing(f"{name}-queueing", {"platform": plan}, self._child())
+        # Quotas follow GPUs: nobody is promised a layout that no node has. A cloud's nodes take long.
+        there = nodes if plan.simulated else ()
+        queueing = Queueing(f"{name}-queueing", {"platform": plan}, self._child(there))
         teams: list[pulumi.Resource] = []
+        stores = cluster.store_names if cluster is not None else {}
         for team in plan.teams:
             queue = queueing.cluster_queue(team.cluster_queue)
             child = f"{name}-{team.stable_name}"
-            teams.append(
-                Team(child, {"platform": plan, "team": team.name}, self._child([queue, *held]))
-            )
+            given: TeamArgs = {"platform": plan, "team": team.name, "stores": {**stores}}
+            teams.append(Team(child, given, self._child([queue, *held, *chart])))
         if plan.idle:
             home = self._object("Namespace", system_namespace(plan.name))
             IdleReclaim(f"{name}-idle", {"platform": plan}, self._child([home, *teams]))
+        return nodes
 
-    def _make_pools(self, name: str, plan: PlatformPlan) -> None:
-        # A node agent starts on a node with the configuration that is there then.
-        configs = [
-            self._object("ConfigMap", each, GPU_OPERATOR_NAMESPACE)
-            for each in (MIG_CONFIGMAP, PLUGIN_CONFIGMAP)
-        ]
+    def _make_pools(
+        self,
+        name: str,
+        plan: PlatformPlan,
+        cluster: "CloudCluster | None",
+        first: list[pulumi.CustomResource],
+    ) -> list[GpuNodePool]:
+        """A node agent starts on a node with the configuration that is there then."""
+        made: list[GpuNodePool] = []
         for pool in plan.pools:
             child = f"{name}-{pool.stable_name}"
-            GpuNodePool(child, {"platform": plan, "pool": pool.name}, self._child(configs))
+            args: GpuNodePoolArgs = {"platform": plan, "pool": pool.name}
+            made.append(GpuNodePool(child, args, self._child(first), cluster=cluster))
+        return made
 
     def _warn(self, findings: tuple[Finding, ...]) -> None:
         for finding in findings:
             if finding.severity is Severity.WARN:
                 pulumi.log.warn(str(finding), self)
 
-    def _report(self, plan: PlatformPlan, findings: tuple[Finding, ...]) -> None:
+    def _report(
+        self, plan: PlatformPlan, findings: tuple[Finding, ...], nodes: Iterable[GpuNodePool]
+    ) -> None:
+        """What the next deployment is compared with: it says nothing that nodes failed to become."""
         bill: BillSummary = {
             "floor_usd_per_hour": _rounded(plan.bill.floor_usd),
             "expected_usd_per_hour": _rounded(plan.bill.expected_usd),
@@ -162,7 +201,8 @@ class Platform(Component):
             "unknown": list(plan.bill.unknown),
             "simulated": plan.bill.simulated,
         }
-        self.pools = pulumi.Output.from_input({p.name: _pool_summary(p) for p in plan.pools})
+        pools = {p.name: _pool_summary(p) for p in plan.pools}
+        self.pools = pulumi.Output.all(*(pool.nodes for pool in nodes)).apply(lambda _: pools)
         self.teams = pulumi.Output.from_input({t.name: _team_summary(t) for t in plan.teams})
         self.bill = pulumi.Output.from_input(bill)
         self.digest = pulumi.Output.from_input(spec_digest(plan.spec))

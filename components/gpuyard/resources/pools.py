@@ -1,19 +1,26 @@
 """A pool of GPU nodes."""
 
-from dataclasses import replace
-from typing import TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
 
-from gpuyard.findings import Severity
-from gpuyard.plan.deferred import nodes_not_made
-from gpuyard.plan.records import PlatformPlan
+from gpuyard.changes.cloud_graph import graph_of
+from gpuyard.changes.holding import HOLDING, Holds
+from gpuyard.findings import Finding, Fix, refuse
+from gpuyard.plan.deferred import pools_not_made
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.render.nodes import node_objects
+from gpuyard.render.objects import Object
+from gpuyard.resources.clouds import CloudResources
 from gpuyard.resources.component import Component
 from gpuyard.resources.errors import PlatformRefused, unknown_name
+from gpuyard.resources.gpu_operator.waves import recutting_hook
 from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.resources.state import state_of
-from gpuyard.spec.platform import Cloud
+
+if TYPE_CHECKING:
+    from gpuyard.resources.clusters.making import CloudCluster
 
 
 class GpuNodePoolArgs(TypedDict):
@@ -23,17 +30,20 @@ class GpuNodePoolArgs(TypedDict):
     """The whole platform: a pool is proved with everything that shares it."""
     pool: str
     """The name of the pool in it."""
+    ground: NotRequired[pulumi.Input[dict[str, str]]]
+    """In a cloud: the `ground` of the EksCluster or GkeCluster that the nodes join."""
 
 
 class GpuNodePool(Component):
     """The nodes of one pool.
 
+    In a cloud they are node groups of EKS or node pools of GKE, one for each way in which nodes are bought.
     On a simulated platform they are fake nodes that a controller keeps alive. On a cluster of your own they
     are there already, and carry the pool's labels: nothing is made.
     """
 
     nodes: pulumi.Output[list[str]]
-    """Names of the nodes that are made and run from the beginning."""
+    """Names of the nodes that run from the beginning; none in a cloud, which names its nodes itself."""
     resources: pulumi.Output[dict[str, int]]
     """What each node advertises, by resource name."""
 
@@ -42,27 +52,79 @@ class GpuNodePool(Component):
         name: str,
         args: GpuNodePoolArgs,
         opts: pulumi.ResourceOptions | None = None,
+        *,
+        cluster: "CloudCluster | None" = None,
     ) -> None:
-        given = read_args("GpuNodePool", args, required=("platform", "pool"))
+        """With `cluster`, one of the same program, nodes wait for what they rest on and for no more of it."""
+        given = read_args("GpuNodePool", args, required=("platform", "pool"), optional=("ground",))
         plan = prove(given["platform"]).plan
-        refuse_other_clouds(plan)
+        refuse_what_is_not_made(plan)
         if given["pool"] not in (names := [pool.name for pool in plan.pools]):
             raise PlatformRefused(name, [unknown_name("pool", given["pool"], names)])
         pool = plan.pool(given["pool"])
+        graph = cluster.graph if cluster else graph_of(plan)
+        own = pool.stable_name
+        cloud = (
+            cluster.resources.beside(name, own)
+            if cluster
+            else CloudResources(name, own, _given(name, given.get("ground"), graph, pool))
+        )
         spec = next(one for one in plan.spec.pools if one.name == pool.name)
         state = {"platform": plan.name, "pool": state_of(spec)}
         super().__init__("gpuyard:index:GpuNodePool", name, state, opts)
         objects = node_objects(plan, pool) if plan.simulated else []
-        made = self._register(objects)
+        looks = self._ours.looks if self._ours is not None else None
+        nodes = looks is not None and (objects or graph is not None)
+        hooks = [recutting_hook(name, looks, plan, pool)] if looks is not None and nodes else []
+        made = self._register_nodes(objects, hooks)
         names = [obj["metadata"]["name"] for obj in objects]
         self.nodes = pulumi.Output.all(*(one.urn for one in made)).apply(lambda _: names)
+        if graph is not None:
+            hooked = pulumi.ResourceOptions(
+                hooks=pulumi.ResourceHookBinding(before_update=[*hooks]) if hooks else None
+            )
+            for each in graph.of_part(own):
+                opts = self._waits_for
+                if HOLDING.get(each.kind) is Holds.NODES:
+                    opts = pulumi.ResourceOptions.merge(opts, hooked)
+                cloud.register(self, [each], opts)
         self.resources = pulumi.Output.from_input({a.resource: a.per_node for a in pool.advertised})
         self.register_outputs({"nodes": self.nodes, "resources": self.resources})
 
+    def _register_nodes(
+        self, objects: list[Object], hooks: list[pulumi.ResourceHook]
+    ) -> list[pulumi.CustomResource]:
+        """The first node tries each change for the others: they wait for it."""
+        made = self._register(objects[:1], first=hooks)
+        self._waits_for = self._after(made)
+        return made + self._register(objects[1:], first=hooks)
 
-def refuse_other_clouds(plan: PlatformPlan) -> None:
+
+def refuse_what_is_not_made(plan: PlatformPlan) -> None:
     """Say so before anything is registered when this release can't make the platform's nodes."""
-    if plan.cloud in {Cloud.SIMULATED, Cloud.NONE}:
-        return
-    found = [replace(finding, severity=Severity.REFUSE) for finding in nodes_not_made(plan.spec)]
-    raise PlatformRefused(f"the platform {plan.name}", found)
+    if found := pools_not_made(plan.spec):
+        raise PlatformRefused(f"the platform {plan.name}", found)
+
+
+def _given(
+    name: str, ground: Any, graph: CloudGraph | None, pool: PoolPlan
+) -> dict[str, pulumi.Input[str]]:
+    """What the pool's part of the graph rests on, from what it was given."""
+    wanted = graph.ground([pool.stable_name]) if graph else []
+    if isinstance(ground, pulumi.Output):
+        known: pulumi.Output[dict[str, str]] = ground
+        return {key: known[key] for key in wanted}
+    given: dict[str, pulumi.Input[str]] = dict(ground or {})
+    if lacking := [key for key in wanted if key not in given]:
+        raise PlatformRefused(name, [_no_ground(lacking)])
+    return given
+
+
+def _no_ground(lacking: list[str]) -> Finding:
+    return refuse(
+        "args.missing",
+        ("ground",),
+        f"`ground` does not say {', '.join(lacking)}: nodes in a cloud join a cluster",
+        allowed="the `ground` of the EksCluster or GkeCluster of the same platform",
+        fix=Fix(says="give it, or make a Platform, which has its cluster and its pools"),
+    )

@@ -37,7 +37,9 @@ class ClusterProvider(pulumi.ProviderResource):
         *,
         context: str | None = None,
         render_to: str | None = None,
+        credential: bool = True,
     ) -> None:
+        """A kubeconfig without a `credential` in it is not hidden."""
         # A provider's inputs are text; the SDK sends what is not as JSON (pulumi_kubernetes/provider.py).
         props: dict[str, pulumi.Input[str]] = {
             "clusterIdentifier": cluster_identifier,
@@ -45,7 +47,7 @@ class ClusterProvider(pulumi.ProviderResource):
             "enablePatchForce": "true",
         }
         if kubeconfig is not None:
-            props["kubeconfig"] = pulumi.Output.secret(kubeconfig)
+            props["kubeconfig"] = pulumi.Output.secret(kubeconfig) if credential else kubeconfig
         if context is not None:
             props["context"] = context
         if render_to is not None:
@@ -61,9 +63,10 @@ class ClusterProvider(pulumi.ProviderResource):
 
 def provider_of(
     plan: PlatformPlan, name: str = "cluster", render_to: str | None = None
-) -> ClusterProvider:
+) -> ClusterProvider | None:
     """The provider that a stack file asks for: a cluster of the kubeconfig, or a folder of manifests.
 
+    None in a cloud: a Platform has its cluster below it, and finds the way into that one itself.
     `cluster.existing` picks the kubeconfig's context on a cluster of your own. With `apply: render` nothing
     is sent anywhere: `render_to` (by default `rendered/<platform>`) receives a file for each object.
     """
@@ -71,5 +74,7 @@ def provider_of(
     identifier = existing or plan.name
     if plan.spec.apply is Apply.RENDER:
         return ClusterProvider(name, identifier, render_to=render_to or f"rendered/{plan.name}")
+    if plan.cloud in {Cloud.AWS, Cloud.GCP}:
+        return None
     own = plan.cloud is Cloud.NONE
     return ClusterProvider(name, identifier, context=existing if own else None)

@@ -7,10 +7,11 @@ start before the controller answers waits for a Service (docs/decisions/0013-a-r
 
 from __future__ import annotations
 
+from typing import Any
+
 import pulumi
 
 from gpuyard.render.charts import Release
-from gpuyard.render.mirror import is_remote
 from gpuyard.resources.objects import provider_version
 
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
@@ -20,14 +21,16 @@ def register_release(
     parent: pulumi.Resource, release: Release, opts: pulumi.ResourceOptions | None = None
 ) -> pulumi.CustomResource:
     """Register a release under `parent`, named as an object: `<parent>:Release:<namespace>/<name>`."""
-    inputs = {
+    inputs: dict[str, Any] = {
         "name": release.name,
         "namespace": release.namespace,
         "chart": release.chart,
         "values": dict(release.values),
         "skipAwait": True,
     }
-    if is_remote(release.chart):  # a folder has the version that it has
+    if release.repository:
+        inputs["repositoryOpts"] = {"repo": release.repository}
+    if release.fetched:  # a folder has the version that it has
         inputs["version"] = release.version
     ours = pulumi.ResourceOptions(version=provider_version())
     merged = pulumi.ResourceOptions.merge(ours, opts)

@@ -1,9 +1,15 @@
 """A team: where its people work, and what they may use."""
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 
+from gpuyard.errors import LateValueMissing
+from gpuyard.findings import listed
+from gpuyard.names import COMPUTE_DOMAINS_GROUP
+from gpuyard.plan.records.late import late_names
+from gpuyard.plan.sharing.claims import installs_claims
+from gpuyard.render.storage import storage_objects
 from gpuyard.render.teams import team_objects
 from gpuyard.resources.component import Component, once_made
 from gpuyard.resources.errors import PlatformRefused, unknown_name
@@ -18,6 +24,8 @@ class TeamArgs(TypedDict):
     """The whole platform: a team is proved with everybody it shares pools with."""
     team: str
     """The name of the team in it."""
+    stores: NotRequired[dict[str, pulumi.Input[str]]]
+    """Where the platform's storage is, by the names that its volumes have for it: {data-corpus.handle: …}."""
 
 
 class Team(Component):
@@ -39,15 +47,23 @@ class Team(Component):
         args: TeamArgs,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        given = read_args("Team", args, required=("platform", "team"))
+        given = read_args("Team", args, required=("platform", "team"), optional=("stores",))
         plan = prove(given["platform"]).plan
         if given["team"] not in (known := [team.name for team in plan.teams]):
             raise PlatformRefused(name, [unknown_name("team", given["team"], known)])
         team = plan.team(given["team"])
         spec = next(one for one in plan.spec.teams if one.name == team.name)
+        volumes, stores = storage_objects(plan, team), given.get("stores") or {}
+        if missing := sorted(late_names(volumes) - stores.keys()):
+            raise LateValueMissing(
+                f"{name}: where the storage of {team.name} is, nobody says: give `stores` {listed(missing)}"
+            )
         state = {"platform": plan.name, "team": state_of(spec)}
         super().__init__("gpuyard:index:Team", name, state, opts)
+        if installs_claims(plan.spec):
+            self._expect(COMPUTE_DOMAINS_GROUP)  # a while after the operator's chart is there
         self._register(team_objects(plan, team))
+        self._register(volumes, stores)
         names = [space.name for space in team.namespaces]
         queue = team.local_queue
         queues = (self._object("LocalQueue", queue, name) for name in names)

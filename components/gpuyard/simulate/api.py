@@ -28,6 +28,8 @@ WATCH_SECONDS: Final = 240
 # As client-go has it: so often a server may ask for more time, and for no longer than this at once.
 ATTEMPTS: Final = 10
 LONGEST_PAUSE: Final = 10.0
+# A namespace's quota is one object: of many who make something in it at once, some are told to come again.
+RACED_PAUSE: Final = 0.2
 
 # Plural names of the kinds we write; anything else would need discovery.
 _PLURALS: Final[Mapping[str, str]] = {
@@ -36,6 +38,8 @@ _PLURALS: Final[Mapping[str, str]] = {
     "Secret": "secrets",
     "ConfigMap": "configmaps",
     "Node": "nodes",
+    "DeviceClass": "deviceclasses",
+    "ResourceSlice": "resourceslices",
     "CustomResourceDefinition": "customresourcedefinitions",
     "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
     "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
@@ -86,7 +90,7 @@ class Api:
         data = None if body is None else json.dumps(body).encode()
         answer = self._send(method, path, data, kind, timeout)
         for _ in range(ATTEMPTS - 1):
-            if (pause := _told_to_wait(answer)) is None:
+            if (pause := _pause(method, answer)) is None:
                 break
             time.sleep(pause)
             answer = self._send(method, path, data, kind, timeout)
@@ -218,11 +222,25 @@ def wait_until_ready(api: Api, seconds: float) -> bool:
     return False
 
 
-def _told_to_wait(answer: urllib3.BaseHTTPResponse) -> float | None:
-    """The seconds for which a server with too much to do asks; client-go heeds the same header."""
+def _pause(method: str, answer: urllib3.BaseHTTPResponse) -> float | None:
+    """The seconds after which the same request may do, where it may.
+
+    A server with too much to do says them; client-go heeds the same header. What is made new has no version
+    that could be old: a conflict is another object's, changed at the same moment.
+    """
     asked = answer.headers.get("Retry-After", "")
     busy = answer.status == 429 or answer.status >= 500  # noqa: PLR2004  as of ApiError.may_pass
-    return min(float(asked), LONGEST_PAUSE) if busy and asked.isdigit() else None
+    if busy and asked.isdigit():
+        return min(float(asked), LONGEST_PAUSE)
+    raced = method == "POST" and answer.status == 409  # noqa: PLR2004  a conflict
+    return RACED_PAUSE if raced and _reason(answer.data) == "Conflict" else None
+
+
+def _reason(data: bytes) -> str:
+    try:
+        return str(json.loads(data).get("reason", ""))
+    except (ValueError, AttributeError):  # no JSON, or no object
+        return ""
 
 
 def _message(data: bytes) -> str:

@@ -15,7 +15,7 @@ from gpuyard.simulate.state import Folder, folder_of, locked, new_settings, writ
 from gpuyard.simulate.tools import Tools, find_tools
 
 # Only a part that hangs waits so long: one that ends is noticed at once. Seen: 8 s, 60 s under heavy load.
-START_SECONDS: Final = 180.0
+START_SECONDS: Final = 300.0
 _KUEUE: Final = next(part for part in PARTS if part.name == "kueue")
 Say = Callable[[str], None]
 _T = TypeVar("_T")
@@ -273,8 +273,7 @@ def _ready_api(place: Place) -> Api:
     """Wait for the API server; its certificate, made at its first start, goes into the kubeconfig."""
     folder = place.folder
     deadline = time.monotonic() + START_SECONDS
-    certificate = credentials.serving_certificate(folder)
-    while not certificate.exists() and time.monotonic() < deadline:
+    while not credentials.has_certificate(folder) and time.monotonic() < deadline:
         _fail_if_dead(folder, "etcd", "kube-apiserver")
         time.sleep(0.05)
     if not folder.kubeconfig.exists():
@@ -296,6 +295,7 @@ def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
         if note:
             write_private(place.folder.path / "cluster-policy", note + "\n")
         kinds = [policy, *kueue_manager.crds(place), *crds.provisioning_request(place.tools)]
+        kinds += crds.of_claims(place.tools)
         _apply_all(api, place.folder, kinds)
         _apply_all(api, place.folder, kueue_manager.surroundings(place)[:1])
         _apply_all(api, place.folder, kueue_manager.surroundings(place)[1:])

@@ -1,4 +1,4 @@
-"""Definitions of other projects' kinds in the simulated cluster: ClusterPolicy and ProvisioningRequest.
+"""Definitions of other projects' kinds in the simulated cluster: ClusterPolicy, GPUCluster and the like.
 
 Best are the projects' own: the API server then checks every field as in production. They lie beside the
 programs, or in the folder that GPUYARD_UPSTREAM names.
@@ -36,17 +36,32 @@ def cluster_policy(tools: Tools) -> tuple[ApiObject, str | None]:
     return (own, None) if own else (stand_in(), STAND_IN_NOTE)
 
 
+def of_claims(tools: Tools) -> list[ApiObject]:
+    """The operator's kinds for GPUs that pods claim: its own, or stand-ins."""
+    return [
+        find_crd(tools, "gpu-operator", "nvidia.com_gpuclusters.yaml")
+        or stand_in("nvidia.com/v1alpha1", "GPUCluster"),
+        find_crd(tools, "gpu-operator", "resource.nvidia.com_computedomains.yaml")
+        or stand_in("resource.nvidia.com/v1beta1", "ComputeDomain", scope="Namespaced"),
+    ]
+
+
 def provisioning_request(tools: Tools) -> list[ApiObject]:
     """Cluster Autoscaler's kind, which Kueue asks only when it was there first; empty without one."""
     own = find_crd(tools, *PROVISIONING_REQUESTS)
     return [own] if own else []
 
 
-def stand_in() -> ApiObject:
-    """The least that lets a ClusterPolicy be stored, with any fields, so that a platform can be deployed."""
+def stand_in(
+    api: str = "nvidia.com/v1", kind: str = "ClusterPolicy", scope: str = "Cluster"
+) -> ApiObject:
+    """The least that lets a kind be stored, with any fields, so that a platform can be deployed."""
+    group, _, served = api.partition("/")
+    singular = kind.lower()
+    plural = f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
-        "name": "v1",
+        "name": served,
         "served": True,
         "storage": True,
         "subresources": {"status": {}},
@@ -61,17 +76,17 @@ def stand_in() -> ApiObject:
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {
-            "name": "clusterpolicies.nvidia.com",
+            "name": f"{plural}.{group}",
             "annotations": {"sim.gpuyard.dev/stand-in": "the operator's own CRD could not be had"},
         },
         "spec": {
-            "group": "nvidia.com",
-            "scope": "Cluster",
+            "group": group,
+            "scope": scope,
             "names": {
-                "kind": "ClusterPolicy",
-                "listKind": "ClusterPolicyList",
-                "plural": "clusterpolicies",
-                "singular": "clusterpolicy",
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": plural,
+                "singular": singular,
             },
             "versions": [version],
         },

@@ -32,6 +32,12 @@ def serving_certificate(folder: Folder) -> Path:
     return folder.path / "pki" / "apiserver.crt"
 
 
+def has_certificate(folder: Folder) -> bool:
+    """Whether the API server has written it: on a busy machine the file is there, and empty, for a while."""
+    file = serving_certificate(folder)
+    return file.exists() and file.stat().st_size > 0
+
+
 def write_keys(folder: Folder, settings: ClusterSettings) -> None:
     """Write what the API server and the controller manager read at their start; keeps a key that is there."""
     key = folder.path / "pki" / "service-accounts.key"

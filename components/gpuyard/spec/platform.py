@@ -13,9 +13,10 @@ from gpuyard.spec.sections import (
     Admission,
     Apply,
     ClusterSpec,
-    Consent,
+    Consents,
     Mirror,
     Observability,
+    OperatorSpec,
     Policies,
     Prices,
     Storage,
@@ -179,6 +180,8 @@ class PlatformSpec(SpecModel):
     """Limits on the bill. Default: none."""
     cluster: ClusterSpec | None = None
     """The cluster under it all. Default: your kubeconfig's; on aws and gcp none is created yet."""
+    gpu_operator: OperatorSpec = OperatorSpec.model_construct()
+    """NVIDIA's GPU Operator. Default: one is installed, with values that fit the pools."""
     software: dict[Text, Text] = Field(default_factory=dict)
     """Versions by component, such as {gpu-operator: 26.7.0}. Default: the pinned ones, tried together."""
     priorities: Annotated[dict[Name, PriorityValue], Field(max_length=100)] = Field(
@@ -207,5 +210,5 @@ class PlatformSpec(SpecModel):
     """How strictly the policy pack and `gpuyard lint --stack` hold rules. Default: each rule's own level."""
     apply: Apply = Apply.CLUSTER
     """cluster or render. Default cluster."""
-    consent: Consent | None = None
-    """The digest of a plan that drains or cuts nodes anew, as `gpuyard plan` printed it: you have seen it."""
+    consent: Consents = ()
+    """Digests of changes that take something away, as `check --against` printed them: you saw them."""

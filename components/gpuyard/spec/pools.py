@@ -172,7 +172,7 @@ class Pool(SpecModel):
     )
     """The capacity ladder: ways to buy nodes, best first. Default on-demand: it needs no contract."""
     scaling: Scaling | None = None
-    """Who adds nodes. Default: fixed for one number, else karpenter on aws, autoscaler elsewhere."""
+    """Who adds nodes. Default: fixed for one number, else autoscaler."""
     zones: tuple[Text, ...] = ()
     """Zones the nodes may be in. Default: any zone of the region."""
     sharing: Sharing = Sharing.model_construct()

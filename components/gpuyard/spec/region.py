@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpuyard.catalogue.buying import GCE_ZONE, REGIONS
+from gpuyard.catalogue.cluster.places import region_names
 from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.spec.nearest import nearest
 
 _KEYS: Mapping[str, tuple[str, ...]] = {"aws": ("aws:region",), "gcp": ("gcp:region", "gcp:zone")}
 """By cloud, the first that is set."""
@@ -35,8 +37,12 @@ def region_of(config: Mapping[str, object], cloud: str) -> tuple[Region | None, 
         value = config.get(key)
         if isinstance(value, str):
             name = _region(value, key, cloud)
-            findings += [] if name else [_no_region(value, key, cloud)]
-            regions |= {key: name} if name else {}
+            if name is None:
+                findings.append(_no_region(value, key, cloud))
+            elif problem := unknown_region(name, cloud):
+                findings.append(_unknown(value, key, *problem))
+            else:
+                regions[key] = name
     if len(set(regions.values())) > 1:
         findings.append(_zone_elsewhere(config, regions))
     return next((Region(name, key) for key, name in regions.items()), None), findings
@@ -47,6 +53,25 @@ def _region(value: str, key: str, cloud: str) -> str | None:
         zone = GCE_ZONE.pattern.fullmatch(value)
         return zone["region"] if zone else None
     return value if REGIONS[cloud].pattern.fullmatch(value) else None
+
+
+def unknown_region(name: str, cloud: str) -> tuple[str, str] | None:
+    """What is wrong with a region that no list has, and the one that may be meant; None of any other."""
+    known = region_names(cloud)
+    if name in known:
+        return None
+    return f"{cloud} has no region {name} that this version knows of", nearest(name, known) or ""
+
+
+def _unknown(value: str, key: str, problem: str, near: str) -> Finding:
+    return refuse(
+        "stack.region",
+        _path(key),
+        problem,
+        given=value,
+        allowed=f"a region that there is{f', such as {near}' if near else ''}",
+        fix=Fix(says="write the region that you mean; of one that is newer, a later gpuyard knows"),
+    )
 
 
 def _path(key: str) -> Path:

@@ -12,23 +12,32 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from testbed.plugins.cloud import facts, faults, shapes
+from gpuyard.simulate.api import ApiError, Unreachable
+from testbed.plugins.cloud import calls, facts, faults, shapes
 from testbed.plugins.cloud.checking import of_service
+from testbed.plugins.cloud.inside import control_plane, joining
+from testbed.plugins.cloud.inside.user_data import BadUserData
 from testbed.plugins.cloud.service import collisions, machines, protection, ties
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.plugins.cloud.shapes import Place
 
 FOLDER = "GPUYARD_FAKE_CLOUD"
+CALLER = "GPUYARD_FAKE_CLOUD_CALLER"
 ATTEMPTS = 25  # of the AWS SDK, before it gives up
 _PAUSE = 0.01
 _SPOILING = ("capacity", "time-out")
 
 Done = TypeVar("Done")
+
+
+def caller() -> str:
+    """Who asks AWS: a user of the account, unless the environment names somebody else by ARN."""
+    return os.environ.get(CALLER) or f"arn:aws:iam::{shapes.ACCOUNT}:user/ci"
 
 
 class Refused(Exception):
@@ -56,6 +65,10 @@ class _Book:
     steps: int = 0
     used: dict[str, int] = field(default_factory=dict[str, int])
     objects: dict[str, int] = field(default_factory=dict[str, int])
+    creators: dict[str, str] = field(default_factory=dict[str, str])
+    asked: list[str] = field(default_factory=list[str])
+    images: dict[str, str] = field(default_factory=dict[str, str])
+    missing: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
 
 
 class Account:
@@ -63,6 +76,7 @@ class Account:
 
     def __init__(self, folder: Path | None = None, name: str = "cloud") -> None:
         self.folder = folder
+        self.name = name
         self.file = folder / f"{name}.json" if folder else None
         self._memory = _Book()
         self._lock = threading.RLock()
@@ -108,13 +122,62 @@ class Account:
             (each for each in self.all(kind) if id_ == each.id or id_ in each.imports), None
         )
 
+    def creator(self, kind: str, id_: str) -> str:
+        """Who made a resource."""
+        with self._open() as book:
+            return book.creators.get(f"{kind}/{id_}", "")
+
+    def publish(self, image: str, name: str) -> None:
+        """An image that somebody was told of, by its id."""
+        with self._open() as book:
+            book.images[image] = name
+
+    def saw(self, actions: Iterable[str]) -> None:
+        """Write down what the cloud would have asked a policy for."""
+        with self._open() as book:
+            book.asked = sorted({*book.asked, *actions})
+
+    def asked(self) -> set[str]:
+        """Every action and permission that somebody needed here so far."""
+        with self._open() as book:
+            return set(book.asked)
+
+    def met(self, place: int = 0) -> int:
+        """How often a fault of the script was met, by its place there."""
+        with self._open() as book:
+            return book.used.get(str(place), 0)
+
     def fill(self, bucket: str, objects: int) -> None:
         """Put objects into a bucket, or take them out."""
         with self._open() as book:
             book.objects[bucket] = objects
 
+    def images(self) -> dict[str, str]:
+        """The images that somebody was told of."""
+        with self._open() as book:
+            return dict(book.images)
+
+    def missing(self, id_: str) -> tuple[int, str]:
+        """How many instances a node group has less than it was asked for, and what EKS says of its health."""
+        with self._open() as book:
+            count, says = book.missing.get(id_, (0, ""))
+            return count, says
+
+    def scale(self, id_: str, size: int) -> None:
+        """Ask a node group's auto-scaling group for so many instances; those that come become nodes."""
+        kind = machines.GROUP
+        here = next(each for each in self.all(kind) if each.id == id_)
+        asked = {**here.state["scalingConfig"], "desiredSize": size}
+        fault = self._fault("scale", kind, id_, {**here.inputs, "scalingConfig": asked})
+        with self._open() as book:
+            before = here.state["scalingConfig"]["desiredSize"] - book.missing.pop(id_, (0, ""))[0]
+            if fault and fault.word == "capacity" and size > before:
+                wanted = machines.of(kind, here.inputs, book.resources)
+                book.missing[id_] = (size - before, _no_capacity(wanted))
+        self.meddle(kind, id_, {"scalingConfig": asked})
+
     def meddle(self, kind: str, id_: str, state: Mapping[str, Any] | None) -> None:
-        """Change a resource behind everybody's back, or take it away."""
+        """Change a resource behind everybody's back, or take it away; its nodes follow."""
         with self._open() as book:
             here = next(each for each in book.resources if (each.kind, each.id) == (kind, id_))
             book.resources.remove(here)
@@ -123,13 +186,38 @@ class Account:
                 book.resources.append(
                     Resource(kind, id_, both, {**here.state, **state}, here.imports)
                 )
+        self._inside_follows(kind, "update", None)
+
+    def _inside_follows(self, kind: str, at: str, done: object) -> None:
+        """Let the control plane and its nodes be what the account's clusters and groups ask for now."""
+        if self.folder is None or control_plane.of(self.folder) is None:
+            return
+        try:
+            if at == "create" and isinstance(done, Resource):
+                joining.open_cluster(self.folder, done)
+            if joining.concerns(kind, at):
+                self._nodes_follow(self.folder)
+        except (ApiError, Unreachable) as error:
+            said = f"the fake cannot reach the control plane behind it: {error}"
+            raise Refused(said) from None
+
+    def _nodes_follow(self, folder: Path) -> None:
+        with joining.in_turn(folder):
+            with self._open() as book:
+                held = [_as_far_as_there_is(each, book) for each in book.resources]
+                images = dict(book.images)
+            joining.follow(folder, self.name, held, images)
 
     # ── changes ───────────────────────────────────────────────────────────────────────────────────
     def create(self, kind: str, name: str, inputs: Mapping[str, Any], place: Place) -> Resource:
         """Make a resource as the service does."""
         given = shapes.plain(inputs)
         return self._asked(
-            "create", kind, name, given, lambda book: _make(book, kind, name, given, place)
+            "create",
+            kind,
+            name,
+            given,
+            lambda book: _make(book, kind, name, given, place, self.folder),
         )
 
     def update(
@@ -178,24 +266,57 @@ class Account:
         inputs: Mapping[str, Any],
         act: Callable[["_Book"], Done],
     ) -> Done:
+        self.saw(calls.of(at, kind, inputs))
         fault = self._fault(at, kind, name, inputs)
         if fault:
-            time.sleep(fault.seconds)
+            self._take_time(fault)
             _before(fault, kind, at)
         with self._open() as book:
             try:
                 done = act(book)
             except Refused as error:
                 raise Refused(words(kind, at, str(error))) from None
-            spoiled = None
+            spoiled, why = None, None
             if fault and isinstance(done, Resource) and fault.word in _SPOILING:
-                spoiled = _spoil(book, done, fault)
+                spoiled = _spoil(book, done, _AFTER[fault.word][_cloud(kind)])
+            elif isinstance(done, Resource) and (at == "create" or _ROLLS & inputs.keys()):
+                why = self._not_joining(book, done)
+                if why and at == "update":
+                    raise Refused(
+                        _not_rolled(done, why)
+                    )  # the old nodes stay, and so does the group
+                if why:
+                    spoiled = _spoil(book, done, _AFTER["capacity"][_cloud(kind)])
+        self._inside_follows(kind, at, done)
+        if why and spoiled:
+            raise Failed(_without_nodes(spoiled, why), spoiled)
         if fault and fault.word in {"kill", "crash"}:
             _end(fault)
         if fault and spoiled:
             wanted = machines.of(kind, inputs, self.all())
             raise Failed(_failure(fault, kind, spoiled, wanted), spoiled)
         return done
+
+    def _take_time(self, fault: faults.Fault) -> None:
+        time.sleep(fault.seconds)
+        while fault.word == "hold" and fault in faults.read(self.folder)[1]:
+            time.sleep(_PAUSE)
+
+    def _not_joining(self, book: _Book, group: Resource) -> BadUserData | None:
+        """Why no node of a new group joins; the instances' own words go into their log."""
+        inside = control_plane.of(self.folder)
+        if (
+            inside is None
+            or self.folder is None
+            or group.kind not in {machines.GROUP, machines.POOL}
+        ):
+            return None
+        try:
+            joining.asked_for(group, book.resources, book.images, inside)
+        except BadUserData as why:
+            joining.remember(self.folder, group, str(why))
+            return why
+        return None
 
     def _fault(
         self, at: str, kind: str, name: str, inputs: Mapping[str, Any]
@@ -221,7 +342,14 @@ def _refuse(said: list[str]) -> None:
         raise Refused(said[0])
 
 
-def _make(book: _Book, kind: str, name: str, inputs: Mapping[str, Any], place: Place) -> Resource:
+def _make(
+    book: _Book,
+    kind: str,
+    name: str,
+    inputs: Mapping[str, Any],
+    place: Place,
+    folder: Path | None,
+) -> Resource:
     seen = book.made.get(f"{kind}/{name}", 0)
     word = shapes.words(kind, inputs, place, f"{name}/{seen}")
     _refuse([said.removeprefix(f"{kind}: ") for said in of_service(kind, inputs)])
@@ -231,11 +359,13 @@ def _make(book: _Book, kind: str, name: str, inputs: Mapping[str, Any], place: P
     book.made[f"{kind}/{name}"] = seen + 1
     state = shapes.filled(kind, word, inputs, place)
     machines.read_of_others(kind, state, book.resources)
+    control_plane.put_behind(kind, state, control_plane.of(folder), book.resources)
     imports = shapes.import_ids(kind, {**word, **state, "id": word["id"]})
     made = Resource(kind, word["id"], inputs, state, imports)
     # Grants and tags are made again as they are there: the same one.
     book.resources = [each for each in book.resources if (each.kind, each.id) != (kind, made.id)]
     book.resources.append(made)
+    book.creators[f"{kind}/{made.id}"] = caller()
     return made
 
 
@@ -308,6 +438,12 @@ def _before(fault: faults.Fault, kind: str, at: str) -> None:
             more = "VcpuLimitExceeded: You have requested more vCPU capacity than your current limit allows"
             short = "Error 403: Insufficient regional quota to satisfy request, quotaExceeded"
             raise Refused(words(kind, at, more if aws else short))
+        case "unsold":
+            said = (
+                "Your requested instance type is not supported in your requested Availability Zone"
+            )
+            there = "Error 400: the machine type does not exist in zone, invalid"
+            raise Refused(words(kind, at, f"InvalidParameterException: {said}" if aws else there))
         case "refuse":
             raise Refused(words(kind, at, str(fault.script.get("message", "AccessDenied"))))
         case _:
@@ -321,9 +457,40 @@ def _end(fault: faults.Fault) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _spoil(book: _Book, made: Resource, fault: faults.Fault) -> Resource:
-    aws = made.kind.startswith("aws:")
-    status = ("CREATE_FAILED" if aws else "ERROR") if fault.word == "capacity" else "CREATING"
+_AFTER = {
+    "capacity": {"aws": "CREATE_FAILED", "gcp": "ERROR"},
+    "time-out": {"aws": "CREATING", "gcp": "CREATING"},
+}
+
+
+# What changes of a group start its instances anew.
+_ROLLS = {"launchTemplate", "version", "releaseVersion"}
+
+
+def _not_rolled(group: Resource, why: BadUserData) -> str:
+    return (
+        f"waiting for EKS Node Group ({group.id}) version update: unexpected state 'Failed', wanted target "
+        f"'Successful'. last error: {why.code}: Couldn't proceed with upgrade process as new nodes are not "
+        f"joining node group {group.inputs['nodeGroupName']}"
+    )
+
+
+def _cloud(kind: str) -> str:
+    return kind.partition(":")[0]
+
+
+def _without_nodes(group: Resource, why: BadUserData) -> str:
+    """What the provider says of a group whose nodes did not join; EKS tells no more than a code."""
+    if group.kind == machines.POOL:
+        return f"Error waiting for creating GKE NodePool: {why}"
+    said = "Instances failed to join the kubernetes cluster"
+    return (
+        f"waiting for EKS Node Group ({group.id}) create: unexpected state 'CREATE_FAILED', wanted target "
+        f"'ACTIVE'. last error: {why.code}: {said if why.code == 'NodeCreationFailure' else why}"
+    )
+
+
+def _spoil(book: _Book, made: Resource, status: str) -> Resource:
     spoiled = Resource(
         made.kind, made.id, made.inputs, {**made.state, "status": status}, made.imports
     )
@@ -346,9 +513,29 @@ def _failure(fault: faults.Fault, kind: str, made: Resource, wanted: machines.Wa
         )
     return (
         f"waiting for EKS Node Group ({made.id}) create: unexpected state 'CREATE_FAILED', wanted target "
-        "'ACTIVE'. last error: AsgInstanceLaunchFailures: Could not launch instances. "
+        f"'ACTIVE'. last error: {_no_capacity(wanted)}"
+    )
+
+
+def _no_capacity(wanted: machines.Wanted) -> str:
+    """What EKS says of the health of a group whose instances EC2 does not have."""
+    type_, zone = ", ".join(sorted(wanted.types)), ", ".join(sorted(wanted.zones))
+    return (
+        "AsgInstanceLaunchFailures: Could not launch instances. "
         f"InsufficientInstanceCapacity - We currently do not have sufficient {type_} capacity in the "
         f"Availability Zone you requested ({zone})."
+    )
+
+
+def _as_far_as_there_is(group: Resource, book: _Book) -> Resource:
+    """A group with as many instances as it has, instead of as many as it was asked for."""
+    missing = book.missing.get(group.id, (0, ""))[0]
+    if group.kind != machines.GROUP or not missing:
+        return group
+    asked = group.state["scalingConfig"]
+    has = {**asked, "desiredSize": asked["desiredSize"] - missing}
+    return Resource(
+        group.kind, group.id, group.inputs, {**group.state, "scalingConfig": has}, group.imports
     )
 
 

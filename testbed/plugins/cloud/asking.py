@@ -1,12 +1,13 @@
 """Functions of the providers: questions about the account, answered from what is there."""
 
-import base64
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from testbed.plugins.cloud import facts, shapes
-from testbed.plugins.cloud.account import Account, Refused
+from testbed.plugins.cloud import calls, facts, faults, shapes
+from testbed.plugins.cloud.account import Account, Refused, caller
 from testbed.plugins.cloud.checking import nearest
+from testbed.plugins.cloud.inside import entering
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.plugins.cloud.shapes import ACCOUNT, Place
 from testbed.plugins.kubernetes.values import Secret
@@ -14,7 +15,13 @@ from testbed.plugins.kubernetes.values import Secret
 Arguments = Mapping[str, Any]
 _VPC, _SUBNET = "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet"
 _EKS, _GKE = "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster"
-_ZONES = {"us-central1": "abcf"}  # three zones, a to c, where nothing else is said
+_LETTERS = {"us-east-1": "abcdef"}
+"""Zones of a region of AWS; three, a to c, where nothing else is said."""
+_IMAGES = (
+    "/aws/service/eks/",
+    "/aws/service/bottlerocket/",
+    "/aws/service/canonical/ubuntu/eks/",
+)
 
 
 def failures(token: str, given: Arguments) -> list[str]:
@@ -38,13 +45,13 @@ def failures(token: str, given: Arguments) -> list[str]:
 
 def answer(token: str, given: Arguments, account: Account, place: Place) -> dict[str, Any]:
     """The answer; Refused where nobody is there to be asked about."""
+    account.saw(calls.QUESTIONS.get(token, ()))
     return {**given, **_ANSWERS[token](given, account, place)}
 
 
 # ── aws ───────────────────────────────────────────────────────────────────────────────────────────
 def _identity(_given: Arguments, _account: Account, _place: Place) -> dict[str, Any]:
-    arn = f"arn:aws:iam::{ACCOUNT}:user/ci"
-    return {"accountId": ACCOUNT, "arn": arn, "id": ACCOUNT, "userId": "AIDAFAKE0000000000000"}
+    return {"accountId": ACCOUNT, "arn": caller(), "id": ACCOUNT, "userId": "AIDAFAKE0000000000000"}
 
 
 def _partition(_given: Arguments, _account: Account, _place: Place) -> dict[str, Any]:
@@ -59,11 +66,41 @@ def _region(given: Arguments, _account: Account, place: Place) -> dict[str, Any]
 
 def _aws_zones(given: Arguments, _account: Account, place: Place) -> dict[str, Any]:
     region = given.get("region") or place.region
-    left = [each for each in "abc" if f"{region}{each}" not in (given.get("excludeNames") or ())]
+    letters, without = _LETTERS.get(region, "abc"), given.get("excludeNames") or ()
+    left = [each for each in letters if f"{region}{each}" not in without]
     way, number = region.split("-")[-2][0], region.split("-")[-1]
-    ids = [f"{region[:2]}{way}{number}-az{'abc'.index(each) + 1}" for each in left]
+    ids = [f"{region[:2]}{way}{number}-az{letters.index(each) + 1}" for each in left]
     names = [f"{region}{each}" for each in left]
     return {"id": region, "names": names, "zoneIds": ids, "groupNames": [f"{region}-zg-1"]}
+
+
+def _sold(account: Account, type_: str, zone: str) -> bool:
+    """A zone sells every type there is, but for what a script of faults takes from it."""
+    taken = (each.script for each in faults.read(account.folder)[1] if each.word == "unsold")
+    return not any(
+        script.get("type", type_) == type_ and script.get("zone", zone) == zone for script in taken
+    )
+
+
+def _offers(given: Arguments, account: Account, place: Place) -> dict[str, Any]:
+    if given.get("locationType") != "availability-zone":
+        raise Refused("InvalidParameterValue: only offers by availability-zone are known here")
+    zones = _aws_zones({"region": given.get("region")}, account, place)["names"]
+    filters = {each["name"]: each["values"] for each in given.get("filters") or ()}
+    if set(filters) != {"instance-type"}:
+        raise Refused("InvalidParameterValue: only offers of types that are named are known here")
+    found = [
+        (type_, zone)
+        for type_ in filters["instance-type"]
+        for zone in zones
+        if _sold(account, type_, zone)
+    ]
+    return {
+        "id": place.region,
+        "instanceTypes": [type_ for type_, _ in found],
+        "locations": [zone for _, zone in found],
+        "locationTypes": ["availability-zone"] * len(found),
+    }
 
 
 def _matches(each: Resource, given: Arguments) -> bool:
@@ -77,6 +114,8 @@ def _matches(each: Resource, given: Arguments) -> bool:
             found = tags.get(name[4:])
         elif name == "vpc-id":
             found = each.state.get("vpcId") or each.id
+        elif name == "subnet-id":
+            found = each.id
         elif name == "availability-zone":
             found = each.state.get("availabilityZone")
         else:
@@ -131,18 +170,19 @@ def _node_group(given: Arguments, account: Account, _place: Place) -> dict[str, 
     return {**_known("aws:eks/getNodeGroup:getNodeGroup", found.state), "id": id_}
 
 
-def _token(given: Arguments, _account: Account, _place: Place) -> dict[str, Any]:
-    url = base64.urlsafe_b64encode(f"https://sts/?cluster={given['name']}".encode()).decode()
-    return {"id": given["name"], "token": Secret(f"k8s-aws-v1.{url.rstrip('=')}")}
+def _token(given: Arguments, account: Account, place: Place) -> dict[str, Any]:
+    token = entering.eks_token(account, given["name"], given.get("region") or place.region)
+    return {"id": given["name"], "token": Secret(token)}
 
 
-def _parameter(given: Arguments, _account: Account, place: Place) -> dict[str, Any]:
+def _parameter(given: Arguments, account: Account, place: Place) -> dict[str, Any]:
     name = given["name"]
-    if not name.startswith(("/aws/service/eks/", "/aws/service/bottlerocket/")):
+    if not name.startswith(_IMAGES):
         raise Refused(f"reading SSM Parameter ({name}): couldn't find resource")
     word = shapes.words(_VPC, {}, place, name)
     arn = f"arn:aws:ssm:{place.region}::parameter{name}"
     ami = f"ami-{word['hex']}"
+    account.publish(ami, name)
     return {
         "arn": arn,
         "id": name,
@@ -163,9 +203,22 @@ def _client(_given: Arguments, _account: Account, place: Place) -> dict[str, Any
 def _gcp_zones(given: Arguments, _account: Account, place: Place) -> dict[str, Any]:
     region = given.get("region") or place.region
     project = given.get("project") or place.project
-    names = [f"{region}-{each}" for each in _ZONES.get(region, "abc")]
+    names = shapes.zones_of(region)
     id_ = f"projects/{project}/regions/{region}"
     return {"id": id_, "names": names, "project": project, "region": region}
+
+
+def _machine_types(given: Arguments, account: Account, place: Place) -> dict[str, Any]:
+    zone, project = given.get("zone") or place.zone, given.get("project") or place.project
+    if zone not in shapes.zones_of(zone.rpartition("-")[0]):
+        raise Refused(
+            f"Error 400: Invalid value for field 'zone': '{zone}'. Unknown zone., invalid"
+        )
+    names = re.findall(r'name = "([^"]+)"', given.get("filter") or "")
+    if not names:
+        raise Refused("Error 400: only machine types that a filter names are known here, invalid")
+    sold = [{"name": name} for name in names if _sold(account, name, zone)]
+    return {"id": f"projects/{project}/zones/{zone}/machineTypes", "machineTypes": sold}
 
 
 def _gke(given: Arguments, account: Account, place: Place) -> dict[str, Any]:
@@ -175,13 +228,17 @@ def _gke(given: Arguments, account: Account, place: Place) -> dict[str, Any]:
     found = account.find(_GKE, id_)
     if found is None:
         raise Refused(f"{id_} not found")
-    state = dict(found.state)
-    for name, value in found.state.items():
-        if isinstance(value, dict) and f"{name}s" in _outputs(
-            "gcp:container/getCluster:getCluster"
-        ):
-            state[f"{name}s"] = [value]
+    state = {**found.state, **_listed(found.state)}
     return {**_known("gcp:container/getCluster:getCluster", state), "id": id_}
+
+
+def _listed(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Questions have each block as a list of one, at every depth; maps of labels are no blocks."""
+    found: dict[str, Any] = {}
+    for name, value in state.items():
+        block = isinstance(value, dict) and not name.lower().endswith(("labels", "metadata"))
+        found[f"{name}s" if block else name] = [_listed(value)] if block else value
+    return found
 
 
 def _project(given: Arguments, _account: Account, place: Place) -> dict[str, Any]:
@@ -204,6 +261,7 @@ _ANSWERS: Mapping[str, Callable[[Arguments, Account, Place], dict[str, Any]]] = 
     "aws:index/getRegion:getRegion": _region,
     "aws:index/getAvailabilityZones:getAvailabilityZones": _aws_zones,
     "aws:ec2/getSubnets:getSubnets": _subnets,
+    "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": _offers,
     "aws:ec2/getVpc:getVpc": _vpc,
     "aws:eks/getCluster:getCluster": _eks,
     "aws:eks/getClusterAuth:getClusterAuth": _token,
@@ -211,6 +269,7 @@ _ANSWERS: Mapping[str, Callable[[Arguments, Account, Place], dict[str, Any]]] = 
     "aws:ssm/getParameter:getParameter": _parameter,
     "gcp:organizations/getClientConfig:getClientConfig": _client,
     "gcp:organizations/getProject:getProject": _project,
+    "gcp:compute/getMachineTypes:getMachineTypes": _machine_types,
     "gcp:compute/getZones:getZones": _gcp_zones,
     "gcp:container/getCluster:getCluster": _gke,
 }

@@ -2,10 +2,10 @@
 
     {"faults": [{"fault": "capacity", "zone": "us-east-1a", "type": "p5.48xlarge", "times": 1}]}
 
-Fields of a fault: `fault` (a word of WORDS), `at` (create, update, delete or read; create unless said),
-`kind`, `name` (part of the logical name), `zone` (the only one that is asked for) and `type` (of machines),
-`step` (the number of the change, counted over the account's life), `times` (always where nothing is said),
-`seconds` (before it shows), `message` (of `refuse`).
+Fields of a fault: `fault` (a word of WORDS), `at` (create, update, delete, read or scale; create unless it is
+said), `kind`, `name` (part of the logical name), `zone` (the only one that is asked for) and `type` (of
+machines), `step` (the number of the change, counted over the account's life), `times` (always where nothing
+is said), `seconds` (before it shows), `message` (of `refuse`).
 """
 
 import json
@@ -16,9 +16,11 @@ from typing import Any
 
 WORDS = (
     "capacity",  # no such machines in the zone: what was made is there, and failed
+    "unsold",  # the zone never has the machines, and says so to whoever asks
     "quota",  # more than the account may have
     "throttle",  # asked too often; the provider asks again
     "not-assumable",  # a role that is not everywhere yet; the provider asks again
+    "hold",  # nothing comes back until the script has it no more; then all is well
     "time-out",  # never ready; what was made stays as it is
     "refuse",  # a message of one's own
     "kill",  # the engine and the provider end once the change is made: a pending operation is left

@@ -8,8 +8,15 @@ from testbed.plugins.cloud import account, facts
 CLOUDS = ("aws", "gcp")
 
 
+STAND_INS = Path(__file__).parent / "bin"
+"""Put before PATH where kubeconfigs run `aws` or `gke-gcloud-auth-plugin`."""
+
+
 def install(home: Path, cloud_folder: Path) -> dict[str, str]:
-    """Put both into this PULUMI_HOME; what an engine's environment needs to find them and their account."""
+    """Put both into this PULUMI_HOME; what an engine's environment needs to find them and their account.
+
+    Nothing is inside their clusters until `inside.control_plane.put` has put a control plane there.
+    """
     for cloud in CLOUDS:
         name = f"pulumi-resource-{cloud}"
         cache = home / "plugins" / f"resource-{cloud}-v{facts.sdk(cloud)}"

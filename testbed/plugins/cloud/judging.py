@@ -4,7 +4,7 @@
 that a group and its launch template agree, and that what is read of a resource is there once it is made.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from testbed.plugins.cloud import asking, checking, preparing
@@ -45,8 +45,16 @@ class Graph(Protocol):
     def calls(self) -> Sequence[Call]: ...
 
 
-def judged(graph: Graph, place: Place, account: Account | None = None) -> list[str]:
-    """Everything that is said against a graph when it is made; nothing is good."""
+def judged(
+    graph: Graph,
+    place: Place,
+    account: Account | None = None,
+    called: Callable[[Any], str] = lambda node: node.name,
+) -> list[str]:
+    """Everything that is said against a graph when it is made; nothing is good.
+
+    `called` gives the names of resources in a program, with which those begin that an engine gives.
+    """
     there = account or Account()
     made: dict[str, Mapping[str, Any]] = {}
     found: list[str] = []
@@ -59,13 +67,14 @@ def judged(graph: Graph, place: Place, account: Account | None = None) -> list[s
             found.append(f"{call.name}: {error}")
     for node in graph.resources:
         inputs = _settled(node.inputs, made, node.name, found)
-        said = _made(node, inputs, there, place, made)
+        said = _made(node, called(node), inputs, there, place, made)
         found += [f"{node.name}: {each}" for each in said]
     return found
 
 
 def _made(
     node: Node,
+    called: str,
     inputs: dict[str, Any],
     account: Account,
     place: Place,
@@ -74,13 +83,13 @@ def _made(
     """Make one resource; what is said against it."""
     try:
         prepared = preparing.prepared(
-            node.kind, preparing.Naming(node.name, node.name.encode()), {}, inputs
+            node.kind, preparing.Naming(called, called.encode()), {}, inputs
         )
         if said := checking.of_provider(node.kind, prepared):
             return said
         if has_unknown(prepared):  # what it rests on was refused, and that was said
             return checking.of_service(node.kind, prepared)
-        done = account.create(node.kind, node.name, prepared, place)
+        done = account.create(node.kind, called, prepared, place)
     except (Refused, Failed, preparing.TooLong) as error:
         return [str(error)]
     made[node.name] = {**done.state, "id": done.id}

@@ -17,7 +17,7 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2_grpc
 from pulumi.runtime.proto import provider_pb2 as wire
 
 from testbed.plugins import orphans
-from testbed.plugins.cloud import asking, checking, configuring, diff, facts, preparing
+from testbed.plugins.cloud import asking, calls, checking, configuring, diff, facts, preparing
 from testbed.plugins.cloud.account import Account, Failed, Refused
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.plugins.cloud.shapes import Place
@@ -186,6 +186,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Read(self, request: wire.ReadRequest, context: Context) -> wire.ReadResponse:
         def act() -> wire.ReadResponse:
             kind, _ = _who(request.urn)
+            self.account.saw(calls.of("read", kind, {}))
             held = self.account.find(kind, request.id)
             if held is None:
                 return wire.ReadResponse()

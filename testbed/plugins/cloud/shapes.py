@@ -5,6 +5,7 @@ import hashlib
 import ipaddress
 import json
 import uuid
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,6 +59,7 @@ def words(kind: str, inputs: Mapping[str, Any], place: Place, seed: str) -> dict
         location=inputs.get("location") or place.zone or place.region,
         hex=digest[:_HEX],
         digits=str(int(digest[:8], 16)),
+        checksum=str(zlib.crc32(str(inputs.get("destinationCidrBlock", "")).encode())),
         uuid=str(uuid.UUID(digest[:32])),
         digest=digest,
         network_name=last(inputs.get("network")),
@@ -83,6 +85,14 @@ def _service_role(service: str) -> str:
     return (
         f"AWSServiceRoleFor{service.partition('.')[0].title().replace('-', '')}" if service else ""
     )
+
+
+def zones_of(region: str) -> list[str]:
+    """The zones of a region of Google's: three, a to c, where nothing else is said."""
+    return [f"{region}-{each}" for each in _ZONES.get(region, "abc")]
+
+
+_ZONES = {"us-central1": "abcf"}
 
 
 def last(value: Any) -> str:
@@ -111,6 +121,19 @@ def _issuer(word: dict[str, Any]) -> str:
 
 def _public(word: dict[str, Any]) -> str:
     return str(ipaddress.IPv4Address("203.0.113.0") + int(word["digest"][:2], 16) % 254 + 1)
+
+
+def _gke_ways_in(word: dict[str, Any]) -> dict[str, Any]:
+    """An address, and a name that Google's front end answers to."""
+    name = f"gke-{word['digest'][:32]}-{PROJECT_NUMBER}.{word['location']}.gke.goog"
+    return {
+        "dnsEndpointConfig": {"allowExternalTraffic": False, "endpoint": name},
+        "ipEndpointsConfig": {"enabled": True},
+    }
+
+
+def _part(of: Fill, name: str) -> Fill:
+    return lambda word: of(word)[name]
 
 
 def _private(word: dict[str, Any]) -> str:
@@ -226,6 +249,12 @@ _FILLED: Mapping[str, Mapping[str, Fill]] = {
         "servicesIpv4Cidr": _status("34.118.224.0/20"),
         "masterAuth": lambda _word: {"clusterCaCertificate": _CA},
         "masterAuth.clusterCaCertificate": _status(_CA),
+        "controlPlaneEndpointsConfig": _gke_ways_in,
+        "controlPlaneEndpointsConfig.dnsEndpointConfig": _part(_gke_ways_in, "dnsEndpointConfig"),
+        "controlPlaneEndpointsConfig.ipEndpointsConfig": _part(_gke_ways_in, "ipEndpointsConfig"),
+        "controlPlaneEndpointsConfig.dnsEndpointConfig.endpoint": (
+            lambda word: _gke_ways_in(word)["dnsEndpointConfig"]["endpoint"]
+        ),
     },
     "gcp:container/nodePool:NodePool": {
         "instanceGroupUrls": lambda _word: [],
@@ -255,6 +284,9 @@ _FILLED: Mapping[str, Mapping[str, Fill]] = {
 }
 
 
+_FILESTORE = "gcp:filestore/instance:Instance"
+
+
 def filled(
     kind: str, word: dict[str, Any], inputs: Mapping[str, Any], place: Place
 ) -> dict[str, Any]:
@@ -272,6 +304,8 @@ def filled(
     for name in about["outputs"]:
         if name in _BY_NAME:
             _put(state, [name], _BY_NAME[name](word))
+    for network in state.get("networks", ()) if kind == _FILESTORE else ():
+        network.setdefault("ipAddresses", [_private(word)])
     return {**state, **labelled(about, inputs, place), **_arn(about, word)}
 
 

@@ -1,8 +1,8 @@
 """Connection to an API server: address, certificates and token out of a kubeconfig.
 
-A kubeconfig with plain certificates or a token, which is what every simulated cluster has, is read here in a
-few milliseconds. Everything else (exec plugins, proxies, auth providers) is left to the `kubernetes` package,
-whose import alone takes half a second of every command.
+A kubeconfig with plain certificates, a token or a program that gives one is read here in a few milliseconds.
+Everything else (proxies, auth providers) is left to the `kubernetes` package, whose import alone takes half a
+second of every command.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 import urllib3
 
+from testbed.plugins.kubernetes import exec_plugins
 from testbed.plugins.kubernetes.failures import Unreachable
 from testbed.plugins.kubernetes.settings import ambient, named
 from testbed.plugins.kubernetes.values import Object
@@ -31,7 +32,7 @@ _CLUSTER_KEYS = {
 }
 _USER_KEYS = {
     *("client-certificate", "client-certificate-data", "client-key", "client-key-data"),
-    *("token", "extensions"),
+    *("token", "exec", "extensions"),
 }
 
 
@@ -65,6 +66,9 @@ def _plain(config: Object, context: Any) -> Connection | None:
         raise Unreachable(f"the kubeconfig's certificates cannot be read: {error}") from error
     header = f"Bearer {user['token']}" if user.get("token") else None
     pool = urllib3.PoolManager(maxsize=CONNECTIONS, ssl_context=tls)
+    if user.get("exec") and header is None:
+        token = exec_plugins.Token(user["exec"], cluster)
+        return Connection(str(cluster["server"]).rstrip("/"), pool, token.header)
     return Connection(str(cluster["server"]).rstrip("/"), pool, lambda: header)
 
 
@@ -93,12 +97,12 @@ def _pem(holder: Object, name: str) -> bytes | None:
 
 def _by_client(kubeconfig: Object | None, context: str | None) -> Connection:
     try:
-        # Not among our dependencies: only kubeconfigs with an exec plugin or the like need it.
+        # Not among our dependencies: only kubeconfigs with a proxy or the like need it.
         config = import_module("kubernetes.config")
         refused = import_module("kubernetes.config.config_exception").ConfigException
     except ImportError as error:
         raise Unreachable(
-            "this kubeconfig needs more than certificates or a token, and the Python package"
+            "this kubeconfig needs more than certificates, a token or a program, and the Python package"
             " `kubernetes` that could read it is not installed"
         ) from error
     try:

@@ -67,6 +67,8 @@ _FREE_FORM = {
     ),
     *("podSecurityContext", "containerSecurityContext", "matchLabels", "additionalLabels", "data"),
 }
+_SUBCHARTS = frozenset({"node-feature-discovery"})
+"""Charts inside a chart, whose values file names only what it gives them."""
 
 
 def check(objects: Objects, request: Request, old: Object, given: Object) -> wire.CheckResponse:
@@ -116,7 +118,7 @@ def unknown_values(
             continue
         known = tree[key]
         if (
-            key in _FREE_FORM
+            key in _FREE_FORM | _SUBCHARTS
             or not isinstance(value, Mapping)
             or not isinstance(known, Mapping)
             or not known

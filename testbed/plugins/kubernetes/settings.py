@@ -5,6 +5,7 @@ CheckConfig, DiffConfig and Configure in provider/pkg/provider/provider.go of th
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,6 @@ from testbed.plugins.kubernetes.failures import ProviderError
 from testbed.plugins.kubernetes.values import Object, Secret, Unknown, has_unknown, transform
 
 PREFIX = "kubernetes:config:"
-LONGEST_PATH = 4096
 # What says where a cluster is, and so has no sense beside a folder of files.
 _CLUSTERS = ("cluster", "context", "kubeconfig")
 
@@ -94,17 +94,23 @@ def load_kubeconfig(path_or_content: str) -> Object:
     """A kubeconfig from a path, or from the text itself."""
     candidate = Path(path_or_content).expanduser()
     try:
-        text = (
-            candidate.read_text()
-            if len(path_or_content) < LONGEST_PATH and candidate.is_file()
-            else path_or_content
-        )
+        text = candidate.read_text() if _is_file(candidate) else path_or_content
         parsed = yaml.safe_load(text)
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise ProviderError(f"not a kubeconfig: {type(error).__name__}") from error
     if not isinstance(parsed, dict) or "clusters" not in parsed:
         raise ProviderError("not a kubeconfig: neither a file nor the text of one")
     return parsed
+
+
+def _is_file(candidate: Path) -> bool:
+    """Whether it is the name of a file; text on one line is too long for one."""
+    try:
+        return candidate.is_file()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise
 
 
 def default_namespace(settings: Settings) -> str:

@@ -25,6 +25,7 @@ from pulumi.runtime.proto import language_pb2_grpc, plugin_pb2
 
 from testbed.plugins import orphans
 from testbed.plugins.language import interpreter
+from testbed.plugins.warm.child import Child, start, start_read
 
 # The program ended after it had shown its error itself.
 BAIL = 32
@@ -38,7 +39,7 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
 
     def __init__(self, engine_address: str) -> None:
         self.engine_address = engine_address
-        self.children: set[subprocess.Popen[bytes]] = set()
+        self.children: set[Child] = set()
 
     def Handshake(
         self, request: wire.LanguageHandshakeRequest, context: Context
@@ -106,11 +107,8 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
             python = interpreter.resolve(Path(request.info.root_directory), _options(request.info))
         except interpreter.BadOptions as error:
             return wire.RunResponse(error=str(error))
-        child = subprocess.Popen(
-            [str(python), str(PROGRAM), *self._arguments(request)],
-            env=_environment(request),
-            cwd=request.pwd or None,
-        )
+        command = [str(python), str(PROGRAM), *self._arguments(request)]
+        child = start(command, _environment(request), request.pwd or None)
         self.children.add(child)
         context.add_callback(lambda: _stop(child))
         code = child.wait()
@@ -153,14 +151,7 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
             environment[name] = value
         # A pack runs in its own folder, a component where the program runs.
         place = str(folder) if request.kind == "analyzer" else request.pwd or None
-        child = subprocess.Popen(
-            command,
-            cwd=place,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-        )
+        child = start_read(command, environment, place)
         self.children.add(child)
         context.add_callback(lambda: _stop(child))
         yield from _pump(child)
@@ -192,7 +183,7 @@ def _distribution(root: Path) -> str:
     return str(project["name"])
 
 
-def _pump(child: subprocess.Popen[bytes]) -> Iterator[wire.RunPluginResponse]:
+def _pump(child: Child) -> Iterator[wire.RunPluginResponse]:
     """The plugin's output as it comes, then its exit code."""
     messages: queue.Queue[wire.RunPluginResponse | None] = queue.Queue()
 
@@ -229,7 +220,7 @@ def _environment(request: wire.RunRequest) -> dict[str, str]:
     return environment
 
 
-def _stop(child: subprocess.Popen[bytes]) -> None:
+def _stop(child: Child) -> None:
     """Interrupt; kill what has not ended after a while."""
     if child.poll() is not None:
         return

@@ -239,21 +239,18 @@ ANYTHING = st.recursive(
 )
 
 
-@pytest.mark.repeats("the cases of this folder")
 @given(st.sampled_from(WORKLOADS), st.dictionaries(KEYS, ANYTHING, max_size=5))
 def test_any_mapping_is_classified_and_twice_the_same(kind, value):
     job = {**value, "kind": kind}
     assert classified(job) == classified(job)
 
 
-@pytest.mark.repeats("the cases of this folder")
 @given(ANYTHING)
 def test_any_value_is_taken_apart(value):
     for item in objects_of(value):
         read_job(item)
 
 
-@pytest.mark.repeats("the cases of this folder")
 @given(
     st.sampled_from(LABELLED),
     st.text(max_size=10).map(lambda key: f"example.com/{key}"),
@@ -266,7 +263,6 @@ def test_an_unrelated_label_changes_nothing(row, key, value):
     assert classified({**job, "metadata": {**metadata, "labels": labels}}) == classified(job)
 
 
-@pytest.mark.repeats("the cases of this folder")
 @given(st.sampled_from(LABELLED))
 def test_the_order_of_keys_changes_nothing(row):
     def turned(value):

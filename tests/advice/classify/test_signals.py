@@ -140,7 +140,6 @@ def test_no_word_is_in_a_table_twice_with_different_classes():
     assert named == set(JobClass) - {JobClass.OTHER, JobClass.REAL_TIME}
 
 
-@pytest.mark.repeats("the cases of this folder")
 @given(st.text(max_size=60))
 def test_any_text_has_words_and_every_word_can_be_looked_up(text):
     for word in (*words_of(text), *image_words(text)):
@@ -149,7 +148,6 @@ def test_any_text_has_words_and_every_word_can_be_looked_up(text):
         assert word.isascii()
 
 
-@pytest.mark.repeats("the cases of this folder")
 @given(
     st.lists(
         st.text(max_size=12) | st.sampled_from(["sh", "-c", "python", "a.py", "'", ";"]), max_size=6

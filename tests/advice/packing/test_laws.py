@@ -75,6 +75,7 @@ def test_no_quick_choice_is_cheaper_than_the_proved_one(cloud, data):
         assert quick.usd >= best - HALF_A_CENT
 
 
+@pytest.mark.repeats("tests/advice/packing/test_machines.py")
 @pytest.mark.parametrize("pods", [1, 3])
 @pytest.mark.parametrize("name", [m.name for m in MACHINES.values() if m.is_gpu_machine])
 def test_a_demand_of_one_machine_type_costs_as_many_as_it_takes(name, pods):
@@ -109,6 +110,7 @@ def test_as_many_of_a_full_layout_take_as_many_gpus(product):
         assert packing.least <= single_profile_gpus(product, demand)
 
 
+@pytest.mark.repeats("tests/advice/packing/test_slices.py")
 @pytest.mark.parametrize("product", MIG_PRODUCTS.values(), ids=lambda p: p.gpu)
 def test_a_demand_of_one_profile_takes_as_many_gpus_as_its_greatest_number_says(product):
     plain = [profile for profile in product.profiles if not profile.variant]

@@ -328,6 +328,13 @@ def node(machine, *needs):
     return empty_node(Priced(machine, 1.0), needs)
 
 
+def test_only_what_is_full_and_worth_something_is_a_pattern():
+    two = node(machine("two", "L4", 2, 1.0), need("a", 4), need("b", 4, gpus=2))
+    assert dearest(two, [0.0, 0.0]) == (0, 0)
+    assert dearest(two, [1.0, 1.5]) == (2, 0)
+    assert sorted(worthy(two, [1.0, 1.5], -1.0, lambda: True)) == [(0, 1), (2, 0)]
+
+
 def test_slices_take_whole_gpus_from_other_pods():
     both = node(CUTS, need("a", 9, slice="3g.20gb"), need("b", 9, gpu="A100-40"))
     assert both.most == (4, 2)
@@ -401,6 +408,7 @@ def openb_needs():
     ]
 
 
+@pytest.mark.repeats("the others of this file")
 @pytest.mark.timeout(600)
 def test_on_the_public_trace_exact_is_no_dearer_than_quick_and_quick_than_the_score():
     needs = openb_needs()

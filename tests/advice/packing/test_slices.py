@@ -60,6 +60,7 @@ def least_by_search(product, demand):
     return least(0, ())
 
 
+@pytest.mark.repeats("tests/plan/sharing/test_mig.py")
 @pytest.mark.parametrize("product", MIG_PRODUCTS.values(), ids=lambda p: p.gpu)
 def test_full_layouts_are_those_that_no_slice_can_be_added_to(product):
     layouts = full_layouts(product)

@@ -90,6 +90,7 @@ def test_without_the_solver_the_way_to_get_it_is_named(monkeypatch):
     assert caught.value.exit_code == 4
 
 
+@pytest.mark.repeats("none: it runs no line that is measured")
 def test_the_solver_is_loaded_by_the_call_that_needs_it():
     code = "import sys, gpuyard.advice.packing.slices; sys.exit('highspy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -87,14 +87,18 @@ def test_whoever_has_a_plugin_of_its_own_keeps_the_others_off(image):
         assert image.node_labels == {}
 
 
+@pytest.mark.repeats("tests/spec/test_salvage.py")
 @pytest.mark.parametrize("image", ROWS)
 def test_every_setting_is_one_of_the_operators_chart(image):
     chart = yaml.safe_load(upstream("values", "gpu-operator.yaml").read_text(encoding="utf-8"))
     for path, value in image.settings.items():
         at = chart
-        for word in path.split("."):
+        for word in path.partition(".env.")[0].split("."):
             assert word in at, path
             at = at[word]
+        if ".env." in path:
+            at = at["env"]
+            assert at == [], "ours would replace what is in it"
         assert at != value, f"{path} is the chart's default already"
     assert bool(image.settings) <= image.uses_operator
 

@@ -28,7 +28,7 @@ def get(gpuyard, write):
         ("pools[0].nodes", "0..4"),
         ("pools.train.machine.gpu.name", "H100"),
         ("pools.train.gpus_per_node", "8"),
-        ("pools.serve.labels.nvidia.com/mig.config", "serve"),
+        ("pools.serve.labels.nvidia.com/mig.config", "serve.04e903"),
         ("pools.serve.layouts[0].counts.1g.5gb", "2"),
         ("pools.serve.advertised.nvidia.com/mig-3g.20gb.gpu_share", "3/7"),
         ("pools.train.mig_config", "null"),

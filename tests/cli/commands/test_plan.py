@@ -12,7 +12,9 @@ from kit.stacks import cut_pool, plan_of, platform, pool, shape, shared_pool, te
 
 WHOLE = platform(
     [
-        pool(nodes="0..4", capacity=[{"reserved": "cr-1", "nodes": 2}, "spot"]),
+        pool(
+            nodes="0..4", zones=["us-east-1a"], capacity=[{"reserved": "cr-1", "nodes": 2}, "spot"]
+        ),
         cut_pool(),
         shared_pool(),
     ],

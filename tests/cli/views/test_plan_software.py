@@ -88,7 +88,12 @@ def test_a_document_has_it_whole(gpuyard, write):
     assert plan["operator"] == {
         "enabled": {"driver": True, "toolkit": True, "devicePlugin": True, "migManager": True},
         "driver": "595.91.07",
-        "settings": {},
+        "settings": {"migManager.env.WITH_REBOOT": "true"},
+        "install": True,
+        "namespace": "gpu-operator",
+        "kernel_modules": "open",
+        "gdrcopy": True,
+        "claims": False,
     }
     rocket = plan["pools"][3]["node_software"]
     assert rocket["variant"] == "BOTTLEROCKET_x86_64_NVIDIA"

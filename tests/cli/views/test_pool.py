@@ -20,6 +20,10 @@ def test_every_pool_says_what_is_on_its_nodes():
         ("room", "190 CPUs, 1,980 GiB for pods; 23 and 247 GiB for each GPU"),
         ("numa", "restricted, 2 NUMA nodes"),
         ("near", "kubernetes.io/hostname"),
+        (
+            "nccl",
+            "EFA: aws-ofi-nccl in the image; FI_PROVIDER, NCCL_PROTO and NCCL_MIN_CHANNELS stay unset",
+        ),
     ]
 
 
@@ -34,9 +38,9 @@ def test_nodes_that_exist_are_told_by_their_labels():
 @pytest.mark.parametrize(
     ("one", "cloud", "expected"),
     [
-        (pool(nodes="0..4"), "aws", []),
+        (pool(nodes="0..4", scaling="karpenter"), "aws", []),
         (
-            shared_pool(nodes="0..4"),
+            shared_pool(nodes="0..4", scaling="karpenter"),
             "aws",
             [
                 "Karpenter learns of nvidia.com/gpu.shared: 16 from a NodeOverlay, beside whole GPUs",

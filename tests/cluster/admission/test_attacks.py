@@ -5,131 +5,53 @@ is kept: only what has to be there first is made, and goes again. Where the poli
 asked as well and has to say the same.
 """
 
-import copy
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from gpuyard.admission.parameters import parameters_of
 from gpuyard.admission.requirements import BELONGINGS, refusals
 from gpuyard.lint.kubernetes import resource
-from gpuyard.render.admission.objects import admission_objects
 from gpuyard.rules.subjects.admission import BELONGINGS as KINDS
 from gpuyard.rules.subjects.admission import HELD_KINDS, workload
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError
 from kit.cluster import lab as reality
-from kit.cluster.queues import kueue_as_rendered
+from kit.cluster.attacks import CASES, namespace_of, object_of, path_of, three_teams
+from kit.cluster.tenants import acting, tenants
+from kit.generated.hostile import MERGE
 from kit.generated.pods import Maker
-from kit.stacks import Raw, cut_pool, plan_of, platform, pool, team
 
 pytestmark = [pytest.mark.cluster]
 
 Value = dict[str, Any]
-FOLDER = Path(__file__).parent / "attacks"
-CASES: list[Value] = [
-    case
-    for path in sorted(FOLDER.glob("*.yaml"))
-    for case in yaml.safe_load(path.read_text(encoding="utf-8"))
-]
-TEAMS = {"makers": "atk-a", "viewers": "atk-a", "neighbours": "atk-b", "few": "atk-c"}
 OUTSIDE = "atk-outside"
-PATHS = {
-    "ConfigMap": "configmaps",
-    "CronJob": "cronjobs",
-    "HorizontalPodAutoscaler": "horizontalpodautoscalers",
-    "PersistentVolumeClaim": "persistentvolumeclaims",
-    "PodDisruptionBudget": "poddisruptionbudgets",
-}
 BY = {
     "policy": r"ValidatingAdmissionPolicy 'gpuyard-atk(-\w+)?' with binding '\S+' denied request: ",
     "quota": r"exceeded quota: gpuyard, ",
     "range": r"usage per (Pod|Container) is",
     "access": r"User \"\S+\" cannot",
+    "level": r"violates PodSecurity",
+    "form": r"^422: .* is invalid: ",
 }
-
-
-def three_teams() -> Raw:
-    """One that attacks, its neighbour with a pool of its own, and one that may hardly make anything."""
-    pools = [
-        pool("atk-open", machine="p5.48xlarge", nodes=1),
-        cut_pool("atk-cut"),
-        pool("atk-vip", machine="g6.12xlarge", nodes=1, owners=["atk-b"]),
-    ]
-    teams = [
-        team(
-            "atk-a",
-            guarantee={"atk-open": 4},
-            borrow={"atk-open": 2},
-            groups=["makers"],
-            viewers=["viewers"],
-        ),
-        team(
-            "atk-b",
-            guarantee={"atk-open": 4, "atk-vip": 4},
-            queues={"batch": 1.0},
-            groups=["neighbours"],
-        ),
-        team(
-            "atk-c",
-            guarantee={"atk-cut/2g.10gb": 1},
-            groups=["few"],
-            limits={"objects": 1},  # the cluster makes one config map itself
-        ),
-    ]
-    return platform(
-        pools,
-        teams,
-        name="atk",
-        cloud="simulated",
-        kubernetes="1.36",
-        priorities={"atk-first": 100},
-    )
 
 
 @pytest.fixture(scope="module")
 def lab(started: cluster.Outcome) -> Iterator[reality.Lab]:
     """The platform, its policies in force, and a namespace of nobody's."""
-    raw = three_teams()
     outside = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OUTSIDE}}
-    with (
-        kueue_as_rendered(started.status.name, raw) as api,
-        reality.Lab(api, plan_of(raw)) as found,
-    ):
-        policies = admission_objects(found.plan)
+    with tenants(started.status.name, three_teams()) as found:
         try:
-            for value in (*policies, outside):
-                reality.apply(api, value)
-            for name in ("Pod", "Service"):
-                case = next(
-                    c
-                    for c in CASES
-                    if c.get("refused") == "policy" and c.get("object", {}).get("kind") == name
-                )
-                reality.wait(lambda c=case: answer(found, c)[0] == "policy", "the policies")
-            reality.wait(lambda: counted(found), "quotas that are counted")
+            reality.apply(found.api, outside)
             account = f"/api/v1/namespaces/{OUTSIDE}/serviceaccounts/default"
-            reality.wait(lambda: api.get(account), "the account that pods need")
-            reality.wait(lambda: all(comes_in(found, who) for who in TEAMS), "roles to be known")
+            reality.wait(lambda: found.api.get(account), "the account that pods need")
+            reality.wait(lambda: counted(found), "quotas that are counted")
             yield found
         finally:
-            for value in reversed(policies):
-                reality.delete(api, reality.path_of(value))
-            reality.delete(api, f"/api/v1/namespaces/{OUTSIDE}")
-
-
-def comes_in(lab: reality.Lab, group: str) -> bool:
-    """Whether the API server knows what somebody of the group may do."""
-    try:
-        acting(lab, group).call("GET", f"/api/v1/namespaces/{TEAMS[group]}/pods")
-    except ApiError:
-        return False
-    return True
+            reality.delete(found.api, f"/api/v1/namespaces/{OUTSIDE}")
 
 
 def counted(lab: reality.Lab) -> bool:
@@ -142,53 +64,39 @@ def counted(lab: reality.Lab) -> bool:
     return all(found.get("count/configmaps", "0") != "0" for found in used)
 
 
-def acting(lab: reality.Lab, group: str) -> Api:
+def asking(lab: reality.Lab, group: str) -> Api:
     """The API as somebody of that group; as an admin of the cluster, itself."""
-    found = copy.copy(lab.api)
-    if group != "admins":
-        someone = {"Impersonate-User": f"somebody-of-{group}", "Impersonate-Group": group}
-        found._headers = {**lab.api._headers, **someone}
-    return found
-
-
-def namespace_of(case: Value) -> str:
-    return TEAMS.get(case["who"], "atk-a")
-
-
-def path_of(value: Value, namespace: str) -> str:
-    version, kind = value["apiVersion"], value["kind"]
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    return f"{root}/namespaces/{namespace}/{PATHS.get(kind, f'{kind.lower()}s')}"
-
-
-def object_of(case: Value) -> Value:
-    """What is sent; `times` makes so many containers of the first."""
-    value = copy.deepcopy(case["object"])
-    if times := case.get("times"):
-        (first,) = value["spec"]["containers"]
-        value["spec"]["containers"] = [{**first, "name": f"c{i}"} for i in range(times)]
-    return value
+    return lab.api if group == "admins" else acting(lab.api, group)
 
 
 def answer(lab: reality.Lab, case: Value, namespace: str = "") -> tuple[str, str]:
     """Who refused it, and what was said; `taken` when nobody did."""
     namespace = namespace or namespace_of(case)
-    api = acting(lab, case["who"])
+    api = asking(lab, case["who"])
     try:
         if "list" in case:
             listed = case["list"].format(namespace=namespace)
             reality.patiently(lambda: api.call("GET", listed))
         elif "first" in case:
             _done_to_the_first(lab, api, case, namespace)
+        elif "ask" in case:
+            reality.patiently(lambda: asked(api, case["ask"], namespace))
         else:
             value = object_of(case)
-            asked = f"{path_of(value, namespace)}?dryRun=All"
-            reality.patiently(lambda: api.call("POST", asked, value))
+            tried = f"{path_of(value, namespace)}?dryRun=All"
+            reality.patiently(lambda: api.call("POST", tried, value))
     except ApiError as problem:
         said = str(problem)
         found = next((by for by, words in BY.items() if re.search(words, said)), "somebody")
         return found, said
     return "taken", ""
+
+
+def asked(api: Api, request: Value, namespace: str) -> None:
+    """A request that is written out, as a trial."""
+    path = request["path"].format(namespace=namespace)
+    path += f"{'&' if '?' in path else '?'}dryRun=All"
+    api.call(request["verb"], path, request.get("body"), request.get("kind", MERGE))
 
 
 def _done_to_the_first(lab: reality.Lab, api: Api, case: Value, namespace: str) -> None:
@@ -199,12 +107,35 @@ def _done_to_the_first(lab: reality.Lab, api: Api, case: Value, namespace: str) 
     reality.create(api, path, first)
     try:
         if "patch" in case:
-            api.call("PATCH", f"{one}?dryRun=All", case["patch"], "application/merge-patch+json")
-        else:
+            api.call("PATCH", f"{one}?dryRun=All", case["patch"], MERGE)
+        elif "delete" in case:
             api.call("DELETE", f"{one}?dryRun=All", case["delete"])
+        elif "counted" in case:
+            _asked_when_counted(lab, api, case, namespace)
+        else:
+            asked(api, case["ask"], namespace)
     finally:
         reality.delete(lab.api, one)
         reality.wait(lambda: lab.api.get(one) is None, f"no {one}")
+
+
+def _asked_when_counted(lab: reality.Lab, api: Api, case: Value, namespace: str) -> None:
+    """Once Kueue has counted the first; the API server reads that a moment later, and refuses then."""
+    first = lab.api.get(f"{path_of(case['first'], namespace)}/{case['first']['metadata']['name']}")
+    label = f"kueue.x-k8s.io/job-uid={(first or {})['metadata']['uid']}"
+    counted = f"{reality.KUEUE}/namespaces/{namespace}/workloads?labelSelector={label}"
+    reality.wait(lambda: api.call("GET", counted)["items"], "a workload")
+    if "refused" in case:
+        reality.wait(lambda: _is_refused(api, case["ask"], namespace), "a policy that has read it")
+    asked(api, case["ask"], namespace)
+
+
+def _is_refused(api: Api, request: Value, namespace: str) -> bool:
+    try:
+        asked(api, request, namespace)
+    except ApiError as problem:
+        return bool(re.search(BY["policy"], str(problem)))
+    return False
 
 
 def twin(lab: reality.Lab, case: Value) -> str:

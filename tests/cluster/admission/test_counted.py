@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gpuyard.admission.queued import OF_ANOTHER, SCALED
 from gpuyard.lint.kubernetes import resource
 from gpuyard.names import QUEUE_GATE, QUEUE_LABEL
 from gpuyard.rules.subjects.admission import workload
@@ -328,9 +329,17 @@ def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api
                 "value": "8",
             }
         ]
+        # by the subresource, which Kueue does not see; the server reads a moment later what Kueue has counted
+        two, tried = {"spec": {"replicas": 2}}, f"{path}/serve/scale?dryRun=All"
+        past = SCALED.slip((), name="serve", counted="1", wanted="2")
+        words = f"GPU-ADM-01: {past.problem}; {past.fix}"
+        until(lambda: change(person(serving), tried, two), lambda said: said == words)
+        for asker in (person(serving), account(serving, OPERATORS), serving):
+            assert change(asker, f"{path}/serve/scale", two) == words
+        assert gates() == [False]
         said = change(person(serving), f"{path}/serve", more, "json-patch")
         assert said.startswith("GPU-ADM-01: what pods of this StatefulSet ask of GPUs was counted")
-        change(person(serving), f"{path}/serve", {"spec": {"replicas": 0}})
+        assert change(person(serving), f"{path}/serve/scale", {"spec": {"replicas": 0}}) == ""
         until(lambda: not gates())
         assert change(person(serving), f"{path}/serve", more, "json-patch") == said
         until(lambda: serving.get(f"{path}/serve")["status"].get("replicas", 0) == 0)
@@ -338,6 +347,47 @@ def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api
         # Kueue does not count other replicas anew, and starts none of them
         until(lambda: "out of sync" in str(serving.get(workloads)))
         assert set(until(gates)) == {True}
+        sets_of_a_leader_worker_set_are_scaled_by_it_alone(serving, until)
     finally:
         serving.call("DELETE", f"{path}/serve", {"propagationPolicy": "Foreground"})
         until(lambda: not serving.call("GET", space)["items"])
+
+
+def sets_of_a_leader_worker_set_are_scaled_by_it_alone(serving: Api, until: Until) -> None:
+    """Nobody runs its controller here: what that and Kueue would make is made by hand."""
+    version, kind = "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"
+    owner = {"apiVersion": version, "kind": kind, "name": "lws", "uid": "of-a-leader"}
+    counted = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "leaders", "ownerReferences": [owner]},
+        "spec": {
+            "active": False,
+            "queueName": "main",
+            "podSets": [
+                {"name": "main", "count": 2, "template": {"spec": pod(container=GPU)["spec"]}}
+            ],
+        },
+    }
+    workloads, sets = (path_of(value, HELD) for value in (counted, server_of()))
+    names = {"lws": True, "lws-0": True, "lws-0-b": False, "other": False}
+    for name in names:
+        labels = {"app": name}
+        template = {"metadata": {"labels": labels}, "spec": pod()["spec"]}
+        spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+        value = server_of()
+        serving.call("POST", sets, {**value, "metadata": {"name": name}, "spec": spec})
+    serving.call("POST", workloads, counted)
+    try:
+        one = {"spec": {"replicas": 1}}
+
+        def said(name: str) -> str:
+            return change(person(serving), f"{sets}/{name}/scale?dryRun=All", one)
+
+        until(lambda: said("lws"))
+        for name, is_part in names.items():
+            slip = OF_ANOTHER.slip((), name=name, owner="lws")
+            assert said(name) == (f"GPU-ADM-01: {slip.problem}; {slip.fix}" if is_part else "")
+    finally:
+        for path in (f"{workloads}/leaders", *(f"{sets}/{name}" for name in names)):
+            serving.call("DELETE", path, {"propagationPolicy": "Background"})

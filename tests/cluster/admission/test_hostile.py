@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from gpuyard.render.admission.objects import admission_objects
 from gpuyard.simulate import cluster
-from gpuyard.simulate.api import ApiError
+from gpuyard.simulate.api import Api
 from kit.cluster import lab as reality
 from kit.cluster.hostile import Hostile, Picture, Referee
-from kit.cluster.queues import kueue_as_rendered
-from kit.generated.hostile import PLURALS, Member
-from kit.stacks import Raw, cut_pool, plan_of, platform, pool, team
+from kit.cluster.tenants import tenants
+from kit.generated.hostile import Member
+from kit.stacks import Raw, cut_pool, platform, pool, team
 
 pytestmark = [pytest.mark.cluster]
 
@@ -70,47 +69,8 @@ def three_teams() -> Raw:
 @pytest.fixture(scope="module")
 def lab(started: cluster.Outcome) -> Iterator[reality.Lab]:
     """The platform with its policies in force."""
-    raw = three_teams()
-    with (
-        kueue_as_rendered(started.status.name, raw) as api,
-        reality.Lab(api, plan_of(raw)) as found,
-    ):
-        policies = admission_objects(found.plan)
-        try:
-            for value in policies:
-                reality.apply(api, value)
-            for namespace in QUEUES:
-                reality.wait(lambda n=namespace: in_force(found, n), "the policies", 60)
-            yield found
-        finally:
-            emptied(found)
-            for value in reversed(policies):
-                reality.delete(api, reality.path_of(value))
-
-
-def in_force(lab: reality.Lab, namespace: str) -> bool:
-    """Whether the policy and the quota answer."""
-    container = {"name": "a", "image": "example.invalid/a:1"}
-    spec = {"containers": [container], "tolerations": [{"operator": "Exists"}]}
-    value = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": spec}
-    try:
-        lab.api.call("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", value)
-    except ApiError as problem:
-        return "GPU-ADM-04" in str(problem)
-    return False
-
-
-def emptied(lab: reality.Lab) -> None:
-    """Nothing of any team is left: queues stay while a workload is in them."""
-    teams = Hostile(lab.api, {}, {})
-
-    def left() -> bool:
-        for namespace in QUEUES:
-            teams.clears(namespace)
-        kinds = [*PLURALS.values(), f"{reality.KUEUE}/namespaces/{{namespace}}/workloads"]
-        return any(lab.listed(path.format(namespace=n)) for path in kinds for n in QUEUES)
-
-    reality.wait(lambda: not left(), "no workloads", 120)
+    with tenants(started.status.name, three_teams()) as found:
+        yield found
 
 
 # ── the referee ───────────────────────────────────────────────────────────────────────────────────
@@ -160,6 +120,34 @@ def made_by(uid: str) -> list[Value]:
 )
 def test_the_referee_sees_what_is_not_counted(pods: list[Value], wrong: list[str]):
     assert [each.what for each in Picture(pods, [counted("w", 8, "j")]).wrongs()] == wrong
+
+
+def late(name: str, gpus: int) -> Value:
+    """A pod of a workload that waits for its node."""
+    found = pod(name, gpus, ownerReferences=made_by("j"))
+    return {**found, "spec": {**found["spec"], "nodeName": ""}}
+
+
+def admitted() -> Value:
+    found = counted("w", 8, "j")
+    conditions = [{"type": each, "status": "True"} for each in ("QuotaReserved", "Admitted")]
+    return {**found, "status": {**found["status"], "conditions": conditions}}
+
+
+def test_the_referee_minds_who_waits_behind_strangers_and_nobody_else():
+    waits, plain, stranger = late("x", 8), late("y", 0), pod("cores", 0)
+    another = pod("others", 0)
+    seen = Referee(Api("", "", ""), {"hos-a"})
+    for now, strangers in ((0, [stranger]), (300, []), (301, [another]), (320, [stranger])):
+        seen.judge(Picture([waits, plain, *strangers], [admitted()]), now, 1)
+    assert seen.late == 320
+    with pytest.raises(AssertionError, match="hos-a/x"):
+        seen.judge(Picture([waits, another], [admitted()]), 322, 1)
+    seen = Referee(Api("", "", ""), {"hos-a"})
+    for now in range(0, 400, 3):  # whoever asks for no GPU waits for no such node
+        strangers = [pod(f"cores-{now}", 0)]
+        seen.judge(Picture([plain, *strangers], [admitted()]), now, 1)
+    assert seen.late == 0
 
 
 # ── the game ──────────────────────────────────────────────────────────────────────────────────────

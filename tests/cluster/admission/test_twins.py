@@ -124,6 +124,47 @@ def test_both_twins_say_the_same_of_jobsets(with_jobsets: Api):
     compare(with_jobsets, "jobset", JOBSETS, least=3)
 
 
+def test_a_part_of_a_jobset_stays_as_it_was_made(with_jobsets: Api):
+    """Nobody runs the controller of JobSets here: an admin makes its job."""
+    version, labels = "jobset.x-k8s.io/v1alpha2", {QUEUE_LABEL: "main"}
+    spec = {**pod(container=GPU)["spec"], "restartPolicy": "Never"}
+    body = {"suspend": True, "template": {"spec": spec}}
+    whole = {
+        "apiVersion": version,
+        "kind": "JobSet",
+        "metadata": {"name": "whole", "labels": labels},
+        "spec": {
+            "suspend": True,
+            "replicatedJobs": [{"name": "a", "replicas": 1, "template": {"spec": body}}],
+        },
+    }
+    sets = path_of(whole, HELD)
+    made = with_jobsets.call("POST", sets, whole)
+    owner = {
+        "apiVersion": version,
+        "kind": "JobSet",
+        "name": "whole",
+        "uid": made["metadata"]["uid"],
+    }
+    part = job("whole-a-0", namespace=HELD, ownerReferences=[{**owner, "controller": True}])
+    path = path_of(part, HELD)
+    try:
+        was = with_jobsets.call("POST", path, {**part, "spec": body})
+        more = {"spec": {"parallelism": 8}}
+        after = {**was, "spec": {**was["spec"], **more["spec"]}}
+        said = change(person(with_jobsets), f"{path}/whole-a-0?dryRun=All", more)
+        assert said == expected(after, by_controller=False, was=workload(resource(was)))
+        assert said.startswith(
+            "GPU-ADM-01: this Job is a part of JobSet whole, which was counted as"
+        )
+        note = {"metadata": {"annotations": {"seen": "true"}}}
+        assert change(person(with_jobsets), f"{path}/whole-a-0?dryRun=All", note) == ""
+        assert change(account(with_jobsets, OPERATORS), f"{path}/whole-a-0?dryRun=All", more) == ""
+    finally:
+        for one in (f"{path}/whole-a-0", f"{sets}/whole"):
+            with_jobsets.call("DELETE", one, {"propagationPolicy": "Background"})
+
+
 def roles(containers: dict[str, Value], **more: Any) -> Value:
     """An MPIJob with these, by role."""
     specs = {

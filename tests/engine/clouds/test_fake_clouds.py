@@ -225,7 +225,9 @@ def test_an_aws_graph_lives_and_dies_as_at_the_real_cloud(new_lab):
     assert "aGVsbG8=" not in canary
 
 
+@pytest.mark.usefixtures("cold")
 def test_what_aws_refuses_and_what_is_left_of_a_kill(new_lab):
+    """Cold: the fault kills the engine that started the provider, which warm is another one."""
     graph = aws_graph()
     graph.update(resources=graph["resources"][:1], exports=[])
     lab = new_lab("aws", graph)

@@ -1,11 +1,16 @@
 """Where the seconds of a run go, and what is not traced."""
 
+import ast
+import functools
+import json
 import sys
+import types
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sizes
 from kit import seconds, traced
 from kit.seconds import Spent
 
@@ -53,6 +58,7 @@ def test_work_in_this_process_and_in_others_is_told_apart_from_waiting():
 @given(st.booleans())
 def test_a_search_is_known_as_one(request, value):
     assert seconds.cause(request.node) == "random search"
+    assert not traced.is_traced(request.node), "a case of its own holds what it may find"
 
 
 def test_a_test_of_cases_is_known_as_one(request):
@@ -77,6 +83,57 @@ def test_what_says_that_it_runs_nothing_of_its_own_is_not_traced(request, kind):
     assert not traced.is_traced(request.node)
 
 
+def test_what_was_measured_to_repeat_others_is_not_traced_unless_all_are(request, monkeypatch):
+    monkeypatch.setattr(traced, "repeating", lambda: {traced.function_of(request.node)})
+    assert not traced.is_traced(request.node)
+    monkeypatch.setenv(traced.ALL, "1")
+    assert traced.is_traced(request.node)
+
+
+@pytest.mark.parametrize("case", ["a[b]"])
+def test_a_test_is_named_without_its_case(request, case):
+    assert request.node.nodeid.endswith("its_case[a[b]]")
+    assert traced.function_of(request.node).endswith("test_a_test_is_named_without_its_case")
+
+
+def test_each_test_of_the_list_is_there():
+    """A name that is left over would be asked of pytest where the gates fall short, and refused."""
+    found = {}
+    for each in traced.repeating():
+        file, _, name = each.partition("::")
+        found.setdefault(file, set()).add(name.rpartition("::")[2])
+    lost = {
+        (file, name)
+        for file, names in found.items()
+        for name in names - functions(sizes.ROOT / file)
+    }
+    assert lost == set(), f"take them out of {traced.REPEATING}, or `make repeating`"
+
+
+def functions(path):
+    if not path.exists():
+        return set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_who_runs_what_is_recorded_under_the_name_of_the_test(monkeypatch, tmp_path, request):
+    measuring = Measuring()
+    measuring.switch_context = measuring.said.append
+    recorder = traced.Recorder(measuring, tmp_path)
+    for counts in (True, False):
+        monkeypatch.setattr(traced, "is_traced", lambda _, counts=counts: counts)
+        around = recorder.pytest_runtest_protocol(request.node)
+        next(around)
+        with pytest.raises(StopIteration):
+            around.send(True)
+    recorder.pytest_sessionfinish()
+    name = traced.function_of(request.node)
+    assert measuring.said == [name]
+    (written,) = tmp_path.iterdir()
+    assert list(json.loads(written.read_text(encoding="utf-8"))) == [name]
+
+
 class Measuring:
     def __init__(self, said=None, name=""):
         self.said = [] if said is None else said
@@ -89,30 +146,50 @@ class Measuring:
         self.said.append(f"start{self.name}")
 
 
-@pytest.mark.parametrize(
-    ("counts", "expected"), [(True, ["test"]), (False, ["stop", "test", "start"])]
-)
-def test_the_tracer_rests_for_the_length_of_a_test_that_does_not_count(
-    monkeypatch, counts, expected
-):
+def test_the_tracer_runs_for_tests_that_count_and_is_started_and_stopped_no_oftener(monkeypatch):
     measuring = Measuring()
-    monkeypatch.setattr(traced, "is_traced", lambda _: counts)
-    around = traced.Tracer(measuring).pytest_runtest_protocol(None)
-    next(around)
-    measuring.said.append("test")
-    with pytest.raises(StopIteration):
-        around.send(True)
-    assert measuring.said == expected
+    tracer = traced.Tracer(measuring)
+    monkeypatch.setattr(traced, "is_traced", lambda item: item)
+    for counts in (False, True, True, False, False, True):
+        around = tracer.pytest_runtest_protocol(counts)
+        next(around)
+        measuring.said.append(counts)
+        with pytest.raises(StopIteration):
+            around.send(True)
+    assert measuring.said == [False, "start", True, True, "stop", False, False, "start", True]
 
 
-def test_the_tracer_goes_on_after_a_test_that_was_broken_off(monkeypatch):
+def test_a_test_that_was_broken_off_says_nothing_of_the_next(monkeypatch):
     measuring = Measuring()
-    monkeypatch.setattr(traced, "is_traced", lambda _: False)
-    around = traced.Tracer(measuring).pytest_runtest_protocol(None)
+    tracer = traced.Tracer(measuring)
+    monkeypatch.setattr(traced, "is_traced", lambda item: item)
+    around = tracer.pytest_runtest_protocol(True)
     next(around)
     with pytest.raises(KeyboardInterrupt):
         around.throw(KeyboardInterrupt())
-    assert measuring.said == ["stop", "start"]
+    next(tracer.pytest_runtest_protocol(False))
+    assert measuring.said == ["start", "stop"]
+
+
+def test_tests_that_count_come_first_in_their_order(monkeypatch):
+    monkeypatch.setattr(traced, "is_traced", lambda item: item.islower())
+    monkeypatch.setattr(traced, "forget", lambda _: None)
+    items = ["A", "b", "C", "a"]
+    traced.Tracer(Measuring()).pytest_collection_modifyitems(items)
+    assert items == ["b", "a", "A", "C"]
+
+
+def test_what_was_computed_while_nobody_looked_is_computed_again(monkeypatch):
+    ours, strangers = types.ModuleType("measured_two.deep"), types.ModuleType("other")
+    for module in (ours, strangers):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        module.rows = functools.cache(list)
+        module.word = "cache_clear"
+        assert module.rows() is module.rows()
+    kept, foreign = ours.rows(), strangers.rows()
+    traced.forget(["measured_two"])
+    assert ours.rows() is not kept
+    assert strangers.rows() is foreign
 
 
 def test_every_measurement_is_stopped_and_the_innermost_counts(monkeypatch):

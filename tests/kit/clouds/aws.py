@@ -64,8 +64,11 @@ def refused(graph, unknown_types=()):
     return {name: said for name, said in found.items() if said}
 
 
-def found_by_rules(graph, *, known):
-    """What our rules say: with text for each late value, or with the unknowns of a preview."""
+def found_by_rules(graph, *, known, beside=()):
+    """What our rules say: with text for each late value, or with the unknowns of a preview.
+
+    `beside` are resources of elsewhere in the same stack.
+    """
     resources = [
         pulumi_resource(
             each.kind, each.name, _settled(each.inputs, known=known), protected=each.protect
@@ -74,7 +77,7 @@ def found_by_rules(graph, *, known):
     ]
     return {
         (o.rule.id, o.resource.name if o.resource else "", o.verdict)
-        for o in evaluate(resources, RULES)
+        for o in evaluate([*resources, *beside], RULES)
     }
 
 

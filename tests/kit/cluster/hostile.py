@@ -8,7 +8,6 @@ Two lists are never of the same moment, and pods are removed a moment after the 
 counted by. So what is wrong has to be seen in several looks, at the same pods, for `LASTING` seconds.
 """
 
-import copy
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,8 @@ from typing import Any
 from gpuyard.manifests.pods import GPU_PREFIXES
 from gpuyard.simulate.api import Api, ApiError, Unreachable
 from kit.cluster.lab import KUEUE, condition, slack
-from kit.generated.hostile import PLURALS, Member, Move
+from kit.cluster.tenants import acting, cleared
+from kit.generated.hostile import Member, Move
 
 Value = dict[str, Any]
 LASTING = 4.0
@@ -77,12 +77,12 @@ class Picture:
             yield Wrong(f"stranger {_name(pod)}", frozenset({_uid(pod)}), _about(pod))
 
     def waiting(self) -> Iterator[Wrong]:
-        """Pods of admitted workloads without a node."""
+        """Pods of admitted workloads that ask for GPUs, without a node: those that ask for none find none."""
         for workload in self.workloads:
             if condition(workload, "Admitted").get("status") != "True" or not _is_counted(workload):
                 continue
             mine = [p for p in self.pods if _belongs(p, workload)]
-            late = [p for p in mine if not p["spec"].get("nodeName")]
+            late = [p for p in mine if _gpus(p) and not p["spec"].get("nodeName")]
             for pod in late:
                 yield Wrong(f"{_name(pod)} waits", frozenset({_uid(pod)}), _about(pod))
 
@@ -201,11 +201,16 @@ class Referee:
     """Seconds that a pod of an admitted workload waited for its node at most."""
     _since: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
     _waits: dict[str, float] = field(default_factory=dict)
+    _behind: dict[str, float] = field(default_factory=dict)
+    """Since when pods wait while strangers run: one that is there for a moment keeps nobody waiting."""
 
     def look(self) -> None:
         """One look; an AssertionError says what has been wrong for too long."""
         picture = Picture.taken(self.api, self.namespaces)
-        now, patience = time.monotonic(), min(slack(), MOST_SLACK)
+        self.judge(picture, time.monotonic(), min(slack(), MOST_SLACK))
+
+    def judge(self, picture: Picture, now: float, patience: float) -> None:
+        """What is seen now, beside what was seen before."""
         self.looks += 1
         placed = (p for p in picture.pods if p["spec"].get("nodeName"))
         self.most = max(self.most, sum(sum(_gpus(p).values()) for p in placed))
@@ -221,10 +226,12 @@ class Referee:
         self._since = still
         waits = {each.what + next(iter(each.pods)): each for each in picture.waiting()}
         self._waits = {what: self._waits.get(what, now) for what in waits}
-        for what, since in self._waits.items():
-            self.late = max(self.late, now - since)
-            stranger = any(name.startswith("stranger") for name in found)
-            assert not stranger or now - since <= STANDING * patience, waits[what].about
+        self.late = max([self.late, *(now - since for since in self._waits.values())])
+        strangers = any(what.startswith("stranger") for what in found)
+        behind = waits if strangers else {}
+        self._behind = {what: self._behind.get(what, now) for what in behind}
+        for what, since in self._behind.items():
+            assert now - since <= STANDING * patience, waits[what].about
 
 
 @dataclass
@@ -250,7 +257,8 @@ class Hostile:
 
     def _send(self, namespace: str, member: Member, move: Move) -> str:
         try:
-            made = self._acting(namespace).call(move.verb, move.path, move.body, move.kind)
+            team = acting(self.api, self.groups[namespace])
+            made = team.call(move.verb, move.path, move.body, move.kind)
         except Unreachable:
             return "nobody answered"
         except ApiError as problem:
@@ -259,30 +267,10 @@ class Hostile:
             member.uids[made["kind"], made["metadata"]["name"]] = made["metadata"]["uid"]
         return "taken"
 
-    def _acting(self, namespace: str) -> Api:
-        found = copy.copy(self.api)
-        group = self.groups[namespace]
-        someone = {"Impersonate-User": f"somebody-of-{group}", "Impersonate-Group": group}
-        found._headers = {**self.api._headers, **someone}
-        return found
-
     def clears(self, namespace: str) -> None:
-        """Everything of a team is deleted, as its people can, and finalizers are taken out by an admin."""
-        for path in (*PLURALS.values(), f"{KUEUE}/namespaces/{{namespace}}/workloads"):
-            at = path.format(namespace=namespace)
-            self._quietly("DELETE", at, {"propagationPolicy": "Background"})
-            for kept in self.api.call("GET", at)["items"]:
-                if "deletionTimestamp" in kept["metadata"] and kept["metadata"].get("finalizers"):
-                    one = f"{at}/{kept['metadata']['name']}"
-                    self._quietly("PATCH", one, {"metadata": {"finalizers": None}})
+        """Everything of a team goes."""
+        self.answers["not cleared"] += cleared(self.api, namespace)
         self.log.append(f"{namespace}: cleared")
-
-    def _quietly(self, verb: str, path: str, body: Value) -> None:
-        kind = "application/merge-patch+json" if verb == "PATCH" else "application/json"
-        try:
-            self.api.call(verb, path, body, kind)
-        except (ApiError, Unreachable):
-            self.answers["not cleared"] += 1
 
 
 def _refused(problem: ApiError) -> str:

@@ -34,6 +34,9 @@ PLURALS = {
     "Role": "roles",
     "RoleBinding": "rolebindings",
     "ClusterPolicy": "/apis/nvidia.com/v1/clusterpolicies",
+    "GPUCluster": "/apis/nvidia.com/v1alpha1/gpuclusters",
+    "ComputeDomain": "computedomains",
+    "ResourceClaimTemplate": "resourceclaimtemplates",
     "WorkloadPriorityClass": f"{KUEUE}/workloadpriorityclasses",
     "Topology": f"{KUEUE}/topologies",
     "ResourceFlavor": f"{KUEUE}/resourceflavors",
@@ -231,7 +234,7 @@ class Lab:
         for pool in self.plan.pools:
             query = f"?labelSelector=gpuyard.dev/pool%3D{pool.stable_name}"
             nodes = self.api.call("GET", f"/api/v1/nodes{query}")["items"]
-            wanted = {a.resource: str(a.per_node) for a in pool.advertised}
+            wanted = {a.resource: str(a.per_node) for a in pool.advertised if pool.dra is None}
             for node in nodes:
                 has = node.get("status", {}).get("allocatable", {})
                 ready = [
@@ -282,17 +285,18 @@ class Lab:
 
     def dump(self) -> list[Value]:
         """As `kubectl get pods,workloads,nodes -o json` gives it."""
+        nodes = [{**item, "kind": "Node"} for item in self.listed("/api/v1/nodes")]
+        return [*nodes, *self.pods_and_workloads()]
+
+    def pods_and_workloads(self) -> list[Value]:
+        """Pods and workloads of this platform."""
         ours = namespaces_of(self.plan)
         found = [
             {**item, "kind": kind}
-            for kind, path in (
-                ("Node", "/api/v1/nodes"),
-                ("Pod", "/api/v1/pods"),
-                ("Workload", f"{KUEUE}/workloads"),
-            )
+            for kind, path in (("Pod", "/api/v1/pods"), ("Workload", f"{KUEUE}/workloads"))
             for item in self.listed(path)
         ]
-        return [f for f in found if f["kind"] == "Node" or f["metadata"]["namespace"] in ours]
+        return [f for f in found if f["metadata"]["namespace"] in ours]
 
     def explained(self, job: Value) -> Explanation:
         state, problems = read_running(self.plan, self.dump())
@@ -324,8 +328,7 @@ class Lab:
         """Another one after every change of a pod or a workload of this platform."""
         return [
             (f["metadata"]["uid"], f["metadata"]["resourceVersion"])
-            for f in self.dump()
-            if f["kind"] != "Node"
+            for f in self.pods_and_workloads()
         ]
 
     def remove(self, namespace: str, name: str) -> None:

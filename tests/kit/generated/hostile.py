@@ -125,7 +125,8 @@ class Member:
             "template": template,
         }
         if kind == "StatefulSet":
-            body |= {"serviceName": name, "podManagementPolicy": "Parallel"}
+            together = "OrderedReady" if name.endswith("-1") else "Parallel"
+            body |= {"serviceName": name, "podManagementPolicy": together}
         else:
             template["metadata"]["labels"] = {**labels, **own}
         return {"apiVersion": "apps/v1", **found, "spec": body}

@@ -38,9 +38,22 @@ def known(number: int) -> tuple[PlatformPlan | None, list[Finding]]:
 def platform(number: int) -> Raw:
     """The made-up platform of this number."""
     raw = _Maker(random.Random(number)).platform()  # noqa: S311  no secret is made of it
+    _together(raw["pools"], random.Random(f"claims {number}"))  # noqa: S311
     _Rest(random.Random(-1 - number), raw).add()  # noqa: S311
     _Sharing(random.Random(f"sharing {number}"), raw).add()  # noqa: S311
     return raw
+
+
+def _together(pools: list[Raw], rng: random.Random) -> None:
+    """One pool's claims and another's counted GPUs are refused together: mostly it is one of the two."""
+    mixed = {pool.get("sharing") == "dra" for pool in pools} == {True, False}
+    if mixed and rng.randrange(4):
+        claimed = not rng.randrange(6)
+        for pool in pools:
+            if claimed:
+                pool["sharing"] = "dra"
+            elif pool.get("sharing") == "dra":
+                del pool["sharing"]
 
 
 class _Maker:
@@ -226,7 +239,7 @@ _IN_PLATFORMS: dict[str, list[object]] = {
         {"idle_percent": 20, "wait_p95_minutes": {"high": 10, "nobody": 5}},
     ],
     "cluster": [{"existing": "prod"}, {"protect": False}],
-    "storage": [{"checkpoints": {}}, {"datasets": {"kind": "efs"}}],
+    "storage": [{"checkpoints": {}}, {"datasets": [{"name": "data", "kind": "efs"}]}],
     "tags": [{"owner": "ml"}],
     "admission": [{"egress_cidrs": ["10.0.0.0/8"]}],
     "apply": ["render", "cluster"],

@@ -84,7 +84,11 @@ def test_claims_are_asked_for_with_everything_else():
     [
         ("gcp", {"machine": "a2-highgpu-8g", "nodes": "0..4", "provisioning": "atomic"}, set()),
         ("gcp", {"machine": "a2-highgpu-8g", "provisioning": "atomic"}, {"provisioning.fixed"}),
-        ("aws", {"nodes": "0..4", "provisioning": "atomic"}, {"provisioning.karpenter"}),
+        (
+            "aws",
+            {"nodes": "0..4", "scaling": "karpenter", "provisioning": "atomic"},
+            {"provisioning.karpenter"},
+        ),
         ("aws", {"provisioning": "queued"}, {"provisioning.queued"}),
         ("none", {"nodes": "0..4", "provisioning": "atomic"}, {"provisioning.flag"}),
         ("simulated", {"provisioning": "atomic"}, set()),

@@ -4,7 +4,13 @@ from itertools import combinations
 
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan.cluster.network import addresses_of_node
-from gpuyard.plan.cluster.ranges import ranges_of, subnet_ranges, zones_of, zones_with_subnets
+from gpuyard.plan.cluster.ranges import (
+    cluster_of,
+    ranges_of,
+    subnet_ranges,
+    zones_of,
+    zones_with_subnets,
+)
 from kit.stacks import platform, pool, spec_of
 
 ZONES = tuple(f"us-east-1{letter}" for letter in "abcdef")
@@ -72,6 +78,13 @@ def test_of_a_network_that_is_there_only_what_is_made_in_it_is_known():
         "pods": "10.16.0.0/13",
         "services": "10.8.0.0/20",
     }
+
+
+def test_a_stack_that_says_nothing_of_its_cluster_costs_no_copy_of_the_defaults():
+    """A plan asks a dozen times: copies were a quarter of its time."""
+    silent = spec_of(platform([pool()]))
+    assert cluster_of(silent) is cluster_of(spec_of(platform([pool("other")])))
+    assert cluster_of(silent).network.cidr is None
 
 
 def test_interfaces_that_carry_efa_only_take_no_addresses():

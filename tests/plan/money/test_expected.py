@@ -1,16 +1,18 @@
 """The expected bill: what it assumes, at its edges, and that it stands between floor and worst case."""
 
 import random
+from functools import cache
 
 import pytest
 
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.cli.terminal.text import money
+from gpuyard.plan import plan
 from gpuyard.plan.money.bill import DEFAULT_UTILISATION
 from gpuyard.plan.money.unit_costs import monthly
 from gpuyard.plan.records import Total
 from kit.generated import platforms
-from kit.stacks import SYSTEM, plan_of, platform, pool
+from kit.stacks import SYSTEM, plan_of, platform, pool, spec_of
 
 P5 = MACHINES["p5.48xlarge"]
 LIST, LOW, HIGH = P5.on_demand.high, P5.spot.low, P5.spot.high
@@ -156,21 +158,22 @@ def priced(number):
     return raw
 
 
+@cache
 def priced_bills():
-    """Of those that are planned."""
-    from gpuyard.plan import plan
-    from kit.stacks import spec_of
-
-    for number in platforms.KNOWN:
-        for found in (platforms.known(number)[0], plan(spec_of(priced(number)))[0]):
-            if found is not None:
-                yield number, found
+    """Of those that are planned; planned once for the laws below."""
+    both = (
+        (number, found)
+        for number in platforms.KNOWN
+        for found in (platforms.known(number)[0], plan(spec_of(priced(number)))[0])
+    )
+    return tuple((number, found) for number, found in both if found is not None)
 
 
 def close(one, two):
     return one == pytest.approx(two, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.repeats("the others of this file")
 def test_floor_expected_and_worst_stand_in_this_order_whatever_the_prices():
     seen = 0
     for number, found in priced_bills():
@@ -197,6 +200,7 @@ def test_lines_and_idle_commitments_are_the_bill():
             assert (total.usd is None) == (None in [p.usd for p in parts])
 
 
+@pytest.mark.repeats("the others of this file")
 def test_teams_and_what_is_nobodys_are_the_bill():
     """The law that a statement rests on: nothing is paid twice, and nothing by nobody."""
     shared = 0
@@ -215,6 +219,7 @@ def test_teams_and_what_is_nobodys_are_the_bill():
     assert shared > 20
 
 
+@pytest.mark.repeats("the others of this file")
 def test_commitments_are_paid_once_used_or_not():
     """What runs does not change what they cost: covered and idle nodes are all that is committed."""
     used = 0

@@ -52,12 +52,16 @@ def test_an_arm_machine_gets_the_arm_build():
     assert train.node_software.variant == "AL2023_ARM_64_NVIDIA"
 
 
+@pytest.mark.repeats("tests/render/test_golden.py")
 def test_where_pools_are_alike_the_operator_has_it_off_and_no_node_needs_a_label():
     raw = platform([pool(), cut_pool()], cloud="aws")
     assert [s[2] for s in software(raw).values()] == [{}, {}]
     plan = plan_of(raw)
     assert enabled(raw) == ["devicePlugin", "migManager"]
-    assert (plan.operator.driver, plan.operator.settings) == (None, {})
+    assert (plan.operator.driver, plan.operator.settings) == (
+        None,
+        IMAGES["al2023-nvidia"].settings,
+    )
     assert not any("gpu.deploy" in key for p in plan.pools for key in p.labels)
 
 

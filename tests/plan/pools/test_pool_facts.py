@@ -24,9 +24,9 @@ def first(one, cloud="none", **rest):
 @pytest.mark.parametrize(
     ("cloud", "one", "by", "overlay", "hidden"),
     [
-        ("aws", pool(nodes="0..4"), "cloud", {}, ()),
+        ("aws", pool(nodes="0..4", scaling="karpenter"), "cloud", {}, ()),
         ("aws", pool(nodes=4), "nobody", {}, ()),
-        ("aws", shared_pool(nodes="0..4"), "overlay", {"nvidia.com/gpu.shared": 16}, ()),
+        ("aws", shared_pool(nodes="0..4", scaling="karpenter"), "overlay", {"nvidia.com/gpu.shared": 16}, ()),
         ("aws", shared_pool(nodes="0..4", scaling="autoscaler"), "tags", {}, ()),
         ("gcp", pool(machine="a2-highgpu-8g", nodes="0..4"), "cloud", {}, ()),
         (
@@ -60,8 +60,8 @@ def test_tags_tell_cluster_autoscaler_labels_taints_and_resources():
         "label/gpuyard.dev/platform": "lab",
         "label/gpuyard.dev/pool": "serve",
         "label/k8s.amazonaws.com/accelerator": "nvidia-a100-40",
-        "label/nvidia.com/device-plugin.config": "serve",
-        "label/nvidia.com/mig.config": "serve",
+        "label/nvidia.com/device-plugin.config": "serve.9def10",
+        "label/nvidia.com/mig.config": "serve.04e903",
         "taint/gpuyard.dev/pool": "serve:NoSchedule",
         "taint/nvidia.com/gpu": "present:NoSchedule",
         "resources/nvidia.com/mig-1g.5gb": "16",
@@ -115,7 +115,13 @@ def test_arm_nodes_elsewhere_have_no_taint_of_their_cloud():
 def test_where_an_overlay_adds_resources_a_taint_keeps_whole_gpus_away(sharing):
     """Karpenter then counts both kinds on one node; no pod of whole GPUs tolerates the pool's own taint."""
     found = plan_of(
-        platform([pool(nodes="0..4"), cut_pool(nodes="0..4", sharing=sharing)], cloud="aws")
+        platform(
+            [
+                pool(nodes="0..4", scaling="karpenter"),
+                cut_pool(nodes="0..4", scaling="karpenter", sharing=sharing),
+            ],
+            cloud="aws",
+        )
     )
     whole, cut = found.pools
     assert cut.scale.overlay

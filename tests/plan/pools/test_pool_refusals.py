@@ -209,7 +209,13 @@ REFUSED = [
     (
         "capacity.not_sold",
         platform(
-            [pool(machine="p3dn.24xlarge", capacity=["spot", {"block": "cb", "nodes": 1}])],
+            [
+                pool(
+                    machine="p3dn.24xlarge",
+                    nodes="0..4",
+                    capacity=["spot", {"block": "cb", "nodes": 1}],
+                )
+            ],
             cloud="aws",
         ),
         (*P0, "capacity", 1),

@@ -49,7 +49,7 @@ def test_slices_are_advertised_by_profile():
     assert (found.sharing, found.mig_strategy, found.mig_config, found.replicas) == (
         "mig",
         "mixed",
-        "serve",
+        "serve.04e903",
         1,
     )
     assert found.layouts[0].gpus == tuple(range(8))
@@ -147,8 +147,8 @@ def test_nodes_carry_our_labels_and_the_users():
         "example.org/x": "y",
         "gpuyard.dev/platform": "lab",
         "gpuyard.dev/pool": "serve",
-        "nvidia.com/device-plugin.config": "serve",
-        "nvidia.com/mig.config": "serve",
+        "nvidia.com/device-plugin.config": "serve.9def10",
+        "nvidia.com/mig.config": "serve.04e903",
         "tier": "gold",
     }
 
@@ -158,8 +158,8 @@ def test_a_renamed_pool_keeps_its_first_name_everywhere_but_in_the_file():
     assert (found.name, found.stable_name, found.plugin_config, found.mig_config) == (
         "inference",
         "serve",
-        "serve",
-        "serve",
+        "serve.9def10",
+        "serve.04e903",
     )
     assert found.labels["gpuyard.dev/pool"] == "serve"
     assert found.taints[1].value == "serve"
@@ -168,7 +168,7 @@ def test_a_renamed_pool_keeps_its_first_name_everywhere_but_in_the_file():
 @pytest.mark.parametrize(
     ("cloud", "rest", "scaling", "start"),
     [
-        ("aws", {"nodes": "1..4"}, "karpenter", 1),
+        ("aws", {"nodes": "1..4"}, "autoscaler", 1),
         ("gcp", {"nodes": "1..4", "machine": "a2-highgpu-8g"}, "autoscaler", 1),
         ("none", {"nodes": "1..4"}, "autoscaler", 1),
         ("aws", {"nodes": 4}, "fixed", 4),

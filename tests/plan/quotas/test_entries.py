@@ -77,6 +77,7 @@ def test_a_misspelt_limit_of_a_cohort_is_misspelt_too(kind):
     assert understood(lab({"train": 1}, queueing=queueing("nothing-like-it")))
 
 
+@pytest.mark.repeats("the others of this file")
 @pytest.mark.parametrize("fix", OTHER_FIXES)
 @pytest.mark.parametrize("guarantee", MISSPELT + MEANINGLESS)
 def test_other_words_and_another_fix_of_its_finding_change_nothing_else(

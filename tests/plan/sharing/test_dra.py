@@ -13,6 +13,7 @@ from gpuyard.render.kueue.configuration import kueue_configuration
 from kit.stacks import UNCLAIMED, findings, plan_of, platform, pool, shape, team
 
 CLAIM = "gpuyard.dev/gpu-claim"
+THEIRS = {"install": False}
 CHANNEL = "compute-domain-default-channel.nvidia.com"
 
 
@@ -33,10 +34,11 @@ def test_a_pool_of_claims_is_counted_by_whole_gpus():
     )
 
 
-def test_the_device_plugin_stays_off_these_nodes_and_on_all_others():
-    plan = plan_of(platform([claims(), pool("b")]))
+def test_beside_another_operator_the_device_plugin_stays_off_these_nodes_alone():
+    plan = plan_of(platform([claims(), pool("b")], gpu_operator=THEIRS))
     key = "nvidia.com/gpu.deploy.device-plugin"
     assert [p.labels.get(key) for p in plan.pools] == ["false", None]
+    assert plan.pools[0].labels["nvidia.com/gpu.deploy.mig-manager"] == "false"
     assert plan.pools[1].dra is None
     assert "sharing" not in plugin_config(plan.pools[0])
 
@@ -50,7 +52,11 @@ def test_a_bare_pool_name_guarantees_gpus_that_are_claimed():
 
 
 def test_a_namespace_counts_devices_of_the_class():
-    plan = plan_of(platform([claims(), pool("b")], [team(guarantee={"train": 12, "b": 1})]))
+    plan = plan_of(
+        platform(
+            [claims(), pool("b")], [team(guarantee={"train": 12, "b": 1})], gpu_operator=THEIRS
+        )
+    )
     assert plan.teams[0].hard == UNCLAIMED | {
         "gpu.nvidia.com.deviceclass.resource.k8s.io/devices": 12,
         "requests.nvidia.com/gpu": 1,
@@ -59,7 +65,7 @@ def test_a_namespace_counts_devices_of_the_class():
 
 
 def test_kueue_maps_the_device_class_to_what_queues_count():
-    resources = kueue_configuration(plan_of(platform([claims(), pool("b")])))["resources"]
+    resources = kueue_configuration(plan_of(platform([claims()])))["resources"]
     assert resources["deviceClassMappings"] == [
         {"name": CLAIM, "deviceClassNames": ["gpu.nvidia.com"]}
     ]
@@ -76,7 +82,7 @@ def test_isolation_by_node_keeps_teams_apart_whatever_hands_out_the_gpus():
     (found,) = [f for f in findings(platform([claims()], teams)) if f.id == "tenancy.isolation"]
     assert "(claimed GPUs of one node)" in found.problem
     teams[0]["isolation"] = "slice"
-    assert [f.id for f in findings(platform([claims()], teams))] == ["section.deferred"]
+    assert findings(platform([claims()], teams)) == []
 
 
 def test_no_tag_promises_a_resource_that_no_node_advertises():
@@ -97,7 +103,6 @@ def test_racks_claim_channels_too(name):
 def test_a_kubernetes_that_nobody_supports_is_blamed_once():
     assert [f.id for f in findings(platform([claims()], kubernetes="1.20"))] == [
         "kubernetes.unsupported",
-        "section.deferred",
     ]
 
 

@@ -201,6 +201,7 @@ def made_up_pool(rng):
     return plan_of(platform([cut_pool(sharing=sharing)])).pools[0]
 
 
+@pytest.mark.repeats("tests/plan/money/test_expected.py")
 def test_what_is_picked_is_enough_and_nothing_smaller_is():
     rng = random.Random(11)  # noqa: S311  no secret is made of it
     picked = 0

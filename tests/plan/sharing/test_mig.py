@@ -80,22 +80,26 @@ def ours(product, **options):
     return (found.placements, found.multisets, found.maximal_multisets, found.maximal_placements)
 
 
+@pytest.mark.repeats("the others of this file")
 @pytest.mark.parametrize("product", MIG_PRODUCTS.values(), ids=list(MIG_PRODUCTS))
 def test_the_counts_are_those_of_a_brute_force(product):
     assert ours(product) == numbers(product, base(product))
 
 
+@pytest.mark.repeats("the others of this file")
 @pytest.mark.parametrize("product", [A100, A30], ids=["F8", "F4"])
 def test_the_counts_with_media_variants_are_those_of_a_brute_force(product):
     assert ours(product, variants=True) == numbers(product, product.profiles)
 
 
+@pytest.mark.repeats("the others of this file")
 @pytest.mark.parametrize("name", DOUBLE)
 def test_eight_unit_gpus_without_the_double_memory_slice_have_the_known_numbers(name):
     product = MIG_PRODUCTS[name]
     assert ours(product, without=frozenset({DOUBLE[name]})) == (297, 37, 12, 19)
 
 
+@pytest.mark.repeats("the others of this file")
 @pytest.mark.parametrize("name", DOUBLE)
 def test_eight_unit_gpus_have_the_known_numbers(name):
     assert ours(MIG_PRODUCTS[name]) == (722, 77, 28, 78)

@@ -45,6 +45,7 @@ def test_every_kind_of_sharing_has_a_row():
     assert set(SHARINGS) == set(ALLOWED) - {"dra"}
 
 
+@pytest.mark.repeats("the others of this file")
 @every("sharing", SHARINGS)
 @every(("one", "other"), list(itertools.product(ISOLATIONS, repeat=2)))
 def test_the_stricter_wish_of_two_holds_for_both(sharing, one, other):

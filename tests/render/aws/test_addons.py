@@ -10,10 +10,17 @@ from gpuyard.render.cloud.graph import settle
 from kit.clouds.aws import graph_of
 
 ADDON = "aws:eks/addon:Addon"
+ZONES = {"zones": ["us-east-1a", "us-east-1b"]}
 
 
 def addons(**rest):
     return {each.inputs["addonName"]: each for each in graph_of(**rest).of(ADDON)}
+
+
+def data(kind):
+    """A dataset, which lies in one zone if it must."""
+    zone = {"zone": "us-east-1a"} if kind == "fsx-lustre" else {}
+    return {"name": "corpus", "kind": kind, **zone}
 
 
 def test_every_cluster_has_all_of_them():
@@ -41,17 +48,29 @@ def test_one_that_asks_aws_has_a_role_by_pod_identity():
 
 
 @pytest.mark.parametrize(
-    ("kind", "driver"), [("efs", "aws-efs-csi-driver"), ("fsx-lustre", "aws-fsx-csi-driver")]
+    ("kind", "driver"),
+    [
+        ("efs", "aws-efs-csi-driver"),
+        ("fsx-lustre", "aws-fsx-csi-driver"),
+        ("bucket", "aws-mountpoint-s3-csi-driver"),
+    ],
 )
 def test_a_file_system_brings_its_driver(kind, driver):
-    assert driver in addons(storage={"datasets": {"kind": kind}})
+    assert driver in addons(storage={"datasets": [data(kind)]}, cluster=ZONES)
     assert driver not in addons()
 
 
+def test_buckets_are_mounted_on_nodes_with_taints_too():
+    found = addons(storage={"datasets": [data("bucket")]})["aws-mountpoint-s3-csi-driver"]
+    values = json.loads(settle(found.inputs["configurationValues"], str))
+    assert values == {"node": {"tolerateAllTaints": True}}
+    assert "podIdentityAssociations" not in found.inputs
+
+
 def test_a_class_of_yours_brings_none():
-    assert set(addons(storage={"datasets": {"kind": "class", "class_name": "fast"}})) == set(
-        addons()
-    )
+    assert set(
+        addons(storage={"datasets": [{"name": "corpus", "kind": "class", "class_name": "fast"}]})
+    ) == set(addons())
 
 
 def test_what_nodes_wait_for_is_known_not_to_wait_for_them():

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+import pytest
 from testbed.plugins.cloud.checking import refusals
 
 from gpuyard.catalogue.fabric import interfaces
@@ -106,6 +107,7 @@ def template_of(group: CloudResource, graph: CloudGraph) -> CloudResource:
 
 
 # ── what holds for all ────────────────────────────────────────────────────────────────────────────
+@pytest.mark.repeats("tests/render/aws and tests/plan")
 def test_most_are_taken_and_every_kind_is_among_them():
     taken = [one for one, _ in pools()]
     assert len(taken) > len(NUMBERS) / 2
@@ -119,6 +121,7 @@ def test_most_are_taken_and_every_kind_is_among_them():
     assert {one.node_software.image for one in taken if one.node_software} == {*IMAGES} - {None}
 
 
+@pytest.mark.repeats("tests/render/cloud/test_graph.py")
 def test_aws_refuses_nothing_of_them():
     for _, graph in accepted():
         for each in graph.resources[1:]:
@@ -198,6 +201,7 @@ def test_what_always_runs_and_what_may_run_are_the_pools_own():
             assert sizes[0]["maxSize"] == one.nodes.high
 
 
+@pytest.mark.repeats("tests/render/aws and tests/plan")
 def test_a_rung_more_replaces_no_group():
     for number in NUMBERS[:: max(1, len(NUMBERS) // 40)]:
         raw = made_up(number)

@@ -79,7 +79,10 @@ def test_who_is_listed_enters_and_who_made_it_does_not():
 def test_without_a_list_who_made_it_enters_and_a_list_later_makes_no_other_cluster():
     made = cluster()
     assert made.inputs["accessConfig"]["bootstrapClusterCreatorAdminPermissions"] is True
-    assert made.ignores == ("accessConfig.bootstrapClusterCreatorAdminPermissions",)
+    assert made.ignores == (
+        "accessConfig.bootstrapClusterCreatorAdminPermissions",
+        "bootstrapSelfManagedAddons",
+    )
 
 
 def test_support_zonal_shift_and_packing_are_as_asked():

@@ -125,7 +125,12 @@ WORDS = (
     {"endpoint": {"public": ["203.0.113.0/24"]}, "support": "standard"},
     {"logs": {"kinds": ["audit", "authenticator"], "keep_days": 1}},
 )
-STORAGE = (None, {"datasets": {"kind": "efs"}}, {"datasets": {"kind": "fsx-lustre"}})
+STORAGE = (
+    None,
+    {"datasets": [{"name": "corpus", "kind": "efs"}]},
+    {"datasets": [{"name": "corpus", "kind": "fsx-lustre", "zone": "us-east-1a"}]},
+    {"datasets": [{"name": "corpus", "kind": "bucket"}], "checkpoints": {}},
+)
 SOLD = [m for m in MACHINES.values() if m.cloud == "aws" and m.is_gpu_machine]
 
 
@@ -157,6 +162,7 @@ def made_up(number):
     )
 
 
+@pytest.mark.repeats("tests/render, tests/plan, tests/lint")
 def test_the_provider_refuses_and_our_rules_find_nothing_of_what_may_be_written():
     region = Region("us-east-1", "aws:region")
     taken = 0

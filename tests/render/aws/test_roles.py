@@ -11,7 +11,8 @@ from kit.clouds.aws import graph_of
 ROLE = "aws:iam/role:Role"
 ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 INLINE = "aws:iam/rolePolicy:RolePolicy"
-LUSTRE = {"datasets": {"kind": "fsx-lustre"}}
+LUSTRE = {"datasets": [{"name": "corpus", "kind": "fsx-lustre", "zone": "us-east-1a"}]}
+ZONES = {"zones": ["us-east-1a", "us-east-1b"]}
 
 
 def text(value):
@@ -52,7 +53,7 @@ def test_nodes_of_a_cluster_that_is_there_may_give_pods_their_addresses_too():
     ],
 )
 def test_one_service_takes_a_role(role, service):
-    found = trust(graph_of(storage=LUSTRE), role)
+    found = trust(graph_of(storage=LUSTRE, cluster=ZONES), role)
     assert found["Principal"] == {"Service": service}
     assert found["Effect"] == "Allow"
 
@@ -63,12 +64,12 @@ def test_a_role_of_pods_is_taken_with_the_tags_of_its_session():
 
 
 def test_no_policy_allows_every_action_of_a_service():
-    for each in graph_of(storage=LUSTRE).of(INLINE):
+    for each in graph_of(storage=LUSTRE, cluster=ZONES).of(INLINE):
         for one in json.loads(text(each.inputs["policy"]))["Statement"]:
             actions = one["Action"] if isinstance(one["Action"], list) else [one["Action"]]
             assert not [action for action in actions if "*" in action]
 
 
 def test_there_is_no_user_and_no_key():
-    kinds = {each.kind for each in graph_of(storage=LUSTRE).resources}
+    kinds = {each.kind for each in graph_of(storage=LUSTRE, cluster=ZONES).resources}
     assert not [kind for kind in kinds if "accessKey" in kind or "iam/user" in kind]

@@ -62,6 +62,7 @@ def test_what_nodes_start_with_is_the_golden_text(case, golden):
 
 
 # ── kubelet and the plan ──────────────────────────────────────────────────────────────────────────
+@pytest.mark.repeats("tests/plan and tests/render")
 @every("machine", GPU_MACHINES, ids=lambda machine: machine.name)
 def test_kubelet_leaves_the_room_that_the_plan_has_counted(machine):
     mode = "on-demand" if "on-demand" in machine.sold else {"block": "cr-0b", "nodes": 9}

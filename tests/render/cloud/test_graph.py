@@ -13,6 +13,7 @@ from gpuyard.render.cloud.graph import (
     CloudResource,
     Joined,
     Json,
+    Until,
     names_in,
     settle,
 )
@@ -71,6 +72,13 @@ def test_what_is_read_of_a_resource_is_said_by_it(whose: CloudResource | CloudCa
     assert VPC.get("arn") == Late("vpc.arn")
 
 
+def test_what_objects_are_told_is_there():
+    told = {"store.handle": VPC.get("id")}
+    assert CloudGraph((VPC,), told=told).told == told
+    with pytest.raises(ValueError, match=r"store.handle rests on vpc, which come later or never"):
+        CloudGraph((), told=told)
+
+
 def test_text_is_made_of_what_is_known_by_then():
     policy = Json(
         {"Resource": [Joined("arn:aws:s3:::", Late("bucket.id"), "/*")], "Effect": "Allow"}
@@ -83,6 +91,12 @@ def test_text_is_made_of_what_is_known_by_then():
     assert base64.b64decode(plain["data"]) == b"name: c"
     assert plain["ports"] == [22, 80]
     assert plain["on"] is True
+
+
+def test_a_part_of_a_text_can_be_had():
+    address = Until(Late("lustre.mountPoint"), "@")
+    assert list(names_in(address)) == ["lustre.mountPoint"]
+    assert settle(address, {"lustre.mountPoint": "10.0.0.2@tcp:/fs"}.__getitem__) == "10.0.0.2"
 
 
 def test_a_whole_number_of_an_engine_is_written_as_one():

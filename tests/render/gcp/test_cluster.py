@@ -127,10 +127,13 @@ def test_storage_that_is_asked_for_has_its_driver():
 
     always = {"dnsCacheConfig", "gcePersistentDiskCsiDriverConfig"}
     assert drivers() == always
-    assert drivers(checkpoints={}) == {*always, "gcsFuseCsiDriverConfig"}
-    assert drivers(datasets={"kind": "filestore"}) == {*always, "gcpFilestoreCsiDriverConfig"}
-    lustre = drivers(datasets={"kind": "managed-lustre"})
-    assert lustre == {*always, "lustreCsiDriverConfig"}
+    assert drivers(checkpoints={}) == always
+    for kind, driver in {
+        "bucket": "gcsFuseCsiDriverConfig",
+        "filestore": "gcpFilestoreCsiDriverConfig",
+        "managed-lustre": "lustreCsiDriverConfig",
+    }.items():
+        assert drivers(datasets=[{"name": "corpus", "kind": kind}]) == {*always, driver}
 
 
 def test_nodes_come_from_our_pools_alone():

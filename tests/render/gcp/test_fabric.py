@@ -95,11 +95,7 @@ def test_bare_metal_has_the_subnetwork_that_its_network_brings():
     graph = graph_of(held(METAL))
     assert names(graph) == ["network", "host", "rdma-metal-us-central1-a"]
     network = Late("rdma-metal-us-central1-a.name")
-    card = {
-        "network": network,
-        "subnetwork": Joined("default-subnet-1-", network),
-        "stackType": "IPV6_ONLY",
-    }
+    card = {"network": network, "subnetwork": Joined("default-subnet-1-", network)}
     assert further(graph, "train-reserved-454349")[1:] == [card] * 8
 
 

@@ -165,6 +165,7 @@ def node_pools(plan):
     return [r.inputs for r in graph.of_part(plan.pools[0].stable_name) if r.kind == POOL]
 
 
+@pytest.mark.repeats("the others of this file and tests/plan/test_stages.py")
 def test_no_machine_bought_shared_and_booted_in_any_way_is_refused():
     refused = {}
     for plan in cases():
@@ -186,6 +187,7 @@ def test_our_rules_find_only_what_a_platform_itself_asks_for():
         assert {rule for rule, _, _ in found} == asked, one.machine.name
 
 
+@pytest.mark.repeats("the others of this file and tests/render/gcp/test_pools.py")
 def test_nodes_have_the_networks_that_the_catalogue_says():
     for plan in cases():
         one = plan.pools[0]
@@ -197,6 +199,7 @@ def test_nodes_have_the_networks_that_the_catalogue_says():
             assert len(given) == wanted, one.machine.name
 
 
+@pytest.mark.repeats("the others of this file and tests/render/gcp/test_pools.py")
 def test_rungs_have_room_for_the_pool_and_keep_the_nodes_that_always_run():
     for plan in cases():
         one = plan.pools[0]
@@ -212,6 +215,7 @@ def test_rungs_have_room_for_the_pool_and_keep_the_nodes_that_always_run():
         assert all(s["totalMaxNodeCount"] <= one.nodes.high for s in scaled), one.machine.name
 
 
+@pytest.mark.repeats("the others of this file and tests/render/gcp/test_pools.py")
 def test_every_gpu_node_is_tainted_in_the_spelling_of_the_api():
     for plan in cases():
         for each in node_pools(plan):

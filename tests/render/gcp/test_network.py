@@ -3,7 +3,8 @@
 import pytest
 
 from gpuyard.plan.records.late import Late
-from gpuyard.render.gcp.names import fit, resource_labels
+from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.gcp.names import resource_labels
 from render.gcp.made import gpu_pool, graph_of, inputs_of, plan_on_gcp
 
 NETWORK, SUBNETWORK = "gcp:compute/network:Network", "gcp:compute/subnetwork:Subnetwork"

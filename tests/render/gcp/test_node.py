@@ -63,8 +63,8 @@ def test_labels_are_those_of_the_plan():
         "gke-no-default-nvidia-gpu-device-plugin": "true",
         "gpuyard.dev/platform": "lab",
         "gpuyard.dev/pool": "train",
-        "nvidia.com/device-plugin.config": "train",
-        "nvidia.com/mig.config": "train",
+        "nvidia.com/device-plugin.config": "train.86902c",
+        "nvidia.com/mig.config": "train.604853",
         "rack": "7",
     }
 

@@ -197,7 +197,7 @@ def test_the_controllers_have_nodes_of_their_own_without_taints():
     }
 
 
-def test_system_nodes_that_are_described_become_a_custom_machine():
+def test_system_nodes_that_are_described_become_the_smallest_that_has_it():
     system = {"machine": {"cpu": 8, "memory_gib": 32}, "nodes": 2}
     found = inputs_of(graph_of(system=system), "system")
-    assert found["nodeConfig"]["machineType"] == "n2-custom-8-32768"
+    assert found["nodeConfig"]["machineType"] == "n2-standard-8"

@@ -430,6 +430,42 @@ def test_without_kubectl_a_look_gives_nothing(monkeypatch, tmp_path):
     assert looked(Kubectl(), "pods") is None
 
 
+@pytest.mark.parametrize(
+    ("line", "against"),
+    [
+        ("echo done", ""),
+        ("echo no such node >&2; exit 1", "no such node"),
+        ("exit 1", "kubectl could not be run"),
+        ("exec sleep 30", "kubectl could not be run"),
+    ],
+)
+def test_a_change_says_what_was_said_against_it(kubectl, line, against, monkeypatch):
+    monkeypatch.setattr("gpuyard.kubectl.SECONDS", 0.5 if "sleep" in line else 45)
+    asked = kubectl(line)
+    assert asyncio.run(Kubectl().change("cordon", "n1")) == against
+    assert asked.read_text().strip() == "--request-timeout=30s cordon n1"
+
+
+def test_words_of_a_program_are_asked_for_as_they_are(kubectl):
+    kubectl("echo lost")
+    assert asyncio.run(Kubectl().said("logs", "a")) == "lost\n"
+
+
+def test_a_cluster_that_is_not_made_yet_is_not_the_ambient_one(kubectl):
+    kubectl("echo x")
+
+    async def ask():
+        none = Kubectl(pulumi.Output.from_input(None))
+        return await none.said("logs", "a"), await none.change("cordon", "n"), await none.get("x")
+
+    assert asyncio.run(ask()) == (None, "the cluster is not made yet", None)
+
+
+def test_a_namespace_of_an_operator_that_runs_already_is_joined():
+    obj = {"kind": "Namespace", "metadata": {"name": "gpu-operator"}}
+    assert "gpu_operator: {install: false}" in hooks._way_out(None, obj)
+
+
 # ── the hook ──────────────────────────────────────────────────────────────────────────────────────
 
 

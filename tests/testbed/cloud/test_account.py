@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from testbed.plugins.cloud.account import Account, Failed, Refused
 from testbed.plugins.cloud.gather import CLOUDS
 from testbed.plugins.cloud.shapes import Place
 
+from kit import waiting
 from kit.every import every
 
 AWS = Place("aws", region="us-east-1", tags={"by": "us"})
@@ -217,6 +219,34 @@ def test_ranges_names_and_rules_are_there_once():
     assert len({world.make("gcp:projects/iAMMember:IAMMember", **grant) for _ in "ab"}) == 1
 
 
+def test_a_network_of_bare_metal_has_one_subnetwork_by_itself_and_takes_no_other():
+    world = World()
+    profile = "https://www.googleapis.com/compute/beta/projects/p/global/networkProfiles/us-central1-a-vpc-roce"
+    made = {
+        name: world.make(NETWORK, name, name=name, networkProfile=profile + end)
+        for name, end in (("metal", "-metal"), ("cards", ""))
+    }
+    place = {"region": "us-central1", "ipCidrRange": "10.0.0.0/24"}
+    said = world.refused(SUBNETWORK, name="more", network=made["metal"], **place)
+    assert "lets no subnetwork be made" in said
+    world.make(SUBNETWORK, name="more", network=made["cards"], **place)
+    cluster = world.make(GKE, name="c", location="us-central1", initialNodeCount=1)
+    for network, subnetwork, taken in (
+        ("metal", "default-subnet-1-metal", True),
+        ("metal", "metal", False),
+        ("cards", "default-subnet-1-cards", False),
+    ):
+        link = {"network": network, "subnetwork": subnetwork}
+        further = {"networkConfig": {"additionalNodeNetworkConfigs": [link]}}
+        if not taken:
+            assert "was not found" in world.refused(POOL, cluster=cluster, **further)
+            continue
+        rests = world.make(POOL, cluster=cluster, **further)
+        assert "is already being used by" in world.kept(NETWORK, made["metal"])
+        world.delete(POOL, rests)
+    world.delete(NETWORK, made["metal"])
+
+
 def test_one_mount_target_a_zone():
     world = World()
     ground = world.ground()
@@ -378,6 +408,17 @@ def test_throttling_and_roles_that_are_not_everywhere_are_asked_again(world):
     assert "could not be assumed" in world.refused(ROLE, name="r", assumeRolePolicy=TRUST)
 
 
+def test_what_is_held_comes_once_the_script_lets_it(world):
+    world.script({"fault": "hold", "kind": VPC, "times": 1})
+    assert world.account.met() == 0
+    with ThreadPoolExecutor(1) as pool:
+        made = pool.submit(world.make, VPC, cidrBlock="10.0.0.0/16")
+        waiting.until(world.account.met)
+        assert world.account.all() == []
+        world.script()
+    assert [each.id for each in world.account.all()] == [made.result()]
+
+
 def test_quota_a_message_of_ones_own_and_a_time_out(world):
     world.script(
         {"fault": "quota", "step": 1},
@@ -418,7 +459,9 @@ def test_a_kill_ends_the_engine_too_and_a_crash_the_provider_alone(
 
 def test_a_script_that_cannot_be_meant_is_an_error(world):
     world.script({"fault": "capactiy"})
-    with pytest.raises(ValueError, match=r"faults\[0\] is 'capactiy'; allowed: capacity, quota"):
+    with pytest.raises(
+        ValueError, match=r"faults\[0\] is 'capactiy'; allowed: capacity, unsold, quota"
+    ):
         faults.read(world.folder)
     world.script({"fault": "kill", "stpe": 3})
     with pytest.raises(ValueError, match=r"faults\[0\] has stpe"):

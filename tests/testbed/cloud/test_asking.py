@@ -1,6 +1,7 @@
 """Questions to the fakes, and how a provider is configured."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,28 @@ def _ask(account: Account, token: str, **given: Any) -> dict[str, Any]:
             "aws:index/getAvailabilityZones:getAvailabilityZones",
             {},
             "zoneIds",
-            ["use1-az1", "use1-az2", "use1-az3"],
+            [f"use1-az{number}" for number in range(1, 7)],
         ),
         (
             "aws:index/getAvailabilityZones:getAvailabilityZones",
             {"excludeNames": ["us-east-1b"]},
             "names",
-            ["us-east-1a", "us-east-1c"],
+            [f"us-east-1{each}" for each in "acdef"],
+        ),
+        (
+            "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings",
+            {
+                "locationType": "availability-zone",
+                "filters": [{"name": "instance-type", "values": ["p5.48xlarge"]}],
+            },
+            "locations",
+            [f"us-east-1{each}" for each in "abcdef"],
+        ),
+        (
+            "gcp:compute/getMachineTypes:getMachineTypes",
+            {"zone": "us-central1-a", "filter": 'name = "a3-megagpu-8g" OR name = "g2-standard-4"'},
+            "machineTypes",
+            [{"name": "a3-megagpu-8g"}, {"name": "g2-standard-4"}],
         ),
         ("gcp:compute/getZones:getZones", {}, "names", [f"us-central1-{each}" for each in "abcf"]),
         (
@@ -224,3 +240,33 @@ def test_both_fakes_are_put_where_an_engine_looks(tmp_path):
     found = sorted(each.name for each in (tmp_path / "home").rglob("pulumi-resource-*"))
     assert found == ["pulumi-resource-aws", "pulumi-resource-gcp"]
     assert env["GPUYARD_FAKE_CLOUD"] == str(tmp_path / "cloud")
+
+
+OFFERS = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"
+MACHINES = "gcp:compute/getMachineTypes:getMachineTypes"
+P5 = [{"name": "instance-type", "values": ["p5.48xlarge"]}]
+
+
+def test_a_script_takes_machines_from_a_zone_for_who_asks_and_for_who_buys(tmp_path):
+    taken = {"fault": "unsold", "zone": "us-east-1b", "type": "p5.48xlarge"}
+    script = {"faults": [taken, {"fault": "unsold", "zone": "us-central1-a"}]}
+    (tmp_path / "faults.json").write_text(json.dumps(script), encoding="utf-8")
+    account = Account(tmp_path)
+    sold = _ask(account, OFFERS, locationType="availability-zone", filters=P5)
+    assert sold["locations"] == [f"us-east-1{each}" for each in "acdef"]
+    here = _ask(account, MACHINES, zone="us-central1-a", filter='name = "a3-megagpu-8g"')
+    assert here["machineTypes"] == []
+
+
+@every(
+    ("token", "given", "said"),
+    [
+        (OFFERS, {"filters": P5}, "only offers by availability-zone"),
+        (OFFERS, {"locationType": "availability-zone"}, "only offers of types that are named"),
+        (MACHINES, {"zone": "us-central1-z"}, "'us-central1-z'. Unknown zone."),
+        (MACHINES, {"zone": "us-central1-a"}, "only machine types that a filter names"),
+    ],
+)
+def test_an_offer_that_is_not_known_here_is_refused(token, given, said):
+    with pytest.raises(Refused, match=re.escape(said)):
+        _ask(Account(), token, **given)

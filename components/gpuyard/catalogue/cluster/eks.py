@@ -90,6 +90,8 @@ FSX_CSI = EksAddon(
     source=_OPEN,
 )
 """Its file system is made beside it, so that its role needs to describe file systems and nothing more."""
+S3_CSI = EksAddon(name="aws-mountpoint-s3-csi-driver", source=_OPEN)
+"""It mounts with the rights of the pod that asks, so that it needs none of its own."""
 ADDONS = (
     VPC_CNI,
     KUBE_PROXY,

@@ -18,8 +18,10 @@ SIZES_SOURCE = Source(
 PREDEFINED_SUBNET = "default-subnet-1-"
 """Begins the name of the subnetwork that a network of bare metal has by itself; the network's name ends it."""
 PREDEFINED_SOURCE = Source(
-    "cluster-toolkit v1.95.0 at 1047080, modules/network/gpu-rdma-vpc/main.tf: no subnetwork can be made there, and"
-    " its eight interfaces speak IPv6 only",
+    "cluster-toolkit v1.95.0 at 1047080, modules/network/gpu-rdma-vpc/main.tf: the profile makes one subnetwork with"
+    " the network, of this name, lets no other be made, and eight interfaces are on it. A node pool names network and"
+    " subnetwork alone there (modules/compute/gke-node-pool): IPV6_ONLY, which that module has for instances, is no"
+    " word of GKE's. Scripts that people show of such racks name the same subnetwork",
     _LOOKED_UP,
 )
 PROFILE_URL = (

@@ -6,10 +6,13 @@ from gpuyard.catalogue.sources import Source
 
 _LOOKED_UP = date(2026, 11, 21)
 GPU_CLASS = "gpu.nvidia.com"
-GPU_CLASSES = (GPU_CLASS, "mig.nvidia.com", "vfio.gpu.nvidia.com")
+MIG_CLASS = "mig.nvidia.com"
+GPU_CLASSES = (GPU_CLASS, MIG_CLASS, "vfio.gpu.nvidia.com")
 """Classes whose devices are GPUs, parts of them, or for virtual machines; queues count the first alone."""
 CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
 """Claimed by the pods of a ComputeDomain: NVLink from node to node."""
+DAEMON_CLASS = "compute-domain-daemon.nvidia.com"
+"""Claimed by what the driver starts on each node of a ComputeDomain; never by jobs."""
 CLASSES_SOURCE = Source("device classes of the NVIDIA DRA driver v0.5.0", _LOOKED_UP)
 SERVED_SINCE = "1.34"
 """The first minor that serves resource.k8s.io/v1."""

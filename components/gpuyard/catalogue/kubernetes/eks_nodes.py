@@ -25,6 +25,9 @@ AL2023_RELEASES: Mapping[str, str] = {
 }
 """By Kubernetes minor. An image that is not pinned brings another driver on the day it is published."""
 
+CUSTOM = "CUSTOM"
+"""The image type of a group whose launch template says the image."""
+
 DISKS_SOURCE = Source(
     "karpenter-provider-aws pkg/providers/amifamily: al2023.go and bottlerocket.go, whose system is on one disk and"
     " whose images and pods are on another; that Ubuntu's is /dev/sda1 is of no source",
@@ -36,7 +39,7 @@ SYSTEM_DISKS: Mapping[str, str] = {"BOTTLEROCKET": "/dev/xvda"}
 DATA_DISKS: Mapping[str, str] = {
     "AL2023": "/dev/xvda",
     "BOTTLEROCKET": "/dev/xvdb",
-    "CUSTOM": "/dev/sda1",
+    CUSTOM: "/dev/sda1",
 }
 """Disks that hold images and pods' files, by the same."""
 

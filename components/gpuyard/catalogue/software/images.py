@@ -25,7 +25,10 @@ BOTTLEROCKET = Source(
 UBUNTU_EKS = Source(
     "NVIDIA/cloud-native-docs amazon-eks.rst and platform-support.rst 26.7", _CHECKED
 )
-GKE_OPERATOR = Source("NVIDIA/cloud-native-docs google-gke.rst 26.7", _CHECKED)
+GKE_OPERATOR = Source(
+    "NVIDIA/cloud-native-docs google-gke.rst 26.7: prerequisites, quota, Google driver installer, MIG manager",
+    _CHECKED,
+)
 GKE_MANAGED = Source(
     "GoogleCloudPlatform/container-engine-accelerators pkg/gpu/nvidia (2026-06-11)", _CHECKED
 )
@@ -58,6 +61,8 @@ class Owner(StrEnum):
     GKE = "GKE"
     DAEMONSET = "Google's DaemonSet"
     HOST = "the host"
+    RUNTIME = "the container runtime"
+    DRA_DRIVER = "the DRA driver"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +88,10 @@ class NodeImage:
     fabric_manager: bool = False
     """Holds NVIDIA's fabric manager, without which NVSwitch machines have no CUDA."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Values of the operator's chart that it needs and that hold for the whole cluster."""
+    """Values of the operator's chart that it needs and that hold for the whole cluster.
+
+    Below `env` of a part stands the name of a variable.
+    """
     node_labels: Mapping[str, str] = field(default_factory=dict)
     """Labels its nodes need whatever else there is."""
     source: Source
@@ -103,6 +111,10 @@ def _owners(
 _ALL_OPERATOR = _owners(Owner.OPERATOR, Owner.OPERATOR, Owner.OPERATOR, Owner.OPERATOR)
 _COS_PATH = "/home/kubernetes/bin/nvidia"
 _COS = "COS_CONTAINERD"
+_REBOOTS = {"migManager.env.WITH_REBOOT": "true"}
+"""A GPU that a virtual machine has changes its MIG mode when the machine starts anew (gpu-operator-mig.rst)."""
+_ON_GKE = {"toolkit.env.RUNTIME_CONFIG_SOURCE": "file", **_REBOOTS}
+"""From GKE 1.33 on the toolkit would else write containerd's defaults over GKE's own configuration."""
 
 
 def _bottlerocket(fips: str) -> NodeImage:
@@ -136,6 +148,7 @@ IMAGES: Mapping[str, NodeImage] = {
             grid=True,
             efa=True,
             fabric_manager=True,
+            settings=_REBOOTS,
             source=AL2023,
         ),
         _bottlerocket(""),
@@ -145,6 +158,7 @@ IMAGES: Mapping[str, NodeImage] = {
             cloud="aws",
             variants={"amd64": "CUSTOM", "arm64": "CUSTOM"},
             owners=_ALL_OPERATOR,
+            settings=_REBOOTS,
             source=UBUNTU_EKS,
         ),
         NodeImage(
@@ -152,7 +166,11 @@ IMAGES: Mapping[str, NodeImage] = {
             cloud="gcp",
             variants={"amd64": _COS, "arm64": _COS},
             owners=_owners(Owner.DAEMONSET, Owner.OPERATOR, Owner.OPERATOR, Owner.OPERATOR),
-            settings={"hostPaths.driverInstallDir": _COS_PATH, "toolkit.installDir": _COS_PATH},
+            settings={
+                "hostPaths.driverInstallDir": _COS_PATH,
+                "toolkit.installDir": _COS_PATH,
+                **_ON_GKE,
+            },
             node_labels={"gke-no-default-nvidia-gpu-device-plugin": "true"},
             source=GKE_OPERATOR,
         ),
@@ -172,6 +190,7 @@ IMAGES: Mapping[str, NodeImage] = {
             cloud="gcp",
             variants={"amd64": "UBUNTU_CONTAINERD"},
             owners=_ALL_OPERATOR,
+            settings=_ON_GKE,
             node_labels={"gke-no-default-nvidia-gpu-device-plugin": "true"},
             source=GKE_OPERATOR,
         ),

@@ -4,16 +4,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.exit_codes import FINE, FOUND, LACKS
+from gpuyard.cli.live_account import ask_account, lacks, live_document, show_lacks, show_live
 from gpuyard.cli.options import Format, FormatOption, StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import Console, results, write
 from gpuyard.cli.terminal.text import many, usd
+from gpuyard.cli.views.changes import changes_document, show_changes
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import count_words, document, show_findings, show_verdict
+from gpuyard.cli.views.kept import kept_document, show_kept
+from gpuyard.errors import UsageError
 from gpuyard.findings import Severity
 
 if TYPE_CHECKING:
+    from gpuyard.changes.announced import Announced
     from gpuyard.judging import Judged
     from gpuyard.plan.records import Bill, PlatformPlan
 
@@ -23,10 +28,34 @@ def check(
     fail_on: Annotated[
         Severity, typer.Option(help="The least finding that ends with exit code 3.")
     ] = Severity.REFUSE,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live", help="Also ask the account, with your aws or gcloud: quotas, offers, rights."
+        ),
+    ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STATE",
+            help="Say what would be replaced or lost of what is deployed: the output of `pulumi stack export`"
+            " or of `pulumi preview --json --show-sames`, or - for standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    destroy: Annotated[
+        bool,
+        typer.Option(
+            "--destroy", help="With --against: name what a `pulumi destroy` would be refused for."
+        ),
+    ] = False,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Prove a stack. Every finding comes with its place, the numbers, what is allowed and the nearest fix."""
-    judged = judge_stack(stack)
+    if destroy:
+        return _destroyed(against, format)
+    judged, said, state = _judged(stack, against)
+    judged, heard = ask_account(judged) if live else (judged, None)
     failed = _fails(judged, fail_on)
     if format is Format.JSON:
         write(
@@ -37,12 +66,49 @@ def check(
                     fail_on=fail_on.value,
                     failed=failed,
                     platform=_platform(judged),
+                    **({} if heard is None else {"live": live_document(heard)}),
+                    **({} if said is None else {"against": changes_document(said, state)}),
                 )
             )
         )
     else:
+        if heard is not None:
+            show_live(heard, results())
+        if said is not None:
+            show_changes(said, state, results())
+            results().say()
         show_judged(judged, results(), fail_on)
-    return FOUND if failed else FINE
+        if heard is not None and lacks(heard):
+            show_lacks(heard, results())
+    return LACKS if lacks(heard) else FOUND if failed else FINE
+
+
+def _judged(stack: str, against: str | None) -> "tuple[Judged, Announced | None, str]":
+    """The stack as it is judged, beside what is deployed where that is asked for."""
+    if against is None:
+        return judge_stack(stack), None, ""
+    # only now: a stack by itself is compared with nothing
+    from gpuyard.changes.judging import judged_against
+    from gpuyard.cli.state_files import read_stand
+
+    state, stand = read_stand(against)
+    return (*judged_against(judge_stack(stack), stand), state)
+
+
+def _destroyed(against: str | None, format_: Format) -> int:
+    """Of what is deployed alone: the stack file may say something else by now."""
+    from gpuyard.changes.kept import Keeping, kept
+    from gpuyard.cli.state_files import read_stand
+
+    if against is None:
+        raise UsageError("--destroy looks at what is deployed: give --against STATE with it.")
+    state, stand = read_stand(against)
+    found = kept(stand)
+    if format_ is Format.JSON:
+        write(as_json({"command": "check", "against": state, "kept": kept_document(found)}))
+    else:
+        show_kept(found, state, results())
+    return FOUND if any(each.keeping is Keeping.PROTECTED for each in found) else FINE
 
 
 def _fails(judged: "Judged", fail_on: Severity) -> bool:

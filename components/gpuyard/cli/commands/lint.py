@@ -22,7 +22,7 @@ from gpuyard.lint.baseline import read_baseline
 from gpuyard.lint.baseline import write_baseline as as_baseline
 from gpuyard.lint.ignores import Ignores, ignores_in
 from gpuyard.lint.items import FilesRead, Unread
-from gpuyard.lint.read import TIMES, read
+from gpuyard.lint.read import LIST, TIMES, read
 from gpuyard.lint.report import Hit, HitState, Report, report
 from gpuyard.rules import RULES
 from gpuyard.rules.run import Strictness
@@ -31,7 +31,7 @@ from gpuyard.today import today
 
 _WORDS = {FINE: "fine", USAGE: "unread", FOUND: "failed"}
 """The first word of the last line, by exit code."""
-SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+SUFFIXES = frozenset({".yaml", ".yml", ".json", LIST})
 """What is read of a folder; a file that is named itself is read whatever it is called."""
 _LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
 MAX_SHOWN = 500

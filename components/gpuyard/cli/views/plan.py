@@ -176,9 +176,10 @@ def _software(plan: PlatformPlan, console: Console) -> None:
     """One line for pools that boot alike; nothing on simulated nodes, which boot from nothing."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     cut = any(pool.layouts for pool in plan.pools)
+    claims = plan.operator is not None and plan.operator.claims
     for pool in plan.pools:
         if found := pool.node_software:
-            line = (found.image, _driver(found), _brought(found, cut=cut))
+            line = (found.image, _driver(found), _brought(found, cut=cut, claims=claims))
             alike.setdefault(line, []).append(pool.name)
     _picked(plan, console)
     if not alike:
@@ -211,10 +212,12 @@ def _driver(found: NodeSoftware) -> str:
     return f"{found.driver} ({'operator' if by == 'GPU Operator' else by})"
 
 
-def _brought(found: NodeSoftware, *, cut: bool) -> str:
-    """What it has work for: a MIG manager only where some GPUs are cut."""
+def _brought(found: NodeSoftware, *, cut: bool, claims: bool) -> str:
+    """What it has work for: a MIG manager where GPUs are cut, the DRA driver where they are claimed."""
     wanted = {part: word for part, word in _PARTS.items() if cut or part != "migManager"}
     parts = [word for part, word in wanted.items() if found.owners[part] == "GPU Operator"]
+    if claims:
+        parts.append("DRA driver")
     return "all" if len(parts) == len(wanted) else ", ".join(parts) or "nothing"
 
 

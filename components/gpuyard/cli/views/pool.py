@@ -41,6 +41,11 @@ def pool_facts(pool: PoolPlan) -> Iterator[tuple[str, str]]:
     yield "numa", f"{pool.numa}, {many(known, 'NUMA node') if known else 'NUMA nodes not known'}"
     placed = ", by which queues place jobs" if pool.topology else ""
     yield "near", " > ".join(pool.topology_levels) + placed
+    if pool.nccl:
+        words = [f"{name}={value}" for name, value in pool.nccl.variables.items()]
+        words += [f"source {pool.nccl.script}"] if pool.nccl.script else []
+        words += [pool.nccl.needs] if pool.nccl.needs else []
+        yield "nccl", f"{pool.nccl.fabric}: {'; '.join(words)}"
     if pool.provisioning:
         yield "asks", f"its autoscaler before a job is admitted: {pool.provisioning}"
     for word, where in _PLACEMENT.items():

@@ -32,6 +32,8 @@ def check_ladder(
     findings += [*_check_bounds(pool, path), *_check_reach(pool, path)]
     if spec.cloud is Cloud.GCP:
         findings += _check_floor(pool, path)
+    if spec.cloud is Cloud.AWS and scaling_of(spec.cloud, pool) is Scaling.FIXED:
+        findings += _check_fallback(pool, path)
     return findings
 
 
@@ -122,6 +124,30 @@ def _unreachable(rung: Rung, why: str, path: Path, fix: Fix | None) -> Finding:
         given=rung.mode.value,
         allowed="the cheapest way first, and a bound on every rung but the last",
         fix=fix,
+    )
+
+
+def _check_fallback(pool: Pool, path: Path) -> list[Finding]:
+    """A node group of one size waits for its own nodes; nobody asks another group in its place."""
+    left = pool.nodes.high
+    for index, rung in enumerate(pool.capacity):
+        if not left and index and not pool.capacity[index - 1].reservation:
+            return [_no_fallback(pool, index, path)]
+        left -= min(left, most(rung, pool))
+    return []
+
+
+def _no_fallback(pool: Pool, index: int, path: Path) -> Finding:
+    nodes = Range(0, pool.nodes.high)
+    before = pool.capacity[index - 1].mode.value
+    return warn(
+        "capacity.no_fallback",
+        (*path, "capacity", index),
+        f"a pool of one size has nobody who turns to the next rung: {before} before it is asked for"
+        " all nodes that are left, and where it has none the pool stays short",
+        given=pool.capacity[index].mode.value,
+        allowed=f"nodes: {nodes}, which an autoscaler fills rung by rung, or a bound on each rung",
+        fix=Fix(says=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
     )
 
 

@@ -19,7 +19,7 @@ def scaling_of(cloud: Cloud, pool: Pool) -> Scaling:
         return pool.scaling
     if pool.nodes.low == pool.nodes.high:
         return Scaling.FIXED
-    return Scaling.KARPENTER if cloud is Cloud.AWS else Scaling.AUTOSCALER
+    return Scaling.AUTOSCALER
 
 
 def plan_scaling(

@@ -6,6 +6,7 @@ Sums are of local time in an average week. A clock change moves a window by an h
 import re
 from collections.abc import Iterator
 from datetime import date, timedelta
+from functools import cache
 from typing import Protocol
 
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
@@ -131,12 +132,18 @@ def _check_cron(window: WarmWindow, path: Path) -> list[Finding]:
     ]
 
 
+@cache
+def time_zones() -> frozenset[str]:
+    """The names of this machine's time zones: to find them is to open some six hundred files, so once."""
+    from zoneinfo import available_timezones  # late: most stack files need no time zones
+
+    return frozenset(available_timezones())
+
+
 def _check_zone(window: WarmWindow, path: Path) -> list[Finding]:
     if window.time_zone == "UTC":
         return []
-    from zoneinfo import available_timezones  # late: most stack files need no time zones
-
-    known = available_timezones()
+    known = time_zones()
     if window.time_zone in known:
         return []
     if not known and _ZONE_FORM.fullmatch(window.time_zone):

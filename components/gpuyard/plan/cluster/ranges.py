@@ -15,9 +15,13 @@ ANOTHER_ZONE = "another"
 """Stands for a zone whose name is known only when the cloud is asked."""
 
 
+_NOTHING_SAID = ClusterSpec.model_construct()
+"""Made once: each copies all its defaults, and a plan asks a dozen times."""
+
+
 def cluster_of(spec: PlatformSpec) -> ClusterSpec:
     """What the stack file says of the cluster, with the defaults of what it does not."""
-    return spec.cluster or ClusterSpec.model_construct()
+    return spec.cluster or _NOTHING_SAID
 
 
 def ranges_of(spec: PlatformSpec) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.platform import Cloud
+from gpuyard.spec.platform import Cloud, PlatformSpec
 
 _NEVER_MADE = ("existing", "protect")
 """Of any cluster, whoever made it."""
@@ -41,12 +41,19 @@ def check_cluster_words(draft: Draft) -> list[Finding]:
         return [_finding((word,), says) for word in _written(spec.cluster, _NEVER_MADE)]
     if spec.cluster.existing:
         says = "is about a cluster that is made, and this one exists already"
-        findings = [_finding((word,), says) for word in _written(spec.cluster, _OF_A_GIVEN_ONE)]
+        fine = (*_OF_A_GIVEN_ONE, *_ways_in(spec))
+        findings = [_finding((word,), says) for word in _written(spec.cluster, fine)]
         network = spec.cluster.network
         if network.model_fields_set and network.id is None:
             findings.append(_finding(("network",), says))
         return findings
     return list(_of_the_other_cloud(draft))
+
+
+def _ways_in(spec: PlatformSpec) -> tuple[str, ...]:
+    """A cluster of GKE may answer at its DNS name alone, whoever made it."""
+    dns = cluster_of(spec).endpoint.model_fields_set == {"dns"}
+    return ("endpoint",) if dns and spec.cloud is Cloud.GCP else ()
 
 
 def _written(model: SpecModel, fine: tuple[str, ...]) -> list[str]:

@@ -19,7 +19,10 @@ def check_price_regions(draft: Draft) -> list[Finding]:
             f" {where}: {listed(_machines(bill))}",
             given=f"prices of {where}",
             allowed=f"prices of {region.name}; the catalogue knows none of these there",
-            fix=Fix(says="write what you pay under `prices.machines`"),
+            fix=Fix(
+                says="write what you pay under `prices.machines`; `gpuyard check --live` asks whether they"
+                " are sold there"
+            ),
         )
     ]
 

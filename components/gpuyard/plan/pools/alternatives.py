@@ -6,9 +6,12 @@ from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 from gpuyard.findings import Fix, Path
 from gpuyard.spec.platform import Cloud
+from gpuyard.spec.pools import HostShape
 
 SYSTEM_FAMILIES = ("m7i.", "e2-standard-")
 """Of machines without GPUs that have the same size, these are suggested: every region has them."""
+_FOR_SHAPES = ("m7i.", "n2-standard-")
+"""What stands for a machine that is only described."""
 
 
 def of_size(
@@ -31,6 +34,21 @@ def with_gpus(
         if m.gpu is not None and m.gpu.name == gpu.name and m.gpu_fraction == 1 and m.gpus >= gpus
     ]
     return min(found, key=lambda m: (m.gpus, *_apart(m, vcpus, m.memory_gib)), default=None)
+
+
+def smallest_system(shape: HostShape, cloud: Cloud) -> Machine | None:
+    """The smallest of the cloud's usual machines that has what is described."""
+    large = (m for m in _usual(cloud) if m.vcpus >= shape.cpu and m.memory_gib >= shape.memory_gib)
+    return min(large, key=lambda m: (m.vcpus, m.memory_gib), default=None)
+
+
+def largest_system(cloud: Cloud) -> Machine:
+    """The largest of them."""
+    return max(_usual(cloud), key=lambda m: (m.vcpus, m.memory_gib))
+
+
+def _usual(cloud: Cloud) -> Iterator[Machine]:
+    return (m for m in _on_sale(cloud, [Capacity.ON_DEMAND]) if m.name.startswith(_FOR_SHAPES))
 
 
 def take(machine: Machine | None, path: Path) -> Fix | None:

@@ -1,10 +1,13 @@
-"""Fabrics of GKE's machines: where their networks are, nodes must be too."""
+"""Fabrics between nodes: where GKE's networks are, nodes must be too, and what NCCL is told of each."""
 
-from gpuyard.catalogue.fabric import GPUDIRECT
+from gpuyard.catalogue.cluster.nccl import ADAPTERS, RECORDS
+from gpuyard.catalogue.fabric import GPUDIRECT, direct_fabric
+from gpuyard.catalogue.machines import Machine
 from gpuyard.findings import Finding, Fix, Path, warn
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import PoolPlan
+from gpuyard.plan.records import NcclPlan, PoolPlan
 from gpuyard.spec.platform import Cloud
+from gpuyard.spec.pools import Pool
 
 
 def check_fabric_zones(draft: Draft) -> list[Finding]:
@@ -38,4 +41,19 @@ def _no_fabric(pool: PoolPlan, machine: str, fabric: str, path: Path) -> Finding
         fix=Fix(says=f"write zones: [{first}]", at=path, value=[first])
         if first
         else Fix(says="add zones: [ZONE] with a zone that has the machine"),
+    )
+
+
+def plan_nccl(pool: Pool, machine: Machine) -> NcclPlan | None:
+    """The record of the pool's fabric, with the adapters that the stack file names."""
+    direct = direct_fabric(machine)
+    name = pool.fabric.kind.value if pool.fabric else direct.name if direct else ""
+    record = RECORDS.get(name)
+    if record is None or pool.nodes.high == 1:
+        return None
+    variables = dict(record.variables)
+    if pool.fabric and pool.fabric.hcas:
+        variables[ADAPTERS] = f"={','.join(pool.fabric.hcas)}"
+    return NcclPlan(
+        fabric=record.fabric, variables=variables, script=record.script, needs=record.needs
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.software.images import (
     DEPLOY_LABEL,
     IMAGES,
@@ -22,7 +23,9 @@ from gpuyard.catalogue.software.versions import is_version
 from gpuyard.findings import Finding, Fix, refuse
 from gpuyard.plan.pools.node_images import driver_misfit, misfits, unfit_driver
 from gpuyard.plan.records import NodeSoftware, OperatorParts, PoolPlan
+from gpuyard.plan.sharing.claims import installs_claims
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.sections import FabricKind
 
 DRIVERS = (
     DRIVER.version,
@@ -53,30 +56,46 @@ def agree(
 ) -> tuple[dict[str, NodeSoftware], list[Finding]]:
     """What brings which part to each pool's nodes, by pool, seen over all pools of the cluster."""
     driver, findings = _driver(spec, pools)
-    needed = {part for pool in pools for part in SoftwarePart if _operator_brings(pool.image, part)}
+    owners = {pool.name: _owners(spec, pool) for pool in pools}
+    needed = {
+        part for own in owners.values() for part, owner in own.items() if owner is Owner.OPERATOR
+    }
     software = {
         pool.name: NodeSoftware(
             image=pool.image.name,
             variant=pool.image.variants.get(pool.machine.arch, ""),
             driver=driver if pool.gets_driver else pool.image.driver,
-            owners={part.value: owner.value for part, owner in pool.image.owners.items()},
-            labels=_kept_off(pool.image, needed) | dict(pool.image.node_labels),
+            owners={part.value: owner.value for part, owner in owners[pool.name].items()},
+            labels=_kept_off(owners[pool.name], needed) | dict(pool.image.node_labels),
         )
         for pool in pools
     }
     return software, findings + _settings(pools)
 
 
+def _owners(spec: PlatformSpec, pool: ImagedPool) -> Mapping[SoftwarePart, Owner]:
+    """Claimed GPUs are handed out by the DRA driver, and put into pods by the container runtime."""
+    if pool.sharing != SharingMethod.DRA:
+        return pool.image.owners
+    claimed = {
+        SoftwarePart.DEVICE_PLUGIN: Owner.DRA_DRIVER,
+        SoftwarePart.MIG_MANAGER: Owner.DRA_DRIVER,
+    }
+    if installs_claims(spec) and _operator_brings(pool.image, SoftwarePart.TOOLKIT):
+        claimed[SoftwarePart.TOOLKIT] = Owner.RUNTIME  # a GPUCluster has no toolkit
+    return {**pool.image.owners, **claimed}
+
+
 def _operator_brings(image: NodeImage, part: SoftwarePart) -> bool:
     return image.owners[part] is Owner.OPERATOR
 
 
-def _kept_off(image: NodeImage, needed: set[SoftwarePart]) -> dict[str, str]:
-    """Labels against what the operator brings to other nodes, and this image has already."""
+def _kept_off(owners: Mapping[SoftwarePart, Owner], needed: set[SoftwarePart]) -> dict[str, str]:
+    """Labels against what the operator brings to other nodes, and these have from elsewhere."""
     return {
         DEPLOY_LABEL[part]: "false"
         for part in SoftwarePart
-        if part in needed and not _operator_brings(image, part)
+        if part in needed and owners[part] is not Owner.OPERATOR
     }
 
 
@@ -183,24 +202,48 @@ def _other_settings(pool: ImagedPool, first: ImagedPool) -> Finding:
     )
 
 
-def operator_parts(pools: Iterable[PoolPlan]) -> OperatorParts | None:
+def operator_parts(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> OperatorParts | None:
     """What the GPU Operator is told for the whole cluster; None on simulated nodes."""
-    software = [pool.node_software for pool in pools if pool.node_software]
-    if not software:
+    booted = [(pool, pool.node_software) for pool in pools if pool.node_software]
+    if not booted:
         return None
     brought = {
         part
         for part in SoftwarePart
-        if any(s.owners[part.value] == Owner.OPERATOR.value for s in software)
+        if any(s.owners[part.value] == Owner.OPERATOR.value for _, s in booted)
     }
-    settings: dict[str, str] = {}
-    drivers = [
-        s.driver for s in software if s.owners[SoftwarePart.DRIVER.value] == Owner.OPERATOR.value
-    ]
-    for each in software:
+    claims, settings = installs_claims(spec), dict[str, str]()
+    for _, each in booted:
         settings |= IMAGES[each.image].settings
+    if claims:  # of the rest nothing runs
+        settings = {path: value for path, value in settings.items() if path.startswith("hostPaths")}
+    served = [
+        (pool, s)
+        for pool, s in booted
+        if s.owners[SoftwarePart.DRIVER.value] == Owner.OPERATOR.value
+    ]
     return OperatorParts(
         enabled={part.value: part in brought for part in SoftwarePart},
-        driver=next(iter(drivers), None),
+        driver=next((s.driver for _, s in served), None),
         settings=settings,
+        install=spec.gpu_operator.install and (bool(brought) or claims),
+        namespace=spec.gpu_operator.namespace,
+        kernel_modules=_kernel_modules([pool.machine.gpu for pool, _ in served]),
+        gdrcopy=any(_past_the_kernel(pool) for pool, _ in served),
+        claims=claims,
+    )
+
+
+def _kernel_modules(gpus: Iterable[Gpu | None]) -> str:
+    """What is said where every GPU agrees; `auto` looks at each node."""
+    known = {gpu.open_modules if gpu else None for gpu in gpus}
+    if known == {True}:
+        return "open"
+    return "proprietary" if known == {False} else "auto"
+
+
+def _past_the_kernel(pool: PoolPlan) -> bool:
+    fabric = pool.fabric
+    return bool(pool.machine.efa_interfaces) or (
+        fabric is not None and fabric.kind is not FabricKind.ETHERNET
     )

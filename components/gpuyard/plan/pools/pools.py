@@ -23,6 +23,7 @@ from gpuyard.plan.capacity.provisioning import check_provisioning
 from gpuyard.plan.capacity.scaling import check_scaling, plan_scaling, scaling_of
 from gpuyard.plan.capacity.warm import check_warm
 from gpuyard.plan.draft import Draft
+from gpuyard.plan.pools.fabrics import plan_nccl
 from gpuyard.plan.pools.flavor_topology import flavor_name, plan_placement
 from gpuyard.plan.pools.gpu_operator import ImagedPool, agree
 from gpuyard.plan.pools.labels import check_labels
@@ -35,6 +36,7 @@ from gpuyard.plan.pools.topology import plan_topology
 from gpuyard.plan.records import NodeSoftware, PoolPlan, Taint
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import compute_slices
+from gpuyard.plan.sharing.configuration_names import mig_config_name, plugin_config_name
 from gpuyard.plan.sharing.dra import check_dra, dra_labels, plan_dra
 from gpuyard.plan.sharing.sharing import SharedGpus, share_gpus
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -146,9 +148,10 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
     pool, machines, gpus = choice.pool, choice.machines, choice.gpus
     scaling = scaling_of(spec.cloud, pool)
     stable = pool.stable_name
-    mig_config = stable if gpus.layouts else None
+    mig_config = mig_config_name(stable, gpus.layouts)
+    plugin_config = plugin_config_name(stable, gpus)
     ladder = plan_ladder(spec, pool, machines[0])
-    labels = _labels(spec, pool, machines[0], mig_config, software)
+    labels = _labels(spec, pool, machines[0], (mig_config, plugin_config), software)
     taints = _taints(stable, gpus.method, fenced=bool(pool.owners)) + _cloud_taints(
         spec, pool, machines[0]
     )
@@ -172,7 +175,7 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
         replicas=gpus.replicas,
         layouts=gpus.layouts,
         mig_config=mig_config,
-        plugin_config=stable,
+        plugin_config=plugin_config,
         labels=labels,
         taints=taints,
         advertised=gpus.advertised,
@@ -183,6 +186,7 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
         topology_levels=levels,
         fabric=pool.fabric,
         dra=plan_dra(pool, machines[0]),
+        nccl=plan_nccl(pool, machines[0]),
         node_software=software,
         owners=tuple(dict.fromkeys(pool.owners)),
         stop=pool.stop or "",
@@ -197,10 +201,11 @@ def _labels(
     spec: PlatformSpec,
     pool: Pool,
     machine: Machine,
-    mig_config: str | None,
+    configurations: tuple[str | None, str],
     software: NodeSoftware | None,
 ) -> dict[str, str]:
-    ours = {PLUGIN_CONFIG_LABEL: pool.stable_name}
+    mig_config, plugin_config = configurations
+    ours = {PLUGIN_CONFIG_LABEL: plugin_config}
     if not pool.select:  # nodes that exist are found by their own labels
         ours |= {PLATFORM_LABEL: spec.name, POOL_LABEL: pool.stable_name}
     if mig_config:

@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 from gpuyard.catalogue.machines import Capacity, Machine, find_machine
-from gpuyard.catalogue.node_pools import added_taints
 from gpuyard.catalogue.sources import EC2_OFFERS, Source
 from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.pools.alternatives import of_size, take
+from gpuyard.plan.pools.alternatives import largest_system, of_size, smallest_system, take
 from gpuyard.plan.pools.machines import nearest_machine, sold_here
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import HostShape
@@ -22,17 +21,13 @@ def decide_system(draft: Draft) -> tuple[Draft, list[Finding]]:
     if system is None:
         return draft, []
     if isinstance(system.machine, HostShape):
-        shape = system.machine
-        name = f"{shape.cpu}cpu-{shape.memory_gib}gib"
-        return replace(draft, system=_unpriced(spec, name, shape.cpu, shape.memory_gib)), []
+        return _of_shape(draft, system.machine)
     if find_machine(system.machine) is None:
         findings = [_unknown(spec, system.machine)]
         return replace(draft, system=_unpriced(spec, system.machine, 0, 0)), findings
     machine, findings = sold_here(system.machine, spec.cloud, _MODES, _PATH, with_gpu=False)
     if machine is not None and machine.is_gpu_machine:
         findings.append(_idle_gpus(machine, of_size(machine, spec.cloud, _MODES, with_gpu=False)))
-    elif machine is not None and spec.cloud is Cloud.GCP and added_taints(machine):
-        findings.append(_tainted(machine))
     return replace(draft, system=machine), findings
 
 
@@ -56,6 +51,16 @@ def check_system(draft: Draft) -> list[Finding]:
             ),
         )
     ]
+
+
+def _of_shape(draft: Draft, shape: HostShape) -> tuple[Draft, list[Finding]]:
+    """In a cloud the smallest usual machine that has it; nodes of one's own are what they are."""
+    if draft.spec.cloud not in {Cloud.AWS, Cloud.GCP}:
+        name = f"{shape.cpu}cpu-{shape.memory_gib}gib"
+        return replace(draft, system=_unpriced(draft.spec, name, shape.cpu, shape.memory_gib)), []
+    machine = smallest_system(shape, draft.spec.cloud)
+    findings = [] if machine else [_too_large(draft.spec.cloud, shape)]
+    return replace(draft, system=machine), findings
 
 
 def _unpriced(spec: PlatformSpec, name: str, vcpus: int, memory_gib: int) -> Machine:
@@ -95,15 +100,13 @@ def _idle_gpus(machine: Machine, instead: Machine | None) -> Finding:
     )
 
 
-def _tainted(machine: Machine) -> Finding:
-    """GKE taints Arm nodes unless their pool says NONE, and no controller tolerates it."""
-    key, value = added_taints(machine)[0]
-    return warn(
-        "system.tainted",
+def _too_large(cloud: Cloud, shape: HostShape) -> Finding:
+    largest = largest_system(cloud)
+    return refuse(
+        "system.too_large",
         _PATH,
-        f"GKE taints its nodes with {key}={value}:NoSchedule, which controllers do not tolerate:"
-        " they would not start",
-        given=machine.name,
-        allowed="an amd64 machine, or a node pool whose architecture taint is NONE",
-        fix=Fix(says="write e2-standard-4", at=_PATH, value="e2-standard-4"),
+        "no usual machine has as much; controllers need far less, and the name of a machine is taken too",
+        given=f"{shape.cpu} CPUs, {shape.memory_gib} GiB",
+        allowed=f"at most {largest.vcpus} CPUs and {largest.memory_gib} GiB, or a machine's name",
+        fix=take(largest, _PATH),
     )

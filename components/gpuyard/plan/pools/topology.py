@@ -13,7 +13,7 @@ from gpuyard.plan.pools.labels import GRAMMAR, is_name
 from gpuyard.plan.records import ShapePlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Pool
-from gpuyard.spec.region import Region
+from gpuyard.spec.region import Region, unknown_region
 
 
 def plan_topology(cloud: Cloud, machine: Machine, zones: tuple[str, ...]) -> tuple[str, ...]:
@@ -36,7 +36,8 @@ def decide_region(draft: Draft) -> tuple[Draft, list[Finding]]:
         return draft, []
     for pool in draft.spec.pools:
         for zone in pool.zones:
-            if read := form.pattern.fullmatch(zone):
+            read = form.pattern.fullmatch(zone)
+            if read and not unknown_region(read["region"], draft.spec.cloud.value):
                 region = Region(read["region"], f"zone {zone} of {pool.name}")
                 return replace(draft, region=region), []
     return draft, []
@@ -62,6 +63,8 @@ def _check_zone(draft: Draft, form: Form | None, zone: str, path: Path) -> Findi
         return _no_zone(draft.spec.cloud, zone, form.example, near, path)
     if draft.region and read["region"] != draft.region.name:
         return _other_region(zone, draft.region, path)
+    if problem := unknown_region(read["region"], draft.spec.cloud.value):
+        return _no_region(zone, *problem, path)
     return None
 
 
@@ -86,6 +89,17 @@ def _no_zone(cloud: Cloud, zone: str, example: str, near: str | None, path: Path
         given=zone,
         allowed=f"such as {example}",
         fix=Fix(says=says, at=path, value=near),
+    )
+
+
+def _no_region(zone: str, problem: str, near: str, path: Path) -> Finding:
+    return refuse(
+        "pool.zone",
+        path,
+        problem,
+        given=zone,
+        allowed=f"zones of a region that there is{f', such as {near}' if near else ''}",
+        fix=Fix(says="remove it, or write the zone that you mean", at=path),
     )
 
 

@@ -20,6 +20,7 @@ from gpuyard.plan.records.nodes import (
     Ec2Purchase,
     GkePurchase,
     LadderRung,
+    NcclPlan,
     NodeRoom,
     ScaleKnowledge,
     TopologyPlan,
@@ -50,6 +51,11 @@ from gpuyard.plan.records.queues import (
     WorkerPlan,
     within_reach,
 )
+from gpuyard.plan.records.storage import (
+    CheckpointsPlan,
+    DatasetPlan,
+    StoragePlan,
+)
 from gpuyard.plan.records.teams import (
     Egress,
     HostAmount,
@@ -63,10 +69,12 @@ __all__ = [
     "Bill",
     "BillLine",
     "CheckPlan",
+    "CheckpointsPlan",
     "CohortLimit",
     "CohortPlan",
     "CommitmentLine",
     "Covered",
+    "DatasetPlan",
     "DispatchPlan",
     "DraPlan",
     "Ec2Purchase",
@@ -81,6 +89,7 @@ __all__ = [
     "LadderRung",
     "LimitsPlan",
     "NamespacePlan",
+    "NcclPlan",
     "NodePrice",
     "NodeRoom",
     "NodeSoftware",
@@ -95,6 +104,7 @@ __all__ = [
     "ShapePlan",
     "Share",
     "Slice",
+    "StoragePlan",
     "Taint",
     "TeamPlan",
     "TopologyPlan",

@@ -86,6 +86,18 @@ class DraPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NcclPlan:
+    """What pods of several nodes tell NCCL, so that it takes the pool's fabric."""
+
+    fabric: str
+    variables: Mapping[str, str]
+    script: str
+    """A file in the container to source first; empty where none is."""
+    needs: str
+    """What the image, or the pod, must have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyPlan:
     """How near nodes are, as queues look at it."""
 

@@ -9,6 +9,7 @@ from gpuyard.plan.records.late import Late
 from gpuyard.plan.records.money import Bill, BillLine
 from gpuyard.plan.records.pools import PoolPlan
 from gpuyard.plan.records.queues import QueueingPlan
+from gpuyard.plan.records.storage import NO_STORAGE, StoragePlan
 from gpuyard.plan.records.teams import TeamPlan
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
@@ -23,6 +24,16 @@ class OperatorParts:
     """The driver it brings; None when it brings none."""
     settings: Mapping[str, str]
     """Further values of its chart, by path."""
+    install: bool
+    """Whether its chart is ours to install: nobody else brings it, and some node needs a part of it."""
+    namespace: str
+    """Where it runs, and reads our configurations."""
+    kernel_modules: str
+    """Those of its driver: open, proprietary, or auto where its GPUs need both."""
+    gdrcopy: bool
+    """Whether its driver brings GDRCopy: nodes that talk past the kernel read small messages with it."""
+    claims: bool = False
+    """Whether it answers claims, by a GPUCluster, in the place of counting GPUs by a ClusterPolicy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,8 @@ class PlatformPlan:
     """What the GPU Operator is told; None on simulated nodes."""
     idle: IdlePlan | None = None
     """What becomes of idle jobs; None when no team asks for it."""
+    storage: StoragePlan = NO_STORAGE
+    """Data and checkpoints."""
     software: Mapping[str, str] = field(default_factory=dict)
     """The version of every component: the pinned one, or what the stack file picks."""
 

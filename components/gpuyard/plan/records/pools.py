@@ -7,7 +7,14 @@ from typing import Literal
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.plan.records.nodes import DraPlan, LadderRung, NodeRoom, ScaleKnowledge, TopologyPlan
+from gpuyard.plan.records.nodes import (
+    DraPlan,
+    LadderRung,
+    NcclPlan,
+    NodeRoom,
+    ScaleKnowledge,
+    TopologyPlan,
+)
 from gpuyard.plan.records.shown import shown
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.sections import FabricSpec, Numa, PoolStop, Provisioning, WarmWindow
@@ -97,9 +104,9 @@ class PoolPlan:
     replicas: int
     layouts: tuple[GpuLayout, ...]
     mig_config: str | None
-    """Name of the mig-parted configuration, None when GPUs are not cut."""
+    """Name of the mig-parted configuration, which follows the layout; None when GPUs are not cut."""
     plugin_config: str
-    """Name of the device-plugin configuration."""
+    """Name of the device-plugin configuration, which follows what is shared."""
     labels: Mapping[str, str]
     taints: tuple[Taint, ...]
     advertised: tuple[Advertised, ...]
@@ -115,6 +122,8 @@ class PoolPlan:
     """The network between nodes of your own."""
     dra: DraPlan | None
     """How GPUs are claimed; None where they are counted."""
+    nccl: NcclPlan | None = None
+    """How NCCL takes the fabric; None where nothing is known of one."""
     node_software: NodeSoftware | None = None
     """None on simulated nodes, which boot from nothing."""
     owners: tuple[str, ...] = ()

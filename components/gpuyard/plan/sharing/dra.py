@@ -19,7 +19,7 @@ from gpuyard.findings import Finding, Fix, Path, refuse, warn
 from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Advertised, DraPlan
-from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 
 
@@ -57,17 +57,6 @@ def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
         return []
     here = (*path, "sharing")
     findings: list[Finding] = []
-    if spec.cloud is Cloud.SIMULATED:
-        findings.append(
-            refuse(
-                "dra.simulated",
-                here,
-                "the simulated cluster has no DRA driver: nothing would ever answer a claim",
-                given="dra",
-                allowed="counted GPUs, slices or shares",
-                fix=Fix(says="remove `sharing`", at=here),
-            )
-        )
     if _older(spec.kubernetes):
         findings.append(
             refuse(

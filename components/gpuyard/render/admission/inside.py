@@ -30,7 +30,7 @@ def pods_in(value: str) -> str:
     )
     templates = f"{value}.kind == 'Pod' ? [{value}]{of_kinds} : [{value}.spec.template]"
     labels = maybe("p", "metadata.labels", "{}")
-    asks = f"{maybe('p', 'spec.resourceClaims', '[]')}.size() > 0 || l.exists(c, {container_asks('c')})"
+    asks = pod_asks("p", "l")
     finalizers = maybe("p", "metadata.finalizers", "[]")
     annotations = maybe("p", "metadata.annotations", "{}")
     record = (
@@ -38,6 +38,12 @@ def pods_in(value: str) -> str:
         f" 'spec': p.spec, 'containers': l, 'asks': dyn({asks})}}"
     )
     return f"({templates}).map(p, {named(containers('p'), 'l', record)})"
+
+
+def pod_asks(pod: str, its_containers: str) -> str:
+    """Whether a pod asks for GPUs, or claims devices."""
+    claims = maybe(pod, "spec.resourceClaims", "[]")
+    return f"{claims}.size() > 0 || {its_containers}.exists(c, {container_asks('c')})"
 
 
 _ROLES = {"mpiReplicaSpecs": ("Launcher", "Worker")}

@@ -1,11 +1,11 @@
-"""The objects of admission: three policies for the platform, bound to the namespaces of its teams.
+"""The objects of admission: four policies for the platform, bound to the namespaces of its teams.
 
 What differs from team to team stands in annotations of its namespace, which the team cannot write to. Where
 one is missing, everything is refused rather than nothing.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpuyard.admission import queued
@@ -26,9 +26,10 @@ from gpuyard.names import (
     admission_name,
     belongings_name,
     departures_name,
+    growth_name,
 )
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.admission import belongings, departures
+from gpuyard.render.admission import belongings, departures, growth
 from gpuyard.render.admission.cel import (
     annotated,
     label,
@@ -38,7 +39,7 @@ from gpuyard.render.admission.cel import (
     said_later,
 )
 from gpuyard.render.admission.inside import BY_CONTROLLER, pods_in
-from gpuyard.render.admission.twins import TWINS, controllers
+from gpuyard.render.admission.twins import TWINS, controllers, named_workloads
 from gpuyard.render.objects import Object, made, namespaces_with
 from gpuyard.spec.sections import Enforce
 
@@ -79,10 +80,12 @@ class _Policy:
     variables: Iterable[tuple[str, str]]
     sound: str = _SOUND
     operations: tuple[str, ...] = ("CREATE", "UPDATE")
+    parameters: Mapping[str, str] | None = None
+    """The kind of objects in the namespace of a request of which each is looked at with it."""
 
 
 def admission_objects(plan: PlatformPlan) -> list[Object]:
-    """Of pods, of the rest and of what goes, each with what binds the namespaces; without teams, none."""
+    """Of pods, of the rest, of what goes and what grows, each with what binds the namespaces; or none."""
     if not plan.teams:
         return []
     policies = (
@@ -99,26 +102,35 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
             departures.variables(),
             operations=("DELETE",),
         ),
+        _Policy(
+            growth_name(plan.name),
+            growth.RULES,
+            growth.variables(),
+            operations=("UPDATE",),
+            parameters=growth.PARAMETERS,
+        ),
     )
     return [
-        each
-        for policy in policies
-        for each in (_policy(plan.name, policy), _binding(plan, policy.name))
+        each for policy in policies for each in (_policy(plan.name, policy), _binding(plan, policy))
     ]
 
 
-def _binding(plan: PlatformPlan, name: str) -> Object:
+def _binding(plan: PlatformPlan, policy: _Policy) -> Object:
+    # where there is none yet, nothing was counted
+    every = {"paramRef": {"selector": {}, "parameterNotFoundAction": "Allow"}}
     spec = {
-        "policyName": name,
+        "policyName": policy.name,
+        **(every if policy.parameters else {}),
         "matchResources": {"namespaceSelector": namespaces_with(plan.name, TEAM_LABEL)},
         "validationActions": _ACTIONS[enforcement(plan)],
     }
-    return made(plan.name, API, "ValidatingAdmissionPolicyBinding", name, spec=spec)
+    return made(plan.name, API, "ValidatingAdmissionPolicyBinding", policy.name, spec=spec)
 
 
 def _policy(owner: str, policy: _Policy) -> Object:
     spec = {
         "failurePolicy": "Fail",
+        **({"paramKind": dict(policy.parameters)} if policy.parameters else {}),
         "matchConstraints": {
             "namespaceSelector": namespaces_with(owner, TEAM_LABEL),
             "resourceRules": [
@@ -186,6 +198,9 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "named_priorities", _priorities_of("variables.it", "all_pods")
     before = _priorities_of("variables.was", "old_pods")
     yield "old_priorities", f"variables.created ? [] : {before}"
+    yield "named_workloads", named_workloads("it", "all_pods")
+    before = named_workloads("was", "old_pods")
+    yield "old_workloads", f"variables.created ? [] : {before}"
     # of a pod that is there, finalizers and annotations may always change, or none could be removed
     written, stored = (
         f"variables.{pods}.map(p, [p.labels, p.spec]"

@@ -47,13 +47,17 @@ def _of_pods(lists: str) -> str:
 def _bypass() -> str:
     env, mounts = (maybe("c", field, "[]") for field in ("env", "volumeMounts"))
     value = maybe("e", "value", quoted(""))
-    taken = (
-        f"e.name in {listed(bypass.VARIABLES)}"
-        f" && (has(e.valueFrom) || !({value} in {listed(bypass.HARMLESS)}))"
-    )
+    known = f"e.name in {listed(bypass.VARIABLES)}"
+    taken = f"{known} && (has(e.valueFrom) || !({value} in {listed(bypass.HARMLESS)}))"
     takes = said(requirements.BYPASS, bypass.TAKES, variable="e.name", container="c.name")
-    below = quoted(f"{bypass.MOUNTED}/")
-    mounted = said(requirements.BYPASS, bypass.MOUNTS, container="c.name")
+    mounted = f"(m.mountPath + '/').startsWith({quoted(f'{bypass.MOUNTED}/')})"
+    mounts_it = said(requirements.BYPASS, bypass.MOUNTS, container="c.name")
+    of_container = (
+        f"{env}.filter(e, {taken}).map(e, {takes})"
+        f" + {mounts}.filter(m, {mounted}).map(m, {mounts_it})"
+    )
+    takes_some = f"{env}.exists(e, {known}) || {mounts}.exists(m, {mounted})"
+    of_containers = sentences(f"p.containers.filter(c, {takes_some}).map(c, {of_container})")
     own = (
         f"{maybe('c', 'resources.claims', '[]')}.size() > 0 || {container_asks('c')}"
         f" || {env}.exists(e, e.name == {quoted(bypass.VARIABLE)}"
@@ -61,18 +65,15 @@ def _bypass() -> str:
     )
     runtime = maybe("p", "spec.runtimeClassName", quoted(""))
     sees_all = said(requirements.BYPASS, bypass.SEES_ALL, container="c.name", runtime=runtime)
-    of_container = " + ".join(
-        (
-            f"{env}.filter(e, {taken}).map(e, {takes})",
-            f"{mounts}.filter(m, (m.mountPath + '/').startsWith({below})).map(m, {mounted})",
-            f"({runtime}.startsWith({quoted(bypass.RUNTIME)}) && !({own}) ? [{sees_all}] : [])",
-        )
+    of_runtime = (
+        f"({runtime}.startsWith({quoted(bypass.RUNTIME)})"
+        f" ? p.containers.filter(c, !({own})).map(c, {sees_all}) : [])"
     )
     annotations = (
-        f"p.annotations.map(a, a).filter(a, a.contains({quoted(bypass.DEVICES_SAID)}))"
+        f"p.annotations.filter(a, a.contains({quoted(bypass.DEVICES_SAID)}))"
         f".map(a, {said(requirements.BYPASS, bypass.ANNOTATED, name='a')})"
     )
-    return _of_pods(f"{sentences(f'p.containers.map(c, {of_container})')} + {annotations}")
+    return _of_pods(f"{of_containers} + {of_runtime} + {annotations}")
 
 
 def _privileges() -> str:
@@ -87,7 +88,9 @@ def _privileges() -> str:
             (f"{maybe('c', 'securityContext.procMount', quoted(''))} == 'Unmasked'", host.UNMASKED),
         )
     )
-    of_containers = sentences(f"p.containers.map(c, {privileged} + {unmasked})")
+    of_containers = sentences(
+        f"p.containers.filter(c, has(c.securityContext)).map(c, {privileged} + {unmasked})"
+    )
     return _of_pods(f"{shared} + {of_containers}")
 
 
@@ -113,14 +116,18 @@ def _placing() -> str:
         f"variables.taints.filter(a, {tolerates})"
         f".map(a, {said(requirements.PLACING, placing.OTHERS, key='t.key', taint='a.text')})"
     )
+    kept = (
+        f"{key} in {listed(placing.NOT_OF_TEAMS)}"
+        f" ? [{said(requirements.PLACING, placing.KEPT, key='t.key')}] : []"
+    )
     no_gpu = (
         f"{key} in {listed(placing.GPU_NODES)} && !p.asks"
         f" ? [{said(requirements.PLACING, placing.NO_GPU, key='t.key')}] : []"
     )
     tolerations = sentences(
         f"{maybe('p', 'spec.tolerations', '[]')}"
-        f".map(t, ({every} ? [{said(requirements.PLACING, placing.EVERY_TAINT)}] : []) + ({no_gpu})"
-        f" + {of_others})"
+        f".map(t, ({every} ? [{said(requirements.PLACING, placing.EVERY_TAINT)}] : [])"
+        f" + ({kept}) + ({no_gpu}) + {of_others})"
     )
     # the scheduler writes it into pods; only who makes one sends it somewhere
     fresh = "(request.operation == 'CREATE' || variables.it.kind != 'Pod')"
@@ -153,13 +160,15 @@ def _repository(image: str) -> str:
 def _sources() -> str:
     def elsewhere(what: str, one: str, image: str) -> str:
         repository = _repository(image)
+        in_full = f"variables.images_from.exists(a, {image}.startsWith(a + '/'))"
         fits = named(
             repository, "n", "variables.images_from.exists(a, (n + '/').startsWith(a + '/'))"
         )
         allowed = f"variables.images_from.join({quoted(sources.SEPARATOR)})"
         values = {"what": quoted(what), "name": f"{one}.name", "image": image, "allowed": allowed}
         sentence = said(requirements.SOURCES, sources.ELSEWHERE, **values)
-        return f".filter({one}, {image} != '' && !{fits}).map({one}, {sentence})"
+        # nearly all are written in full, and need not be read as a runtime does it
+        return f".filter({one}, {image} != '' && !{in_full} && !{fits}).map({one}, {sentence})"
 
     of_containers = "p.containers" + elsewhere("container", "c", maybe("c", "image", "''"))
     of_volumes = maybe("p", "spec.volumes", "[]") + elsewhere(
@@ -222,16 +231,16 @@ def _shares() -> str:
     sentence = said(requirements.SHARES, shares.SEVERAL, container="c.name", resource="r")
     of_containers = sentences(
         f"{containers('p', CONTAINER_GROUPS[:2])}"
-        f".map(c, {limits}.map(r, r).filter(r, {shared}).map(r, {sentence}))"
+        f".map(c, {limits}.filter(r, {shared}).map(r, {sentence}))"
     )
-    return _of_pods(of_containers)
+    return _of_pods(f"p.asks ? {of_containers} : []")
 
 
 def _volumes() -> str:
     driver = maybe("v", f"{volumes.INLINE}.driver", quoted(""))
     inline = f"k == {quoted(volumes.INLINE)}"
     types = (
-        f"v.map(k, k).filter(k, !(k in {listed((volumes.NAME, *volumes.TYPES))}"
+        f"v.filter(k, !(k in {listed((volumes.NAME, *volumes.TYPES))}"
         f" || {inline} && {driver} in variables.csi_drivers))"
     )
     of_driver = said(requirements.VOLUMES, volumes.OF_DRIVER, volume="v.name", driver=driver)
@@ -253,8 +262,10 @@ def controllers(value: str) -> str:
 
 def _owned() -> str:
     values = {"kind": "variables.it.kind", "owner": "c[1]", "name": "c[2]"}
+    from_cron = "[variables.it.kind, c[0], c[1]] == " + listed(owned.FROM_CRON)
     named_by_hand = (
-        f"variables.controllers.map(c, {said(requirements.OWNED, owned.NAMED, **values)})"
+        f"variables.controllers.filter(c, !({from_cron}))"
+        f".map(c, {said(requirements.OWNED, owned.NAMED, **values)})"
     )
     changed = (
         f"variables.controllers != {controllers('variables.was')}"
@@ -302,6 +313,60 @@ def _past_count() -> str:
     return f"variables.created || !({own}) ? [] : ({_grows()}) + ({starts})"
 
 
+def _queues_for_theirs(controller: str) -> str:
+    """Whether a controller queues as a whole."""
+    group_and_kind = f"{controller}[0].split('/')[0] + '/' + {controller}[1]"
+    return f"{group_and_kind} in {listed(queued.QUEUE_FOR_THEIRS)}"
+
+
+def _part() -> str:
+    it, was = (
+        f"({label(f'variables.{one}.?metadata.?annotations', queued.ELASTIC)} == 'true')"
+        for one in ("it", "was")
+    )
+    same = f"variables.it.?spec == variables.was.?spec && {it} == {was}"
+    counted_anew = f"variables.it.kind == {quoted(queued.ELASTIC_PART)} && {it} && {was}"
+    asks = "(variables.all_pods + variables.old_pods).exists(p, p.asks)"
+    sentence = said(
+        requirements.QUEUED, queued.PART, kind="variables.it.kind", owner="c[1]", name="c[2]"
+    )
+    return (
+        "variables.created || variables.by_controller || variables.it.kind == 'Pod'"
+        f" || ({same}) || ({counted_anew}) || !{asks} ? []"
+        f" : {controllers('variables.was')}.filter(c, {_queues_for_theirs('c')}).map(c, {sentence})"
+    )
+
+
+_OWN = ("", ".?spec.?jobTemplate")
+"""Where metadata of a workload stand, and of the jobs that it makes."""
+
+
+def named_workloads(one: str, pods: str) -> str:
+    """Of Kueue, by itself, by its jobs and by its pods."""
+    value = f"variables.{one}"
+
+    def all_of(name: str) -> str:
+        found = (
+            f"({value}.kind == 'Pod' ? []"
+            f" : [{', '.join(label(f'{value}{at}.?metadata.?{part}', name) for at in _OWN)}])"
+            f" + variables.{pods}.map(p, {label(f'p.{part}', name)})"
+            for part in ("labels", "annotations")
+        )
+        return f"({' + '.join(found)})"
+
+    of_sets = " || ".join(f"n.startsWith({quoted(each)})" for each in queued.OF_SETS)
+    return (
+        f"({all_of(queued.PREBUILT)}.filter(n, n != '')"
+        f" + {all_of(queued.GROUP)}.filter(n, {of_sets}))"
+    )
+
+
+def _joins() -> str:
+    sentence = said(requirements.QUEUED, queued.JOINS, kind="variables.it.kind", name="n")
+    new = "variables.named_workloads.filter(n, !(n in variables.old_workloads))"
+    return f"variables.by_controller ? [] : {new}.map(n, {sentence})"
+
+
 def _keeps_pods() -> str:
     finalizers, before = (
         f"{maybe(f'variables.{one}', 'metadata.finalizers', '[]')}.exists(f, f == {quoted(queued.ORPHAN)})"
@@ -315,10 +380,7 @@ def _keeps_pods() -> str:
 
 
 def _queued() -> str:
-    owner_queues = (
-        "variables.controllers.exists(c, c[0].split('/')[0] + '/' + c[1]"
-        f" in {listed(queued.QUEUE_FOR_THEIRS)})"
-    )
+    owner_queues = f"variables.controllers.exists(c, {_queues_for_theirs('c')})"
     version, kind = map(quoted, queued.LABELS_LATER)
     labels_later = f"variables.controllers.exists(c, c[0] == {version} && c[1] == {kind})"
     gates = maybe("variables.it", "spec.schedulingGates", "[]")
@@ -342,7 +404,8 @@ def _queued() -> str:
         f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues}"
         f" && !{held_by_kueue} && {asks} ? [{unseen} ? {unknown} : {no_queue}] : []"
     )
-    return f"({past_queues}) + ({_keeps_pods()}) + ({_past_count()})"
+    parts = (past_queues, _joins(), _keeps_pods(), _part(), _past_count())
+    return " + ".join(f"({each})" for each in parts)
 
 
 TWINS: Mapping[str, tuple[Requirement, str]] = {

@@ -7,6 +7,7 @@ from gpuyard.catalogue.cluster.eks import (
     ADDONS,
     EFS_CSI,
     FSX_CSI,
+    S3_CSI,
     VPC_CNI,
     EksAddon,
 )
@@ -21,16 +22,21 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     VPC_CNI.name: {
         "enableNetworkPolicy": "true",
         "env": {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"},
-    }
+    },
+    # Nodes with GPUs are tainted, and it mounts where pods are.
+    S3_CSI.name: {"node": {"tolerateAllTaints": True}},
 }
-_FOR_DATASETS = {DatasetKind.EFS: EFS_CSI, DatasetKind.FSX_LUSTRE: FSX_CSI}
+_FOR_DATASETS = {
+    DatasetKind.EFS: EFS_CSI,
+    DatasetKind.FSX_LUSTRE: FSX_CSI,
+    DatasetKind.BUCKET: S3_CSI,
+}
 
 
 def addons_of(plan: PlatformPlan) -> tuple[EksAddon, ...]:
-    """Those of every cluster, and the driver of the file system that is asked for."""
-    data = plan.spec.storage.datasets if plan.spec.storage else None
-    driver = _FOR_DATASETS.get(data.kind) if data else None
-    return (*ADDONS, driver) if driver else ADDONS
+    """Those of every cluster, and the drivers of the data that are asked for."""
+    kinds = plan.storage.kinds
+    return (*ADDONS, *(driver for kind, driver in _FOR_DATASETS.items() if kind in kinds))
 
 
 def addon_parts(

@@ -15,6 +15,13 @@ _AUTHORITY, _SERVICES = "certificateAuthority.data", "kubernetesNetworkConfig.se
 _GROUP = "vpcConfig.clusterSecurityGroupId"
 OUTPUTS = {"endpoint": "endpoint", "authority": _AUTHORITY, "services": _SERVICES, "group": _GROUP}
 """What others read of the cluster, by what it is for."""
+GIVEN_OUTPUTS = {
+    "endpoint": "endpoint",
+    "authority": "certificateAuthorities.0.data",
+    "services": "kubernetesNetworkConfigs.0.serviceIpv4Cidr",
+    "group": _GROUP,
+}
+"""The same of the answer about a cluster that is there."""
 _WEIGHTS = {GPU: 10, "cpu": 1, "memory": 1}
 """By resource: GPUs are what is to be packed, the rest breaks ties."""
 _LOG_NAMES = {LogKind.CONTROLLER_MANAGER: "controllerManager"}
@@ -133,8 +140,11 @@ def _cluster(
         outputs=("endpoint", "certificateAuthority", "kubernetesNetworkConfig"),
         after=(*(each.name for each in roles[1:]), logs.name),
         protect=asked.protect,
-        # It says who made the cluster, once; a change would make another cluster.
-        ignores=("accessConfig.bootstrapClusterCreatorAdminPermissions",),
+        # They say how the cluster was made, once, and nobody tells them of one that was adopted.
+        ignores=(
+            "accessConfig.bootstrapClusterCreatorAdminPermissions",
+            "bootstrapSelfManagedAddons",
+        ),
         delete_first=True,
     )
 

@@ -1,16 +1,19 @@
 """All that AWS is to make for a platform, in an order in which each can be made."""
 
+from gpuyard.catalogue.cluster.eks import POD_IDENTITY_AGENT
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.cluster.ranges import cluster_of, zones_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.addons import addon_parts
-from gpuyard.render.aws.cluster import OUTPUTS, cluster_parts, given_cluster
+from gpuyard.render.aws.cluster import GIVEN_OUTPUTS, OUTPUTS, cluster_parts, given_cluster
 from gpuyard.render.aws.ground import Given, Ground
 from gpuyard.render.aws.network import network_of, subnets_by_zone
 from gpuyard.render.aws.place import AwsPlace, place_of
 from gpuyard.render.aws.pools import image_calls, node_groups
 from gpuyard.render.aws.roles import cluster_role, node_role
 from gpuyard.render.aws.security import node_group_rules
+from gpuyard.render.aws.storage import AwsStoreGround, store_calls, store_parts, store_values
+from gpuyard.render.cloud.before import asked_of_aws
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph
 
 _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
@@ -44,6 +47,15 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
         ),
     )
     groups = node_groups(plan, ground)
+    agent = tuple(a.name for a in before if a.name == f"addon-{POD_IDENTITY_AGENT.name}")
+    stores = AwsStoreGround(
+        place=place,
+        cluster=cluster.get("name"),
+        vpc=network.vpc,
+        subnets=network.private,
+        nodes=group[0],
+        ready=agent,
+    )
     first = tuple(n.name for n in groups if n.kind == _NODE_GROUP and n.part == SYSTEM_POOL)
     return CloudGraph(
         (
@@ -53,10 +65,13 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
             *control,
             *group,
             *before,
+            *store_parts(plan, stores),
             *groups,
             *addon_parts(plan, place, cluster, with_nodes=True, after=first),
         ),
-        (*place.calls, *network.calls, *image_calls(plan)),
+        (*place.calls, *store_calls(plan), *network.calls, *image_calls(plan)),
+        store_values(plan),
+        asked_of_aws(plan),
     )
 
 
@@ -66,22 +81,26 @@ def _in_a_given_one(plan: PlatformPlan, place: AwsPlace) -> CloudGraph:
     vpc = cluster.get("vpcConfig.vpcId")
     workers, group = (
         node_role(plan, place),
-        node_group_rules(plan, vpc, cluster.get(OUTPUTS["group"])),
+        node_group_rules(plan, vpc, cluster.get(GIVEN_OUTPUTS["group"])),
     )
     subnets, calls = _subnets_there(plan, place, cluster)
     ground = Ground(
         cluster=cluster.get("name"),
-        endpoint=cluster.get("endpoint"),
-        authority=cluster.get("certificateAuthorities.0.data"),
-        service_cidr=cluster.get("kubernetesNetworkConfigs.0.serviceIpv4Cidr"),
+        endpoint=cluster.get(GIVEN_OUTPUTS["endpoint"]),
+        authority=cluster.get(GIVEN_OUTPUTS["authority"]),
+        service_cidr=cluster.get(GIVEN_OUTPUTS["services"]),
         vpc=vpc,
         subnets=subnets,
         node_role=workers[0].get("arn"),
-        security_groups=(cluster.get(OUTPUTS["group"]), group[0].get("id")),
+        security_groups=(cluster.get(GIVEN_OUTPUTS["group"]), group[0].get("id")),
         after=(*(each.name for each in workers[1:]), *(each.name for each in group[1:])),
     )
-    made = (*workers, *group, *node_groups(plan, ground))
-    return CloudGraph(made, (*place.calls, cluster, *calls, *image_calls(plan)))
+    stores = AwsStoreGround(
+        place=place, cluster=cluster.get("name"), vpc=vpc, subnets=subnets, nodes=group[0]
+    )
+    made = (*workers, *group, *store_parts(plan, stores), *node_groups(plan, ground))
+    asked = (*place.calls, *store_calls(plan), cluster, *calls, *image_calls(plan))
+    return CloudGraph(made, asked, store_values(plan), asked_of_aws(plan))
 
 
 def _subnets_there(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gpuyard.catalogue.machines import Capacity
 from gpuyard.plan.records import LadderRung, PoolPlan
 from gpuyard.render.cloud.graph import CloudResource
 
@@ -37,7 +38,7 @@ def bought(pool: PoolPlan, rung: LadderRung, group: CloudResource | None) -> dic
     if rung.reservation:
         reservation["capacityReservationTarget"] = {"capacityReservationId": rung.reservation}
     said: dict[str, Any] = {"capacityReservationSpecification": reservation}
-    if rung.aws.capacity_type == "CAPACITY_BLOCK":
+    if rung.mode == Capacity.BLOCK.value:
         said["instanceType"] = pool.machine.type_name
         said["instanceMarketOptions"] = {"marketType": rung.aws.market_type}
     if group is not None and rung.placement == _CLUSTER:

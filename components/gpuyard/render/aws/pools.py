@@ -3,7 +3,6 @@
 Karpenter makes the nodes of its pools by itself: beside a node group they would be there twice.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
 from gpuyard.catalogue.kubernetes.eks_nodes import (
     AL2023_RELEASES,
+    CUSTOM,
     GPU_CONDITION,
     GPU_REPAIRS,
     UBUNTU_PARAMETER,
@@ -18,6 +18,7 @@ from gpuyard.catalogue.kubernetes.eks_nodes import (
 )
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine
 from gpuyard.names import EFA, PLATFORM_LABEL, POOL_LABEL, SYSTEM_POOL
+from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
 from gpuyard.render.aws.ground import Ground
 from gpuyard.render.aws.launch import DISK_GIB, Boot, launch_template
@@ -25,22 +26,15 @@ from gpuyard.render.aws.placement import bought, placement_group
 from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.aws.user_data import pool_user_data, system_user_data
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
-from gpuyard.spec.pools import HostShape, Scaling
+from gpuyard.render.cloud.spelling import EFFECTS, fit
+from gpuyard.spec.pools import Scaling
 
-LONGEST_NAME = 63
-CUSTOM = "CUSTOM"
-_EFFECTS = {
-    "NoSchedule": "NO_SCHEDULE",
-    "NoExecute": "NO_EXECUTE",
-    "PreferNoSchedule": "PREFER_NO_SCHEDULE",
-}
 _AUTO_SCALING_GROUP = "resources.0.autoscalingGroups.0.name"
 """Where a node group says what the auto-scaling group is called that EKS makes for it."""
 _STANDARD = {"amd64": "AL2023_x86_64_STANDARD", "arm64": "AL2023_ARM_64_STANDARD"}
 _SYSTEM_DISK_GIB = 100
 _DESIRED = "scalingConfig.desiredSize"
-_USUAL = "m7i."
-"""The family whose machines stand for what is described; every region has it."""
+_ANY_MACHINE = "m7i.xlarge"
 
 
 def node_groups(plan: PlatformPlan, ground: Ground) -> tuple[CloudResource, ...]:
@@ -117,14 +111,6 @@ def group_name(pool: PoolPlan, rung: LadderRung) -> str:
     return f"{pool.stable_name}-{rung.mode}{held}"
 
 
-def _short(name: str) -> str:
-    """The name as EKS takes it; what is cut off is told by a digest."""
-    if len(name) <= LONGEST_NAME:
-        return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{name[: LONGEST_NAME - len(digest) - 1]}-{digest}"
-
-
 # ── pools ─────────────────────────────────────────────────────────────────────────────────────────
 def _pool(plan: PlatformPlan, pool: PoolPlan, ground: Ground) -> Iterator[CloudResource]:
     tags = aws_tags(plan, pool.stable_name, " ".join(pool.owners))
@@ -181,7 +167,7 @@ def _gpu_group(
         kind="aws:eks/nodeGroup:NodeGroup",
         name=name,
         inputs={
-            "nodeGroupName": _short(name),
+            "nodeGroupName": fit(name),
             **_where(ground, ground.subnets_in(pool.zones), template),
             **_image(plan, boot.variant),
             "capacityType": capacity,
@@ -193,7 +179,7 @@ def _gpu_group(
             },
             "labels": dict(pool.labels),
             "taints": [
-                {"key": t.key, "value": t.value, "effect": _EFFECTS[t.effect]} for t in pool.taints
+                {"key": t.key, "value": t.value, "effect": EFFECTS[t.effect]} for t in pool.taints
             ],
             "updateConfig": {"maxUnavailablePercentage": 10, "updateStrategy": "MINIMAL"},
             "nodeRepairConfig": {"enabled": True, "nodeRepairConfigOverrides": _repairs()},
@@ -203,7 +189,7 @@ def _gpu_group(
         part=pool.stable_name,
         outputs=("resources",),
         after=ground.after,
-        protect=_protected(plan),
+        protect=cluster_of(plan.spec).protect,
         ignores=(_DESIRED,) if scaled else (),
         delete_first=True,
     )
@@ -245,10 +231,6 @@ def _repairs() -> list[dict[str, Any]]:
     ]
 
 
-def _protected(plan: PlatformPlan) -> bool:
-    return plan.spec.cluster is None or plan.spec.cluster.protect
-
-
 def _autoscaler_tags(
     pool: PoolPlan, group: CloudResource, template: CloudResource
 ) -> Iterator[CloudResource]:
@@ -276,7 +258,7 @@ def _autoscaler_tags(
 # ── the system ────────────────────────────────────────────────────────────────────────────────────
 def _system(plan: PlatformPlan, ground: Ground) -> Iterator[CloudResource]:
     """Nodes for controllers, in every zone; their successors are there before they go."""
-    system = plan.spec.system
+    system = plan.system
     if system is None:
         return
     machine = _system_machine(system.machine)
@@ -307,25 +289,12 @@ def _system(plan: PlatformPlan, ground: Ground) -> Iterator[CloudResource]:
         },
         part=SYSTEM_POOL,
         after=ground.after,
-        protect=_protected(plan),
+        protect=cluster_of(plan.spec).protect,
         ignores=(_DESIRED,) if low < high else (),
     )
 
 
-def _system_machine(written: str | HostShape) -> Machine:
-    """The machine, or the smallest usual one that has what is described; one of no catalogue by its name."""
-    if isinstance(written, HostShape):
-        large = [
-            m
-            for m in MACHINES.values()
-            if m.name.startswith(_USUAL)
-            and m.vcpus >= written.cpu
-            and m.memory_gib >= written.memory_gib
-        ]
-        if not large:
-            raise ValueError(f"no {_USUAL} of EC2 has {written.cpu} CPUs, {written.memory_gib} GiB")
-        return min(large, key=lambda m: (m.vcpus, m.memory_gib))
-    known = find_machine(written)
-    if known is not None:
-        return known
-    return replace(MACHINES[f"{_USUAL}xlarge"], name=written, arch=arch_of(written))
+def _system_machine(name: str) -> Machine:
+    """The machine that the plan chose; one of no catalogue is known by its name alone."""
+    unknown = replace(MACHINES[_ANY_MACHINE], name=name, arch=arch_of(name))
+    return find_machine(name) or unknown

@@ -7,16 +7,17 @@ from gpuyard.catalogue.cluster.eks import (
     VPC_CNI,
     EksAddon,
 )
+from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.place import AwsPlace, attached, document, role, statement
 from gpuyard.render.cloud.graph import CloudResource
 
-_TAKEN_BY_PODS = ("sts:AssumeRole", "sts:TagSession")
+TAKEN_BY_PODS = ("sts:AssumeRole", "sts:TagSession")
 
 
 def cluster_role(plan: PlatformPlan, place: AwsPlace) -> list[CloudResource]:
     """What the control plane may do in the account."""
-    made = role(plan, "cluster-role", "eks.amazonaws.com", _TAKEN_BY_PODS)
+    made = role(plan, "cluster-role", "eks.amazonaws.com", TAKEN_BY_PODS)
     return [made, *(attached(place, made, policy) for policy in CLUSTER_POLICIES)]
 
 
@@ -27,7 +28,7 @@ def node_role(plan: PlatformPlan, place: AwsPlace) -> list[CloudResource]:
     then have that of giving addresses too.
     """
     made = role(plan, "node-role", "ec2.amazonaws.com")
-    there = plan.spec.cluster is not None and plan.spec.cluster.existing is not None
+    there = cluster_of(plan.spec).existing is not None
     policies = (*NODE_POLICIES, *(VPC_CNI.policies if there else ()))
     return [made, *(attached(place, made, policy) for policy in policies)]
 
@@ -36,7 +37,7 @@ def addon_role(plan: PlatformPlan, place: AwsPlace, addon: EksAddon) -> list[Clo
     """What one add-on may do: its service account takes the role by Pod Identity, without keys."""
     if not addon.service_account:
         return []
-    made = role(plan, f"{addon.name}-role", "pods.eks.amazonaws.com", _TAKEN_BY_PODS)
+    made = role(plan, f"{addon.name}-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
     own = [_describes_fsx(made)] if addon is FSX_CSI else []
     return [made, *(attached(place, made, policy) for policy in addon.policies), *own]
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.kubernetes.eks_nodes import DISK_EVICTION, DISK_RESERVED
+from gpuyard.catalogue.kubernetes.eks_nodes import CUSTOM, DISK_EVICTION, DISK_RESERVED
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.reserves import kubelet_cpu, kubelet_gib
 from gpuyard.catalogue.sharing import SharingMethod
@@ -67,7 +67,7 @@ def pool_user_data(
     local_disks = all(machine.nvme_gb for machine in machines)
     if variant.startswith("BOTTLEROCKET"):
         return Base64(bottlerocket(plan.spec, pool, kubelet, local_disks=local_disks))
-    if variant == "CUSTOM":
+    if variant == CUSTOM:
         return Base64(script(plan.spec, pool, kubelet, ground, local_disks=local_disks))
     return Base64(node_config(plan.spec, kubelet, local_disks=local_disks))
 

@@ -11,10 +11,14 @@ floor registers it as it stands: one Pulumi resource for each node, in the graph
 import base64
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records.late import Late
+
+CLUSTER = "cluster"
+"""What a platform's component calls the part that is there for the whole cluster."""
 
 
 # ── text around late values ───────────────────────────────────────────────────────────────────────
@@ -42,12 +46,20 @@ class Base64:
     text: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Until:
+    """The part of a text before a mark: `Until(Late("lustre.mountPoint"), "@")` is its address."""
+
+    text: Any
+    mark: str
+
+
 def names_in(value: Any) -> Iterator[str]:
     """The names of all late values of a tree, in the order they stand in it."""
     match value:
         case Late(name):
             yield name
-        case Joined(inner) | Json(inner) | Base64(inner):
+        case Joined(inner) | Json(inner) | Base64(inner) | Until(inner):
             yield from names_in(inner)
         case Mapping():
             for each in value.values():
@@ -68,6 +80,8 @@ def settle(value: Any, known: Callable[[str], Any]) -> Any:
             settled = "".join(str(settle(part, known)) for part in parts)
         case Json(tree):
             settled = json.dumps(settle(tree, known), sort_keys=True, separators=(",", ":"))
+        case Until(text, mark):
+            settled = str(settle(text, known)).partition(mark)[0]
         case Base64(text):
             settled = base64.b64encode(str(settle(text, known)).encode()).decode()
         case Mapping():
@@ -141,6 +155,10 @@ class CloudGraph:
 
     resources: tuple[CloudResource, ...]
     calls: tuple[CloudCall, ...] = ()
+    told: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What objects inside the cluster are given of it, by the names of their late values."""
+    before: tuple[CloudCall, ...] = ()
+    """Asked before anything is registered; answers are judged, and nothing rests on them."""
 
     def __post_init__(self) -> None:
         """A graph that names what it does not have, or has later, is a fault of ours."""
@@ -149,6 +167,8 @@ class CloudGraph:
             _rests_on_known(call.name, names_in(call.args), known)
         for each in self.resources:
             _rests_on_known(each.name, (*names_in(each.inputs), *each.after), known)
+        for name, value in self.told.items():
+            _rests_on_known(name, names_in(value), known)
 
     def resource(self, name: str) -> CloudResource:
         """The resource of this name."""
@@ -157,6 +177,16 @@ class CloudGraph:
     def of_part(self, part: str = "") -> list[CloudResource]:
         """What is there for a pool, or for the whole cluster."""
         return [each for each in self.resources if each.part == part]
+
+    def ground(self, parts: Iterable[str]) -> list[str]:
+        """Names of the late values that these parts are given by others: by the cluster, and by answers."""
+        named: set[str] = set()
+        for part in parts:
+            ours = self.of_part(part)
+            own = {each.name for each in ours}
+            wanted = {name for each in ours for name in names_in(each.inputs)}
+            named |= {name for name in wanted if name.partition(".")[0] not in own}
+        return sorted(named)
 
     def of(self, kind: str) -> list[CloudResource]:
         """All resources of a type."""
@@ -169,3 +199,17 @@ def _rests_on_known(name: str, wanted: Iterable[str], known: set[str]) -> None:
     if name in known:
         raise ValueError(f"two resources are called {name}")
     known.add(name)
+
+
+# ── names in a program ────────────────────────────────────────────────────────────────────────────
+def called(component: str, own: str, name: str) -> str:
+    """The logical name of a resource: what all those of its component begin with (`own`) is said once."""
+    begins = bool(own) and f"{name}-".startswith((f"{own}-", f"{own}/"))
+    return f"{component}{name.removeprefix(own) if begins else f'-{name}'}"
+
+
+def called_in(platform: str, each: CloudResource) -> str:
+    """The logical name of a resource below a Platform of this name."""
+    if each.part in {"", SYSTEM_POOL}:
+        return called(f"{platform}-{CLUSTER}", CLUSTER, each.name)
+    return called(f"{platform}-{each.part}", each.part, each.name)

@@ -42,7 +42,16 @@ def existing_cluster(plan: PlatformPlan, place: GcpPlace) -> CloudCall | None:
         kind="gcp:container/getCluster:getCluster",
         name=NAME,
         args={"name": name, "location": location, **({"project": project} if project else {})},
-        outputs=("name", "location", "endpoint", "network", "subnetwork"),
+        outputs=(
+            "name",
+            "location",
+            "endpoint",
+            "network",
+            "subnetwork",
+            "selfLink",
+            "masterAuths",
+            "controlPlaneEndpointsConfigs",
+        ),
     )
 
 
@@ -68,7 +77,13 @@ def cluster(
             **_extended(plan),
             **_first_nodes(who),
         },
-        outputs=("endpoint", "masterVersion", "masterAuth", "controlPlaneEndpointsConfig"),
+        outputs=(
+            "endpoint",
+            "selfLink",
+            "masterVersion",
+            "masterAuth",
+            "controlPlaneEndpointsConfig",
+        ),
         after=tuple(g for g in who.grants if g.startswith("key-")),
         protect=spec.protect,
         # the pool that these describe is deleted at once, and each of their fields would replace the cluster
@@ -175,15 +190,14 @@ def _watched(plan: PlatformPlan, spec: ClusterSpec) -> dict[str, Any]:
 
 def _extended(plan: PlatformPlan) -> dict[str, Any]:
     """Drivers of the storage that is asked for; no node comes that no pool of ours has."""
-    storage = plan.spec.storage
-    kind = storage.datasets.kind if storage and storage.datasets else None
+    kinds = plan.storage.kinds
     return {
         "addonsConfig": {
             "dnsCacheConfig": {"enabled": True},
             "gcePersistentDiskCsiDriverConfig": {"enabled": True},
-            "gcsFuseCsiDriverConfig": {"enabled": bool(storage and storage.checkpoints)},
-            "gcpFilestoreCsiDriverConfig": {"enabled": kind is DatasetKind.FILESTORE},
-            "lustreCsiDriverConfig": {"enabled": kind is DatasetKind.MANAGED_LUSTRE},
+            "gcsFuseCsiDriverConfig": {"enabled": DatasetKind.BUCKET in kinds},
+            "gcpFilestoreCsiDriverConfig": {"enabled": DatasetKind.FILESTORE in kinds},
+            "lustreCsiDriverConfig": {"enabled": DatasetKind.MANAGED_LUSTRE in kinds},
         },
         "clusterAutoscaling": {"enabled": False, "autoscalingProfile": "OPTIMIZE_UTILIZATION"},
     }

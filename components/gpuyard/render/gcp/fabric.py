@@ -23,7 +23,7 @@ from gpuyard.catalogue.machines import Machine
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudResource, Joined
-from gpuyard.render.gcp.names import fit
+from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gcp.place import GcpPlace
 from gpuyard.render.gcp.rungs import machines_of
 
@@ -49,8 +49,7 @@ class FabricLink:
         """As a node pool lists it."""
         network = Late(f"{self.network}.name")
         if not self.subnetwork:
-            subnetwork = Joined(PREDEFINED_SUBNET, network)
-            return {"network": network, "subnetwork": subnetwork, "stackType": "IPV6_ONLY"}
+            return {"network": network, "subnetwork": Joined(PREDEFINED_SUBNET, network)}
         return {"network": network, "subnetwork": Late(f"{self.subnetwork}-subnetwork.name")}
 
 

@@ -8,7 +8,8 @@ from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudResource, Joined
-from gpuyard.render.gcp.names import ACCOUNT_LENGTH, digest, fit, resource_labels
+from gpuyard.render.cloud.spelling import digest, fit
+from gpuyard.render.gcp.names import ACCOUNT_LENGTH, resource_labels
 from gpuyard.render.gcp.place import GcpPlace
 
 ADMIN_ROLE = "roles/container.admin"

@@ -1,29 +1,14 @@
 """Names of what is bought at Google, and the labels by which a bill finds its owner."""
 
-import hashlib
 import re
 from collections.abc import Mapping
 
 from gpuyard.plan.records import PlatformPlan
 
-GCE_LENGTH = 63
 GKE_LENGTH = 40
 """Of clusters and node pools."""
 ACCOUNT_LENGTH = 30
 _LABEL_LENGTH = 63
-_DIGITS = 6
-
-
-def fit(name: str, most: int = GCE_LENGTH) -> str:
-    """The name, or as much of it as there is room for, with a digest of the whole."""
-    if len(name) <= most:
-        return name
-    return f"{name[: most - _DIGITS - 1].rstrip('-')}-{digest(name)}"
-
-
-def digest(text: str) -> str:
-    """Six digits that tell texts apart, where a name has no room for them."""
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 def resource_labels(plan: PlatformPlan, pool: str = "") -> dict[str, str]:

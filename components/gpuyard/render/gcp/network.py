@@ -8,8 +8,8 @@ from gpuyard.plan.cluster.ranges import cluster_of, ranges_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudResource
+from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gcp.fabric import all_direct
-from gpuyard.render.gcp.names import fit
 from gpuyard.render.gcp.place import GcpPlace
 from gpuyard.spec.sections.cluster import ClusterNetwork, Nat
 

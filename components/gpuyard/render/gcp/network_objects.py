@@ -1,11 +1,11 @@
 """How pods name a node's further networks: objects that go with the networks, as GKE's examples call them."""
 
+from gpuyard.names import GKE_NETWORKING_GROUP
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gcp.fabric import all_links, fabric_name
 from gpuyard.render.objects import Object, made
 
-_GROUP = "networking.gke.io"
-_VERSION = f"{_GROUP}/v1"
+_VERSION = f"{GKE_NETWORKING_GROUP}/v1"
 _PARAMETERS = "GKENetworkParamSet"
 
 
@@ -37,7 +37,11 @@ def network_objects(plan: PlatformPlan) -> list[Object]:
                 name,
                 spec={
                     "type": "Device",
-                    "parametersRef": {"group": _GROUP, "kind": _PARAMETERS, "name": name},
+                    "parametersRef": {
+                        "group": GKE_NETWORKING_GROUP,
+                        "kind": _PARAMETERS,
+                        "name": name,
+                    },
                 },
             ),
         )

@@ -22,6 +22,7 @@ from gpuyard.catalogue.software.images import SoftwarePart
 from gpuyard.names import POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.pools import Taint
+from gpuyard.render.cloud.spelling import EFFECTS
 from gpuyard.render.gcp.fabric import claims_cards
 from gpuyard.render.gcp.ground import GcpGround
 from gpuyard.render.gcp.names import resource_labels
@@ -31,11 +32,6 @@ from gpuyard.spec.sections import Numa
 DISK_GIB = 200
 """Images of GPU frameworks are large."""
 _COS = "COS_CONTAINERD"
-_EFFECTS = {
-    "NoSchedule": "NO_SCHEDULE",
-    "PreferNoSchedule": "PREFER_NO_SCHEDULE",
-    "NoExecute": "NO_EXECUTE",
-}
 
 
 def gpu_node(
@@ -123,7 +119,7 @@ def _taints(pool: PoolPlan, group: RungPool) -> list[dict[str, str]]:
     """In the API's spelling; what GKE adds by itself it would add once more."""
     added = {Taint(*each) for each in added_taints(group.machine, queued=group.bought.queued)}
     return [
-        {"key": taint.key, "value": taint.value, "effect": _EFFECTS[taint.effect]}
+        {"key": taint.key, "value": taint.value, "effect": EFFECTS[taint.effect]}
         for taint in pool.taints
         if taint not in added
     ]

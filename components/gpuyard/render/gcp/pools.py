@@ -7,12 +7,11 @@ from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudResource
+from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gcp.fabric import links, makes_own_networks
 from gpuyard.render.gcp.ground import GcpGround
-from gpuyard.render.gcp.names import fit
 from gpuyard.render.gcp.node import gpu_node, system_node
 from gpuyard.render.gcp.rungs import RungPool, groups, owned_by_autoscaler, size
-from gpuyard.spec.pools import HostShape
 
 _NODE_POOL = "gcp:container/nodePool:NodePool"
 _ONE_BY_ONE = {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
@@ -117,21 +116,15 @@ def _placed(pool: PoolPlan, group: RungPool) -> dict[str, Any]:
 
 def _system(plan: PlatformPlan, ground: GcpGround) -> list[CloudResource]:
     """Nodes for the controllers, spread over zones; none of ours on a cluster that has its own."""
-    system = plan.spec.system
+    system = plan.system
     if system is None:
         return []
-    machine = system.machine
-    name = (
-        f"n2-custom-{machine.cpu}-{int(machine.memory_gib) * 1024}"
-        if isinstance(machine, HostShape)
-        else machine
-    )
     least, most = system.nodes.low, system.nodes.high
     zones = ground.place.how_many_zones(())
     inputs = {
         **_belongs(SYSTEM_POOL, ground),
         **size(least, most, zones, scales=least < most, policy="BALANCED"),
-        "nodeConfig": system_node(plan, name, ground),
+        "nodeConfig": system_node(plan, system.machine, ground),
         "networkConfig": {"enablePrivateNodes": True},
         "management": {"autoRepair": True, "autoUpgrade": True},
         "upgradeSettings": {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0},

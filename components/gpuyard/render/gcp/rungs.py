@@ -8,7 +8,8 @@ from typing import Any
 from gpuyard.catalogue.machines import MACHINES, Machine
 from gpuyard.plan.records import LadderRung, PoolPlan
 from gpuyard.plan.records.nodes import GkePurchase
-from gpuyard.render.gcp.names import GKE_LENGTH, digest, fit
+from gpuyard.render.cloud.spelling import digest, fit
+from gpuyard.render.gcp.names import GKE_LENGTH
 from gpuyard.spec.pools import Scaling
 
 

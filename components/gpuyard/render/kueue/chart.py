@@ -13,7 +13,7 @@ from gpuyard.names import (
     SYSTEM_POOL,
 )
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.charts import Release
+from gpuyard.render.charts import Release, release_object
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.mirror import chart_location, image_repository
 from gpuyard.render.objects import Object, made, namespace_object, system_tolerations
@@ -52,14 +52,7 @@ def kueue_answers(plan: PlatformPlan) -> Object:
 
 def kueue_release_object(plan: PlatformPlan, release: Release) -> Object:
     """The chart as an object, where objects become files: Flux can take its values from here."""
-    return made(
-        plan.name,
-        "v1",
-        "ConfigMap",
-        KUEUE_RELEASE,
-        namespace=release.namespace,
-        data={"values.yaml": yaml_text(dict(release.values)), **release.identity},
-    )
+    return release_object(plan.name, KUEUE_RELEASE, release)
 
 
 def kueue_objects(plan: PlatformPlan) -> list[Object]:

@@ -20,7 +20,7 @@ import pulumi
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import monitor_supports_feature
 
-from gpuyard.names import PLATFORM_LABEL, TEAM_LABEL
+from gpuyard.names import GPU_OPERATOR_NAMESPACE, PLATFORM_LABEL, TEAM_LABEL
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.ownership import owner_of, writers
 from gpuyard.resources.diagnosis.silent_webhooks import PAUSE_SECONDS, asks_again
@@ -139,6 +139,11 @@ def _way_out(live: Mapping[str, Any] | None, inputs: Mapping[str, Any]) -> str:
         return (
             f"where its people agree, write `namespaces: [{{name: {name}, existing: true}}]` at the team: it"
             " is joined as it is, and never deleted; or give the team another name"
+        )
+    if (inputs["kind"], inputs["metadata"]["name"]) == ("Namespace", GPU_OPERATOR_NAMESPACE):
+        return (
+            "where a GPU Operator runs already, write `gpu_operator: {install: false}`: it is joined as it"
+            " is, never changed and never deleted"
         )
     named_for = _NAMED_FOR.get(inputs["kind"], "the platform or the team")
     return (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.kubectl import as_object, in_context, look
+from gpuyard.kubectl import as_object, change, in_context, look, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,28 @@ class Kubectl:
         text = await self._asked(*what, "-o", "name")
         return None if text is None else text.split()
 
+    async def said(self, *what: str) -> str | None:
+        """What a command says that only looks; None when nobody could look."""
+        reached, config = await self._reached()
+        return await asyncio.to_thread(said, config, self.context, *what) if reached else None
+
+    async def change(self, *what: str) -> str:
+        """Carry out a command that changes something: what was said against it, empty when it is done."""
+        reached, config = await self._reached()
+        if not reached:
+            return "the cluster is not made yet"
+        return await asyncio.to_thread(change, config, self.context, *what)
+
     async def _asked(self, *what: str) -> str | None:
+        reached, config = await self._reached()
+        return await asyncio.to_thread(look, config, self.context, *what) if reached else None
+
+    async def _reached(self) -> tuple[bool, str | None]:
+        """Whether there is a cluster to ask, and its kubeconfig, None for the ambient one."""
         # The future gives a secret's plain value.
         config = await pulumi.Output.from_input(self.kubeconfig).future()
-        return await asyncio.to_thread(look, config, self.context, *what)
+        # where the cluster is not made yet, the ambient one is another
+        return config is not None or self.kubeconfig is None, config
 
     def command(self, *what: str) -> str:
         """The same for a person, who has the kubeconfig."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpuyard.catalogue.machines import find_machine
 from gpuyard.findings import Path, Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, number
+from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, mapping, number
 from gpuyard.rules.subjects.pools import GPU, KARPENTER, NODE_GROUP, NODE_POOL, POOL_KINDS, gpu_pool
 
 _BOUNDS: dict[str, tuple[Path, ...]] = {
@@ -26,12 +26,13 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     bounds = _BOUNDS[resource.group_kind]
     given = ((path, number(at(resource.properties, *path))) for path in bounds)
     found = [(path, bound) for path, bound in given if bound is not None]
-    if not found:
+    if not found and not _by_something_else(resource):
         yield Violation(
             bounds[0][:-1],
             "nothing bounds the GPUs of this pool but the cloud's quota and your card",
             f"set {'.'.join(str(step) for step in bounds[0])}",
         )
+    if not found:
         return
     path, bound = found[0]
     per_node = 1 if path[-1] == GPU else max((_gpus(name) for name in pool.machines), default=1)
@@ -41,6 +42,16 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
             f"the pool may grow to {gpus:,} GPUs, more than the {parameters['most_gpus']:,} allowed",
             f"lower it to {parameters['most_gpus'] // per_node}",
         )
+
+
+def _by_something_else(resource: Resource) -> bool:
+    """Karpenter's limits in CPUs or memory end a pool of GPU machines as well."""
+    limits = (
+        mapping(at(resource.properties, "spec", "limits"))
+        if resource.group_kind == KARPENTER
+        else {}
+    )
+    return any(limits.get(each) is not None for each in ("cpu", "memory"))
 
 
 def _gpus(name: str) -> int:

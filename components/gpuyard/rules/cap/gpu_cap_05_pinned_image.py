@@ -1,15 +1,43 @@
 """GPU-CAP-05: GPU nodes boot an image that does not change by itself."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items, mapping, text
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    items,
+    mapping,
+    text,
+)
+from gpuyard.rules.subjects.pools import KARPENTER, gpu_pool
+
+NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
+_ONLY_LATEST = "windows"
+"""Karpenter takes nothing but @latest for these."""
 
 
-def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
+def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    of_gpus = {
+        text(at(pool.properties, "spec", "template", "spec", "nodeClassRef", "name"))
+        for pool in stack.of(KARPENTER)
+        if gpu_pool(pool) is not None
+    }
+    for node_class in stack.of(NODE_CLASS):
+        if node_class.name in of_gpus:
+            for said in _of_class(node_class):
+                yield replace(said, resource=node_class)
+
+
+def _of_class(resource: Resource) -> Iterator[Violation]:
     for index, term in enumerate(items(at(resource.properties, "spec", "amiSelectorTerms"))):
         alias = text(mapping(term).get("alias"))
-        if alias.endswith("@latest"):
+        if alias.endswith("@latest") and not alias.startswith(_ONLY_LATEST):
             family = alias.partition("@")[0]
             yield Violation(
                 ("spec", "amiSelectorTerms", index, "alias"),
@@ -20,11 +48,11 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-CAP-05",
-    title="A Karpenter node class pins its image",
-    severity=Severity.REFUSE,
+    title="A Karpenter node class of GPU nodes pins its image",
+    severity=Severity.WARN,
     why="A new image brings a new driver: nodes drift, drain, and differ within one gang.",
     fix="Pin the version of the AMI alias, and move it on purpose.",
     sources=("Karpenter documentation, managing AMIs: @latest is for development",),
-    kinds=("karpenter.k8s.aws/EC2NodeClass",),
-    check=_check,
+    kinds=(NODE_CLASS,),
+    check_stack=_check,
 )

@@ -11,7 +11,7 @@ from gpuyard.catalogue.metrics import (
     meant_by,
 )
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, mapping, text
+from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, mapping, text
 from gpuyard.rules.subjects.promql import Expression, Selector, read_promql
 from gpuyard.rules.subjects.queries import QUERY_KINDS, keeps_labels, queries
 
@@ -21,17 +21,27 @@ _FREE, _USED = f"{DEV}FB_FREE", f"{DEV}FB_USED"
 _WHOLE = f"divide by {_USED} + {_FREE} + {DEV}FB_RESERVED"
 _STRATEGIES = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
 
+_ON_EVERY_CLUSTER = {"all-disabled", "all-1g.5gb", "all-balanced"}
+_ACTIVE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+_UNDER_MIG = {f"{DEV}MEM_COPY_UTIL": "DCGM_FI_PROF_DRAM_ACTIVE"}
+"""What says nearly the same of a slice."""
+
 _Said = tuple[str, str]
 
 
 def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     keeps = parameters["honor_labels"] or keeps_labels(stack)
-    slices = bool(stack.of("config:mig-parted")) or any(_mixed(stack))
+    slices = any(_mixed(stack)) or any(map(_of_ones_own, stack.of("config:mig-parted")))
     for resource in stack.of(*QUERY_KINDS):
         for path, query in queries(resource):
             found = read_promql(query)
             for problem, fix in dict.fromkeys(_said(found, keeps=keeps, slices=slices)):
                 yield Violation(path, problem, fix, resource)
+
+
+def _of_ones_own(layouts: Resource) -> bool:
+    """Somebody wrote these layouts; a list with all of NVIDIA's is in every cluster, cut or not."""
+    return not mapping(layouts.properties.get("mig-configs")).keys() >= _ON_EVERY_CLUSTER
 
 
 def _mixed(stack: Stack) -> Iterator[bool]:
@@ -52,7 +62,7 @@ def _said(found: Expression, *, keeps: bool, slices: bool) -> Iterator[_Said]:
         if slices and field in NOT_UNDER_MIG:
             yield (
                 f"of GPUs cut by MIG there is no {field}",
-                "use DCGM_FI_PROF_GR_ENGINE_ACTIVE, a ratio from 0 to 1",
+                f"use {_UNDER_MIG.get(field, _ACTIVE)}, a ratio from 0 to 1",
             )
         if kueue_type(each.metric) == "histogram" and each.metric.startswith(KUEUE_PREFIX):
             yield (

@@ -1,42 +1,51 @@
 """GPU-OLD-01: objects of a version that is on its way out."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation
+from gpuyard.rules.subjects.pods import GPU_PREFIXES
 
 _KUEUE = (
+    "ClusterQueue",
     "ResourceFlavor",
     "LocalQueue",
     "Cohort",
     "AdmissionCheck",
     "Topology",
     "WorkloadPriorityClass",
+    "ProvisioningRequestConfig",
+    "MultiKueueConfig",
+    "MultiKueueCluster",
 )
+_TEKTON = tuple(f"tekton.dev/{kind}" for kind in ("Task", "TaskRun", "Pipeline", "PipelineRun"))
 _V1BETA1: Mapping[str, str] = {
     **{f"kueue.x-k8s.io/{kind}": "kueue.x-k8s.io/v1beta2" for kind in _KUEUE},
-    **{
-        f"tekton.dev/{kind}": "tekton.dev/v1"
-        for kind in ("Task", "TaskRun", "Pipeline", "PipelineRun")
-    },
+    **dict.fromkeys(_TEKTON, "tekton.dev/v1"),
 }
-"""Kinds whose v1beta1 is deprecated, and what is served instead; a ClusterQueue has GPU-TEN-04."""
+"""Kinds whose v1beta1 is deprecated, and what is served instead."""
 _LEGACY = ("kubeflow.org/PyTorchJob", "kubeflow.org/JAXJob", "kubeflow.org/XGBoostJob")
 """Those for which the newer line has a runtime; TensorFlow and Paddle have none there."""
 _TRAINER = "trainer.kubeflow.org/v1alpha1"
-_QUEUES = ("kueue.x-k8s.io/ClusterQueue", "kueue.x-k8s.io/LocalQueue", "values:kueue")
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for kind, served in _V1BETA1.items():
         for resource in stack.of(kind):
-            if resource.kind.split("/")[1] in {"v1beta1", "v1alpha1"}:
+            ours = kind not in _TEKTON or _asks_gpus(resource.properties)
+            if ours and resource.kind.split("/")[1] in {"v1beta1", "v1alpha1"}:
                 yield _old(resource, f"{resource.kind} is deprecated", f"write {served}")
-    queued = bool(stack.of(*_QUEUES))
     for resource in stack.of(*_LEGACY):
-        also = ", and Kueue's chart has it off: it starts past every queue" if queued else ""
-        problem = f"{resource.kind} is of the training operator's first line{also}"
+        problem = f"{resource.kind} is of the training operator's first line"
         yield _old(resource, problem, f"write a TrainJob of {_TRAINER}")
+
+
+def _asks_gpus(value: Any) -> bool:
+    """Whether a resource of GPUs is a key anywhere in it: Tekton has called the place in three ways."""
+    if isinstance(value, Mapping):
+        return any(str(k).startswith(GPU_PREFIXES) or _asks_gpus(each) for k, each in value.items())
+    return isinstance(value, list) and any(map(_asks_gpus, value))
 
 
 def _old(resource: Resource, problem: str, fix: str) -> Violation:

@@ -4,17 +4,28 @@ from collections.abc import Iterator
 
 from gpuyard.admission.bypass import bypasses_of
 from gpuyard.admission.requirements import BYPASS
-from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation
-from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
+from gpuyard.findings import Path, Severity
+from gpuyard.manifests.placeholders import is_placeholder
+from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, mapping
+from gpuyard.rules.subjects.pods import POD_KINDS, SYSTEM_NAMESPACES, pods_of
+
+_ELSEWHERE = {"configMapKeyRef", "secretKeyRef"}
 
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
-    if resource.namespace in parameters["namespaces"]:
+    if resource.namespace in parameters["namespaces"] or is_placeholder(resource.namespace):
         return
     for pod in pods_of(resource):
         for slip in bypasses_of(pod):
-            yield Violation(slip.path, slip.problem, slip.fix)
+            if not _is_unknown(resource, slip.path):
+                yield Violation(slip.path, slip.problem, slip.fix)
+
+
+def _is_unknown(resource: Resource, path: Path) -> bool:
+    """A variable whose value stands in another object, or is filled in later, may be any."""
+    variable = mapping(at(resource.properties, *path))
+    elsewhere = mapping(variable.get("valueFrom")).keys() & _ELSEWHERE
+    return bool(elsewhere) or is_placeholder(variable.get("value"))
 
 
 RULE = Rule(
@@ -29,6 +40,6 @@ RULE = Rule(
     ),
     references=(Reference("CNCF AI Conformance", "secure_accelerator_access"),),
     kinds=POD_KINDS,
-    parameters={"namespaces": ("gpu-operator", "kube-system")},
+    parameters={"namespaces": SYSTEM_NAMESPACES},
     check=_check,
 )

@@ -1,6 +1,6 @@
 """GPU-POD-02: pods get devices from the device plugin, not from the host."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gpuyard.admission.host import PRIVILEGED, SHARES_HOST
 from gpuyard.admission.requirement import Slip
@@ -13,14 +13,15 @@ from gpuyard.rules.rule import (
     Violation,
     is_true,
     items,
+    known,
     mapping,
     text,
 )
-from gpuyard.rules.subjects.pods import POD_KINDS, Pod, pods_of
+from gpuyard.rules.subjects.pods import POD_KINDS, SYSTEM_NAMESPACES, Pod, is_gpu_pod, pods_of
 
 _DEVICES = ("/dev/nvidia", "/dev/dri")
-_ALL_DEVICES = frozenset({"", "/dev", "/proc", "/sys"})
-"""Without a slash at the end; the first is the root."""
+_ALL_DEVICES = frozenset({"", "/dev"})
+"""Without a slash at the end; the first is the root. There is no device below /sys."""
 _SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a file of ours
 _SHARED = ("hostPID", "hostIPC")
 
@@ -29,7 +30,7 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if resource.namespace in parameters["namespaces"]:
         return
     for pod in pods_of(resource):
-        if not (any(pod.gpus().values()) or pod.claims_devices or _reaches_for_devices(pod)):
+        if not (is_gpu_pod(pod) or _reaches_for_devices(pod)):
             continue
         for slip in (*_host(pod), *_privileged(pod)):
             yield Violation(slip.path, slip.problem, slip.fix)
@@ -58,7 +59,7 @@ def _privileged(pod: Pod) -> Iterator[Slip]:
 
 
 def _volumes(pod: Pod) -> Iterator[Violation]:
-    shm = set(_shm_volumes(pod))
+    shm = _shm_volumes(pod)
     for index, volume in enumerate(items(pod.spec.get("volumes"))):
         path, where = _path(volume), pod.at("volumes", index)
         if path.startswith(_DEVICES) or (path and path.rstrip("/") in _ALL_DEVICES):
@@ -70,15 +71,22 @@ def _volumes(pod: Pod) -> Iterator[Violation]:
         yield from _shared_memory(volume, where, shm)
 
 
-def _shm_volumes(pod: Pod) -> Iterator[str]:
+def _shm_volumes(pod: Pod) -> dict[str, bool]:
+    """Volumes at /dev/shm: whether each container that has one there has a memory limit."""
+    found: dict[str, bool] = {}
     for _, container in pod.containers():
+        bounded = known(mapping(container, "resources", "limits").get("memory")) is not None
         for mount in items(container.get("volumeMounts")):
             if text(mapping(mount).get("mountPath")).rstrip("/") == _SHM:
-                yield text(mapping(mount).get("name"))
+                name = text(mapping(mount).get("name"))
+                found[name] = found.get(name, True) and bounded
+    return found
 
 
-def _shared_memory(volume: object, where: Path, shm: set[str]) -> Iterator[Violation]:
-    if text(mapping(volume).get("name")) not in shm:
+def _shared_memory(volume: object, where: Path, shm: Mapping[str, bool]) -> Iterator[Violation]:
+    """What is written there counts against the memory limit of who writes it."""
+    bounded = shm.get(text(mapping(volume).get("name")))
+    if bounded is None:
         return
     if _path(volume):
         yield Violation(
@@ -88,7 +96,10 @@ def _shared_memory(volume: object, where: Path, shm: set[str]) -> Iterator[Viola
         )
         return
     empty = mapping(volume).get("emptyDir")
-    if isinstance(empty, dict) and empty.get("medium") == "Memory" and not empty.get("sizeLimit"):
+    endless = (
+        isinstance(empty, dict) and empty.get("medium") == "Memory" and not empty.get("sizeLimit")
+    )
+    if endless and not bounded:
         yield Violation(
             (*where, "emptyDir"),
             "shared memory without sizeLimit may take all memory of the node",
@@ -105,6 +116,6 @@ RULE = Rule(
     sources=("Kubernetes Pod Security Standards, baseline and restricted",),
     references=(Reference("CIS EKS 1.8.0", "4.2.1-4.2.5"), Reference("CIS GKE 1.9.0", "4.2.1")),
     kinds=POD_KINDS,
-    parameters={"namespaces": ("gpu-operator", "kube-system")},
+    parameters={"namespaces": SYSTEM_NAMESPACES},
     check=_check,
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from gpuyard.admission.images import allowed, prefix
 from gpuyard.admission.placing import EVERY_TAINT
 from gpuyard.findings import Severity
+from gpuyard.manifests.placeholders import is_no_image
 from gpuyard.rules.rule import (
     Parameters,
     Reference,
@@ -16,7 +17,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.pods import POD_KINDS, Pod, pods_of
+from gpuyard.rules.subjects.pods import POD_KINDS, SYSTEM_NAMESPACES, Pod, is_gpu_pod, pods_of
 
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
 
@@ -25,9 +26,9 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if resource.namespace in parameters["namespaces"] or resource.kind.endswith("/DaemonSet"):
         return  # node agents run everywhere, that is what they are for
     for pod in pods_of(resource):
-        if any(pod.gpus().values()) or pod.claims_devices:
+        if is_gpu_pod(pod):
             yield from _tolerations(pod)
-            yield from _images(pod, parameters)
+            yield from _images(resource, pod, parameters)
 
 
 def _tolerations(pod: Pod) -> Iterator[Violation]:
@@ -38,12 +39,12 @@ def _tolerations(pod: Pod) -> Iterator[Violation]:
             yield Violation(slip.path, slip.problem, slip.fix)
 
 
-def _images(pod: Pod, parameters: Parameters) -> Iterator[Violation]:
+def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Violation]:
     places = tuple(prefix(each) for each in parameters["images_from"])
     for path, container in pod.containers():
         image, where = text(container.get("image")), (*path, "image")
-        if not image:
-            continue
+        if not image or is_no_image(image):
+            continue  # somebody fills it in later
         if places and not allowed(image, places):
             problem = f"{image} comes from no allowed registry"
             yield Violation(where, problem, f"use one of {', '.join(places)}")
@@ -53,9 +54,16 @@ def _images(pod: Pod, parameters: Parameters) -> Iterator[Violation]:
         if ":" not in name or name.endswith(":latest"):
             yield Violation(
                 where,
-                f"{image} can be a different image tomorrow: a node that joins later would run other code",
+                f"{image} can be another image tomorrow: {_then(resource)}",
                 "pin the image by digest, as name:tag@sha256:…",
             )
+
+
+def _then(resource: Resource) -> str:
+    """What that means to it: pods of one job, or of one service, start at different times."""
+    if resource.group_kind == "Pod":
+        return "the same manifest then runs other code"
+    return "a pod that starts later runs other code than those beside it"
 
 
 RULE = Rule(
@@ -70,7 +78,7 @@ RULE = Rule(
     references=(Reference("CIS EKS 1.8.0", "5.1.4"),),
     kinds=POD_KINDS,
     parameters={
-        "namespaces": ("gpu-operator", "kube-system"),
+        "namespaces": SYSTEM_NAMESPACES,
         "images_from": (),
     },
     check=_check,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.placeholders import is_placeholder
 from gpuyard.rules.rule import (
     Parameters,
     Resource,
@@ -17,7 +18,14 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
-from gpuyard.rules.subjects.pods import GPU_PREFIXES, POD_KINDS, Pod, pods_of
+from gpuyard.rules.subjects.pods import (
+    GPU_PREFIXES,
+    POD_KINDS,
+    SYSTEM_NAMESPACES,
+    Pod,
+    is_gpu_pod,
+    pods_of,
+)
 
 _VENDOR = re.compile(r"nvidia|nvcr|cuda|dcgm")
 _CUDA = re.compile(r"(^|/)cuda$")
@@ -45,7 +53,7 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if resource.namespace in parameters["namespaces"]:
         return
     for pod in pods_of(resource):
-        if any(pod.gpus()) or pod.claims_devices or _of_vendor(pod):
+        if is_gpu_pod(pod) or _of_vendor(pod):
             for path, container in pod.containers():
                 yield from _image(path, text(container.get("image")))
                 yield from _rights(path, mapping(container.get("securityContext")))
@@ -64,7 +72,7 @@ def _image(path: Path, image: str) -> Iterator[Violation]:
         version, _, rest = tag.partition("-")
         yield Violation(
             (*path, "image"),
-            f"no image of CUDA was ever tagged {tag}: versions have three parts",
+            f"there is no image of CUDA tagged {tag}: versions have three parts, and old ones were removed",
             f"write {version}.0-{rest or 'base-ubuntu22.04'} if it is still there, best by digest",
         )
     if _EXPORTER.search(name) and _THREE_PARTS.fullmatch(tag):
@@ -117,8 +125,10 @@ def _quantities(path: Path, resources: Mapping[str, Any]) -> Iterator[Violation]
         whose = "limits" if name in limits else "requests"
         asked = limit if name in limits else request
         where = (*path, "resources", whose, name)
+        given = known(resources[whose][name])
+        if is_placeholder(given):
+            continue
         if asked is None or asked % 1:
-            given = known(resources[whose][name])
             yield Violation(
                 where,
                 f"{given} is no number of {name}: GPUs are whole",
@@ -145,6 +155,6 @@ RULE = Rule(
         "NVIDIA/k8s-device-plugin v0.20.0, MPS; tags of nvidia/cuda and of the exporter",
     ),
     kinds=POD_KINDS,
-    parameters={"namespaces": ("gpu-operator", "kube-system")},
+    parameters={"namespaces": SYSTEM_NAMESPACES},
     check=_check,
 )

@@ -16,6 +16,11 @@ _INVENTED: tuple[tuple[str, str], ...] = (
     ),
 )
 """Labels of guides that nothing puts on nodes, by how they begin."""
+_OF_CLOUDS = frozenset(
+    f"gpu.nvidia.com/{name}"
+    for name in ("class", "count", "model", "vram", "gpus", "driver", "cuda")
+)
+"""Labels that CoreWeave's nodes have."""
 _NUMBERS = frozenset({"nvidia.com/gpu.memory", "nvidia.com/gpu.count", "nvidia.com/gpu.replicas"})
 _PLUGINS = re.compile(r"(^|/)(k8s-device-plugin|dcgm-exporter)(:|@|$)")
 _POD_RESOURCES = "/var/lib/kubelet/pod-resources"
@@ -55,7 +60,7 @@ def _terms(pod: Pod) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
 def _label(path: Path, key: str, values: list[str]) -> Iterator[Violation]:
     for beginning, instead in _INVENTED:
-        if key.startswith(beginning):
+        if key.startswith(beginning) and key not in _OF_CLOUDS:
             yield Violation(
                 path, f"nothing labels nodes {key}: the pod waits, or the wish is idle", instead
             )

@@ -1,12 +1,13 @@
 """GPU-QUE-01: jobs stand in a queue that there is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.placeholders import is_placeholder
 from gpuyard.manifests.queued import JOBS
 from gpuyard.names import QUEUE_LABEL
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, mapping, text
-from gpuyard.rules.subjects.pods import pods_of
+from gpuyard.rules.subjects.pods import is_gpu_pod, pods_of
 from gpuyard.rules.subjects.tenants import LOCAL_QUEUE
 
 CLUSTER_QUEUE = "kueue.x-k8s.io/ClusterQueue"
@@ -21,20 +22,29 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         queues.setdefault(queue.namespace, set()).add(queue.name)
     of_cluster = {queue.name for queue in stack.of(CLUSTER_QUEUE)}
     for job in stack.of(*JOBS):
-        here = queues.get(job.namespace, set())
+        here = _reached(job, queues)
         for path, problem, fix in _said(job, here, of_cluster):
             yield Violation(path, problem, fix, job)
+
+
+def _reached(job: Resource, queues: Mapping[str, set[str]]) -> set[str]:
+    """Queues of its namespace. Where none is written, it is whichever the file is applied to."""
+    if not job.namespace:
+        return {name for names in queues.values() for name in names}
+    return queues.get(job.namespace, set()) | queues.get("", set())
 
 
 def _said(job: Resource, here: set[str], of_cluster: set[str]) -> Iterator[tuple[Path, str, str]]:
     name = text(at(job.properties, *_LABEL))
     elsewhere = list(_elsewhere(job))
+    if is_placeholder(name):
+        return
     if name:
         yield from _queue(name, here, of_cluster)
     elif elsewhere:
         problem = f"{QUEUE_LABEL} is a label of the {_kind(job)} itself: from here nobody reads it"
         yield elsewhere[0], problem, f"move it to metadata.labels of the {_kind(job)}"
-    elif here and _DEFAULT not in here and any(any(pod.gpus().values()) for pod in pods_of(job)):
+    elif job.namespace and here and _DEFAULT not in here and any(map(is_gpu_pod, pods_of(job))):
         yield (
             _LABEL,
             f"the job names no queue, and {job.namespace} has no default: nobody counts its GPUs",

@@ -71,7 +71,10 @@ def _impossible(counts: Mapping[str, int], wanted: Any) -> str:
         return f"no GPU has all of these slices: {shown}"
     if any(place(product, counts) is not None for product in products):
         return ""
-    return f"{{{shown}}} does not fit on one {products[0].gpu}: {why_not(products[0], counts)}"
+    gpus = ", ".join(product.gpu for product in products)
+    return (
+        f"{{{shown}}} fits on no GPU that has such slices ({gpus}): {why_not(products[0], counts)}"
+    )
 
 
 def _products(wanted: Any) -> list[MigProduct]:
@@ -97,7 +100,10 @@ def _named(stack: Stack) -> Iterator[tuple[Resource, Path, str]]:
 
 
 def _single(stack: Stack) -> Iterator[Violation]:
-    for operator in stack.of(*_STRATEGIES):
+    operators = stack.of(*_STRATEGIES)
+    for operator in (
+        operators if len(operators) == 1 else ()
+    ):  # of several, one is for another cluster
         path: Path = ("mig",) if operator.kind.startswith("values:") else ("spec", "mig")
         if text(at(operator.properties, *path, "strategy")) == "single":
             yield Violation(

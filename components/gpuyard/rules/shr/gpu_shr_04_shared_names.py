@@ -1,22 +1,43 @@
 """GPU-SHR-04: whoever asks for a part of a GPU knows that it is one."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, is_true, mapping
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    is_true,
+    items,
+    mapping,
+)
 from gpuyard.rules.shr.gpu_shr_01_sharing_in_one_team import PLUGIN
+from gpuyard.rules.shr.gpu_shr_03_mig_layouts import QUEUE
+from gpuyard.rules.subjects.pools import GPU
+from gpuyard.rules.subjects.tenants import QUOTA, gpu_keys
 
 
-def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    slicing = mapping(at(resource.properties, "sharing", "timeSlicing"))
+def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    counted = _counts_gpus(stack)
+    for config in stack.of(PLUGIN):
+        for said in _of_config(config, counted=counted):
+            yield replace(said, resource=config)
+
+
+def _of_config(config: Resource, *, counted: bool) -> Iterator[Violation]:
     path = ("sharing", "timeSlicing")
+    slicing = mapping(at(config.properties, *path))
     if not slicing:
         return
-    if not is_true(slicing.get("renameByDefault")):
+    if counted and not is_true(slicing.get("renameByDefault")):
         yield Violation(
             (*path, "renameByDefault"),
-            "a turn on a GPU is called nvidia.com/gpu, as a whole GPU is, and counted as one",
-            "set renameByDefault: true and ask for nvidia.com/gpu.shared",
+            f"a turn on a GPU is called {GPU}, as a whole GPU is, and quotas here count it as one",
+            f"set renameByDefault: true and ask for {GPU}.shared",
         )
     if not is_true(slicing.get("failRequestsGreaterThanOne")):
         yield Violation(
@@ -26,13 +47,25 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         )
 
 
+def _counts_gpus(stack: Stack) -> bool:
+    """Whether anything counts GPUs by the name that a turn would have: else the name is a matter of taste."""
+    covered = (
+        name
+        for queue in stack.of(QUEUE)
+        for group in items(at(queue.properties, "spec", "resourceGroups"))
+        for name in items(mapping(group).get("coveredResources"))
+    )
+    quotas = (key.removeprefix("requests.") for quota in stack.of(QUOTA) for key in gpu_keys(quota))
+    return GPU in {*covered, *quotas}
+
+
 RULE = Rule(
     id="GPU-SHR-04",
-    title="Time-sliced GPUs have a name of their own, and nobody gets two turns",
+    title="Time-sliced GPUs are not counted as whole ones, and nobody gets two turns",
     severity=Severity.WARN,
     why="Karpenter and quotas cannot tell a turn from a GPU by the same name; two turns are not two GPUs.",
     fix="Set renameByDefault and failRequestsGreaterThanOne.",
     sources=("NVIDIA/k8s-device-plugin v0.20.0 README, shared access to GPUs",),
     kinds=(PLUGIN,),
-    check=_check,
+    check_stack=_check,
 )

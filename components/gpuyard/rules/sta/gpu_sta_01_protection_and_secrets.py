@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Path, Severity
+from gpuyard.manifests.placeholders import is_placeholder
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, items, mapping, text
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
@@ -16,7 +17,8 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _PLAIN = re.compile(r"[A-Za-z0-9+/=_.:-]{12,}")
-_HINTS = ("example", "changeme", "placeholder", "your-", "dummy", "${", "<")
+_HINTS = ("example", "dummy")
+_WORDS = re.compile(r"[a-z]+(?:-[a-z]+)+")
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -81,7 +83,14 @@ def _is_secret(value: Any) -> bool:
     """Long enough, and no reference to something else; what is unknown is usually a real secret, kept."""
     if not isinstance(value, str) or not _PLAIN.fullmatch(value):
         return False
-    return not any(hint in value.lower() for hint in _HINTS)
+    return not (
+        is_placeholder(value) or any(hint in value.lower() for hint in _HINTS) or _is_a_name(value)
+    )
+
+
+def _is_a_name(value: str) -> bool:
+    """Words in small letters with dashes, as a Secret or a key in one is called."""
+    return _WORDS.fullmatch(value) is not None
 
 
 def _written(path: Path) -> Violation:

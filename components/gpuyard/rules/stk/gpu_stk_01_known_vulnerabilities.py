@@ -1,5 +1,6 @@
 """GPU-STK-01: nothing on the nodes has a published vulnerability."""
 
+import re
 from collections.abc import Iterator
 
 from gpuyard.catalogue.cves import branch_of, floor, known_vulnerabilities
@@ -7,10 +8,14 @@ from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation
 from gpuyard.rules.subjects.components import VERSIONED_KINDS, ComponentVersion, components_in
 
+_ONLY_A_BRANCH = re.compile(r"\d+(-|$)")
+"""As of a precompiled driver: 535-5.15.0-1048-nvidia is the newest of its branch on the day it was built."""
+
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     for found in components_in(resource):
-        yield from _vulnerable(found)
+        if not _ONLY_A_BRANCH.match(found.version):
+            yield from _vulnerable(found)
 
 
 def _vulnerable(found: ComponentVersion) -> Iterator[Violation]:
@@ -27,7 +32,9 @@ def _vulnerable(found: ComponentVersion) -> Iterator[Violation]:
         found.path,
         f"{found.component} {found.version} has {worst.cve}{score}{more},"
         f" NVIDIA bulletin {worst.bulletin}",
-        f"take {lowest} or later",
+        f"take a version {lowest}"
+        if lowest is not None and lowest.above
+        else f"take {lowest} or later",
     )
 
 

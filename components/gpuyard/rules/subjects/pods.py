@@ -4,9 +4,52 @@ from collections.abc import Iterator
 
 from gpuyard.manifests.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
 from gpuyard.manifests.templates import KINDS, POD_KINDS, Kind, PodsForm, templates_of
-from gpuyard.rules.rule import Resource
+from gpuyard.rules.rule import Resource, mapping
 
-__all__ = ["GPU_PREFIXES", "POD_KINDS", "VENDOR", "Pod", "gpu_requests", "pods_in", "pods_of"]
+__all__ = [
+    "GPU_PREFIXES",
+    "OTHER_ACCELERATORS",
+    "POD_KINDS",
+    "SYSTEM_NAMESPACES",
+    "VENDOR",
+    "Pod",
+    "gpu_requests",
+    "is_gpu_pod",
+    "pods_in",
+    "pods_of",
+]
+
+SYSTEM_NAMESPACES = (
+    *(
+        "gpu-operator",
+        "nvidia-gpu-operator",
+        "nvidia",
+        "nvidia-device-plugin",
+        "nvidia-dra-driver-gpu",
+    ),
+    *("kube-system", "kueue-system"),
+)
+"""Where those run who bring GPUs to nodes, as their own guides name it."""
+OTHER_ACCELERATORS = (
+    "google.com/tpu",
+    "amd.com/gpu",
+    "aws.amazon.com/neuron",
+    "habana.ai/",
+    "gpu.intel.com/",
+)
+"""Accelerators that are not ours to judge: what their pods claim besides is theirs."""
+
+
+def is_gpu_pod(pod: Pod) -> bool:
+    """Whether it asks for GPUs, as many as it may be, or claims devices that may be GPUs."""
+    asked = {
+        str(name)
+        for _, container in pod.containers()
+        for part in ("limits", "requests")
+        for name in mapping(container, "resources", part)
+    }
+    of_others = any(name.startswith(OTHER_ACCELERATORS) for name in asked)
+    return bool(pod.gpus()) or (pod.claims_devices and not of_others)
 
 
 def pods_of(resource: Resource) -> Iterator[Pod]:

@@ -3,38 +3,73 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, items, known, mapping
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    items,
+    known,
+    mapping,
+    text,
+)
+from gpuyard.rules.subjects.pods import OTHER_ACCELERATORS
 
-_SERVED = "kueue.x-k8s.io/v1beta2"
+QUEUE = "kueue.x-k8s.io/ClusterQueue"
 
 
-def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    spec = mapping(resource.properties.get("spec"))
-    if not resource.kind.startswith(f"{_SERVED}/"):
+_ORDINARY = ("cpu", "memory", "pods", "ephemeral-storage", "hugepages-")
+_FIX = "select the team's namespace by a label of its own"
+_SELECTOR: Path = ("spec", "namespaceSelector")
+
+
+def _check(queue: Resource, _: Parameters) -> Iterator[Violation]:
+    spec = mapping(queue.properties.get("spec"))
+    if known(spec.get("namespaceSelector")) is None:
         yield Violation(
-            ("apiVersion",), f"{resource.kind} is a deprecated version", f"write {_SERVED}"
+            _SELECTOR, "without a namespaceSelector no namespace may submit a job", _FIX
         )
-    yield from _selector(spec)
-    if known(spec.get("cohortName")):
-        yield from _borrowing(spec)
+    if known(spec.get("cohortName")) or known(spec.get("cohort")):
+        yield from _borrowing(queue)
 
 
-def _selector(spec: Any) -> Iterator[Violation]:
-    path = ("spec", "namespaceSelector")
-    fix = "select the team's namespace by a label of its own"
-    selector = known(spec.get("namespaceSelector"))
-    if selector is None:
-        yield Violation(path, "without a namespaceSelector no namespace may submit a job", fix)
-    elif not mapping(selector):
-        yield Violation(path, "an empty namespaceSelector lets every namespace use this quota", fix)
+def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    """One queue alone that all may use is a sample, or a cluster of one team."""
+    queues = [queue for queue in stack.of(QUEUE) if any(map(_is_gpu, _covered(queue)))]
+    for queue in queues if len(queues) > 1 else ():
+        selector = at(queue.properties, *_SELECTOR)
+        if selector is not None and not mapping(selector):
+            yield Violation(
+                _SELECTOR,
+                "an empty namespaceSelector lets every namespace use this quota",
+                _FIX,
+                queue,
+            )
 
 
-def _borrowing(spec: Any) -> Iterator[Violation]:
-    for g, group in enumerate(items(spec.get("resourceGroups"))):
+def _groups(queue: Resource) -> list[Any]:
+    return items(at(queue.properties, "spec", "resourceGroups"))
+
+
+def _covered(queue: Resource) -> Iterator[Any]:
+    for group in _groups(queue):
+        yield from items(mapping(group).get("coveredResources"))
+
+
+def _is_gpu(name: Any) -> bool:
+    """Whether it may be: claims of devices are counted under any name that Kueue is told."""
+    return bool(text(name)) and not text(name).startswith((*_ORDINARY, *OTHER_ACCELERATORS))
+
+
+def _borrowing(queue: Resource) -> Iterator[Violation]:
+    for g, group in enumerate(_groups(queue)):
         for f, flavor in enumerate(items(mapping(group).get("flavors"))):
             for r, resource in enumerate(items(mapping(flavor).get("resources"))):
-                if known(mapping(resource).get("borrowingLimit")) is None:
+                given = mapping(resource)
+                if _is_gpu(given.get("name")) and known(given.get("borrowingLimit")) is None:
                     yield Violation(
                         (
                             "spec",
@@ -56,8 +91,9 @@ RULE = Rule(
     title="A cluster queue selects its namespaces and limits its borrowing",
     severity=Severity.REFUSE,
     why="A null selector admits nobody, an empty one everybody, and borrowing without limit is not a plan.",
-    fix="Select namespaces by a label of the team, and give every flavor a borrowingLimit.",
+    fix="Select namespaces by a label of the team, and give its GPUs a borrowingLimit.",
     sources=("kubernetes-sigs/kueue v0.19.2 apis/kueue/v1beta2/clusterqueue_types.go",),
-    kinds=("kueue.x-k8s.io/ClusterQueue",),
+    kinds=(QUEUE,),
     check=_check,
+    check_stack=_check_together,
 )

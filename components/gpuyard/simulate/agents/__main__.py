@@ -9,6 +9,7 @@ from gpuyard.errors import GpuYardError
 from gpuyard.simulate.agents.kueue_restart import KueueRestart
 from gpuyard.simulate.agents.loop import Agents, say
 from gpuyard.simulate.api import connect
+from gpuyard.simulate.claims.driver import FakeDraDriver
 from gpuyard.simulate.tools import Tools
 
 
@@ -24,6 +25,7 @@ def main() -> int:
         if options.cluster:
             renew = partial(_renew, options.cluster, options.tools)
             KueueRestart(api, renew, say).start()
+        FakeDraDriver(api, say).start()
         Agents(api).run()
     except GpuYardError as problem:
         sys.stderr.write(f"{problem}\n")

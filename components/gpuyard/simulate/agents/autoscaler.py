@@ -103,7 +103,7 @@ def _holds(request: ApiObject, now: datetime) -> bool:
 
 def _without_room(world: World, request: ApiObject, booked: Iterable[ApiObject]) -> int:
     """How many pods of a request find no room, after those that run and those it is booked for."""
-    free = {n["metadata"]["name"]: _amounts(n["status"]["allocatable"]) for n in world.nodes}
+    free = {n["metadata"]["name"]: amounts(n["status"]["allocatable"]) for n in world.nodes}
     came: dict[str, int] = {}
     for pod in world.pods:
         metadata, where = pod["metadata"], pod["spec"].get("nodeName")
@@ -115,7 +115,7 @@ def _without_room(world: World, request: ApiObject, booked: Iterable[ApiObject])
             came[key] = came.get(key, 0) + 1
         over = (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
         if where in free and not over:
-            _take(free[where], _needs(pod["spec"]), 1)
+            take(free[where], needs_of(pod["spec"]), 1)
     for other in booked:
         if other is not request:
             _place(world, other, free, came.get(_key(other), 0))
@@ -135,19 +135,19 @@ def _place(world: World, request: ApiObject, free: dict[str, dict[str, Any]], ca
             left_over += wanted
             continue
         spec = template["template"]["spec"]
-        needs = _needs(spec)
+        needs = needs_of(spec)
         for node in world.nodes:
-            if wanted and _accepts(node, spec):
+            if wanted and accepts(node, spec):
                 room = free[node["metadata"]["name"]]
                 fits = min(room.get(r, 0) // n for r, n in needs.items() if n)
                 count = max(0, min(wanted, int(fits)))
-                _take(room, needs, count)
+                take(room, needs, count)
                 wanted -= count
         left_over += wanted
     return left_over
 
 
-def _accepts(node: ApiObject, spec: ApiObject) -> bool:
+def accepts(node: ApiObject, spec: ApiObject) -> bool:
     """Labels and taints; what else a scheduler looks at, this fake does not."""
     labels = node["metadata"].get("labels") or {}
     if any(labels.get(k) != v for k, v in (spec.get("nodeSelector") or {}).items()):
@@ -168,7 +168,7 @@ def _bears(toleration: ApiObject, taint: ApiObject) -> bool:
     return same and (exists or toleration.get("value", "") == taint.get("value", ""))
 
 
-def _needs(spec: ApiObject) -> dict[str, Any]:
+def needs_of(spec: ApiObject) -> dict[str, Any]:
     """What a pod asks for: its containers together, or its largest first one, and a pod's place."""
     total: dict[str, Any] = {}
     for container in spec.get("containers") or []:
@@ -182,15 +182,17 @@ def _needs(spec: ApiObject) -> dict[str, Any]:
 
 def _asks(container: ApiObject) -> dict[str, Any]:
     resources = container.get("resources") or {}
-    return _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
+    return amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 
 
-def _amounts(given: Mapping[str, Any]) -> dict[str, Any]:
+def amounts(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Quantities as numbers; what is no quantity is left out."""
     read = ((resource, quantity(value)) for resource, value in given.items())
     return {resource: amount for resource, amount in read if amount is not None}
 
 
-def _take(room: dict[str, Any], needs: Mapping[str, Any], count: int) -> None:
+def take(room: dict[str, Any], needs: Mapping[str, Any], count: int) -> None:
+    """So much less room."""
     for resource, amount in needs.items():
         room[resource] = room.get(resource, 0) - amount * count
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 NAMESPACE: Final = "gpu-operator"
 POLICY: Final = "cluster-policy"
+_REBOOTS: Final = {"name": "WITH_REBOOT", "value": "true"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,10 @@ class Operator:
     """Set as an environment variable on the agents, where it beats their configuration file."""
     mig: MountedConfig = field(default_factory=MountedConfig)
     plugin: MountedConfig = field(default_factory=MountedConfig)
+    driver: bool = True
+    device_plugin: bool = True
+    reboots: bool = False
+    """Whether the MIG manager reboots a node on which a change of MIG mode fails."""
 
 
 def read_operator(
@@ -50,7 +55,15 @@ def read_operator(
         mig_strategy=(spec.get("mig") or {}).get("strategy") or "",
         mig=_source(spec.get("migManager"), maps),
         plugin=_source(spec.get("devicePlugin"), maps),
+        driver=_enabled(spec.get("driver")),
+        device_plugin=_enabled(spec.get("devicePlugin")),
+        reboots=_REBOOTS in ((spec.get("migManager") or {}).get("env") or []),
     )
+
+
+def _enabled(operand: Mapping[str, Any] | None) -> bool:
+    """As the operator has it: what is not turned off is on."""
+    return (operand or {}).get("enabled") is not False
 
 
 def _source(

@@ -14,6 +14,9 @@ PODS: Final = 110
 ROOT_DISK_GIB: Final = 100
 """The size of the root disk is a wish of the platform, not a fact of the machine."""
 
+NO_DEVICES: Final = "Pod was rejected: no healthy devices present"
+"""What a kubelet says that starts anew beside GPUs that are cut in another way."""
+
 
 def failed(why: str) -> dict[str, Any]:
     """The status of a pod that a device plugin refuses: nobody restarts it, whoever made it makes another."""

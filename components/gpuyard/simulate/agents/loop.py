@@ -8,6 +8,7 @@ from typing import Final
 
 from gpuyard.simulate.agents import cluster_policy, gpu_operator, kubelet, node
 from gpuyard.simulate.agents.cache import Watched
+from gpuyard.simulate.agents.cloud_node import agent_in
 from gpuyard.simulate.agents.provisioning import FakeAutoscaler
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
 
@@ -27,8 +28,10 @@ class Agents:
         self._nodes = Watched(api, _NODES, self._work.put)
         self._maps = Watched(api, _MAPS, self._all_again)
         self._policies = Watched(api, cluster_policy.KIND_PATH, self._all_again)
-        self._pods = Watched(api, _PODS, self._admit, _ON_NODES)
+        self._pods = Watched(api, _PODS, self._pod_changed, _ON_NODES)
         self._provisioning = FakeAutoscaler(api, say)
+        self._agents: dict[str, tuple[str, str]] = {}
+        """Of pods that tell of devices or bring a driver: the node, and which they are."""
 
     def run(self) -> None:
         """Work until the process is ended."""
@@ -76,6 +79,20 @@ class Agents:
             path = f"{cluster_policy.KIND_PATH}/{gpu_operator.POLICY}/status"
             merge_if_there(self._api, path, {"status": status})
 
+    def _pod_changed(self, changed: str | None) -> None:
+        self._follow_agents()
+        self._admit(changed)
+
+    def _follow_agents(self) -> None:
+        """Look again at nodes on which an agent that is a pod has started or ended."""
+        before = self._agents
+        found = {
+            name: (pod["spec"]["nodeName"], agent_in(pod)) for name, pod in self._pods.all().items()
+        }
+        self._agents = {name: each for name, each in found.items() if each[1]}
+        for node_name, _ in set(before.values()) ^ set(self._agents.values()):
+            self._work.put(node_name)
+
     def _admit(self, changed: str | None) -> None:
         """Fail pods that a device plugin refuses; whoever starts them meanwhile is overruled."""
         pods, nodes = self._pods.all(), self._nodes.all()
@@ -94,7 +111,8 @@ class Agents:
 
     def _write(self, item: ApiObject, wishes: gpu_operator.Operator | None) -> None:
         name = item["metadata"]["name"]
-        wanted = node.changes(item, wishes, lambda: self._gpu_pods(name))
+        agents = frozenset(agent for where, agent in self._agents.values() if where == name)
+        wanted = node.changes(item, wishes, lambda: self._gpu_pods(name), agents)
         # Capacity first: a state label that says success must not be seen before its devices.
         if wanted.status:
             merge_if_there(self._api, f"{_NODES}/{name}/status", {"status": wanted.status})
@@ -102,14 +120,22 @@ class Agents:
             merge_if_there(self._api, f"{_NODES}/{name}", {"metadata": wanted.metadata})
         for event in wanted.events:
             self._tell(item, event)
+        if wanted.reboots:
+            for pod in self._holders(name):
+                where, own = pod["metadata"]["namespace"], pod["metadata"]["name"]
+                status = {"status": kubelet.failed(kubelet.NO_DEVICES)}
+                merge_if_there(self._api, f"/api/v1/namespaces/{where}/pods/{own}/status", status)
 
     def _gpu_pods(self, name: str) -> int:
-        """Pods on a node that hold devices."""
+        """How many pods on a node hold devices."""
+        return len(self._holders(name))
+
+    def _holders(self, name: str) -> list[ApiObject]:
         pods = self._api.call("GET", f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")["items"]
         running = [
             pod for pod in pods if pod.get("status", {}).get("phase") in {"Pending", "Running"}
         ]
-        return sum(_holds_devices(pod) for pod in running)
+        return [pod for pod in running if _holds_devices(pod)]
 
     def _tell(self, item: ApiObject, event: node.Event) -> None:
         """Write an Event once for each distinct message about a node."""

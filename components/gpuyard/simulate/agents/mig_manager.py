@@ -1,8 +1,10 @@
 """The fake mig-manager: cuts GPUs as the label `nvidia.com/mig.config` says.
 
-As the real one it runs only where a GPU can be cut, acts when the label changes (not when the ConfigMap
-does), passes through `pending`, needs a node without GPU pods, and leaves the GPUs as they were when it
-fails. Schema and rules: mig-parted v0.15, `version: v1`.
+As unkind as the real one (mig-parted v0.15, cmd/nvidia-mig-manager): it runs only where a GPU can be cut,
+and acts when the label changes, not when the ConfigMap does. It stops the operator's own clients of the GPU
+by their labels, and nobody else's: a GPU that a pod holds is not cut. Where a change of MIG mode fails it
+reboots the node, when it is told to, whatever runs there. After a failure GPUs are as they were, and nothing
+is tried again until the label changes. Schema and rules of the file: `version: v1`.
 """
 
 from collections.abc import Mapping
@@ -19,6 +21,14 @@ CONFIG_LABEL: Final = "nvidia.com/mig.config"
 STATE_LABEL: Final = "nvidia.com/mig.config.state"
 APPLIED: Final = "sim.gpuyard.dev/mig-applied"
 """The configuration the state label speaks of."""
+BROKEN: Final = "sim.gpuyard.dev/mig-fails"
+"""An annotation by which a test makes the next change fail, with its value for a reason."""
+PAUSED: Final = "paused-for-mig-change"
+CLIENTS: Final = tuple(
+    f"nvidia.com/gpu.deploy.{name}"
+    for name in ("client", "dcgm", "dcgm-exporter", "device-plugin", "gpu-feature-discovery")
+)
+"""Labels by which the operator starts what holds GPUs; `false` is another's word, and stays."""
 KEY: Final = "config.yaml"
 _ENTRY_KEYS: Final = {"devices", "mig-enabled", "mig-devices", "device-filter"}
 
@@ -28,6 +38,18 @@ Layout = tuple[Slices | None, ...]
 
 class Impossible(Exception):
     """Why a configuration cannot be applied."""
+
+
+WORKING: Final = frozenset({"pending", "rebooting"})
+"""States in which a node advertises nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMarks:
+    """What stands on a node for the manager, and by it."""
+
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,37 +62,52 @@ class MigStep:
     reason: str = ""
 
 
-def next_step(
-    labels: Mapping[str, str],
-    applied: str | None,
+def next_step(  # noqa: PLR0911  one for each thing that it may come to
+    node: NodeMarks,
     hardware: Hardware,
     source: MountedConfig,
     *,
     gpu_pods: int = 0,
+    reboots: bool = False,
 ) -> MigStep | None:
     """The next thing to do on a node, None when there is nothing."""
-    config = labels.get(CONFIG_LABEL) or source.default
+    config = node.labels.get(CONFIG_LABEL) or source.default
     waits_for_its_file = source.named and source.data is None
     if hardware.product is None or not config or waits_for_its_file:
         return None
-    state = labels.get(STATE_LABEL) if applied == config else None
-    if state in {"success", "failed"}:
+    seen = node.annotations.get(APPLIED) == config
+    if seen and node.labels.get(STATE_LABEL) not in WORKING:
         return None
-    if state != "pending":
-        return MigStep(config, "pending")
-    return _apply(config, hardware, source, gpu_pods)
-
-
-def _apply(config: str, hardware: Hardware, source: MountedConfig, gpu_pods: int) -> MigStep:
-    """Cut the GPUs, or say why not."""
     try:
         layout = plan_layout(config, hardware, source)
     except Impossible as problem:
         return MigStep(config, "failed", reason=str(problem))
-    if layout != hardware.layout and gpu_pods:
-        reason = f"{gpu_pods} pods on this node use its GPUs; drain it first"
+    if not seen:
+        applied = layout == hardware.layout
+        return MigStep(config, "success" if applied else "pending", layout if applied else None)
+    done = MigStep(config, "success", layout)
+    if node.labels[STATE_LABEL] == "rebooting":
+        return done
+    if broken := node.annotations.get(BROKEN):
+        return MigStep(config, "failed", reason=broken)
+    if gpu_pods and reboots and _modes(layout) != _modes(hardware.layout):
+        return MigStep(config, "rebooting")
+    if gpu_pods:
+        reason = f"In use by another client: {gpu_pods} pods on this node hold its GPUs"
         return MigStep(config, "failed", reason=reason)
-    return MigStep(config, "success", layout)
+    return done
+
+
+def clients(state: str, labels: Mapping[str, str]) -> dict[str, str]:
+    """The labels of the operator's own clients: away while GPUs are cut, and back after that."""
+    value = PAUSED if state in WORKING else "true"
+    before = {name: labels.get(name) for name in CLIENTS}
+    return {name: value for name, now in before.items() if now not in {"false", value}}
+
+
+def _modes(layout: Layout) -> list[bool]:
+    """On which GPUs MIG is on."""
+    return [gpu is not None for gpu in layout]
 
 
 def plan_layout(config: str, hardware: Hardware, source: MountedConfig) -> Layout:

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from gpuyard.names import DEVICE_PLUGIN_LABEL, EFA
 from gpuyard.simulate.agents import feature_discovery, kubelet, mig_manager
+from gpuyard.simulate.agents.cloud_node import CloudNode, cloud_node
 from gpuyard.simulate.agents.device_plugin import devices, refuses
 from gpuyard.simulate.agents.gpu_operator import Operator
 from gpuyard.simulate.agents.hardware import LAYOUT, Hardware, hardware_of, layout_text
-from gpuyard.simulate.agents.plugin_config import ConfigRefused, config_for
+from gpuyard.simulate.agents.plugin_config import STARTED, ConfigRefused, config_for
 
 FAKE: Final = "kwok.x-k8s.io/node"
 _DEVICE_PREFIX: Final = "nvidia.com/"
@@ -34,6 +36,9 @@ class Changes:
     allocatable: NodePatch = field(default_factory=dict)
     events: tuple[Event, ...] = ()
 
+    reboots: bool = False
+    """Whether the node reboots, and every pod on it ends."""
+
     @property
     def metadata(self) -> dict[str, NodePatch]:
         """The part that goes to the node itself."""
@@ -57,7 +62,9 @@ def refuses_pod(node: Mapping[str, Any], pod: Mapping[str, Any], operator: Opera
     if operator is None or not is_ours(node):
         return ""
     try:
-        config = config_for(node["metadata"].get("labels") or {}, operator)
+        metadata = node["metadata"]
+        started = (metadata.get("annotations") or {}).get(STARTED)
+        config, _ = config_for(metadata.get("labels") or {}, operator, started)
     except ConfigRefused:
         return ""
     spec = pod["spec"]
@@ -65,14 +72,20 @@ def refuses_pod(node: Mapping[str, Any], pod: Mapping[str, Any], operator: Opera
 
 
 def changes(
-    node: Mapping[str, Any], operator: Operator | None, gpu_pods: Callable[[], int]
+    node: Mapping[str, Any],
+    operator: Operator | None,
+    gpu_pods: Callable[[], int],
+    agents: frozenset[str] = frozenset(),
 ) -> Changes:
-    """What the fakes want to change on a node. `gpu_pods` is asked only when the answer matters."""
+    """What the fakes want to change on a node. `gpu_pods` is asked only when the answer matters.
+
+    `agents` are those that run there as pods of the cluster's own, which a node that a cloud made waits for.
+    """
     hardware = hardware_of(node)
     if hardware is None:
         return Changes()
-    draft = _Draft(node, hardware)
-    if operator is not None and hardware.machine.gpu is not None:
+    draft = _Draft(node, hardware, cloud_node(node, agents))
+    if operator is not None and hardware.machine.gpu is not None and draft.has_driver(operator):
         draft.cut(operator, gpu_pods)
         draft.discover(operator)
     return draft.finish()
@@ -81,32 +94,42 @@ def changes(
 class _Draft:
     """The changes of one node while the fakes, one after the other, have their say."""
 
-    def __init__(self, node: Mapping[str, Any], hardware: Hardware) -> None:
+    def __init__(self, node: Mapping[str, Any], hardware: Hardware, made: CloudNode | None) -> None:
         metadata = node["metadata"]
         self._status = node.get("status") or {}
         self._labels: Mapping[str, str] = metadata.get("labels") or {}
         self._annotations: Mapping[str, str] = metadata.get("annotations") or {}
         self._hardware = hardware
         self._pending = False
-        self._wanted = dict(kubelet.capacity(hardware.machine))
+        self._restarts = False
+        self._cloud = made
+        self._devices: dict[str, str] = {}
+        if made is not None and made.devices is not None:
+            self._devices = {name: str(count) for name, count in made.devices.items()}
         own = kubelet.labels(metadata["name"], hardware.machine)
         self._new_labels: NodePatch = {k: v for k, v in own.items() if k not in self._labels}
         self._new_annotations: NodePatch = {}
         self._events: list[Event] = []
 
+    def has_driver(self, operator: Operator) -> bool:
+        """Whether anybody has brought a driver: without one no agent finds a GPU."""
+        return self._cloud is None or self._cloud.has_driver or operator.driver
+
     def cut(self, operator: Operator, gpu_pods: Callable[[], int]) -> None:
         """Let the mig-manager take its next step."""
         state = self._labels.get(mig_manager.STATE_LABEL)
         step = mig_manager.next_step(
-            self._labels,
-            self._annotations.get(mig_manager.APPLIED),
+            mig_manager.NodeMarks(self._labels, self._annotations),
             self._hardware,
             operator.mig,
             gpu_pods=gpu_pods() if state == "pending" else 0,
+            reboots=operator.reboots,
         )
-        self._pending = (step.state if step else state) == "pending"
+        self._pending = (step.state if step else state) in mig_manager.WORKING
         if step is None:
             return
+        self._restarts = True
+        self._new_labels |= mig_manager.clients(step.state, self._labels)
         self._new_labels[mig_manager.STATE_LABEL] = step.state
         self._new_annotations[mig_manager.APPLIED] = step.config
         if mig_manager.CONFIG_LABEL not in self._labels:  # the operator labels with its default
@@ -121,13 +144,22 @@ class _Draft:
     def discover(self, operator: Operator) -> None:
         """Labels and devices: both agents read the same file; no devices while GPUs are being cut."""
         try:
-            config = config_for(self._labels, operator)
+            # its pod is another one once GPUs have been cut
+            started = None if self._restarts else self._annotations.get(STARTED)
+            config, kept = config_for(self._labels, operator, started)
+            if kept != self._annotations.get(STARTED):
+                self._new_annotations[STARTED] = kept
             self._label(feature_discovery.labels(self._hardware, config))
-            if not self._pending:
+            if not self._pending and self._plugin_of_operator(operator):
                 found = devices(self._hardware, config)
-                self._wanted |= {name: str(count) for name, count in found.items()}
+                self._devices = {name: str(count) for name, count in found.items()}
         except ConfigRefused as problem:
             self._events.append(Event("DevicePluginFailed", str(problem), "nvidia-device-plugin"))
+
+    def _plugin_of_operator(self, operator: Operator) -> bool:
+        """Whether its device plugin runs there, and not one of the image or the cloud alone."""
+        told = self._labels.get(DEVICE_PLUGIN_LABEL) != "false"
+        return told and (self._cloud is None or operator.device_plugin)
 
     def _label(self, found: feature_discovery.NodeLabels) -> None:
         owned = self._annotations.get(feature_discovery.OWNED)
@@ -141,14 +173,24 @@ class _Draft:
         return Changes(
             self._new_labels,
             self._new_annotations,
-            _difference(self._status.get("capacity") or {}, self._wanted),
-            _difference(self._status.get("allocatable") or {}, self._wanted),
+            _difference(self._status.get("capacity") or {}, self._has(whole=True)),
+            _difference(self._status.get("allocatable") or {}, self._has(whole=False)),
             tuple(self._events),
+            self._new_labels.get(mig_manager.STATE_LABEL) == "rebooting",
         )
+
+    def _has(self, *, whole: bool) -> dict[str, str]:
+        """Capacity, or what of it is for pods."""
+        made = self._cloud
+        if made is None:
+            return {**kubelet.capacity(self._hardware.machine), **self._devices}
+        return made.with_devices(made.capacity if whole else made.allocatable, self._devices)
 
 
 def _difference(current: Mapping[str, str], wanted: Mapping[str, str]) -> NodePatch:
     gone: NodePatch = {
-        name: None for name in current if name.startswith(_DEVICE_PREFIX) and name not in wanted
+        name: None
+        for name in current
+        if name.startswith((_DEVICE_PREFIX, EFA)) and name not in wanted
     }
     return gone | {name: value for name, value in wanted.items() if current.get(name) != value}

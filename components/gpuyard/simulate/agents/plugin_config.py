@@ -1,14 +1,17 @@
 """The configuration file that the device plugin and GPU Feature Discovery share (v0.20, `version: v1`)."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import yaml
 
-from gpuyard.simulate.agents.gpu_operator import Operator
+from gpuyard.simulate.agents.gpu_operator import MountedConfig, Operator
 
 CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
+STARTED: Final = "sim.gpuyard.dev/plugin-config"
+"""On the node: what its plugin was started with."""
 MOST_MPS_REPLICAS: Final = 48
 STRATEGIES: Final = ("none", "single", "mixed")
 _METHODS: Final = {"timeSlicing": "time-slicing", "mps": "mps"}
@@ -34,28 +37,47 @@ class PluginConfig:
         return self.replicas.get(resource, 1)
 
 
-def config_for(labels: Mapping[str, str], operator: Operator) -> PluginConfig:
-    """The configuration in force on a node.
+def config_for(
+    labels: Mapping[str, str], operator: Operator, started: str | None = None
+) -> tuple[PluginConfig, str]:
+    """The configuration in force on a node, and what it was started with.
+
+    `started` is that of before. The plugin reads its file when it starts, and when its sidecar sees another
+    name in the node's label (k8s-device-plugin v0.20, cmd/config-manager); another file under the same name
+    it never sees.
 
     Raises:
         Refused: the named configuration does not exist or cannot be read; the pods then crash or wait.
     """
-    source = operator.plugin
-    if not source.named:
-        return _with_strategy(PluginConfig(), operator.mig_strategy)
-    if source.data is None:
+    source, text = operator.plugin, None
+    if source.named and source.data is None:
         raise ConfigRefused(
             f"ConfigMap {source.name} does not exist, the plugin's pod waits for it"
         )
-    name = labels.get(CONFIG_LABEL) or source.default
-    if not name:
-        return _with_strategy(PluginConfig(), operator.mig_strategy)
-    if name not in source.data:
-        known = ", ".join(sorted(source.data)) or "none"
+    name = (labels.get(CONFIG_LABEL) or source.default) if source.named else ""
+    before = _read(started)
+    if before[:-1] == [operator.mig_strategy, source.name, name]:
+        text = before[-1]
+    elif name:
+        text = _file(name, source)
+    found = parse(text) if text is not None else PluginConfig()
+    kept = json.dumps([operator.mig_strategy, source.name, name, text])
+    return _with_strategy(found, operator.mig_strategy), kept
+
+
+def _file(name: str, source: MountedConfig) -> str:
+    known = source.data or {}
+    if name not in known:
         raise ConfigRefused(
-            f"no configuration {name!r} in ConfigMap {source.name}; there are {known}"
+            f"no configuration {name!r} in ConfigMap {source.name}; there are"
+            f" {', '.join(sorted(known)) or 'none'}"
         )
-    return _with_strategy(parse(source.data[name]), operator.mig_strategy)
+    return known[name]
+
+
+def _read(started: str | None) -> list[Any]:
+    """What was kept on the node; of nothing, something that never agrees."""
+    return list(json.loads(started)) if started else [None]
 
 
 def _with_strategy(config: PluginConfig, from_environment: str) -> PluginConfig:

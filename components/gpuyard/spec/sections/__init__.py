@@ -10,7 +10,7 @@ from gpuyard.spec.sections.cluster import (
     ClusterNetwork,
     ClusterSpec,
     ClusterSupport,
-    Consent,
+    Consents,
     ControlPlane,
     ControlPlaneLogs,
     Freeze,
@@ -23,6 +23,7 @@ from gpuyard.spec.sections.cluster import (
     Subnets,
     Weekday,
 )
+from gpuyard.spec.sections.gpu_operator import OperatorSpec
 from gpuyard.spec.sections.nodes import (
     FabricKind,
     FabricSpec,
@@ -35,7 +36,7 @@ from gpuyard.spec.sections.nodes import (
 from gpuyard.spec.sections.observability import Observability, Prometheus, Targets
 from gpuyard.spec.sections.policies import Level, Policies, RuleException
 from gpuyard.spec.sections.prices import Commitment, MachinePrice, Prices
-from gpuyard.spec.sections.storage import Checkpoints, DatasetKind, Datasets, Storage
+from gpuyard.spec.sections.storage import Checkpoints, Dataset, DatasetKind, Storage, StoreTier
 from gpuyard.spec.sections.workloads import Addon, Framework, ScaleOn, Service, Workloads
 
 __all__ = [
@@ -47,11 +48,11 @@ __all__ = [
     "ClusterSpec",
     "ClusterSupport",
     "Commitment",
-    "Consent",
+    "Consents",
     "ControlPlane",
     "ControlPlaneLogs",
+    "Dataset",
     "DatasetKind",
-    "Datasets",
     "Enforce",
     "FabricKind",
     "FabricSpec",
@@ -65,6 +66,7 @@ __all__ = [
     "Nat",
     "Numa",
     "Observability",
+    "OperatorSpec",
     "Policies",
     "PoolStop",
     "Prices",
@@ -77,6 +79,7 @@ __all__ = [
     "ScaleOn",
     "Service",
     "Storage",
+    "StoreTier",
     "Subnets",
     "Targets",
     "WarmWindow",

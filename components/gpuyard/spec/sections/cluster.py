@@ -226,17 +226,26 @@ class Apply(StrEnum):
     RENDER = "render"
 
 
-def parse_consent(value: object) -> object:
-    """A digest as `gpuyard plan` prints it."""
-    if not isinstance(value, str) or not value.startswith("sha256:"):
+def parse_consents(value: object) -> object:
+    """One digest, or several, as `gpuyard check --against` prints them."""
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or not all(_is_digest(each) for each in given):
         raise wrong(
             "consent_form",
-            "not a digest of a plan",
-            allowed="sha256:… as `gpuyard plan` prints it",
+            "not a digest of a change, nor a list of them",
+            allowed="sha256:… as `gpuyard check --against STATE` prints it, or a list of such",
         )
-    return value
+    return given
 
 
-Consent = Annotated[
-    Text, BeforeValidator(parse_consent), WithJsonSchema({"type": "string", "pattern": "^sha256:"})
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and value.startswith("sha256:")
+
+
+_DIGEST = {"type": "string", "pattern": "^sha256:"}
+Consents = Annotated[
+    tuple[Text, ...],
+    BeforeValidator(parse_consents),
+    Field(max_length=50),
+    WithJsonSchema({"anyOf": [_DIGEST, {"type": "array", "items": _DIGEST, "maxItems": 50}]}),
 ]

@@ -9,6 +9,30 @@ _TOTALS, _PER_ZONE = ("totalMinNodeCount", "totalMaxNodeCount"), ("minNodeCount"
 _COMPACT_FLEX = ("a3-ultragpu", "a4-", "h4d-")
 _KEY = "compute.googleapis.com/reservation-name"
 _MOST_CLIENTS = 48
+_NAT_RANGES = ("ALL_IP_RANGES", "LIST_OF_SECONDARY_IP_RANGES", "PRIMARY_IP_RANGE")
+_ADDRESS_PURPOSES = (
+    "DNS_RESOLVER",
+    "GCE_ENDPOINT",
+    "IPSEC_INTERCONNECT",
+    "NAT_AUTO",
+    "PRIVATE_SERVICE_CONNECT",
+    "SERVERLESS",
+    "SHARED_LOADBALANCER_VIP",
+    "VPC_PEERING",
+)
+_TIERS = (
+    *("STANDARD", "PREMIUM", "BASIC_HDD", "BASIC_SSD", "HIGH_SCALE_SSD"),
+    *("ENTERPRISE", "ZONAL", "REGIONAL"),
+)
+_KEY_PURPOSES = (
+    "ENCRYPT_DECRYPT",
+    "ASYMMETRIC_SIGN",
+    "ASYMMETRIC_DECRYPT",
+    "RAW_ENCRYPT_DECRYPT",
+    "MAC",
+    "KEY_ENCAPSULATION",
+    "AES_WRAPPING",
+)
 _A_WEEK = 7 * 24 * 3600
 
 
@@ -153,6 +177,36 @@ def subnetworks(inputs: Inputs) -> Iterator[str]:
         yield f"subnetworks is for sourceSubnetworkIpRangesToNat LIST_OF_SUBNETWORKS; it is {which}"
 
 
+def nat_ranges(inputs: Inputs) -> Iterator[str]:
+    """[disc] Which addresses of a subnetwork are translated."""
+    for each in items(inputs, "subnetworks"):
+        for which in items(each, "sourceIpRangesToNats"):
+            if which not in _NAT_RANGES:
+                allowed = ", ".join(_NAT_RANGES)
+                yield f"subnetworks.sourceIpRangesToNats has {which!r}; allowed: {allowed}"
+
+
+def key_purpose(inputs: Inputs) -> Iterator[str]:
+    """[disc] What a key is for."""
+    yield from _listed(inputs, "purpose", _KEY_PURPOSES)
+
+
+def address_purpose(inputs: Inputs) -> Iterator[str]:
+    """[disc] What a range of addresses is kept for."""
+    yield from _listed(inputs, "purpose", _ADDRESS_PURPOSES)
+
+
+def tier(inputs: Inputs) -> Iterator[str]:
+    """[disc] What a Filestore instance is sold as."""
+    yield from _listed(inputs, "tier", _TIERS)
+
+
+def _listed(inputs: Inputs, field: str, allowed: Sequence[str]) -> Iterator[str]:
+    given = text(inputs, field)
+    if given and given not in allowed:
+        yield f"{field} is {given!r}; allowed: {', '.join(allowed)}"
+
+
 def direction(inputs: Inputs) -> Iterator[str]:
     """[doc] What goes out goes to ranges."""
     if text(inputs, "direction") == "EGRESS":
@@ -165,6 +219,9 @@ _POOL = (bounds, sharing, flex_start, run_duration, queued, spot, compact, reser
 RULES: Mapping[str, Sequence[Rule]] = {
     "gcp:container/nodePool:NodePool": _POOL,
     "gcp:container/cluster:Cluster": (first_pool,),
-    "gcp:compute/routerNat:RouterNat": (subnetworks,),
+    "gcp:compute/routerNat:RouterNat": (subnetworks, nat_ranges),
+    "gcp:compute/globalAddress:GlobalAddress": (address_purpose,),
+    "gcp:filestore/instance:Instance": (tier,),
+    "gcp:kms/cryptoKey:CryptoKey": (key_purpose,),
     "gcp:compute/firewall:Firewall": (direction,),
 }

@@ -4,7 +4,8 @@ import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from testbed.plugins.cloud.service.ties import Resource
+from testbed.plugins.cloud.service.ties import Resource, predefined
+from testbed.plugins.cloud.shapes import last
 
 # By type the fields that no two may share, and what the service says then. Some ids are names.
 _ONCE: Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -135,6 +136,9 @@ def _subnet(inputs: Mapping[str, Any], there: list[Resource]) -> list[str]:
 
 
 def _subnetwork(inputs: Mapping[str, Any], there: list[Resource]) -> list[str]:
+    metal = {name for each in there if predefined(each) for name in each.names}
+    if last(inputs.get("network")) in metal:
+        return [f"Error 400: the network profile of {inputs['network']} lets no subnetwork be made"]
     wanted = _ranges(inputs)
     for each in _of(there, "gcp:compute/subnetwork:Subnetwork", "network", inputs):
         for mine in wanted:

@@ -31,6 +31,18 @@ class Resource:
         return frozenset(each for each in found if each)
 
 
+NETWORK = "gcp:compute/network:Network"
+_METAL, _PREDEFINED = "-vpc-roce-metal", "default-subnet-1-"
+
+
+def predefined(resource: Resource) -> str:
+    """The one subnetwork that a network of bare metal has by itself, by name; "" of any other."""
+    profile = str(resource.inputs.get("networkProfile", ""))
+    if resource.kind != NETWORK or not profile.endswith(_METAL):
+        return ""
+    return f"{_PREDEFINED}{resource.inputs['name']}"
+
+
 _NAMES = (
     *("name", "arn", "keyId", "selfLink", "email", "url", "bucket", "fullyQualifiedName"),
     *("vpcConfig.clusterSecurityGroupId", "defaultSecurityGroupId", "mainRouteTableId"),
@@ -122,11 +134,11 @@ _TARGETS: Mapping[str, tuple[tuple[str, ...], str]] = {
         "ValidationError: AutoScalingGroup name not found - {}",
     ),
     "network": (
-        ("gcp:compute/network:Network",),
+        (NETWORK,),
         "Error 404: The resource '{}' was not found, notFound",
     ),
     "subnetwork": (
-        ("gcp:compute/subnetwork:Subnetwork",),
+        ("gcp:compute/subnetwork:Subnetwork", NETWORK),
         "Error 404: The resource '{}' was not found, notFound",
     ),
     "router": (
@@ -288,6 +300,8 @@ class Tie:
         """Whether this is the resource that is named."""
         if resource.kind not in self.kinds:
             return False
+        if self.word.startswith("subnetwork") and resource.kind == NETWORK:
+            return shapes.last(self.value) == predefined(resource) != ""
         names = resource.names
         return self.value in names or (":" in resource.kind and self._by_link(resource, names))
 

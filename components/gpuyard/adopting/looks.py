@@ -1,0 +1,273 @@
+"""What a cloud's own program is asked about each kind of resource; nothing is changed by it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudLook:
+    """One question, and how its answer is read. Fields of a resource stand in braces."""
+
+    words: tuple[str, ...]
+    items: str = ""
+    """Where in the answer the items are; one alone is no list."""
+    id: str = ""
+    """Where in an item its id is; nowhere, where an item is a text."""
+    whole: str = "{item}"
+    """The id as the provider has it, from the item's."""
+    fits: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Fields that must be the same for an item to be it, by where they stand in one."""
+    said: Mapping[str, object] = field(default_factory=dict[str, object])
+    """What an item must say."""
+    named: bool = False
+    """Where nothing else tells it, it is the one that the engine named so."""
+    listed: bool = False
+    """The item is found by its id, which is known."""
+    tells: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Outputs that others read."""
+    rests: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Fields that are another resource's id or ARN."""
+    compares: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Fields that are said to differ where they do."""
+
+
+def _aws(words: str, **more: Any) -> CloudLook:
+    return CloudLook(words=("aws", *words.split(), "--output=json", "--region={region}"), **more)
+
+
+def _ec2(what: str, by: str, **more: Any) -> CloudLook:
+    return _aws(f"ec2 describe-{what} --filters {by}", **more)
+
+
+def _gcp(words: str, id_: str = "name", *, named: bool = False, **more: Any) -> CloudLook:
+    asked = ("gcloud", *words.split(), "--format=json", "--project={project}")
+    return CloudLook(words=asked, id=id_, named=named, listed=not named, **more)
+
+
+_IN_VPC = "Name=vpc-id,Values={vpcId}"
+
+
+def _rule(*, egress: bool) -> CloudLook:
+    return _ec2(
+        "security-group-rules",
+        "Name=group-id,Values={securityGroupId}",
+        items="SecurityGroupRules",
+        id="SecurityGroupRuleId",
+        said={"IsEgress": egress},
+        fits={
+            "ipProtocol": "IpProtocol",
+            "fromPort": "FromPort",
+            "cidrIpv4": "CidrIpv4",
+            "referencedSecurityGroupId": "ReferencedGroupInfo.GroupId",
+        },
+    )
+
+
+LOOKS: Mapping[str, tuple[CloudLook, ...]] = {
+    # ── AWS ───────────────────────────────────────────────────────────────────────────────────────
+    "aws:eks/cluster:Cluster": (
+        _aws(
+            "eks describe-cluster --name {name}",
+            items="cluster",
+            id="name",
+            tells={"vpcConfig.clusterSecurityGroupId": "resourcesVpcConfig.clusterSecurityGroupId"},
+            rests={
+                "roleArn": "roleArn",
+                "encryptionConfig.provider.keyArn": "encryptionConfig.0.provider.keyArn",
+            },
+            compares={
+                "version": "version",
+                "accessConfig.authenticationMode": "accessConfig.authenticationMode",
+                "kubernetesNetworkConfig.serviceIpv4Cidr": "kubernetesNetworkConfig.serviceIpv4Cidr",
+                "vpcConfig.subnetIds": "resourcesVpcConfig.subnetIds",
+            },
+        ),
+    ),
+    "aws:eks/nodeGroup:NodeGroup": (
+        _aws(
+            "eks list-nodegroups --cluster-name {clusterName}",
+            items="nodegroups",
+            whole="{clusterName}:{item}",
+            named=True,
+        ),
+        _aws(
+            "eks describe-nodegroup --cluster-name {clusterName} --nodegroup-name {last}",
+            items="nodegroup",
+            id="nodegroupName",
+            whole="{clusterName}:{item}",
+            tells={"resources.0.autoscalingGroups.0.name": "resources.autoScalingGroups.0.name"},
+            rests={"nodeRoleArn": "nodeRole", "launchTemplate.id": "launchTemplate.id"},
+            compares={
+                "version": "version",
+                "capacityType": "capacityType",
+                "amiType": "amiType",
+                "instanceTypes": "instanceTypes",
+                "subnetIds": "subnets",
+            },
+        ),
+    ),
+    "aws:eks/addon:Addon": (
+        _aws("eks list-addons --cluster-name {clusterName}", items="addons", listed=True),
+    ),
+    "aws:eks/podIdentityAssociation:PodIdentityAssociation": (
+        _aws(
+            "eks list-pod-identity-associations --cluster-name {clusterName}",
+            items="associations",
+            id="associationId",
+            fits={"namespace": "namespace", "serviceAccount": "serviceAccount"},
+        ),
+    ),
+    "aws:iam/role:Role": (_aws("iam list-roles", items="Roles", id="RoleName", named=True),),
+    "aws:iam/rolePolicy:RolePolicy": (
+        _aws(
+            "iam list-role-policies --role-name {role}",
+            items="PolicyNames",
+            whole="{role}:{item}",
+            named=True,
+        ),
+    ),
+    "aws:cloudwatch/logGroup:LogGroup": (
+        _aws(
+            "logs describe-log-groups --log-group-name-prefix {name}",
+            items="logGroups",
+            id="logGroupName",
+            listed=True,
+        ),
+    ),
+    "aws:s3/bucket:Bucket": (_aws("s3api list-buckets", items="Buckets", id="Name", listed=True),),
+    "aws:ec2/vpc:Vpc": (
+        _ec2("vpcs", "Name=cidr-block,Values={cidrBlock}", items="Vpcs", id="VpcId"),
+    ),
+    "aws:ec2/subnet:Subnet": (
+        _ec2(
+            "subnets",
+            _IN_VPC,
+            items="Subnets",
+            id="SubnetId",
+            fits={"cidrBlock": "CidrBlock"},
+            compares={"availabilityZone": "AvailabilityZone"},
+        ),
+    ),
+    "aws:ec2/internetGateway:InternetGateway": (
+        _ec2(
+            "internet-gateways",
+            "Name=attachment.vpc-id,Values={vpcId}",
+            items="InternetGateways",
+            id="InternetGatewayId",
+        ),
+    ),
+    "aws:ec2/routeTable:RouteTable": (
+        _ec2("route-tables", _IN_VPC, items="RouteTables", id="RouteTableId"),
+    ),
+    "aws:ec2/natGateway:NatGateway": (
+        _ec2(
+            "nat-gateways",
+            "Name=subnet-id,Values={subnetId} Name=state,Values=available",
+            items="NatGateways",
+            id="NatGatewayId",
+            rests={"allocationId": "NatGatewayAddresses.0.AllocationId"},
+        ),
+    ),
+    "aws:ec2/vpcEndpoint:VpcEndpoint": (
+        _ec2(
+            "vpc-endpoints",
+            _IN_VPC,
+            items="VpcEndpoints",
+            id="VpcEndpointId",
+            fits={"serviceName": "ServiceName"},
+        ),
+    ),
+    "aws:ec2/flowLog:FlowLog": (
+        _ec2(
+            "flow-logs",
+            "Name=resource-id,Values={vpcId}",
+            items="FlowLogs",
+            id="FlowLogId",
+            rests={"iamRoleArn": "DeliverLogsPermissionArn"},
+        ),
+    ),
+    "aws:ec2/securityGroup:SecurityGroup": (
+        _ec2(
+            "security-groups",
+            _IN_VPC,
+            items="SecurityGroups",
+            id="GroupId",
+            fits={"description": "Description"},
+        ),
+    ),
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": (_rule(egress=False),),
+    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": (_rule(egress=True),),
+    "aws:ec2/placementGroup:PlacementGroup": (
+        _aws("ec2 describe-placement-groups", items="PlacementGroups", id="GroupName", named=True),
+    ),
+    "aws:efs/fileSystem:FileSystem": (
+        _aws("efs describe-file-systems", items="FileSystems", id="FileSystemId"),
+    ),
+    "aws:efs/mountTarget:MountTarget": (
+        _aws(
+            "efs describe-mount-targets --file-system-id {fileSystemId}",
+            items="MountTargets",
+            id="MountTargetId",
+            fits={"subnetId": "SubnetId"},
+        ),
+    ),
+    "aws:efs/accessPoint:AccessPoint": (
+        _aws(
+            "efs describe-access-points --file-system-id {fileSystemId}",
+            items="AccessPoints",
+            id="AccessPointId",
+            fits={"rootDirectory.path": "RootDirectory.Path"},
+        ),
+    ),
+    "aws:fsx/lustreFileSystem:LustreFileSystem": (
+        _aws("fsx describe-file-systems", items="FileSystems", id="FileSystemId"),
+    ),
+    # ── Google ────────────────────────────────────────────────────────────────────────────────────
+    "gcp:compute/network:Network": (_gcp("compute networks list"),),
+    "gcp:compute/subnetwork:Subnetwork": (
+        _gcp(
+            "compute networks subnets list --regions={region}",
+            compares={"ipCidrRange": "ipCidrRange"},
+        ),
+    ),
+    "gcp:compute/router:Router": (_gcp("compute routers list --regions={region}"),),
+    "gcp:compute/routerNat:RouterNat": (
+        _gcp("compute routers nats list --router={router} --region={region}"),
+    ),
+    "gcp:compute/firewall:Firewall": (_gcp("compute firewall-rules list"),),
+    "gcp:compute/resourcePolicy:ResourcePolicy": (_gcp("compute resource-policies list"),),
+    "gcp:serviceaccount/account:Account": (_gcp("iam service-accounts list", "email"),),
+    "gcp:kms/keyRing:KeyRing": (
+        # it stays for ever, so its name is one that the engine gives
+        _gcp("kms keyrings list --location={location}", named=True),
+    ),
+    "gcp:kms/cryptoKey:CryptoKey": (_gcp("kms keys list --keyring={keyRing}"),),
+    "gcp:container/cluster:Cluster": (
+        _gcp(
+            "container clusters list --location={location}",
+            compares={"datapathProvider": "networkConfig.datapathProvider"},
+        ),
+    ),
+    "gcp:container/nodePool:NodePool": (
+        _gcp(
+            "container node-pools list --cluster={cluster} --location={location}",
+            compares={
+                "nodeConfig.machineType": "config.machineType",
+                "nodeConfig.spot": "config.spot",
+                "nodeLocations": "locations",
+            },
+        ),
+    ),
+    "gcp:storage/bucket:Bucket": (_gcp("storage buckets list"),),
+    "gcp:filestore/instance:Instance": (_gcp("filestore instances list --location={location}"),),
+    "gcp:lustre/instance:Instance": (_gcp("lustre instances list --location={location}"),),
+    # ── answers that ids rest on ──────────────────────────────────────────────────────────────────
+    "gcp:organizations/getProject:getProject": (
+        CloudLook(
+            words=("gcloud", "projects", "describe", "{project}", "--format=json"),
+            tells={"number": "projectNumber"},
+        ),
+    ),
+}
+"""By kind. Of ids that follow from names a question says whether they are there."""

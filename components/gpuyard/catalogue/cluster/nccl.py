@@ -1,0 +1,107 @@
+"""NCCL's environment by fabric: the variables that pods of several nodes need, and what their images must hold.
+
+Only what must be said stands here. What a plugin decides itself is left unset: a value of last year's guide
+overrules it, and the job is slower without a word.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+
+from gpuyard.catalogue.sources import Source
+
+_LOOKED_UP = date(2026, 11, 23)
+_NCCL_USER_GUIDE = Source("NCCL user guide, environment variables (NCCL 2.30)", _LOOKED_UP)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NcclRecord:
+    """One fabric."""
+
+    fabric: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+    script: str = ""
+    """A file in the container that sets the rest, of the version that is installed on the node; sourced first."""
+    needs: str = ""
+    """What the image, or the pod, must have for it."""
+    source: Source
+
+
+_SCRIPT_FIRST = "what Google's installer puts on the nodes, mounted as its page says"
+RECORDS: Mapping[str, NcclRecord] = {
+    record.fabric: record
+    for record in (
+        NcclRecord(
+            fabric="EFA",
+            needs="aws-ofi-nccl in the image; FI_PROVIDER, NCCL_PROTO and NCCL_MIN_CHANNELS stay unset",
+            source=Source(
+                "awslabs/awsome-distributed-training 1.architectures/efa-cheatsheet.md", _LOOKED_UP
+            ),
+        ),
+        NcclRecord(
+            fabric="GPUDirect-TCPX",
+            variables={
+                "NCCL_SOCKET_IFNAME": "eth0",
+                "NCCL_GPUDIRECTTCPX_CTRL_DEV": "eth0",
+                "NCCL_GPUDIRECTTCPX_SOCKET_IFNAME": "eth1,eth2,eth3,eth4",
+                "NCCL_CROSS_NIC": "0",
+                "NCCL_ALGO": "Ring",
+                "NCCL_PROTO": "Simple",
+                "NCCL_NSOCKS_PERTHREAD": "4",
+                "NCCL_SOCKET_NTHREADS": "1",
+            },
+            needs=f"{_SCRIPT_FIRST}; the receive daemon beside it in the pod",
+            source=Source(
+                "environment of a3-highgpu-8g as run with GKE's TCPX, two programs that agree; bindings of cores,"
+                " in which they differ, are left out",
+                _LOOKED_UP,
+                verified=False,
+            ),
+        ),
+        NcclRecord(
+            fabric="GPUDirect-TCPXO",
+            variables={
+                "NCCL_LIB_DIR": "/usr/local/nvidia/lib64",
+                "NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY": "/dev/aperture_devices",
+            },
+            script="/usr/local/nvidia/lib64/nccl-env-profile.sh",
+            needs=f"{_SCRIPT_FIRST}; the receive daemon beside it in the pod",
+            source=Source(
+                "GoogleCloudPlatform/cluster-toolkit, a3-megagpu-8g examples: nccl-env-profile.sh, then the devices",
+                _LOOKED_UP,
+            ),
+        ),
+        NcclRecord(
+            fabric="GPUDirect-RDMA",
+            variables={"LD_LIBRARY_PATH": "/usr/local/gib/lib64:/usr/local/nvidia/lib64"},
+            script="/usr/local/gib/scripts/set_nccl_env.sh",
+            needs=f"{_SCRIPT_FIRST} (gIB)",
+            source=Source(
+                "GKE workloads with gIB on a3-ultragpu-8g and later: set_nccl_env.sh is sourced first",
+                _LOOKED_UP,
+                verified=False,
+            ),
+        ),
+        NcclRecord(
+            fabric="infiniband",
+            variables={"NCCL_NET": "IB"},
+            needs="libibverbs in the image, and the adapters in the pod",
+            source=_NCCL_USER_GUIDE,
+        ),
+        NcclRecord(
+            fabric="roce",
+            variables={"NCCL_NET": "IB"},
+            needs="libibverbs in the image, and the adapters in the pod; NCCL 2.21 or later finds the GID itself",
+            source=_NCCL_USER_GUIDE,
+        ),
+        NcclRecord(
+            fabric="ethernet",
+            variables={"NCCL_NET": "Socket", "NCCL_IB_DISABLE": "1"},
+            source=_NCCL_USER_GUIDE,
+        ),
+    )
+}
+"""By fabric, as machines and stack files call it. With the transport named, NCCL fails where it is missing:
+else it takes sockets, and nobody is told."""
+ADAPTERS = "NCCL_IB_HCA"
+"""The adapters that it may take; after `=` names are whole, and not beginnings of names."""

@@ -1,0 +1,114 @@
+"""What file systems of the clouds are sold as: sizes, tiers, throughputs; and names that buckets may have."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from gpuyard.catalogue.buying import Form
+from gpuyard.catalogue.sources import Source
+
+_LOOKED_UP = date(2026, 11, 23)
+_LUSTRE = Source(
+    "FSx for Lustre user guide, deployment and storage classes: 1.2 TiB, 2.4 TiB and multiples of it; throughput of"
+    " persistent file systems of the second generation: 125, 250, 500, 1000 MB/s for each TiB",
+    _LOOKED_UP,
+    second="aws-sdk's FSx model and the provider's own check of the throughput",
+)
+_MANAGED = Source("Managed Lustre documentation, performance tiers", _LOOKED_UP)
+_FILESTORE = Source("Filestore documentation, service tiers", _LOOKED_UP)
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Sizes in GiB from `low` to `high`, `step` by `step`."""
+
+    low: int
+    high: int
+    step: int
+
+    def nearest(self, size: int) -> int:
+        """The least of these that holds so much; the largest where none does."""
+        if size <= self.low:
+            return self.low
+        return min(self.low + -(-(size - self.low) // self.step) * self.step, self.high)
+
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return f"{self.low}"
+        return f"{self.low} to {self.high} in steps of {self.step}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreOffer:
+    """One way in which a file system is sold."""
+
+    bands: tuple[Band, ...]
+    one_zone: bool = True
+    name: str = ""
+    """What the cloud calls it."""
+    source: Source
+
+    def nearest(self, size: int) -> int:
+        """The least size that is sold and holds so much; the largest where none does."""
+        sizes = [band.nearest(size) for band in self.bands]
+        return min((each for each in sizes if each >= size), default=max(sizes))
+
+    def __str__(self) -> str:
+        return ", or ".join(str(band) for band in self.bands) + " GiB"
+
+
+def _managed(step: int, until: int, high: int, later: int) -> StoreOffer:
+    """Sizes grow in small steps, and from some size on in large ones."""
+    more = () if until == high else (Band(-(-until // later) * later, high, later),)
+    return StoreOffer(bands=(Band(step, until, step), *more), source=_MANAGED)
+
+
+_FSX = (Band(1200, 1200, 1200), Band(2400, 2_400_000, 2400))
+FSX_LUSTRE: Mapping[str, StoreOffer] = {
+    "persistent": StoreOffer(bands=_FSX, name="PERSISTENT_2", source=_LUSTRE),
+    "scratch": StoreOffer(bands=_FSX, name="SCRATCH_2", source=_LUSTRE),
+}
+"""By tier."""
+MANAGED_LUSTRE: Mapping[int, StoreOffer] = {
+    1000: _managed(9_000, 1_530_000, 10_008_000, 72_000),
+    500: _managed(18_000, 3_060_000, 20_016_000, 144_000),
+    250: _managed(36_000, 6_120_000, 40_032_000, 288_000),
+    125: _managed(72_000, 12_240_000, 12_240_000, 72_000),
+}
+"""By throughput, in MB/s for each TiB; the first is what is bought where nobody says it, as it is the smallest."""
+_BASIC_MOST = 65_433
+_GROWING = (Band(1024, 9984, 256), Band(10_240, 102_400, 2560))
+FILESTORE: Mapping[str, StoreOffer] = {
+    "zonal": StoreOffer(bands=_GROWING, name="ZONAL", source=_FILESTORE),
+    "regional": StoreOffer(bands=_GROWING, one_zone=False, name="REGIONAL", source=_FILESTORE),
+    "basic-ssd": StoreOffer(
+        bands=(Band(2560, _BASIC_MOST, 1),), name="BASIC_SSD", source=_FILESTORE
+    ),
+    "basic-hdd": StoreOffer(
+        bands=(Band(1024, _BASIC_MOST, 1),), name="BASIC_HDD", source=_FILESTORE
+    ),
+}
+"""By tier."""
+FSX_THROUGHPUTS = (125, 250, 500, 1000)
+"""Of the persistent tier."""
+
+BUCKETS: Mapping[str, Form] = {
+    "aws": Form(
+        re.compile(
+            r"(?!xn--|sthree-|amzn-s3-demo-)(?!.*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)$)(?!.*\.\.)"
+            r"(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]"
+        ),
+        "our-checkpoints",
+        Source("S3 user guide, rules for names of general purpose buckets", _LOOKED_UP),
+    ),
+    "gcp": Form(
+        re.compile(
+            r"(?!goog)(?!.*google)(?!.*\.\.)(?!\d+\.\d+\.\d+\.\d+$)"
+            r"(?=[^.]{1,63}(\.[^.]{1,63})*$)[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]"
+        ),
+        "our-checkpoints",
+        Source("Cloud Storage documentation, names of buckets", _LOOKED_UP),
+    ),
+}
+"""By cloud."""

@@ -1,0 +1,204 @@
+"""The ids of a cloud's resources, for an import and for what was being made when an engine was killed.
+
+Most ids are made of what the resource was asked to be: `IDENTITIES`. EC2 gives numbers of its own, and is asked with the
+user's `aws`: `LOOKUPS`. A few kinds are made again as they are there, or not at all: `AGAIN`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+
+from gpuyard.catalogue.sources import Source
+from gpuyard.names import PLATFORM_LABEL
+
+SOURCES = (
+    Source(
+        "terraform-provider-aws 6 and terraform-provider-google 7: what each resource sets as its id",
+        date(2026, 11, 23),
+    ),
+    Source("AWS CLI reference: ec2 describe-tags and its sisters", date(2026, 11, 23)),
+)
+
+IMPORTED = Source(
+    "sections `Import` of terraform-provider-aws 6.58.0 and of terraform-provider-google-beta 93c65b2d60",
+    date(2026, 11, 23),
+)
+"""How `pulumi import` takes ids (`IDENTITIES`)."""
+LOOKED_UP = Source(
+    "AWS CLI command reference (ec2, eks, iam, logs, s3api, efs, fsx); gcloud reference (compute, container,"
+    " iam, kms, storage)",
+    date(2026, 11, 23),
+)
+"""How the account is asked for what it has (`gpuyard.adopting.looks`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdForm:
+    """How the id of a kind is written, with the names of input fields in it."""
+
+    id: str = ""
+    """Empty where only the cloud knows it."""
+    imported: str = ""
+    """What `pulumi import` takes, where that is another text; `{id}` is what the cloud calls it."""
+
+
+_GKE = "projects/{project}/locations/{location}/clusters/"
+_GLOBAL = "projects/{project}/global"
+_REGIONAL = "projects/{project}/regions/{region}"
+_BUCKET = IdForm("{bucket}")
+
+IDENTITIES: Mapping[str, IdForm] = {
+    "aws:autoscaling/tag:Tag": IdForm("{autoscalingGroupName},{tag[key]}"),
+    "aws:cloudwatch/logGroup:LogGroup": IdForm("{name}"),
+    "aws:ec2/placementGroup:PlacementGroup": IdForm("{name}"),
+    "aws:ec2/route:Route": IdForm(
+        "r-{routeTableId}{checksum}", "{routeTableId}_{destinationCidrBlock}"
+    ),
+    "aws:ec2/routeTableAssociation:RouteTableAssociation": IdForm(
+        imported="{subnetId}/{routeTableId}"
+    ),
+    "aws:efs/backupPolicy:BackupPolicy": IdForm("{fileSystemId}"),
+    "aws:eks/accessEntry:AccessEntry": IdForm("{clusterName}:{principalArn}"),
+    "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": IdForm(
+        "{clusterName}#{principalArn}#{policyArn}"
+    ),
+    "aws:eks/addon:Addon": IdForm("{clusterName}:{addonName}"),
+    "aws:eks/cluster:Cluster": IdForm("{name}"),
+    "aws:eks/nodeGroup:NodeGroup": IdForm("{clusterName}:{nodeGroupName}"),
+    "aws:eks/podIdentityAssociation:PodIdentityAssociation": IdForm(imported="{clusterName},{id}"),
+    "aws:iam/role:Role": IdForm("{name}"),
+    "aws:iam/rolePolicy:RolePolicy": IdForm("{role}:{name}"),
+    "aws:iam/rolePolicyAttachment:RolePolicyAttachment": IdForm("{role}/{policyArn}"),
+    "aws:kms/alias:Alias": IdForm("{name}"),
+    "aws:s3/bucket:Bucket": _BUCKET,
+    "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": _BUCKET,
+    "aws:s3/bucketPolicy:BucketPolicy": _BUCKET,
+    "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": _BUCKET,
+    "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": _BUCKET,
+    "aws:s3/bucketVersioning:BucketVersioning": _BUCKET,
+    "gcp:compute/firewall:Firewall": IdForm(f"{_GLOBAL}/firewalls/{{name}}"),
+    "gcp:compute/globalAddress:GlobalAddress": IdForm(f"{_GLOBAL}/addresses/{{name}}"),
+    "gcp:compute/network:Network": IdForm(f"{_GLOBAL}/networks/{{name}}"),
+    "gcp:compute/resourcePolicy:ResourcePolicy": IdForm(f"{_REGIONAL}/resourcePolicies/{{name}}"),
+    "gcp:compute/router:Router": IdForm(f"{_REGIONAL}/routers/{{name}}"),
+    "gcp:compute/routerNat:RouterNat": IdForm(
+        "{project}/{region}/{router}/{name}", f"{_REGIONAL}/routers/{{router}}/{{name}}"
+    ),
+    "gcp:compute/subnetwork:Subnetwork": IdForm(f"{_REGIONAL}/subnetworks/{{name}}"),
+    "gcp:container/cluster:Cluster": IdForm(f"{_GKE}{{name}}"),
+    "gcp:container/nodePool:NodePool": IdForm(
+        f"{_GKE}{{cluster}}/nodePools/{{name}}", "{project}/{location}/{cluster}/{name}"
+    ),
+    "gcp:filestore/instance:Instance": IdForm(
+        "projects/{project}/locations/{location}/instances/{name}"
+    ),
+    "gcp:kms/cryptoKey:CryptoKey": IdForm("{keyRing}/cryptoKeys/{name}"),
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": IdForm(
+        "{cryptoKeyId}/{role}/{member}", "{cryptoKeyId} {role} {member}"
+    ),
+    "gcp:kms/keyRing:KeyRing": IdForm("projects/{project}/locations/{location}/keyRings/{name}"),
+    "gcp:lustre/instance:Instance": IdForm(
+        "projects/{project}/locations/{location}/instances/{instanceId}"
+    ),
+    "gcp:projects/iAMMember:IAMMember": IdForm(
+        "{project}/{role}/{member}", "{project} {role} {member}"
+    ),
+    "gcp:serviceaccount/account:Account": IdForm(
+        "projects/{project}/serviceAccounts/{accountId}@{project}.iam.gserviceaccount.com"
+    ),
+    "gcp:serviceaccount/iAMMember:IAMMember": IdForm(
+        "{serviceAccountId}/{role}/{member}", "{serviceAccountId} {role} {member}"
+    ),
+    "gcp:storage/bucket:Bucket": IdForm("{name}"),
+    "gcp:storage/bucketIAMMember:BucketIAMMember": IdForm(
+        "b/{bucket}/{role}/{member}", "b/{bucket} {role} {member}"
+    ),
+}
+"""By kind, of the fields of the resource; of every other kind the id is the cloud's own, and import takes it as it is.
+
+`checksum` is the CRC-32 of a route's range."""
+
+AGAIN = frozenset(
+    {
+        "aws:efs/backupPolicy:BackupPolicy",
+        "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+        "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
+        "aws:s3/bucketPolicy:BucketPolicy",
+        "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
+        "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
+        "aws:s3/bucketVersioning:BucketVersioning",
+        "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
+        "gcp:projects/iAMMember:IAMMember",
+        "gcp:serviceaccount/iAMMember:IAMMember",
+        "gcp:storage/bucketIAMMember:BucketIAMMember",
+    }
+)
+"""Grants and settings: to make one that is there already changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A question to `aws`, and where in the answer the ids are."""
+
+    words: tuple[str, ...]
+    """Each with fields of the resource in it; `named` is its tag `Name`, `platform` that of ours."""
+    items: tuple[str, ...]
+    """The lists that lead to what was found, one in the items of the other."""
+    identity: str
+    """A field; where it is an ARN, its last word."""
+    match: Mapping[str, str | bool] = field(default_factory=dict[str, str | bool])
+    """What an item must say, again with fields of the resource."""
+
+
+def _tagged(kind: str) -> Lookup:
+    filters = ("Name=key,Values=Name", "Name=value,Values={named}")
+    words = ("ec2", "describe-tags", "--filters", f"Name=resource-type,Values={kind}", *filters)
+    return Lookup(words, ("Tags",), "ResourceId")
+
+
+def _rule(*, egress: bool) -> Lookup:
+    words = ("ec2", "describe-security-group-rules", "--filters")
+    return Lookup(
+        (*words, "Name=group-id,Values={securityGroupId}"),
+        ("SecurityGroupRules",),
+        "SecurityGroupRuleId",
+        {"Description": "{description}", "IsEgress": egress},
+    )
+
+
+def _named(kind: str, key: str = "Name", value: str = "{named}") -> Lookup:
+    words = ("resourcegroupstaggingapi", "get-resources", "--resource-type-filters", kind)
+    filters = ("--tag-filters", f"Key={key},Values={value}")
+    return Lookup((*words, *filters), ("ResourceTagMappingList",), "ResourceARN")
+
+
+LOOKUPS: Mapping[str, Lookup] = {
+    "aws:ec2/eip:Eip": _tagged("elastic-ip"),
+    "aws:ec2/flowLog:FlowLog": _tagged("vpc-flow-log"),
+    "aws:ec2/internetGateway:InternetGateway": _tagged("internet-gateway"),
+    "aws:ec2/launchTemplate:LaunchTemplate": Lookup(
+        (
+            *("ec2", "describe-launch-templates", "--filters"),
+            "Name=launch-template-name,Values={name}",
+        ),
+        ("LaunchTemplates",),
+        "LaunchTemplateId",
+    ),
+    "aws:ec2/natGateway:NatGateway": _tagged("natgateway"),
+    "aws:ec2/routeTable:RouteTable": _tagged("route-table"),
+    "aws:ec2/routeTableAssociation:RouteTableAssociation": Lookup(
+        ("ec2", "describe-route-tables", "--route-table-ids", "{routeTableId}"),
+        ("RouteTables", "Associations"),
+        "RouteTableAssociationId",
+        {"SubnetId": "{subnetId}"},
+    ),
+    "aws:ec2/securityGroup:SecurityGroup": _tagged("security-group"),
+    "aws:ec2/subnet:Subnet": _tagged("subnet"),
+    "aws:ec2/vpc:Vpc": _tagged("vpc"),
+    "aws:ec2/vpcEndpoint:VpcEndpoint": _tagged("vpc-endpoint"),
+    "aws:efs/fileSystem:FileSystem": _named("elasticfilesystem:file-system"),
+    "aws:fsx/lustreFileSystem:LustreFileSystem": _named("fsx:file-system"),
+    "aws:kms/key:Key": _named("kms:key", PLATFORM_LABEL, "{platform}"),
+    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": _rule(egress=True),
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": _rule(egress=False),
+}

@@ -1,0 +1,133 @@
+"""What is deployed: out of an exported state, a preview, or what an engine tells its own program."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.catalogue.software.engine_files import SECRET_KEY, is_preview, is_state
+from gpuyard.changes.settling import Mark
+from gpuyard.render.cloud.graph import CLUSTER, CloudGraph, called_in
+
+PLATFORM = "gpuyard:index:Platform"
+CLOUDS = ("aws:", "gcp:")
+_HIDDEN = "[secret]"
+"""What a preview writes for a secret."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployed:
+    """One resource as the last deployment left it."""
+
+    urn: str
+    kind: str
+    outputs: Mapping[str, Any]
+    id: str = ""
+    protect: bool = False
+    retain: bool = False
+    """Left at the cloud when it goes from the stack."""
+
+    @property
+    def name(self) -> str:
+        """Its logical name."""
+        return self.urn.rpartition("::")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Everything that one stack has."""
+
+    resources: tuple[Deployed, ...]
+    engine: Mapping[str, str]
+    """What a preview says would happen, by URN: replace or delete; empty where there is none."""
+
+    def platforms(self) -> list[Deployed]:
+        """The platforms in it."""
+        return [each for each in self.resources if each.kind == PLATFORM]
+
+    def of_clouds(self, platform: str, graph: CloudGraph) -> dict[str, Deployed]:
+        """What a cloud made for the platform component of this name, by its name in the graph."""
+        start, known = (
+            f"{platform}-",
+            {called_in(platform, each): each.name for each in graph.resources},
+        )
+        return {
+            known.get(each.name)
+            or each.name.removeprefix(f"{start}{CLUSTER}-").removeprefix(start): each
+            for each in self.resources
+            if each.kind.startswith(CLOUDS) and each.name.startswith(start)
+        }
+
+
+def is_stand(value: Any) -> bool:
+    """Whether it is a document that `stand_of` reads."""
+    return is_state(value) or is_preview(value)
+
+
+def leaves_out(value: Mapping[str, Any]) -> bool:
+    """Whether it is a preview without what stays as it is: then nobody knows what the rest stands on."""
+    if not is_preview(value):
+        return False
+    said = _mapping(value.get("changeSummary")).get("same", 0)
+    shown = sum(isinstance(step, Mapping) and step.get("op") == "same" for step in value["steps"])
+    return isinstance(said, int) and shown < said
+
+
+def stand_of(value: Mapping[str, Any]) -> Stand:
+    """What an exported state or a preview has of what is deployed."""
+    if is_preview(value):
+        return _of_preview(value["steps"])
+    return Stand(tuple(_deployed(value["deployment"].get("resources"))), {})
+
+
+def stand_told(answer: Mapping[str, Any]) -> Stand:
+    """The same of what an engine tells (`pulumi:pulumi:readStackResourceOutputs`): outputs by URN."""
+    resources = [{"urn": urn, **_mapping(said)} for urn, said in _mapping(answer).items()]
+    return Stand(tuple(_deployed(resources)), {})
+
+
+def _of_preview(steps: Iterable[Any]) -> Stand:
+    """The old state of each step, and what the engine says of it."""
+    old: dict[str, Any] = {}
+    engine: dict[str, str] = {}
+    for step in steps:
+        if isinstance(step, Mapping) and isinstance(step.get("oldState"), Mapping):
+            urn, op = str(step.get("urn", "")), str(step.get("op", ""))
+            # What is to be replaced is marked there as on its way out already.
+            old.setdefault(urn, {**step["oldState"], "urn": urn, "delete": False})
+            if op in {"replace", "delete"}:
+                engine[urn] = op
+    return Stand(tuple(_deployed(old.values())), engine)
+
+
+def _deployed(resources: Any) -> Iterator[Deployed]:
+    for each in resources if isinstance(resources, Iterable) else ():
+        if (
+            isinstance(each, Mapping)
+            and not each.get("delete")
+            and isinstance(each.get("urn"), str)
+        ):
+            outputs = opened(_mapping(each.get("outputs")))
+            yield Deployed(
+                urn=each["urn"],
+                kind=str(each.get("type", "")),
+                outputs=outputs,
+                id=str(each.get("id") or outputs.get("id") or ""),
+                protect=each.get("protect") is True,
+                retain=each.get("retainOnDelete") is True,
+            )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def opened(value: Any) -> Any:
+    """A tree without the wrapping of its secrets; of one that nobody can read nothing is said."""
+    if value == _HIDDEN:
+        return Mark.ASKED
+    if isinstance(value, Mapping):
+        if SECRET_KEY in value:
+            return json.loads(value["plaintext"]) if "plaintext" in value else Mark.ASKED
+        return {key: opened(each) for key, each in value.items()}
+    return [opened(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,127 @@
+"""Findings about a deployment that would take something away."""
+
+from collections.abc import Iterable, Iterator
+
+from gpuyard.changes.announced import Announced, Does, Loss
+from gpuyard.changes.platforms import Drained, LostGuarantee
+from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
+from gpuyard.plan.records import PlatformPlan
+
+_HOW_LONG = (
+    "until new nodes have come; how long that takes is unknown: no boot time is in the catalogue"
+)
+_PAST = {Does.REPLACES: "replaced", Does.DELETES: "deleted", Does.RECUTS: "cut anew"}
+
+
+def change_findings(plan: PlatformPlan, said: Announced) -> list[Finding]:
+    """What there is to say: a loss is refused until the stack file consents to it."""
+    findings = [_of_loss(plan, loss) for loss in said.losses]
+    findings += [_lowered(plan, lost, left) for lost, left in said.lowered]
+    findings += [
+        warn(
+            "change.unforeseen",
+            (),
+            f"the preview says that the engine will {op} {name}, and nothing of the stack file says why",
+            given=f"{op} {name}",
+            allowed="what the stack file changes",
+            fix=Fix(
+                says="look at it in `pulumi preview --diff`: a hand, a refresh or a new provider changed it"
+            ),
+        )
+        for op, name in said.unforeseen
+    ]
+    return [*findings, *_unneeded(plan, said.losses)]
+
+
+def _of_loss(plan: PlatformPlan, loss: Loss) -> Finding:
+    if loss.digest in plan.spec.consent:
+        return note(
+            "change.consented",
+            loss.path,
+            f"{loss.what} is {_PAST[loss.does]}, with your consent; {_lost(loss)}",
+            given=loss.digest,
+            fix=Fix(says="nothing now; remove the consent after the deployment"),
+        )
+    if loss.does is Does.REPLACES:
+        return _refused("change.replaces", plan, loss)
+    if loss.does is Does.DELETES:
+        return _refused("change.deletes", plan, loss)
+    return _refused("change.recuts", plan, loss)
+
+
+def _refused(kind: str, plan: PlatformPlan, loss: Loss) -> Finding:
+    """With the consent that makes it go."""
+    given = (*plan.spec.consent, loss.digest)
+    kept = (
+        f"; {listed(loss.protected)} is protected: the engine refuses it until `cluster.protect: false`"
+        " is deployed"
+        if loss.protected
+        else ""
+    )
+    return refuse(
+        kind,
+        loss.path,
+        f"{loss.what} is {_PAST[loss.does]}: {loss.why}; {_lost(loss)}{kept}",
+        given=f"consent to {listed(plan.spec.consent)}" if plan.spec.consent else "no consent",
+        allowed=f"with consent: {loss.digest}",
+        fix=Fix(
+            says=f"leave it as it was; or, when the loss is meant, write {loss.digest} under `consent`",
+            at=("consent",),
+            value=given[0] if len(given) == 1 else list(given),
+        ),
+    )
+
+
+def _lost(loss: Loss) -> str:
+    """Everything that is lost, in one breath."""
+    parts = []
+    if len(loss.takes) > 1:
+        parts.append(f"{len(loss.takes)} resources go: {listed(loss.takes)}")
+    if loss.holds:
+        parts.append(f"lost: {listed(each.value for each in loss.holds)}")
+    parts += [_drained(each) for each in loss.drains]
+    if loss.guarantees:
+        ends = "for good" if loss.does is Does.DELETES else _HOW_LONG
+        parts.append(f"teams lose {listed(map(_guarantee, loss.guarantees))} {ends}")
+    return "; ".join(parts) or "nothing runs on it"
+
+
+def _drained(drained: Drained) -> str:
+    if drained.nodes is None:
+        return f"pool {drained.pool} is drained"
+    nodes = f"{drained.nodes} node{'' if drained.nodes == 1 else 's'}"
+    gpus = "an unknown number of" if drained.gpus is None else drained.gpus
+    return f"pool {drained.pool} is drained: up to {nodes} with {gpus} GPUs"
+
+
+def _guarantee(lost: LostGuarantee) -> str:
+    return f"{lost.team} {lost.count} {lost.resource} of {lost.pool}"
+
+
+def _lowered(plan: PlatformPlan, lost: LostGuarantee, left: int) -> Finding:
+    names = [team.name for team in plan.spec.teams]
+    at = ("teams", names.index(lost.team)) if lost.team in names else ("teams",)
+    return warn(
+        "change.lowers",
+        at,
+        f"team {lost.team} is guaranteed {left} {lost.resource} of {lost.pool}, {lost.count} until now:"
+        " jobs above it can be put out for others",
+        given=str(left),
+        allowed=f"{lost.count}, for all that runs to stay",
+        fix=Fix(says="tell the team, or guarantee as much as before"),
+    )
+
+
+def _unneeded(plan: PlatformPlan, losses: Iterable[Loss]) -> Iterator[Finding]:
+    needed = {loss.digest for loss in losses}
+    idle = [each for each in plan.spec.consent if each not in needed]
+    if idle:
+        left = [each for each in plan.spec.consent if each in needed]
+        yield warn(
+            "change.unneeded",
+            ("consent",),
+            "no change ahead has this digest: it was deployed, or is another one by now",
+            given=listed(idle),
+            allowed=listed(sorted(needed)) or "no consent",
+            fix=Fix(says="remove it", at=("consent",), value=left or None),
+        )

@@ -1,0 +1,37 @@
+"""Resources of clouds that hold what nobody gets back by making them again."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class Holds(StrEnum):
+    """What is lost with a resource."""
+
+    CLUSTER = "every object and job in the cluster"
+    NODES = "its nodes, and what runs on them"
+    NETWORK = "what stands in the network"
+    KEY = "the key, and what only it can read"
+    DATA = "the data in it"
+
+
+HOLDING: Mapping[str, Holds] = {
+    "aws:eks/cluster:Cluster": Holds.CLUSTER,
+    "gcp:container/cluster:Cluster": Holds.CLUSTER,
+    "aws:eks/nodeGroup:NodeGroup": Holds.NODES,
+    "gcp:container/nodePool:NodePool": Holds.NODES,
+    "aws:ec2/vpc:Vpc": Holds.NETWORK,
+    "aws:ec2/subnet:Subnet": Holds.NETWORK,
+    "gcp:compute/network:Network": Holds.NETWORK,
+    "gcp:compute/subnetwork:Subnetwork": Holds.NETWORK,
+    "aws:kms/key:Key": Holds.KEY,
+    "gcp:kms/cryptoKey:CryptoKey": Holds.KEY,
+    "gcp:kms/keyRing:KeyRing": Holds.KEY,
+    "aws:cloudwatch/logGroup:LogGroup": Holds.DATA,
+    "aws:efs/fileSystem:FileSystem": Holds.DATA,
+    "aws:fsx/lustreFileSystem:LustreFileSystem": Holds.DATA,
+    "aws:s3/bucket:Bucket": Holds.DATA,
+    "gcp:filestore/instance:Instance": Holds.DATA,
+    "gcp:lustre/instance:Instance": Holds.DATA,
+    "gcp:storage/bucket:Bucket": Holds.DATA,
+}
+"""By kind. What is not here comes again as it was, and nothing that runs misses it."""

@@ -1,0 +1,131 @@
+"""A platform as its last deployment reported it, beside the plan of what comes: pools and teams by name."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.catalogue.machines import find_machine
+from gpuyard.catalogue.sharing import SharingMethod
+from gpuyard.changes.deployed import Deployed
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """A pool whose nodes go, or lose what runs on them."""
+
+    pool: str
+    nodes: int | None
+    """At most; None where the last deployment did not say."""
+    gpus: int | None
+    """At most; None where nobody knows how many a node of its machine has."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostGuarantee:
+    """What a team can count on no more, as the last deployment reported it."""
+
+    team: str
+    pool: str
+    resource: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What a platform's component said of itself."""
+
+    pools: Mapping[str, Mapping[str, Any]]
+    teams: Mapping[str, Mapping[str, Any]]
+
+    def drained(self, pool: str) -> Drained:
+        """All nodes of a pool."""
+        said = self.pools.get(pool, {})
+        nodes = str(said.get("nodes", "")).rpartition("..")[2]
+        machine = find_machine(str(said.get("machine", "")))
+        most = int(nodes) if nodes.isdigit() else None
+        return Drained(pool, most, None if most is None or machine is None else most * machine.gpus)
+
+    def guarantees(self, pool: str) -> Iterator[LostGuarantee]:
+        """What teams were promised of a pool."""
+        for team, said in sorted(self.teams.items()):
+            for key, count in sorted((said.get("guarantee") or {}).items()):
+                name, _, resource = key.partition(" ")
+                if name == pool:
+                    yield LostGuarantee(team, pool, resource, int(count))
+
+
+def report_of(platform: Deployed | None) -> Reported:
+    """Of its outputs; an empty one where there is no platform yet."""
+    outputs = platform.outputs if platform else {}
+    return Reported(outputs.get("pools") or {}, outputs.get("teams") or {})
+
+
+def former_pool(report: Reported, plan: PlatformPlan, stable_name: str) -> str:
+    """The name by which the report knows a pool."""
+    names = next(
+        (_names(p.name, p.formerly) for p in plan.spec.pools if p.stable_name == stable_name), ()
+    )
+    return next((name for name in names if name in report.pools), stable_name)
+
+
+def pools_gone(report: Reported, plan: PlatformPlan) -> list[str]:
+    """Pools that the stack file has no more, by any of their names."""
+    known = {name for pool in plan.spec.pools for name in _names(pool.name, pool.formerly)}
+    return sorted(set(report.pools) - known)
+
+
+def teams_gone(report: Reported, plan: PlatformPlan) -> list[str]:
+    """Teams that the stack file has no more, by any of their names."""
+    known = {name for team in plan.spec.teams for name in _names(team.name, team.formerly)}
+    return sorted(set(report.teams) - known)
+
+
+def recut(report: Reported, plan: PlatformPlan) -> Iterator[tuple[PoolPlan, str]]:
+    """Pools whose GPUs are cut in another way, and their name until now."""
+    for pool in plan.pools:
+        name = former_pool(report, plan, pool.stable_name)
+        said = report.pools.get(name)
+        if said and said.get("resources") and _cut(said, pool):
+            yield pool, name
+
+
+def other_machine(report: Reported, plan: PlatformPlan) -> Iterator[tuple[PoolPlan, str, str]]:
+    """Pools of fake nodes that become nodes of another machine: with their name, and machine, until now."""
+    for pool in plan.pools if plan.simulated else ():
+        name = former_pool(report, plan, pool.stable_name)
+        machine = report.pools.get(name, {}).get("machine")
+        if machine and machine != pool.machine.name:
+            yield pool, name, machine
+
+
+def lowered(report: Reported, plan: PlatformPlan) -> Iterator[tuple[LostGuarantee, int]]:
+    """Guarantees of teams that stay, in pools that stay, that become smaller, and what they become."""
+    names = {former_pool(report, plan, pool.stable_name): pool.name for pool in plan.pools}
+    now = {
+        (name, quota.pool, quota.resource): quota.nominal
+        for team, spec in zip(plan.teams, plan.spec.teams, strict=True)
+        for name in _names(spec.name, spec.formerly)
+        for quota in team.quotas
+    }
+    gone = set(teams_gone(report, plan))
+    for pool in sorted(set(report.pools) & set(names)):
+        for lost in report.guarantees(pool):
+            left = now.get((lost.team, names[pool], lost.resource), 0)
+            if lost.team not in gone and left < lost.count:
+                yield lost, left
+
+
+def _names(name: str, formerly: tuple[str, ...]) -> tuple[str, ...]:
+    return (name, *formerly)
+
+
+def _cut(said: Mapping[str, Any], pool: PoolPlan) -> bool:
+    """Slices change only by draining; replicas do not."""
+    was = {name: int(count) for name, count in said["resources"].items()}
+    now = {each.resource: each.per_node for each in pool.advertised}
+    sliced = {str(said.get("sharing")), pool.sharing.value} & _SLICED
+    return was != now and bool(sliced) and said.get("machine") == pool.machine.name
+
+
+_SLICED = {each.value for each in SharingMethod if "mig" in each.value}

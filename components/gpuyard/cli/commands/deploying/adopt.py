@@ -1,0 +1,202 @@
+"""`gpuyard adopt`: a cluster that runs, and what stands around it, taken into a stack."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpuyard.cli.exit_codes import FINE, FOUND, LACKS
+from gpuyard.cli.late_values import read_ids
+from gpuyard.cli.options import Format, FormatOption, StackArgument
+from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.terminal.console import results, write
+from gpuyard.cli.terminal.text import many
+from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.views.findings import document, show_refusal
+from gpuyard.errors import UsageError
+
+if TYPE_CHECKING:
+    from gpuyard.adopting.searching import Searched
+    from gpuyard.cli.terminal.console import Console
+    from gpuyard.plan.records import PlatformPlan
+    from gpuyard.render.cloud.graph import CloudGraph
+
+PROJECT = "client.project"
+"""What a graph of Google calls the project that the provider is set to."""
+_WIDTH = 10
+
+
+def adopt(  # noqa: PLR0913, PLR0917  each is an option
+    stack: StackArgument,
+    ids: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Ids that you know, as YAML or JSON: `vpc: vpc-0a1b…`, by the names this command shows;"
+            " or - for standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Look for the others with your aws or gcloud.")
+    ] = False,
+    project: Annotated[
+        str,
+        typer.Option(
+            metavar="ID", help="Of Google, where gcloud is not asked.", show_default=False
+        ),
+    ] = "",
+    component: Annotated[
+        str, typer.Option(metavar="NAME", help="What your program calls its Platform.")
+    ] = "platform",
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the import file.", show_default=False),
+    ] = None,
+    into: Annotated[
+        str,
+        typer.Option(
+            metavar="PULUMI_STACK",
+            help="Run `pulumi import` with it on this stack of this folder's project.",
+            show_default=False,
+        ),
+    ] = "",
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Take a cluster that runs into a stack. Writes what `pulumi import` takes; the cloud is only read."""
+    from gpuyard.adopting.import_file import import_file
+    from gpuyard.adopting.searching import search
+    from gpuyard.changes.cloud_graph import graph_of
+
+    given = read_ids(ids) if ids is not None else {}
+    judged = judge_stack(stack)
+    if judged.plan is None:
+        if format is Format.JSON:
+            write(as_json(document("adopt", judged)))
+        else:
+            show_refusal(judged)
+        return FOUND
+    graph = graph_of(judged.plan)
+    if graph is None:
+        raise UsageError(
+            f"{judged.file}: cloud {judged.plan.cloud.value} makes nothing at AWS or Google that could be"
+            " adopted. What is inside a cluster, `gpuyard recover` takes over."
+        )
+    _refuse_strangers(given, graph)
+    given = _with_project(judged.plan, given, project, ask=ask)
+    found = search(judged.plan, graph, given, _asking() if ask else None, component)
+    content = import_file(judged.plan, graph, found.ids, component)
+    if out is not None:
+        out.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    if into and not found.missing:
+        _import(into, content)
+    if format is Format.JSON:
+        said = document("adopt", judged, **_document(found, content, into))
+        write(as_json(said))
+    else:
+        _show(found, graph, results(), out, into)
+    return LACKS if found.unasked else FOUND if found.missing else FINE
+
+
+def _asking() -> Any:
+    from gpuyard.programs import ask
+
+    return ask
+
+
+def _refuse_strangers(given: dict[str, str], graph: "CloudGraph") -> None:
+    """An id of a resource that the stack does not make is a slip of the pen."""
+    known = {each.name for each in graph.resources}
+    holders = known | {each.name for each in graph.calls}
+    strangers = [
+        name
+        for name in given
+        if name not in known and ("." not in name or name.partition(".")[0] not in holders)
+    ]
+    if strangers:
+        shown = ", ".join(strangers)
+        raise UsageError(
+            f"--ids: {shown}: this stack makes nothing of this name. Names are those that `gpuyard adopt`"
+            " shows: run it without --ids."
+        )
+
+
+def _with_project(
+    plan: "PlatformPlan", given: dict[str, str], project: str, *, ask: bool
+) -> dict[str, str]:
+    """Every id of Google begins with the project."""
+    if plan.cloud.value != "gcp":
+        if project:
+            raise UsageError(f"--project {project}: AWS has no projects.")
+        return given
+    if project or PROJECT in given:
+        return {PROJECT: project, **given} if project else given
+    if ask:
+        from gpuyard.preflight import gcp
+        from gpuyard.programs import ask as put
+
+        question = gcp.caller_question()
+        if found := gcp.project_of(put([question])[question.name].value):
+            return {PROJECT: found, **given}
+    raise UsageError("every id of Google begins with a project: give --project ID.")
+
+
+# ── into the state ────────────────────────────────────────────────────────────────────────────────
+def _import(name: str, content: dict[str, Any]) -> None:
+    """What is taken in stays protected until the program's first `up` says otherwise."""
+    from gpuyard.adopting.import_file import with_names_given
+    from gpuyard.recovery import PulumiStack
+
+    stack = PulumiStack(name, Path.cwd(), os.environ)
+    adopted = [each["logicalName"] for each in content["resources"] if "id" in each]
+    with tempfile.TemporaryDirectory(prefix="gpuyard-") as folder:
+        file = Path(folder) / "adopt.json"
+        file.write_text(json.dumps(content), encoding="utf-8")
+        stack.ask("import", "--file", str(file), "--generate-code=false", "--yes", "--skip-preview")
+    stack.edit(lambda deployment: with_names_given(deployment, adopted))
+
+
+# ── what is said ──────────────────────────────────────────────────────────────────────────────────
+def _document(found: "Searched", content: dict[str, Any], into: str) -> dict[str, Any]:
+    return {
+        "ids": dict(found.ids),
+        "missing": [{"name": name, "why": why} for name, why in found.missing.items()],
+        "differs": [
+            {"name": each.name, "field": each.field, "there": each.there, "wanted": each.wanted}
+            for each in found.differs
+        ],
+        "not_asked": [{"about": about, "why": why} for about, why in found.unasked.items()],
+        "imported": bool(into) and not found.missing,
+        "file": content,
+    }
+
+
+def _show(
+    found: "Searched", graph: "CloudGraph", console: "Console", out: Path | None, into: str
+) -> None:
+    kinds = {each.name: each.kind for each in graph.resources}
+    for name, identity in found.ids.items():
+        console.tell(f"{name}: {identity}", first="found".ljust(_WIDTH), style="dim")
+    for each in found.differs:
+        told = f"{each.name}: {each.field} is {each.there}, the stack file gives {each.wanted}"
+        console.tell(told, first="DIFFERS".ljust(_WIDTH), style="yellow")
+    for name, why in found.missing.items():
+        told = f"{name} ({kinds[name]}): {why}"
+        console.tell(told, first="MISSING".ljust(_WIDTH), style="yellow")
+    for about, why in found.unasked.items():
+        console.tell(f"{about}: {why}", first="NOT ASKED".ljust(_WIDTH), style="yellow")
+    console.say()
+    console.say(f"{many(len(found.ids), 'id')} found, {len(found.missing)} missing.")
+    if found.missing:
+        console.say(
+            "The next `up` would make what is missing. Say its id in a file for --ids, or --ask the account."
+        )
+    elif into:
+        console.say(f"Imported into {into}. Now: pulumi preview --stack {into}")
+    elif out is not None:
+        console.say(
+            f"Wrote {out}. Now the same with --into PULUMI_STACK, or `pulumi import --file`."
+        )

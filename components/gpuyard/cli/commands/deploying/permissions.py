@@ -1,0 +1,69 @@
+"""`gpuyard permissions`: the least that whoever deploys a stack must be allowed."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.options import Format, FormatOption, StackArgument
+from gpuyard.cli.stacks import judge_stack
+from gpuyard.cli.terminal.console import results, write
+from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.views.findings import document, show_refusal
+from gpuyard.errors import UsageError
+
+if TYPE_CHECKING:
+    from gpuyard.judging import Judged
+    from gpuyard.plan.records import PlatformPlan
+
+_DIGITS = 12
+
+
+def permissions(
+    stack: StackArgument,
+    account: Annotated[
+        str,
+        typer.Option(
+            metavar="ID",
+            help="Of AWS, 12 digits: every ARN names it.",
+            show_default=False,
+        ),
+    ] = "",
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Print the least permissions for a stack. Policies for AWS, roles for Google; no cloud is asked."""
+    if account and not (len(account) == _DIGITS and account.isascii() and account.isdigit()):
+        raise UsageError(f"--account {account}: an account of AWS has {_DIGITS} digits.")
+    judged = judge_stack(stack)
+    if judged.plan is None:
+        if format is Format.JSON:
+            write(as_json(document("permissions", judged)))
+        else:
+            show_refusal(judged)
+        return FOUND
+    if judged.plan.cloud.value not in {"aws", "gcp"}:
+        raise UsageError(
+            f"{judged.file}: cloud {judged.plan.cloud.value} makes nothing at AWS or Google,"
+            " so nobody must be allowed anything there."
+        )
+    _write(judged, judged.plan, account or "*", format)
+    return FINE
+
+
+def _write(judged: "Judged", plan: "PlatformPlan", account: str, format_: Format) -> None:
+    from gpuyard.cli.views import permissions as views
+    from gpuyard.render.permissions.of_plan import aws_permissions, gcp_permissions
+
+    if plan.cloud.value == "aws":
+        policies = aws_permissions(plan, account)
+        if format_ is Format.TEXT:
+            views.show_aws(plan.name, policies, results())
+            return
+        shown = views.aws_document(plan.name, policies)
+    else:
+        roles = gcp_permissions(plan)
+        if format_ is Format.TEXT:
+            views.show_gcp(roles, results())
+            return
+        shown = views.gcp_document(roles)
+    write(as_json(document("permissions", judged, cloud=plan.cloud.value, **shown)))

@@ -1,0 +1,39 @@
+"""What is deployed, as a file or standard input has it."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuyard.cli.stacks import STDIN, read_regular, read_stdin, shown_path
+from gpuyard.errors import UsageError
+
+if TYPE_CHECKING:
+    from gpuyard.changes.deployed import Stand
+
+MAX_STATE_BYTES = 64 * 1024 * 1024
+"""Of a state or a preview: some twenty thousand resources."""
+_WANTED = "the output of `pulumi stack export`, or of `pulumi preview --json --show-sames`"
+
+
+def read_stand(name: str) -> tuple[str, "Stand"]:
+    """What to call the file, and what it says is deployed."""
+    from gpuyard.changes.deployed import is_stand, leaves_out, stand_of
+
+    if name == STDIN:
+        shown, data = "standard input", read_stdin(MAX_STATE_BYTES)
+    elif name and "\0" not in name:
+        shown = shown_path(Path(name))
+        data = read_regular(Path(name), MAX_STATE_BYTES, _WANTED)
+    else:
+        raise UsageError(f"an empty or impossible name is no file. Give {_WANTED}, or -.")
+    if len(data) > MAX_STATE_BYTES:
+        raise UsageError(f"{shown} has more than {MAX_STATE_BYTES // 1024**2} MiB. Give {_WANTED}.")
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as problem:
+        raise UsageError(f"{shown} is not JSON: {problem}. Give {_WANTED}.") from problem
+    if not is_stand(value):
+        raise UsageError(f"{shown} is neither a state nor a preview. Give {_WANTED}.")
+    if leaves_out(value):
+        raise UsageError(f"{shown} leaves out what stays as it is. Give {_WANTED}.")
+    return shown, stand_of(value)

@@ -1,0 +1,109 @@
+"""Stage: what stores of data and checkpoints there will be, and which team has what of them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpuyard.catalogue.cluster.stores import FILESTORE, FSX_LUSTRE, MANAGED_LUSTRE, StoreOffer
+from gpuyard.findings import Finding, Path
+from gpuyard.plan.cluster.ranges import zones_of
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, StoragePlan
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.sections import Dataset, DatasetKind, StoreTier
+
+A_CLASS_GIB = 100
+_TIERS = {DatasetKind.FSX_LUSTRE: StoreTier.PERSISTENT, DatasetKind.FILESTORE: StoreTier.ZONAL}
+"""What is bought where nobody says it."""
+_THROUGHPUTS = {DatasetKind.FSX_LUSTRE: 125, DatasetKind.MANAGED_LUSTRE: next(iter(MANAGED_LUSTRE))}
+
+
+def datasets_of(draft: Draft) -> Iterator[tuple[Path, Dataset]]:
+    """Every dataset of the stack file, and where it stands."""
+    for index, data in enumerate(draft.spec.storage.datasets if draft.spec.storage else ()):
+        yield ("storage", "datasets", index), data
+
+
+def decide_storage(draft: Draft) -> tuple[Draft, list[Finding]]:
+    """What is written, with what follows for the rest of it."""
+    said = draft.spec.storage
+    if said is None:
+        return draft, []
+    checkpoints = said.checkpoints
+    kept = (
+        CheckpointsPlan(
+            bucket=checkpoints.bucket,
+            keep_days=checkpoints.keep_days,
+            teams=_first_names(draft.spec, checkpoints.teams or _all(draft.spec)),
+        )
+        if checkpoints
+        else None
+    )
+    made = tuple(_dataset(draft.spec, data) for _, data in datasets_of(draft))
+    storage = StoragePlan(datasets=made, checkpoints=kept, protect=said.protect)
+    return replace(draft, storage=storage), []
+
+
+def _dataset(spec: PlatformSpec, data: Dataset) -> DatasetPlan:
+    offer = offer_of(data)
+    return DatasetPlan(
+        name=data.name,
+        kind=data.kind,
+        size_gib=data.size_gib or _size(data, offer),
+        tier=tier_of(data),
+        throughput=throughput_of(data),
+        zone=zone_of(spec, data) if offer and offer.one_zone else None,
+        bucket=data.bucket,
+        cache_gib=data.cache_gib,
+        class_name=data.class_name,
+        teams=_first_names(spec, data.teams or _all(spec)),
+        writers=_first_names(spec, data.writers),
+    )
+
+
+def _size(data: Dataset, offer: StoreOffer | None) -> int | None:
+    if data.kind is DatasetKind.CLASS:
+        return A_CLASS_GIB
+    return offer.bands[0].low if offer else None
+
+
+def _all(spec: PlatformSpec) -> tuple[str, ...]:
+    return tuple(team.name for team in spec.teams)
+
+
+def _first_names(spec: PlatformSpec, names: tuple[str, ...]) -> tuple[str, ...]:
+    """By their first names, under which a team keeps what it has through renames."""
+    return tuple(team.stable_name for team in spec.teams if team.name in names)
+
+
+def tier_of(data: Dataset) -> StoreTier | None:
+    """The tier that is bought; None of what has none."""
+    return data.tier or _TIERS.get(data.kind)
+
+
+def throughput_of(data: Dataset) -> int | None:
+    """What is bought beside the size; None where it follows from that, or from use."""
+    if tier_of(data) is StoreTier.SCRATCH:
+        return None
+    return data.throughput or _THROUGHPUTS.get(data.kind)
+
+
+def offer_of(data: Dataset) -> StoreOffer | None:
+    """How it is sold; None of what has no size, and where nobody sells what is written."""
+    match data.kind:
+        case DatasetKind.FSX_LUSTRE:
+            return FSX_LUSTRE.get(str(tier_of(data)))
+        case DatasetKind.FILESTORE:
+            return FILESTORE.get(str(tier_of(data)))
+        case DatasetKind.MANAGED_LUSTRE:
+            return MANAGED_LUSTRE.get(throughput_of(data) or 0)
+        case _:
+            return None
+
+
+def zone_of(spec: PlatformSpec, data: Dataset) -> str | None:
+    """The zone that it is put in: what is written, else the one of all pools, or of the cluster."""
+    named = zones_of(spec)
+    pools = {pool.zones for pool in spec.pools}
+    [*first] = next(iter(pools)) if len(pools) == 1 else ()
+    only = first if len(first) == 1 else named if len(named) == 1 else [None]
+    return data.zone or only[0]

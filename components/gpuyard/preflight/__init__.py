@@ -1,0 +1,1 @@
+"""What an account is asked before anything is spent, and what its answers mean for a plan."""

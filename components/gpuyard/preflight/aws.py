@@ -1,0 +1,327 @@
+"""Questions about a plan to an account of AWS, and what the answers mean. Nothing here asks."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
+from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
+from gpuyard.preflight.asking import NO_FORM, Answer, AnswersByName, Heard, Question, Unasked, items
+from gpuyard.preflight.places import heard_of, judge_offers, judge_zones, of_pool, subnets_said
+from gpuyard.preflight.stores import WantedBucket, judge_bucket, wanted
+from gpuyard.preflight.wants import Ahead, Want, ec2_wants, zones_without_pools
+from gpuyard.render.cloud.graph import CloudGraph
+
+CALLER, QUOTAS, OFFERINGS, VERSION, CLUSTER = "caller", "quotas", "offerings", "version", "cluster"
+ZONES, SUBNETS = "zones", "subnets"
+_PARAMETER = "aws:ssm/getParameter:getParameter"
+_NO_REGION = "REGION"
+_OFFERED = frozenset({"STANDARD_SUPPORT", "EXTENDED_SUPPORT"})
+
+
+# ── questions ─────────────────────────────────────────────────────────────────────────────────────
+def caller_question(plan: PlatformPlan) -> Question:
+    """Who asks; without an answer to this one no other is worth putting."""
+    return _question(plan, CALLER, "who is signed in", "sts", "get-caller-identity")
+
+
+def account_of(caller: Any) -> str:
+    """The account that is signed in to; a word for one where nobody is."""
+    known = caller.get("Account") if isinstance(caller, Mapping) else None
+    return str(known or "ACCOUNT")
+
+
+def aws_questions(ahead: Ahead) -> list[Question]:
+    """Everything but permissions, which rest on who asks."""
+    plan = ahead.plan
+    asked = [
+        _question(
+            plan,
+            QUOTAS,
+            "service quotas of EC2",
+            *("service-quotas", "list-service-quotas", "--service-code", "ec2"),
+        ),
+        _question(
+            plan,
+            OFFERINGS,
+            "zones that sell the machines",
+            *("ec2", "describe-instance-type-offerings", "--location-type", "availability-zone"),
+            *("--filters", f"Name=instance-type,Values={','.join(_types(plan))}"),
+        ),
+    ]
+    if name := cluster_of(plan.spec).existing:
+        asked.append(
+            _question(plan, CLUSTER, f"cluster {name}", "eks", "describe-cluster", "--name", name)
+        )
+    else:
+        words: tuple[str, ...] = (
+            "eks",
+            "describe-cluster-versions",
+            "--cluster-versions",
+            plan.kubernetes,
+        )
+        asked.append(_question(plan, VERSION, f"Kubernetes {plan.kubernetes} on EKS", *words))
+    for held, _, _ in _reservations(plan):
+        words = ("ec2", "describe-capacity-reservations", "--capacity-reservation-ids", held)
+        asked.append(_question(plan, f"reservation {held}", f"reservation {held}", *words))
+    if zones_without_pools(plan):
+        words = ("ec2", "describe-availability-zones")
+        asked.append(_question(plan, ZONES, "zones of the region", *words))
+    if ids := [each for _, each in subnets_said(plan)]:
+        words = ("ec2", "describe-subnets", "--filters", f"Name=subnet-id,Values={','.join(ids)}")
+        asked.append(_question(plan, SUBNETS, "subnets of the network", *words))
+    for each in _buckets(ahead):
+        words = ("s3api", "head-bucket", "--bucket", each.name)
+        asked.append(_question(plan, each.question, each.question, *words))
+    image = ("ssm", "get-parameter", "--name")
+    asked += [
+        _question(plan, f"image {name}", f"image {name}", *image, name)
+        for name in _images(ahead.graph)
+    ]
+    return asked
+
+
+def _question(plan: PlatformPlan, name: str, about: str, *words: str) -> Question:
+    region = _in_region(plan).split()
+    return Question(name, about, ("aws", *words, *region, "--output", "json"))
+
+
+def _in_region(plan: PlatformPlan) -> str:
+    """Its option; nothing where the stack file leaves the region to the program's own configuration."""
+    return f" --region {plan.region}" if plan.region else ""
+
+
+def _types(plan: PlatformPlan) -> list[str]:
+    return sorted({name for pool in plan.pools for name in pool.machines})
+
+
+def _reservations(plan: PlatformPlan) -> Iterator[tuple[str, PoolPlan, LadderRung]]:
+    for pool in plan.pools:
+        for rung in pool.ladder:
+            if rung.reservation:
+                yield rung.reservation, pool, rung
+
+
+def _buckets(ahead: Ahead) -> list[WantedBucket]:
+    """Those with a name that is known: account and region are part of it."""
+    known = {"accountId": ahead.account, "region": ahead.plan.region or _NO_REGION}
+    return [each for each in wanted(ahead, known) if not each.name.endswith(_NO_REGION)]
+
+
+def _images(graph: CloudGraph) -> list[str]:
+    return sorted({str(call.args["name"]) for call in graph.calls if call.kind == _PARAMETER})
+
+
+# ── answers ───────────────────────────────────────────────────────────────────────────────────────
+def aws_heard(ahead: Ahead, questions: list[Question], answers: AnswersByName) -> Heard:
+    """What the answers mean for the plan."""
+    heard = Heard()
+    for question in questions:
+        answer = answers[question.name]
+        if answer.why:
+            heard += Heard(unasked=(Unasked(question.about, answer.why),))
+        else:
+            heard += _one(ahead, question, answer)
+    return heard
+
+
+def _one(ahead: Ahead, question: Question, answer: Answer) -> Heard:
+    kind, _, name = question.name.partition(" ")
+    plan, value, error = ahead.plan, answer.value, answer.error
+    match kind:
+        case "quotas":
+            heard = _quotas(ahead, items(value, "Quotas"))
+        case "offerings":
+            heard = _offerings(plan, items(value, "InstanceTypeOfferings"))
+        case "version":
+            heard = _version(plan, items(value, "clusterVersions"))
+        case "cluster":
+            heard = _cluster(plan, value, error)
+        case "reservation":
+            heard = _reservation(plan, name, items(value, "CapacityReservations"), error)
+        case "zones":
+            heard = _zones_heard(plan, items(value, "AvailabilityZones"))
+        case "subnets":
+            heard = _subnets_heard(plan, items(value, "Subnets"))
+        case "bucket":
+            bucket = next(each for each in _buckets(ahead) if each.name == name)
+            heard = judge_bucket(bucket, answer)
+        case _:
+            heard = _image(plan, name, error)
+    return heard or Heard(unasked=(Unasked(question.about, error or NO_FORM),))
+
+
+def _quotas(ahead: Ahead, quotas: list[Any] | None) -> Heard | None:
+    if quotas is None:
+        return None
+    values = {str(q.get("QuotaCode")): q for q in quotas}
+    heard = Heard()
+    for want in ec2_wants(ahead.plan, ahead.graph):
+        code = next((code for code in want.quotas if code in values), None)
+        limit = values[code].get("Value") if code else None
+        if code is None or not isinstance(limit, int | float):
+            why = f"the account's list has no quota {' or '.join(want.quotas) or 'that we know'}"
+            heard += Heard(unasked=(Unasked(f"quota for {want.what}", why, ours=True),))
+            continue
+        name = f"{values[code].get('QuotaName', code)} ({code})"
+        ask = (
+            f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {code}"
+            f" --desired-value {want.most}{_in_region(ahead.plan)}"
+        )
+        heard += judge_quota(want, name, limit, ask)
+    return heard
+
+
+def judge_quota(want: Want, name: str, free: float, ask: str) -> Heard:
+    """A quota against what the plan takes of it."""
+    if want.most <= free:
+        return heard_of(said=f"{name}: {free:g}, and {want.what} take {want.most} at most")
+    given = f"{want.what}: {want.floor} from the first day, {want.most} at most"
+    fix = Fix(says=f"ask for {want.most - free:g} more, or lower `nodes`: {ask}")
+    if want.floor > free:
+        problem = f"the account's quota is too small for the nodes that always run: {name}"
+        return heard_of(
+            refuse("live.quota", want.path, problem, given=given, allowed=f"{free:g}", fix=fix)
+        )
+    problem = f"the account's quota is smaller than the plan at its largest: {name}"
+    return heard_of(
+        warn("live.quota", want.path, problem, given=given, allowed=f"{free:g}", fix=fix)
+    )
+
+
+def _offerings(plan: PlatformPlan, offers: list[Any] | None) -> Heard | None:
+    if offers is None:
+        return None
+    zones: dict[str, set[str]] = {}
+    for each in offers:
+        zones.setdefault(str(each.get("InstanceType")), set()).add(str(each.get("Location")))
+    return judge_offers(plan, zones)
+
+
+def _version(plan: PlatformPlan, versions: list[Any] | None) -> Heard | None:
+    if versions is None:
+        return None
+    offered = [v for v in versions if v.get("versionStatus") in _OFFERED]
+    if any(v.get("clusterVersion") == plan.kubernetes for v in offered):
+        return heard_of(said=f"EKS offers Kubernetes {plan.kubernetes}")
+    return heard_of(
+        refuse(
+            "live.version",
+            ("kubernetes",),
+            f"EKS offers no Kubernetes {plan.kubernetes} in this region",
+            given=plan.kubernetes,
+            fix=Fix(says="take one that `aws eks describe-cluster-versions` lists"),
+        )
+    )
+
+
+def _cluster(plan: PlatformPlan, value: Any, error: str) -> Heard | None:
+    name, at = str(cluster_of(plan.spec).existing), ("cluster", "existing")
+    if error.startswith("ResourceNotFound"):
+        fix = Fix(says="give the name of a cluster of this account and region")
+        return heard_of(
+            refuse("live.cluster", at, f"no cluster {name} is there", given=name, fix=fix)
+        )
+    cluster = value.get("cluster") if isinstance(value, Mapping) else None
+    status = cluster.get("status") if isinstance(cluster, Mapping) else None
+    if status == "ACTIVE":
+        return heard_of(said=f"cluster {name} is there and active")
+    if not isinstance(status, str):
+        return None
+    fix = Fix(says="wait until it is ACTIVE")
+    return heard_of(refuse("live.cluster", at, f"cluster {name} is {status}", given=name, fix=fix))
+
+
+def _zones_heard(plan: PlatformPlan, found: list[Any] | None) -> Heard | None:
+    """Whether zones that no pool is in are zones of the region."""
+    if found is None:
+        return None
+    there = {str(each.get("ZoneName")) for each in found}
+    return judge_zones(zones_without_pools(plan), there, plan.region or "the region")
+
+
+def _subnets_heard(plan: PlatformPlan, found: list[Any] | None) -> Heard | None:
+    """Whether given subnets are there, and of the given network."""
+    if found is None:
+        return None
+    network = str(cluster_of(plan.spec).network.id)
+    there = {str(each.get("SubnetId")): str(each.get("VpcId")) for each in found}
+    wrong: list[Finding] = []
+    for at, subnet in subnets_said(plan):
+        if subnet not in there:
+            problem = f"no subnet {subnet} is there"
+        elif there[subnet] != network:
+            problem = f"subnet {subnet} is of {there[subnet]}, another network"
+        else:
+            continue
+        fix = Fix(says=f"name subnets of {network}, in this account and region")
+        given = f"{subnet} in {network}"
+        wrong.append(refuse("live.subnet", at, problem, given=given, fix=fix))
+    return heard_of(*wrong, said=f"all {len(list(subnets_said(plan)))} subnets are of {network}")
+
+
+def _reservation(
+    plan: PlatformPlan, held: str, found: list[Any] | None, error: str
+) -> Heard | None:
+    pool, rung = next((p, r) for each, p, r in _reservations(plan) if each == held)
+    at: Path = (*of_pool(plan, pool), "capacity")
+    if error.startswith("InvalidCapacityReservationId") or found == []:
+        fix = Fix(says="give the id of a reservation of this account and region")
+        return heard_of(
+            refuse("live.reservation", at, f"no reservation {held} is there", given=held, fix=fix)
+        )
+    if found is None:
+        return None
+    wrong = list(_wrong_with(found[0], pool, rung))
+    if not wrong:
+        return heard_of(
+            said=f"reservation {held} is active and holds {rung.most} of {pool.machine.type_name}"
+        )
+    return heard_of(
+        *(
+            (refuse if grave else warn)(
+                "live.reservation",
+                at,
+                f"reservation {held} {problem}",
+                given=given,
+                fix=Fix(says=fix),
+            )
+            for grave, problem, given, fix in wrong
+        )
+    )
+
+
+def _wrong_with(
+    there: Mapping[str, Any], pool: PoolPlan, rung: LadderRung
+) -> Iterator[tuple[bool, str, str, str]]:
+    state, machine, zone = (there.get(k) for k in ("State", "InstanceType", "AvailabilityZone"))
+    total = there.get("TotalInstanceCount")
+    if state not in {"active", "scheduled"}:
+        yield True, f"is {state}", held_by(rung), "name one that is active"
+    if machine != pool.machine.type_name:
+        yield True, f"is of {machine}", pool.machine.type_name, "name one of the pool's machine"
+    if pool.zones and zone not in pool.zones:
+        yield True, f"is in {zone}", listed(pool.zones), f"write zones: [{zone}]"
+    if isinstance(total, int) and total < rung.most:
+        yield (
+            False,
+            f"holds {total} machines",
+            f"{rung.most} nodes",
+            f"write nodes: {total} on its rung",
+        )
+
+
+def held_by(rung: LadderRung) -> str:
+    """A rung as the stack file writes it."""
+    return f"{rung.mode}: {rung.reservation}"
+
+
+def _image(plan: PlatformPlan, name: str, error: str) -> Heard | None:
+    if not error:
+        return heard_of(said=f"image {name} is there")
+    if not error.startswith("ParameterNotFound"):
+        return None
+    fix = Fix(says="take another `image`, or a Kubernetes minor that it is made for")
+    at = next((of_pool(plan, p) for p in plan.pools if p.node_software), ())
+    problem = f"AWS has no image under {name}"
+    return heard_of(refuse("live.image", (*at, "image"), problem, given=plan.kubernetes, fix=fix))

@@ -1,0 +1,77 @@
+"""What a cloud answers before anything is registered, judged as `gpuyard check --live` judges its answers."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.preflight.places import judge_offers, judge_zones, of_pool, subnets_said
+from gpuyard.render.cloud.before import ASKED_OFFERS, ASKED_SUBNETS, ASKED_ZONES
+from gpuyard.spec.platform import Cloud
+
+Told = Mapping[str, Mapping[str, Any]]
+"""By the name of a question, its answer; one without an answer is not there."""
+
+
+def heard_before(plan: PlatformPlan, told: Told) -> tuple[Finding, ...]:
+    """What stands against a deployment. Of a zone that is not there nothing more is said."""
+    found = (*_zones(plan, told), *_subnets(plan, told))
+    return found or _offers(plan, told)
+
+
+def _zones(plan: PlatformPlan, told: Told) -> tuple[Finding, ...]:
+    if ASKED_ZONES not in told:
+        return ()
+    there = {str(name) for name in told[ASKED_ZONES].get("names", ())}
+    return judge_zones(_paths(plan), there, plan.region or "the region").findings
+
+
+def _paths(plan: PlatformPlan) -> dict[str, Path]:
+    """Each zone that is named, and the first place that names it."""
+    paths: dict[str, Path] = {}
+    for number, zone in enumerate(cluster_of(plan.spec).zones):
+        paths.setdefault(zone, ("cluster", "zones", number))
+    for pool in plan.pools:
+        for number, zone in enumerate(pool.zones):
+            paths.setdefault(zone, (*of_pool(plan, pool), "zones", number))
+    return paths
+
+
+def _subnets(plan: PlatformPlan, told: Told) -> tuple[Finding, ...]:
+    if ASKED_SUBNETS not in told:
+        return ()
+    network, there = str(cluster_of(plan.spec).network.id), told[ASKED_SUBNETS].get("ids", ())
+    fix = Fix(says=f"name subnets of {network}, in this account and region")
+    return tuple(
+        refuse("live.subnet", at, f"no subnet {subnet} is in {network}", given=subnet, fix=fix)
+        for at, subnet in subnets_said(plan)
+        if subnet not in there
+    )
+
+
+def _offers(plan: PlatformPlan, told: Told) -> tuple[Finding, ...]:
+    if plan.cloud is Cloud.GCP:
+        return tuple(_unsold_at_google(plan, told))
+    if ASKED_OFFERS not in told:
+        return ()
+    zones: dict[str, set[str]] = {}
+    said = told[ASKED_OFFERS]
+    for machine, zone in zip(said["instanceTypes"], said["locations"], strict=True):
+        zones.setdefault(str(machine), set()).add(str(zone))
+    return judge_offers(plan, zones).findings
+
+
+def _unsold_at_google(plan: PlatformPlan, told: Told) -> Iterator[Finding]:
+    """Each zone answers for itself: of one without an answer, or without a name, nothing is known."""
+    for pool in plan.pools:
+        machine = pool.machine.type_name
+        for number, zone in enumerate(pool.zones):
+            answer = told.get(f"{ASKED_OFFERS}-{zone}")
+            if answer is None:
+                continue
+            if machine.partition("+")[0] not in {each["name"] for each in answer["machineTypes"]}:
+                at = (*of_pool(plan, pool), "zones", number)
+                fix = Fix(says="name a zone that sells it, or take another machine")
+                problem = f"{machine} is not sold in {zone}"
+                yield refuse("live.offering", at, problem, given=machine, fix=fix)

@@ -1,0 +1,287 @@
+"""Questions about a plan to a project of Google, and what the answers mean. Nothing here asks."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.catalogue.permissions.gcp import GCP_KINDS
+from gpuyard.findings import Fix, Path, listed, refuse, warn
+from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
+from gpuyard.preflight.asking import (
+    NO_FORM,
+    NOT_FOUND,
+    Answer,
+    AnswersByName,
+    Heard,
+    Question,
+    Unasked,
+    items,
+)
+from gpuyard.preflight.aws import judge_quota
+from gpuyard.preflight.places import judge_offers, judge_zones, of_pool
+from gpuyard.preflight.stores import WantedBucket, judge_bucket, wanted
+from gpuyard.preflight.wants import Ahead, gce_wants, zones_without_pools
+from gpuyard.render.gcp.place import place_of
+
+CALLER = "caller"
+PERMISSIONS = Unasked(
+    "permissions of who is signed in",
+    "gcloud has no command that tests them; `gpuyard permissions` prints what must be allowed",
+    ours=True,
+)
+_NO_REGION = Unasked(
+    "quotas and versions of a region", "the stack file has no gcp:region or gcp:zone", ours=True
+)
+
+
+def caller_question() -> Question:
+    """Who asks, and about which project."""
+    return Question(CALLER, "who is signed in", ("gcloud", "config", "list", "--format=json"))
+
+
+def project_of(value: Any) -> str:
+    """The project that gcloud is set to; empty where it is set to none."""
+    core = value.get("core") if isinstance(value, Mapping) else None
+    return str(core.get("project", "")) if isinstance(core, Mapping) else ""
+
+
+def gcp_questions(ahead: Ahead) -> list[Question]:
+    """Everything that gcloud can be asked."""
+    plan, project = ahead.plan, ahead.account
+    types = sorted({name for pool in plan.pools for name in _types(pool)})
+    asked = [
+        _question(project, "apis", "APIs that are on", "services", "list", "--enabled"),
+        _question(
+            project,
+            "offerings",
+            "zones that sell the machines",
+            *("compute", "machine-types", "list", f"--filter=name=({' '.join(types)})"),
+        ),
+    ]
+    if plan.region:
+        words: tuple[str, ...] = ("compute", "regions", "describe", plan.region)
+        asked.append(_question(project, "quotas", f"quotas of {plan.region}", *words))
+        where = place_of(plan).location
+        if name := cluster_of(plan.spec).existing:
+            words = ("container", "clusters", "describe", name, f"--location={where}")
+            asked.append(_question(project, "cluster", f"cluster {name}", *words))
+        else:
+            server = ("container", "get-server-config", f"--location={where}")
+            about = f"Kubernetes {plan.kubernetes} on GKE"
+            asked.append(_question(project, "version", about, *server))
+    if names := sorted({held for held, _, _ in _reservations(plan)}):
+        words = ("compute", "reservations", "list", f"--filter=name=({' '.join(names)})")
+        asked.append(_question(project, "reservations", f"reservation {listed(names)}", *words))
+    if zones_without_pools(plan):
+        words = ("compute", "zones", "list")
+        asked.append(_question(project, "zones", "zones of the region", *words))
+    for each in _buckets(ahead):
+        words = ("storage", "buckets", "describe", f"gs://{each.name}")
+        asked.append(_question(project, each.question, each.question, *words))
+    return asked
+
+
+def _question(project: str, name: str, about: str, *words: str) -> Question:
+    return Question(name, about, ("gcloud", *words, f"--project={project}", "--format=json"))
+
+
+def _types(pool: PoolPlan) -> tuple[str, ...]:
+    return tuple(name.partition("+")[0] for name in pool.machines)
+
+
+def _reservations(plan: PlatformPlan) -> Iterator[tuple[str, PoolPlan, LadderRung]]:
+    for pool in plan.pools:
+        for rung in pool.ladder:
+            if rung.reservation:
+                yield rung.reservation.rpartition("/")[2], pool, rung
+
+
+def _buckets(ahead: Ahead) -> list[WantedBucket]:
+    return list(wanted(ahead, {"project": ahead.account}))
+
+
+# ── answers ───────────────────────────────────────────────────────────────────────────────────────
+def gcp_heard(ahead: Ahead, questions: list[Question], answers: AnswersByName) -> Heard:
+    """What the answers mean for the plan."""
+    plan = ahead.plan
+    heard = Heard(unasked=(PERMISSIONS, *(() if plan.region else (_NO_REGION,))))
+    buckets = {each.question: each for each in _buckets(ahead)}
+    for question in questions:
+        answer = answers[question.name]
+        if question.name in buckets:
+            heard += judge_bucket(buckets[question.name], answer)
+        elif question.name == "cluster" and not answer.why:
+            heard += _cluster(plan, answer) or Heard(unasked=(Unasked(question.about, NO_FORM),))
+        elif answer.why or answer.error:
+            heard += Heard(unasked=(Unasked(question.about, answer.why or answer.error),))
+        else:
+            found = _one(ahead, question, answer.value)
+            heard += found or Heard(unasked=(Unasked(question.about, NO_FORM),))
+    return heard
+
+
+def _one(ahead: Ahead, question: Question, value: Any) -> Heard | None:
+    plan = ahead.plan
+    match question.name:
+        case "apis":
+            return _apis(ahead, items(value))
+        case "zones":
+            return _zones_heard(plan, items(value))
+        case "offerings":
+            return _offerings(plan, items(value))
+        case "quotas":
+            return _quotas(plan, items(value, "quotas"))
+        case "version":
+            return _version(plan, value)
+        case _:
+            return _held(plan, items(value))
+
+
+def _apis(ahead: Ahead, services: list[Any] | None) -> Heard | None:
+    if services is None:
+        return None
+    there = {
+        str(each["config"].get("name")) for each in services if isinstance(each.get("config"), dict)
+    }
+    wanted = {GCP_KINDS[each.kind].api for each in ahead.graph.resources}
+    off = sorted(wanted - there)
+    if not off:
+        return Heard(said=(f"all {len(wanted)} APIs are on",))
+    fix = Fix(says=f"gcloud services enable {' '.join(off)}")
+    problem = f"the project has {listed(off)} off"
+    return Heard((refuse("live.api", (), problem, given=listed(off), fix=fix),))
+
+
+def _zones_heard(plan: PlatformPlan, found: list[Any] | None) -> Heard | None:
+    if found is None:
+        return None
+    names = {str(each.get("name")) for each in found}
+    here = {name for name in names if not plan.region or name.startswith(f"{plan.region}-")}
+    return judge_zones(zones_without_pools(plan), here, plan.region or "Google")
+
+
+def _cluster(plan: PlatformPlan, answer: Answer) -> Heard | None:
+    """The cluster that is to be there; its location is what the stack file says of zones and region."""
+    name, at = str(cluster_of(plan.spec).existing), ("cluster", "existing")
+    status = answer.value.get("status") if isinstance(answer.value, Mapping) else None
+    if answer.error == NOT_FOUND:
+        where = place_of(plan).location
+        fix = Fix(says="give the name of a cluster of this project, and where it is")
+        problem = f"no cluster {name} is there in {where}"
+        return Heard((refuse("live.cluster", at, problem, given=name, fix=fix),))
+    if not isinstance(status, str):
+        return None
+    if status in {"RUNNING", "RECONCILING"}:
+        return Heard(said=(f"cluster {name} is there and {status}",))
+    fix = Fix(says="wait until it is RUNNING, or see what ails it")
+    problem = f"cluster {name} is {status}"
+    return Heard((refuse("live.cluster", at, problem, given=name, fix=fix),))
+
+
+def _offerings(plan: PlatformPlan, types: list[Any] | None) -> Heard | None:
+    if types is None:
+        return None
+    zones: dict[str, set[str]] = {}
+    for each in types:
+        zone = str(each.get("zone")).rpartition("/")[2]
+        if not plan.region or zone.startswith(f"{plan.region}-"):
+            zones.setdefault(str(each.get("name")), set()).add(zone)
+    return judge_offers(plan, zones)
+
+
+def _quotas(plan: PlatformPlan, quotas: list[Any] | None) -> Heard | None:
+    if quotas is None:
+        return None
+    there = {str(each.get("metric")): each for each in quotas}
+    heard = Heard()
+    for want in gce_wants(plan):
+        metric = next((name for name in want.quotas if name in there), None)
+        limit, usage = (there[metric].get(key) if metric else None for key in ("limit", "usage"))
+        if (
+            metric is None
+            or not isinstance(limit, int | float)
+            or not isinstance(usage, int | float)
+        ):
+            why = f"the region's list has no {' or '.join(want.quotas) or 'quota that we know'}"
+            heard += Heard(unasked=(Unasked(f"quota for {want.what}", why, ours=True),))
+            continue
+        ask = f"IAM & Admin, Quotas: {metric} in {plan.region}, {usage + want.most:g}"
+        heard += judge_quota(
+            want, f"{metric} ({usage:g} of {limit:g} are used)", limit - usage, ask
+        )
+    return heard
+
+
+def _version(plan: PlatformPlan, value: Any) -> Heard | None:
+    channels = items(value, "channels")
+    if channels is None:
+        return None
+    name = cluster_of(plan.spec).release_channel.value.upper()
+    here: Mapping[str, Any] = next((each for each in channels if each.get("channel") == name), {})
+    versions = [str(each) for each in here.get("validVersions", ())]
+    if any(each.startswith(f"{plan.kubernetes}.") for each in versions):
+        return Heard(said=(f"GKE offers Kubernetes {plan.kubernetes} in {name}",))
+    minors = sorted({".".join(each.split(".")[:2]) for each in versions})
+    problem = f"GKE offers no Kubernetes {plan.kubernetes} in the channel {name}"
+    fix = Fix(says="take one that it offers, or another release_channel")
+    return Heard(
+        (
+            refuse(
+                "live.version",
+                ("kubernetes",),
+                problem,
+                given=plan.kubernetes,
+                allowed=listed(minors) or "none",
+                fix=fix,
+            ),
+        )
+    )
+
+
+def _held(plan: PlatformPlan, found: list[Any] | None) -> Heard | None:
+    if found is None:
+        return None
+    there = {str(each.get("name")): each for each in found}
+    heard = Heard()
+    for name, pool, rung in _reservations(plan):
+        at: Path = (*of_pool(plan, pool), "capacity")
+        if name not in there:
+            fix = Fix(
+                says="give the name of a reservation of this project, or of one shared with it"
+            )
+            problem = f"no reservation {name} is there"
+            heard += Heard((refuse("live.reservation", at, problem, given=name, fix=fix),))
+            continue
+        wrong = list(_wrong_with(there[name], pool, rung))
+        said = f"reservation {name} holds {rung.most} of {pool.machine.type_name}"
+        heard += Heard(said=() if wrong else (said,))
+        for grave, problem, given, says in wrong:
+            make = refuse if grave else warn
+            text = f"reservation {name} {problem}"
+            heard += Heard((make("live.reservation", at, text, given=given, fix=Fix(says=says)),))
+    return heard
+
+
+def _wrong_with(
+    there: Mapping[str, Any], pool: PoolPlan, rung: LadderRung
+) -> Iterator[tuple[bool, str, str, str]]:
+    """What of a reservation is not as its rung has it; a field that is not there says nothing."""
+    zone, state = str(there.get("zone", "")).rpartition("/")[2], there.get("status")
+    held = there.get("specificReservation")
+    held = held if isinstance(held, Mapping) else {}
+    shape = held.get("instanceProperties")
+    machine = shape.get("machineType") if isinstance(shape, Mapping) else None
+    count = str(held.get("count", ""))
+    if state != "READY":
+        yield True, f"is {state}", f"{rung.mode}: {rung.reservation}", "name one that is READY"
+    if machine and machine != pool.machine.type_name:
+        yield True, f"is of {machine}", pool.machine.type_name, "name one of the pool's machine"
+    if pool.zones and zone not in pool.zones:
+        yield True, f"is in {zone}", listed(pool.zones), f"write zones: [{zone}]"
+    if count.isdigit() and int(count) < rung.most:
+        yield (
+            False,
+            f"holds {count} machines",
+            f"{rung.most} nodes",
+            f"write nodes: {count} on its rung",
+        )

@@ -1,0 +1,151 @@
+"""What a cloud had been asked to make when the engine was killed: its id, so that the state can have it.
+
+`pulumi import` would forget which names the provider chose, and the next `up` would make all of it anew under
+other ones. So what was under way goes into the state as it was asked for, with its id, and the engine's own
+refresh then reads it, or finds that it is not there.
+"""
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.catalogue.software.cloud_ids import AGAIN, IDENTITIES, LOOKUPS, Lookup
+from gpuyard.names import PLATFORM_LABEL
+from gpuyard.preflight.asking import Answer, Question
+from gpuyard.recovery.stack import plain
+
+CLOUDS = ("aws:", "gcp:")
+_DEFAULTS = "__defaults"
+
+Asking = Callable[[Sequence[Question]], Mapping[str, Answer]]
+"""Put questions to the clouds' programs."""
+State = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """One resource that was being made in a cloud."""
+
+    urn: str
+    identity: str = ""
+    """Empty where nobody has it, or nobody can say."""
+    why: str = ""
+    """Why nobody can say; with that it is left to people."""
+
+
+def sought(state: State, ask: Asking) -> dict[str, Sought]:
+    """All that was being made in clouds, by URN."""
+    under_way = [one for one in state.get("pending_operations") or [] if _is_ours(one)]
+    known = {each["urn"]: each for each in state.get("resources") or []}
+    return {one["resource"]["urn"]: _sought(one["resource"], known, ask) for one in under_way}
+
+
+def _is_ours(operation: State) -> bool:
+    return bool(
+        operation["type"] == "creating" and operation["resource"]["type"].startswith(CLOUDS)
+    )
+
+
+def _sought(resource: State, known: Mapping[str, State], ask: Asking) -> Sought:
+    kind, urn = str(resource["type"]), str(resource["urn"])
+    if kind in AGAIN:
+        return Sought(urn)
+    provider = known.get(str(resource.get("provider") or "").rpartition("::")[0], {})
+    settings = provider.get("inputs") or {}
+    fields = fields_of(resource.get("inputs") or {}, settings)
+    try:
+        if urn in known:
+            return Sought(urn, why="it was to take the place of another")
+        form = IDENTITIES.get(kind)
+        if form and form.id:
+            return Sought(urn, form.id.format_map(fields))
+        if kind in LOOKUPS:
+            taken = {each.get("id") for each in known.values() if each["type"] == kind}
+            return _looked_for(urn, LOOKUPS[kind], fields, _flags(settings), taken, ask)
+    except (KeyError, TypeError) as lacking:
+        return Sought(urn, why=f"{lacking.args[0]} of it is not known")
+    return Sought(urn, why="its cloud must say")
+
+
+def fields_of(inputs: State, settings: State) -> dict[str, Any]:
+    """What ids are made of."""
+    tags = inputs.get("tags") or {}
+    made = {
+        **{name: plain(settings.get(name)) for name in ("project", "region") if settings.get(name)},
+        **inputs,
+    }
+    for name, tag in (("named", "Name"), ("platform", PLATFORM_LABEL)):
+        if tag in tags:
+            made[name] = tags[tag]
+    if "cluster" in inputs:
+        made["cluster"] = str(inputs["cluster"]).rpartition("/")[2]
+    if "destinationCidrBlock" in inputs:
+        made["checksum"] = zlib.crc32(str(inputs["destinationCidrBlock"]).encode())
+    return made
+
+
+def _flags(settings: State) -> list[str]:
+    """Where to ask, and as whom, as the provider does."""
+    given = {name: plain(settings.get(name)) for name in ("region", "profile")}
+    return [word for name, value in given.items() if value for word in (f"--{name}", value)]
+
+
+def _looked_for(
+    urn: str,
+    look: Lookup,
+    fields: State,
+    flags: Iterable[str],
+    taken: set[Any],
+    ask: Asking,
+) -> Sought:
+    words = ["aws", *(word.format_map(fields) for word in look.words), *flags, "--output", "json"]
+    answer = ask([Question(urn, f"whether {urn} is there", tuple(words))])[urn]
+    if answer.why or answer.error:
+        return Sought(urn, why=f"`{' '.join(words)}` does not say it: {answer.why or answer.error}")
+    match = {
+        name: wanted.format_map(fields) if isinstance(wanted, str) else wanted
+        for name, wanted in look.match.items()
+    }
+    ids = [
+        str(item[look.identity]).rpartition("/")[2]
+        for item in _items(answer.value, look.items)
+        if match.items() <= item.items()
+    ]
+    found = [each for each in ids if each not in taken]
+    if len(found) > 1:
+        return Sought(urn, why=f"it may be any of {', '.join(sorted(found))}")
+    return Sought(urn, *found)
+
+
+def _items(value: Any, lists: Sequence[str]) -> list[Any]:
+    """The items of a list, or those of lists in them."""
+    found = [value]
+    for name in lists:
+        found = [item for each in found for item in each[name]]
+    return found
+
+
+def taken_up(deployment: State, sought: Iterable[Sought]) -> dict[str, Any]:
+    """A deployment as the engine exports it, with what was found in it as if it had been made."""
+    found = {each.urn: each.identity for each in sought if each.identity}
+    under_way = deployment.get("pending_operations") or []
+    made = [_made(one["resource"], found) for one in under_way if one["resource"]["urn"] in found]
+    rest = [one for one in under_way if one["resource"]["urn"] not in found]
+    resources = [*(deployment.get("resources") or []), *made]
+    return {**deployment, "resources": resources, "pending_operations": rest}
+
+
+def _made(resource: State, found: Mapping[str, str]) -> dict[str, Any]:
+    identity = found[resource["urn"]]
+    # Without outputs a provider takes the refresh for an import, and forgets which names it chose.
+    outputs = {**_without_defaults(resource.get("inputs") or {}), "id": identity}
+    return {**resource, "id": identity, "outputs": outputs}
+
+
+def _without_defaults(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_defaults(each) for key, each in value.items() if key != _DEFAULTS}
+    if isinstance(value, list):
+        return [_without_defaults(each) for each in value]
+    return value

@@ -1,0 +1,64 @@
+"""What was counted once and is scaled past its count, as a policy of its own: it looks at what Kueue counted.
+
+Kueue's webhook sees StatefulSets, and not their subresource `scale`, which `kubectl scale` and autoscalers
+write. Nothing in that request says what the pods ask for, so Kueue's own workloads are the parameters of this
+policy: each of the namespace is looked at, and the one of this StatefulSet says what runs.
+
+The kind is one of a CustomResourceDefinition. Its objects the API server begins to follow again when a policy
+comes back; those of built-in kinds it does not (docs/decisions/0038).
+"""
+
+from collections.abc import Iterator
+
+from gpuyard.admission import queued
+from gpuyard.admission.requirements import QUEUED
+from gpuyard.names import KUEUE_API
+from gpuyard.render.admission.cel import containers, label, maybe, named, quoted, said
+from gpuyard.render.admission.inside import pod_asks
+
+RULES = (("apps", "v1", ("statefulsets/scale",)),)
+"""Group, version and resources that are looked at."""
+PARAMETERS = {"apiVersion": KUEUE_API, "kind": "Workload"}
+_OF_UID = "kueue.x-k8s.io/job-uid"
+"""The label of a workload that says what it was made for; without replicas that is its owner no more."""
+_GROUPS = "LeaderWorkerSet"
+
+
+def variables() -> Iterator[tuple[str, str]]:
+    """What is looked at, and all that is said; once for each workload of the namespace."""
+    yield "it", "dyn(object)"
+    yield "was", "dyn(oldObject)"
+    yield "workload", "dyn(params)"
+    yield "wanted", maybe("variables.it", "spec.replicas", "0")
+    yield "grows", f"variables.wanted > {maybe('variables.was', 'spec.replicas', '0')}"
+    labels = "variables.workload.?metadata.?labels"
+    yield "owners", maybe("variables.workload", "metadata.ownerReferences", "[]")
+    uid = "variables.it.metadata.uid"
+    yield (
+        "own",
+        f"{label(labels, _OF_UID)} == {uid} || variables.owners.exists(o, o.uid == {uid})",
+    )
+    # sets that a LeaderWorkerSet makes have its name: that of its leaders, and with a number each of workers
+    name = "variables.it.metadata.name"
+    of_group = f"{name} == o.name || {name}.matches('^' + o.name.replace('.', '[.]') + '-[0-9]+$')"
+    yield "groups", f"variables.owners.filter(o, o.kind == {quoted(_GROUPS)} && ({of_group}))"
+    pods = maybe("variables.workload", "spec.podSets", "[]")
+    asks = named(containers("s.template"), "l", pod_asks("s.template", "l"))
+    yield "counted", f"{pods}.map(s, {maybe('s', 'count', '1')})"
+    yield "asks", f"{pods}.exists(s, {asks})"
+    past = said(
+        QUEUED,
+        queued.SCALED,
+        name=name,
+        counted="string(variables.counted[0])",
+        wanted="string(variables.wanted)",
+    )
+    part = said(QUEUED, queued.OF_ANOTHER, name=name, owner="variables.groups[0].name")
+    yield (
+        "said",
+        (
+            "!variables.grows || !variables.asks ? ''"
+            f" : variables.own && variables.wanted > variables.counted[0] ? {past}"
+            f" : variables.groups.size() > 0 ? {part} : ''"
+        ),
+    )

@@ -1,0 +1,422 @@
+"""Stores at AWS: file systems beside the nodes, buckets, and what each team's pods may do with them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.catalogue.cluster.stores import FSX_LUSTRE
+from gpuyard.names import DATA_ACCOUNT
+from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.records import DatasetPlan, PlatformPlan, TeamPlan
+from gpuyard.plan.records.late import Late
+from gpuyard.render.aws.ground import Given
+from gpuyard.render.aws.place import AwsPlace, document, role, statement, tags_of
+from gpuyard.render.aws.roles import TAKEN_BY_PODS
+from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
+from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.storage import CHECKPOINTS_STORE, store_name
+from gpuyard.spec.sections import DatasetKind, StoreTier
+
+_NFS = (2049, 2049)
+_LUSTRE = ((988, 988), (1018, 1023))
+"""Ports: of requests, and of what servers and clients call each other back on."""
+_BUCKET = "aws:s3/bucket:Bucket"
+_READ = ["s3:GetObject"]
+_WRITE = [*_READ, "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"]
+_ABORT_DAYS = 7
+_BACKUP_DAYS = 7
+_KEEP_DAYS = 7
+"""For which data that were deleted or written over can be had back."""
+_NAME_LENGTH = 33
+"""What an account, the longest region and two dashes leave of a bucket's name."""
+_ROLE_LENGTH = 30
+_ACCOUNT = CloudCall(
+    kind="aws:index/getCallerIdentity:getCallerIdentity",
+    name="account",
+    args={},
+    outputs=("accountId",),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsStoreGround:
+    """What stores rest on, whether the cluster is made or was there."""
+
+    place: AwsPlace
+    cluster: Given
+    vpc: Given
+    subnets: Mapping[str, Given]
+    """Ids of the private subnets, by zone."""
+    nodes: CloudResource
+    """The security group of nodes."""
+    ready: tuple[str, ...] = ()
+    """Resources that an association of a pod's rights waits for."""
+
+
+def store_parts(plan: PlatformPlan, ground: AwsStoreGround) -> list[CloudResource]:
+    """All that is made for data and checkpoints, in order."""
+    found: list[CloudResource] = []
+    for data in plan.storage.datasets:
+        if data.kind is DatasetKind.EFS:
+            found += _efs(plan, ground, data)
+        elif data.kind is DatasetKind.FSX_LUSTRE:
+            found += _lustre(plan, ground, data)
+        elif data.kind is DatasetKind.BUCKET and data.bucket is None:
+            found += _bucket(plan, ground, store_name(data), keep_days=_KEEP_DAYS)
+    kept = plan.storage.checkpoints
+    if kept and kept.bucket is None:
+        found += _bucket(plan, ground, CHECKPOINTS_STORE, keep_days=kept.keep_days)
+    return [*found, *(each for team in plan.teams for each in _team(plan, ground, team))]
+
+
+def store_calls(plan: PlatformPlan) -> tuple[CloudCall, ...]:
+    """What has to be asked where a bucket is made."""
+    made = [d for d in plan.storage.datasets if d.kind is DatasetKind.BUCKET and not d.bucket]
+    kept = plan.storage.checkpoints
+    return (_ACCOUNT,) if made or (kept and not kept.bucket) else ()
+
+
+def store_values(plan: PlatformPlan) -> dict[str, Any]:
+    """What objects in the cluster are told of stores, by the names of their late values."""
+    values: dict[str, Any] = {}
+    for data in plan.storage.datasets:
+        name = store_name(data)
+        if data.kind is DatasetKind.EFS:
+            values[f"{name}.handle"] = Joined(Late(f"{name}.id"), "::", Late(f"root-{name}.id"))
+        elif data.kind is DatasetKind.FSX_LUSTRE:
+            values[f"{name}.handle"] = Late(f"{name}.id")
+            values[f"{name}.address"] = Late(f"{name}.dnsName")
+            values[f"{name}.share"] = Late(f"{name}.mountName")
+        elif data.kind is DatasetKind.BUCKET and data.bucket is None:
+            values[f"{name}.bucket"] = Late(f"{name}.id")
+    kept = plan.storage.checkpoints
+    if kept and kept.bucket is None:
+        values[f"{CHECKPOINTS_STORE}.url"] = Joined("s3://", Late(f"{CHECKPOINTS_STORE}.id"))
+    return values
+
+
+def _key(plan: PlatformPlan) -> str | None:
+    """The key that the stack file names; without one each service has its own."""
+    return cluster_of(plan.spec).key
+
+
+# ── EFS ───────────────────────────────────────────────────────────────────────────────────────────
+def _efs(plan: PlatformPlan, ground: AwsStoreGround, data: DatasetPlan) -> list[CloudResource]:
+    """The file system, a door into it in every zone, and one user that all files belong to."""
+    name, key = store_name(data), _key(plan)
+    given = {"provisionedThroughputInMibps": data.throughput} if data.throughput else {}
+    files = CloudResource(
+        kind="aws:efs/fileSystem:FileSystem",
+        name=name,
+        inputs={
+            "encrypted": True,
+            **({"kmsKeyId": key} if key else {}),
+            "performanceMode": "generalPurpose",
+            "throughputMode": "provisioned" if given else "elastic",
+            **given,
+            "lifecyclePolicies": [
+                {"transitionToIa": "AFTER_30_DAYS"},
+                {"transitionToPrimaryStorageClass": "AFTER_1_ACCESS"},
+            ],
+            "tags": tags_of(plan, Name=f"{plan.name}-{data.name}"),
+        },
+        protect=plan.storage.protect,
+    )
+    group = _group(plan, ground, name, "NFS from nodes, and from nobody else")
+    doors = [
+        CloudResource(
+            kind="aws:efs/mountTarget:MountTarget",
+            name=f"mount-{zone}-{name}",
+            inputs={
+                "fileSystemId": files.get("id"),
+                "subnetId": subnet,
+                "securityGroups": [group.get("id")],
+            },
+            delete_first=True,
+        )
+        for zone, subnet in _by_zone(ground)
+    ]
+    backups = CloudResource(
+        kind="aws:efs/backupPolicy:BackupPolicy",
+        name=f"backups-{name}",
+        inputs={
+            "fileSystemId": files.get("id"),
+            "backupPolicy": {"status": "ENABLED" if plan.storage.protect else "DISABLED"},
+        },
+    )
+    nobody = 1000
+    root = CloudResource(
+        kind="aws:efs/accessPoint:AccessPoint",
+        name=f"root-{name}",
+        inputs={
+            "fileSystemId": files.get("id"),
+            # Its own root belongs to root: pods that may not become root could write nothing.
+            "posixUser": {"uid": nobody, "gid": nobody},
+            "rootDirectory": {
+                "path": "/data",
+                "creationInfo": {"ownerUid": nobody, "ownerGid": nobody, "permissions": "0775"},
+            },
+            "tags": tags_of(plan, Name=f"{plan.name}-{data.name}"),
+        },
+    )
+    return [files, group, _from(group, ground.nodes, "nodes", *_NFS), *doors, backups, root]
+
+
+def _by_zone(ground: AwsStoreGround) -> Sequence[tuple[str, Given]]:
+    """A subnet for each zone, by the zone's name; where nobody says it, by its place in the list."""
+    subnets = list(ground.subnets.items())
+    return [(zone if _plain(zone) else str(n), subnet) for n, (zone, subnet) in enumerate(subnets)]
+
+
+def _plain(zone: str) -> bool:
+    return not zone.startswith(("subnet-", "vpcConfig."))
+
+
+# ── FSx for Lustre ────────────────────────────────────────────────────────────────────────────────
+def _lustre(plan: PlatformPlan, ground: AwsStoreGround, data: DatasetPlan) -> list[CloudResource]:
+    """The file system in its zone, what nodes and servers say to each other, and what fills it."""
+    name, tier = store_name(data), str(data.tier)
+    group = _group(plan, ground, name, "Lustre among its servers and nodes")
+    peers = {"servers": (group, group), "nodes": (group, ground.nodes)}
+    rules = [
+        _from(group, peer, f"{who}-{low}", low, high)
+        for who, (_, peer) in peers.items()
+        for low, high in _LUSTRE
+    ]
+    rules += [_from(ground.nodes, group, f"{low}-{name}", low, high) for low, high in _LUSTRE]
+    out = CloudResource(
+        kind="aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+        name=f"out-{name}",
+        inputs={
+            "securityGroupId": group.get("id"),
+            "referencedSecurityGroupId": ground.nodes.get("id"),
+            "ipProtocol": "-1",
+            "description": "Answers to nodes",
+        },
+    )
+    itself = CloudResource(
+        kind=out.kind,
+        name=f"among-{name}",
+        inputs={
+            **out.inputs,
+            "referencedSecurityGroupId": group.get("id"),
+            "description": "Servers among themselves",
+        },
+    )
+    files = CloudResource(
+        kind="aws:fsx/lustreFileSystem:LustreFileSystem",
+        name=name,
+        inputs={
+            "subnetIds": ground.subnets[str(data.zone)],
+            "securityGroupIds": [group.get("id")],
+            "deploymentType": FSX_LUSTRE[tier].name,
+            "storageType": "SSD",
+            "storageCapacity": data.size_gib,
+            "dataCompressionType": "LZ4",
+            **(_persistent(plan, data) if data.tier is StoreTier.PERSISTENT else {}),
+            "tags": tags_of(plan, Name=f"{plan.name}-{data.name}"),
+        },
+        outputs=("dnsName", "mountName"),
+        after=(*(each.name for each in rules), out.name, itself.name),
+        protect=plan.storage.protect,
+    )
+    return [group, *rules, out, itself, files, *_filled(plan, data, files)]
+
+
+def _persistent(plan: PlatformPlan, data: DatasetPlan) -> dict[str, Any]:
+    """Throughput, key and backups; what a bucket fills has its original there, and takes none."""
+    key, own = _key(plan), data.bucket is None
+    return {
+        "perUnitStorageThroughput": data.throughput,
+        "fileSystemTypeVersion": "2.15",
+        "metadataConfiguration": {"mode": "AUTOMATIC"},
+        "automaticBackupRetentionDays": _BACKUP_DAYS if own else 0,
+        "skipFinalBackup": not own,
+        **({"copyTagsToBackups": True} if own else {}),
+        **({"kmsKeyId": key} if key else {}),
+    }
+
+
+def _filled(plan: PlatformPlan, data: DatasetPlan, files: CloudResource) -> Iterator[CloudResource]:
+    """Names of files come at once, contents when they are read; what teams write goes back."""
+    if data.bucket is None:
+        return
+    back = {"autoExportPolicy": {"events": ["NEW", "CHANGED"]}} if data.writers else {}
+    yield CloudResource(
+        kind="aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",
+        name=f"filled-{files.name}",
+        inputs={
+            "fileSystemId": files.get("id"),
+            "fileSystemPath": "/",
+            "dataRepositoryPath": f"s3://{data.bucket}",
+            "batchImportMetaDataOnCreate": True,
+            "s3": {"autoImportPolicy": {"events": ["NEW", "CHANGED", "DELETED"]}, **back},
+            "tags": tags_of(plan),
+        },
+    )
+
+
+# ── who reaches a file system ─────────────────────────────────────────────────────────────────────
+def _group(plan: PlatformPlan, ground: AwsStoreGround, name: str, says: str) -> CloudResource:
+    return CloudResource(
+        kind="aws:ec2/securityGroup:SecurityGroup",
+        name=f"access-{name}",
+        inputs={
+            "vpcId": ground.vpc,
+            "description": says,
+            # Its rules, and those of nodes, name it: they go before it does.
+            "revokeRulesOnDelete": True,
+            "tags": tags_of(plan, Name=f"{plan.name}-{name}"),
+        },
+    )
+
+
+def _from(
+    group: CloudResource, peer: CloudResource, name: str, low: int, high: int
+) -> CloudResource:
+    return CloudResource(
+        kind="aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+        name=f"from-{name}-{group.name}",
+        inputs={
+            "securityGroupId": group.get("id"),
+            "referencedSecurityGroupId": peer.get("id"),
+            "ipProtocol": "tcp",
+            "fromPort": low,
+            "toPort": high,
+            "description": f"From {peer.name}",
+        },
+    )
+
+
+# ── buckets ───────────────────────────────────────────────────────────────────────────────────────
+def _bucket(
+    plan: PlatformPlan, ground: AwsStoreGround, name: str, *, keep_days: int
+) -> list[CloudResource]:
+    """Closed to the public and to whoever comes without TLS; what is deleted can be had back for a while."""
+    own = fit(f"{plan.name}-{name}", _NAME_LENGTH)
+    bucket = CloudResource(
+        kind=_BUCKET,
+        name=name,
+        inputs={
+            # Names are the whole world's: nobody else has this account and region in theirs.
+            "bucket": Joined(own, "-", _ACCOUNT.get("accountId"), "-", ground.place.region),
+            "forceDestroy": False,
+            "tags": tags_of(plan),
+        },
+        outputs=("arn",),
+        protect=plan.storage.protect,
+        delete_first=True,
+    )
+    key = _key(plan)
+    by = {"sseAlgorithm": "aws:kms", "kmsMasterKeyId": key} if key else {"sseAlgorithm": "AES256"}
+    block = _about(
+        bucket,
+        "PublicAccessBlock",
+        blockPublicAcls=True,
+        blockPublicPolicy=True,
+        ignorePublicAcls=True,
+        restrictPublicBuckets=True,
+    )
+    versions = _about(bucket, "Versioning", versioningConfiguration={"status": "Enabled"})
+    encryption = _about(
+        bucket,
+        "ServerSideEncryptionConfiguration",
+        rules=[{"applyServerSideEncryptionByDefault": by, "bucketKeyEnabled": bool(key)}],
+    )
+    policy = _about(
+        bucket, "Policy", after=(block.name,), policy=document(_without_tls(bucket.get("arn")))
+    )
+    cycle = _about(
+        bucket,
+        "LifecycleConfiguration",
+        after=(versions.name,),
+        rules=list(_cycle(keep_days)),
+    )
+    return [bucket, block, versions, encryption, policy, cycle]
+
+
+def _about(
+    bucket: CloudResource, part: str, after: tuple[str, ...] = (), **inputs: Any
+) -> CloudResource:
+    return CloudResource(
+        kind=f"aws:s3/bucket{part}:Bucket{part}",
+        name=f"{part.lower()}-{bucket.name}",
+        inputs={"bucket": bucket.get("id"), **inputs},
+        after=after,
+    )
+
+
+def _without_tls(arn: Given) -> dict[str, Any]:
+    return {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Resource": [arn, Joined(arn, "/*")],
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+
+
+def _cycle(keep_days: int) -> Iterator[dict[str, Any]]:
+    """Nothing that is current ever goes: only uploads that nobody finished, and what was deleted before."""
+    yield {
+        "id": "unfinished-uploads",
+        "status": "Enabled",
+        "filter": {"prefix": ""},
+        "abortIncompleteMultipartUpload": {"daysAfterInitiation": _ABORT_DAYS},
+    }
+    yield {
+        "id": "earlier-versions",
+        "status": "Enabled",
+        "filter": {"prefix": ""},
+        "noncurrentVersionExpiration": {"noncurrentDays": keep_days},
+        "expiration": {"expiredObjectDeleteMarker": True},
+    }
+
+
+# ── what a team may ───────────────────────────────────────────────────────────────────────────────
+def _team(plan: PlatformPlan, ground: AwsStoreGround, team: TeamPlan) -> Iterator[CloudResource]:
+    """A role for the pods of one service account in its namespaces: its data, its place for checkpoints."""
+    allowed = list(_allowed(plan, ground, team.stable_name))
+    if not allowed:
+        return
+    name = fit(f"team-{team.stable_name}", _ROLE_LENGTH)
+    made = role(plan, name, "pods.eks.amazonaws.com", TAKEN_BY_PODS)
+    if key := _key(plan):
+        allowed.append(statement(["kms:Decrypt", "kms:GenerateDataKey"], key))
+    rights = CloudResource(
+        kind="aws:iam/rolePolicy:RolePolicy",
+        name=f"rights-{made.name}",
+        inputs={"role": made.get("name"), "policy": document(*allowed)},
+    )
+    yield made
+    yield rights
+    for space in team.namespaces:
+        yield CloudResource(
+            kind="aws:eks/podIdentityAssociation:PodIdentityAssociation",
+            name=f"rights-of-{space.name}",
+            inputs={
+                "clusterName": ground.cluster,
+                "namespace": space.name,
+                "serviceAccount": DATA_ACCOUNT,
+                "roleArn": made.get("arn"),
+                "tags": tags_of(plan),
+            },
+            after=(rights.name, *ground.ready),
+        )
+
+
+def _allowed(plan: PlatformPlan, ground: AwsStoreGround, team: str) -> Iterator[dict[str, Any]]:
+    for data in plan.storage.buckets(team):
+        arn = _arn(ground, store_name(data), data.bucket)
+        yield statement("s3:ListBucket", arn)
+        yield statement(_WRITE if team in data.writers else _READ, Joined(arn, "/*"))
+    if plan.storage.keeps_checkpoints(team) and plan.storage.checkpoints:
+        arn = _arn(ground, CHECKPOINTS_STORE, plan.storage.checkpoints.bucket)
+        own = {"StringLike": {"s3:prefix": [f"{team}/*"]}}
+        yield statement("s3:ListBucket", arn, Condition=own)
+        yield statement(_WRITE, Joined(arn, f"/{team}/*"))
+
+
+def _arn(ground: AwsStoreGround, name: str, given: str | None) -> Given:
+    there = Joined("arn:", ground.place.partition, f":s3:::{given}")
+    return there if given else Late(f"{name}.arn")

@@ -1,0 +1,82 @@
+"""What a cloud is asked before anything is registered: has it the zones, machines and subnets that are named?
+
+The answers are judged as those of `gpuyard check --live` (`preflight/before.py`); no resource rests on them.
+"""
+
+from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.cloud.graph import CloudCall
+
+_OFFERS = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"
+_MACHINES = "gcp:compute/getMachineTypes:getMachineTypes"
+ONLY_JUDGED = frozenset({_OFFERS, _MACHINES})
+"""What is asked for nothing else: a test of a program that has no answer to these says nothing wrong."""
+ASKED_ZONES, ASKED_OFFERS, ASKED_SUBNETS = "asked-zones", "asked-offers", "asked-subnets"
+
+
+def zones_said(plan: PlatformPlan) -> tuple[str, ...]:
+    """Every zone that the stack file names, of its cluster and of its pools."""
+    pools = (zone for pool in plan.pools for zone in pool.zones)
+    return tuple(dict.fromkeys((*cluster_of(plan.spec).zones, *pools)))
+
+
+def asked_of_aws(plan: PlatformPlan) -> tuple[CloudCall, ...]:
+    """One question each: zones that are named, machines by zone, and subnets of a given network."""
+    types = sorted({name for pool in plan.pools for name in pool.machines})
+    offers = CloudCall(
+        kind=_OFFERS,
+        name=ASKED_OFFERS,
+        args={
+            "locationType": "availability-zone",
+            "filters": [{"name": "instance-type", "values": types}],
+        },
+        outputs=("instanceTypes", "locations"),
+    )
+    zones = CloudCall(
+        kind="aws:index/getAvailabilityZones:getAvailabilityZones",
+        name=ASKED_ZONES,
+        args={"state": "available"},
+        outputs=("names",),
+    )
+    return (*((zones,) if zones_said(plan) else ()), offers, *_subnets(plan))
+
+
+def _subnets(plan: PlatformPlan) -> tuple[CloudCall, ...]:
+    network = cluster_of(plan.spec).network
+    if not network.id or network.subnets is None:
+        return ()
+    filters = [
+        {"name": "vpc-id", "values": [network.id]},
+        {"name": "subnet-id", "values": [*network.subnets.private, *network.subnets.public]},
+    ]
+    return (
+        CloudCall(
+            kind="aws:ec2/getSubnets:getSubnets",
+            name=ASKED_SUBNETS,
+            args={"filters": filters},
+            outputs=("ids",),
+        ),
+    )
+
+
+def asked_of_gcp(plan: PlatformPlan) -> tuple[CloudCall, ...]:
+    """Zones of the region, and which machines are in each that is named; GKE picks the others itself."""
+    said = zones_said(plan)
+    zones = CloudCall(
+        kind="gcp:compute/getZones:getZones",
+        name=ASKED_ZONES,
+        args={"region": plan.region} if plan.region else {},
+        outputs=("names",),
+    )
+    return (*((zones,) if said else ()), *(_machines(plan, zone) for zone in said))
+
+
+def _machines(plan: PlatformPlan, zone: str) -> CloudCall:
+    # A type with GPUs added to it is sold as the type.
+    names = sorted({name.partition("+")[0] for pool in plan.pools for name in pool.machines})
+    return CloudCall(
+        kind=_MACHINES,
+        name=f"{ASKED_OFFERS}-{zone}",
+        args={"zone": zone, "filter": " OR ".join(f'name = "{name}"' for name in names)},
+        outputs=("machineTypes",),
+    )

@@ -1,0 +1,258 @@
+"""Stores at Google: file systems beside the nodes, buckets, and what each team's pods may do with them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.catalogue.cluster.stores import FILESTORE
+from gpuyard.names import DATA_ACCOUNT
+from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, PlatformPlan, TeamPlan
+from gpuyard.plan.records.late import Late
+from gpuyard.render.cloud.graph import CloudResource, Joined, Until
+from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.gcp.names import resource_labels
+from gpuyard.render.gcp.place import GcpPlace
+from gpuyard.render.storage import CHECKPOINTS_STORE, SHARE, filesystem, store_name
+from gpuyard.spec.sections import DatasetKind, StoreTier
+
+_BUCKET = "gcp:storage/bucket:Bucket"
+_MEMBER = "gcp:storage/bucketIAMMember:BucketIAMMember"
+_READER, _USER = "roles/storage.objectViewer", "roles/storage.objectUser"
+_NAME_LENGTH = 32
+"""What a project's id, of 30 letters at most, and a dash leave of a bucket's name."""
+_ABORT_DAYS = 7
+_KEEP_DAYS = 7
+_PEERING_BITS = 20
+"""Of the range for services: each Lustre takes a /23 of it."""
+_PORTS = ["988", "6988"]
+"""Of Lustre, and of Lustre on nodes older than GKE 1.33.2."""
+_BASIC = (StoreTier.BASIC_HDD, StoreTier.BASIC_SSD)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GcpStoreGround:
+    """What stores rest on, whether the cluster is made or was there."""
+
+    place: GcpPlace
+    network: Any
+    """The network of the cluster, as its own cloud calls it."""
+    ours: bool
+    """Whether the network is made here."""
+    ready: tuple[str, ...] = ()
+    """The cluster, if it is made: before the first of a project there is no pool of identities."""
+
+
+def store_parts(plan: PlatformPlan, ground: GcpStoreGround) -> list[CloudResource]:
+    """All that is made for data and checkpoints, in order."""
+    found: list[CloudResource] = []
+    if DatasetKind.MANAGED_LUSTRE in plan.storage.kinds and ground.ours:
+        found += _peering(plan, ground)
+    for data in plan.storage.datasets:
+        if data.kind is DatasetKind.FILESTORE:
+            found.append(_filestore(plan, ground, data))
+        elif data.kind is DatasetKind.MANAGED_LUSTRE:
+            found.append(_lustre(plan, ground, data, tuple(each.name for each in found[:2])))
+        elif data.kind is DatasetKind.BUCKET and data.bucket is None:
+            found.append(_bucket(plan, ground, store_name(data), keep_days=_KEEP_DAYS))
+    kept = plan.storage.checkpoints
+    if kept and kept.bucket is None:
+        found.append(_bucket(plan, ground, CHECKPOINTS_STORE, keep_days=kept.keep_days))
+    return [*found, *(each for team in plan.teams for each in _team(plan, ground, team))]
+
+
+def store_values(plan: PlatformPlan, place: GcpPlace) -> dict[str, Any]:
+    """What objects in the cluster are told of stores, by the names of their late values."""
+    values: dict[str, Any] = {}
+    for data in plan.storage.datasets:
+        name = store_name(data)
+        if data.kind is DatasetKind.FILESTORE:
+            values[f"{name}.address"] = Late(f"{name}.networks.0.ipAddresses.0")
+        elif data.kind is DatasetKind.MANAGED_LUSTRE:
+            own = Late(f"{name}.instanceId")
+            values[f"{name}.handle"] = Joined(place.project, f"/{data.zone}/", own)
+            values[f"{name}.address"] = Until(Late(f"{name}.mountPoint"), "@")
+        elif data.kind is DatasetKind.BUCKET and data.bucket is None:
+            values[f"{name}.bucket"] = Late(f"{name}.name")
+    kept = plan.storage.checkpoints
+    if kept and kept.bucket is None:
+        values[f"{CHECKPOINTS_STORE}.url"] = Joined("gs://", Late(f"{CHECKPOINTS_STORE}.name"))
+    return values
+
+
+def _key(plan: PlatformPlan) -> str | None:
+    """The key that the stack file names, which says itself who may use it."""
+    return cluster_of(plan.spec).key
+
+
+# ── file systems ──────────────────────────────────────────────────────────────────────────────────
+def _filestore(plan: PlatformPlan, ground: GcpStoreGround, data: DatasetPlan) -> CloudResource:
+    """Reached from the cluster's network alone."""
+    key = _key(plan) if data.tier not in _BASIC else None
+    return CloudResource(
+        kind="gcp:filestore/instance:Instance",
+        name=store_name(data),
+        inputs={
+            "name": fit(f"{plan.name}-{data.name}"),
+            "location": data.zone or ground.place.region,
+            "tier": FILESTORE[str(data.tier)].name,
+            "fileShares": {"name": SHARE, "capacityGb": data.size_gib},
+            "networks": [{"network": ground.network, "modes": ["MODE_IPV4"]}],
+            "deletionProtectionEnabled": plan.storage.protect,
+            "labels": resource_labels(plan),
+            **({"kmsKeyName": key} if key else {}),
+        },
+        protect=plan.storage.protect,
+        delete_first=True,
+    )
+
+
+def _lustre(
+    plan: PlatformPlan, ground: GcpStoreGround, data: DatasetPlan, after: tuple[str, ...]
+) -> CloudResource:
+    key = _key(plan)
+    return CloudResource(
+        kind="gcp:lustre/instance:Instance",
+        name=store_name(data),
+        inputs={
+            "instanceId": fit(f"{plan.name}-{data.name}"),
+            "location": data.zone,
+            "filesystem": filesystem(data),
+            "capacityGib": str(data.size_gib),
+            "perUnitStorageThroughput": str(data.throughput),
+            "network": ground.network,
+            "labels": resource_labels(plan),
+            **({"kmsKey": key} if key else {}),
+        },
+        outputs=("mountPoint",),
+        after=after,
+        protect=plan.storage.protect,
+        delete_first=True,
+    )
+
+
+def _peering(plan: PlatformPlan, ground: GcpStoreGround) -> Iterator[CloudResource]:
+    """Managed Lustre lies in a network of Google's, which is joined to ours; its servers call nodes back."""
+    taken = CloudResource(
+        kind="gcp:compute/globalAddress:GlobalAddress",
+        name="services-range",
+        inputs={
+            "name": fit(f"{plan.name}-services"),
+            "purpose": "VPC_PEERING",
+            "addressType": "INTERNAL",
+            "prefixLength": _PEERING_BITS,
+            "network": ground.network,
+        },
+        outputs=("address",),
+    )
+    joined = CloudResource(
+        kind="gcp:servicenetworking/connection:Connection",
+        name="services",
+        inputs={
+            "network": ground.network,
+            "service": "servicenetworking.googleapis.com",
+            "reservedPeeringRanges": [taken.get("name")],
+        },
+    )
+    yield taken
+    yield joined
+    yield CloudResource(
+        kind="gcp:compute/firewall:Firewall",
+        name="from-lustre",
+        inputs={
+            "name": fit(f"{plan.name}-from-lustre"),
+            "network": ground.network,
+            "direction": "INGRESS",
+            "sourceRanges": [Joined(taken.get("address"), f"/{_PEERING_BITS}")],
+            "allows": [{"protocol": "tcp", "ports": _PORTS}],
+        },
+    )
+
+
+# ── buckets ───────────────────────────────────────────────────────────────────────────────────────
+def _bucket(
+    plan: PlatformPlan, ground: GcpStoreGround, name: str, *, keep_days: int
+) -> CloudResource:
+    """Closed to the public; nothing that is current goes, and what is deleted can be had back for a while."""
+    key = _key(plan)
+    return CloudResource(
+        kind=_BUCKET,
+        name=name,
+        inputs={
+            "name": Joined(ground.place.project, "-", fit(f"{plan.name}-{name}", _NAME_LENGTH)),
+            "location": ground.place.region,
+            "uniformBucketLevelAccess": True,
+            "publicAccessPrevention": "enforced",
+            "versioning": {"enabled": True},
+            "forceDestroy": False,
+            "lifecycleRules": [
+                {
+                    "action": {"type": "AbortIncompleteMultipartUpload"},
+                    "condition": {"age": _ABORT_DAYS},
+                },
+                {
+                    "action": {"type": "Delete"},
+                    "condition": {"daysSinceNoncurrentTime": keep_days, "withState": "ARCHIVED"},
+                },
+            ],
+            "labels": resource_labels(plan),
+            **({"encryption": {"defaultKmsKeyName": key}} if key else {}),
+        },
+        protect=plan.storage.protect,
+        delete_first=True,
+    )
+
+
+# ── what a team may ───────────────────────────────────────────────────────────────────────────────
+def _team(plan: PlatformPlan, ground: GcpStoreGround, team: TeamPlan) -> Iterator[CloudResource]:
+    """The pods of one service account in its namespaces are let in, with no account of Google's between."""
+    name = team.stable_name
+    for space in team.namespaces:
+        member = Joined(
+            "principal://iam.googleapis.com/projects/",
+            ground.place.number,
+            "/locations/global/workloadIdentityPools/",
+            ground.place.project,
+            f".svc.id.goog/subject/ns/{space.name}/sa/{DATA_ACCOUNT}",
+        )
+        for data in plan.storage.buckets(name):
+            yield CloudResource(
+                kind=_MEMBER,
+                name=f"{space.name}_{store_name(data)}",
+                inputs={
+                    "bucket": data.bucket or Late(f"{store_name(data)}.name"),
+                    "role": _USER if name in data.writers else _READER,
+                    "member": member,
+                },
+                after=ground.ready,
+                delete_first=True,
+            )
+        kept = plan.storage.checkpoints
+        if kept and plan.storage.keeps_checkpoints(name):
+            yield _place(ground, kept, name, space.name, member)
+
+
+def _place(
+    ground: GcpStoreGround, kept: CheckpointsPlan, team: str, space: str, member: Joined
+) -> CloudResource:
+    """What begins with the team's name, and the list of it."""
+    bucket = kept.bucket or Late(f"{CHECKPOINTS_STORE}.name")
+    named = Joined('resource.name.startsWith("projects/_/buckets/', bucket, f'/objects/{team}/")')
+    listed = (
+        f'api.getAttribute("storage.googleapis.com/objectListPrefix", "").startsWith("{team}/")'
+    )
+    return CloudResource(
+        kind=_MEMBER,
+        name=f"{space}_{CHECKPOINTS_STORE}",
+        inputs={
+            "bucket": bucket,
+            "role": _USER,
+            "member": member,
+            "condition": {
+                "title": f"checkpoints of {team}",
+                "expression": Joined(named, f" || {listed}"),
+            },
+        },
+        after=ground.ready,
+        delete_first=True,
+    )

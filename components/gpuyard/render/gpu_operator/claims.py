@@ -1,0 +1,58 @@
+"""What a team's jobs claim GPUs by: a template for each shape that it has quota for, and its NVLink domain.
+
+A job names the template in `resourceClaimTemplateName`. Pods of a shape that goes over several machines of a
+rack also name the template of channels, which the DRA driver makes of the ComputeDomain.
+"""
+
+from gpuyard.catalogue.kubernetes.claims import GPU_CLASS
+from gpuyard.names import CHANNEL_SUFFIX, COMPUTE_DOMAINS_GROUP
+from gpuyard.plan.records import NamespacePlan, PlatformPlan, ShapePlan, TeamPlan
+from gpuyard.plan.sharing.claims import installs_claims
+from gpuyard.render.objects import Object, made
+
+REQUEST = "gpus"
+"""What the one request of a claim is called."""
+
+
+def claim_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
+    """Of one of its namespaces; nothing where the team claims no GPU."""
+    claimed = {pool.name: pool.dra for pool in plan.pools if pool.dra}
+    shapes = [s for s in plan.shapes if s.pool in claimed and team.name in s.teams]
+    domains = [
+        _domain(plan, space, shape)
+        for shape in shapes
+        if shape.nodes > 1 and claimed[shape.pool].compute_domains and installs_claims(plan.spec)
+    ]
+    return [*(_template(plan, space, shape) for shape in shapes), *domains]
+
+
+def _template(plan: PlatformPlan, space: NamespacePlan, shape: ShapePlan) -> Object:
+    exactly = {
+        "deviceClassName": GPU_CLASS,
+        "allocationMode": "ExactCount",
+        "count": shape.per_node,
+    }
+    return made(
+        plan.name,
+        "resource.k8s.io/v1",
+        "ResourceClaimTemplate",
+        shape.name,
+        namespace=space.name,
+        spec={"spec": {"devices": {"requests": [{"name": REQUEST, "exactly": exactly}]}}},
+    )
+
+
+def _domain(plan: PlatformPlan, space: NamespacePlan, shape: ShapePlan) -> Object:
+    """No number of nodes: pods join as they start, and the field is going (ComputeDomain of v0.5.0)."""
+    channel = {
+        "allocationMode": "Single",
+        "resourceClaimTemplate": {"name": f"{shape.name}{CHANNEL_SUFFIX}"},
+    }
+    return made(
+        plan.name,
+        f"{COMPUTE_DOMAINS_GROUP}/v1beta1",
+        "ComputeDomain",
+        shape.name,
+        namespace=space.name,
+        spec={"numNodes": 0, "channel": channel},
+    )

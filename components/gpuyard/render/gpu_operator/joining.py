@@ -1,0 +1,65 @@
+"""An operator that is there already: what it must be told, so that nodes are what the plan says.
+
+It has one ClusterPolicy. Of that only what the plan stands on is compared: who brings a part, with which
+settings, which configurations the agents read, and the taints they pass. All else is its owner's.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.catalogue.software.images import SoftwarePart
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.software.gpu_operator import joins_operator
+from gpuyard.render.gpu_operator.values import operator_values
+
+_DECIDED_BY_OWNER = frozenset({"version", "kernelModuleType", "upgradePolicy", "repository"})
+"""Of a part that the operator brings: which, from where, and when nodes get another."""
+_ON = True
+"""What a policy means that does not say whether a part is enabled."""
+
+
+def needed_values(plan: PlatformPlan) -> dict[str, Any]:
+    """Of our values those that another's operator must have; empty where it is ours, or brings nothing."""
+    parts = plan.operator
+    if parts is None or not joins_operator(plan.spec) or not any(parts.enabled.values()):
+        return {}
+    values = operator_values(plan, parts)
+    found = {
+        part.value: {k: v for k, v in values[part.value].items() if k not in _DECIDED_BY_OWNER}
+        for part in SoftwarePart
+    }
+    found["daemonsets"] = {"tolerations": values["daemonsets"]["tolerations"]}
+    found["mig"] = values["mig"]
+    return found | ({"hostPaths": values["hostPaths"]} if "hostPaths" in values else {})
+
+
+def differences(plan: PlatformPlan, policy: Mapping[str, Any]) -> list[str]:
+    """What of a ClusterPolicy is not as nodes need it: the path, what is there, what is needed."""
+    return list(_differences(needed_values(plan), policy.get("spec") or {}, ""))
+
+
+def _differences(needed: Mapping[str, Any], there: Mapping[str, Any], at: str) -> Iterator[str]:
+    for key, wanted in needed.items():
+        path, has = f"{at}{key}", there.get(key)
+        if isinstance(wanted, Mapping):
+            yield from _differences(wanted, has or {}, f"{path}.")
+        elif isinstance(wanted, list):
+            if missing := [each for each in wanted if each not in (has or [])]:
+                yield f"{path} lacks {', '.join(_shown(each) for each in missing)}"
+        elif not _serves(path, wanted, has):
+            yield f"{path} is {_shown(has)}, needed {_shown(wanted)}"
+
+
+def _serves(path: str, wanted: object, has: object) -> bool:
+    """Unsaid is on, and an empty strategy lets each pool have its own."""
+    if has is None or has == "":
+        return wanted == "" or path == "mig.strategy" or wanted is _ON
+    return has == wanted
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k}: {_shown(v)}" for k, v in value.items()) + "}"
+    if value is None or value == "":
+        return "empty"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,202 @@
+"""The GPU Operator's chart with values from the plan: which part it brings to nodes, and how each behaves.
+
+The operator turns `mig.strategy` into an environment variable that overrules the strategy in every pool's own
+device-plugin configuration. What serves all pools is written all the same: of an empty value the chart makes
+`mig: null`, which server-side apply refuses (Helm 4, Argo CD), and which is dropped where it is not used.
+"""
+
+from typing import Any
+
+from gpuyard.catalogue.sharing import SharingMethod
+from gpuyard.catalogue.software.charts import (
+    GPU_OPERATOR_CHART,
+    KUEUE_CHART,
+    NFD_IMAGE,
+    OPERATOR_IMAGES,
+)
+from gpuyard.catalogue.software.images import SoftwarePart
+from gpuyard.names import (
+    ARCH_LABEL,
+    GPU_OPERATOR_NAMESPACE,
+    PODSET_LABEL,
+    POOL_LABEL,
+    SYSTEM_POOL,
+)
+from gpuyard.plan.records import OperatorParts, PlatformPlan
+from gpuyard.plan.software.gpu_operator import config_map_names
+from gpuyard.render.charts import Release
+from gpuyard.render.gpu_operator.objects import (
+    PRIORITY_CLASS,
+    agents_tolerate,
+)
+from gpuyard.render.mirror import chart_location, chart_repository, mirrored
+from gpuyard.render.objects import Object, system_tolerations
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import Prometheus
+
+_CONTROL_PLANE = {
+    "key": "node-role.kubernetes.io/control-plane",
+    "operator": "Equal",
+    "value": "",
+    "effect": "NoSchedule",
+}
+"""The chart's own toleration: a list of ours replaces it."""
+_UNPRIVILEGED = {"ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED": "false"}
+"""Else any pod that sets NVIDIA_VISIBLE_DEVICES has GPUs of others. Devices reach pods by CDI."""
+_UPGRADES = {
+    "autoUpgrade": True,
+    "maxParallelUpgrades": 1,
+    "maxUnavailable": "25%",
+    "waitForCompletion": {"podSelector": PODSET_LABEL, "timeoutSeconds": 0},
+    "gpuPodDeletion": {"force": False, "timeoutSeconds": 300, "deleteEmptyDir": False},
+    "drain": {
+        "enable": False,
+        "force": False,
+        "podSelector": "",
+        "timeoutSeconds": 300,
+        "deleteEmptyDir": False,
+    },
+}
+"""Another driver reaches one node at a time, closed to new pods, when its last job of a queue has ended; no
+pod is deleted that nobody makes anew, or that has data on the node."""
+
+
+def gpu_operator_release(plan: PlatformPlan) -> Release | None:
+    """What Helm installs; None where nobody needs an operator, and where there is one already."""
+    if plan.operator is None or not plan.operator.install:
+        return None
+    chart = GPU_OPERATOR_CHART
+    return Release(
+        name=chart.name,
+        namespace=GPU_OPERATOR_NAMESPACE,
+        chart=chart_location(plan.spec, chart),
+        repository=chart_repository(plan.spec, chart),
+        version=chart.version.format(plan.software[chart.name]),
+        values=operator_values(plan, plan.operator),
+    )
+
+
+def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
+    """The chart's values: each part that is decided, whatever the chart's own default is."""
+    mig, plugin = config_map_names(plan.spec)
+    brings = {part: {"enabled": parts.enabled[part.value]} for part in SoftwarePart}
+    observed = plan.spec.observability
+    measured = observed is not None and observed.prometheus is not Prometheus.NONE
+    values: dict[str, Any] = {
+        "operator": _controller(plan),
+        "daemonsets": {
+            "priorityClassName": PRIORITY_CLASS,
+            "tolerations": _agents(plan),
+            "updateStrategy": "RollingUpdate",
+        },
+        "nfd": {"enabled": True},
+        "node-feature-discovery": {
+            "priorityClassName": PRIORITY_CLASS,
+            "worker": {"tolerations": [_CONTROL_PLANE, *system_tolerations(), *_agents(plan)]},
+            "master": {"tolerations": [_CONTROL_PLANE, *system_tolerations()]},
+            "gc": {"tolerations": [_CONTROL_PLANE, *system_tolerations()]},
+        },
+        "psa": {"enabled": False},  # the namespace has its labels from us
+        "cdi": {"enabled": True},
+        "mig": {"strategy": mig_strategy(plan)},
+        "driver": {**brings[SoftwarePart.DRIVER], **_driver(parts)},
+        "toolkit": {**brings[SoftwarePart.TOOLKIT]},
+        "devicePlugin": {
+            **brings[SoftwarePart.DEVICE_PLUGIN],
+            "config": {"name": plugin, "default": ""},
+        },
+        "gfd": {"enabled": True},
+        "migManager": {
+            **brings[SoftwarePart.MIG_MANAGER],
+            "config": {"name": mig, "default": "all-disabled"},
+        },
+        "dcgm": {"enabled": False},  # the exporter has its own
+        "dcgmExporter": {"enabled": True},
+        "nodeStatusExporter": {"enabled": measured},
+        "gdrcopy": {"enabled": parts.gdrcopy},
+        **(_claims(plan, parts) if parts.claims else {}),
+    }
+    variables = dict(parts.settings)
+    if parts.enabled[SoftwarePart.TOOLKIT.value]:
+        variables |= {f"toolkit.env.{name}": value for name, value in _UNPRIVILEGED.items()}
+    for path, value in variables.items():
+        _set(values, path.split("."), value)
+    _versions_and_mirror(values, plan)
+    return values
+
+
+def _claims(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
+    """A GPUCluster and no ClusterPolicy: the chart takes one of them. Its driver is an object of its own."""
+    racks = any(pool.dra and pool.dra.compute_domains for pool in plan.pools)
+    found: dict[str, Any] = {
+        "clusterPolicy": {"deployCR": False},
+        "gpuCluster": {"deployCR": True},
+        "draDriver": {"computeDomains": {"enabled": racks}},
+        "devicePlugin": {"enabled": False},
+        "migManager": {"enabled": False},
+        "gfd": {"enabled": False},
+        "nodeStatusExporter": {"enabled": False},
+    }
+    if parts.driver is not None:
+        found["driver"] = {"enabled": True, **_driver(parts), "nvidiaDriverCRD": {"enabled": True}}
+    return found
+
+
+def mig_strategy(plan: PlatformPlan) -> str:
+    """What fits every pool; empty, so that each has its own, where none does: no MPS under mixed."""
+    if not any(pool.mig_config for pool in plan.pools):
+        return "none"
+    return "" if any(pool.sharing is SharingMethod.MPS for pool in plan.pools) else "mixed"
+
+
+def _controller(plan: PlatformPlan) -> Object:
+    """On system nodes where there are any of ours."""
+    found: Object = {
+        "priorityClassName": PRIORITY_CLASS,
+        "tolerations": [_CONTROL_PLANE, *system_tolerations()],
+    }
+    if plan.system is not None:
+        found["nodeSelector"] = {POOL_LABEL: SYSTEM_POOL}
+    return found
+
+
+def _agents(plan: PlatformPlan) -> list[Object]:
+    """The taints of every pool, and the one that GKE puts on nodes of Arm."""
+    arm = plan.cloud is Cloud.GCP and any(pool.machine.arch == "arm64" for pool in plan.pools)
+    taint = {"key": ARCH_LABEL, "operator": "Exists", "effect": "NoSchedule"}
+    return agents_tolerate(plan) + ([taint] if arm else [])
+
+
+def _driver(parts: OperatorParts) -> dict[str, Any]:
+    if parts.driver is None:
+        return {}
+    return {
+        "version": parts.driver,
+        "kernelModuleType": parts.kernel_modules,
+        "upgradePolicy": _UPGRADES,
+    }
+
+
+def _set(values: dict[str, Any], path: list[str], value: str) -> None:
+    """One value; what stands below `env` is a variable, and the chart has a list of these."""
+    *above, key = path
+    at: Any = values
+    for each in above:
+        at = at.setdefault(each, [] if each == "env" else {})
+    if isinstance(at, list):
+        at.append({"name": key, "value": value})
+    else:
+        at[key] = value
+
+
+def _versions_and_mirror(values: dict[str, Any], plan: PlatformPlan) -> None:
+    """Versions that the stack file picks, and where images come from when it has a mirror."""
+    for image in OPERATOR_IMAGES:
+        if plan.spec.mirror is not None:
+            _set(values, [*image.values, "repository"], mirrored(plan.spec, image.repository))
+        if image.pin in plan.spec.software:
+            version = image.tag.format(plan.software[image.pin])
+            _set(values, [*image.values, "version"], version)
+    if plan.spec.mirror is not None:
+        path = ["node-feature-discovery", "image", "repository"]
+        _set(values, path, mirrored(plan.spec, f"{KUEUE_CHART.registry}/{NFD_IMAGE}"))

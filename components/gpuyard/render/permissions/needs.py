@@ -1,0 +1,244 @@
+"""What the deployer of an AWS graph must be allowed: each action, on what, and under which condition."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.catalogue.permissions.aws import AWS_CALLS, AWS_KINDS
+from gpuyard.catalogue.permissions.aws_forms import (
+    ADDS_TAGS,
+    LAUNCHES,
+    MAKES,
+    NO_RESOURCE,
+    OURS,
+    TAGGED_AT_BIRTH,
+    AwsKind,
+)
+from gpuyard.render.cloud.graph import CloudGraph, CloudResource, settle
+
+ANY = "*"
+PolicyCondition = tuple[tuple[str, str, tuple[str, ...]], ...]
+"""Operator, key and values, as a policy has them."""
+_ATTACH = ("iam:AttachRolePolicy", "iam:DetachRolePolicy")
+_NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+_KINDS = {
+    "vpc/": "aws:ec2/vpc:Vpc",
+    "subnet/": "aws:ec2/subnet:Subnet",
+    "route-table/": "aws:ec2/routeTable:RouteTable",
+    "key/": "aws:kms/key:Key",
+}
+"""What may be somebody else's: it has our tag only where the graph makes it."""
+_ID = {"aws:s3/bucket:Bucket": "bucket"}
+"""What is found by the name that it is given."""
+_UNMARKED = ("security-group-rule/", "network-interface/")
+"""What never has a tag of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """One action that must be allowed."""
+
+    what: str
+    """The word by which needs of one kind become one statement."""
+    action: str
+    arns: tuple[str, ...]
+    condition: PolicyCondition = ()
+
+    @property
+    def service(self) -> str:
+        """Whose action it is."""
+        return self.action.partition(":")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountPlace:
+    """Whose account, and where in it; `*` is every one."""
+
+    platform: str
+    partition: str = ANY
+    region: str = ANY
+    account: str = ANY
+
+
+def needs_of(graph: CloudGraph, where: AccountPlace) -> list[Permit]:
+    """All needs of a graph, each as often as something has it."""
+    reader = _Reader(graph, where)
+    found = [need for each in graph.resources for need in reader.of(each)]
+    for call in (*graph.calls, *graph.before):
+        actions, arn = AWS_CALLS[call.kind]
+        names = {key: reader.text(value) for key, value in call.args.items()}
+        arns = (reader.arn(arn, names),) if arn else (ANY,)
+        found += [
+            Permit("Look", a, (ANY,)) if a in NO_RESOURCE or not arn else Permit("Named", a, arns)
+            for a in actions
+        ]
+    return found
+
+
+class _Reader:
+    """A graph whose late values are read as what is known of them."""
+
+    def __init__(self, graph: CloudGraph, where: AccountPlace) -> None:
+        self._where = where
+        self._made = {each.name: each for each in graph.resources}
+        self._asked = {each.name: each.args for each in graph.calls}
+        self._kinds = {each.kind for each in graph.resources}
+
+    # ── names ─────────────────────────────────────────────────────────────────────────────────────
+    def text(self, value: Any) -> str:
+        """The value as far as it is known; `*` for what is not."""
+        return str(settle(value, self._known))
+
+    def _known(self, late: str) -> str:
+        whose, _, field = late.partition(".")
+        if whose in self._asked:
+            known = {"accountId": self._where.account, **self._asked[whose]}
+            return str(known.get(field, ANY))
+        made = self._made[whose]
+        if field == "id":
+            field = _ID.get(made.kind, field)
+        if field in {"name", "bucket"} and field not in made.inputs:
+            return _own_name(made)
+        given = made.inputs.get(field)
+        return ANY if given is None else self.text(given)
+
+    def arn(self, pattern: str, names: Mapping[str, str]) -> str:
+        """The pattern with the names of one resource."""
+        where = self._where
+        known = _Names(names, region=where.region, account=where.account)
+        return f"arn:{where.partition}:{pattern.format_map(known)}"
+
+    def own(self, each: CloudResource) -> tuple[str, ...]:
+        """What a resource is called, as far as that can be said before it is there."""
+        names = {key: self.text(value) for key, value in each.inputs.items()}
+        names["own"] = _own_name(each) if "name" not in each.inputs else names["name"]
+        names.setdefault("bucket", names["own"])
+        return tuple(self.arn(pattern, names) for pattern in AWS_KINDS[each.kind].arns)
+
+    # ── needs ─────────────────────────────────────────────────────────────────────────────────────
+    def of(self, each: CloudResource) -> Iterator[Permit]:
+        """Everything that one resource asks for, from its first day to its last."""
+        row = AWS_KINDS[each.kind]
+        own = self.own(each)
+        for action in row.actions:
+            if action in _ATTACH:
+                allowed = (("ArnLike", "iam:PolicyARN", (self.text(each.inputs["policyArn"]),)),)
+                yield Permit("Attach", action, own, (*allowed, *self._ours(row)))
+            else:
+                yield from self._action(row, action, own)
+        yield from self._passed(row, each)
+        yield from self._linked(row)
+        yield from self._keys(row, each)
+        if each.kind == _NODE_GROUP and "launchTemplate" in each.inputs:
+            yield from self._launched()
+
+    def _action(self, row: AwsKind, action: str, own: tuple[str, ...]) -> Iterator[Permit]:
+        new = (("StringEquals", f"aws:RequestTag/{OURS}", (self._where.platform,)),)
+        if action in NO_RESOURCE:
+            yield Permit("Look", action, (ANY,))
+        elif action in TAGGED_AT_BIRTH:
+            yield Permit("Make", action, (ANY,), new)
+        elif action in MAKES:
+            yield Permit("Make", action, own, new)
+        elif action == "ec2:CreateTags":
+            made = tuple(a.partition(":")[2] for a in row.actions if a in MAKES)
+            yield Permit("Tag", action, own, (("StringEquals", "ec2:CreateAction", made),))
+            yield Permit("Keep", action, own, self._ours(row))
+        else:
+            if action in ADDS_TAGS:
+                yield Permit("Make", action, own, new)
+            if action.partition(":")[0] == own[0].split(":")[2]:
+                yield Permit("Keep" if row.marked else "Named", action, own, self._ours(row))
+        for arn in row.beside.get(action, ()):
+            yield self._beside(action, self.arn(arn, {}))
+
+    def _ours(self, row: AwsKind) -> PolicyCondition:
+        whose = f"aws:ResourceTag/{row.marked}"
+        return (("StringEquals", whose, (self._where.platform,)),) if row.marked else ()
+
+    def _beside(self, action: str, arn: str) -> Permit:
+        """What an action is also done to: with our tag, unless it is another's or can have none."""
+        type_ = arn.split(":")[5].partition("/")[0] + "/"
+        if type_ in _UNMARKED or _KINDS.get(type_, "") not in {"", *self._kinds}:
+            return Permit("Beside", action, (arn,))
+        ours = (("StringEquals", f"aws:ResourceTag/{OURS}", (self._where.platform,)),)
+        return Permit("Keep", action, (arn,), ours)
+
+    def _passed(self, row: AwsKind, each: CloudResource) -> Iterator[Permit]:
+        for passed in row.passes:
+            to = (("StringEquals", "iam:PassedToService", passed.services),)
+            for value in _values(each.inputs, passed.field.split(".")):
+                yield Permit("Pass", "iam:PassRole", self._arns(value), to)
+
+    def _linked(self, row: AwsKind) -> Iterator[Permit]:
+        for role in row.linked:
+            arn = self.arn(f"iam::{{account}}:role/aws-service-role/{role.service}/{role.name}", {})
+            by = (("StringLike", "iam:AWSServiceName", (role.service,)),)
+            yield Permit("Link", "iam:CreateServiceLinkedRole", (arn,), by)
+            yield Permit("Named", "iam:GetRole", (arn,))
+
+    def _keys(self, row: AwsKind, each: CloudResource) -> Iterator[Permit]:
+        for field in row.keys:
+            for value in _values(each.inputs, field.split(".")):
+                of_ours = not isinstance(value, str)
+                ours = (("StringEquals", f"aws:ResourceTag/{OURS}", (self._where.platform,)),)
+                for action in ("kms:DescribeKey", "kms:CreateGrant"):
+                    yield Permit(
+                        "Keep" if of_ours else "Named",
+                        action,
+                        self._arns(value),
+                        ours if of_ours else (),
+                    )
+
+    def _launched(self) -> Iterator[Permit]:
+        """EKS tries the launch template in the caller's name, and tags what it would start."""
+        kinds = [*LAUNCHES]
+        if "aws:ec2/placementGroup:PlacementGroup" in self._kinds:
+            kinds.append("placement-group")
+        if any("capacityReservationTarget" in str(m.inputs) for m in self._made.values()):
+            kinds.append("capacity-reservation")
+        arns = tuple(
+            self.arn(f"ec2:{{region}}:{'' if kind == 'image' else '{account}'}:{kind}/*", {})
+            for kind in kinds
+        )
+        template = self.arn("ec2:{region}:{account}:launch-template/*", {})
+        yield Permit(
+            "Launch", "ec2:RunInstances", arns, (("ArnLike", "ec2:LaunchTemplate", (template,)),)
+        )
+        started = tuple(a for a in arns if a.split(":")[5].partition("/")[0] in _STARTED)
+        yield Permit(
+            "Tag",
+            "ec2:CreateTags",
+            started,
+            (("StringEquals", "ec2:CreateAction", ("RunInstances",)),),
+        )
+
+    def _arns(self, value: Any) -> tuple[str, ...]:
+        """A role or key that is given by its ARN, or that the graph makes."""
+        if isinstance(value, str):
+            return (value,)
+        return self.own(self._made[value.name.partition(".")[0]])
+
+
+_STARTED = ("instance", "volume", "network-interface")
+
+
+class _Names(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return ANY
+
+
+def _own_name(each: CloudResource) -> str:
+    """The name that Pulumi makes: of its component, of ours, and of seven digits."""
+    return f"*{each.name}-*"
+
+
+def _values(tree: Any, path: list[str]) -> Iterator[Any]:
+    """What stands at a path, through lists; nothing where it is not there."""
+    if not path:
+        yield tree
+    elif isinstance(tree, list):
+        for each in tree:
+            yield from _values(each, path)
+    elif isinstance(tree, Mapping) and path[0] in tree:
+        yield from _values(tree[path[0]], path[1:])

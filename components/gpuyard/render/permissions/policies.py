@@ -1,0 +1,117 @@
+"""Needs as policy documents of IAM: as few statements as say the same, in as many documents as hold them."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpuyard.catalogue.permissions.aws_forms import MANAGED_POLICY_CHARACTERS
+from gpuyard.render.permissions.needs import ANY, Permit, PolicyCondition
+
+VERSION = "2012-10-17"
+_ORDER = ("Look", "Make", "Tag", "Keep", "Named", "Beside", "Attach", "Pass", "Link", "Launch")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of a policy."""
+
+    sid: str
+    what: str
+    actions: tuple[str, ...]
+    arns: tuple[str, ...]
+    condition: PolicyCondition
+
+    @property
+    def tree(self) -> dict[str, Any]:
+        """As it stands in a document."""
+        operators = sorted({operator for operator, _, _ in self.condition})
+        conditions = {
+            operator: {key: _one(values) for o, key, values in self.condition if o == operator}
+            for operator in operators
+        }
+        return {
+            "Sid": self.sid,
+            "Effect": "Allow",
+            "Action": list(self.actions),
+            "Resource": _one(self.arns),
+            **({"Condition": conditions} if conditions else {}),
+        }
+
+
+def statements_of(needs: Iterable[Permit]) -> list[Statement]:
+    """Needs of one service, for one reason and under one condition, are one statement.
+
+    That allows nothing more: each action is of some types of resource only, and all of these are ours.
+    """
+    found: dict[tuple[Any, ...], tuple[set[str], set[str]]] = {}
+    for need in _together(needs):
+        apart = need.arns == (ANY,)  # beside others it would swallow them
+        key = (_ORDER.index(need.what), need.service, apart, need.condition)
+        actions, arns = found.setdefault(key, (set(), set()))
+        actions.add(need.action)
+        arns.update(need.arns)
+    seen: Counter[str] = Counter()
+    return [_statement(key, *found[key], seen) for key in sorted(found)]
+
+
+def _statement(
+    key: tuple[Any, ...], actions: set[str], arns: set[str], seen: Counter[str]
+) -> Statement:
+    """One statement; of those that would have the same name the later ones are numbered."""
+    order, service, _, condition = key
+    what = _ORDER[order]
+    word = f"{service.title()}{what}"
+    seen[word] += 1
+    number = "" if seen[word] == 1 else str(seen[word])
+    return Statement(
+        f"{word}{number}", what, tuple(sorted(actions)), tuple(sorted(arns)), condition
+    )
+
+
+def _together(needs: Iterable[Permit]) -> list[Permit]:
+    """Needs that differ in the values of their one condition as one need that has all values."""
+    merged: dict[tuple[Any, ...], tuple[set[str], set[str]]] = {}
+    rest: list[Permit] = []
+    for need in dict.fromkeys(needs):
+        if need.what not in {"Tag", "Attach"}:
+            rest.append(need)
+            continue
+        (operator, key, values), *others = need.condition
+        into = merged.setdefault(
+            (need.what, need.action, operator, key, tuple(others)), (set(), set())
+        )
+        into[0].update(need.arns)
+        into[1].update(values)
+    for (what, action, operator, key, others), (arns, every) in merged.items():
+        condition = ((operator, key, tuple(sorted(every))), *others)
+        rest.append(Permit(what, action, tuple(sorted(arns)), condition))
+    return rest
+
+
+def _one(values: Sequence[str]) -> str | list[str]:
+    return values[0] if len(values) == 1 else list(values)
+
+
+# ── documents ─────────────────────────────────────────────────────────────────────────────────────
+def documents_of(
+    statements: Iterable[Statement], most: int = MANAGED_POLICY_CHARACTERS
+) -> list[dict[str, Any]]:
+    """The statements in order, as many in a document as it can hold."""
+    documents: list[list[Statement]] = [[]]
+    for each in statements:
+        if documents[-1] and size_of(document((*documents[-1], each))) > most:
+            documents.append([])
+        documents[-1].append(each)
+    return [document(each) for each in documents]
+
+
+def document(statements: Iterable[Statement]) -> dict[str, Any]:
+    """A policy of these statements."""
+    return {"Version": VERSION, "Statement": [each.tree for each in statements]}
+
+
+def size_of(policy: dict[str, Any]) -> int:
+    """Its characters as IAM counts them: without white space."""
+    return len(json.dumps(policy, separators=(",", ":")))

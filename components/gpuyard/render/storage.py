@@ -1,0 +1,219 @@
+"""What a team has of the storage in its namespaces: a claim for each store, and where checkpoints go.
+
+Volumes are made for one claim each, by its namespace and name, so that no other can take them. Whether one
+may be written is said by its mount: a pod can only ask for less.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpuyard.names import CHECKPOINTS, DATA_ACCOUNT
+from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, NamespacePlan, PlatformPlan, TeamPlan
+from gpuyard.plan.records.late import Late
+from gpuyard.render.cloud.spelling import digest
+from gpuyard.render.limits import gib
+from gpuyard.render.objects import Object, made
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import DatasetKind
+
+CHECKPOINTS_STORE = "checkpoints"
+"""What the bucket for checkpoints is called in a cloud's graph."""
+SHARE = "data"
+"""What Filestore's share is called."""
+_UNSIZED_GIB = 1024
+"""What a volume says that grows with what is in it; nobody compares it with anything."""
+_SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
+"""A claim of a class may wait for its first pod; and one in use goes with the namespace, not before it."""
+_ANY = ["dir-mode=0777", "file-mode=0666"]
+"""What a bucket shows as rights of files, which have none there: whoever is let in may write."""
+_MANY, _READ_MANY = "ReadWriteMany", "ReadOnlyMany"
+
+
+def store_name(data: DatasetPlan) -> str:
+    """What a store is called in a cloud's graph, and how the names of its late values begin."""
+    return f"data-{data.name}"
+
+
+def filesystem(data: DatasetPlan) -> str:
+    """What Managed Lustre calls it: eight letters and digits, no two the same on one node."""
+    return f"fs{digest(data.name)}"
+
+
+def storage_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
+    """Those of each of its namespaces; of a simulated platform none, for no store is made there."""
+    if plan.simulated:
+        return []
+    return [each for space in team.namespaces for each in _in_namespace(plan, team, space)]
+
+
+def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> Iterator[Object]:
+    name, storage = team.stable_name, plan.storage
+    if storage.checkpoints and storage.keeps_checkpoints(name):
+        yield _place(plan, storage.checkpoints, name, space)
+    asks = storage.buckets(name) or storage.keeps_checkpoints(name)
+    if asks and plan.cloud in {Cloud.AWS, Cloud.GCP}:
+        yield made(
+            plan.name,
+            "v1",
+            "ServiceAccount",
+            DATA_ACCOUNT,
+            namespace=space.name,
+            automountServiceAccountToken=False,
+        )
+    for data in storage.of(name):
+        if data.kind is not DatasetKind.CLASS:
+            yield _volume(plan, name, space, data)
+        yield _claim(plan, name, space, data)
+
+
+def _place(plan: PlatformPlan, kept: CheckpointsPlan, team: str, space: NamespacePlan) -> Object:
+    """For `envFrom`: the bucket, and what every name of the team's begins with."""
+    given = kept.bucket
+    scheme = "gs" if plan.cloud is Cloud.GCP else "s3"
+    url = f"{scheme}://{given}" if given else Late(f"{CHECKPOINTS_STORE}.url")
+    data = {"CHECKPOINT_BUCKET": url, "CHECKPOINT_PREFIX": f"{team}/"}
+    return made(plan.name, "v1", "ConfigMap", CHECKPOINTS, namespace=space.name, data=data)
+
+
+# ── a volume for one claim ────────────────────────────────────────────────────────────────────────
+def _volume(plan: PlatformPlan, team: str, space: NamespacePlan, data: DatasetPlan) -> Object:
+    writes = team in data.writers
+    source, options = _SOURCES[data.kind](plan, space, data, writes)
+    spec: Object = {
+        "capacity": {"storage": gib(data.size_gib or _UNSIZED_GIB)},
+        "accessModes": [_mode(data, writes=writes)],
+        "persistentVolumeReclaimPolicy": "Retain",
+        "storageClassName": "",
+        "claimRef": {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "namespace": space.name,
+            "name": data.name,
+        },
+        **({"mountOptions": options} if options else {}),
+        **source,
+    }
+    return made(
+        plan.name,
+        "v1",
+        "PersistentVolume",
+        volume_name(plan, space, data),
+        annotations=_SKIP_AWAIT,
+        spec=spec,
+    )
+
+
+def volume_name(plan: PlatformPlan, space: NamespacePlan, data: DatasetPlan) -> str:
+    """The name of a volume, which lies in no namespace: dots keep its parts apart."""
+    return f"{plan.name}.{space.name}.{data.name}"
+
+
+def _mode(data: DatasetPlan, *, writes: bool) -> str:
+    """The driver of FSx knows one way alone; there the mount is told to be read-only."""
+    return _MANY if writes or data.kind in _ONE_MODE else _READ_MANY
+
+
+_ONE_MODE = {DatasetKind.FSX_LUSTRE, DatasetKind.CLASS}
+
+
+def _claim(plan: PlatformPlan, team: str, space: NamespacePlan, data: DatasetPlan) -> Object:
+    """It names no volume: that is for whoever makes volumes, and admission refuses it of everybody else."""
+    spec: Object = {
+        "accessModes": [_mode(data, writes=team in data.writers)],
+        "storageClassName": data.class_name or "",
+        "resources": {"requests": {"storage": gib(data.claim_gib)}},
+    }
+    return made(
+        plan.name,
+        "v1",
+        "PersistentVolumeClaim",
+        data.name,
+        namespace=space.name,
+        annotations=_SKIP_AWAIT,
+        spec=spec,
+    )
+
+
+# ── where it is mounted from ──────────────────────────────────────────────────────────────────────
+_Source = tuple[Object, list[str]]
+
+
+def _csi(driver: str, handle: Any, **attributes: Any) -> Object:
+    return {
+        "csi": {
+            "driver": driver,
+            "volumeHandle": handle,
+            **({"volumeAttributes": attributes} if attributes else {}),
+        }
+    }
+
+
+def _ro(*, writes: bool) -> list[str]:
+    return [] if writes else ["ro"]
+
+
+def _efs(_p: PlatformPlan, _s: NamespacePlan, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
+    handle = Late(f"{store_name(data)}.handle")
+    return _csi("efs.csi.aws.com", handle), ["tls", *_ro(writes=writes)]
+
+
+def _fsx(_p: PlatformPlan, _s: NamespacePlan, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
+    name = store_name(data)
+    source = _csi(
+        "fsx.csi.aws.com",
+        Late(f"{name}.handle"),
+        dnsname=Late(f"{name}.address"),
+        mountname=Late(f"{name}.share"),
+    )
+    return source, ["flock", *_ro(writes=writes)]
+
+
+def _filestore(_p: PlatformPlan, _s: NamespacePlan, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
+    """Not by its CSI driver: that mounts once on a node, for readers and writers alike."""
+    source = {"nfs": {"server": Late(f"{store_name(data)}.address"), "path": f"/{SHARE}"}}
+    return source, _ro(writes=writes)
+
+
+def _lustre(_p: PlatformPlan, _s: NamespacePlan, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
+    """Mounted once on a node: its teams all write it, or none does, as a proof says."""
+    name = store_name(data)
+    source = _csi(
+        "lustre.csi.storage.gke.io",
+        Late(f"{name}.handle"),
+        ip=Late(f"{name}.address"),
+        filesystem=filesystem(data),
+    )
+    return source, _ro(writes=writes)
+
+
+def _bucket(plan: PlatformPlan, space: NamespacePlan, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
+    """As the pod that asks: what it may do is its service account's."""
+    name = data.bucket or Late(f"{store_name(data)}.bucket")
+    if plan.cloud is Cloud.GCP:
+        mib = (data.cache_gib or 0) * 1024
+        kept = [f"file-cache:max-size-mb:{mib}", "file-cache:cache-file-for-range-read:true"]
+        options = ["implicit-dirs", *(kept if mib else []), *(_ANY if writes else ["ro"])]
+        return _csi("gcsfuse.csi.storage.gke.io", name), options
+    cache = (
+        {"cache": "emptyDir", "cacheEmptyDirSizeLimit": gib(data.cache_gib)}
+        if data.cache_gib
+        else {}
+    )
+    source = _csi(
+        "s3.csi.aws.com",
+        volume_name(plan, space, data),
+        bucketName=name,
+        authenticationSource="pod",
+        **cache,
+    )
+    changes = ["allow-delete", "allow-overwrite", *_ANY]
+    return source, ["allow-other", *(changes if writes else ["read-only"])]
+
+
+_SOURCES = {
+    DatasetKind.EFS: _efs,
+    DatasetKind.FSX_LUSTRE: _fsx,
+    DatasetKind.FILESTORE: _filestore,
+    DatasetKind.MANAGED_LUSTRE: _lustre,
+    DatasetKind.BUCKET: _bucket,
+}

@@ -1,0 +1,1 @@
+"""What a platform brings into a cluster from outside."""

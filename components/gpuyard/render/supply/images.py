@@ -1,0 +1,87 @@
+"""Every image that a platform's pods pull: by digest where the catalogue knows one, else by tag alone.
+
+Those of charts are known by the charts' own values. What a cloud puts on its nodes itself is not here, nor
+what teams run.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpuyard.catalogue.software.charts import (
+    GPU_OPERATOR_CHART,
+    KUEUE_CHART,
+    NFD_IMAGE,
+    OPERATOR_IMAGES,
+    OperatorImage,
+)
+from gpuyard.plan.records import OperatorParts, PlatformPlan
+from gpuyard.render.gpu_operator.values import operator_values
+from gpuyard.render.mirror import image_repository, mirrored
+
+_EVERY_RELEASE = frozenset({"operator", "validator"})
+"""Parts of the operator's chart that have no switch of ours."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PulledImage:
+    """One image, as nodes are told it."""
+
+    repository: str
+    tag: str
+    digest: str = ""
+    """Empty where nobody has published one that we have seen: whoever holds the tag may change the image."""
+    of: str = ""
+    """What of the platform pulls it."""
+    adds: str = ""
+    """What is put after the tag on each node, in words."""
+
+    @property
+    def reference(self) -> str:
+        """As a registry is asked for it."""
+        return f"{self.repository}:{self.tag}" + (f"@{self.digest}" if self.digest else "")
+
+
+def pulled_images(plan: PlatformPlan) -> list[PulledImage]:
+    """Each once, by name; none on a simulated cluster, whose nodes run nothing."""
+    return [] if plan.simulated else sorted({*_kueue(plan), *_operator(plan), *_idle(plan)})
+
+
+def _kueue(plan: PlatformPlan) -> Iterator[PulledImage]:
+    if plan.queueing.install:
+        tag = KUEUE_CHART.tag.format(plan.software[KUEUE_CHART.name])
+        yield PulledImage(image_repository(plan.spec, KUEUE_CHART), tag, of="Kueue")
+
+
+def _idle(plan: PlatformPlan) -> Iterator[PulledImage]:
+    if plan.idle is not None:
+        name, _, digest = plan.idle.image.partition("@")
+        repository, _, tag = name.rpartition(":")
+        yield PulledImage(repository, tag, digest, of="idle reclaim")
+
+
+def _operator(plan: PlatformPlan) -> Iterator[PulledImage]:
+    parts = plan.operator
+    if parts is None or not parts.install:
+        return
+    values = operator_values(plan, parts)
+    for image in OPERATOR_IMAGES:
+        if not _runs(image, values, parts):
+            continue
+        pin = image.pin or GPU_OPERATOR_CHART.name
+        tag = image.tag if image.pin else GPU_OPERATOR_CHART.tag
+        repository = mirrored(plan.spec, f"{image.repository}/{image.image}")
+        driver = image.values == ("driver",)
+        version = parts.driver if driver and parts.driver else plan.software[pin]
+        adds = "the system of the node, as -ubuntu24.04" if driver else ""
+        yield PulledImage(repository, tag.format(version), of="GPU Operator", adds=adds)
+    nfd = mirrored(plan.spec, f"{KUEUE_CHART.registry}/{NFD_IMAGE}")
+    tag = f"v{plan.software['node-feature-discovery']}"
+    yield PulledImage(nfd, tag, of="GPU Operator")
+
+
+def _runs(image: OperatorImage, values: dict[str, dict[str, object]], parts: OperatorParts) -> bool:
+    """Whether a pod of it is started somewhere."""
+    section = image.values[0]
+    if section == "draDriver":
+        return parts.claims
+    return section in _EVERY_RELEASE or values[section]["enabled"] is True

@@ -1,0 +1,90 @@
+"""What clusters of all clouds have in common: their resources, what pools rest on, and the way in."""
+
+from typing import Any
+
+import pulumi
+
+from gpuyard.names import SYSTEM_POOL
+from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records.late import Late
+from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard.render.cloud.kubeconfig import Reach
+from gpuyard.resources.clouds import CloudResources
+from gpuyard.resources.clusters.answering import once_answered
+from gpuyard.resources.clusters.asking import ask_before
+from gpuyard.resources.component import Component, once_made
+from gpuyard.resources.errors import PlatformRefused, other_cloud
+from gpuyard.resources.state import state_of
+from gpuyard.spec.platform import Cloud
+
+
+class CloudCluster(Component):
+    """A cluster of a cloud, with the nodes of its controllers; pools are components of their own."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: PlatformPlan,
+        cloud: Cloud,
+        opts: pulumi.ResourceOptions | None,
+    ) -> None:
+        kind = type(self).__name__
+        if plan.cloud is not cloud:
+            raise PlatformRefused(name, [other_cloud(kind, plan.cloud.value, cloud.value)])
+        cluster = plan.spec.cluster
+        state: dict[str, Any] = {"platform": plan.name}
+        if cluster is not None:
+            state["cluster"] = state_of(cluster)
+        super().__init__(f"gpuyard:index:{kind}", name, state, opts)
+        self._cloud = CloudResources(name, own="cluster")
+
+    @property
+    def graph(self) -> CloudGraph:
+        """All of the platform's: pools of the same program take their parts of it."""
+        return self._graph
+
+    @property
+    def resources(self) -> CloudResources:
+        """What pools of the same program rest on."""
+        return self._cloud
+
+    @property
+    def store_names(self) -> dict[str, pulumi.Output[str]]:
+        """Where the platform's storage is, by the names that teams' volumes have for it."""
+        return self._stores
+
+    def _build(
+        self, plan: PlatformPlan, graph: CloudGraph, entered: Reach | None
+    ) -> dict[str, pulumi.Output[Any]]:
+        """Make what is there for the whole cluster; what pools of other programs rest on.
+
+        A cluster that is `entered` must answer before.
+        """
+        self._graph = graph
+        ours = [each for each in graph.resources if each.part in {"", SYSTEM_POOL}]
+        ask_before(self, plan, graph.before)
+        self._cloud.ask(self, graph.calls)
+        answered = once_answered(plan, entered, self._cloud) if entered is not None else None
+        waits = pulumi.ResourceOptions.merge(self._waits_for, answered)
+        made = self._cloud.register(self, ours, waits)
+        self._stores = {name: self._cloud.bound(value) for name, value in graph.told.items()}
+        names = graph.ground(pool.stable_name for pool in plan.pools)
+        # No node comes before its cluster is ready for it: each value waits for all of it.
+        ready = once_made(True, *made)  # noqa: FBT003  any value
+        return {
+            name: pulumi.Output.all(self._cloud.bound(Late(name)), ready).apply(lambda got: got[0])
+            for name in names
+        }
+
+    def _open(self, plan: PlatformPlan, reach: Reach) -> pulumi.Output[str]:
+        """The kubeconfig; and what tells the cluster from one that is made anew in its place."""
+        self._identity: pulumi.Output[str] = self._cloud.bound(reach.identity)
+        config = reach.kubeconfig(cluster_of(plan.spec).existing or plan.name)
+        text: pulumi.Output[str] = self._cloud.bound(config)
+        return text
+
+    @property
+    def identity(self) -> pulumi.Output[str]:
+        """Another text for another cluster, also for one that is made anew under the same name."""
+        return self._identity

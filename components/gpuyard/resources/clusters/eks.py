@@ -1,0 +1,74 @@
+"""An EKS cluster."""
+
+from typing import Any, TypedDict
+
+import pulumi
+
+from gpuyard.plan.records.late import Late
+from gpuyard.render.aws.graph import aws_graph
+from gpuyard.render.aws.kubeconfig import eks_reach
+from gpuyard.resources.clusters.cluster import CloudCluster
+from gpuyard.resources.proofs import PlatformLike, prove, read_args
+from gpuyard.spec.platform import Cloud
+
+
+class EksClusterArgs(TypedDict):
+    """What an EksCluster is given."""
+
+    platform: PlatformLike
+    """The whole platform: its pools say in which zones the network has subnets."""
+
+
+class EksCluster(CloudCluster):
+    """An EKS cluster: network, keys, roles, add-ons, system nodes. With `cluster.existing` one that is there.
+
+    Pools are GpuNodePools, each with the `ground` of this one. What is made inside the cluster waits for all
+    of this component: nobody may enter before an access entry is there, and nothing runs before nodes are.
+    """
+
+    cluster_name: pulumi.Output[str]
+    """Its name in EKS."""
+    endpoint: pulumi.Output[str]
+    """Where its API answers; inside its network only, unless `cluster.endpoint.public` admits others."""
+    certificate_authority: pulumi.Output[str]
+    """The certificate of that address's authority, in base64."""
+    kubeconfig: pulumi.Output[str]
+    """The way in, by `aws eks get-token`: it holds no credential."""
+    node_role: pulumi.Output[str]
+    """The ARN of the role of all nodes."""
+    ground: pulumi.Output[dict[str, str]]
+    """What the node groups of pools rest on, for GpuNodePools."""
+    stores: pulumi.Output[dict[str, str]]
+    """Where the platform's storage is, for Teams."""
+
+    def __init__(
+        self,
+        name: str,
+        args: EksClusterArgs,
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        entered: bool = False,
+    ) -> None:
+        """A cluster that is `entered` by the kubeconfig, where it exists already, must answer before."""
+        given = read_args("EksCluster", args, required=("platform",))
+        plan = prove(given["platform"]).plan
+        super().__init__(name, plan, Cloud.AWS, opts)
+        reach = eks_reach(plan, pulumi.Config("aws").get("profile"))
+        ground = self._build(plan, aws_graph(plan), reach if entered else None)
+        self.kubeconfig = self._open(plan, reach)
+        self.cluster_name = self._cloud.bound(Late("cluster.name"))
+        self.endpoint = self._cloud.bound(reach.endpoint)
+        self.certificate_authority = self._cloud.bound(reach.authority)
+        self.node_role = self._cloud.bound(Late("node-role.arn"))
+        self.ground = pulumi.Output.all(**ground)
+        self.stores = pulumi.Output.all(**self.store_names)
+        outputs: dict[str, Any] = {
+            "clusterName": self.cluster_name,
+            "endpoint": self.endpoint,
+            "certificateAuthority": self.certificate_authority,
+            "kubeconfig": self.kubeconfig,
+            "nodeRole": self.node_role,
+            "ground": ground,
+            "stores": self.store_names,
+        }
+        self.register_outputs(outputs)

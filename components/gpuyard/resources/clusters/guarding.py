@@ -1,0 +1,57 @@
+"""Before anything is registered: what the deployment would take away of what the last one left.
+
+A program is told its own last state by the engine (`pulumi:pulumi:readStackResourceOutputs`): the outputs of
+every resource, at a preview as at an `up`. `gpuyard check --against` says the same of an exported state.
+"""
+
+from dataclasses import replace
+
+import pulumi
+from pulumi.runtime.proto import resource_pb2
+from pulumi.runtime.settings import monitor_supports_feature
+
+from gpuyard.changes.announced import Does, announced
+from gpuyard.changes.cloud_graph import graph_of
+from gpuyard.changes.deployed import Stand, stand_told
+from gpuyard.changes.findings import change_findings
+from gpuyard.findings import Finding, Severity
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.resources.errors import PlatformRefused
+
+_LAST_STATE = "pulumi:pulumi:readStackResourceOutputs"
+
+
+def guard(name: str, plan: PlatformPlan) -> list[Finding]:
+    """What else there is to say; PlatformRefused where something is lost that nobody consented to.
+
+    Where no cloud makes nodes nothing that is bought is given back, and only jobs are lost, on GPUs of ours
+    that are cut anew.
+    """
+    graph = graph_of(plan)
+    stand = last_state() if graph is not None or plan.simulated else None
+    if stand is None:
+        return []
+    said = announced(plan, graph, stand, name)
+    if graph is None:
+        cut = tuple(each for each in said.losses if each.does is Does.RECUTS)
+        said = replace(said, losses=cut, lowered=(), unforeseen=())
+    found = change_findings(plan, said)
+    if refused := [each for each in found if each.severity is Severity.REFUSE]:
+        raise PlatformRefused(f"the change of the platform {plan.name}", refused)
+    return found
+
+
+def last_state() -> Stand | None:
+    """What the last deployment left; None from an engine that has none to tell, or a mock of it."""
+    if not monitor_supports_feature(resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS):
+        return None
+    stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
+    try:
+        told = pulumi.runtime.invoke(_LAST_STATE, {"stackName": stack}).value
+    except Exception as problem:  # noqa: BLE001  a backend that does not tell must not stop a deployment
+        pulumi.log.warn(
+            f"nobody could look at the last state of {stack}, so nothing is said of what is lost: {problem}"
+            "\n  fix: look before: pulumi stack export | gpuyard check STACK --against -"
+        )
+        return None
+    return stand_told(told["outputs"])

@@ -1,0 +1,56 @@
+"""Which cluster a platform asks for: one of its cloud, with what its pools rest on; or none that is made."""
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import pulumi
+
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.resources.provider import ClusterProvider
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import Apply
+
+if TYPE_CHECKING:
+    from gpuyard.resources.clusters.eks import EksCluster
+    from gpuyard.resources.clusters.gke import GkeCluster
+
+    CloudCluster: TypeAlias = EksCluster | GkeCluster
+
+
+# A platform of one cloud loads nothing of the other: imports are where they are needed.
+def cluster_for(
+    name: str, plan: PlatformPlan, opts: pulumi.ResourceOptions, *, entered: bool
+) -> "CloudCluster | None":
+    """The cluster of the platform, and its system's nodes; None where a kubeconfig says where it is.
+
+    Not `entered` where a provider of the user's own is the way in.
+    """
+    if plan.cloud is Cloud.AWS:
+        from gpuyard.resources.clusters.eks import EksCluster
+
+        return EksCluster(name, {"platform": plan}, opts, entered=entered)
+    if plan.cloud is Cloud.GCP:
+        from gpuyard.resources.clusters.gke import GkeCluster
+
+        return GkeCluster(name, {"platform": plan}, opts, entered=entered)
+    return None
+
+
+def provider_inside(
+    name: str, plan: PlatformPlan, cluster: "CloudCluster", opts: pulumi.ResourceOptions
+) -> ClusterProvider:
+    """The provider of what is inside a cluster of a cloud, or of a folder of manifests.
+
+    Nobody may enter before the cluster's access entries are there, and nothing runs before its nodes. What
+    the provider waits for, all its objects wait for, and they go before it.
+    """
+    if plan.spec.apply is Apply.RENDER:
+        folder = f"rendered/{plan.name}"
+        return ClusterProvider(f"{name}-rendered", plan.name, opts=opts, render_to=folder)
+    waits = pulumi.ResourceOptions(depends_on=[cluster])
+    return ClusterProvider(
+        f"{name}-kubernetes",
+        cluster.identity,
+        cluster.kubeconfig,
+        pulumi.ResourceOptions.merge(opts, waits),
+        credential=False,
+    )

@@ -1,0 +1,191 @@
+"""GPUs that are cut anew, before the engine gives a node new labels: one node, its jobs, and its way back.
+
+The MIG manager acts on the label alone, and stops nothing but the operator's own clients: on a node in use
+it fails, or reboots it with all that runs there. So the node is closed first, and its jobs go back to their
+queues whole. Only then are the labels changed; when the manager fails, they are what they were. The engine's
+own update comes last and changes nothing any more, so its state and the node never disagree.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import Any
+
+import pulumi
+
+from gpuyard.manifests.gpu_requests import is_gpu_resource
+from gpuyard.names import (
+    MIG_CONFIG_LABEL,
+    MIG_OFF,
+    MIG_STATE_LABEL,
+    PUT_OUT_LABEL,
+    WORKLOAD_ANNOTATION,
+)
+from gpuyard.resources.diagnosis.kubectl import Kubectl
+
+PAUSE_SECONDS = 1.0
+EMPTY_SECONDS = 600.0
+"""Jobs have their own grace to end in."""
+CUT_SECONDS = 1200.0
+"""With a reboot in it."""
+_WORKLOADS = "workloads.kueue.x-k8s.io"
+_FAILED = "MigConfigFailed"
+Labels = Mapping[str, str | None]
+_Object = Mapping[str, Any]
+
+
+class NotCut(pulumi.RunError):
+    """A node whose GPUs are as they were, and why."""
+
+
+async def recut(kubectl: Kubectl, node: str, wanted: Labels) -> None:
+    """Close a node, send its jobs back to their queues, cut its GPUs, open it.
+
+    Raises:
+        NotCut: it was not done, and the GPUs are as they were; or not even that.
+    """
+    found = await kubectl.get("node", node)
+    if found is None:
+        raise NotCut(f"node {node} cannot be looked at: nothing on it was changed")
+    before = {MIG_CONFIG_LABEL: MIG_OFF, **_of(found, wanted)}
+    await _let_go(kubectl)
+    await kubectl.change("cordon", node)
+    try:
+        await _empty(kubectl, node)
+    except NotCut:
+        await kubectl.change("uncordon", node)
+        raise
+    why = await _cut(kubectl, node, wanted)
+    if not why:
+        await kubectl.change("uncordon", node)
+        return
+    if still := await _cut(kubectl, node, before):
+        raise NotCut(
+            f"the GPUs of node {node} were not cut into {wanted[MIG_CONFIG_LABEL]}: {why}; nor back into"
+            f" {before[MIG_CONFIG_LABEL]}: {still}\n"
+            f"  fix: the node is closed and has none of its jobs: mend it, then kubectl uncordon {node}"
+        )
+    await kubectl.change("uncordon", node)
+    raise NotCut(
+        f"the GPUs of node {node} were not cut into {wanted[MIG_CONFIG_LABEL]}: {why}\n"
+        f"  It has the layout of before, {before[MIG_CONFIG_LABEL]}, and takes jobs. No other node of its"
+        " pool was begun after it.\n"
+        "  fix: mend the node and deploy again; or write the layout of before into the stack file"
+    )
+
+
+def _of(node: _Object, wanted: Labels) -> dict[str, str | None]:
+    """What the node has now of the labels that are to change."""
+    labels = node["metadata"].get("labels") or {}
+    return {key: labels[key] for key in wanted if key in labels}
+
+
+async def _empty(kubectl: Kubectl, node: str) -> None:
+    """Every job on the node goes back to its queue, as a whole."""
+    async for pods in _until(EMPTY_SECONDS, lambda: _holders(kubectl, node)):
+        if not pods:
+            await _let_go(kubectl)
+            return
+        strangers = [_named(pod) for pod in pods if not _workload(pod)]
+        if strangers:
+            await _let_go(kubectl)
+            raise NotCut(
+                f"{', '.join(strangers)} on node {node} holds GPUs, and no queue started it: nobody could"
+                " start it again\n  fix: end it, then deploy again"
+            )
+        for namespace, workload in {(pod["metadata"]["namespace"], _workload(pod)) for pod in pods}:
+            change = {"metadata": {"labels": {PUT_OUT_LABEL: "true"}}, "spec": {"active": False}}
+            await _patch(kubectl, _WORKLOADS, workload, change, namespace)
+    await _let_go(kubectl)
+    raise NotCut(
+        f"pods on node {node} do not end within {EMPTY_SECONDS:.0f} s: its GPUs are not cut\n"
+        f"  fix: see {kubectl.command('get', 'pods', '-A', '--field-selector', f'spec.nodeName={node}')}"
+    )
+
+
+async def _let_go(kubectl: Kubectl) -> None:
+    """What was put out may start again, also what a deployment that was killed has put out."""
+    found = await kubectl.get(_WORKLOADS, "-A", "-l", PUT_OUT_LABEL)
+    for each in (found or {}).get("items") or []:
+        change = {"metadata": {"labels": {PUT_OUT_LABEL: None}}, "spec": {"active": True}}
+        meta = each["metadata"]
+        await _patch(kubectl, _WORKLOADS, meta["name"], change, meta["namespace"])
+
+
+async def _cut(kubectl: Kubectl, node: str, wanted: Labels) -> str:
+    """Change the labels and wait for the manager; why it failed, or nothing."""
+    found = await kubectl.get("node", node) or {"metadata": {}}
+    if _of(found, wanted).get(MIG_CONFIG_LABEL) != wanted[MIG_CONFIG_LABEL]:
+        # what the state says now is of the layout before
+        change = {"metadata": {"labels": {**wanted, MIG_STATE_LABEL: None}}}
+        if problem := await _patch(kubectl, "node", node, change):
+            return problem
+    state = None
+    async for seen in _until(CUT_SECONDS, lambda: kubectl.get("node", node)):
+        state = ((seen or {"metadata": {}})["metadata"].get("labels") or {}).get(MIG_STATE_LABEL)
+        if state == "success":
+            return ""
+        if state == "failed":
+            return await _reason(kubectl, node, str(wanted[MIG_CONFIG_LABEL]))
+    return f"the MIG manager says {state or 'nothing'} after {CUT_SECONDS:.0f} s"
+
+
+async def _reason(kubectl: Kubectl, node: str, config: str) -> str:
+    """What the manager's pod said last; else the node's event of this configuration."""
+    where = ("-A", "-l", "app=nvidia-mig-manager", "--field-selector", f"spec.nodeName={node}")
+    for pod in (await kubectl.get("pods", *where) or {}).get("items") or []:
+        meta = pod["metadata"]
+        if said := await kubectl.said("logs", meta["name"], "-n", meta["namespace"], "--tail=3"):
+            return " ".join(said.split())
+    fields = f"involvedObject.name={node},reason={_FAILED}"
+    async for found in _until(
+        3 * PAUSE_SECONDS, lambda: kubectl.get("events", "-A", "--field-selector", fields)
+    ):
+        for event in (found or {}).get("items") or []:
+            if event["message"].startswith(f"{config}: "):
+                return str(event["message"].removeprefix(f"{config}: "))
+    return "the MIG manager says failed, and not why"
+
+
+async def _holders(kubectl: Kubectl, node: str) -> list[_Object]:
+    """Pods on a node that hold its GPUs, and have not ended."""
+    ended = "status.phase!=Succeeded,status.phase!=Failed"
+    found = await kubectl.get("pods", "-A", "--field-selector", f"spec.nodeName={node},{ended}")
+    if found is None:
+        raise NotCut(f"the pods of node {node} cannot be looked at: its GPUs are not cut")
+    return [pod for pod in found["items"] if _holds(pod)]
+
+
+def _holds(pod: _Object) -> bool:
+    containers = [*pod["spec"]["containers"], *(pod["spec"].get("initContainers") or [])]
+    limits = [(each.get("resources") or {}).get("limits") or {} for each in containers]
+    return any(is_gpu_resource(name) for limit in limits for name in limit)
+
+
+def _workload(pod: _Object) -> str:
+    return str((pod["metadata"].get("annotations") or {}).get(WORKLOAD_ANNOTATION, ""))
+
+
+def _named(pod: _Object) -> str:
+    return f"pod {pod['metadata']['namespace']}/{pod['metadata']['name']}"
+
+
+async def _patch(
+    kubectl: Kubectl, kind: str, name: str, change: Mapping[str, Any], namespace: str = ""
+) -> str:
+    """What was said against it."""
+    where = ("-n", namespace) if namespace else ()
+    return await kubectl.change(
+        "patch", kind, name, *where, "--type=merge", "-p", json.dumps(change)
+    )
+
+
+async def _until(seconds: float, look: Callable[[], Awaitable[Any]]) -> AsyncGenerator[Any, None]:
+    """One look after the other, as long as it may take."""
+    end = time.monotonic() + seconds
+    while True:
+        yield await look()
+        if time.monotonic() >= end:
+            return
+        await asyncio.sleep(PAUSE_SECONDS)

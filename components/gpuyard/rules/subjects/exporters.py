@@ -1,0 +1,62 @@
+"""Exporters of GPU metrics that stand in a stack, and which list of counters they serve."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.rules.rule import Stack, at, items, known, mapping, text
+from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
+
+EXPORTER_VALUES = "values:dcgm-exporter"
+_IMAGE = re.compile(r"(^|/)dcgm-exporter(:|@|$)")
+_VARIABLE = "DCGM_EXPORTER_COLLECTORS"
+_OPTIONS = ("-f", "--collectors")
+_OF_THE_IMAGE = ("default-counters.csv", "dcp-metrics-included.csv")
+"""Lists that the exporter's image has: they are the default, with figures of profiling or without."""
+
+
+def serve_the_default(stack: Stack) -> bool:
+    """Whether an exporter is in view that was given no list of its own: its metrics are known."""
+    return any(not any(map(_is_own, lists)) for lists in _lists(stack))
+
+
+def _is_own(name: str) -> bool:
+    return not name.endswith(_OF_THE_IMAGE)
+
+
+def _lists(stack: Stack) -> Iterator[list[str]]:
+    """Of each exporter the lists that it is given."""
+    for resource in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
+        path = (
+            ("dcgmExporter",)
+            if resource.group_kind == OPERATOR_VALUES
+            else ("spec", "dcgmExporter")
+        )
+        exporter = mapping(at(resource.properties, *path))
+        if known(exporter.get("enabled")) is not False:
+            config = text(mapping(exporter.get("config")).get("name"))
+            yield [*([config] if config else []), *_of_variables(exporter)]
+    for resource in stack.of(EXPORTER_VALUES):
+        given = resource.properties
+        custom = ["customMetrics"] if given.get("customMetrics") else []
+        yield [*custom, *_of_arguments(given, "arguments"), *_of_variables(given, "extraEnv")]
+    for resource in stack.of(*POD_KINDS):
+        for pod in pods_of(resource):
+            for _, container in pod.containers():
+                if _IMAGE.search(text(container.get("image"))):
+                    yield [*_of_arguments(container, "args"), *_of_variables(container)]
+
+
+def _of_variables(within: Mapping[str, Any], field: str = "env") -> Iterator[str]:
+    for each in items(within.get(field)):
+        if text(mapping(each).get("name")) == _VARIABLE:
+            yield text(mapping(each).get("value"))
+
+
+def _of_arguments(within: Mapping[str, Any], field: str) -> Iterator[str]:
+    words = [text(each) for each in items(within.get(field))]
+    for word, after in zip(words, [*words, ""][1:], strict=True):
+        name, _, value = word.partition("=")
+        if name in _OPTIONS:
+            yield value or after

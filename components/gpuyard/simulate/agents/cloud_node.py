@@ -1,0 +1,78 @@
+"""A node that a fake cloud made: annotations say what its kubelet, its image and its devices are.
+
+Whoever stands in for the cloud writes them when the instance starts. A node without them is a bare fake,
+which has all of its machine.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gpuyard.names import EFA
+
+KUBELET: Final = "sim.gpuyard.dev/kubelet"
+"""JSON: capacity and allocatable, less devices."""
+EFA_INTERFACES: Final = "sim.gpuyard.dev/efa-interfaces"
+"""How many are attached; the EFA device plugin tells of them where it runs."""
+DRIVER: Final = "sim.gpuyard.dev/driver"
+"""`none` where neither image nor cloud brings a driver of GPUs."""
+DEVICES: Final = "sim.gpuyard.dev/devices"
+"""JSON: what a device plugin of the image or of the cloud tells of; without it the node has none."""
+
+# Images of pods by which agents on a node are told, as they end before the tag.
+EFA_PLUGIN: Final = "aws-efa-k8s-device-plugin"
+DRIVER_INSTALLER: Final = "nvidia-driver-installer"
+AGENTS: Final = (EFA_PLUGIN, DRIVER_INSTALLER)
+
+
+@dataclass(frozen=True, slots=True)
+class CloudNode:
+    """What the annotations of a node say."""
+
+    capacity: Mapping[str, str]
+    allocatable: Mapping[str, str]
+    efa: int = 0
+    driver: bool = True
+    devices: Mapping[str, int] | None = None
+    agents: frozenset[str] = field(default_factory=frozenset[str])
+    """Of AGENTS those that run there."""
+
+    @property
+    def has_driver(self) -> bool:
+        """Whether the image, the cloud or Google's DaemonSet has brought one."""
+        return self.driver or DRIVER_INSTALLER in self.agents
+
+    def with_devices(self, said: Mapping[str, str], devices: Mapping[str, str]) -> dict[str, str]:
+        """Capacity or allocatable, with EFA where its plugin runs, and with devices."""
+        efa = {EFA: str(self.efa)} if self.efa and EFA_PLUGIN in self.agents else {}
+        return {**said, **efa, **devices}
+
+
+def cloud_node(node: Mapping[str, Any], agents: frozenset[str]) -> CloudNode | None:
+    """What a fake cloud says of a node; None of a node that none has made."""
+    notes = node["metadata"].get("annotations") or {}
+    if KUBELET not in notes:
+        return None
+    said = json.loads(notes[KUBELET])
+    return CloudNode(
+        capacity=said["capacity"],
+        allocatable=said["allocatable"],
+        efa=int(notes.get(EFA_INTERFACES, 0)),
+        driver=notes.get(DRIVER) != "none",
+        devices=json.loads(notes[DEVICES]) if DEVICES in notes else None,
+        agents=agents,
+    )
+
+
+def agent_in(pod: Mapping[str, Any]) -> str:
+    """Which of AGENTS a pod is, once it runs; "" for any other pod."""
+    if (pod.get("status") or {}).get("phase") != "Running":
+        return ""
+    for container in pod["spec"]["containers"]:
+        name = (
+            str(container.get("image", "")).partition("@")[0].rpartition("/")[2].partition(":")[0]
+        )
+        if name in AGENTS:
+            return name
+    return ""

@@ -1,0 +1,79 @@
+"""Watch the GPUCluster and nodes, and write device classes and slices of what nodes have.
+
+Without a GPUCluster it makes nothing, and takes away what it has made: nobody answers claims then.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from gpuyard.names import GPU_CLUSTER
+from gpuyard.simulate.agents.cache import Watched
+from gpuyard.simulate.agents.node import is_ours
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, path_of
+from gpuyard.simulate.claims.slices import device_classes, resource_slices
+
+_CLUSTERS: Final = "/apis/nvidia.com/v1alpha1/gpuclusters"
+_NODES: Final = "/api/v1/nodes"
+_AGAIN_SECONDS: Final = 1.0
+
+
+class FakeDraDriver:
+    """The fake DRA driver of all nodes, in a thread of its own."""
+
+    def __init__(self, api: Api, say: Callable[[str], None]) -> None:
+        self._api = api
+        self._say = say
+        self._changed = threading.Event()
+        self._clusters = Watched(api, _CLUSTERS, lambda _: self._changed.set())
+        self._nodes = Watched(api, _NODES, lambda _: self._changed.set())
+        self._following = False
+        self._there: dict[str, ApiObject] = {}
+        """What it has written, by path."""
+
+    def start(self) -> None:
+        """Write until the process ends."""
+        self._clusters.start()
+        threading.Thread(target=self._run, daemon=True, name="dra-driver").start()
+
+    def _run(self) -> None:
+        again = False
+        while True:
+            self._changed.wait(_AGAIN_SECONDS if again else None)
+            self._changed.clear()
+            try:
+                self.publish()
+                again = False
+            except (ApiError, Unreachable) as problem:
+                self._say(f"DRA driver: again in {_AGAIN_SECONDS:.0f} s: {problem}")
+                again = True
+
+    def publish(self) -> None:
+        """Write what differs from what it wrote last; nodes are followed from the first GPUCluster on."""
+        cluster = self._clusters.all().get(GPU_CLUSTER)
+        if cluster is not None and not self._following:
+            self._following = True
+            self._nodes.start()
+        wanted = self._wanted(cluster) if cluster is not None else {}
+        for path in self._there.keys() - wanted.keys():
+            self._remove(path)
+        for path, manifest in wanted.items():
+            if self._there.get(path) != manifest:
+                self._api.apply(manifest)
+                self._there[path] = manifest
+
+    def _wanted(self, cluster: ApiObject) -> dict[str, ApiObject]:
+        domains = cluster["spec"]["draDriver"].get("computeDomains", {}).get("enabled") is not False
+        found = device_classes(domains=domains)
+        for node in self._nodes.all().values():
+            if is_ours(node):
+                found += resource_slices(node, domains=domains)
+        return {path_of(each): each for each in found}
+
+    def _remove(self, path: str) -> None:
+        try:
+            self._api.call("DELETE", path)
+        except ApiError as problem:
+            if problem.status != 404:  # noqa: PLR2004  it went with its node
+                raise
+        del self._there[path]

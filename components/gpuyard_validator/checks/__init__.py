@@ -1,0 +1,13 @@
+"""Every check, in the order in which a report shows them."""
+
+from collections.abc import Mapping
+
+from gpuyard_validator.checks.check import Check
+from gpuyard_validator.checks.health import HEALTH
+from gpuyard_validator.checks.inventory import INVENTORY
+from gpuyard_validator.checks.links import LINKS
+from gpuyard_validator.checks.sharing import SHARING
+
+CHECKS: Mapping[str, Check] = {check.id: check for check in (*INVENTORY, *HEALTH, *LINKS, *SHARING)}
+
+__all__ = ["CHECKS", "Check"]

@@ -1,0 +1,319 @@
+"""What NVML says, through nvidia-ml-py: every question alone, so that one refusal hides no other answer."""
+
+import importlib
+from collections.abc import Callable
+from ctypes import byref
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuyard_validator.host import Host
+from gpuyard_validator.snapshot import CannotRead, Fabric, Gpu, Instance, Snapshot
+from gpuyard_validator.values import Answer, Missing, T, Why
+
+RECOVERY_ACTION = 230
+"""Field of the recovery action; NVML calls it NVML_FI_DEV_GET_GPU_RECOVERY_ACTION since driver 570."""
+LINK_COUNT, LINK_RECOVERIES = 91, 162
+SRAM, DRAM = 7, 2
+UNCORRECTED, VOLATILE = 1, 0
+_MIB = 1 << 20
+_NOT_SUPPORTED, _NO_PERMISSION, _NO_FUNCTION, _CORRUPT = 3, 4, 13, 14
+_LOST, _RESET_REQUIRED, _VERSION_MISMATCH, _DEPRECATED = 15, 16, 25, 26
+_WHY = {
+    _NOT_SUPPORTED: Why.NOT_SUPPORTED,
+    _NO_PERMISSION: Why.NO_PERMISSION,
+    _NO_FUNCTION: Why.NO_FUNCTION,
+    _VERSION_MISMATCH: Why.NO_FUNCTION,
+    _DEPRECATED: Why.NOT_SUPPORTED,
+    _LOST: Why.LOST,
+    _RESET_REQUIRED: Why.LOST,
+}
+_PCI_VENDOR_BITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class NvmlReader:
+    """This machine, by its driver's library."""
+
+    host: Host = field(default_factory=Host)
+
+    def read(self) -> Snapshot:
+        """All of it, once."""
+        nvml = _library()
+        try:
+            nvml.nvmlInit()
+        except nvml.NVMLError as problem:
+            raise CannotRead(f"NVML does not start: {problem}") from None
+        try:
+            return self._machine(nvml)
+        finally:
+            nvml.nvmlShutdown()
+
+    def _machine(self, nvml: Any) -> Snapshot:
+        count = _ask(nvml, nvml.nvmlDeviceGetCount)
+        if isinstance(count, Missing):
+            raise CannotRead(f"NVML does not count GPUs: {count}")
+        handles = [_ask(nvml, nvml.nvmlDeviceGetHandleByIndex, n) for n in range(count)]
+        return Snapshot(
+            node=self.host.node(),
+            source="nvml",
+            gpus=tuple(_gpu(nvml, n, handles) for n in range(count)),
+            driver=_ask(nvml, nvml.nvmlSystemGetDriverVersion),
+            kernel_driver=self.host.kernel_driver(),
+            open_modules=self.host.open_modules(),
+            modules=self.host.modules(),
+            environment=self.host.variables(),
+            adapters=self.host.adapters(),
+        )
+
+
+def _library() -> Any:
+    try:
+        return importlib.import_module("pynvml")
+    except ImportError:
+        raise CannotRead("nvidia-ml-py is not installed") from None
+
+
+def _ask(nvml: Any, question: Callable[..., T], *given: object) -> Answer[T]:
+    """The answer, or why there is none."""
+    try:
+        return question(*given)
+    except nvml.NVMLError as problem:
+        return Missing(_WHY.get(problem.value, Why.FAILED), str(problem))
+    except UnicodeDecodeError as problem:
+        return Missing(Why.MALFORMED, str(problem))
+
+
+def _then(answer: Answer[Any], turn: Callable[[Any], T]) -> Answer[T]:
+    return answer if isinstance(answer, Missing) else turn(answer)
+
+
+def _gpu(nvml: Any, index: int, handles: list[Any]) -> Gpu:
+    handle = handles[index]
+    if isinstance(handle, Missing):
+        return Gpu(index=index, answers=False)
+
+    def ask(name: str, *given: object) -> Answer[Any]:
+        return _ask(nvml, getattr(nvml, name), handle, *given)
+
+    name, uuid = ask("nvmlDeviceGetName"), ask("nvmlDeviceGetUUID")
+    if any(isinstance(each, Missing) and each.why is Why.LOST for each in (name, uuid)):
+        return Gpu(index=index, answers=False)
+    remapped, ecc, mig = (
+        ask(f"nvmlDeviceGet{what}") for what in ("RemappedRows", "EccMode", "MigMode")
+    )
+    repair = ask("nvmlDeviceGetRepairStatus")
+    return Gpu(
+        index=index,
+        answers=True,
+        name=name,
+        uuid=uuid,
+        serial=ask("nvmlDeviceGetSerial"),
+        pci_id=_then(
+            ask("nvmlDeviceGetPciInfo"), lambda p: f"{p.pciDeviceId >> _PCI_VENDOR_BITS:04X}"
+        ),
+        memory_mib=_then(ask("nvmlDeviceGetMemoryInfo"), lambda m: int(m.total) // _MIB),
+        vbios=ask("nvmlDeviceGetVbiosVersion"),
+        gsp_firmware=_then(ask("nvmlDeviceGetGspFirmwareVersion"), _text),
+        inforom_image=ask("nvmlDeviceGetInforomImageVersion"),
+        inforom_valid=_inforom(nvml, handle),
+        persistence=_then(ask("nvmlDeviceGetPersistenceMode"), bool),
+        compute_mode=ask("nvmlDeviceGetComputeMode"),
+        ecc_current=_then(ecc, lambda e: bool(e[0])),
+        ecc_pending=_then(ecc, lambda e: bool(e[1])),
+        mig_current=_then(mig, lambda m: bool(m[0])),
+        mig_pending=_then(mig, lambda m: bool(m[1])),
+        instances=_instances(nvml, handle, mig),
+        recovery_action=_field(nvml, handle, RECOVERY_ACTION),
+        unrepairable=_then(ask("nvmlDeviceGetUnrepairableMemoryFlag_v1"), bool),
+        repair_pending=_then(repair, lambda r: bool(r[0] or r[1])),
+        remapped_uncorrectable=_then(remapped, lambda r: int(r[1])),
+        remap_pending=_then(remapped, lambda r: bool(r[2])),
+        remap_failure=_then(remapped, lambda r: bool(r[3])),
+        retired_pages=_retired(ask),
+        retired_pending=_then(ask("nvmlDeviceGetRetiredPagesPendingStatus"), bool),
+        sram_uncorrected=_sram(nvml, handle, ask),
+        sram_threshold=_then(_sram_status(nvml, handle), lambda s: bool(s.bThresholdExceeded)),
+        dram_uncorrected=ask("nvmlDeviceGetMemoryErrorCounter", UNCORRECTED, VOLATILE, DRAM),
+        clock_reasons=_reasons(ask),
+        thermal_margin=_margin(ask),
+        power_limit_mw=ask("nvmlDeviceGetEnforcedPowerLimit"),
+        power_default_mw=ask("nvmlDeviceGetPowerManagementDefaultLimit"),
+        max_sm_mhz=ask("nvmlDeviceGetMaxClockInfo", nvml.NVML_CLOCK_SM),
+        pcie_generation=ask("nvmlDeviceGetMaxPcieLinkGeneration"),
+        pcie_width=ask("nvmlDeviceGetCurrPcieLinkWidth"),
+        nvlinks=_links(nvml, handle, ask),
+        nvlink_recoveries=_recoveries(nvml, handle),
+        unreachable=_unreachable(nvml, index, handles),
+        fabric=_fabric(nvml, handle),
+        processes=_processes(ask),
+        utilization=_then(ask("nvmlDeviceGetUtilizationRates"), lambda u: int(u.gpu)),
+    )
+
+
+def _text(found: str | bytes) -> str:
+    return found.decode(errors="replace") if isinstance(found, bytes) else found
+
+
+def _field(nvml: Any, handle: Any, number: int, scope: int = 0) -> Answer[int]:
+    """One field value; it carries a return code of its own beside that of the call."""
+    found = _ask(nvml, nvml.nvmlDeviceGetFieldValues, handle, [(number, scope)])
+    if isinstance(found, Missing):
+        return found
+    value = found[0]
+    if value.nvmlReturn:
+        why = _WHY.get(value.nvmlReturn, Why.FAILED)
+        return Missing(why, f"field {number}: code {value.nvmlReturn}")
+    kinds = {1: "uiVal", 2: "ulVal", 3: "ullVal", 4: "sllVal", 5: "siVal"}
+    if value.valueType not in kinds:
+        return Missing(Why.MALFORMED, f"field {number} is of type {value.valueType}")
+    return int(getattr(value.value, kinds[value.valueType]))
+
+
+def _inforom(nvml: Any, handle: Any) -> Answer[bool]:
+    try:
+        nvml.nvmlDeviceValidateInforom(handle)
+    except nvml.NVMLError as problem:
+        if problem.value == _CORRUPT:
+            return False
+        return Missing(_WHY.get(problem.value, Why.FAILED), str(problem))
+    return True
+
+
+def _instances(nvml: Any, handle: Any, mig: Answer[Any]) -> Answer[tuple[Instance, ...]]:
+    """MIG devices; places that hold none answer that nothing is found."""
+    if isinstance(mig, Missing):
+        return mig
+    if not mig[0]:
+        return ()
+    places = _ask(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle)
+    if isinstance(places, Missing):
+        return places
+    made = []
+    for place in range(places):
+        try:
+            device = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)
+        except nvml.NVMLError as problem:
+            if problem.value == nvml.NVML_ERROR_NOT_FOUND:
+                continue
+            return Missing(_WHY.get(problem.value, Why.FAILED), str(problem))
+        found = _ask(nvml, nvml.nvmlDeviceGetAttributes_v2, device)
+        if isinstance(found, Missing):
+            return found
+        made.append(
+            Instance(
+                gpu_slices=int(found.gpuInstanceSliceCount),
+                compute_slices=int(found.computeInstanceSliceCount),
+                memory_mib=int(found.memorySizeMB),
+            )
+        )
+    return tuple(made)
+
+
+def _retired(ask: Callable[..., Answer[Any]]) -> Answer[int]:
+    """Pages of both causes: many single errors, one double."""
+    total = 0
+    for cause in (0, 1):
+        found = ask("nvmlDeviceGetRetiredPages", cause)
+        if isinstance(found, Missing):
+            return found
+        total += len(found)
+    return total
+
+
+def _sram_status(nvml: Any, handle: Any) -> Answer[Any]:
+    status = nvml.c_nvmlEccSramErrorStatus_v1_t()
+    found = _ask(nvml, nvml.nvmlDeviceGetSramEccErrorStatus, handle, byref(status))
+    return found if isinstance(found, Missing) else status
+
+
+def _sram(nvml: Any, handle: Any, ask: Callable[..., Answer[Any]]) -> Answer[int]:
+    """Since the last reset; older drivers have one counter for it."""
+    status = _sram_status(nvml, handle)
+    if isinstance(status, Missing):
+        return ask("nvmlDeviceGetMemoryErrorCounter", UNCORRECTED, VOLATILE, SRAM)
+    return int(status.volatileUncParity) + int(status.volatileUncSecDed)
+
+
+def _reasons(ask: Callable[..., Answer[Any]]) -> Answer[int]:
+    found = ask("nvmlDeviceGetCurrentClocksEventReasons")
+    if isinstance(found, Missing) and found.why is Why.NO_FUNCTION:
+        return ask("nvmlDeviceGetCurrentClocksThrottleReasons")
+    return found
+
+
+def _margin(ask: Callable[..., Answer[Any]]) -> Answer[int]:
+    """The margin itself since Ada; before that the threshold less the temperature."""
+    margin = ask("nvmlDeviceGetMarginTemperature")
+    if not isinstance(margin, Missing):
+        return int(margin)
+    limit, now = ask("nvmlDeviceGetTemperatureThreshold", 1), ask("nvmlDeviceGetTemperature", 0)
+    if isinstance(limit, Missing):
+        return limit
+    return now if isinstance(now, Missing) else int(limit) - int(now)
+
+
+def _links(nvml: Any, handle: Any, ask: Callable[..., Answer[Any]]) -> Answer[tuple[bool, ...]]:
+    count = _field(nvml, handle, LINK_COUNT)
+    if isinstance(count, Missing):
+        return count
+    states = [
+        ask("nvmlDeviceGetNvLinkState", n) for n in range(min(count, nvml.NVML_NVLINK_MAX_LINKS))
+    ]
+    return tuple(state == 1 for state in states)
+
+
+def _recoveries(nvml: Any, handle: Any) -> Answer[int]:
+    count = _field(nvml, handle, LINK_COUNT)
+    if isinstance(count, Missing):
+        return count
+    total = 0
+    for link in range(min(count, nvml.NVML_NVLINK_MAX_LINKS)):
+        found = _field(nvml, handle, LINK_RECOVERIES, link)
+        if isinstance(found, Missing):
+            return found
+        total += found
+    return total
+
+
+def _unreachable(nvml: Any, index: int, handles: list[Any]) -> Answer[tuple[int, ...]]:
+    cut = []
+    for other, handle in enumerate(handles):
+        if other == index or isinstance(handle, Missing):
+            continue
+        status = _ask(
+            nvml,
+            nvml.nvmlDeviceGetP2PStatus,
+            handles[index],
+            handle,
+            nvml.NVML_P2P_CAPS_INDEX_NVLINK,
+        )
+        if isinstance(status, Missing):
+            return status
+        if status != nvml.NVML_P2P_STATUS_OK:
+            cut.append(other)
+    return tuple(cut)
+
+
+def _fabric(nvml: Any, handle: Any) -> Answer[Fabric]:
+    """By the newest structure that the driver knows; those before 2 have no health."""
+    info = nvml.c_nvmlGpuFabricInfo_v3_t()
+    found = _ask(nvml, nvml.nvmlDeviceGetGpuFabricInfoV, handle, byref(info))
+    if isinstance(found, Missing) and found.why is Why.NO_FUNCTION:
+        info = nvml.c_nvmlGpuFabricInfo_v2_t()
+        found = _ask(nvml, nvml.nvmlDeviceGetGpuFabricInfoV, handle, byref(info))
+    if isinstance(found, Missing):
+        return found
+    text = bytes(info.clusterUuid).hex()
+    cluster = "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+    return Fabric(
+        state=int(info.state),
+        status=int(info.status),
+        cluster=cluster,
+        clique=int(info.cliqueId),
+        health=int(info.healthMask),
+    )
+
+
+def _processes(ask: Callable[..., Answer[Any]]) -> Answer[tuple[int, ...]]:
+    found = ask("nvmlDeviceGetComputeRunningProcesses")
+    return found if isinstance(found, Missing) else tuple(int(each.pid) for each in found)

@@ -1,0 +1,142 @@
+"""A report for whoever reads it: JSON, the pod's last words, JUnit, Prometheus."""
+
+import json
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from gpuyard_validator.results import Code, Report, Result, Status, worst_action
+from gpuyard_validator.values import encode
+
+SCHEMA = "gpuyard.dev/validation-result/v1"
+DIGEST_BYTES = 4096
+"""So much of a termination message the kubelet keeps."""
+_MORE = "… and {} more\n"
+_ROOM = 40
+_VALUES = {status: number for number, status in enumerate(Status)}
+
+
+def as_json(report: Report) -> str:
+    """All of it, in one line."""
+    document = {
+        "schema": SCHEMA,
+        "node": report.node,
+        "pool": report.pool,
+        "source": report.source,
+        "driver": report.driver,
+        "verdict": report.verdict,
+        "exit_code": int(report.code),
+        "action": worst_action(report.against).value,
+        "counts": {status.value: report.count(status) for status in Status},
+        "checks": [
+            {
+                "id": each.check,
+                "scope": each.scope,
+                "required": each.required,
+                **encode(each.evidence),
+            }
+            for each in report.results
+        ],
+    }
+    return json.dumps(document) + "\n"
+
+
+def digest(report: Report) -> str:
+    """The verdict first, then why; never longer than the kubelet keeps."""
+    ran = sum(report.count(s) for s in (Status.PASS, Status.WARN, Status.FAIL, Status.ERROR))
+    head = f"{report.verdict}: node {report.node}, pool {report.pool}: {ran} checks ran,"
+    text = _cut(f"{head} {len(report.against)} against it", DIGEST_BYTES // 4) + "\n"
+    lines = [_line(each) for each in report.against]
+    lines += [_line(each) for each in report.results if each.evidence.status is Status.WARN]
+    for number, line in enumerate(lines):
+        if len((text + line).encode()) > DIGEST_BYTES - _ROOM:
+            return text + _MORE.format(len(lines) - number)
+        text += line
+    return text
+
+
+def _line(result: Result) -> str:
+    seen = result.evidence
+    said = f"{seen.status}: {result.check} on {result.scope}: {seen.reason}"
+    if seen.status in (Status.FAIL, Status.WARN):
+        said += f"; value {seen.value}, floor {seen.floor} {seen.unit}".rstrip()
+        said += f" ({seen.source}); needs: {seen.action}"
+    if seen.status is Status.SKIP:
+        said = f"required and {said}"
+    return _cut(said, 400) + "\n"
+
+
+def _cut(text: str, most: int) -> str:
+    """At most so many bytes, and no half character."""
+    raw = " ".join(text.split()).encode(errors="replace")
+    return raw.decode() if len(raw) <= most else raw[: most - 3].decode(errors="ignore") + "…"
+
+
+def as_junit(report: Report) -> str:
+    """A suite for CI: what was required and not run fails there too."""
+    suite = Element(
+        "testsuite",
+        name=f"gpuyard_validator.{_clean(report.pool)}",
+        tests=str(len(report.results)),
+        failures=str(sum(r.counts_against and not _broke(r) for r in report.results)),
+        errors=str(sum(map(_broke, report.results))),
+        skipped=str(sum(_left_out(r) for r in report.results)),
+    )
+    for each in report.results:
+        case = SubElement(
+            suite, "testcase", classname=each.check, name=f"{each.check} {each.scope}"
+        )
+        said = _clean(_line(each).strip())
+        if _broke(each):
+            SubElement(case, "error", message=said)
+        elif each.counts_against:
+            SubElement(case, "failure", message=said)
+        elif _left_out(each):
+            SubElement(case, "skipped", message=said)
+    indent(suite)
+    return tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _broke(result: Result) -> bool:
+    return result.evidence.status is Status.ERROR
+
+
+def _left_out(result: Result) -> bool:
+    return result.evidence.status is Status.SKIP and not result.counts_against
+
+
+def _clean(text: str) -> str:
+    """Without what XML cannot hold."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def as_prometheus(report: Report, now: float) -> str:
+    """For the node exporter's textfile collector: 0 pass, 1 warn, 2 fail, 3 not run, 4 broken."""
+    node = _label(report.node)
+    where = f'node="{node}",pool="{_label(report.pool)}"'
+    lines = [
+        "# HELP gpu_validation_check_status 0 pass, 1 warn, 2 fail, 3 not run, 4 broken.",
+        "# TYPE gpu_validation_check_status gauge",
+        *(
+            f"gpu_validation_check_status{{{_labels(each, node)}}} {_VALUES[each.evidence.status]}"
+            for each in report.results
+        ),
+        "# HELP gpu_validation_passed Whether the node is what the plan asked for.",
+        "# TYPE gpu_validation_passed gauge",
+        f"gpu_validation_passed{{{where}}} {int(report.code is Code.PASSED)}",
+        "# HELP gpu_validation_last_run_timestamp_seconds When it was last looked at.",
+        "# TYPE gpu_validation_last_run_timestamp_seconds gauge",
+        f'gpu_validation_last_run_timestamp_seconds{{node="{node}"}} {now:.0f}',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _labels(result: Result, node: str) -> str:
+    required = str(result.required).lower()
+    return f'check="{result.check}",node="{node}",gpu="{_gpu(result)}",required="{required}"'
+
+
+def _gpu(result: Result) -> str:
+    return result.scope.removeprefix("gpu ") if result.scope.startswith("gpu ") else ""
+
+
+def _label(text: str) -> str:
+    return _clean(text).replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,72 @@
+"""All checks over one machine."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from gpuyard_validator.checks import CHECKS, Check
+from gpuyard_validator.expectations import Expectations
+from gpuyard_validator.results import Action, Evidence, Report, Result, Status
+from gpuyard_validator.snapshot import Snapshot
+from gpuyard_validator.values import NotKnown
+
+SILENT = "gpu.answers"
+
+
+def validate(
+    expected: Expectations, machine: Snapshot, checks: Mapping[str, Check] = CHECKS
+) -> Report:
+    """The report; a check that breaks down is an error in it, never an end of it."""
+    found = (result for check in checks.values() for result in _results(check, expected, machine))
+    return Report(
+        node=machine.node,
+        pool=expected.pool,
+        source=machine.source,
+        driver=machine.driver if isinstance(machine.driver, str) else "",
+        required=expected.required,
+        results=tuple(found),
+    )
+
+
+def _results(check: Check, expected: Expectations, machine: Snapshot) -> Iterator[Result]:
+    must = expected.required and check.must
+    if reason := check.applies(expected):
+        yield _result(check, "node", _skipped(f"does not apply: {reason}"))
+        return
+    if check.node is not None:
+        yield _result(check, "node", _evidence(partial(check.node, expected, machine)), must=must)
+        return
+    of_gpu = check.gpu
+    assert of_gpu is not None, "a check judges a node or a GPU"  # noqa: S101
+    if not machine.gpus:
+        yield _result(check, "node", _skipped("there is no GPU"), must=must)
+    for gpu in machine.gpus:
+        scope = f"gpu {gpu.index}"
+        if gpu.answers is not True and check.id != SILENT:
+            yield _result(check, scope, _skipped(f"the GPU does not answer: {SILENT}"))
+        else:
+            judge = partial(of_gpu, expected, gpu)
+            yield _result(check, scope, _evidence(judge), must=must)
+
+
+def _evidence(judge: Callable[[], Evidence]) -> Evidence:
+    try:
+        return judge()
+    except NotKnown as problem:
+        return _skipped(f"not run: {problem}")
+    except Exception as problem:  # noqa: BLE001  one broken check hides no other
+        return Evidence(
+            status=Status.ERROR,
+            value=None,
+            floor=None,
+            source="",
+            reason=f"the check broke down: {type(problem).__name__}: {problem}",
+            action=Action.LOOK,
+        )
+
+
+def _skipped(reason: str) -> Evidence:
+    return Evidence(status=Status.SKIP, value=None, floor=None, source="", reason=reason)
+
+
+def _result(check: Check, scope: str, evidence: Evidence, *, must: bool = False) -> Result:
+    return Result(check=check.id, scope=scope, required=must, evidence=evidence)

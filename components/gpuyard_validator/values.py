@@ -1,0 +1,184 @@
+"""Values that may be unknown, and documents of them: typed in, typed out, never a guess between.
+
+What a machine did not say is `Missing` with the reason. A check that needs it asks `known()`, and then it
+has not run: nothing that was not read can pass.
+"""
+
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+class Why(StrEnum):
+    """Why a value is unknown."""
+
+    UNASKED = "unasked"
+    """Nobody asked, or the snapshot is silent."""
+    NOT_SUPPORTED = "not_supported"
+    """The device has no such thing."""
+    NO_FUNCTION = "no_function"
+    """The driver is older than the question."""
+    NO_PERMISSION = "no_permission"
+    LOST = "lost"
+    """The GPU no longer answers."""
+    FAILED = "failed"
+    """It was asked, and the answer was an error."""
+    MALFORMED = "malformed"
+    """What was read makes no sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """No value, and why."""
+
+    why: Why
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.why}: {self.detail}" if self.detail else str(self.why)
+
+
+UNASKED = Missing(Why.UNASKED)
+Answer: TypeAlias = Union[T, Missing]  # noqa: UP007  `Answer[int]` needs the old spelling
+
+
+class NotKnown(Exception):
+    """A check needs what the machine did not say."""
+
+    def __init__(self, what: str, missing: Missing) -> None:
+        super().__init__(f"{what} is not known ({missing})")
+        self.missing = missing
+
+
+class Malformed(Exception):
+    """A document that cannot be used; the message begins with the place."""
+
+
+def known(answer: Answer[T], what: str) -> T:
+    """The value; without one the check that asks has not run."""
+    if isinstance(answer, Missing):
+        raise NotKnown(what, answer)
+    return answer
+
+
+def decode(kind: Any, raw: object, place: str = "") -> Any:
+    """A value of this type from JSON.
+
+    Raises:
+        Malformed: it is none. Where an `Answer` was wanted there is a `Missing` instead.
+    """
+    options = get_args(kind) if _is_union(kind) else (kind,)
+    if Missing in options:
+        return _decode_answer(next(o for o in options if o is not Missing), raw, place)
+    if raw is None and types.NoneType in options:
+        return None
+    wanted = next(o for o in options if o is not types.NoneType)
+    if is_dataclass(wanted):
+        return _decode_record(wanted, raw, place)
+    origin = get_origin(wanted)
+    if origin is tuple:
+        if not isinstance(raw, list):
+            raise Malformed(f"{place}: a list is needed, not {_said(raw)}")
+        inner = get_args(wanted)[0]
+        return tuple(decode(inner, each, f"{place}[{n}]") for n, each in enumerate(raw))
+    if origin is Mapping:
+        if not isinstance(raw, dict):
+            raise Malformed(f"{place}: an object is needed, not {_said(raw)}")
+        inner = get_args(wanted)[1]
+        return {str(name): decode(inner, each, f"{place}.{name}") for name, each in raw.items()}
+    return _decode_plain(wanted, raw, place)
+
+
+def encode(value: object) -> Any:
+    """The same as JSON."""
+    if isinstance(value, Missing):
+        return {"missing": value.why.value, **({"detail": value.detail} if value.detail else {})}
+    if is_dataclass(value):
+        return {f.name: encode(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple):
+        return [encode(each) for each in value]
+    if isinstance(value, Mapping):
+        return {name: encode(each) for name, each in value.items()}
+    return value
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """The JSON Schema of a type that `decode` reads; an `Answer` has none."""
+    options = get_args(kind) if _is_union(kind) else (kind,)
+    if types.NoneType in options:
+        wanted = next(o for o in options if o is not types.NoneType)
+        return {"anyOf": [schema_of(wanted), {"type": "null"}]}
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = _hints(kind)
+        return {
+            "type": "object",
+            "additionalProperties": False,
+            "required": [f.name for f in fields(kind)],
+            "properties": {f.name: schema_of(hints[f.name]) for f in fields(kind)},
+        }
+    if get_origin(kind) is tuple:
+        return {"type": "array", "items": schema_of(get_args(kind)[0])}
+    if get_origin(kind) is Mapping:
+        return {"type": "object", "additionalProperties": schema_of(get_args(kind)[1])}
+    return {"type": _NAMES[kind]}
+
+
+_NAMES = {int: "integer", float: "number", str: "string", bool: "boolean"}
+
+
+_SHOWN = 40
+
+
+@cache
+def _hints(kind: Any) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def _is_union(kind: Any) -> bool:
+    return get_origin(kind) in (Union, types.UnionType)
+
+
+def _decode_answer(wanted: Any, raw: object, place: str) -> Any:
+    if isinstance(raw, dict) and "missing" in raw:
+        try:
+            return Missing(Why(raw["missing"]), str(raw.get("detail", "")))
+        except ValueError:
+            return Missing(Why.MALFORMED, f"{place}: no such reason {_said(raw['missing'])}")
+    try:
+        return decode(wanted, raw, place)
+    except Malformed as problem:
+        return Missing(Why.MALFORMED, str(problem))
+
+
+def _decode_record(wanted: Any, raw: object, place: str) -> Any:
+    if not isinstance(raw, dict):
+        raise Malformed(f"{place or 'document'}: an object is needed, not {_said(raw)}")
+    hints, given = _hints(wanted), {f.name: f for f in fields(wanted)}
+    dot = f"{place}." if place else ""
+    if strange := sorted(set(map(str, raw)) - set(given)):
+        raise Malformed(f"{dot}{strange[0]}: no such field; there are {', '.join(given)}")
+    values = {}
+    for name, field in given.items():
+        if name in raw:
+            values[name] = decode(hints[name], raw[name], dot + name)
+        elif field.default is MISSING:
+            raise Malformed(f"{dot}{name}: missing")
+    return wanted(**values)
+
+
+def _decode_plain(wanted: Any, raw: object, place: str) -> Any:
+    if wanted is float and type(raw) is int:
+        return float(raw)
+    if type(raw) is not wanted or (wanted is float and raw != raw):  # noqa: PLR0124  not a number
+        raise Malformed(f"{place}: {_NAMES[wanted]} is needed, not {_said(raw)}")
+    return raw
+
+
+def _said(raw: object) -> str:
+    text = repr(raw)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -1,0 +1,85 @@
+"""The table of what clouds compare and replace by, made from what is known of their providers.
+
+components/gpuyard/catalogue/tables/cloud_fields.json has each kind that a graph of ours has, each field,
+and below a field those of a block that a graph fills. `make golden` writes it.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from testbed.plugins.cloud import facts
+
+ROOT = Path(__file__).resolve().parent.parent
+RENDER = ROOT / "components" / "gpuyard" / "render"
+TABLE = ROOT / "components" / "gpuyard" / "catalogue" / "tables" / "cloud_fields.json"
+CLOUDS = ("aws", "gcp")
+KIND = re.compile(r'"((?:aws|gcp):[^"\s]+)"')
+WORD = re.compile(r'"(\w+)"')
+TIES = frozenset({"conflicts", "exactlyOneOf", "requiredWith", "deprecated"})
+"""A field with one of these gets its default from the service, not from the provider."""
+
+
+def table() -> dict[str, Any]:
+    """Facts by kind and field."""
+    made: dict[str, Any] = {"sdk": {cloud: facts.sdk(cloud) for cloud in CLOUDS}, "kinds": {}}
+    for cloud in CLOUDS:
+        text = "".join(sources(cloud))
+        words = set(WORD.findall(text))
+        for kind in sorted(facts.kinds(cloud)):
+            if any(re.fullmatch(written, kind) for written in _written(text)):
+                made["kinds"][kind] = _kind(kind, words)
+    return made
+
+
+def _written(text: str) -> set[str]:
+    """The kinds that stand in a text, as patterns: some are put together of parts."""
+    return {re.sub(r"\{[^}]*\}", r"\\w+", each) for each in KIND.findall(text)}
+
+
+def sources(cloud: str) -> Iterator[str]:
+    """The modules that make graphs of a cloud."""
+    for path in sorted((RENDER / cloud).rglob("*.py")):
+        yield path.read_text(encoding="utf-8")
+
+
+def _kind(kind: str, words: set[str]) -> dict[str, Any]:
+    about = facts.resource(kind)
+    if about is None:
+        raise ValueError(f"{kind}: a graph has it, and nothing is known of it")
+    rule = about.get("autoname") or {}
+    return {
+        "named": rule.get("property", ""),
+        "deletes_first": bool(about.get("deleteBeforeReplace")),
+        "fields": {
+            path: _field(each)
+            for path, each in about["inputs"].items()
+            if "." not in path or path.partition(".")[0] in words
+        },
+    }
+
+
+def _field(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What a comparison needs; what is left out is no, and text."""
+    made: dict[str, Any] = {} if about["type"] == "string" else {"type": about["type"]}
+    made |= {flag: about[flag] for flag in ("replace", "same") if about.get(flag)}
+    made |= {flag: True for flag in ("computed", "set", "writeOnly") if about.get(flag)}
+    if about.get("default") is not None:
+        made["default"] = about["default"]
+        if TIES & set(about):
+            made["tied"] = True
+    return made
+
+
+def text() -> str:
+    """The table as it is kept: one field a line, for differences that can be read."""
+    return _block(table(), 4) + "\n"
+
+
+def _block(value: Any, levels: int) -> str:
+    if levels == 0 or not isinstance(value, Mapping) or not value:
+        return json.dumps(value)
+    lines = (f"{json.dumps(key)}: {_block(each, levels - 1)}" for key, each in value.items())
+    return "{\n" + ",\n".join(lines) + "\n}"

@@ -1,0 +1,115 @@
+"""Writes tests/kit/repeating.txt: the tests that run no line that the other tests do not run too.
+
+`make repeating` runs all tests without a cluster with the tracer, which takes a quarter of an hour, and
+chooses: tests that alone run something are kept, then, while anything is left, the one that runs most of it
+for its seconds. All others are named in the file and no longer traced (tests/kit/traced.py). Any such file is
+right, for the gates look at what is run; a good one saves time.
+"""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+import sizes
+
+REPEATING = sizes.ROOT / "tests/kit/repeating.txt"
+LIVE = ("tests/cluster", "tests/engine", "tests/yard")
+LEAST = 0.02
+"""Seconds that a test costs at least: so that of two quick ones the one that runs more is chosen."""
+WORTH = 0.1
+"""Seconds from which on a test is named: the others are thousands, and all of them take 70 s."""
+Step = tuple[str, int, int]
+"""From line to line, in a file."""
+Runs = Mapping[str, AbstractSet[Step]]
+"""The steps that each test takes."""
+
+
+def runs_of(data: Path) -> Runs:
+    """What each test ran, out of coverage's file; what importing ran belongs to nobody."""
+    found: dict[str, set[Step]] = defaultdict(set)
+    with sqlite3.connect(data) as db:
+        rows = db.execute(
+            "select context, path, fromno, tono from arc"
+            " join context on context.id = context_id join file on file.id = file_id"
+        )
+        for test, path, start, end in rows:
+            found[test].add((path, start, end))
+    imported = found.pop("", set())
+    return {test: steps - imported for test, steps in found.items()}
+
+
+def needed(runs: Runs, seconds: Mapping[str, float]) -> set[str]:
+    """Tests that together run all that is run: dear ones only for what nobody else runs."""
+    runners: dict[Step, list[str]] = defaultdict(list)
+    for test, steps in runs.items():
+        for step in steps:
+            runners[step].append(test)
+    chosen = {tests[0] for tests in runners.values() if len(tests) == 1}
+    left = set(runners).difference(*(runs[test] for test in chosen))
+    while left:
+        others = (test for test in sorted(runs) if test not in chosen)
+        best = max(others, key=lambda t: len(runs[t] & left) / (seconds.get(t, 0) + LEAST))
+        chosen.add(best)
+        left -= runs[best]
+    return chosen
+
+
+def repeating(runs: Runs, seconds: Mapping[str, float]) -> list[str]:
+    """The tests that may go without the tracer, in order; also those that run nothing that is measured."""
+    dear = {test for test, spent in seconds.items() if spent >= WORTH}
+    return sorted(dear - needed(runs, seconds))
+
+
+def record(folder: Path) -> tuple[Runs, dict[str, float]]:
+    """Run all of them; what each ran, and its seconds."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-n",
+        "auto",
+        "--cov",
+        "--cov-report=",
+        "-q",
+        "tests",
+    ]
+    environment = {
+        "GPUYARD_TRACE_ALL": "1",
+        "GPUYARD_TRACE_RECORD": str(folder),
+        "COVERAGE_FILE": str(folder / "data"),
+    }
+    ended = subprocess.run(
+        [*command, *(f"--ignore={each}" for each in LIVE)],
+        cwd=sizes.ROOT,
+        env={**os.environ, **environment},
+        check=False,
+    )
+    if ended.returncode:
+        sys.exit("repeating: a test failed; nothing is written")
+    seconds: dict[str, float] = defaultdict(float)
+    for path in folder.glob("*.json"):
+        for test, spent in json.loads(path.read_text(encoding="utf-8")).items():
+            seconds[test] += spent
+    return runs_of(folder / "data"), seconds
+
+
+def main() -> None:
+    """Measure, choose, write."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs, seconds = record(Path(folder))
+    found = repeating(runs, seconds)
+    REPEATING.write_text("".join(f"{test}\n" for test in found), encoding="utf-8")
+    spared = sum(seconds.get(test, 0) for test in found)
+    total = sum(seconds.values())
+    print(f"{len(found)} of {len(seconds)} tests go untraced, {spared:.0f} of {total:.0f} s of CPU")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What is inside a cluster of the fake clouds: a control plane that answers, who may enter, and its nodes."""

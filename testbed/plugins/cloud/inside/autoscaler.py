@@ -1,0 +1,183 @@
+"""A stand-in of Cluster Autoscaler's way up: which group grows, what it does when nodes do not come.
+
+Nothing of it asks a cloud or a cluster (scaling.py does): a look has groups, pods and the time, and says
+which groups become how large. As the real one:
+
+- A pod waits when the scheduler says so; nodes that are on their way count as room for it.
+- Of the groups that may grow and whose nodes the pod would take, the expander chooses one, and a look
+  enlarges only that. `priority` takes the highest number of which a pattern is found in the group's name; a
+  group of no pattern only where none has one. Else the one that wastes the least CPU; equals by chance.
+- A group for which the cloud says that it makes no instances is set back at once, and left alone; one whose
+  nodes do not come is, too, only much later. Each time after the first it is left alone for twice as long.
+
+Nothing is scaled down. Source: kubernetes/autoscaler, read on 2026-11-23: exponential_backoff.go, the AWS
+provider's auto_scaling_groups.go (placeholder-cannot-be-fulfilled), and expander/priority.
+"""
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuyard.simulate.agents.autoscaler import accepts, amounts, needs_of, take
+
+Pod = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Its flags, with the real ones' defaults."""
+
+    max_node_provision_time: float = 15 * 60
+    initial_node_group_backoff_duration: float = 5 * 60
+    max_node_group_backoff_duration: float = 30 * 60
+    node_group_backoff_reset_timeout: float = 3 * 60 * 60
+    priorities: Mapping[int, Sequence[str]] = field(default_factory=dict[int, Sequence[str]])
+    """Of the expander `priority`; without any it is `least-waste`."""
+
+
+@dataclass(frozen=True)
+class Scalable:
+    """A group as the autoscaler sees it."""
+
+    name: str
+    most: int
+    target: int
+    running: int
+    node: dict[str, Any]
+    """What its next node would be: labels, taints, allocatable."""
+    error: str = ""
+    """Why the cloud makes no instance, where it says so."""
+
+
+@dataclass(frozen=True)
+class Resize:
+    """A group is to be of another size."""
+
+    group: str
+    size: int
+    why: str
+
+
+@dataclass
+class _LeftAlone:
+    seconds: float
+    until: float
+    since: float
+
+
+class Autoscaler:
+    """What it remembers from one look to the next."""
+
+    def __init__(self, settings: Settings, seed: int = 0) -> None:
+        self._settings = settings
+        self._asked: dict[str, float] = {}
+        self._left_alone: dict[str, _LeftAlone] = {}
+        self._chance = random.Random(seed)  # noqa: S311  to repeat a test, not to hide anything
+
+    def look(self, groups: Sequence[Scalable], pods: Sequence[Pod], now: float) -> list[Resize]:
+        """What to do now: groups that failed are set back, and one group grows."""
+        self._forget(now)
+        found = [each for group in groups if (each := self._set_back(group, now))]
+        back = {each.group for each in found}
+        waiting = [pod for pod in pods if _waits(pod)]
+        for group in groups:
+            coming = 0 if group.name in back else group.target - group.running
+            waiting = _left(group, waiting, coming)
+        return [*found, *self._grow(groups, waiting, now)]
+
+    def left_alone(self, name: str, now: float) -> bool:
+        """Whether a group is backed off."""
+        held = self._left_alone.get(name)
+        return held is not None and held.until > now
+
+    def _set_back(self, group: Scalable, now: float) -> Resize | None:
+        if group.running >= group.target:
+            self._asked.pop(group.name, None)
+            return None
+        waited = now - self._asked.setdefault(group.name, now)
+        if group.error:
+            why = group.error
+        elif waited >= self._settings.max_node_provision_time:
+            why = f"no node came in {waited:.0f} s"
+        else:
+            return None
+        self._back_off(group.name, now)
+        del self._asked[group.name]
+        return Resize(group.name, group.running, why)
+
+    def _back_off(self, name: str, now: float) -> None:
+        seconds = self._settings.initial_node_group_backoff_duration
+        before = self._left_alone.get(name)
+        if before is not None and before.until < now:
+            seconds = min(2 * before.seconds, self._settings.max_node_group_backoff_duration)
+        self._left_alone[name] = _LeftAlone(seconds, now + seconds, now)
+
+    def _forget(self, now: float) -> None:
+        reset = self._settings.node_group_backoff_reset_timeout
+        for name in [name for name, each in self._left_alone.items() if each.since + reset < now]:
+            del self._left_alone[name]
+
+    def _grow(self, groups: Sequence[Scalable], waiting: Sequence[Pod], now: float) -> list[Resize]:
+        options: dict[str, tuple[Scalable, int]] = {}
+        for group in groups:
+            if group.target < group.most and not self.left_alone(group.name, now):
+                count = _nodes_for(group, waiting, group.most - group.target)
+                if count:
+                    options[group.name] = (group, count)
+        if not options:
+            return []
+        group, count = options[self._chosen(options)]
+        self._asked[group.name] = now
+        return [Resize(group.name, group.target + count, f"{count} for pods that wait")]
+
+    def _chosen(self, options: Mapping[str, tuple[Scalable, int]]) -> str:
+        best = list(options)
+        for number in sorted(self._settings.priorities, reverse=True):
+            patterns = self._settings.priorities[number]
+            if named := [each for each in best if any(re.search(p, each) for p in patterns)]:
+                return self._chance.choice(named)
+        waste = {name: _cpus(group) * count for name, (group, count) in options.items()}
+        return self._chance.choice([each for each in best if waste[each] == min(waste.values())])
+
+
+def _waits(pod: Pod) -> bool:
+    """Whether the scheduler found no node for it; one that is held by a gate waits for somebody else."""
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    return not pod["spec"].get("nodeName") and any(
+        each["type"] == "PodScheduled" and each.get("reason") == "Unschedulable"
+        for each in conditions
+    )
+
+
+def _left(group: Scalable, waiting: Sequence[Pod], nodes: int) -> list[Pod]:
+    """The pods that find no room on so many new nodes of a group."""
+    rooms = [amounts(group.node["status"]["allocatable"]) for _ in range(nodes)]
+    return [pod for pod in waiting if not _put(group, pod, rooms)]
+
+
+def _put(group: Scalable, pod: Pod, rooms: list[dict[str, Any]]) -> bool:
+    needs = needs_of(pod["spec"])
+    if not accepts(group.node, pod["spec"]):
+        return False
+    for room in rooms:
+        if all(room.get(name, 0) >= amount for name, amount in needs.items() if amount):
+            take(room, needs, 1)
+            return True
+    return False
+
+
+def _nodes_for(group: Scalable, waiting: Sequence[Pod], most: int) -> int:
+    """How many new nodes hold the most of the pods; 0 where none takes any."""
+    count, left = 0, list(waiting)
+    while count < most and left:
+        after = _left(group, left, 1)
+        if len(after) == len(left):
+            break
+        count, left = count + 1, after
+    return count
+
+
+def _cpus(group: Scalable) -> float:
+    return float(amounts(group.node["status"]["allocatable"]).get("cpu", 0))

@@ -1,0 +1,112 @@
+"""The control plane behind a cluster of an account: a real API server that somebody started.
+
+`control-plane.yaml` in the account's folder is its kubeconfig. The first cluster of the account that is made
+while it is there has it; a further cluster answers nowhere, and so does every cluster of an account without.
+"""
+
+import base64
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from testbed.plugins.cloud.service.ties import Resource
+
+FILE = "control-plane.yaml"
+ROOTS = "roots.pem"
+_EKS, _GKE = "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster"
+_SYSTEM_ROOTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
+
+
+@dataclass(frozen=True)
+class ControlPlane:
+    """An API server, and the token that lets everything be done there."""
+
+    server: str
+    authority: str
+    """Its certificate, in base64."""
+    token: str
+
+    @property
+    def host(self) -> str:
+        """As GKE says it: without a scheme."""
+        return self.server.removeprefix("https://")
+
+
+def of(folder: Path | None) -> ControlPlane | None:
+    """The one of an account's folder; None where nobody put one there."""
+    file = folder / FILE if folder else None
+    if file is None or not file.exists():
+        return None
+    found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    cluster = found["clusters"][0]["cluster"]
+    return ControlPlane(
+        server=cluster["server"],
+        authority=cluster["certificate-authority-data"],
+        token=found["users"][0]["user"]["token"],
+    )
+
+
+def put(folder: Path, kubeconfig: Path) -> dict[str, str]:
+    """Put a control plane behind an account; what the environment of everybody who talks to it needs.
+
+    GKE's DNS endpoint shows a certificate of a public authority, so that no kubeconfig names one. Here
+    the public authorities are those of the machine and the one of this API server, in a file that OpenSSL
+    and Go read instead of the machine's.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / FILE, kubeconfig.read_text(encoding="utf-8"))
+    inside = of(folder)
+    roots = next((Path(each) for each in _SYSTEM_ROOTS if Path(each).exists()), None)
+    public = roots.read_text(encoding="utf-8") if roots else ""
+    own = base64.b64decode(inside.authority).decode() if inside else ""
+    _write(folder / ROOTS, f"{public}\n{own}")
+    return {"SSL_CERT_FILE": str((folder / ROOTS).resolve())}
+
+
+def take_away(folder: Path) -> None:
+    """The control plane is gone; what clusters say of it stays."""
+    (folder / FILE).unlink(missing_ok=True)
+
+
+def _write(file: Path, text: str) -> None:
+    fresh = file.with_name(f".{file.name}.{os.getpid()}")
+    fresh.touch(mode=0o600)
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(file)
+
+
+def put_behind(
+    kind: str, state: dict[str, Any], inside: ControlPlane | None, there: Iterable[Resource]
+) -> None:
+    """Let a new cluster answer there, unless another one does."""
+    if inside is None or kind not in {_EKS, _GKE} or holder(inside, there):
+        return
+    if kind == _EKS:
+        state["endpoint"] = inside.server
+        state["certificateAuthority"] = {"data": inside.authority}
+        return
+    state["endpoint"] = inside.host
+    state["masterAuth"] = {
+        **(state.get("masterAuth") or {}),
+        "clusterCaCertificate": inside.authority,
+    }
+    ways = state["controlPlaneEndpointsConfig"]
+    state["controlPlaneEndpointsConfig"] = {
+        **ways,
+        "dnsEndpointConfig": {**ways["dnsEndpointConfig"], "endpoint": inside.host},
+    }
+
+
+def holder(inside: ControlPlane, there: Iterable[Resource]) -> Resource | None:
+    """The cluster that answers there."""
+    return next((each for each in there if answers_at(each, inside)), None)
+
+
+def answers_at(cluster: Resource, inside: ControlPlane) -> bool:
+    """Whether a cluster is the one with this control plane."""
+    at = {_EKS: inside.server, _GKE: inside.host}.get(cluster.kind)
+    return at is not None and cluster.state.get("endpoint") == at

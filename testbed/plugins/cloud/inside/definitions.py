@@ -1,0 +1,49 @@
+"""Kinds that a cloud's own control plane serves beside those of Kubernetes: GKE's further networks.
+
+GKE serves them where a cluster was made with multi-networking. Here any fields below `spec` are taken.
+"""
+
+from typing import Any
+
+from gpuyard.simulate.api import Api
+from testbed.plugins.cloud.service.ties import Resource
+
+_GROUP = "networking.gke.io"
+_KINDS = {"GKENetworkParamSet": "gkenetworkparamsets", "Network": "networks"}
+
+
+def serve(api: Api, cluster: Resource) -> None:
+    """Let the control plane of a new cluster serve what its fields turn on."""
+    if cluster.inputs.get("enableMultiNetworking"):
+        for kind, plural in _KINDS.items():
+            api.apply(_definition(kind, plural))
+
+
+def _definition(kind: str, plural: str) -> dict[str, Any]:
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {
+            "openAPIV3Schema": {
+                "type": "object",
+                "properties": {"spec": anything, "status": anything},
+            }
+        },
+        "subresources": {"status": {}},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{plural}.{_GROUP}",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, a fake"},
+        },
+        "spec": {
+            "group": _GROUP,
+            "scope": "Cluster",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [version],
+        },
+    }

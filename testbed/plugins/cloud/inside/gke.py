@@ -1,0 +1,241 @@
+"""Nodes of a GKE node pool, from the pool and its cluster. No user data: all is in fields of the pool."""
+
+import re
+from collections.abc import Iterable
+from datetime import date
+from typing import Any
+
+from gpuyard.catalogue.machines import Machine, find_machine
+from gpuyard.catalogue.sources import Source
+from testbed.plugins.cloud import shapes
+from testbed.plugins.cloud.inside.node import (
+    EFFECTS,
+    Kept,
+    Node,
+    digest,
+    gib,
+    local_bytes,
+    resources,
+    topology,
+    usual,
+)
+from testbed.plugins.cloud.inside.user_data import BadUserData
+from testbed.plugins.cloud.rules.looking import at, items, text
+from testbed.plugins.cloud.service.ties import Resource
+
+POOL = "gcp:container/nodePool:NodePool"
+_CLUSTER = "gcp:container/cluster:Cluster"
+_CUSTOM = re.compile(r"(?P<family>[a-z0-9]+)-custom-(?P<cpus>\d+)-(?P<mib>\d+)")
+_PODS = 110
+_SSD_GB = 375
+_NO_PLUGIN = "gke-no-default-nvidia-gpu-device-plugin"
+_NAME = 63
+_SHARING = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
+# How many instances of a size fit on one GPU: partition_gpu.go of container-engine-accelerators.
+_PARTS = {1: 7, 2: 3, 3: 2, 4: 1, 7: 1}
+
+
+def nodes(pool: Resource, there: Iterable[Resource]) -> list[Node]:
+    """The nodes that this pool has now."""
+    cluster = next(
+        each
+        for each in there
+        if each.kind == _CLUSTER
+        and shapes.last(pool.inputs["cluster"]) in {each.inputs["name"], each.id}
+    )
+    machine = _machine(pool)
+    zones = _zones(pool, cluster)
+    return [
+        _node(pool, cluster, machine, zones[number % len(zones)], number, number // len(zones))
+        for number in range(_count(pool, len(zones)))
+    ]
+
+
+def _machine(pool: Resource) -> Machine:
+    name = text(pool.inputs, "nodeConfig.machineType") or "e2-medium"
+    given = (items(pool.inputs, "nodeConfig.guestAccelerators") or [{}])[0]
+    short = str(given.get("type", "")).removeprefix("nvidia-tesla-")
+    found = find_machine(name) or find_machine(f"{name}+{given.get('count')}x{short}")
+    if found is None and (own := _CUSTOM.fullmatch(name)):
+        source = Source("its own name", date.fromisoformat(shapes.CREATED[:10]))
+        return Machine(
+            name=name,
+            cloud="gcp",
+            vcpus=int(own["cpus"]),
+            memory_gib=int(own["mib"]) // 1024,
+            source=source,
+        )
+    if found is None:
+        raise BadUserData(f"Invalid value for field 'machineType': {name!r}", "ERROR")
+    return found
+
+
+def _zones(pool: Resource, cluster: Resource) -> list[str]:
+    given = items(pool.inputs, "nodeLocations") or items(cluster.inputs, "nodeLocations")
+    location = text(pool.state, "location") or text(cluster.state, "location")
+    if given:
+        return [str(each) for each in given]
+    # A region of more zones than three is used in three of them.
+    return [location] if location.count("-") > 1 else shapes.zones_of(location)[:3]
+
+
+def _count(pool: Resource, zones: int) -> int:
+    """A number of nodes is one of each zone; an autoscaler keeps what is there above its least, in total."""
+    if at(pool.inputs, "queuedProvisioning.enabled"):
+        return 0  # nodes come when a request of the cluster asks for them
+    held = at(pool.state, "nodeCount")
+    each = held if held is not None else at(pool.state, "initialNodeCount") or 0
+    least = at(pool.state, "autoscaling.totalMinNodeCount") or 0
+    least = max(int(least), zones * int(at(pool.state, "autoscaling.minNodeCount") or 0))
+    return max(int(each) * zones, least)
+
+
+def _node(
+    pool: Resource, cluster: Resource, machine: Machine, zone: str, number: int, nth: int
+) -> Node:
+    config: Any = pool.inputs.get("nodeConfig") or {}
+    name = _name(cluster.inputs["name"], pool.inputs["name"], zone, number)
+    pages = int(at(config, "linuxNodeConfig.hugepagesConfig.hugepageSize2m") or 0) * 2
+    disk, kept = _disk(config, machine)
+    pods = at(pool.inputs, "maxPodsPerNode") or at(cluster.inputs, "defaultMaxPodsPerNode")
+    capacity, allocatable = resources(
+        machine,
+        disk,
+        Kept(
+            reserved={**usual(machine), "ephemeral-storage": str(kept)},
+            pods=int(pods or _PODS),
+            huge_pages_mib=pages,
+        ),
+    )
+    gpu = (items(config, "guestAccelerators") or [None])[0]
+    return Node(
+        name=name,
+        group=pool.id,
+        provider_id=f"gce://{text(pool.state, 'project')}/{zone}/{name}",
+        labels=_labels(pool, config, machine, zone, name, nth),
+        taints=_taints(config, machine, gpu),
+        capacity=capacity,
+        allocatable=allocatable,
+        driver=gpu is None or _driver(gpu) != "INSTALLATION_DISABLED",
+        devices=_devices(config, gpu),
+    )
+
+
+def _name(cluster: str, pool: str, zone: str, number: int) -> str:
+    end = f"-{digest(cluster, pool, zone)[:8]}-{digest(cluster, pool, zone, number)[:4]}"
+    return f"gke-{cluster}-{pool}"[: _NAME - len(end)].rstrip("-") + end
+
+
+def _disk(config: Any, machine: Machine) -> tuple[int, int]:
+    """Bytes for pods and those of them that GKE keeps: its documentation of node sizes, ephemeral storage."""
+    given = at(config, "ephemeralStorageLocalSsdConfig.localSsdCount")
+    if given is not None:
+        count = int(given) or machine.nvme_gb // _SSD_GB
+        own = (
+            local_bytes(machine) if count * _SSD_GB >= machine.nvme_gb else count * _SSD_GB * 10**9
+        )
+        return own, gib({1: 50, 2: 75}.get(count, 100))
+    size = int(at(config, "diskSizeGb") or 100)
+    return gib(size), int(gib(1) * min(size * 0.5, 6 + size * 0.35, 100))
+
+
+# ── GPUs ──────────────────────────────────────────────────────────────────────────────────────────
+def _driver(gpu: Any) -> str:
+    """Where nothing is said, GKE installs its own."""
+    return text(gpu, "gpuDriverInstallationConfig.gpuDriverVersion") or "DEFAULT"
+
+
+def _devices(config: Any, gpu: Any) -> dict[str, int] | None:
+    """GKE's own device plugin calls shares and slices nvidia.com/gpu too; without a driver it finds none."""
+    if gpu is None or _NO_PLUGIN in (config.get("labels") or {}):
+        return None
+    if _driver(gpu) == "INSTALLATION_DISABLED":
+        return {}
+    parts = 1
+    if size := text(gpu, "gpuPartitionSize"):
+        parts = _PARTS[int(size.partition("g.")[0])]
+    clients = int(at(gpu, "gpuSharingConfig.maxSharedClientsPerGpu") or 1)
+    return {"nvidia.com/gpu": int(gpu["count"]) * parts * clients}
+
+
+# ── labels and taints ─────────────────────────────────────────────────────────────────────────────
+def _labels(
+    pool: Resource, config: Any, machine: Machine, zone: str, name: str, nth: int
+) -> dict[str, str]:
+    region = zone.rpartition("-")[0]
+    spot, flex = at(config, "spot") is True, at(config, "flexStart") is True
+    image = text(config, "imageType")
+    cloud = {
+        "beta.kubernetes.io/arch": machine.arch,
+        "beta.kubernetes.io/instance-type": machine.type_name,
+        "beta.kubernetes.io/os": "linux",
+        "cloud.google.com/gke-boot-disk": text(config, "diskType") or "pd-balanced",
+        "cloud.google.com/gke-container-runtime": "containerd",
+        "cloud.google.com/gke-cpu-scaling-level": str(machine.vcpus),
+        "cloud.google.com/gke-nodepool": pool.inputs["name"],
+        "cloud.google.com/gke-os-distribution": "ubuntu" if "UBUNTU" in image else "cos",
+        "cloud.google.com/gke-provisioning": "spot"
+        if spot
+        else "flex-start"
+        if flex
+        else "standard",
+        "cloud.google.com/machine-family": machine.type_name.partition("-")[0],
+        "failure-domain.beta.kubernetes.io/region": region,
+        "failure-domain.beta.kubernetes.io/zone": zone,
+        "kubernetes.io/arch": machine.arch,
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "node.kubernetes.io/instance-type": machine.type_name,
+        "topology.gke.io/zone": zone,
+        "topology.kubernetes.io/region": region,
+        "topology.kubernetes.io/zone": zone,
+    }
+    if at(pool.inputs, "networkConfig.enablePrivateNodes"):
+        cloud["cloud.google.com/private-node"] = "true"
+    if at(config, "ephemeralStorageLocalSsdConfig.localSsdCount") is not None:
+        cloud["cloud.google.com/gke-ephemeral-storage-local-ssd"] = "true"
+    if spot:
+        cloud["cloud.google.com/gke-spot"] = "true"
+    if flex:
+        cloud["cloud.google.com/gke-flex-start"] = "true"
+    if text(config, "workloadMetadataConfig.mode") == "GKE_METADATA":
+        cloud["iam.gke.io/gke-metadata-server-enabled"] = "true"
+    together = pool.inputs["name"] if at(pool.inputs, "placementPolicy.type") == "COMPACT" else ""
+    near = topology(machine, zone, nth, together=together, name=name)
+    # Labels of the cloud's own cannot be given otherwise.
+    return {**(config.get("labels") or {}), **near, **_gpu_labels(config), **cloud}
+
+
+def _gpu_labels(config: Any) -> dict[str, str]:
+    gpu = (items(config, "guestAccelerators") or [None])[0]
+    if gpu is None:
+        return {}
+    found = {
+        "cloud.google.com/gke-accelerator": gpu["type"],
+        "cloud.google.com/gke-accelerator-count": str(gpu["count"]),
+        "cloud.google.com/gke-gpu": "true",
+    }
+    if (version := _driver(gpu)) != "INSTALLATION_DISABLED":
+        found["cloud.google.com/gke-gpu-driver-version"] = version.lower()
+    if size := text(gpu, "gpuPartitionSize"):
+        found["cloud.google.com/gke-gpu-partition-size"] = size
+    if strategy := text(gpu, "gpuSharingConfig.gpuSharingStrategy"):
+        found["cloud.google.com/gke-gpu-sharing-strategy"] = _SHARING[strategy]
+        clients = at(gpu, "gpuSharingConfig.maxSharedClientsPerGpu")
+        found["cloud.google.com/gke-max-shared-clients-per-gpu"] = str(clients)
+    return found
+
+
+def _taints(config: Any, machine: Machine, gpu: Any) -> tuple[dict[str, str], ...]:
+    """Those of the pool, and what GKE adds to nodes with GPUs and with Arm processors."""
+    found = [
+        {"key": each["key"], "value": each.get("value", ""), "effect": EFFECTS[each["effect"]]}
+        for each in items(config, "taints")
+    ]
+    added = []
+    if gpu is not None:
+        added.append({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"})
+    if machine.arch == "arm64" and text(config, "taintConfig.architectureTaintBehavior") != "NONE":
+        added.append({"key": "kubernetes.io/arch", "value": "arm64", "effect": "NoSchedule"})
+    keys = {(each["key"], each["effect"]) for each in found}
+    return (*found, *(each for each in added if (each["key"], each["effect"]) not in keys))

@@ -1,0 +1,211 @@
+"""What groups and pools of an account ask for becomes nodes of the control plane behind its cluster.
+
+Nothing runs for it: whoever changes the account lets its nodes follow at once, under a lock. Whose node it is
+stands on the node itself.
+"""
+
+import base64
+import contextlib
+import fcntl
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from gpuyard.simulate.agents.cloud_node import DEVICES, DRIVER, EFA_INTERFACES, KUBELET
+from gpuyard.simulate.agents.node import FAKE
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable
+from testbed.plugins.cloud.inside import control_plane, definitions, eks, gke
+from testbed.plugins.cloud.inside.control_plane import ControlPlane
+from testbed.plugins.cloud.inside.node import Node
+from testbed.plugins.cloud.inside.user_data import BadUserData
+from testbed.plugins.cloud.service.ties import Resource
+
+CLOUD, GROUP, OWNED = (f"cloud.sim.gpuyard.dev/{name}" for name in ("account", "group", "owned"))
+LOG = "instances.log"
+"""In the account's folder: what instances that did not join have written before they were given up."""
+_NODES = "/api/v1/nodes"
+_GONE = 404
+_IN_THE_WAY = 409
+_KINDS = {eks.GROUP: "aws:eks/cluster:Cluster", gke.POOL: "gcp:container/cluster:Cluster"}
+
+
+def concerns(kind: str, at: str) -> bool:
+    """Whether a change can change what nodes there are: of a group or pool, or the end of their cluster."""
+    return kind in _KINDS or (at == "delete" and kind in _KINDS.values())
+
+
+def asked_for(
+    group: Resource, there: Iterable[Resource], images: Mapping[str, str], inside: ControlPlane
+) -> list[Node] | None:
+    """The nodes that a group or pool has now; None where nothing answers for its cluster.
+
+    BadUserData says why none of them joins.
+    """
+    held = list(there)
+    name = group.inputs["clusterName" if group.kind == eks.GROUP else "cluster"]
+    cluster = next(
+        (
+            each
+            for each in held
+            if each.kind == _KINDS[group.kind] and name in {each.id, each.inputs["name"]}
+        ),
+        None,
+    )
+    if cluster is None or not control_plane.answers_at(cluster, inside):
+        return None
+    return eks.nodes(group, held, images) if group.kind == eks.GROUP else gke.nodes(group, held)
+
+
+def remember(folder: Path, group: Resource, why: str) -> None:
+    """Write what the instances have said; at the real cloud it is in their console output."""
+    with (folder / LOG).open("a", encoding="utf-8") as log:
+        log.write(f"{group.id}: {why}\n")
+
+
+def follow(folder: Path, cloud: str, there: Iterable[Resource], images: Mapping[str, str]) -> None:
+    """Make, change and take away nodes until they are those that the account's groups ask for."""
+    inside = control_plane.of(folder)
+    if inside is None:
+        return
+    held = list(there)
+    wanted: dict[str, Node] = {}
+    left_alone: set[str] = set()
+    for group in held:
+        if group.kind not in _KINDS or group.state.get("status") in _FAILED:
+            continue
+        try:
+            found = asked_for(group, held, images, inside)
+        except BadUserData:
+            left_alone.add(group.id)  # nodes that run already need nothing of it
+            continue
+        wanted |= {each.name: each for each in found or ()}
+    _Nodes(_api(inside), cloud).become(wanted, left_alone)
+
+
+def open_cluster(folder: Path, cluster: Resource) -> None:
+    """Let the control plane behind a new cluster serve what this one turns on."""
+    inside = control_plane.of(folder)
+    if inside is not None and control_plane.answers_at(cluster, inside):
+        definitions.serve(_api(inside), cluster)
+
+
+def _api(inside: ControlPlane) -> Api:
+    return Api(inside.server, inside.token, base64.b64decode(inside.authority).decode())
+
+
+_FAILED = {"CREATE_FAILED", "CREATING", "ERROR"}
+
+
+@contextlib.contextmanager
+def in_turn(folder: Path) -> Any:
+    """One at a time looks at the account and lets its nodes follow."""
+    with (folder / "nodes.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+class _Nodes:
+    """Nodes of one account in the API server."""
+
+    def __init__(self, api: Api, cloud: str) -> None:
+        self._api = api
+        self._cloud = cloud
+
+    def become(self, wanted: Mapping[str, Node], left_alone: set[str]) -> None:
+        """Make what is missing, change what differs, drain and delete what nobody asks for."""
+        here = {
+            name: item for name, item in self._all().items() if _note(item, CLOUD) == self._cloud
+        }
+        for name, node in wanted.items():
+            if name in here:
+                self._change(here[name], node)
+            else:
+                self._make(node)
+        for name, item in here.items():
+            if name not in wanted and _note(item, GROUP) not in left_alone:
+                self._drain(name)
+
+    def _all(self) -> dict[str, ApiObject]:
+        return {one["metadata"]["name"]: one for one in self._api.call("GET", _NODES)["items"]}
+
+    def _make(self, node: Node) -> None:
+        try:
+            self._api.call("POST", _NODES, _manifest(node, self._cloud))
+        except ApiError as problem:
+            if problem.status != _IN_THE_WAY:
+                raise
+
+    def _change(self, item: ApiObject, node: Node) -> None:
+        """Labels and taints of a group are put on nodes that run, and taken off; others stay."""
+        fresh = _manifest(node, self._cloud)
+        if _note(item, OWNED) == fresh["metadata"]["annotations"][OWNED]:
+            return
+        before = json.loads(_note(item, OWNED) or '{"labels": {}, "taints": []}')
+        gone = dict.fromkeys(set(before["labels"]) - set(node.labels))
+        others = [
+            each
+            for each in item["spec"].get("taints") or []
+            if _key(each) not in {_key(old) for old in before["taints"]}
+        ]
+        change = {
+            "metadata": {
+                "labels": {**gone, **node.labels},
+                "annotations": fresh["metadata"]["annotations"],
+            },
+            "spec": {"taints": [*others, *node.taints]},
+        }
+        self._api.merge(f"{_NODES}/{node.name}", change)
+
+    def _drain(self, name: str) -> None:
+        """Evict its pods, wait for none of them, and delete it."""
+        self._api.merge(f"{_NODES}/{name}", {"spec": {"unschedulable": True}})
+        pods = self._api.call("GET", f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name}")["items"]
+        for pod in pods:
+            meta = pod["metadata"]
+            where = {"name": meta["name"], "namespace": meta["namespace"]}
+            path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/eviction"
+            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": where}
+            with contextlib.suppress(
+                ApiError, Unreachable
+            ):  # what is not evicted ends with the node
+                self._api.call("POST", path, body)
+        try:
+            self._api.call("DELETE", f"{_NODES}/{name}")
+        except ApiError as problem:
+            if problem.status != _GONE:
+                raise
+
+
+def _note(item: ApiObject, name: str) -> str:
+    return str((item["metadata"].get("annotations") or {}).get(name, ""))
+
+
+def _key(taint: Mapping[str, Any]) -> tuple[str, str]:
+    return taint["key"], taint["effect"]
+
+
+def _manifest(node: Node, cloud: str) -> ApiObject:
+    """As a kubelet registers itself, with what the agents of the simulated cluster are told of it."""
+    said = {"capacity": dict(node.capacity), "allocatable": dict(node.allocatable)}
+    taints = [dict(each) for each in node.taints]
+    notes = {
+        FAKE: "fake",
+        CLOUD: cloud,
+        GROUP: node.group,
+        OWNED: json.dumps({"labels": dict(node.labels), "taints": taints}, sort_keys=True),
+        KUBELET: json.dumps(said, sort_keys=True),
+    }
+    if node.efa:
+        notes[EFA_INTERFACES] = str(node.efa)
+    if not node.driver:
+        notes[DRIVER] = "none"
+    if node.devices is not None:
+        notes[DEVICES] = json.dumps(dict(node.devices), sort_keys=True)
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": node.name, "labels": dict(node.labels), "annotations": notes},
+        "spec": {"providerID": node.provider_id, "taints": taints},
+        "status": said,
+    }

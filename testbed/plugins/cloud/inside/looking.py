@@ -1,0 +1,140 @@
+"""What `aws ec2 describe-…` and its like answer of a fake account: as much as finds a resource again."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from testbed.plugins.cloud.service.ties import Resource
+
+_TYPES = {
+    "aws:ec2/eip:Eip": "elastic-ip",
+    "aws:ec2/flowLog:FlowLog": "vpc-flow-log",
+    "aws:ec2/internetGateway:InternetGateway": "internet-gateway",
+    "aws:ec2/launchTemplate:LaunchTemplate": "launch-template",
+    "aws:ec2/natGateway:NatGateway": "natgateway",
+    "aws:ec2/routeTable:RouteTable": "route-table",
+    "aws:ec2/securityGroup:SecurityGroup": "security-group",
+    "aws:ec2/subnet:Subnet": "subnet",
+    "aws:ec2/vpc:Vpc": "vpc",
+    "aws:ec2/vpcEndpoint:VpcEndpoint": "vpc-endpoint",
+}
+"""As EC2 calls them where it tells of tags."""
+_RULES = {
+    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": True,
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": False,
+}
+_TAGGED = {
+    "aws:efs/fileSystem:FileSystem": "elasticfilesystem:file-system",
+    "aws:fsx/lustreFileSystem:LustreFileSystem": "fsx:file-system",
+    "aws:kms/key:Key": "kms:key",
+}
+"""As the tagging API calls them."""
+SERVICES = (["ec2"], ["resourcegroupstaggingapi"])
+Items = list[dict[str, Any]]
+Asked = dict[str, list[str]]
+"""Filters, and options with more than one word, by name."""
+
+
+class NotHere(Exception):
+    """Nothing that this stand-in knows."""
+
+
+def described(held: Sequence[Resource], words: Sequence[str]) -> dict[str, Any]:
+    """The answer, in the form of EC2's own."""
+    known = {
+        "get-resources": ("ResourceTagMappingList", _mapped),
+        "describe-tags": ("Tags", _tags),
+        "describe-launch-templates": ("LaunchTemplates", _templates),
+        "describe-route-tables": ("RouteTables", _tables),
+        "describe-security-group-rules": ("SecurityGroupRules", _rules),
+    }
+    asked = words[1] if len(words) > 1 else ""
+    if asked not in known:
+        raise NotHere(f"`aws {' '.join(words)}` is not here")
+    name, find = known[asked]
+    return {name: find(held, _asked(words[2:]))}
+
+
+def _asked(words: Iterable[str]) -> Asked:
+    asked: Asked = {}
+    option = ""
+    for word in words:
+        if word.startswith("--"):
+            option = word
+        elif option == "--filters":
+            name, _, values = word.removeprefix("Name=").partition(",Values=")
+            asked[name] = values.split(",")
+        else:
+            asked.setdefault(option, []).append(word)
+    return asked
+
+
+def _wanted(item: dict[str, Any], asked: Asked, names: dict[str, str]) -> bool:
+    return all(str(item[names[name]]) in asked[name] for name in names if name in asked)
+
+
+def _tags(held: Sequence[Resource], asked: Asked) -> Items:
+    names = {"resource-type": "ResourceType", "key": "Key", "value": "Value"}
+    items = [
+        {"Key": key, "ResourceId": each.id, "ResourceType": _TYPES[each.kind], "Value": value}
+        for each in held
+        if each.kind in _TYPES
+        for key, value in (each.state.get("tags") or {}).items()
+    ]
+    return [item for item in items if _wanted(item, asked, names)]
+
+
+def _mapped(held: Sequence[Resource], asked: Asked) -> Items:
+    (key, values) = asked["--tag-filters"][0].removeprefix("Key=").split(",Values=")
+    return [
+        {"ResourceARN": each.state["arn"], "Tags": []}
+        for each in held
+        if _TAGGED.get(each.kind) in asked["--resource-type-filters"]
+        and (each.state.get("tags") or {}).get(key) == values
+    ]
+
+
+def _templates(held: Sequence[Resource], asked: Asked) -> Items:
+    items = [
+        {"LaunchTemplateId": each.id, "LaunchTemplateName": each.state["name"]}
+        for each in held
+        if each.kind == "aws:ec2/launchTemplate:LaunchTemplate"
+    ]
+    return [
+        item
+        for item in items
+        if _wanted(item, asked, {"launch-template-name": "LaunchTemplateName"})
+    ]
+
+
+def _tables(held: Sequence[Resource], asked: Asked) -> Items:
+    def uses(table: Resource) -> Items:
+        return [
+            {
+                "RouteTableAssociationId": each.id,
+                "RouteTableId": table.id,
+                "SubnetId": each.inputs["subnetId"],
+            }
+            for each in held
+            if each.kind == "aws:ec2/routeTableAssociation:RouteTableAssociation"
+            and each.inputs["routeTableId"] == table.id
+        ]
+
+    return [
+        {"RouteTableId": each.id, "Associations": uses(each)}
+        for each in held
+        if each.kind == "aws:ec2/routeTable:RouteTable" and each.id in asked["--route-table-ids"]
+    ]
+
+
+def _rules(held: Sequence[Resource], asked: Asked) -> Items:
+    items = [
+        {
+            "SecurityGroupRuleId": each.id,
+            "GroupId": each.inputs["securityGroupId"],
+            "IsEgress": _RULES[each.kind],
+            "Description": each.inputs.get("description"),
+        }
+        for each in held
+        if each.kind in _RULES
+    ]
+    return [item for item in items if _wanted(item, asked, {"group-id": "GroupId"})]

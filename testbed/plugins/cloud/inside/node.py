@@ -1,0 +1,149 @@
+"""One node as it joins: what a kubelet says of its machine, less what it was told to keep."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.reserves import kernel_gib, kubelet_cpu, kubelet_gib
+from gpuyard.catalogue.tables.reserves import EFA_HUGE_PAGES_MIB, EVICTION_MIB
+from gpuyard.catalogue.topology import network_labels
+from gpuyard.manifests.quantities import quantity
+
+_GIB = 1 << 30
+_MIB = 1 << 20
+_GB = 10**9
+EFFECTS = {
+    "NO_SCHEDULE": "NoSchedule",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+    "NO_EXECUTE": "NoExecute",
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node that a group or pool asks for."""
+
+    name: str
+    group: str
+    """Id of the node group or pool."""
+    provider_id: str
+    labels: Mapping[str, str]
+    taints: tuple[Mapping[str, str], ...]
+    capacity: Mapping[str, str]
+    allocatable: Mapping[str, str]
+    efa: int = 0
+    """EFA interfaces that are attached; a device plugin must tell of them."""
+    driver: bool = True
+    """Whether GPUs have a driver from the day the node starts."""
+    devices: Mapping[str, int] | None = None
+    """What a device plugin of the image or the cloud tells of; None: it has none."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a kubelet keeps of its node."""
+
+    reserved: Mapping[str, str] = field(default_factory=dict[str, str])
+    eviction: Mapping[str, str] = field(default_factory=dict[str, str])
+    pods: int = 110
+    huge_pages_mib: int = 0
+
+
+def resources(
+    machine: Machine, disk_bytes: int, kept: Kept
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Capacity and allocatable."""
+    memory = int(kernel_gib(machine) * _GIB)
+    pages = kept.huge_pages_mib * _MIB
+    cpu = machine.vcpus * 1000 - _milli(kept.reserved.get("cpu"))
+    free = memory - pages - _bytes(kept.reserved.get("memory"), memory)
+    free -= _bytes(kept.eviction.get("memory.available", f"{EVICTION_MIB}Mi"), memory)
+    disk = disk_bytes - _bytes(kept.reserved.get("ephemeral-storage"), disk_bytes)
+    disk -= _bytes(kept.eviction.get("nodefs.available", "10%"), disk_bytes)
+    huge = {"hugepages-2Mi": _written(pages)} if pages else {}
+    capacity = {
+        "cpu": str(machine.vcpus),
+        "memory": _written(memory),
+        "pods": str(kept.pods),
+        "ephemeral-storage": _written(disk_bytes),
+        **huge,
+    }
+    allocatable = {
+        "cpu": str(cpu // 1000) if cpu % 1000 == 0 else f"{cpu}m",
+        "memory": _written(free),
+        "pods": str(kept.pods),
+        "ephemeral-storage": _written(disk),
+        **huge,
+    }
+    return capacity, allocatable
+
+
+def _written(count: int) -> str:
+    """Bytes as the API server writes them back, in whole KiB."""
+    kib, units = count // 1024, ["Ki", "Mi", "Gi", "Ti"]
+    while kib % 1024 == 0 and len(units) > 1:
+        kib, units = kib // 1024, units[1:]
+    return f"{kib}{units[0]}"
+
+
+def usual(machine: Machine) -> dict[str, str]:
+    """What a cloud's own image keeps where nobody says anything; eviction is not in it."""
+    return {
+        "cpu": f"{round(kubelet_cpu(machine) * 1000)}m",
+        "memory": f"{round(kubelet_gib(machine) * 1024) - EVICTION_MIB}Mi",
+    }
+
+
+def local_bytes(machine: Machine) -> int:
+    """All local disks together."""
+    return machine.nvme_gb * _GB
+
+
+def gib(count: Any) -> int:
+    """Bytes of a disk's size."""
+    return int(count) * _GIB
+
+
+def efa_pages(machine: Machine, interfaces: int) -> int:
+    """MiB of huge pages that the EFA driver takes when it starts."""
+    return EFA_HUGE_PAGES_MIB if interfaces and machine.efa_interfaces else 0
+
+
+def _milli(text: str | None) -> int:
+    found = quantity(text) if text else None
+    return int(found * 1000) if found is not None else 0
+
+
+def _bytes(text: Any, whole: int) -> int:
+    if not text:
+        return 0
+    if str(text).endswith("%"):
+        return int(whole * float(str(text)[:-1]) / 100)
+    found = quantity(str(text))
+    return int(found) if found is not None else 0
+
+
+# ── where it stands ───────────────────────────────────────────────────────────────────────────────
+_LEAF = 4
+"""So many nodes share the lowest node of the network."""
+
+
+def topology(
+    machine: Machine, zone: str, number: int, *, together: str, name: str
+) -> dict[str, str]:
+    """Labels of the cloud's network: the nth of a zone; placed together, they share all but a leaf."""
+    labels = network_labels(machine)
+    found: dict[str, str] = {}
+    for depth, label in enumerate(labels):
+        below = len(labels) - 1 - depth
+        spread = number // _LEAF ** (below + 1) if not together else 0
+        own = name if "topology-host" in label else f"{number // _LEAF if not below else spread}"
+        found[label] = f"nn-{digest(zone, together, label, own)[:17]}"
+    return found
+
+
+def digest(*parts: object) -> str:
+    """Digits made of these parts, the same each time."""
+    return hashlib.sha256("/".join(map(str, parts)).encode()).hexdigest()

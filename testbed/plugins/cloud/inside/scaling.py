@@ -1,0 +1,159 @@
+"""Node groups of an EKS cluster as Cluster Autoscaler finds them, and what it does to them.
+
+A group that has nodes is known by one of them. One at zero is known by its machine and by the tags of its
+auto-scaling group alone, as the real one without `eks:DescribeNodegroup` knows it.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import yaml
+
+from gpuyard.simulate.agents.autoscaler import accepts, amounts, needs_of, take
+from gpuyard.simulate.api import ApiError
+from testbed.plugins.cloud.inside import eks
+from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Resize, Scalable
+from testbed.plugins.cloud.inside.joining import GROUP
+from testbed.plugins.cloud.rules.looking import at, items, text
+from testbed.plugins.cloud.service.ties import Resource, values
+
+_TAG = "aws:autoscaling/tag:Tag"
+_TOLD = "k8s.io/cluster-autoscaler/node-template/"
+_ASG = ["resources", "autoscalingGroups", "name"]
+_PODS = "110"  # that the real one reckons with, whatever the machine
+_PRIORITIES = "/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-priority-expander"
+_GONE = 404
+_OVER = ("Succeeded", "Failed")
+
+
+class Cloud(Protocol):
+    """What is asked of an account."""
+
+    def all(self, kind: str = "") -> list[Resource]: ...
+
+    def images(self) -> Mapping[str, str]: ...
+
+    def missing(self, id_: str) -> tuple[int, str]: ...
+
+    def scale(self, id_: str, size: int) -> None: ...
+
+
+class Asked(Protocol):
+    """What is asked of an API server."""
+
+    def call(self, method: str, path: str, /) -> Any: ...
+
+
+def priorities(api: Asked) -> dict[int, list[str]]:
+    """What the expander `priority` is told; nothing where nobody told it."""
+    try:
+        found = api.call("GET", _PRIORITIES)
+    except ApiError as problem:
+        if problem.status == _GONE:
+            return {}
+        raise
+    return dict(yaml.safe_load(found["data"]["priorities"]))
+
+
+def step(cloud: Cloud, api: Asked, autoscaler: Autoscaler, now: float) -> list[Resize]:
+    """One look of the autoscaler, and what it does then."""
+    ids: dict[str, str] = {}
+    groups: list[Scalable] = []
+    held, nodes = cloud.all(), api.call("GET", "/api/v1/nodes")["items"]
+    for group in held:
+        if group.kind == eks.GROUP and group.state.get("status") == "ACTIVE":
+            groups.append(_scalable(group, held, nodes, cloud))
+            ids[groups[-1].name] = group.id
+    pods = api.call("GET", "/api/v1/pods")["items"]
+    said = autoscaler.look(groups, _without_room(pods, nodes), now)
+    for each in said:
+        cloud.scale(ids[each.group], each.size)
+    return said
+
+
+def _without_room(pods: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The pods that no node there is has room for: for the others the scheduler only needs time."""
+    rooms = {each["metadata"]["name"]: amounts(each["status"]["allocatable"]) for each in nodes}
+    for pod in pods:
+        where = pod["spec"].get("nodeName")
+        if where in rooms and (pod.get("status") or {}).get("phase") not in _OVER:
+            take(rooms[where], needs_of(pod["spec"]), 1)
+    return [pod for pod in pods if not _placed(pod, nodes, rooms)]
+
+
+def _placed(
+    pod: dict[str, Any], nodes: list[dict[str, Any]], rooms: Mapping[str, dict[str, Any]]
+) -> bool:
+    needs = needs_of(pod["spec"])
+    for node in nodes:
+        room = rooms[node["metadata"]["name"]]
+        fits = all(room.get(name, 0) >= amount for name, amount in needs.items() if amount)
+        if fits and accepts(node, pod["spec"]):
+            take(room, needs, 1)
+            return True
+    return False
+
+
+def _scalable(
+    group: Resource, held: list[Resource], nodes: Iterable[dict[str, Any]], cloud: Cloud
+) -> Scalable:
+    (name,) = values(group.state, _ASG)
+    target = int(at(group.state, "scalingConfig.desiredSize") or 0)
+    missing, error = cloud.missing(group.id)
+    mine = [
+        each for each in nodes if (each["metadata"].get("annotations") or {}).get(GROUP) == group.id
+    ]
+    return Scalable(
+        name=str(name),
+        most=int(at(group.state, "scalingConfig.maxSize")),
+        target=target,
+        running=target - missing,
+        node=mine[0] if mine else _at_zero(group, str(name), held, cloud.images()),
+        error=error,
+    )
+
+
+def _at_zero(
+    group: Resource, name: str, held: list[Resource], images: Mapping[str, str]
+) -> dict[str, Any]:
+    """What the first node would be: a machine of EC2, and what tags say of it."""
+    machine = eks.boot(group, held, images).machine
+    tags = [each.inputs["tag"] for each in held if each.kind == _TAG and _of(each, name)]
+    told = {each["key"].removeprefix(_TOLD): each["value"] for each in tags}
+    zones = [
+        text(each.state, "availabilityZone")
+        for each in held
+        if each.id in items(group.inputs, "subnetIds")
+    ]
+    allocatable = {
+        "cpu": str(machine.vcpus),
+        "memory": f"{machine.memory_gib:g}Gi",
+        "pods": _PODS,
+        **({"nvidia.com/gpu": str(machine.gpus)} if machine.gpus else {}),
+    }
+    return {
+        "metadata": {
+            "labels": {
+                "kubernetes.io/arch": machine.arch,
+                "kubernetes.io/os": "linux",
+                "node.kubernetes.io/instance-type": machine.type_name,
+                "topology.kubernetes.io/zone": zones[0],
+                **_below("label/", told),
+            }
+        },
+        "spec": {"taints": [_taint(*each) for each in _below("taint/", told).items()]},
+        "status": {"allocatable": {**allocatable, **_below("resources/", told)}},
+    }
+
+
+def _of(tag: Resource, name: str) -> bool:
+    return bool(tag.inputs["autoscalingGroupName"] == name)
+
+
+def _below(part: str, told: Mapping[str, str]) -> dict[str, str]:
+    return {key.removeprefix(part): value for key, value in told.items() if key.startswith(part)}
+
+
+def _taint(key: str, told: str) -> dict[str, str]:
+    value, _, effect = told.rpartition(":")
+    return {"key": key, "value": value, "effect": effect}

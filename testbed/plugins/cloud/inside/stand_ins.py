@@ -1,0 +1,130 @@
+"""Stand-ins of two programs that kubeconfigs run; they print the credentials that a fake account has.
+
+Of `aws` only `eks get-token` is here, and what finds a resource again.
+
+    python stand_ins.py aws eks get-token --cluster-name NAME --region REGION
+    python stand_ins.py aws ec2 describe-tags --filters Name=key,Values=Name Name=value,Values=lab
+    python stand_ins.py gke-gcloud-auth-plugin
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
+
+from testbed.plugins.cloud.account import FOLDER, Account
+from testbed.plugins.cloud.inside import entering, looking
+
+USAGE, CREDENTIALS, OTHER = 252, 253, 255  # as the AWS CLI ends
+# `eks get-token` says 14 minutes, a token of Google lasts an hour.
+_LASTS = {"aws": timedelta(minutes=14), "gke-gcloud-auth-plugin": timedelta(hours=1)}
+_OPTIONS = {"--cluster-name", "--region", "--role-arn", "--profile", "--output"}
+_HELP = (
+    "this is a stand-in of {name} for the fake clouds of the test bed: it knows {knows}, asks no cloud, and"
+    " its tokens open only what GPUYARD_FAKE_CLOUD names"
+)
+_KNOWS = {
+    "aws": "`eks get-token --cluster-name NAME` and `ec2 describe-tags` with its sisters",
+    "gke-gcloud-auth-plugin": "no option but --version and --help",
+}
+
+
+class Ended(Exception):
+    """A program's last words, and how it ends."""
+
+    def __init__(self, code: int, said: str) -> None:
+        super().__init__(said)
+        self.code = code
+
+
+def main(program: str, arguments: Sequence[str]) -> int:
+    """Print an ExecCredential, or say why there is none."""
+    try:
+        if set(arguments) & {"--version", "--help", "help"} or program not in _KNOWS:
+            about = _HELP.format(name=program, knows=_KNOWS.get(program, "nothing"))
+            sys.stdout.write(f"{about}\n")
+            return 0
+        if program == "aws" and arguments[:1] in looking.SERVICES:
+            found = looking.described(_account("aws").all(), arguments)
+            sys.stdout.write(json.dumps(found) + "\n")
+            return 0
+        token = _aws(arguments) if program == "aws" else _gke(arguments)
+    except looking.NotHere as error:
+        sys.stderr.write(f"aws: {error}; {_here('aws')}\n")
+        return USAGE
+    except (Ended, entering.NoToken) as error:
+        sys.stderr.write(f"{error}\n")
+        if isinstance(error, Ended):
+            return error.code
+        return CREDENTIALS if program == "aws" else 1
+    sys.stdout.write(json.dumps(_credential(program, token)) + "\n")
+    return 0
+
+
+def _aws(arguments: Sequence[str]) -> str:
+    words: list[str] = []
+    given: dict[str, str] = {}
+    rest = iter(arguments)
+    for each in rest:
+        name, equals, value = each.partition("=")
+        if not name.startswith("-"):
+            words.append(name)
+        elif name in _OPTIONS:
+            given[name] = value if equals else next(rest, "")
+        else:
+            raise Ended(USAGE, f"aws: Unknown options: {name}; {_here('aws')}")
+    if words != ["eks", "get-token"]:
+        raise Ended(USAGE, f"aws: `aws {' '.join(words)}` is not here: {_here('aws')}")
+    if not given.get("--cluster-name"):
+        raise Ended(USAGE, "aws: the following arguments are required: --cluster-name")
+    region = given.get("--region") or _first("AWS_REGION", "AWS_DEFAULT_REGION")
+    if not region:
+        raise Ended(
+            CREDENTIALS,
+            'You must specify a region. You can also configure your region by running "aws configure".',
+        )
+    return entering.eks_token(
+        _account("aws"), given["--cluster-name"], region, given.get("--role-arn", "")
+    )
+
+
+def _gke(arguments: Sequence[str]) -> str:
+    name = "gke-gcloud-auth-plugin"
+    if arguments:
+        raise Ended(1, f"{name}: {' '.join(arguments)} is not here: {_here(name)}")
+    return entering.gke_token(_account(name))
+
+
+def _account(program: str) -> Account:
+    named = os.environ.get(FOLDER)
+    if not named:
+        raise Ended(OTHER, f"{program}: {FOLDER} is not set; {_here(program)}")
+    return Account(Path(named), "aws" if program == "aws" else "gcp")
+
+
+def _here(program: str) -> str:
+    return _HELP.format(name=program, knows=_KNOWS[program])
+
+
+def _first(*variables: str) -> str:
+    return next((os.environ[each] for each in variables if os.environ.get(each)), "")
+
+
+def _credential(program: str, token: str) -> dict[str, object]:
+    """In the version that was asked for."""
+    asked = json.loads(os.environ.get("KUBERNETES_EXEC_INFO") or "{}")
+    until = datetime.now(tz=UTC) + _LASTS[program]
+    return {
+        "kind": "ExecCredential",
+        "apiVersion": asked.get("apiVersion", "client.authentication.k8s.io/v1beta1"),
+        "spec": {},
+        "status": {"expirationTimestamp": until.strftime("%Y-%m-%dT%H:%M:%SZ"), "token": token},
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

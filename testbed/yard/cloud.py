@@ -1,0 +1,206 @@
+"""A stack of a cloud on a fake account, with a project and a state of its own: no real one is touched.
+
+Its stack file is copied with one word changed: Kueue is not installed, for the simulated control plane
+brings it.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpuyard.errors import EnvironmentLacks, GpuYardError, SpecError
+from gpuyard.findings import show
+from gpuyard.judging import judge
+from gpuyard.names import GPU
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.simulate.api import Api
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.read import read_stack_file
+from testbed.plugins import environment
+from testbed.plugins.cloud import installing
+from testbed.plugins.cloud.account import CALLER
+from testbed.plugins.cloud.inside import control_plane
+from testbed.yard import engine as local
+from testbed.yard import first
+from testbed.yard.jobs import Gang, look, remove, submit, wait
+
+PROGRAM = "__main__.py"
+NAMES = {Cloud.AWS: "AWS", Cloud.GCP: "Google Cloud"}
+# What a provider needs to know and a user's environment says; a stack file that says it goes before.
+PLACE = {"GOOGLE_PROJECT": "my-project"}
+_OPTIONS = {"virtualenv": str(local.ROOT / ".venv")}
+
+
+def homes() -> Path:
+    """Where stacks of clouds have their folders."""
+    return local.STATE.with_name("clouds")
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a stack of a cloud is played."""
+
+    stack: str
+
+    @property
+    def home(self) -> Path:
+        """Its folder; `make down` removes it."""
+        return homes() / self.stack
+
+    @property
+    def account(self) -> Path:
+        """The fake account."""
+        return self.home / "account"
+
+    @property
+    def project(self) -> Path:
+        """A copy of the project."""
+        return self.home / "project"
+
+    @property
+    def file(self) -> Path:
+        """The stack file as people write it."""
+        return local.ROOT / "stacks" / f"Pulumi.{self.stack}.yaml"
+
+    def plan(self) -> PlatformPlan:
+        """What is about to come up.
+
+        Raises:
+            SpecError: the stack file is none, or its platform is refused.
+        """
+        judged = judge(read_stack_file(self.file.read_bytes(), self.stack))
+        if judged.plan is None:
+            raise SpecError(show(judged.findings))
+        return judged.plan
+
+    def write(self) -> None:
+        """The project: the program as it is, and the stack file with its one word changed."""
+        self.project.mkdir(parents=True, exist_ok=True)
+        shutil.copy(local.ROOT / PROGRAM, self.project)
+        runtime = {"name": "python", "options": _OPTIONS}
+        project = {"name": local.PROJECT, "runtime": runtime}
+        (self.project / "Pulumi.yaml").write_text(yaml.safe_dump(project), encoding="utf-8")
+        target = self.project / f"Pulumi.{self.stack}.yaml"
+        content = self.content()
+        platform = content["config"]["gpuyard:platform"]
+        platform["queueing"] = {**(platform.get("queueing") or {}), "install": False}
+        text = yaml.safe_dump({**content, **first.salt_in(target)}, sort_keys=False)
+        target.write_text(text, encoding="utf-8")
+
+    def write_first(self) -> Path | None:
+        """The project of the cluster that the stack finds by its name; None where it makes its own."""
+        folder = self.home / "first"
+        return folder if first.write(folder, self.content(), _OPTIONS) else None
+
+    def content(self) -> dict[str, Any]:
+        """The stack file, read."""
+        found: dict[str, Any] = yaml.safe_load(self.file.read_text(encoding="utf-8"))
+        return found
+
+    def engine(self, kubeconfig: Path) -> "CloudEngine":
+        """The engine with the fakes of both providers, and the control plane behind the account."""
+        found = environment.find()
+        if found is None:
+            raise EnvironmentLacks("no Pulumi engine; `make tools` builds one")
+        if not found.needs_our_plugins:
+            raise EnvironmentLacks(
+                "the fakes of clouds need the engine that `make tools` builds,"
+                f" and {found.path} is an official one; take it from PATH for this command"
+            )
+        state = self.home / "state"
+        env = environment.variables(found, state=state, passphrase=local.PASSPHRASE)
+        env.update(installing.install(state / "home", self.account))
+        env.update(control_plane.put(self.account, kubeconfig))
+        env.update({key: value for key, value in PLACE.items() if key not in env})
+        env["PATH"] = os.pathsep.join((str(installing.STAND_INS), env["PATH"]))
+        env["PULUMI_STACK"] = self.stack
+        # Whoever deploys is one of the administrators, as its page asks for, else nobody would be let in.
+        platform = self.content()["config"]["gpuyard:platform"]
+        if admins := (platform.get("cluster") or {}).get("admins"):
+            env[CALLER] = admins[0]
+        return CloudEngine(env, self.project)
+
+
+@dataclass(frozen=True, slots=True)
+class CloudEngine:
+    """The engine in the stand's own project."""
+
+    env: dict[str, str]
+    project: Path
+
+    def run(self, *arguments: str) -> int:
+        """Run a command with its output on the screen."""
+        command = ["pulumi", *arguments]
+        return subprocess.run(command, cwd=self.project, env=self.env, check=False).returncode
+
+    def ask(self, *arguments: str) -> Any:
+        """Run a command for its JSON; EnvironmentLacks when it fails."""
+        asked = () if arguments[:2] == ("stack", "init") else ("--json",)
+        done = subprocess.run(
+            ["pulumi", *arguments, *asked],  # noqa: S607
+            cwd=self.project,
+            env=self.env,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            raise EnvironmentLacks(f"pulumi {' '.join(arguments)}: {done.stderr.strip()}")
+        return json.loads(done.stdout) if asked else None
+
+
+class UpFailed(GpuYardError):
+    """The engine ended with an error; it has said why itself."""
+
+    exit_code = 1
+
+
+def deploy(stand: Stand, engine: CloudEngine, say: Callable[[str], None]) -> bool:
+    """`pulumi up` with the policy pack; true when something changed."""
+    stand.write()
+    if project := stand.write_first():
+        say(
+            "pulumi up of the first stack, which makes the cluster that the second finds by its name"
+        )
+        _up(CloudEngine(engine.env, project), first.STACK)
+    say("pulumi up")
+    return _up(engine, stand.stack)
+
+
+def _up(engine: CloudEngine, stack: str) -> bool:
+    if not any(each["name"] == stack for each in engine.ask("stack", "ls")):
+        engine.ask("stack", "init", stack)
+    pack = str(local.ROOT / "policies")
+    quiet = ("--yes", "--skip-preview", "--suppress-outputs", "--suppress-permalink=true")
+    if engine.run("up", "--stack", stack, "--refresh", "--policy-pack", pack, *quiet):
+        raise UpFailed("pulumi up ended with an error")
+    (last,) = engine.ask("stack", "history", "--stack", stack, "--page-size", "1")
+    return any(count for kind, count in last.get("resourceChanges", {}).items() if kind != "same")
+
+
+def first_gang(plan: PlatformPlan) -> Gang | None:
+    """A job on several nodes by the stack's own shapes, for a team that may start it; None without one."""
+    for shape in plan.shapes:
+        if shape.nodes > 1 and shape.teams and shape.resource == GPU:
+            return Gang(shape.teams[0], shape.name, shape.nodes, shape.per_node)
+    return None
+
+
+def run_gang(api: Api, gang: Gang) -> list[str]:
+    """Let it run, say on which nodes it did, and take it away."""
+    submit(api, gang)
+    try:
+        wait(lambda: look(api, gang).running == gang.pods, f"{gang} to run")
+        pods = api.call(
+            "GET", f"/api/v1/namespaces/{gang.team}/pods?labelSelector=job%3D{gang.name}"
+        )
+        return sorted(each["spec"]["nodeName"] for each in pods["items"])
+    finally:
+        remove(api, gang)

@@ -1,0 +1,64 @@
+"""What is announced is what happens: the same stacks, asked of us and of the fake provider's own Diff."""
+
+import pytest
+from testbed.plugins.cloud.shapes import Place
+
+from gpuyard.changes.announced import announced
+from gpuyard.changes.cloud_graph import graph_of
+from gpuyard.changes.deployed import stand_of
+from gpuyard.changes.graphs import Fate
+from gpuyard.render.cloud.graph import names_in
+from kit.clouds.deployments import NAME, Deployment
+from kit.generated.changed import REGIONS, changed
+
+PLACES = {
+    "aws": Place(cloud="aws", region=REGIONS["aws"]),
+    "gcp": Place(cloud="gcp", region=REGIONS["gcp"], project="my-project"),
+}
+
+
+def verdicts(cloud, number):
+    """Ours and theirs, by resource; of ours also which rest on answers of the cloud."""
+    first, second = changed(cloud, number)
+    deployment = Deployment(graph_of(first), PLACES[cloud])
+    wanted = graph_of(second)
+    said = announced(second, wanted, stand_of(deployment.export(first)), NAME)
+    ours = {each.name: each for each in said.resources}
+    return ours, deployment.next(wanted)
+
+
+def differences(cloud, number):
+    """Where we say other than they do; what nobody can know without asking the cloud is left out."""
+    return _differences(cloud, number, *verdicts(cloud, number))
+
+
+def _differences(cloud, number, ours, theirs):
+    asked = {name for name, each in ours.items() if each.asks and each.verdict is Fate.SAME}
+    hang = {name for name, each in ours.items() if each.hangs}
+    for each in graph_of(changed(cloud, number)[1]).resources:
+        if hang & {name.partition(".")[0] for name in names_in(each.inputs)}:
+            hang.add(each.name)
+    return {
+        name: (ours[name].verdict.value, verdict, [str(each) for each in ours[name].fields])
+        for name, verdict in theirs.items()
+        if ours[name].verdict.value != verdict
+        and not (name in asked and verdict == "update")
+        and not (name in hang and verdict == "replace")
+    }
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+def test_what_is_announced_is_what_the_provider_does(cloud):
+    seen = set()
+    for number in range(8):
+        ours, theirs = verdicts(cloud, number)
+        assert _differences(cloud, number, ours, theirs) == {}, number
+        seen |= {each.verdict for each in ours.values()}
+    assert seen >= {Fate.SAME, Fate.UPDATE, Fate.REPLACE}
+
+
+@pytest.mark.repeats("test_what_is_announced_is_what_the_provider_does")
+@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+def test_it_is_so_for_many_pairs(cloud):
+    for number in range(8, 150):
+        assert differences(cloud, number) == {}, number

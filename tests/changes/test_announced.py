@@ -1,0 +1,209 @@
+"""What a change takes away, in the words of the stack file; and consent to it."""
+
+import pytest
+from testbed.plugins.cloud.shapes import Place
+
+from gpuyard.changes.announced import announced
+from gpuyard.changes.cloud_graph import graph_of
+from gpuyard.changes.deployed import stand_of
+from gpuyard.changes.judging import judged_against
+from gpuyard.judging import judge
+from gpuyard.render.cloud.graph import CloudGraph, CloudResource
+from gpuyard.spec.read import read_platform
+from kit.clouds.deployments import Deployment, exported
+from kit.generated.changed import planned
+from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
+
+
+def on(cloud="simulated", pools=None, teams=(), **rest):
+    """A stack whose nodes come in node groups."""
+    pools = [pool(nodes="0..4", scaling="autoscaler")] if pools is None else pools
+    return platform(pools, teams, cloud=cloud, **rest)
+
+
+def compared(before, after, place=None):
+    """What is said of a stack beside the state that another one left."""
+    cloud = after["cloud"]
+    if place is None:
+        state = exported(plan_of(before))
+    else:
+        plan = planned(before, cloud)
+        state = Deployment(graph_of(plan), place).export(plan)
+    region = {} if place is None else {f"{cloud}:region": place.region}
+    judged, said = judged_against(judge(read_platform(after, region)), stand_of(state))
+    return [each for each in judged.findings if each.id.startswith("change.")], said
+
+
+AWS = Place(cloud="aws", region="us-east-1")
+GCP = Place(cloud="gcp", region="us-central1", project="my-project")
+TEAM = team("vision", guarantee={"train": 16})
+
+
+def test_nothing_is_said_of_a_stack_that_stays():
+    for cloud, place in (("simulated", None), ("aws", AWS)):
+        found, said = compared(on(cloud, teams=[TEAM]), on(cloud, teams=[TEAM]), place)
+        assert found == []
+        assert {each.verdict.value for each in said.resources} <= {"same"}
+
+
+def test_a_network_that_is_moved_takes_the_pools_with_it_and_consent_lets_it():
+    def of(cidr, **rest):
+        return on(
+            "aws",
+            teams=[TEAM],
+            cluster={"network": {"cidr": cidr}, "zones": ["us-east-1a", "us-east-1b"]},
+            **rest,
+        )
+
+    (found,), _ = compared(of("10.0.0.0/16"), of("10.16.0.0/16"), AWS)
+    assert (found.id, found.where, found.severity.value) == ("change.replaces", "cluster", "refuse")
+    for words in (
+        "Vpc vpc is replaced: a change of cidrBlock makes it anew",
+        "pool train is drained: up to 4 nodes with 32 GPUs",
+        "teams lose vision 16 nvidia.com/gpu of train until new nodes have come; how long that takes is unknown",  # noqa: E501
+        "train-on-demand is protected: the engine refuses it until `cluster.protect: false` is deployed",
+    ):
+        assert words in found.problem
+    (said,), _ = compared(of("10.0.0.0/16"), of("10.16.0.0/16", consent=found.fix.value), AWS)
+    assert (said.id, said.severity.value) == ("change.consented", "note")
+    other = compared(of("10.0.0.0/16"), of("10.32.0.0/16", consent=[found.fix.value]), AWS)[0]
+    assert {each.id for each in other} == {"change.replaces", "change.unneeded"}
+    assert (
+        next(each for each in other if each.id == "change.replaces").fix.value[0] == found.fix.value
+    )
+
+
+def test_consent_is_not_needed_once_the_change_is_there():
+    (found,), _ = compared(on(consent="sha256:0123"), on(consent="sha256:0123"))
+    assert (found.id, found.given, found.fix.value) == ("change.unneeded", "sha256:0123", None)
+
+
+def test_a_pool_that_leaves_is_one_loss_and_one_that_stays_loses_a_rung_by_itself():
+    train = pool(nodes="0..4", scaling="autoscaler")
+    found, _ = compared(on("gcp", GKE_POOLS), on("gcp", GKE_POOLS[1:]), GCP)
+    assert {each.id for each in found} == {"change.deletes"}
+    (found,) = [each for each in found if each.where == "pools"]
+    assert (found.id, found.where) == ("change.deletes", "pools")
+    assert found.problem.startswith("pool train is deleted: the stack file has it no more")
+    assert "up to 4 nodes with 32 GPUs" in found.problem
+    ladder = [{**train, "capacity": ["spot", "on-demand"]}]
+    found, said = compared(on("aws", ladder), on("aws", [train]), AWS)
+    (rung,) = [each for each in found if each.id == "change.deletes"]
+    assert rung.where == "pools[0]"
+    assert "NodeGroup train-spot is deleted" in rung.problem
+    assert "pool train is drained" in rung.problem
+    assert said.losses[0].drains[0].pool == "train"
+
+
+GKE_POOLS = [
+    pool("train", machine="a3-highgpu-8g", nodes="0..4", zones=["us-central1-a"]),
+    pool("train-b", machine="g2-standard-48", nodes="0..2"),
+]
+
+
+def test_the_cluster_itself_takes_every_pool_and_the_system_says_its_own_place():
+    _, said = compared(on("aws"), on("aws", name="yard"), AWS)
+    (loss,) = [each for each in said.losses if each.what == "the cluster"]
+    assert loss.why == "a change of name makes it anew"
+    assert [each.pool for each in loss.drains] == ["train"]
+    system = {"machine": "m7i.2xlarge", "nodes": 2}
+    found, _ = compared(on("aws"), on("aws", system=system), AWS)
+    assert {each.where for each in found} <= {"system"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "says"),
+    [
+        ([cut_pool()], [cut_pool(sharing={"mig": {"3g.20gb": 2}})], "change.recuts", "pool serve is cut anew"),  # noqa: E501
+        ([pool("serve", machine="p4d.24xlarge", nodes=1)], [cut_pool()], "change.recuts", "up to 1 node with 8 GPUs"),  # noqa: E501
+        ([shared_pool()], [shared_pool(sharing={"time_slicing": 2})], "", ""),
+        ([pool()], [pool(machine="p4d.24xlarge")], "change.replaces", "its nodes are p5.48xlarge, and are to be"),  # noqa: E501
+        ([pool(), cut_pool()], [pool()], "change.deletes", "pool serve is deleted"),
+        ([pool()], [pool("gpu", formerly=["train"])], "", ""),
+        ([pool("a", machine={"gpu": "H100-80", "gpus": 8, "cpu": 96, "memory_gib": 1000}), pool()], [pool()],
+         "change.deletes", "with an unknown number of GPUs"),
+    ],
+)  # fmt: skip
+def test_pools_of_a_cluster_that_no_cloud_makes(before, after, kind, says):
+    cloud = "none" if any(isinstance(each["machine"], dict) for each in before) else "simulated"
+    found, said = compared(on(cloud, before), on(cloud, after))
+    assert [each.id for each in found] == ([kind] if kind else [])
+    assert says in "".join(each.problem for each in found)
+    assert said.resources == ()
+
+
+def test_teams_that_leave_and_guarantees_that_shrink():
+    two = [TEAM, team("speech", guarantee={"train": 8})]
+    (found,), _ = compared(on(teams=two, pools=[pool()]), on(teams=[TEAM], pools=[pool()]))
+    assert (found.id, found.where) == ("change.deletes", "teams")
+    assert "with it go its queue, and speech where not protected" in found.problem
+    assert "teams lose speech 8 nvidia.com/gpu of train for good" in found.problem
+    less = [team("sight", formerly=["vision"], guarantee={"train": 8})]
+    (found,), _ = compared(on(teams=[TEAM], pools=[pool()]), on(teams=less, pools=[pool()]))
+    assert (found.id, found.where, found.given) == ("change.lowers", "teams", "8")
+
+
+def test_what_only_the_engine_foresees_is_said_as_such():
+    plan = planned(on("aws"), "aws")
+    rows = Deployment(graph_of(plan), AWS).export(plan)["deployment"]["resources"]
+    steps = [
+        {
+            "op": "replace" if row["urn"].endswith("-vpc") else "same",
+            "urn": row["urn"],
+            "oldState": row,
+        }
+        for row in rows
+    ]
+    judged, _ = judged_against(
+        judge(read_platform(on("aws"), {"aws:region": "us-east-1"})), stand_of({"steps": steps})
+    )
+    (found,) = [each for each in judged.findings if each.id.startswith("change.")]
+    assert (found.id, found.given, found.severity.value) == (
+        "change.unforeseen",
+        "replace vpc",
+        "warn",
+    )
+
+
+def test_a_store_that_leaves_is_data_that_is_lost():
+    plan = planned(on("aws"), "aws")
+    state = Deployment(graph_of(plan), AWS).export(plan)
+    bucket = {"urn": "urn::platform-checkpoints", "type": "aws:s3/bucket:Bucket", "id": "b"}
+    kept = {**bucket, "urn": "urn::platform-kept", "retainOnDelete": True}
+    state["deployment"]["resources"] += [
+        bucket,
+        kept,
+        {**bucket, "urn": "urn::platform-tag", "type": "aws:x:Y"},
+    ]
+    judged, _ = judged_against(
+        judge(read_platform(on("aws"), {"aws:region": "us-east-1"})), stand_of(state)
+    )
+    (found,) = [each for each in judged.findings if each.id.startswith("change.")]
+    assert (found.id, found.where) == ("change.deletes", "storage")
+    assert "Bucket checkpoints is deleted" in found.problem
+    assert "lost: the data in it" in found.problem
+
+
+def test_what_is_not_known_yet_is_no_part_of_a_consent():
+    vpc = CloudResource(kind="aws:ec2/vpc:Vpc", name="vpc", inputs={"tags": {}})
+    subnet = CloudResource(kind="aws:ec2/subnet:Subnet", name="a", inputs={"vpcId": vpc.get("id")})
+    row = {
+        "urn": "urn::platform-cluster-a",
+        "type": subnet.kind,
+        "id": "a",
+        "outputs": {"vpcId": "vpc-1"},
+    }
+    stand = stand_of({"version": 3, "deployment": {"resources": [row]}})
+    plan = planned(on("aws"), "aws")
+    (loss,) = announced(plan, CloudGraph((vpc, subnet)), stand, "platform").losses
+    assert (loss.what, "vpcId" in loss.why) == ("Subnet a", True)
+
+
+def test_a_state_without_the_platform_has_nothing_to_lose():
+    judged, said = judged_against(
+        judge(read_platform(on("aws"))), stand_of({"version": 3, "deployment": {"resources": []}})
+    )
+    assert said.platform == ""
+    assert not [each for each in judged.findings if each.id.startswith("change.")]
+    refused = judge(read_platform({"name": "x"}))
+    assert judged_against(refused, stand_of({"steps": []})) == (refused, None)

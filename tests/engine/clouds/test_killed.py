@@ -1,0 +1,207 @@
+"""An `up` that is killed, interrupted or refused on its way: it goes on, and nothing is there twice."""
+
+import json
+import re
+import shutil
+import signal
+from collections import Counter
+
+import pytest
+from testbed.plugins import environment
+from testbed.plugins.cloud import installing
+from testbed.plugins.cloud.account import Account
+
+from kit import waiting
+from kit.stacks import platform, pool
+from stacks import PASSPHRASE, SECONDS, STACK, Stack
+
+PROGRAM = """
+import json
+from pathlib import Path
+from gpuyard.plan import planned
+from gpuyard.resources.clouds import CloudResources
+from gpuyard.spec.read import read_platform
+plan = planned(read_platform(json.loads(Path("platform.json").read_text())).spec)
+if plan.cloud.value == "aws":
+    from gpuyard.render.aws.graph import aws_graph as graph_of
+else:
+    from gpuyard.render.gcp.graph import gcp_graph as graph_of
+graph, cloud = graph_of(plan), CloudResources("lab")
+cloud.ask(None, graph.calls)
+cloud.register(None, graph.resources)
+"""
+KEPT = {"cluster": {"protect": False}}
+RAW = {
+    "aws": platform([pool(nodes="1..4", capacity=["spot", "on-demand"])], cloud="aws", **KEPT),
+    "gcp": platform(
+        [
+            pool(
+                machine="a3-megagpu-8g",
+                nodes="1..4",
+                zones=["us-central1-a"],
+                capacity=["on-demand"],
+            )
+        ],
+        cloud="gcp",
+        **KEPT,
+    ),
+}
+PLACES = {"aws:region": "us-east-1", "gcp:region": "us-central1", "gcp:project": "my-project"}
+KILLS = {
+    "aws": [{"step": 1}, {"step": 28}, {"kind": "aws:eks/nodeGroup:NodeGroup", "name": "spot"}],
+    "gcp": [
+        {"step": 1},
+        {"step": 15},
+        {"kind": "gcp:container/nodePool:NodePool", "name": "train"},
+    ],
+}
+"""The first step, one of many that run side by side, and the GPU pool, which must never be there twice.
+
+Every other kind: tests/recovery/test_clouds.py."""
+GROUP = {
+    "aws": {"kind": "aws:eks/nodeGroup:NodeGroup", "name": "spot"},
+    "gcp": {"kind": "gcp:container/nodePool:NodePool", "name": "train"},
+}
+ZONE = {"aws": "us-east-1[a-c]", "gcp": "us-central1-a"}
+SLOWLY = {"aws": "ThrottlingException: Rate exceeded", "gcp": "Error 429: Quota exceeded for"}
+MOVED = {
+    "aws": {
+        "labels": {"gpuyard.dev/platform": "other"},
+        "scalingConfig": {"minSize": 1, "desiredSize": 3, "maxSize": 4},
+    },
+    "gcp": {"nodeCount": 3},
+}
+"""What somebody and an autoscaler do to the GPU pool behind our back."""
+
+
+@pytest.fixture
+def lab(engine, tmp_path, new_stack):
+    """A stack on the fakes that needs no cluster."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    shutil.copytree(new_stack / "state" / "stacks", tmp_path / "state" / "stacks")
+    shutil.copy(new_stack / f"Pulumi.{STACK}.yaml", folder)
+    env = environment.variables(engine, state=tmp_path / "state", passphrase=PASSPHRASE)
+    env |= installing.install(tmp_path / "state" / "home", tmp_path / "cloud")
+    env |= {"PULUMI_STACK": STACK, "GPUYARD_TEST_PULUMI": str(engine.path), "GOMEMLIMIT": "1GiB"}
+    env["PATH"] = f"{installing.STAND_INS}:{env['PATH']}"
+    none = tmp_path / "none"
+    none.touch()
+    stack = Stack(folder, env, "", none)
+    stack.project()
+    for key, value in PLACES.items():
+        stack.run("config", "set", "--stack", STACK, key, value)
+    (folder / "__main__.py").write_text(PROGRAM)
+    yield stack
+    stack.close()
+
+
+@pytest.mark.parametrize("cloud", RAW)
+def test_an_up_that_is_killed_at_any_step_goes_on_and_makes_nothing_twice(lab, tmp_path, cloud):
+    account = Account(tmp_path / "cloud", cloud)
+    (lab.folder / "platform.json").write_text(json.dumps(RAW[cloud]))
+    script = [{"fault": "kill", "times": 1, **each} for each in KILLS[cloud]]
+    (tmp_path / "cloud" / "faults.json").write_text(json.dumps({"faults": script}))
+    for _ in script:
+        # The fault kills whoever started the provider, which must be the engine.
+        lab.up(fails=True, GPUYARD_WARM="")
+        assert lab.state()["pending_operations"]
+        said = lab.gpuyard("recover", STACK)
+    assert re.search(
+        r"node(Pool|Group):Node(Pool|Group) lab-train\S*: it is there as .*, and adopted", said
+    )
+    lab.up()
+    lab.unchanged()
+    state = lab.state()
+    assert "pending_operations" not in state
+    made = [each["type"] for each in state["resources"] if each["type"].startswith(cloud)]
+    assert Counter(each.kind for each in account.all()) == Counter(made)
+    if cloud == "aws":
+        _an_autoscaler_moves_a_group_and_that_is_no_drift(lab, account)
+
+
+def _an_autoscaler_moves_a_group_and_that_is_no_drift(lab, account):
+    """Within its bounds; seen by a refresh, and by the preview after it."""
+    (group,) = [each for each in account.all("aws:eks/nodeGroup:NodeGroup") if "spot" in each.id]
+    moved = {**group.inputs["scalingConfig"], "desiredSize": 3}
+    account.meddle(group.kind, group.id, {"scalingConfig": moved})
+    lab.up("--refresh", "--expect-no-changes")
+    lab.unchanged()
+    (now,) = [each for each in account.all(group.kind) if each.id == group.id]
+    assert (
+        now.state["scalingConfig"]["desiredSize"]
+        == 3
+        != group.state["scalingConfig"]["desiredSize"]
+    )
+
+
+@pytest.mark.parametrize("cloud", RAW)
+def test_an_up_that_fails_on_its_way_keeps_what_is_made_and_says_what_to_do(lab, tmp_path, cloud):
+    """Throttled past all patience, without machines, interrupted, changed behind our back."""
+    account = Account(tmp_path / "cloud", cloud)
+    (lab.folder / "platform.json").write_text(json.dumps(RAW[cloud]))
+
+    told = []
+
+    def script(**fault):
+        """From now on this one alone; the account counts faults by their place, so that none is taken out."""
+        told[:] = [{**each, "name": "nobody"} for each in told]
+        told.extend([{**GROUP[cloud], **fault}] if fault else [])
+        (tmp_path / "cloud" / "faults.json").write_text(json.dumps({"faults": told}))
+
+    def others():
+        return {each.id for each in account.all() if each.kind != GROUP[cloud]["kind"]}
+
+    script(fault="throttle")
+    said = lab.up(fails=True).output
+    assert SLOWLY[cloud] in said
+    kept = others()
+    assert kept
+
+    script(fault="capacity", times=1)
+    said = " ".join(lab.up(fails=True).output.split())
+    found = re.search(r"pool train: the cloud has no machines for it in (.+?) now", said)
+    assert found
+    assert all(re.fullmatch(ZONE[cloud], each) for each in found[1].split(", "))
+    (urn,) = set(re.findall(r"`pulumi up --replace '(urn:\S+)'`", said))
+    assert others() >= kept
+    kept = others()
+    if cloud == "aws":  # EKS leaves it so for ever, and the engine takes it for made
+        assert f"gets no nodes: `pulumi up --replace '{urn}'`" in lab.up(fails=True).output
+
+    script(fault="hold", times=1)
+    first = lab.start("up", "--yes", "--skip-preview", "--replace", urn, "--color", "never")
+    waiting.until(lambda: account.met(len(told) - 1))
+    first.send_signal(signal.SIGINT)
+    script()
+    output, _ = first.communicate(timeout=SECONDS)
+    assert first.returncode != 0
+    assert "Traceback" not in output
+    lab.up()
+    assert others() >= kept
+    lab.unchanged()
+    made = [each["type"] for each in lab.state()["resources"] if each["type"].startswith(cloud)]
+    assert Counter(each.kind for each in account.all()) == Counter(made)
+
+    (group,) = [
+        each for each in account.all(GROUP[cloud]["kind"]) if GROUP[cloud]["name"] in each.id
+    ]
+    moved = MOVED[cloud]
+    if cloud == "gcp":
+        moved = {**moved, "nodeConfig": {**group.state["nodeConfig"], "taints": []}}
+    account.meddle(group.kind, group.id, moved)
+    assert "1 to update" in lab.preview("--refresh").output
+    assert lab.up("--refresh").counts["updated"] == 1
+    lab.unchanged()
+    (mended,) = [each for each in account.all(group.kind) if each.id == group.id]
+    assert _told(mended) == _told(group)
+    assert _size(mended) == 3 != _size(group)
+
+
+def _told(group):
+    """What the group tells its nodes."""
+    return [group.inputs.get(each) for each in ("labels", "taints", "nodeConfig")]
+
+
+def _size(group):
+    return (group.state.get("scalingConfig") or {}).get("desiredSize", group.state.get("nodeCount"))

@@ -1,0 +1,287 @@
+"""Whole platforms in a cloud: the real engine, fakes of the providers, and a real API server inside."""
+
+import base64
+import json
+import os
+import re
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from testbed.plugins.cloud import installing
+from testbed.plugins.cloud.account import Account
+from testbed.plugins.cloud.inside import control_plane
+from testbed.plugins.kubernetes.cluster import Cluster
+from testbed.plugins.kubernetes.failures import ApiError
+from testbed.plugins.kubernetes.settings import load_kubeconfig
+
+from gpuyard.names import GKE_NETWORKING_GROUP
+from kit import waiting
+from kit.stacks import platform, pool, team
+from stacks import STACK, Stack
+
+GROUP, CLUSTER = "aws:eks/nodeGroup:NodeGroup", "aws:eks/cluster:Cluster"
+POOL, GKE = "gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster"
+TEAMS = [
+    team(guarantee={"train": 8}, groups=["seers"], protect=False),
+    team("speech", borrow={"train": 8}, protect=False),
+]
+KEPT = {"queueing": {"install": False}, "cluster": {"protect": False}}
+RAW = {
+    "aws": platform(
+        [pool(nodes="1..4", capacity=["spot", "on-demand"]), pool("more", nodes=2)],
+        TEAMS,
+        cloud="aws",
+        **KEPT,
+    ),
+    "gcp": platform(
+        [
+            pool(
+                machine="a3-megagpu-8g",
+                nodes="1..4",
+                zones=["us-central1-a"],
+                capacity=["on-demand"],
+            )
+        ],
+        TEAMS,
+        cloud="gcp",
+        **KEPT,
+    ),
+}
+GROWN = {"aws": ["train-on-demand", "train-spot"], "gcp": ["train-on-demand"]}
+PROGRAM = """
+import json
+from pathlib import Path
+import pulumi
+from gpuyard.resources import Platform
+Platform("lab", {"platform": json.loads(Path("platform.json").read_text())})
+"""
+GOING = frozenset({"replace", "delete"})
+DIGEST = re.compile(r"sha256:\w{12}")
+ADMIN = "gpuyard-test-admin"
+STAYS = {"aws": set(), "gcp": {"gcp:kms/keyRing:KeyRing"}}
+"""What a cloud keeps for ever."""
+PLACES = {"aws:region": "us-east-1", "gcp:region": "us-central1", "gcp:project": "my-project"}
+
+
+@pytest.fixture(scope="session")
+def inside(kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A kubeconfig of the API server with a token, as clouds give one, of somebody who may do everything."""
+    cluster = cluster_at(kubeconfig)
+    account = {"apiVersion": "v1", "kind": "ServiceAccount"}
+    place = {"name": ADMIN, "namespace": "kube-system"}
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": ADMIN},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": "cluster-admin",
+        },
+        "subjects": [{"kind": "ServiceAccount", **place}],
+    }
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {**place, "annotations": {"kubernetes.io/service-account.name": ADMIN}},
+        "type": "kubernetes.io/service-account-token",
+    }
+    for each in ({**account, "metadata": place}, binding, secret):
+        with suppress(ApiError):  # another worker was here
+            cluster.create(each, {})
+    token = waiting.until(lambda: (cluster.get(secret).get("data") or {}).get("token"))
+    config = yaml.safe_load(kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": base64.b64decode(token).decode()}
+    at = config["clusters"][0]["cluster"]
+    authority = (kubeconfig.parent / at.pop("certificate-authority")).read_bytes()
+    at["certificate-authority-data"] = base64.b64encode(authority).decode()
+    file = tmp_path_factory.mktemp("inside") / "kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+    return file
+
+
+def cluster_at(kubeconfig: Path) -> Any:
+    return Cluster.connect(load_kubeconfig(str(kubeconfig)), None)
+
+
+class Yard:
+    """A stack of a platform in a cloud, and the account behind it."""
+
+    def __init__(self, stack: Stack, folder: Path, inside: Path, cloud: str) -> None:
+        self.stack = stack
+        self.folder = folder
+        self.inside = inside
+        self.cloud = cloud
+        self.account = Account(folder, cloud)
+        self.write()
+
+    def write(self, **more: Any) -> None:
+        raw = {**RAW[self.cloud], **more}
+        (self.stack.folder / "platform.json").write_text(json.dumps(raw))
+
+    def file(self) -> str:
+        """The same as a stack file, by its path."""
+        raw = json.loads((self.stack.folder / "platform.json").read_text())
+        config = {"config": {**PLACES, "gpuyard:platform": raw}}
+        (self.stack.folder / "stack.yaml").write_text(json.dumps(config))
+        return "./stack.yaml"
+
+    def kinds(self) -> set[str]:
+        return {each.kind for each in self.account.all()}
+
+    def groups(self) -> dict[str, dict[str, Any]]:
+        kind = GROUP if self.cloud == "aws" else POOL
+        named = "nodeGroupName" if self.cloud == "aws" else "name"
+        return {each.state[named]: dict(each.state) for each in self.account.all(kind)}
+
+
+@pytest.fixture(scope="session")
+def gke_kinds(kubeconfig: Path) -> None:
+    """What GKE puts into a cluster with several networks, as far as objects of it are taken."""
+    cluster = cluster_at(kubeconfig)
+    for kind, plural in (("Network", "networks"), ("GKENetworkParamSet", "gkenetworkparamsets")):
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version = {
+            "name": "v1",
+            "served": True,
+            "storage": True,
+            "schema": {"openAPIV3Schema": schema},
+        }
+        with suppress(ApiError):  # another worker was here
+            cluster.create(
+                {
+                    "apiVersion": "apiextensions.k8s.io/v1",
+                    "kind": "CustomResourceDefinition",
+                    "metadata": {
+                        "name": f"{plural}.{GKE_NETWORKING_GROUP}",
+                        "annotations": {"api-approved.kubernetes.io": "unapproved"},
+                    },
+                    "spec": {
+                        "group": GKE_NETWORKING_GROUP,
+                        "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+                        "scope": "Cluster",
+                        "versions": [version],
+                    },
+                },
+                {},
+            )
+
+
+@pytest.fixture
+def yard(stack, tmp_path, inside, gke_kinds, kueue):
+    """A platform of a cloud whose cluster answers as the lab's API server."""
+
+    def build(cloud: str) -> Yard:
+        folder = tmp_path / "cloud"
+        stack.env.update(installing.install(tmp_path / "state" / "home", folder))
+        stack.env.update(control_plane.put(folder, inside))
+        stack.env["PATH"] = f"{installing.STAND_INS}{os.pathsep}{stack.env['PATH']}"
+        stack.project()
+        for key, value in PLACES.items():
+            stack.run("config", "set", "--stack", STACK, key, value)
+        (stack.folder / "__main__.py").write_text(PROGRAM)
+        return Yard(stack, folder, inside, cloud)
+
+    return build
+
+
+@pytest.mark.parametrize("cloud", RAW)
+def test_a_platform_in_a_cloud_lives_and_dies(yard, api, cloud):
+    lab = yard(cloud)
+    seen = lab.stack.preview()
+    assert "to create" in seen.output
+    assert lab.account.all() == []
+
+    lab.stack.up()
+    assert api.get("Namespace", "vision")
+    lab.stack.unchanged()
+    lab.stack.up("--refresh", "--expect-no-changes")
+
+    before = lab.groups()
+    pools = [dict(each) for each in RAW[cloud]["pools"]]
+    pools[0]["nodes"] = "1..6"
+    lab.write(pools=pools, cluster={})
+    lab.stack.up()
+    after = lab.groups()
+    assert after.keys() == before.keys()
+    assert sorted(name for name in after if after[name] != before[name]) == GROWN[cloud]
+    refused = lab.stack.destroy(fails=True).output
+    assert "protected" in refused
+    assert lab.groups() == after
+    assert "Kubernetes cluster is unreachable" not in refused
+
+    lab.write(pools=pools)
+    lab.stack.up()
+    lab.stack.destroy()
+    assert lab.kinds() == STAYS[cloud]
+
+
+def test_what_the_cloud_alone_can_say_is_one_plain_message(yard):
+    lab = yard("aws")
+    lab.write(cluster={"existing": "blue"})
+    said = lab.stack.preview(fails=True).output
+    assert "cluster.existing: no cluster blue is found, or you may not see it" in said
+    lab.write()
+    for credentials, words in (
+        ("missing", "No valid credential sources found"),
+        ("expired", "ExpiredToken: The security token included in the request is expired"),
+    ):
+        (lab.folder / "faults.json").write_text(json.dumps({"credentials": credentials}))
+        said = lab.stack.up(fails=True).output
+        assert words in said
+        assert "Traceback" not in said
+    assert lab.account.all() == []
+
+
+def test_what_is_lost_is_refused_before_the_engine_acts_and_is_what_the_engine_would_do(yard):
+    lab = yard("aws")
+    lab.stack.up()
+    there = len(lab.account.all())
+    (lab.stack.folder / "state.json").write_text(lab.stack.run("stack", "export").output)
+    one = [pool(nodes="1..4", capacity=["spot", "on-demand"])]
+
+    lab.write(pools=one)
+    for refused in (lab.stack.preview(fails=True), lab.stack.up(fails=True)):
+        assert "pool more is deleted: the stack file has it no more" in refused.output
+        assert "up to 2 nodes with 16 GPUs" in refused.output
+    assert len(lab.account.all()) == there
+    (digest,) = set(DIGEST.findall(refused.output))
+    assert digest in lab.stack.gpuyard("check", lab.file(), "--against", "state.json", code=3)
+
+    moved = {"protect": False, "network": {"cidr": "10.64.0.0/16"}}
+    lab.write(pools=one, cluster=moved)
+    asked = sorted(set(DIGEST.findall(lab.stack.preview(fails=True).output)))
+    assert digest in asked
+    lab.write(pools=one, cluster=moved, consent=asked)
+    seen = lab.stack.run("preview", "--json", "--show-sames").output
+    (lab.stack.folder / "preview.json").write_text(seen[seen.index("{\n") :])
+    said = lab.stack.gpuyard("check", lab.file(), "--against", "preview.json", "--format", "json")
+    told = json.loads(said)
+    assert "change.unforeseen" not in {each["id"] for each in told["findings"]}
+    engine = json.loads(seen[seen.index("{\n") :])["steps"]
+    assert _told(told["against"]["resources"]) == _by_engine(engine)
+
+    lab.write(pools=one, consent=digest)
+    assert lab.stack.up().counts["deleted"] > 3
+    assert not [name for name in lab.groups() if "more" in name]
+    assert "no change ahead has this digest" in lab.stack.preview().output
+    lab.write(pools=one)
+    lab.stack.destroy()
+    assert lab.account.all() == []
+
+
+def _told(resources):
+    """What we say is replaced or deleted, counted by kind."""
+    return Counter(
+        (each["kind"], each["becomes"]) for each in resources if each["becomes"] in GOING
+    )
+
+
+def _by_engine(steps):
+    """What the engine's preview says."""
+    there = [(step["oldState"]["type"], step["op"]) for step in steps if step["op"] in GOING]
+    return Counter(each for each in there if each[0].startswith("aws:"))

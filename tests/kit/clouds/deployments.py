@@ -1,0 +1,203 @@
+"""A platform as it stands after `pulumi up` on the fakes, without an engine, and what the next one does."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from testbed.plugins.cloud import asking, diff, preparing
+from testbed.plugins.cloud.account import Account
+from testbed.plugins.cloud.shapes import Place
+from testbed.plugins.kubernetes.values import UNKNOWN, Unknown, has_unknown
+
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.cloud.graph import CloudGraph, CloudResource, called_in, names_in, settle
+
+NAME = "platform"
+
+_HEAD = "urn:pulumi:dev::lab::gpuyard:index:Platform"
+
+
+class Deployment:
+    """Resources that a graph has made in an account in memory."""
+
+    def __init__(self, graph: CloudGraph, place: Place) -> None:
+        self.graph, self.place, self.account = graph, place, Account()
+        self.inputs: dict[str, dict[str, Any]] = {}
+        self.states: dict[str, dict[str, Any]] = {}
+        self.kinds = {each.name: each.kind for each in graph.resources}
+        self.answers = _answers(graph, self.account, place)
+        for each in graph.resources:
+            given = _settled(each.inputs, {**self.answers, **self.states})
+            made = preparing.prepared(each.kind, _naming(each), {}, given)
+            done = self.account.create(each.kind, each.name, made, place)
+            self.inputs[each.name] = made
+            self.states[each.name] = {**done.state, "id": done.id}
+
+    def export(self, plan: PlatformPlan) -> dict[str, Any]:
+        """What `pulumi stack export` would write."""
+        resources = [_component(plan)]
+        resources += [
+            {
+                "urn": f"{_HEAD}${kind}::{called_in(NAME, self.graph.resource(name))}",
+                "type": kind,
+                "id": self.states[name]["id"],
+                "custom": True,
+                "inputs": self.inputs[name],
+                "outputs": self.states[name],
+                "protect": self.graph.resource(name).protect,
+            }
+            for name, kind in self.kinds.items()
+        ]
+        return {"version": 3, "deployment": {"resources": resources}}
+
+    def next(self, graph: CloudGraph) -> dict[str, str]:
+        """What an engine would do with another graph, asking the fake provider about every difference."""
+        return _Engine(self, graph).verdicts()
+
+
+def _component(plan: PlatformPlan) -> dict[str, Any]:
+    from gpuyard.resources.platform import _pool_summary, _team_summary
+
+    outputs = {
+        "pools": {pool.name: _pool_summary(pool) for pool in plan.pools},
+        "teams": {team.name: _team_summary(team) for team in plan.teams},
+    }
+    kind = "gpuyard:index:Platform"
+    return {"urn": f"{_HEAD}::{NAME}", "type": kind, "custom": False, "outputs": outputs}
+
+
+def exported(plan: PlatformPlan) -> dict[str, Any]:
+    """The state of a platform that no cloud has a part in."""
+    return {"version": 3, "deployment": {"resources": [_component(plan)]}}
+
+
+class _Engine:
+    """How Pulumi goes through a program's resources, with the fake provider's own Diff."""
+
+    def __init__(self, before: Deployment, graph: CloudGraph) -> None:
+        self.before, self.graph = before, graph
+        self.known: dict[str, Mapping[str, Any]] = dict(
+            _answers(graph, before.account, before.place)
+        )
+        self.found: dict[str, str] = {}
+        self.gone_first: set[str] = set()
+
+    def verdicts(self) -> dict[str, str]:
+        for each in self.graph.resources:
+            self.found[each.name] = self._verdict(each)
+        left = {name for name, kind in self.before.kinds.items() if self._left(name, kind)}
+        return {**self.found, **dict.fromkeys(left, "delete")}
+
+    def _left(self, name: str, kind: str) -> bool:
+        return all((each.name, each.kind) != (name, kind) for each in self.graph.resources)
+
+    def _verdict(self, each: CloudResource) -> str:
+        old = self.before.inputs.get(each.name)
+        same_kind = self.before.kinds.get(each.name) == each.kind
+        given = _settled(each.inputs, self.known)
+        made = preparing.prepared(each.kind, _naming(each), old or {}, given)
+        if old is None or not same_kind:
+            self.known[each.name] = _expected(each.kind, made)
+            return "create"
+        _ignored(made, old, each.ignores)
+        state = self.before.states[each.name]
+        changes = diff.compare(each.kind, state, made)
+        if not changes.replaces and self._goes_along(each, old, state):
+            changes.found["…"] = ("update", True)
+        if changes.replaces:
+            if changes.delete_first or each.delete_first or _named(each.kind, made):
+                self.gone_first.add(each.name)
+            self.known[each.name] = _expected(each.kind, made)
+            return "replace"
+        self.known[each.name] = state
+        if changes.found:
+            after = {**state, **{k: v for k, v in made.items() if k != preparing.DEFAULTS}}
+            for key in diff.unknown_when_changed(each.kind, changes.fields):
+                after[key] = UNKNOWN
+            self.known[each.name] = _merged(state, after)
+            return "update"
+        return "same"
+
+    def _goes_along(
+        self, each: CloudResource, old: Mapping[str, Any], state: Mapping[str, Any]
+    ) -> bool:
+        """Deleted with what it rests on: the engine asks with each such input unknown."""
+        rests = {
+            key
+            for key, value in each.inputs.items()
+            if {name.partition(".")[0] for name in names_in(value)} & self.gone_first
+        }
+        asked = {**old, **dict.fromkeys(rests & set(old), UNKNOWN)}
+        return bool(rests and diff.compare(each.kind, state, asked).replaces)
+
+
+def _named(kind: str, made: Mapping[str, Any]) -> bool:
+    """A name that the program gave can be there once."""
+    from testbed.plugins.cloud import facts
+
+    about = facts.resource(kind) or {}
+    field = (about.get("autoname") or {}).get("property")
+    return bool(about.get("deleteBeforeReplace")) or (
+        field in made and field not in made[preparing.DEFAULTS]
+    )
+
+
+def _merged(state: Any, after: Any) -> Any:
+    """Blocks keep what the provider filled in."""
+    if isinstance(state, Mapping) and isinstance(after, Mapping):
+        return {**state, **{k: _merged(state.get(k), v) for k, v in after.items()}}
+    return after
+
+
+def _expected(kind: str, made: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a new resource a preview knows what it is given."""
+    return {key: value for key, value in made.items() if key != preparing.DEFAULTS}
+
+
+def _ignored(made: dict[str, Any], old: Mapping[str, Any], paths: Iterable[str]) -> None:
+    """The engine keeps the old inputs of fields that are ignored."""
+    for path in paths:
+        *blocks, last = path.split(".")
+        new_block, old_block = made, old
+        for name in blocks:
+            new_block, old_block = new_block.get(name, {}), old_block.get(name, {})
+        if last in old_block:
+            new_block[last] = old_block[last]
+        else:
+            new_block.pop(last, None)
+
+
+def _naming(each: CloudResource) -> preparing.Naming:
+    return preparing.Naming(f"{NAME}-{each.name}", each.name.encode())
+
+
+def _answers(graph: CloudGraph, account: Account, place: Place) -> dict[str, Mapping[str, Any]]:
+    answers: dict[str, Mapping[str, Any]] = {}
+    for call in graph.calls:
+        args = _settled(call.args, answers)
+        answers[call.name] = asking.answer(call.kind, args, account, place)
+    return answers
+
+
+def _settled(value: Any, known: Mapping[str, Mapping[str, Any]]) -> Any:
+    """The tree with what is known; one that names something unknown is unknown, text and all."""
+    if isinstance(value, Mapping):
+        return {key: _settled(each, known) for key, each in value.items() if each is not None}
+    if isinstance(value, list | tuple):
+        return [_settled(each, known) for each in value]
+    found = {name: _of(name, known) for name in names_in(value)}
+    if any(isinstance(each, Unknown) or has_unknown(each) for each in found.values()):
+        return UNKNOWN
+    return settle(value, found.__getitem__)
+
+
+def _of(name: str, known: Mapping[str, Mapping[str, Any]]) -> Any:
+    holder, *steps = name.split(".")
+    value: Any = known[holder]
+    for step in steps:
+        if isinstance(value, Unknown):
+            return value
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        else:
+            value = value[int(step)] if isinstance(value, list) and int(step) < len(value) else None
+    return UNKNOWN if value is None else value

@@ -1,0 +1,71 @@
+"""A platform that runs in a fake account, and is in nobody's state."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from testbed.plugins.cloud.account import Account
+from testbed.plugins.cloud.judging import judged
+from testbed.plugins.cloud.shapes import Place
+
+from gpuyard.adopting.searching import Searched, search
+from gpuyard.changes.cloud_graph import graph_of
+from gpuyard.judging import judge
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.cloud.graph import CloudGraph, called_in
+from gpuyard.spec.read import read_platform
+from kit.clouds.shown import shown
+from kit.stacks import platform, pool, team
+
+REGIONS = {"aws": "us-east-1", "gcp": "us-central1"}
+PROJECT = "my-project"
+COMPONENT = "platform"
+CONFIG = {"aws:region": "us-east-1", "gcp:region": "us-central1", "gcp:project": PROJECT}
+POOLS = {
+    "aws": [pool(nodes="1..4", capacity=["spot", "on-demand"])],
+    "gcp": [
+        pool(
+            machine="a3-megagpu-8g",
+            nodes="1..4",
+            zones=["us-central1-a"],
+            capacity=["on-demand"],
+        )
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Running:
+    """Its stack file, what it means, and the account."""
+
+    raw: Mapping[str, Any]
+    plan: PlatformPlan
+    graph: CloudGraph
+    account: Account
+
+    def search(
+        self, given: Mapping[str, str] | None = None, *, ask: bool = True, **more: Any
+    ) -> Searched:
+        """As the command does; for Google the project is always given."""
+        known = {"client.project": PROJECT} if self.plan.cloud.value == "gcp" else {}
+        asks = more.get("asks", partial(shown, self.account)) if ask else None
+        return search(self.plan, self.graph, {**known, **(given or {})}, asks, COMPONENT)
+
+
+def running(cloud: str, folder: Path | None = None, *, region: bool = True, **rest: Any) -> Running:
+    """One whose every resource was made, under the names that the engine gives.
+
+    Without a region the stack file does not say where it is.
+    """
+    raw = platform(
+        rest.pop("pools", POOLS[cloud]), [team()], cloud=cloud, queueing={"install": False}, **rest
+    )
+    found = judge(read_platform(raw, {f"{cloud}:region": REGIONS[cloud]} if region else {}))
+    assert found.plan is not None, [str(each) for each in found.findings]
+    graph, account = graph_of(found.plan), Account(folder, cloud)
+    assert graph is not None
+    place = Place(cloud, REGIONS[cloud], PROJECT if cloud == "gcp" else "")
+    assert judged(graph, place, account, partial(called_in, COMPONENT)) == []
+    return Running(raw, found.plan, graph, account)

@@ -1,0 +1,129 @@
+"""Teams under the policies of their platform, on a real API server and Kueue.
+
+with tenants(cluster, raw) as lab:
+    acting(lab.api, "makers").call("POST", …)
+"""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.admission.objects import admission_objects
+from gpuyard.simulate.api import Api, ApiError, Unreachable
+from kit.cluster import lab as reality
+from kit.cluster.lab import KUEUE, Lab
+from kit.cluster.queues import kueue_as_rendered
+from kit.generated.hostile import MERGE, PLURALS
+from kit.stacks import Raw, plan_of
+
+Value = dict[str, Any]
+_EVERYTHING = {"tolerations": [{"operator": "Exists"}]}
+_REFUSED: tuple[tuple[str, Value, str], ...] = (
+    (
+        "pods",
+        {
+            "kind": "Pod",
+            "spec": {"containers": [{"name": "a", "image": "example.invalid/a:1"}], **_EVERYTHING},
+        },
+        "GPU-ADM-04",
+    ),
+    (
+        "services",
+        {"kind": "Service", "spec": {"ports": [{"port": 1}], "externalIPs": ["192.0.2.1"]}},
+        "GPU-ADM-10",
+    ),
+)
+"""What every policy refuses once it is in force, and the words of it."""
+
+
+@contextmanager
+def tenants(cluster: str, raw: Raw) -> Iterator[Lab]:
+    """The platform with its policies in force and its people known; all that they made goes with it."""
+    with kueue_as_rendered(cluster, raw) as api, Lab(api, plan_of(raw)) as lab:
+        policies = admission_objects(lab.plan)
+        try:
+            for value in policies:
+                reality.apply(api, value)
+            for namespace in sorted(reality.namespaces_of(lab.plan)):
+                reality.wait(lambda n=namespace: _in_force(api, n), "the policies", 60)
+            for group, namespace in people(lab.plan).items():
+                reality.wait(lambda g=group, n=namespace: _comes_in(api, g, n), "known roles")
+            yield lab
+        finally:
+            _emptied(lab)
+            for value in reversed(policies):
+                reality.delete(api, reality.path_of(value))
+
+
+def people(plan: PlatformPlan) -> dict[str, str]:
+    """The home of each group that works or looks."""
+    return {group: team.home.name for team in plan.teams for group in (*team.groups, *team.viewers)}
+
+
+def acting(api: Api, group: str) -> Api:
+    """The API as somebody of that group."""
+    found = copy.copy(api)
+    someone = {"Impersonate-User": f"somebody-of-{group}", "Impersonate-Group": group}
+    found._headers = {**api._headers, **someone}
+    return found
+
+
+def cleared(api: Api, namespace: str) -> int:
+    """Everything of a team is deleted, as its people can, and finalizers are taken out by an admin.
+
+    How often nobody did it.
+    """
+    problems = 0
+    for path in (*PLURALS.values(), f"{KUEUE}/namespaces/{{namespace}}/workloads"):
+        at = path.format(namespace=namespace)
+        problems += _fails(api, "DELETE", at, {"propagationPolicy": "Background"})
+        for kept in api.call("GET", at)["items"]:
+            if "deletionTimestamp" in kept["metadata"] and kept["metadata"].get("finalizers"):
+                one = f"{at}/{kept['metadata']['name']}"
+                problems += _fails(api, "PATCH", one, {"metadata": {"finalizers": None}})
+    return problems
+
+
+def _fails(api: Api, verb: str, path: str, body: Value) -> bool:
+    try:
+        api.call(verb, path, body, MERGE if verb == "PATCH" else "application/json")
+    except (ApiError, Unreachable):
+        return True
+    return False
+
+
+def _in_force(api: Api, namespace: str) -> bool:
+    """Whether each policy answers there."""
+    for plural, value, words in _REFUSED:
+        path = f"/api/v1/namespaces/{namespace}/{plural}?dryRun=All"
+        try:
+            api.call("POST", path, {"apiVersion": "v1", "metadata": {"name": "x"}, **value})
+        except ApiError as problem:
+            if words in str(problem):
+                continue
+        return False
+    return True
+
+
+def _comes_in(api: Api, group: str, namespace: str) -> bool:
+    """Whether the API server knows what somebody of the group may do."""
+    try:
+        acting(api, group).call("GET", f"/api/v1/namespaces/{namespace}/pods")
+    except ApiError:
+        return False
+    return True
+
+
+def _emptied(lab: Lab) -> None:
+    """Nothing of any team is left: queues stay while a workload is in them."""
+    spaces = sorted(reality.namespaces_of(lab.plan))
+    kinds = [*PLURALS.values(), f"{KUEUE}/namespaces/{{namespace}}/workloads"]
+
+    def left() -> bool:
+        for namespace in spaces:
+            cleared(lab.api, namespace)
+        return any(lab.listed(path.format(namespace=n)) for path in kinds for n in spaces)
+
+    reality.wait(lambda: not left(), "no workloads", 120)

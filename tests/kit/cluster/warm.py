@@ -1,0 +1,77 @@
+"""Two processes that have imported what programs and plugins of the engine import, as long as a worker lives.
+
+A command of the engine starts a language host, a program and one or two providers, and each would import the
+same again: most of what a command takes. The test bed's plugins ask these instead, where `GPUYARD_WARM` says
+where they are (testbed/plugins/warm). With the fixture `cold` all of it starts as under a user's engine.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from kit import waiting
+
+SERVER = Path(__file__).resolve().parents[3] / "testbed" / "plugins" / "warm" / "server.py"
+FLAGS = {"plugins": ("-I",), "programs": ()}
+"""Plugins are started so by their wrappers, programs are not by the language host."""
+_RUNNING: list[int] = []
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[None]:
+    """Have both, and let everything that is started meanwhile know."""
+    # Not below the tests' own folder: the name of a socket has at most 107 bytes.
+    # The last of the two to end takes the folder away, also where this process is killed.
+    folder = tempfile.mkdtemp(prefix="warm-")
+    with ExitStack() as stack:
+        for kind in FLAGS:
+            stack.enter_context(_running(kind, Path(folder) / kind))
+        os.environ["GPUYARD_WARM"] = folder
+        yield
+        del os.environ["GPUYARD_WARM"]
+
+
+@pytest.fixture
+def cold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every plugin and program a process of its own, as with a user's engine."""
+    monkeypatch.delenv("GPUYARD_WARM")
+
+
+def spent() -> float:
+    """Seconds of CPU of what runs now, and of its copies that have ended."""
+    total = 0.0
+    for pid in _RUNNING:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += sum(int(ticks) for ticks in fields[11:15])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def _running(kind: str, address: Path) -> Iterator[None]:
+    # A session of its own: Ctrl-C is for pytest, which then closes the stdin that this lives by.
+    process = subprocess.Popen(
+        [sys.executable, *FLAGS[kind], str(SERVER), kind, str(address)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+    def there() -> bool:
+        assert process.poll() is None, f"the process for {kind} has ended: {process.returncode}"
+        return address.exists()
+
+    _RUNNING.append(process.pid)
+    try:
+        waiting.until(there)
+        yield
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        _RUNNING.remove(process.pid)
+        process.wait(waiting.PATIENCE)

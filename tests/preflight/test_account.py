@@ -1,0 +1,377 @@
+"""Questions about a plan, and answers that no finding comes of: findings have proofs of their own."""
+
+import pytest
+
+from gpuyard.catalogue.cluster.quotas import ec2_quota
+from gpuyard.names import PLATFORM_LABEL
+from gpuyard.plan.platform import plan as planned_with
+from gpuyard.preflight import allowed, aws, gcp
+from gpuyard.preflight.asking import NO_FORM, Answer, Question, Unasked
+from gpuyard.preflight.rounds import hear
+from gpuyard.preflight.wants import Ahead, Want, ec2_wants, gce_wants
+from gpuyard.render.aws.graph import aws_graph
+from gpuyard.render.gcp.graph import gcp_graph
+from gpuyard.spec.region import Region
+from kit.clouds.aws import plan_on_aws
+from kit.every import every
+from kit.stacks import platform, pool, spec_of
+
+USER = "arn:aws:iam::123456789012:user/ann"
+HELD = "cr-0123456789abcdef0"
+
+
+def on_gcp(*pools, region="us-central1", **rest):
+    raw = platform(pools or [pool(machine="a2-highgpu-8g", nodes=4)], cloud="gcp", **rest)
+    there = Region(region, "gcp:region") if region else None
+    found, findings = planned_with(spec_of(raw), region=there)
+    assert found is not None, [str(each) for each in findings]
+    return found
+
+
+def on(plan):
+    """With its graph, in account 1 or project lab."""
+    aws_ = plan.cloud.value == "aws"
+    return Ahead(plan, aws_graph(plan) if aws_ else gcp_graph(plan), "1" if aws_ else "lab")
+
+
+def needs(plan):
+    return allowed.needs(plan, aws_graph(plan), USER)
+
+
+def answered(**answers):
+    """An account that gives these answers, by the name of the question, and says of others nothing."""
+    asked = []
+
+    def ask(questions):
+        asked.extend(questions)
+        return {
+            q.name: answers.get(q.name.replace(" ", "_"), Answer(why="silent")) for q in questions
+        }
+
+    return ask, asked
+
+
+def signed_in(arn=USER):
+    return Answer(value={"UserId": "x", "Account": "123456789012", "Arn": arn})
+
+
+# ── rounds ────────────────────────────────────────────────────────────────────────────────────────
+def test_where_nobody_is_signed_in_one_question_is_put_and_nothing_is_known():
+    ask, asked = answered(caller=Answer(why="nobody is signed in"))
+    heard = hear(plan_on_aws(), ask)
+    assert [q.words[:3] for q in asked] == [("aws", "sts", "get-caller-identity")]
+    assert {each.why for each in heard.unasked} == {"nobody is signed in"}
+    assert "service quotas of EC2" in [each.about for each in heard.unasked]
+    assert (heard.findings, heard.said) == ((), ())
+
+
+def test_an_error_of_who_asks_is_a_reason_too():
+    ask, _ = answered(caller=Answer(error="InternalFailure"))
+    assert {each.why for each in hear(plan_on_aws(), ask).unasked} == {"InternalFailure"}
+
+
+def test_without_a_project_google_is_asked_nothing():
+    ask, asked = answered(caller=Answer(value={"core": {"account": "ann@example.com"}}))
+    heard = hear(on_gcp(), ask)
+    assert len(asked) == 1
+    assert {each.why for each in heard.unasked} == {
+        "gcloud is set to no project: gcloud config set project NAME"
+    }
+
+
+@pytest.mark.parametrize("value", [None, {"core": []}])
+def test_a_configuration_without_a_core_has_no_project(value):
+    assert gcp.project_of(value) == ""
+
+
+def test_every_question_that_is_not_answered_is_named():
+    ask, asked = answered(caller=signed_in())
+    heard = hear(plan_on_aws(), ask)
+    assert [q.name for q in asked] == ["caller", "quotas", "offerings", "version", "permissions"]
+    assert [each.why for each in heard.unasked] == ["silent"] * 4
+    assert not any(each.ours for each in heard.unasked)
+
+
+def test_what_gcloud_cannot_be_asked_is_no_fault_of_the_environment():
+    ask, _ = answered(caller=Answer(value={"core": {"project": "lab"}}))
+    heard = hear(on_gcp(region=None), ask)
+    assert [each.about for each in heard.unasked if each.ours] == [
+        "permissions of who is signed in",
+        "quotas and versions of a region",
+    ]
+
+
+# ── questions ─────────────────────────────────────────────────────────────────────────────────────
+def test_questions_only_read():
+    verbs = ("get-", "list", "describe", "simulate-", "config")
+    plans = [plan_on_aws(), plan_on_aws(cluster={"existing": "old"}), on_gcp()]
+    for plan in plans:
+        made = (
+            aws.aws_questions(on(plan))
+            if plan.cloud.value == "aws"
+            else gcp.gcp_questions(on(plan))
+        )
+        for question in made:
+            assert any(word.startswith(verbs) for word in question.words[1:4]), question
+
+
+def test_a_region_is_named_where_the_stack_file_has_one():
+    assert "--region" in aws.caller_question(plan_on_aws()).words
+    assert "--region" not in aws.caller_question(plan_on_aws(region=None)).words
+
+
+def test_an_existing_cluster_is_asked_about_in_place_of_versions():
+    names = [q.name for q in aws.aws_questions(on(plan_on_aws(cluster={"existing": "old"})))]
+    assert "cluster" in names
+    assert "version" not in names
+    there = gcp.gcp_questions(on(on_gcp(cluster={"existing": "old"})))
+    assert [q.name for q in there] == ["apis", "offerings", "quotas", "cluster"]
+
+
+@every(
+    "name",
+    [
+        *("quotas", "offerings", "version", "cluster", "zones", "subnets"),
+        *(f"reservation {HELD}", "image /aws/x"),
+    ],
+)
+def test_an_answer_of_no_known_form_is_no_answer(name):
+    plan = plan_on_aws(
+        [
+            pool(
+                machine="p5.48xlarge",
+                zones=["us-east-1a"],
+                capacity=[{"reserved": HELD, "nodes": 4}],
+            )
+        ],
+        cluster={"existing": "old"},
+    )
+    question = Question(name, "it", ("aws",))
+    answer = Answer(error="InternalServerError") if name[0] == "i" else Answer(value="odd")
+    heard = aws.aws_heard(on(plan), [question], {name: answer})
+    assert heard.unasked == (Unasked("it", answer.error or NO_FORM),)
+
+
+@every("name", ["apis", "offerings", "quotas", "version", "reservations", "zones"])
+def test_nor_is_one_of_google(name):
+    question = Question(name, "it", ("gcloud",))
+    heard = gcp.gcp_heard(on(on_gcp()), [question], {name: Answer(value="odd")})
+    assert heard.unasked == (gcp.PERMISSIONS, Unasked("it", NO_FORM))
+    refused = gcp.gcp_heard(on(on_gcp()), [question], {name: Answer(error="x")})
+    assert refused.unasked[-1] == Unasked("it", "x")
+
+
+# ── quotas ────────────────────────────────────────────────────────────────────────────────────────
+def test_pools_of_one_quota_are_counted_together_and_what_is_held_not_at_all():
+    plan = plan_on_aws(
+        [
+            pool("one", machine="p5.48xlarge", nodes="0..2"),
+            pool("two", machine="p4d.24xlarge", nodes="1..3"),
+            pool(
+                "three",
+                machine="p5.48xlarge",
+                zones=["us-east-1a"],
+                capacity=[{"reserved": HELD, "nodes": 4}],
+            ),
+        ]
+    )
+    wants = {want.quotas: (want.floor, want.most) for want in ec2_wants(plan, aws_graph(plan))}
+    assert wants[("L-417A185B",)] == (96, 2 * 192 + 3 * 96)
+
+
+def test_the_system_takes_from_the_standard_quota_where_its_machine_is_known():
+    plan = plan_on_aws()
+    standard = [w for w in ec2_wants(plan, aws_graph(plan)) if w.path == ("system",)]
+    assert [(w.quotas, w.floor) for w in standard] == [(("L-1216C47A",), 8)]
+    odd = plan_on_aws(system={"machine": "q9.large", "nodes": 2})
+    assert [w for w in ec2_wants(odd, aws_graph(odd)) if w.path == ("system",)] == []
+
+
+def test_a_family_that_no_row_is_about_has_no_quota_and_is_named():
+    assert ec2_quota("q9.large") is None
+    want = Want((), "vCPUs of q9.large", 1, 1, ())
+    assert want.quotas == ()
+    plan = plan_on_aws([pool(machine="g6.12xlarge")])
+    heard = aws._quotas(on(plan), [])
+    assert all(each.ours for each in heard.unasked)
+    assert "no quota L-DB2E81BA" in heard.unasked[0].why
+
+
+def test_spot_and_flex_start_take_from_the_preemptible_quota():
+    plan = on_gcp(
+        pool("a", machine="a2-highgpu-8g", nodes="0..2", capacity=["spot"]),
+        pool("b", machine="a2-highgpu-8g", nodes="0..2", capacity=["on-demand"]),
+    )
+    assert {w.quotas: w.most for w in gce_wants(plan)} == {
+        ("PREEMPTIBLE_NVIDIA_A100_GPUS",): 16,
+        ("NVIDIA_A100_GPUS",): 16,
+    }
+
+
+def test_what_is_held_at_google_takes_from_no_quota():
+    assert gce_wants(reserved_at_google()) == []
+
+
+def test_gpus_whose_quota_nobody_knows_are_named():
+    plan = on_gcp(pool(machine="g4-standard-48", nodes=1))
+    heard = gcp._quotas(plan, [{"metric": "CPUS", "limit": 1.0, "usage": 0.0}])
+    assert "no quota that we know" in heard.unasked[0].why
+
+
+# ── offers and reservations ───────────────────────────────────────────────────────────────────────
+def test_a_service_without_a_name_is_no_service():
+    heard = gcp._apis(on(on_gcp()), [{"state": "ENABLED"}])
+    assert [f.id for f in heard.findings] == ["live.api"]
+
+
+def reserved_at_google():
+    held = [{"reserved": "held", "nodes": 4}]
+    return on_gcp(pool(machine="a2-highgpu-8g", nodes=4, zones=["us-central1-a"], capacity=held))
+
+
+@every(
+    "there, problems",
+    [
+        ({"status": "READY", "zone": "us-central1-a"}, []),
+        ({"status": "DELETING", "zone": "us-central1-a"}, ["is DELETING"]),
+        (
+            {
+                "status": "READY",
+                "zone": "us-central1-a",
+                "specificReservation": {
+                    "count": "2",
+                    "instanceProperties": {"machineType": "n1-x"},
+                },
+            },
+            ["is of n1-x", "holds 2 machines"],
+        ),
+    ],
+)
+def test_a_reservation_of_google_is_compared_by_what_it_says(there, problems):
+    heard = gcp._held(reserved_at_google(), [{"name": "held", **there}])
+    assert [f.problem.removeprefix("reservation held ") for f in heard.findings] == problems
+
+
+def test_all_that_is_wrong_with_a_reservation_of_ec2_is_said():
+    plan = plan_on_aws(
+        [
+            pool(
+                machine="p5.48xlarge",
+                zones=["us-east-1a"],
+                capacity=[{"reserved": HELD, "nodes": 4}],
+            )
+        ]
+    )
+    there = {
+        "State": "failed",
+        "InstanceType": "p4d.24xlarge",
+        "AvailabilityZone": "us-east-1b",
+        "TotalInstanceCount": 1,
+    }
+    heard = aws._reservation(plan, HELD, [there], "")
+    assert [f.problem.removeprefix(f"reservation {HELD} ") for f in heard.findings] == [
+        "is failed",
+        "is of p4d.24xlarge",
+        "is in us-east-1b",
+        "holds 1 machines",
+    ]
+
+
+# ── permissions ───────────────────────────────────────────────────────────────────────────────────
+@every(
+    "arn, who",
+    [
+        (USER, USER),
+        (
+            "arn:aws-cn:sts::123456789012:assumed-role/deployer/ann",
+            "arn:aws-cn:iam::123456789012:role/deployer",
+        ),
+        ("arn:aws:iam::123456789012:root", ""),
+        ("arn:aws:sts::123456789012:federated-user/ann", ""),
+    ],
+)
+def test_the_simulator_reads_policies_of_users_and_roles(arn, who):
+    assert allowed.principal({"Arn": arn}) == who
+    assert allowed.principal(None) == ""
+
+
+def test_who_is_neither_is_not_asked_about():
+    ask, asked = answered(caller=signed_in("arn:aws:iam::123456789012:root"))
+    heard = hear(plan_on_aws(), ask)
+    assert "permissions" not in [q.name for q in asked]
+    assert heard.unasked[-1].why.endswith("who is signed in is neither")
+
+
+def denied(*actions):
+    return Answer(
+        value={
+            "EvaluationResults": [
+                {"EvalActionName": a, "EvalResourceName": "*", "EvalDecision": "implicitDeny"}
+                for a in actions
+            ]
+        }
+    )
+
+
+def test_what_is_denied_on_everything_is_asked_again_by_resource_and_tag():
+    plan = plan_on_aws()
+    more = allowed.further_questions(
+        needs(plan), USER, denied("eks:CreateCluster", "eks:DeleteCluster")
+    )
+    assert all(q.program == "aws" for q in more)
+    by_action = {q.words[q.words.index("--action-names") + 1]: q.words for q in more}
+    assert "arn:aws:eks:us-east-1:123456789012:cluster/lab" in by_action["eks:DeleteCluster"]
+    entry = (
+        f"ContextKeyName=aws:RequestTag/{PLATFORM_LABEL},ContextKeyValues=lab,ContextKeyType=string"
+    )
+    assert by_action["eks:CreateCluster"][-2:] == ("--context-entries", entry)
+    assert len(more) == 2
+    assert sum("--context-entries" in q.words for q in more) == 1
+
+
+def test_a_partition_that_nobody_knows_is_any():
+    assert allowed.first_question(needs(plan_on_aws(region=None)), USER).words[5:7] == (
+        "--policy-source-arn",
+        USER,
+    )
+
+
+def first_and_more(plan, first, *rest):
+    questions = [
+        allowed.first_question(needs(plan), USER),
+        *allowed.further_questions(needs(plan), USER, first),
+    ]
+    answers = dict(zip([q.name for q in questions], (first, *rest), strict=True))
+    return allowed.allowed_heard(questions, answers)
+
+
+def test_allowed_on_one_of_the_resources_is_allowed():
+    result = {
+        "EvalActionName": "eks:DeleteCluster",
+        "EvalResourceName": "x",
+        "EvalDecision": "implicitDeny",
+        "ResourceSpecificResults": [
+            {"EvalResourceName": "a", "EvalResourceDecision": "implicitDeny"},
+            {"EvalResourceName": "b", "EvalResourceDecision": "allowed"},
+        ],
+    }
+    plan = plan_on_aws()
+    rest = Answer(value={"EvaluationResults": [result]})
+    heard = first_and_more(plan, denied("eks:DeleteCluster"), rest)
+    assert heard.said == (f"{USER} may do all 1 actions",)
+
+
+@every(
+    "answer, why",
+    [
+        (Answer(why="throttled"), "throttled"),
+        (Answer(error="NoSuchEntity"), "NoSuchEntity"),
+        (Answer(value=3), NO_FORM),
+    ],
+)
+def test_half_an_answer_about_permissions_is_none(answer, why):
+    plan = plan_on_aws()
+    assert first_and_more(plan, answer).unasked == (Unasked(allowed.ABOUT, why),)
+    assert first_and_more(plan, denied("eks:DeleteCluster"), answer).unasked == (
+        Unasked(allowed.ABOUT, why),
+    )

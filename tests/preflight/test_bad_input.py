@@ -1,0 +1,114 @@
+"""Nine mistakes of a stack in a cloud: each is one finding, with --live or without it, or one reason."""
+
+from gpuyard.cli.stacks import judge_text
+from gpuyard.findings import Severity
+from gpuyard.preflight.asking import Answer, Ended, read
+from gpuyard.preflight.rounds import hear
+from kit.every import every
+from kit.stacks import platform, pool, stack_file
+from proofs import TODAY
+
+USER = Answer(value={"Account": "123456789012", "Arn": "arn:aws:iam::123456789012:user/ann"})
+CALLERS = {"aws": USER, "gcp": Answer(value={"core": {"project": "lab"}})}
+REGIONS = {"aws": "us-east-1", "gcp": "us-central1"}
+MACHINES = {"aws": "p5.48xlarge", "gcp": "a2-highgpu-8g"}
+VPC, SUBNETS = "vpc-0123456789abcdef0", ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
+HELD = "cr-0123456789abcdef0"
+ONE = {"zones": ["us-east-1a"]}
+
+
+def offered(*zones):
+    rows = [{"InstanceType": "p5.48xlarge", "Location": zone} for zone in zones]
+    return Answer(value={"InstanceTypeOfferings": rows})
+
+
+def reserved(zone):
+    row = {"State": "active", "InstanceType": "p5.48xlarge", "TotalInstanceCount": 2}
+    return Answer(value={"CapacityReservations": [{**row, "AvailabilityZone": zone}]})
+
+
+def given(*networks):
+    pairs = zip(SUBNETS, networks, strict=True)
+    return Answer(value={"Subnets": [{"SubnetId": s, "VpcId": n} for s, n in pairs]})
+
+
+NETWORK = {"network": {"id": VPC, "subnets": {"private": SUBNETS}}}
+BUCKET = "bucket lab-checkpoints-123456789012-us-east-1"
+STORED = {"storage": {"datasets": [{"name": "corpus", "kind": "efs"}], "checkpoints": {}}}
+"""One store that is no bucket, and one that is."""
+CASES = {
+    "unknown region": ("aws", "us-east-9", {}, {}, {}, "stack.region", "has no region us-east-9"),
+    "unknown region at Google": ("gcp", "us-central9", {}, {}, {}, "stack.region", "us-central9"),
+    "unknown zone": (
+        *("aws", None, {"zones": ["us-east-1z"]}, {}, {"offerings": offered("us-east-1a")}),
+        *("live.offering", "not sold in us-east-1z"),
+    ),
+    "unknown zone of the cluster": (
+        *("aws", None, ONE, {"cluster": {"zones": ["us-east-1a", "us-east-1z"]}}),
+        {"zones": Answer(value={"AvailabilityZones": [{"ZoneName": "us-east-1a"}]})},
+        *("live.zone", "us-east-1 has no zone us-east-1z"),
+    ),
+    "a machine that the region does not sell": (
+        *("aws", None, {}, {}, {"offerings": offered()}),
+        *("live.offering", "p5.48xlarge is not sold in us-east-1"),
+    ),
+    "ranges that overlap": (
+        *("aws", None, {}),
+        {"cluster": {"network": {"cidr": "10.64.0.0/16", "services": "10.64.0.0/20"}}},
+        *({}, "cluster.range", "have addresses in common"),
+    ),
+    "a subnet of another network": (
+        *("aws", None, {}, {"cluster": NETWORK}, {"subnets": given(VPC, "vpc-0fedcba9876543210")}),
+        *("live.subnet", "is of vpc-0fedcba9876543210, another network"),
+    ),
+    "a reservation of another zone": (
+        *("aws", None, {**ONE, "capacity": [{"reserved": HELD, "nodes": 2}]}, {}),
+        {f"reservation {HELD}": reserved("us-east-1b")},
+        *("live.reservation", "is in us-east-1b"),
+    ),
+    "a bucket's name that is taken": (
+        *("aws", None, {}, STORED, {BUCKET: Answer(error="403")}),
+        *("live.bucket", "is taken"),
+    ),
+}
+
+
+def asked(cloud, region, pools, more, answers, caller=None):
+    """What `check --live` finds and what nobody told it, where the account says nothing else."""
+    raw = platform([pool(machine=MACHINES[cloud], nodes=2, **pools)], cloud=cloud, **more)
+    judged = judge_text(
+        stack_file(raw, {f"{cloud}:region": region or REGIONS[cloud]}), "x.yaml", TODAY
+    )
+    if judged.plan is None:
+        return judged.findings, ()
+    known = {"caller": caller or CALLERS[cloud], **answers}
+    silent = Answer(why="silent")
+    heard = hear(judged.plan, lambda asks: {q.name: known.get(q.name, silent) for q in asks})
+    return (*judged.findings, *heard.findings), heard.unasked
+
+
+@every("case", CASES.values(), CASES)
+def test_each_is_one_finding_that_refuses(case):
+    *stack, kind, words = case
+    findings, _ = asked(*stack)
+    refused = [each for each in findings if each.severity is Severity.REFUSE]
+    assert [each.id for each in refused] == [kind], [str(each) for each in refused]
+    assert words in refused[0].problem
+    assert refused[0].fix is not None
+
+
+@every(
+    "said, why",
+    [
+        ("Unable to locate credentials. You can configure", "nobody is signed in"),
+        (
+            "An error occurred (ExpiredToken) when calling the GetCallerIdentity operation: no",
+            "the sign-in has ended",
+        ),
+    ],
+)
+def test_without_a_sign_in_there_is_one_reason_and_no_verdict(said, why):
+    findings, unasked = asked("aws", None, {}, {}, {}, read(Ended(254, "", said)))
+    assert [each for each in findings if each.severity is Severity.REFUSE] == []
+    (only,) = {each.why for each in unasked}
+    assert only.startswith(why)

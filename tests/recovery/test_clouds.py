@@ -1,0 +1,125 @@
+"""What a cloud had been asked to make is found again: every resource of a platform, one by one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from testbed.plugins.cloud.inside import looking
+
+from gpuyard.catalogue.software.cloud_ids import AGAIN
+from gpuyard.names import PLATFORM_LABEL
+from gpuyard.preflight.asking import Answer, Question
+from gpuyard.recovery.clouds import Sought, sought
+from gpuyard.render.aws.graph import aws_graph
+from gpuyard.render.gcp.graph import gcp_graph
+from kit.clouds.answers import PLACES
+from kit.clouds.deployments import Deployment
+from kit.clouds.stored import STORED
+from kit.stacks import plan_of, platform, pool
+
+LADDER = platform([pool(nodes="1..4", capacity=["spot", "on-demand"])], cloud="aws")
+RAW = {"aws with stores": STORED["aws"], "gcp with stores": STORED["gcp"], "aws with rungs": LADDER}
+GRAPHS = {"aws": aws_graph, "gcp": gcp_graph}
+SETTINGS = {"region": "us-east-1", "profile": "ci", "project": "acme-ml"}
+PROVIDER = "urn:pulumi:dev::lab::pulumi:providers:any::default"
+LEFT = {
+    "aws:efs/accessPoint:AccessPoint",
+    "aws:efs/mountTarget:MountTarget",
+    "aws:eks/podIdentityAssociation:PodIdentityAssociation",
+    "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",
+    "gcp:servicenetworking/connection:Connection",
+}
+"""Kinds with numbers of their own that nobody asks for: the command leaves them to people."""
+
+
+class Killed:
+    """A stack whose engine was killed while it made one of its resources."""
+
+    def __init__(self, cloud: str, raw: Any) -> None:
+        self.made = Deployment(GRAPHS[cloud](plan_of(raw)), PLACES[cloud])
+        self.asked: list[tuple[str, ...]] = []
+
+    def ask(self, questions: Sequence[Question]) -> dict[str, Answer]:
+        (question,) = questions
+        self.asked.append(question.words)
+        words = question.words[1 : question.words.index("--region")]
+        return {question.name: Answer(looking.described(self.made.account.all(), words))}
+
+    def at(self, name: str) -> Sought:
+        others = [self._entry(each) for each in self.made.kinds if each != name]
+        provider = {"urn": PROVIDER, "type": "pulumi:providers:any", "inputs": SETTINGS}
+        under_way = [{"type": "creating", "resource": {**self._entry(name), "id": ""}}]
+        state = {"resources": [provider, *others], "pending_operations": under_way}
+        return sought(state, self.ask)[self._entry(name)["urn"]]
+
+    def _entry(self, name: str) -> dict[str, Any]:
+        kind = self.made.kinds[name]
+        about = {"type": kind, "provider": f"{PROVIDER}::0a", "inputs": self.made.inputs[name]}
+        return {
+            "urn": f"urn:pulumi:dev::lab::{kind}::{name}",
+            "id": self.made.states[name]["id"],
+            **about,
+        }
+
+
+@pytest.mark.parametrize("case", RAW)
+def test_every_resource_that_was_being_made_is_found_again(case: str):
+    killed = Killed(case.partition(" ")[0], RAW[case])
+    for name, kind in killed.made.kinds.items():
+        found, real = killed.at(name), str(killed.made.states[name]["id"])
+        if kind in LEFT:
+            assert (found.identity, found.why) == ("", "its cloud must say"), name
+        elif kind in AGAIN:
+            assert (found.identity, found.why) == ("", ""), name
+        else:
+            assert (found.identity, found.why) == (real, ""), name
+    assert all(
+        words[-6:-2] == ("--region", "us-east-1", "--profile", "ci") for words in killed.asked
+    )
+
+
+NODES = "aws:ec2/securityGroup:SecurityGroup"
+
+
+def one(kind: str, inputs: dict[str, Any], ask: Any = None, *known: str) -> Sought:
+    """What is found of one resource."""
+    urn = f"urn:pulumi:dev::lab::{kind}::it"
+    under_way = {"type": "creating", "resource": {"urn": urn, "type": kind, "inputs": inputs}}
+    resources = [{"urn": each, "type": kind} for each in known]
+    return sought({"resources": resources, "pending_operations": [under_way]}, ask)[urn]
+
+
+def test_what_cannot_be_found_is_left_with_the_reason():
+    urn = f"urn:pulumi:dev::lab::{NODES}::it"
+    tagged = {"tags": {"Name": "lab-nodes", PLATFORM_LABEL: "lab"}}
+    assert one(NODES, tagged, None, urn).why == "it was to take the place of another"
+    assert one(NODES, {}).why == "named of it is not known"
+    assert one("gcp:storage/bucket:Bucket", {"project": "p"}).why == "name of it is not known"
+
+    def silent(questions: Sequence[Question]) -> dict[str, Answer]:
+        return {questions[0].name: Answer(why="aws is not installed here")}
+
+    assert one(NODES, tagged, silent).why == (
+        "`aws ec2 describe-tags --filters Name=resource-type,Values=security-group Name=key,Values=Name "
+        "Name=value,Values=lab-nodes --output json` does not say it: aws is not installed here"
+    )
+
+    def two(questions: Sequence[Question]) -> dict[str, Answer]:
+        return {
+            questions[0].name: Answer({"Tags": [{"ResourceId": "sg-2"}, {"ResourceId": "sg-1"}]})
+        }
+
+    assert one(NODES, tagged, two).why == "it may be any of sg-1, sg-2"
+
+
+def test_what_is_not_under_way_in_a_cloud_is_nothing_to_look_for():
+    updating = {"type": "updating", "resource": {"urn": "a", "type": NODES}}
+    inside = {"type": "creating", "resource": {"urn": "b", "type": "kubernetes:core/v1:Namespace"}}
+    assert sought({"pending_operations": [updating, inside]}, lambda _: {}) == {}
+    assert sought({}, lambda _: {}) == {}
+
+
+def test_a_stand_in_of_aws_says_what_it_does_not_know():
+    for words in (["ec2"], ["ec2", "run-instances"]):
+        with pytest.raises(looking.NotHere, match="is not here"):
+            looking.described([], words)

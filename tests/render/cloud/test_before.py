@@ -1,0 +1,100 @@
+"""What a cloud is asked before anything is registered."""
+
+from gpuyard.render.aws.graph import aws_graph
+from gpuyard.render.cloud.before import zones_said
+from gpuyard.render.gcp.graph import gcp_graph
+from kit.every import every
+from kit.stacks import plan_of, platform, pool
+
+VPC = "vpc-0123456789abcdef0"
+PRIVATE = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
+ZONES, OFFERS = "getAvailabilityZones", "getInstanceTypeOfferings"
+GOOGLES = {"machine": "a3-megagpu-8g"}
+
+
+def asked(cloud, pools=None, **more):
+    """Names of the functions, by the names of the questions."""
+    first = GOOGLES if cloud == "gcp" else {}
+    raw = platform(pools or [pool(**first)], cloud=cloud, **more)
+    graph = {"aws": aws_graph, "gcp": gcp_graph}[cloud](plan_of(raw))
+    return {each.name: each for each in graph.before}
+
+
+def kinds(calls):
+    return {name: each.kind.rpartition(":")[2] for name, each in calls.items()}
+
+
+@every(
+    ("cloud", "more", "found"),
+    [
+        ("aws", {}, {"asked-offers": OFFERS}),
+        (
+            "aws",
+            {"pools": [pool(zones=["us-east-1a"])]},
+            {"asked-zones": ZONES, "asked-offers": OFFERS},
+        ),
+        (
+            "aws",
+            {"cluster": {"zones": ["us-east-1a", "us-east-1b"]}},
+            {"asked-zones": ZONES, "asked-offers": OFFERS},
+        ),
+        (
+            "aws",
+            {"cluster": {"network": {"id": VPC, "subnets": {"private": PRIVATE}}}},
+            {"asked-offers": OFFERS, "asked-subnets": "getSubnets"},
+        ),
+        (
+            "aws",
+            {
+                "cluster": {
+                    "network": {"id": VPC, "tags": {"tier": "private"}},
+                    "zones": ["us-east-1a", "us-east-1b"],
+                }
+            },
+            {"asked-zones": ZONES, "asked-offers": OFFERS},
+        ),
+        ("gcp", {}, {}),
+        (
+            "gcp",
+            {
+                "pools": [pool(zones=["us-central1-a"], **GOOGLES)],
+                "cluster": {"zones": ["us-central1-b", "us-central1-a"]},
+            },
+            {
+                "asked-zones": "getZones",
+                "asked-offers-us-central1-b": "getMachineTypes",
+                "asked-offers-us-central1-a": "getMachineTypes",
+            },
+        ),
+    ],
+)
+def test_only_what_is_named_is_asked_for(cloud, more, found):
+    assert kinds(asked(cloud, **more)) == found
+
+
+def test_one_question_is_for_all_machines_and_one_for_all_subnets():
+    given = {
+        "network": {"id": VPC, "subnets": {"private": PRIVATE, "public": [PRIVATE[0][:-1] + "9"]}}
+    }
+    calls = asked("aws", [pool(), pool("more", machine="g6.48xlarge")], cluster=given)
+    offers, subnets = calls["asked-offers"].args, calls["asked-subnets"].args
+    assert offers["filters"] == [
+        {"name": "instance-type", "values": ["g6.48xlarge", "p5.48xlarge"]}
+    ]
+    assert [each["name"] for each in subnets["filters"]] == ["vpc-id", "subnet-id"]
+    assert subnets["filters"][0]["values"] == [VPC]
+    assert len(subnets["filters"][1]["values"]) == 3
+
+
+def test_at_google_each_named_zone_is_asked_for_the_machines_and_the_region_for_its_zones():
+    zones = ["us-central1-a", "us-central1-c"]
+    calls = asked("gcp", [pool(zones=zones, **GOOGLES)])
+    assert [each.args.get("zone") for each in calls.values()] == [None, *zones]
+    assert calls["asked-offers-us-central1-a"].args["filter"] == 'name = "a3-megagpu-8g"'
+    assert calls["asked-zones"].args == {"region": "us-central1"}
+
+
+def test_a_zone_that_is_named_twice_is_asked_for_once():
+    zones = ["us-east-1a", "us-east-1b"]
+    raw = platform([pool(zones=zones)], cloud="aws", cluster={"zones": zones})
+    assert zones_said(plan_of(raw)) == tuple(zones)

@@ -1,0 +1,74 @@
+"""Every image that a platform's own pods pull, and no other."""
+
+import yaml
+
+from gpuyard.catalogue.software.charts import OPERATOR_IMAGES
+from gpuyard.catalogue.software.programs import PYTHON
+from gpuyard.render.supply.images import pulled_images
+from kit.levels import upstream
+from kit.stacks import cut_pool, plan_of, platform, pool, team
+
+
+def names(**more):
+    plan = plan_of(platform(**more))
+    return [each.reference.rpartition("/")[2] for each in pulled_images(plan)]
+
+
+def test_each_image_of_the_chart_is_called_as_its_values_call_it():
+    own = yaml.safe_load(upstream("values", "gpu-operator.yaml").read_text(encoding="utf-8"))
+    for image in OPERATOR_IMAGES:
+        section = own
+        for word in image.values:
+            section = section[word]
+        assert (section["repository"], section["image"]) == (image.repository, image.image)
+
+
+def test_what_runs_is_pulled_and_nothing_else():
+    bare = names(pools=[pool(image="own-driver-toolkit")])
+    assert set(bare) == {
+        "gpu-operator:v26.7.0",
+        "k8s-device-plugin:v0.20.0",
+        "k8s-mig-manager:v0.15.0",
+        "dcgm-exporter:4.6.0-4.8.3-distroless",
+        "kueue:v0.19.2",
+        "node-feature-discovery:v0.19.0",
+    }
+    assert len(set(bare)) == len(bare)
+    whole = names(pools=[cut_pool()])
+    assert set(whole) - set(bare) == {
+        "driver:595.91.07",
+        "k8s-driver-manager:v0.12.0",
+        "container-toolkit:v1.20.0",
+        "gdrdrv:v2.6",  # these machines have EFA
+    }
+    assert not [name for name in whole if name.startswith(("dcgm:", "dra-driver"))]
+
+
+def test_claims_bring_their_driver_in_the_place_of_the_device_plugin():
+    found = names(pools=[pool(sharing="dra", image="own-driver")])
+    assert "dra-driver-nvidia-gpu:v0.5.0" in found
+    assert not [name for name in found if "device-plugin" in name or "toolkit" in name]
+
+
+def test_versions_are_those_of_the_stack_file_and_places_those_of_the_mirror():
+    plan = plan_of(
+        platform(
+            software={"driver": "580.173.02"},
+            mirror={"images": "mirror.example/gpu"},
+            teams=[team("a", guarantee={"train": 8}, idle={})],
+            observability={"prometheus": "existing"},
+        )
+    )
+    found = {each.repository.rpartition("/")[2]: each for each in pulled_images(plan)}
+    assert all(each.repository.startswith("mirror.example/gpu/") for each in found.values())
+    assert found["driver"].tag == "580.173.02"
+    assert "ubuntu24.04" in found["driver"].adds
+    assert found["python"].digest == PYTHON.digest
+    assert found["python"].reference.endswith(f":{PYTHON.tag}@{PYTHON.digest}")
+    assert {each.digest for name, each in found.items() if name != "python"} == {""}
+
+
+def test_what_others_install_and_what_is_simulated_is_not_pulled():
+    theirs = {"gpu_operator": {"install": False}, "queueing": {"install": False}}
+    assert names(**theirs) == []
+    assert names(cloud="simulated") == []

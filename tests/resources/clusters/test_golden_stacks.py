@@ -1,0 +1,87 @@
+"""What check says of a golden stack, up does: none is fine for one and refused by the other."""
+
+from pathlib import Path
+
+import pulumi
+import pytest
+import yaml
+
+from gpuyard.judging import judge
+from gpuyard.resources import Platform, PlatformRefused
+from gpuyard.spec.read import read_stack_file
+from kit.clouds import answers
+from kit.clouds.given import account_with
+
+FOLDER = Path(__file__).parents[2] / "golden_stacks"
+SHIPPED = Path(__file__).parents[3] / "stacks"
+FILES = sorted([*FOLDER.glob("*.yaml"), *SHIPPED.glob("Pulumi.*.yaml")])
+BY_NAME = {
+    "aws": {"cluster": {"existing": "blue"}},
+    "gcp": {"cluster": {"existing": "blue", "endpoint": {"dns": True}}},
+}
+"""The second of two stacks."""
+
+
+def check(text):
+    """The findings of `gpuyard check` that refuse, as it says them."""
+    judged = judge(read_stack_file(text.encode(), "stack.yaml"))
+    return sorted(str(f) for f in judged.findings if f.severity.value == "refuse")
+
+
+def up(runner, text):
+    """The same of a deployment; all of it is registered where nothing refuses."""
+    config = yaml.safe_load(text)["config"]
+
+    def program():
+        for key, value in config.items():
+            if not key.startswith("gpuyard:"):
+                pulumi.runtime.set_config(key, value)
+        Platform("lab", {"platform": config["gpuyard:platform"]})
+
+    try:
+        runner.run(program)
+    except PlatformRefused as refused:
+        return sorted(str(f) for f in refused.findings if f.severity.value == "refuse")
+    return []
+
+
+def subnets(args):
+    """Those that a question names are there; else two."""
+    named = [each["values"] for each in args["filters"] if each["name"] == "subnet-id"]
+    return {"ids": named[0] if named else ["subnet-1", "subnet-2"]}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
+def test_up_makes_what_check_finds_fine(pulumi_mocks, file):
+    text = file.read_text(encoding="utf-8")
+    platform = yaml.safe_load(text)["config"]["gpuyard:platform"]
+    given = platform["cloud"] != "none" and "existing" in platform.get("cluster", {})
+    there = answers.calls(account_with(platform) if given else None)
+    if not given:
+        there["aws:ec2/getSubnets:getSubnets"] = subnets
+    runner = pulumi_mocks.but(outputs=answers.outputs, calls=there)
+    assert (check(text), up(runner, text)) == ([], [])
+
+
+@pytest.mark.parametrize("name", ["aws-training", "gcp-inference"])
+def test_a_stack_in_a_cluster_that_exists_is_made_where_check_finds_it_fine(pulumi_mocks, name):
+    content = yaml.safe_load((SHIPPED / f"Pulumi.{name}.yaml").read_text(encoding="utf-8"))
+    platform = content["config"]["gpuyard:platform"]
+    platform.update(BY_NAME[platform["cloud"]])
+    text = yaml.safe_dump(content)
+    calls = answers.calls(account_with(platform))
+    runner = pulumi_mocks.but(outputs=answers.outputs, calls=calls)
+    assert (check(text), up(runner, text)) == ([], [])
+    nobody = pulumi_mocks.but(outputs=answers.outputs, calls=answers.calls())
+    with pytest.raises(Exception, match="blue"):
+        up(nobody, text)
+
+
+def test_up_refuses_what_check_refuses_in_the_same_words(pulumi_mocks):
+    text = (FOLDER / "research.yaml").read_text(encoding="utf-8")
+    text = text.replace("nodes: 0..16", "nodes: 0..16\n        scaling: karpenter")
+    said = check(text)
+    assert [line.partition(",")[0] for line in said] == [
+        "pools[0].scaling: Karpenter is not deployed yet"
+    ]
+    assert up(pulumi_mocks, text) == said

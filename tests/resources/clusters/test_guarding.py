@@ -1,0 +1,94 @@
+"""The look of a program at its own last state, before it registers anything."""
+
+from types import SimpleNamespace
+
+import pulumi
+import pytest
+from testbed.plugins.cloud.shapes import Place
+
+from gpuyard.changes.cloud_graph import graph_of
+from gpuyard.resources.clusters import guarding
+from gpuyard.resources.errors import PlatformRefused
+from kit.clouds.deployments import NAME, Deployment, exported
+from kit.generated.changed import planned
+from kit.stacks import cut_pool, plan_of, platform, pool
+
+RAW = platform([pool(nodes="0..4", scaling="autoscaler"), pool("more", nodes=2)], cloud="aws")
+LESS = {**RAW, "pools": RAW["pools"][:1]}
+
+
+@pytest.fixture
+def tells(monkeypatch):
+    """An engine that tells this of the last state."""
+
+    def told(answer):
+        def invoke(token, args):
+            assert (token, args) == (
+                "pulumi:pulumi:readStackResourceOutputs",
+                {"stackName": "us/lab/dev"},
+            )
+            if isinstance(answer, Exception):
+                raise answer
+            return SimpleNamespace(value={"outputs": answer})
+
+        monkeypatch.setattr(guarding, "monitor_supports_feature", lambda _: True)
+        for name, value in (("organization", "us"), ("project", "lab"), ("stack", "dev")):
+            monkeypatch.setattr(pulumi, f"get_{name}", lambda value=value: value)
+        monkeypatch.setattr(pulumi.runtime, "invoke", invoke)
+
+    return told
+
+
+def outputs():
+    """What the engine tells of a platform that is deployed."""
+    plan = planned(RAW, "aws")
+    state = Deployment(graph_of(plan), Place(cloud="aws", region="us-east-1")).export(plan)
+    return {
+        each["urn"]: {"type": each["type"], "outputs": {**each["outputs"], "id": each.get("id")}}
+        for each in state["deployment"]["resources"]
+    }
+
+
+def test_a_loss_is_refused_until_it_is_consented_to(tells):
+    tells(outputs())
+    assert guarding.guard(NAME, planned(RAW, "aws")) == []
+    with pytest.raises(PlatformRefused) as refused:
+        guarding.guard(NAME, planned(LESS, "aws"))
+    (found,) = refused.value.findings
+    assert (found.id, found.where) == ("change.deletes", "pools")
+    (said,) = guarding.guard(NAME, planned({**LESS, "consent": found.fix.value}, "aws"))
+    assert said.id == "change.consented"
+    assert guarding.guard("another", planned(LESS, "aws")) == []
+
+
+def test_elsewhere_only_gpus_that_are_cut_anew_need_consent(tells):
+    """Jobs are lost with them, and nothing else is."""
+    more = [cut_pool(), pool("train")]
+    before = plan_of(platform(more, cloud="simulated"))
+    state = exported(before)["deployment"]["resources"]
+    tells({each["urn"]: {"type": each["type"], "outputs": each["outputs"]} for each in state})
+    cut = {"mig": {"1g.5gb": 7}}
+    assert guarding.guard(NAME, before) == []
+    assert guarding.guard(NAME, plan_of(platform(more[:1], cloud="simulated"))) == []
+    with pytest.raises(PlatformRefused) as refused:
+        guarding.guard(NAME, plan_of(platform([cut_pool(sharing=cut)], cloud="simulated")))
+    (found,) = refused.value.findings
+    assert (found.id, found.where) == ("change.recuts", "pools[0]")
+    allowed = platform([cut_pool(sharing=cut)], cloud="simulated", consent=found.fix.value)
+    (said,) = guarding.guard(NAME, plan_of(allowed))
+    assert said.id == "change.consented"
+
+
+def test_a_backend_that_does_not_tell_stops_nothing_and_says_so(tells, monkeypatch):
+    said = []
+    monkeypatch.setattr(pulumi.log, "warn", said.append)
+    tells(RuntimeError("no such function"))
+    assert guarding.guard(NAME, planned(LESS, "aws")) == []
+    assert "no such function" in said[0]
+    assert "gpuyard check STACK --against -" in said[0]
+
+
+def test_nobody_is_asked_where_no_cloud_makes_nodes_or_there_is_no_engine(monkeypatch):
+    assert guarding.guard(NAME, plan_of(platform())) == []
+    monkeypatch.setattr(guarding, "monitor_supports_feature", lambda _: False)
+    assert guarding.guard(NAME, planned(LESS, "aws")) == []

@@ -1,0 +1,132 @@
+"""The GPU Operator as a component: its chart after what it reads, or a look at another's."""
+
+import asyncio
+
+import pytest
+
+from gpuyard.render.gpu_operator.joining import needed_values
+from gpuyard.render.gpu_operator.values import operator_values
+from gpuyard.resources.gpu_operator import looking
+from gpuyard.resources.releases import RELEASE_TYPE
+from kit.components import component, waits_for
+from kit.stacks import plan_of, platform, pool, shape, team
+
+THERE = {"install": False, "namespace": "nvidia"}
+PLAN = plan_of(platform(gpu_operator=THERE))
+RELEASE = "Release:gpu-operator/gpu-operator"
+
+
+def test_the_chart_comes_after_what_its_agents_read(pulumi_mocks):
+    graph = pulumi_mocks.run(lambda: component("GpuOperator", platform()))
+    made = graph.one(RELEASE_TYPE)
+    plan = plan_of(platform())
+    assert made.name == f"lab:{RELEASE}"
+    assert made.inputs == {
+        "name": "gpu-operator",
+        "namespace": "gpu-operator",
+        "chart": "gpu-operator",
+        "repositoryOpts": {"repo": "https://helm.ngc.nvidia.com/nvidia"},
+        "version": "v26.7.0",
+        "values": operator_values(plan, plan.operator),
+        "skipAwait": True,
+    }
+    assert waits_for(graph, f"lab:{RELEASE}") == {
+        "Namespace:gpu-operator",
+        "ConfigMap:gpu-operator/gpuyard-mig-parted",
+        "ConfigMap:gpu-operator/gpuyard-device-plugin",
+    }
+    assert graph.one(name="lab").registered_outputs == {
+        "configurations": {
+            "migManager": "gpuyard-mig-parted",
+            "devicePlugin": "gpuyard-device-plugin",
+        }
+    }
+
+
+def test_who_claims_gpus_waits_for_the_chart_that_defines_compute_domains(pulumi_mocks):
+    claims = platform(
+        [pool(sharing="dra")],
+        [team("a", guarantee={"train": 8})],
+        shapes=[shape("s", gpus_per_node=8)],
+    )
+    graph = pulumi_mocks.run(lambda: component("Platform", claims))
+    (template,) = [one.name for one in graph if one.name.endswith("ResourceClaimTemplate:a/s")]
+    assert RELEASE in waits_for(graph, template)
+    assert graph.one(name="lab-gpu-operator").registered_outputs == {"configurations": {}}
+
+
+def test_where_objects_become_files_the_chart_is_one(pulumi_mocks):
+    graph = pulumi_mocks.run(lambda: component("GpuOperator", platform(apply="render")))
+    assert graph.of_type(RELEASE_TYPE) == []
+    name = "lab:ConfigMap:gpu-operator/gpuyard-gpu-operator-release"
+    assert graph.one(name=name).inputs["data"]["version"] == "v26.7.0"
+
+
+def test_beside_anothers_operator_two_config_maps_are_all(pulumi_mocks):
+    graph = pulumi_mocks.run(lambda: component("GpuOperator", platform(gpu_operator=THERE)))
+    assert {one.name for one in graph if one.custom} == {
+        "lab:ConfigMap:nvidia/gpuyard-mig-parted-lab",
+        "lab:ConfigMap:nvidia/gpuyard-device-plugin-lab",
+    }
+
+
+class Looks:
+    """Whoever looks at a cluster: it answers with these policies, or fails."""
+
+    def __init__(self, found):
+        self.found = found
+
+    async def get(self, *what):
+        assert what[0] == "clusterpolicies.nvidia.com"
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+def policy(**spec):
+    labels = {"app.kubernetes.io/managed-by": "Helm"}
+    return {"metadata": {"name": "cluster-policy", "labels": labels}, "spec": spec}
+
+
+def said(found):
+    return asyncio.run(looking.another(Looks(found), PLAN))
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (None, []),
+        ({"items": [policy(**needed_values(PLAN))]}, []),
+        ({}, ["has no ClusterPolicy", "install one into nvidia"]),
+        (
+            {"items": [policy(driver={"enabled": True})]},
+            [
+                "devicePlugin.config.name is empty, needed gpuyard-device-plugin-lab",
+                "It belongs to Helm",
+                "give the chart in nvidia these values too",
+                "      name: gpuyard-mig-parted-lab",
+            ],
+        ),
+    ],
+    ids=["nobody looked", "agrees", "none there", "differs"],
+)
+def test_what_is_said_of_anothers_operator(found, words):
+    text = said(found)
+    assert bool(text) is bool(words)
+    assert [word for word in words if word not in text] == []
+
+
+@pytest.mark.parametrize(("found", "warned"), [({}, True), (None, False), (OSError("gone"), False)])
+def test_a_look_warns_and_never_fails(pulumi_mocks, monkeypatch, found, warned):
+    heard = []
+    monkeypatch.setattr(looking.pulumi.log, "warn", heard.append)
+
+    async def look():
+        return await looking.tell_of_another(Looks(found), PLAN).future()
+
+    assert bool(asyncio.run(look())) is warned
+    assert bool(heard) is warned
+
+
+def test_nobody_looks_at_an_operator_of_ours():
+    assert looking.tell_of_another(Looks(AssertionError()), plan_of(platform())) is None

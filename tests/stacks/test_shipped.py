@@ -1,0 +1,98 @@
+"""The stacks that come with the library: short, each with its page, and nothing that a rule of ours finds."""
+
+from functools import cache, partial
+from pathlib import Path
+
+import pytest
+import yaml
+from testbed.plugins.cloud.judging import judged
+
+from gpuyard.changes.cloud_graph import graph_of
+from gpuyard.judging import judge
+from gpuyard.render.cloud.graph import called_in
+from gpuyard.render.platform import platform_objects
+from gpuyard.rules.rule import Resource
+from gpuyard.rules.run import RuleVerdict
+from gpuyard.spec.read import read_stack_file
+from kit.clouds.answers import PLACES
+from kit.clouds.aws import found_by_rules
+from kit.clouds.given import account_with
+
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs" / "stacks"
+OF_CLOUDS = ("aws-inference", "aws-training", "existing", "gcp-inference", "gcp-training")
+SHIPPED = (*OF_CLOUDS, "local")
+PARTS = (
+    "## What it builds",
+    "## What it costs",
+    "## See it on a fake",
+    "## Deploy it for real",
+)
+ASKED = ("Credentials", "Quotas", "First preview", "To take it away")
+each = pytest.mark.parametrize("name", OF_CLOUDS)
+
+
+def file_of(name):
+    return ROOT / "stacks" / f"Pulumi.{name}.yaml"
+
+
+def raw_of(name):
+    return yaml.safe_load(file_of(name).read_text(encoding="utf-8"))["config"]["gpuyard:platform"]
+
+
+@cache
+def plan_of(name):
+    found = judge(read_stack_file(file_of(name).read_bytes(), name))
+    assert found.plan is not None, [str(finding) for finding in found.findings]
+    return found.plan
+
+
+def inside(plan):
+    """What a stack registers in its cluster."""
+    for obj in platform_objects(plan):
+        yield Resource(f"{obj['apiVersion']}/{obj['kind']}", obj["metadata"]["name"], obj)
+
+
+def test_these_are_shipped_and_no_others():
+    assert sorted(path.name for path in (ROOT / "stacks").glob("Pulumi.*.yaml")) == [
+        f"Pulumi.{name}.yaml" for name in SHIPPED
+    ]
+    assert sorted(path.stem for path in PAGES.glob("*.md")) == list(OF_CLOUDS)
+    assert {name: plan_of(name).name for name in SHIPPED} == {name: name for name in SHIPPED}
+
+
+@each
+def test_a_stack_is_short_and_its_page_says_all_that_a_deployer_asks(name):
+    assert len(file_of(name).read_text(encoding="utf-8").splitlines()) <= 40
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    assert "```mermaid" in page
+    assert f"../../stacks/Pulumi.{name}.yaml" in page
+    at = [page.index(part) for part in PARTS]
+    assert at == sorted(at)
+    real = page[at[-1] :]
+    assert [word for word in ASKED if word not in real] == []
+    assert f"make up STACK={name}" in page
+    assert f"make down STACK={name}" in page
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert f"stacks/{name}.md" in index
+
+
+@each
+def test_no_rule_of_ours_finds_anything_in_what_a_stack_registers(name):
+    plan = plan_of(name)
+    graph, objects = graph_of(plan), list(inside(plan))
+    assert found_by_rules(graph, known=True, beside=objects) == set()
+    previewed = found_by_rules(graph, known=False, beside=objects)
+    assert {verdict for *_, verdict in previewed} <= {RuleVerdict.NOT_EVALUATED}
+
+
+def test_the_cluster_that_exists_is_read_and_nothing_of_it_is_made():
+    raw, plan = raw_of("existing"), plan_of("existing")
+    graph, account = graph_of(plan), account_with(raw)
+    before = {(one.kind, one.id): one.state for one in account.all()}
+    assert judged(graph, PLACES["aws"], account, partial(called_in, "second")) == []
+    after = {(one.kind, one.id): one.state for one in account.all()}
+    assert {key: after.get(key) for key in before} == before
+    made = {kind for kind, _ in after.keys() - before.keys()}
+    assert "aws:eks/nodeGroup:NodeGroup" in made
+    assert made & {"aws:eks/cluster:Cluster", "aws:ec2/vpc:Vpc", "aws:eks/addon:Addon"} == set()

@@ -1,0 +1,107 @@
+"""Nodes of GKE's pools: GPUs, taints, labels and how many, by what a pool itself says."""
+
+from typing import Any
+
+import pytest
+from testbed.plugins.cloud.inside import gke
+from testbed.plugins.cloud.inside.node import Node
+from testbed.plugins.cloud.inside.user_data import BadUserData
+from testbed.plugins.cloud.service.ties import Resource
+
+from kit.every import every
+
+GPU = {"type": "nvidia-h100-80gb", "count": 8}
+DEFAULT = {"gpuDriverInstallationConfig": {"gpuDriverVersion": "DEFAULT"}}
+
+
+@every(
+    "gpu, labels, devices, driver",
+    [
+        (GPU, {}, {"nvidia.com/gpu": 8}, True),
+        ({**GPU, **DEFAULT}, {}, {"nvidia.com/gpu": 8}, True),
+        ({**GPU, **DEFAULT}, {"gke-no-default-nvidia-gpu-device-plugin": "true"}, None, True),
+        (
+            {**GPU, "gpuDriverInstallationConfig": {"gpuDriverVersion": "INSTALLATION_DISABLED"}},
+            {},
+            {},
+            False,
+        ),
+        ({**GPU, "gpuPartitionSize": "1g.10gb"}, {}, {"nvidia.com/gpu": 56}, True),
+        (
+            {
+                **GPU,
+                "gpuPartitionSize": "3g.40gb",
+                "gpuSharingConfig": {
+                    "gpuSharingStrategy": "MPS",
+                    "maxSharedClientsPerGpu": 4,
+                },
+            },
+            {},
+            {"nvidia.com/gpu": 64},
+            True,
+        ),
+    ],
+)
+def test_gke_advertises_gpus_by_what_the_pool_says(gpu, labels, devices, driver):
+    node = _gke({"machineType": "a3-highgpu-8g", "guestAccelerators": [gpu], "labels": labels})
+    assert (node.devices, node.driver) == (devices, driver)
+    assert node.taints[-1]["key"] == "nvidia.com/gpu"
+    size = gpu.get("gpuPartitionSize")
+    assert node.labels.get("cloud.google.com/gke-gpu-partition-size") == size
+
+
+def _gke(config: dict[str, Any], **more: Any) -> Node:
+    cluster = Resource(
+        "gcp:container/cluster:Cluster", "c", {"name": "lab"}, {"location": "us-central1"}
+    )
+    inputs = {"name": "p", "cluster": "c", "nodeConfig": config, **more}
+    state = {**inputs, "nodeCount": 1, "location": "us-central1-a", "project": "my-project"}
+    (node,) = gke.nodes(Resource(gke.POOL, "p", inputs, state), [cluster])
+    return node
+
+
+def test_nodes_of_gke_as_their_pool_says():
+    arm = _gke({"machineType": "a4x-highgpu-4g", "spot": True, "imageType": "UBUNTU_CONTAINERD"})
+    assert [each["key"] for each in arm.taints] == ["kubernetes.io/arch"]
+    assert arm.labels["cloud.google.com/gke-os-distribution"] == "ubuntu"
+    assert arm.labels["cloud.google.com/gke-spot"] == "true"
+    none = _gke(
+        {"machineType": "a4x-highgpu-4g", "taintConfig": {"architectureTaintBehavior": "NONE"}}
+    )
+    assert none.taints == ()
+    own = _gke(
+        {
+            "machineType": "n2-custom-8-32768",
+            "flexStart": True,
+            "taints": [{"key": "a", "value": "b", "effect": "NO_EXECUTE"}],
+            "linuxNodeConfig": {"hugepagesConfig": {"hugepageSize2m": 1024}},
+            "diskSizeGb": 50,
+        },
+        maxPodsPerNode=32,
+    )
+    assert own.capacity["cpu"] == "8"
+    assert own.capacity["pods"] == "32"
+    assert own.capacity["hugepages-2Mi"] == "2Gi"
+    assert own.labels["cloud.google.com/gke-provisioning"] == "flex-start"
+    assert own.taints == ({"key": "a", "value": "b", "effect": "NoExecute"},)
+    disks = {"machineType": "a3-highgpu-8g", "ephemeralStorageLocalSsdConfig": {"localSsdCount": 2}}
+    assert _gke(disks).capacity["ephemeral-storage"] == "732421875Ki"
+    with pytest.raises(BadUserData, match="machineType"):
+        _gke({"machineType": "a9-none"})
+
+
+@every(
+    "state, count",
+    [
+        ({"nodeCount": 2}, 6),
+        ({"initialNodeCount": 1}, 3),
+        ({"initialNodeCount": 0, "autoscaling": {"totalMinNodeCount": 4}}, 4),
+        ({"initialNodeCount": 1, "autoscaling": {"minNodeCount": 2}}, 6),
+        ({"nodeCount": 2, "queuedProvisioning": {"enabled": True}}, 0),
+    ],
+)
+def test_how_many_nodes_a_pool_has(state, count):
+    inputs = {"name": "p", "cluster": "c", "nodeConfig": {"machineType": "e2-standard-4"}, **state}
+    cluster = Resource("gcp:container/cluster:Cluster", "c", {"name": "lab"}, {})
+    held = {**inputs, "location": "us-central1"}
+    assert len(gke.nodes(Resource(gke.POOL, "p", inputs, held), [cluster])) == count

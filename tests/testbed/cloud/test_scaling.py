@@ -1,0 +1,147 @@
+"""Our own node groups as Cluster Autoscaler finds them, and a ladder whose first rung has no machines."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testbed.plugins.cloud.account import Account
+from testbed.plugins.cloud.inside import eks, scaling
+from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Settings
+from testbed.plugins.cloud.inside.joining import GROUP
+from testbed.plugins.cloud.judging import judged
+from testbed.plugins.cloud.shapes import Place
+
+from gpuyard.names import EFA, GPU
+from gpuyard.simulate.api import ApiError
+from kit.clouds.aws import graph_of
+from kit.stacks import pool
+
+AWS = Place("aws", region="us-east-1")
+LADDER = pool(nodes="0..4", zones=["us-east-1a"], capacity=["spot", "on-demand"])
+RUNGS = "100: [train-spot]\n90: [train-on-demand]\n"
+
+
+class Server:
+    """Pods that wait, nodes, and what the priority expander is told."""
+
+    def __init__(self, *pods: dict[str, Any], told: str | int = RUNGS) -> None:
+        self.pods, self.nodes, self.told = list(pods), list[Any](), told
+
+    def call(self, _method: str, path: str, /) -> dict[str, Any]:
+        if "configmaps" in path:
+            if isinstance(self.told, int):
+                raise ApiError(self.told, "no")
+            return {"data": {"priorities": self.told}}
+        return {"items": self.pods if path.endswith("pods") else self.nodes}
+
+
+def waiting(**resources: str) -> dict[str, Any]:
+    """A pod as a queue lets it go."""
+    return {
+        "spec": {
+            "nodeSelector": {"gpuyard.dev/pool": "train"},
+            "tolerations": [{"key": GPU, "operator": "Exists"}],
+            "containers": [{"resources": {"limits": resources}}],
+        },
+        "status": {
+            "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The account's book, once: one that outlives a process is written at each change."""
+    folder = tmp_path_factory.mktemp("ladder")
+    assert judged(graph_of([LADDER]), AWS, Account(folder, "aws")) == []
+    return folder
+
+
+@pytest.fixture
+def account(tmp_path: Path, made: Path) -> Account:
+    shutil.copy(made / "aws.json", tmp_path)
+    fault = {"fault": "capacity", "at": "scale", "name": "spot", "times": 1}
+    (tmp_path / "faults.json").write_text(json.dumps({"faults": [fault]}))
+    return Account(tmp_path, "aws")
+
+
+def sizes(account: Account) -> dict[str, int]:
+    return {
+        each.id.rpartition(":")[2]: each.state["scalingConfig"]["desiredSize"]
+        for each in account.all(eks.GROUP)
+        if "train" in each.id
+    }
+
+
+def test_a_spot_rung_without_machines_falls_to_the_next_rung(account):
+    """From nothing: what the autoscaler knows of both is their machine and the tags that we write."""
+    server = Server(waiting(**{GPU: "8", EFA: "32", "cpu": "64"}))
+    scaler = Autoscaler(Settings(priorities=scaling.priorities(server)))
+    assert set(sizes(account).values()) == {0}
+
+    (grown,) = scaling.step(account, server, scaler, 0)
+    assert "train-spot" in grown.group
+    (spot, demand) = sorted(
+        (each for each in account.all(eks.GROUP) if "train" in each.id),
+        key=lambda e: "demand" in e.id,
+    )
+    missing, says = account.missing(spot.id)
+    assert missing == 1
+    assert "InsufficientInstanceCapacity" in says
+    assert "p5.48xlarge" in says
+
+    back, taken = scaling.step(account, server, scaler, 10)
+    assert (back.group, back.size, back.why) == (grown.group, 0, says)
+    assert "train-on-demand" in taken.group
+    assert account.missing(spot.id) == account.missing(demand.id) == (0, "")
+    assert {name[-6:]: size for name, size in sizes(account).items()} == {"n-spot": 0, "demand": 1}
+    assert scaler.left_alone(grown.group, 300)
+
+
+def test_a_group_that_has_nodes_is_known_by_one_of_them(account):
+    server = Server(waiting(mine="1"))
+    scaler = Autoscaler(Settings())
+    assert scaling.step(account, server, scaler, 0) == []
+    demand = next(each for each in account.all(eks.GROUP) if "demand" in each.id)
+    server.nodes.append(
+        {
+            "metadata": {
+                "name": "one",
+                "annotations": {GROUP: demand.id},
+                "labels": {"gpuyard.dev/pool": "train"},
+            },
+            "spec": {},
+            "status": {"allocatable": {"mine": "1", "cpu": "1", "pods": "9"}},
+        }
+    )
+    assert scaling.step(account, server, scaler, 10) == []  # the scheduler only needs time
+    held = waiting(mine="1")
+    server.pods.append({**held, "spec": {**held["spec"], "nodeName": "one"}})
+    (grown,) = scaling.step(account, server, scaler, 20)
+    assert "on-demand" in grown.group
+    server.pods[-1]["status"] = {"phase": "Succeeded"}
+    server.pods.append({**held, "spec": {**held["spec"], "nodeName": "elsewhere"}})
+    assert scaling.step(account, server, Autoscaler(Settings()), 30) == []
+
+
+@pytest.mark.parametrize(
+    "lost", ["taint/", "label/gpuyard.dev/pool", f"resources/{EFA}", f"resources/{GPU}"]
+)
+def test_a_tag_that_is_lost_or_wrong_is_seen_at_zero(account, lost):
+    """Without the pool's label or the number of EFA no node starts; the machine itself says its GPUs."""
+    for each in account.all("aws:autoscaling/tag:Tag"):
+        if lost in each.inputs["tag"]["key"]:
+            account.meddle(each.kind, each.id, None)
+    pod = waiting(**{GPU: "8", EFA: "32"})
+    pod["spec"]["tolerations"] = [] if lost == "taint/" else pod["spec"]["tolerations"]
+    said = scaling.step(account, Server(pod), Autoscaler(Settings()), 0)
+    starts = lost in {"taint/", f"resources/{GPU}"}
+    assert bool(said) == starts
+
+
+def test_nobody_need_tell_the_expander_and_another_error_is_one():
+    assert scaling.priorities(Server(told=404)) == {}
+    with pytest.raises(ApiError):
+        scaling.priorities(Server(told=403))

@@ -1,0 +1,152 @@
+"""What our graphs would send, judged by the clouds' own models; and the fakes, judged beside them."""
+
+import copy
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testbed.plugins.cloud.account import Account
+from testbed.plugins.cloud.checking import refusals
+from testbed.plugins.cloud.judging import judged
+from testbed.plugins.cloud.opinions.bodies import SENT, model
+from testbed.plugins.cloud.opinions.walk import said_against
+from testbed.plugins.cloud.shapes import Place
+
+from gpuyard.plan import planned
+from gpuyard.render.aws.graph import aws_graph
+from gpuyard.render.gcp.graph import gcp_graph
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.read import read_stack_file
+from kit.clouds.stored import STORED
+from kit.every import every
+from kit.stacks import spec_of
+
+STACKS = Path(__file__).parents[2] / "golden_stacks"
+PLACES = {
+    Cloud.AWS: Place("aws", region="us-east-1"),
+    Cloud.GCP: Place("gcp", region="us-central1", project="lab-1"),
+}
+
+
+def golden(path: Path) -> PlatformSpec:
+    spec = read_stack_file(path.read_bytes(), path.name).spec
+    assert spec is not None
+    return spec
+
+
+def made(spec: PlatformSpec) -> list[tuple[str, dict[str, Any]]]:
+    """What a stack makes in an account of its own: by kind, the inputs with their defaults and names."""
+    if spec.cloud not in PLACES or (spec.cluster and spec.cluster.network.id):
+        return []
+    place, account = PLACES[spec.cloud], Account()
+    render = aws_graph if spec.cloud is Cloud.AWS else gcp_graph
+    graph = render(planned(spec))
+    assert judged(graph, place, account) == []
+    return [(each.kind, dict(each.inputs)) for each in account.all()]
+
+
+@pytest.fixture(scope="module")
+def sent() -> dict[str, list[tuple[str, dict[str, Any]]]]:
+    found = {path.stem: made(golden(path)) for path in sorted(STACKS.glob("*.yaml"))}
+    found |= {f"stores on {cloud}": made(spec_of(raw)) for cloud, raw in STORED.items()}
+    return {name: resources for name, resources in found.items() if resources}
+
+
+def test_the_models_say_nothing_against_what_golden_stacks_would_send(sent):
+    assert {kind.partition(":")[0] for resources in sent.values() for kind, _ in resources} == {
+        "aws",
+        "gcp",
+    }
+
+    def judge(name: str) -> None:
+        for kind, inputs in sent[name]:
+            assert said_against(kind, inputs) == [], kind
+
+    every(sent, judge)
+
+
+def leaves(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    inside = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for key, each in inside:
+        if isinstance(each, Mapping | list):
+            yield from leaves(each, (*at, key))
+        else:
+            yield (*at, key), each
+
+
+def changed(inputs: dict[str, Any], at: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    """The same inputs with one other value."""
+    other = copy.deepcopy(inputs)
+    place = other
+    for step in at[:-1]:
+        place = place[step]
+    place[at[-1]] = value
+    return other
+
+
+def places(sent: Mapping[str, list[tuple[str, dict[str, Any]]]]) -> Iterator[Any]:
+    """Each text of each kind once, wherever it stands."""
+    seen = set[tuple[str, ...]]()
+    for resources in sent.values():
+        for kind, inputs in resources:
+            for at, value in leaves(inputs):
+                key = (kind, *(str(step) for step in at if isinstance(step, str)))
+                if isinstance(value, str) and value and key not in seen:
+                    seen.add(key)
+                    yield kind, inputs, at
+
+
+def test_a_word_that_the_model_does_not_list_is_refused_by_the_fake_as_well(sent):
+    judged_, apart = 0, set[str]()
+    for kind, inputs, at in places(sent):
+        other = changed(inputs, at, "NO_SUCH_WORD")
+        if any("is none of" in each for each in said_against(kind, other)):
+            judged_ += 1
+            if not refusals(kind, other):
+                apart.add(f"{kind} {'.'.join(str(step) for step in at)}")
+    assert judged_ > 20
+    assert apart == set()
+
+
+def test_what_no_call_has_is_said(sent):
+    cases = {kind: inputs for resources in sent.values() for kind, inputs in resources}
+
+    def judge(kind: str) -> None:
+        said = said_against(kind, {**cases[kind], "noSuchField": "x"})
+        assert any("noSuchField: no such member" in each for each in said)
+        assert refusals(kind, {**cases[kind], "noSuchField": "x"})
+
+    every(cases, judge)
+
+
+def test_each_kind_of_bound_is_held():
+    group = {
+        "clusterName": "lab",
+        "nodeGroupName": "gpus",
+        "nodeRoleArn": "arn",
+        "subnetIds": ["s"],
+    }
+    bad = {
+        "eks.CreateNodegroup: scalingConfig.maxSize": {"scalingConfig": {"maxSize": 0}},
+        "eks.CreateNodegroup: capacityType": {"capacityType": "CHEAP"},
+        "eks.CreateNodegroup: subnets": {"subnetIds": "s-1"},
+        "eks.CreateNodegroup: labels[a]": {"labels": {"a": 1}},
+        "eks.CreateNodegroup: nodeRole: required": {"nodeRoleArn": None},
+        "eks.CreateNodegroup: scalingConfig.minSize": {"scalingConfig": {"minSize": "two"}},
+        "eks.CreateNodegroup: diskSize": {"diskSize": True},
+        "eks.CreateNodegroup: updateConfig.maxUnavailable": {"updateConfig": {"maxUnavailable": 0}},
+    }
+    assert said_against("aws:eks/nodeGroup:NodeGroup", group) == []
+
+    def judge(place: str) -> None:
+        said = said_against("aws:eks/nodeGroup:NodeGroup", group | bad[place])
+        assert any(each.startswith(place) for each in said), said
+
+    every(bad, judge)
+
+
+def test_each_call_of_the_table_is_in_the_models():
+    for kind, row in SENT.items():
+        known = model(kind.partition(":")[0])["calls"]
+        assert set(row["calls"]) <= set(known), kind

@@ -1,0 +1,250 @@
+"""Around `make up STACK=…`: the copied project, what is played of charts, and the job that ends it."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from testbed.plugins import environment
+from testbed.plugins.cloud.account import CALLER
+from testbed.yard import charts, cloud, down, first
+from testbed.yard import engine as local
+
+from gpuyard.errors import EnvironmentLacks, SpecError
+from gpuyard.names import KUEUE_CONFIG_KEY
+from gpuyard.simulate import cluster
+from kit.stacks import platform
+
+STACKS = ("aws-training", "aws-inference", "gcp-training", "gcp-inference", "existing")
+ENDED = "The control plane, the fake account and the stack's state are gone."
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(local, "STATE", tmp_path / "stacks")
+    return tmp_path
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_stack_of_a_cloud_is_accepted_and_ends_with_a_job_of_two_nodes(stack):
+    plan = cloud.Stand(stack).plan()
+    assert plan.name == stack
+    gang = cloud.first_gang(plan)
+    assert gang is not None
+    assert gang.pods == 2
+
+
+def test_the_copied_stack_file_differs_in_one_word(state):
+    stand = cloud.Stand("aws-training")
+    stand.write()
+    copy = state / "clouds" / "aws-training" / "project" / "Pulumi.aws-training.yaml"
+    written, given = (yaml.safe_load(each.read_text()) for each in (copy, stand.file))
+    queueing = written["config"]["gpuyard:platform"].pop("queueing")
+    assert queueing == {**given["config"]["gpuyard:platform"].pop("queueing"), "install": False}
+    assert written == given
+    copy.write_text(f"{copy.read_text()}\nencryptionsalt: v1:salt\n")
+    stand.write()
+    assert yaml.safe_load(copy.read_text())["encryptionsalt"] == "v1:salt"
+
+
+def test_a_stack_file_that_is_refused_is_not_played(monkeypatch, tmp_path):
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "Pulumi.x.yaml").write_text("config: {gpuyard:platform: {x: 1}}\n")
+    monkeypatch.setattr(local, "ROOT", tmp_path)
+    with pytest.raises(SpecError):
+        cloud.Stand("x").plan()
+
+
+def test_fakes_of_clouds_need_our_engine(monkeypatch):
+    stand = cloud.Stand("aws-training")
+    for found, said in (
+        (None, "no Pulumi engine"),
+        (SimpleNamespace(needs_our_plugins=False, path="/usr/bin/pulumi"), "is an official one"),
+    ):
+        monkeypatch.setattr(environment, "find", lambda found=found: found)
+        with pytest.raises(EnvironmentLacks, match=said):
+            stand.engine(Path("kubeconfig"))
+
+
+def test_charts_are_played_with_the_values_of_the_plan():
+    aws = {each["kind"]: each for each in charts.objects(cloud.Stand("aws-training").plan())}
+    assert KUEUE_CONFIG_KEY in aws["ConfigMap"]["data"]
+    assert "labels" not in aws["ConfigMap"]["metadata"]
+    policy = aws["ClusterPolicy"]["spec"]
+    assert policy["driver"] == {"enabled": False}
+    assert policy["devicePlugin"]["enabled"] is True
+    assert policy["devicePlugin"]["config"]["name"] == "gpuyard-device-plugin"
+    assert aws["DaemonSet"]["metadata"]["name"] == "aws-efa-k8s-device-plugin"
+    gcp = charts.objects(cloud.Stand("gcp-training").plan())
+    installer = next(each for each in gcp if each["kind"] == "DaemonSet")
+    assert installer["metadata"]["name"] == "nvidia-driver-installer"
+    affinity = installer["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    ((term,),) = [
+        each["matchExpressions"]
+        for each in affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    ]
+    assert term["values"] == ["nvidia-h100-mega-80gb"]
+
+
+def test_charts_are_applied_as_one_owner():
+    asked: list[str] = []
+    api = SimpleNamespace(call=lambda _method, path, *_more: asked.append(path))
+    said = charts.play(api, cloud.Stand("aws-training").plan())
+    assert said == "kueue-manager-config, cluster-policy, aws-efa-k8s-device-plugin"
+    assert all(each.endswith("?fieldManager=gpuyard-sim&force=true") for each in asked)
+
+
+# ── the first of two stacks ───────────────────────────────────────────────────────────────────────
+def test_a_cluster_that_exists_is_another_stack_of_another_project():
+    stand = cloud.Stand("existing")
+    folder = stand.write_first()
+    second = stand.content()["config"]
+    written = yaml.safe_load((folder / f"Pulumi.{first.STACK}.yaml").read_text())["config"]
+    platform_ = written.pop("gpuyard:platform")
+    assert written == {"aws:region": second["aws:region"]}
+    assert platform_ == {
+        "name": "ml-prod",
+        "cloud": "aws",
+        "kubernetes": second["gpuyard:platform"]["kubernetes"],
+        "system": {"machine": "m7i.xlarge", "nodes": 2},
+        "pools": second["gpuyard:platform"]["pools"],
+    }
+    assert yaml.safe_load((folder / "Pulumi.yaml").read_text())["name"] != local.PROJECT
+    assert "EksCluster(" in (folder / "__main__.py").read_text()
+    file = folder / f"Pulumi.{first.STACK}.yaml"
+    file.write_text(f"{file.read_text()}\nencryptionsalt: v1:salt\n")
+    stand.write_first()
+    assert yaml.safe_load(file.read_text())["encryptionsalt"] == "v1:salt"
+
+
+@pytest.mark.parametrize(
+    ("raw", "made"),
+    [
+        ({"cloud": "aws"}, None),
+        ({"cloud": "aws", "cluster": {"protect": False}}, None),
+        ({"cloud": "none", "cluster": {"existing": "context"}}, None),
+        (
+            {"cloud": "gcp", "cluster": {"existing": "blue", "protect": False, "network": {}}},
+            {
+                "name": "blue",
+                "cloud": "gcp",
+                "system": {"machine": "e2-standard-4", "nodes": 2},
+                "cluster": {"protect": False},
+            },
+        ),
+        (
+            {"cloud": "aws", "cluster": {"existing": "blue"}, "system": {"nodes": 3}},
+            {"name": "blue", "cloud": "aws", "system": {"nodes": 3}},
+        ),
+    ],
+)
+def test_only_a_cluster_of_a_cloud_that_exists_has_a_first_stack(raw, made):
+    found = first.first_of_two(raw)
+    assert found == made
+    full = platform(**raw)
+    assert (first.first_of_two(full) is None) == (made is None)
+
+
+def test_a_stack_that_makes_its_cluster_has_no_first():
+    assert cloud.Stand("gcp-training").write_first() is None
+
+
+class Engine:
+    """An engine that remembers what it ran, where, and as whom."""
+
+    def __init__(self, env, project, ran):
+        self.env, self.project, self._ran = env, project, ran
+
+    def ask(self, *words):
+        if words[:2] == ("stack", "ls"):
+            return [{"name": "existing"}]
+        return [{"resourceChanges": {"same": 3}}] if "history" in words else None
+
+    def run(self, *words):
+        self._ran.append((self.project.name, words[words.index("--stack") + 1]))
+        return int(self.env.get("FAILS") == self.project.name)
+
+
+@pytest.mark.parametrize(
+    ("fails", "ran"),
+    [
+        ("", [("first", "cluster"), ("project", "existing")]),
+        ("first", [("first", "cluster")]),
+    ],
+)
+def test_the_first_stack_comes_up_before_the_second(monkeypatch, fails, ran):
+    done, said = [], []
+    monkeypatch.setattr(cloud, "CloudEngine", lambda env, project: Engine(env, project, done))
+    stand = cloud.Stand("existing")
+    engine = Engine({"FAILS": fails}, stand.project, done)
+    if fails:
+        with pytest.raises(cloud.UpFailed):
+            cloud.deploy(stand, engine, said.append)
+    else:
+        assert cloud.deploy(stand, engine, said.append) is False
+        assert said[-1] == "pulumi up"
+    assert done == ran
+    assert "the cluster that the second finds by its name" in said[0]
+
+
+def test_whoever_deploys_is_the_first_of_the_administrators(monkeypatch, tmp_path):
+    (tmp_path / "kubeconfig").touch()
+    monkeypatch.setattr(
+        environment, "find", lambda: SimpleNamespace(needs_our_plugins=True, path="pulumi")
+    )
+    monkeypatch.setattr(environment, "variables", lambda *_, **__: {"PATH": "/bin"})
+    monkeypatch.setattr(cloud.installing, "install", lambda *_: {})
+    monkeypatch.setattr(cloud.control_plane, "put", lambda *_: {})
+    monkeypatch.delenv(CALLER, raising=False)
+    (admin,) = cloud.Stand("aws-training").content()["config"]["gpuyard:platform"]["cluster"][
+        "admins"
+    ]
+    env = cloud.Stand("aws-training").engine(tmp_path / "kubeconfig").env
+    assert env[CALLER] == admin
+    assert CALLER not in cloud.Stand("gcp-training").engine(tmp_path / "kubeconfig").env
+
+
+# ── down ──────────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize(
+    ("stack", "there", "code", "said"),
+    [
+        ("aws-training", ["aws-training"], 0, ENDED),
+        ("aws-training", [], 0, "Nothing was up."),
+        (
+            "aws-training",
+            ["gcp-training"],
+            0,
+            "Nothing was up; up are `make down STACK=gcp-training`.",
+        ),
+        (
+            "aws-trainning",
+            ["aws-training"],
+            2,
+            "down: there is no stack aws-trainning; up are `make down STACK=aws-training`",
+        ),
+        ("my-own", ["my-own"], 0, ENDED),
+        ("local", ["existing"], 0, "Nothing was up; up are `make down STACK=existing`."),
+    ],
+)
+def test_down_takes_a_stack_with_its_account_and_says_what_else_is_up(
+    state, monkeypatch, capsys, stack, there, code, said
+):
+    for name in there:
+        (state / "clouds" / name / "account").mkdir(parents=True)
+    monkeypatch.setattr(down, "STACK", stack)
+    monkeypatch.setattr(down, "STATE", state / "stacks")
+    monkeypatch.setattr(cluster, "down", lambda _: False)
+    monkeypatch.setattr(cluster, "status", lambda _: SimpleNamespace(ready=False))
+    assert down.main() == code
+    assert capsys.readouterr().err == f"{said}\n"
+    assert [each.name for each in (state / "clouds").glob("*")] == [n for n in there if n != stack]
+
+
+def test_down_that_is_interrupted_says_how_to_go_on(monkeypatch, capsys):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(down, "STACK", "aws-training")
+    monkeypatch.setattr(cluster, "down", interrupted)
+    assert down.main() == 130
+    assert "`make down STACK=aws-training` goes on" in capsys.readouterr().err

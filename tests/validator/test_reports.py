@@ -1,0 +1,271 @@
+"""Reports out: what each reader of them finds, and the program's arguments and exit codes."""
+
+import json
+import runpy
+import sys
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import sizes
+from gpuyard_validator import command, nvml
+from gpuyard_validator.checks import CHECKS
+from gpuyard_validator.floors import FLOORS, Quantity, common, floor_of
+from gpuyard_validator.host import Host
+from gpuyard_validator.report import DIGEST_BYTES, as_json, as_junit, as_prometheus, digest
+from gpuyard_validator.results import Action, worst_action
+from gpuyard_validator.run import validate
+from gpuyard_validator.snapshot import recorded
+from gpuyard_validator.values import Missing, Why, encode
+from kit.cases.hardware import CARDS, altered, expected, machine
+from kit.every import every
+
+
+def broken():
+    """A node with a fault, a warning and a check that could not run."""
+    bad = altered(machine("H100"), remap_failure=True, power_limit_mw=1)
+    return validate(
+        expected("H100"),
+        altered(bad, 2, vbios=Missing(Why.FAILED, "no"), ecc_current=Missing(Why.FAILED)),
+    )
+
+
+def test_the_digest_has_the_verdict_first_then_check_device_value_and_floor():
+    lines = digest(broken()).splitlines()
+    assert lines[0].startswith("failed: node node-1, pool train: ")
+    assert lines[0].endswith("2 against it")
+    assert lines[1] == (
+        "fail: memory.remapped_rows on gpu 1: no spare rows are left; value True, floor False"
+        " (NVML's own verdict); needs: replace"
+    )
+    assert lines[2].startswith(
+        "required and skip: ecc.mode on gpu 2: not run: ECC is not known (failed)"
+    )
+    assert "warn: power.limit on gpu 1" in lines[3]
+    assert digest(validate(expected("T4"), machine("T4"))).startswith("passed: node node-1")
+
+
+def test_the_digest_fits_a_termination_message():
+    many = replace(machine("H100"), node="n" * 9000)
+    for index in range(8):
+        many = altered(
+            many,
+            index,
+            remap_failure=True,
+            uuid="é" * 4000,
+            name="é" * 4000,
+            ecc_current=False,
+            pcie_width=1,
+            pcie_generation=1,
+            sram_uncorrected=9,
+            thermal_margin=0,
+            processes=(1,),
+        )
+    said = digest(validate(expected("H100"), many))
+    assert len(said.encode()) <= DIGEST_BYTES
+    assert said.startswith("failed: node nnn")
+    assert " more" in said.splitlines()[-1]
+
+
+def test_json_has_every_result_with_its_evidence():
+    found = json.loads(as_json(broken()))
+    assert (found["verdict"], found["exit_code"], found["action"]) == ("failed", 1, "replace")
+    assert found["counts"]["fail"] == 1
+    (row,) = [
+        c for c in found["checks"] if (c["id"], c["scope"]) == ("memory.remapped_rows", "gpu 1")
+    ]
+    assert row == {
+        "id": "memory.remapped_rows", "scope": "gpu 1", "required": True, "status": "fail", "value": True,
+        "floor": False, "source": "NVML's own verdict", "unit": "", "reason": "no spare rows are left",
+        "action": "replace",
+    }  # fmt: skip
+    assert {c["id"] for c in found["checks"]} == set(CHECKS)
+
+
+def test_junit_and_prometheus_tell_the_same():
+    report = broken()
+    suite = ET.fromstring(as_junit(report))  # noqa: S314  written by ourselves
+    cases = suite.findall("testcase")
+    assert int(suite.get("tests")) == len(cases) == len(report.results)
+    assert int(suite.get("failures")) == len(suite.findall("testcase/failure")) == 2
+    assert int(suite.get("skipped")) == len(suite.findall("testcase/skipped")) > 0
+
+    def oh(*_):
+        raise ValueError("\x00")
+
+    failing = {"gpu.count": replace(CHECKS["gpu.count"], node=oh)}
+    suite = ET.fromstring(as_junit(validate(expected("T4"), machine("T4"), failing)))  # noqa: S314
+    assert (suite.get("errors"), len(suite.findall("testcase/error"))) == ("1", 1)
+    lines = as_prometheus(replace(report, node='a"b\\'), 1e9).splitlines()
+    assert 'gpu_validation_passed{node="a\\"b\\\\",pool="train"} 0' in lines
+    assert any(
+        line.startswith('gpu_validation_check_status{check="memory.remapped_rows"')
+        and 'gpu="1",required="true"} 2' in line
+        for line in lines
+    )
+    assert lines[-1].endswith(" 1000000000")
+    assert 'pool="train"} 1' in as_prometheus(validate(expected("T4"), machine("T4")), 0)
+
+
+def test_one_reboot_also_resets():
+    assert worst_action(broken().against) is Action.REPLACE
+    assert worst_action(()) is Action.NONE
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A node that is well, and what is expected of it."""
+    (tmp_path / "expected.json").write_text(json.dumps(encode(expected("T4"))))
+    (tmp_path / "snapshot.json").write_text(recorded(machine("T4")))
+    return tmp_path
+
+
+def run(files, *more):
+    given = ["--expect", files / "expected.json", "--snapshot", files / "snapshot.json", *more]
+    return command.main([str(each) for each in given])
+
+
+def test_exit_codes_and_files(files, capsys):
+    outs = {name: files / name for name in ("junit", "prometheus", "termination-log")}
+    wanted = [each for name, path in outs.items() for each in (f"--{name}", path)]
+    assert run(files, *wanted) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["verdict"] == "passed"
+    assert err == outs["termination-log"].read_text()
+    assert all(path.stat().st_size for path in outs.values())
+    (files / "snapshot.json").write_text(recorded(altered(machine("T4"), inforom_valid=False)))
+    assert run(files) == 1
+    assert run(files, "--check", "gpu.count") == 0, "this one alone"
+    (files / "expected.json").write_text(json.dumps(encode(expected("T4", required=False))))
+    assert run(files, "--check", "fabric.domain") == 2, "nothing applied"
+    (files / "expected.json").write_text("{")
+    assert run(files, "--termination-log", outs["termination-log"]) == 3
+    assert outs["termination-log"].read_text().startswith("cannot run: expectations: not JSON")
+    assert command.main(["--snapshot", str(files / "snapshot.json")]) == 3
+    assert "give --expect" in capsys.readouterr().err
+    assert command.main(["--expect", str(files / "none"), "--snapshot", str(files / "none")]) == 3
+
+
+def test_a_mounted_file_is_written_in_place(files, monkeypatch):
+    def refuse(*_):
+        raise OSError("busy")
+
+    monkeypatch.setattr("pathlib.Path.replace", refuse)
+    log = files / "termination-log"
+    assert run(files, "--termination-log", log) == 0
+    assert log.read_text().startswith("passed")
+    assert sorted(p.name for p in files.iterdir()) == [
+        "expected.json",
+        "snapshot.json",
+        "termination-log",
+    ]
+
+
+def test_schema_explanations_and_recording(files, capsys, monkeypatch):
+    assert command.main(["--schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "gpuyard.dev/expectations/v1"
+    for name, check in CHECKS.items():
+        assert command.main(["--explain", name]) == 0
+        said = capsys.readouterr().out
+        assert all(each in said for each in (name, check.says, check.do))
+    assert run(files, "--record", files / "again.json") == 0
+    assert (files / "again.json").read_text() == (files / "snapshot.json").read_text()
+    monkeypatch.setattr(sys, "argv", ["gpuyard_validator", "--schema"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("gpuyard_validator", run_name="__main__")
+    assert ended.value.code == 0
+
+
+def test_without_the_binding_nothing_can_be_said(files, capsys, monkeypatch):
+    def none(_):
+        raise ImportError
+
+    monkeypatch.setattr(nvml.importlib, "import_module", none)
+    assert command.main(["--expect", str(files / "expected.json")]) == 3
+    assert "nvidia-ml-py is not installed" in capsys.readouterr().err
+
+
+def host(root, **files):
+    for name, text in files.items():
+        path = root / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return Host(root, {"A": "1"})
+
+
+OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.105.08  Release Build\nGCC version: 13\n"
+CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\n"
+
+
+def test_the_hosts_files_are_read(tmp_path):
+    empty = Host(tmp_path, {})
+    answers = (empty.kernel_driver(), empty.open_modules(), empty.modules(), empty.adapters())
+    assert all(isinstance(each, Missing) for each in answers)
+    assert empty.node() == "unknown"
+    (tmp_path / "sys/class").mkdir(parents=True)
+    assert empty.adapters() == (), "no RDMA at all is an answer"
+    here = host(
+        tmp_path,
+        proc__driver__nvidia__version=OPEN,
+        proc__modules="nvidia 1 2 - Live\n\nefa 1 0 -\n",
+        proc__sys__kernel__hostname="gpu-7\n",
+    )
+    assert (here.kernel_driver(), here.open_modules(), here.node()) == ("580.105.08", True, "gpu-7")
+    assert here.modules() == ("nvidia", "efa")
+    assert Host(tmp_path, {"NODE_NAME": "given"}).node() == "given"
+    assert "PATH" in Host(tmp_path).variables()
+    old = host(tmp_path, proc__driver__nvidia__version=CLOSED)
+    assert (old.kernel_driver(), old.open_modules()) == ("550.54.15", False)
+    odd = host(tmp_path, proc__driver__nvidia__version="NVRM\n")
+    assert odd.kernel_driver().why is Why.MALFORMED
+
+
+def test_rdma_devices_are_read(tmp_path):
+    at = "sys__class__infiniband__mlx5_0__ports__1__"
+    here = host(
+        tmp_path,
+        **{
+            at + "state": "4: ACTIVE\n",
+            at + "rate": "400 Gb/sec (4X NDR)\n",
+            at + "link_layer": "InfiniBand\n",
+        },
+    )
+    (tmp_path / "drivers/mlx5_core").mkdir(parents=True)
+    (tmp_path / "sys/class/infiniband/mlx5_0/device").mkdir()
+    (tmp_path / "sys/class/infiniband/mlx5_0/device/driver").symlink_to(
+        tmp_path / "drivers/mlx5_core"
+    )
+    (tmp_path / "sys/class/infiniband/efa_0/ports/1").mkdir(parents=True)
+    silent, first = here.adapters()
+    assert (first.name, first.driver, first.active, first.link, first.gbps) == (
+        "mlx5_0", "mlx5_core", True, "InfiniBand", 400.0,
+    )  # fmt: skip
+    assert (silent.name, silent.active, silent.gbps) == ("efa_0", False, 0.0)
+
+
+def test_floors_are_within_what_physics_allows():
+    for (quantity, _), floor in FLOORS.items():
+        assert floor.value > 0
+        assert floor.source.read_on.startswith("20")
+        assert ("not seen" in floor.said) is not floor.source.seen
+        limit = {Quantity.PCIE_WIDTH: 16, Quantity.PCIE_GENERATION: 6, Quantity.MEMORY_SHARE: 1}
+        assert floor.value <= limit.get(quantity, floor.value)
+    assert floor_of(Quantity.MAX_SM_CLOCK, "nobody's") is None
+    assert common(Quantity.PCIE_WIDTH).value == 16
+
+
+def test_the_page_lists_every_check():
+    page = (sizes.ROOT / "docs" / "concepts" / "validation.md").read_text(encoding="utf-8")
+    rows = [f"| `{c.id}` | {c.says} | {c.do} |" for c in CHECKS.values()]
+    assert [line for line in page.splitlines() if line.startswith("| `")] == rows
+    optional = [f"`{c.id}`" for c in CHECKS.values() if not c.must]
+    assert f"lack them: {', '.join(optional)}." in " ".join(page.split())
+
+
+@every("name", CARDS)
+def test_links_make_up_the_bandwidth(name):
+    """NVLinks times the rate of one is what the product is sold with: another unit does not pass."""
+    card = CARDS[name]
+    rate = floor_of(Quantity.NVLINK_RATE, card.architecture)
+    assert card.links * (rate.value if rate else 0) == card.nvlink
