@@ -1,6 +1,6 @@
 """The live tests that failed beside all others, once more with nothing beside them.
 
-    python scripts/second_look.py LOG     LOG: what pytest printed
+    python scripts/suite/second_look.py LOG     LOG: what pytest printed
 
 A live test is a race of an API server, a scheduler, controllers and an engine on a shared machine. One that
 fails in company and passes alone is unsteady: it is told by name and stays a defect, but does not throw away
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FEW = 3
 """Files that are looked at again. A test bed that breaks takes down more."""
 ENDED = re.compile(r"^(?:FAILED|ERROR) (?P<test>(?P<file>tests/\S+?\.py)\S*)", re.MULTILINE)
