@@ -1,11 +1,20 @@
 """One small platform, and each component made from it: what the tests of the components share."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import pulumi
 
-from gpuyard.resources import GpuNodePool, GpuOperator, IdleReclaim, Platform, Queueing, Team
+from gpuyard.resources import (
+    ClusterAutoscaler,
+    GpuNodePool,
+    GpuOperator,
+    IdleReclaim,
+    Platform,
+    Queueing,
+    Team,
+)
 from gpuyard.testing import Graph, StackRunner
 from kit.stacks import cut_pool, platform, pool, shared_pool, team
 
@@ -23,6 +32,14 @@ LAB = platform(
     budget={"worst_usd_per_hour": 5000},
     observability={"prometheus": "existing"},
 )
+WHOLE: dict[str, Callable[..., pulumi.ComponentResource]] = {
+    "ClusterAutoscaler": ClusterAutoscaler,
+    "GpuOperator": GpuOperator,
+    "IdleReclaim": IdleReclaim,
+    "Platform": Platform,
+    "Queueing": Queueing,
+}
+"""Components that are given a platform and no more."""
 COMPONENTS = ("GpuNodePool", "GpuOperator", "IdleReclaim", "Platform", "Queueing", "Team")
 
 
@@ -34,13 +51,7 @@ def component(
         return GpuNodePool("lab", {"platform": platform, "pool": "train"}, opts)
     if kind == "Team":
         return Team("lab", {"platform": platform, "team": "vision"}, opts)
-    if kind == "IdleReclaim":
-        return IdleReclaim("lab", {"platform": platform}, opts)
-    if kind == "GpuOperator":
-        return GpuOperator("lab", {"platform": platform}, opts)
-    if kind == "Queueing":
-        return Queueing("lab", {"platform": platform}, opts)
-    return Platform("lab", {"platform": platform}, opts)
+    return WHOLE[kind]("lab", {"platform": platform}, opts)
 
 
 @functools.cache

@@ -9,7 +9,7 @@ import yaml
 import sizes
 from gpuyard.errors import LateValueMissing
 from gpuyard.manifests.quantities import quantity
-from gpuyard.names import KUEUE_NAMESPACE
+from gpuyard.names import KUBE_SYSTEM, KUEUE_NAMESPACE
 from gpuyard.plan import plan as judged
 from gpuyard.plan import planned
 from gpuyard.plan.records.late import bind, late_names
@@ -278,7 +278,7 @@ def named(obj):
 
 def test_what_an_object_names_stands_before_it():
     for plan in plans():
-        seen = {("Namespace", KUEUE_NAMESPACE)}  # made with Kueue itself
+        seen = {("Namespace", KUEUE_NAMESPACE), ("Namespace", KUBE_SYSTEM)}  # with Kueue; always
         for obj in platform_objects(plan):
             assert set(named(obj)) <= seen, identity(obj)
             seen.add((obj["kind"], obj["metadata"]["name"]))
@@ -362,6 +362,7 @@ def test_groups_are_named_for_what_they_are_for():
     assert [name for name, _ in object_groups(stack("research"))] == [
         "platform",
         "gpu-operator",
+        "autoscaler",
         "kueue",
         "queueing",
         "admission",

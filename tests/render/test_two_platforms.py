@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 import sizes
+from gpuyard.catalogue.kubernetes.autoscalers import PRIORITY_CONFIGMAP
 from gpuyard.names import (
     CLUSTER_POLICY,
     GPU_OPERATOR_NAMESPACE,
@@ -64,6 +65,7 @@ ONE_A_CLUSTER = {
     ("ClusterPolicy", CLUSTER_POLICY),
     ("Namespace", KUEUE_NAMESPACE),
     ("ConfigMap", KUEUE_CONFIGMAP),
+    ("ConfigMap", PRIORITY_CONFIGMAP),
 }
 """What neither the platform's name nor anything else in a stack file gives another name."""
 

@@ -14,11 +14,13 @@ NOTHING: Mapping[str, str] = {
     "workloads": "training runtimes and services are not installed",
     "addons": "no add-on is installed",
     "tags": "no cloud resource is made that could carry tags",
-    "mirror": "Kueue and the GPU Operator come from there; nothing else is installed or pulled ahead",
+    "mirror": "Kueue, the GPU Operator and Cluster Autoscaler come from there; nothing else is installed or"
+    " pulled ahead",
 }
 PLANNED: Mapping[str, str] = {
     "observability": "nothing is installed that measures",
-    "software": "of these versions only those of Kueue and the GPU Operator are installed",
+    "software": "of these versions only those of Kueue, the GPU Operator and Cluster Autoscaler are"
+    " installed",
     "cluster": "it is there already; `existing` picks the context of your kubeconfig",
     "targets": "the expected bill reckons with `utilisation_percent`, but nothing measures targets",
 }
@@ -58,23 +60,6 @@ def pools_not_made(spec: PlatformSpec) -> list[Finding]:
         )
         for index, pool in enumerate(spec.pools)
         if spec.cloud is Cloud.AWS and pool.scaling is Scaling.KARPENTER
-    ]
-
-
-def check_autoscaler(draft: Draft) -> list[Finding]:
-    """Say who brings Cluster Autoscaler: EKS has none of its own, and this release deploys none."""
-    if draft.spec.cloud is not Cloud.AWS:
-        return []
-    names = [pool.name for pool in draft.sound.values() if pool.scaling is Scaling.AUTOSCALER]
-    if not names:
-        return []
-    return [
-        note(
-            "scaling.yours",
-            ("pools",),
-            f"node groups of {', '.join(names)} carry the tags that Cluster Autoscaler reads, but it is not"
-            " deployed yet: until you run one, they stay as large as they begin",
-        )
     ]
 
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, in_order, refuse, refused, show
 from gpuyard.names import SYSTEM_POOL
+from gpuyard.plan.capacity.autoscaler import check_autoscaler
 from gpuyard.plan.capacity.ladder_proofs import check_reservations
 from gpuyard.plan.cluster.network import check_addresses, check_ranges
 from gpuyard.plan.cluster.reach import (
@@ -23,7 +24,6 @@ from gpuyard.plan.cluster.reach import (
 )
 from gpuyard.plan.cluster.words import check_cluster_words
 from gpuyard.plan.deferred import (
-    check_autoscaler,
     check_deferred,
     check_device_plugins,
     check_validation,

@@ -14,7 +14,7 @@ from gpuyard.plan.records.late import bind
 from gpuyard.render.charts import Release, release_text
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.render.kueue.chart import kueue_release
-from gpuyard.render.platform import object_groups
+from gpuyard.render.platform import autoscaler_release, object_groups
 from gpuyard.render.text import yaml_documents
 
 
@@ -43,5 +43,9 @@ def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, 
 
 def releases(plan: PlatformPlan) -> dict[str, Release]:
     """The charts of a platform, by the group of objects that each needs first."""
-    found = {"gpu-operator": gpu_operator_release(plan), "kueue": kueue_release(plan)}
+    found = {
+        "gpu-operator": gpu_operator_release(plan),
+        "autoscaler": autoscaler_release(plan),
+        "kueue": kueue_release(plan),
+    }
     return {group: release for group, release in found.items() if release is not None}

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from gpuyard.names import NAMESPACE_LABEL
+from gpuyard.names import KUBE_SYSTEM, NAMESPACE_LABEL
 from gpuyard.plan.records import Egress, NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, made
 
 POLICY = "gpuyard"
 _NAMES = 53
-_DNS_NAMESPACE = "kube-system"
 
 
 def network_policy(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> Object:
@@ -35,7 +34,7 @@ def network_policy(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> 
 def _names(team: TeamPlan) -> Object:
     """The cluster's name service by its namespace, and caches on nodes by their address."""
     peers: list[Object] = [
-        {"namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: _DNS_NAMESPACE}}},
+        {"namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: KUBE_SYSTEM}}},
         *({"ipBlock": {"cidr": cidr}} for cidr in team.name_servers),
     ]
     return {

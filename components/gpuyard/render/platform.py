@@ -1,9 +1,11 @@
 """All objects of a platform, in the order in which a cluster must see them."""
 
 from gpuyard.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, system_namespace
+from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
+from gpuyard.render.charts import Release
 from gpuyard.render.gpu_operator import gpu_operator_objects
 from gpuyard.render.idle import idle_objects
 from gpuyard.render.kueue.chart import kueue_objects
@@ -27,6 +29,8 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
         groups.append(("gpu-operator", operator))
     if networks := cloud_objects(plan):
         groups.append(("networks", networks))
+    if scaling := autoscaler_objects(plan):
+        groups.append(("autoscaler", scaling))
     if plan.simulated and not plan.queueing.dispatch:
         groups += [(f"nodes-{pool.stable_name}", node_objects(plan, pool)) for pool in plan.pools]
     if kueue := kueue_objects(plan):
@@ -51,6 +55,24 @@ def cloud_objects(plan: PlatformPlan) -> list[Object]:
     from gpuyard.render.gcp.network_objects import network_objects
 
     return network_objects(plan)
+
+
+def autoscaler_objects(plan: PlatformPlan) -> list[Object]:
+    """In which order the autoscaler fills node groups of EKS; other clouds load nothing of AWS."""
+    if not installs_autoscaler(plan.spec):
+        return []
+    from gpuyard.render.aws.autoscaler import priority_objects
+
+    return priority_objects(plan)
+
+
+def autoscaler_release(plan: PlatformPlan) -> Release | None:
+    """The chart of the autoscaler, for node groups of EKS."""
+    if not installs_autoscaler(plan.spec):
+        return None
+    from gpuyard.render.aws.autoscaler import node_group_autoscaler
+
+    return node_group_autoscaler(plan)
 
 
 def record_objects(plan: PlatformPlan) -> list[Object]:

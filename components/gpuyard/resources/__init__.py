@@ -15,10 +15,12 @@ from gpuyard.resources.registrations import settle_registrations
 from gpuyard.resources.teams import Team
 
 if TYPE_CHECKING:
+    from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
     from gpuyard.resources.clusters.eks import EksCluster
     from gpuyard.resources.clusters.gke import GkeCluster
 
 __all__ = [
+    "ClusterAutoscaler",
     "ClusterProvider",
     "EksCluster",
     "GkeCluster",
@@ -36,7 +38,7 @@ __all__ = [
     "settle_registrations",
 ]
 
-_CLUSTERS = {"EksCluster": "eks", "GkeCluster": "gke"}
+_CLUSTERS = {"ClusterAutoscaler": "autoscaler", "EksCluster": "eks", "GkeCluster": "gke"}
 
 
 def __getattr__(name: str) -> object:

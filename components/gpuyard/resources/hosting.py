@@ -18,6 +18,7 @@ from pulumi.provider.provider import ConstructResult
 from pulumi.provider.server import ComponentInitError, main
 
 from gpuyard.findings import show_path
+from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
 from gpuyard.resources.clusters.eks import EksCluster
 from gpuyard.resources.clusters.gke import GkeCluster
 from gpuyard.resources.errors import PlatformRefused
@@ -30,6 +31,7 @@ from gpuyard.resources.state import camel_case
 from gpuyard.resources.teams import Team
 
 COMPONENTS: list[type[pulumi.ComponentResource]] = [
+    ClusterAutoscaler,
     EksCluster,
     GkeCluster,
     GpuNodePool,

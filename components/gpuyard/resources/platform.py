@@ -16,7 +16,7 @@ from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.platform import cloud_objects, record_objects
 from gpuyard.resources.clusters.guarding import guard
-from gpuyard.resources.clusters.making import cluster_for, provider_inside
+from gpuyard.resources.clusters.making import autoscaler_for, cluster_for, provider_inside
 from gpuyard.resources.component import Component
 from gpuyard.resources.diagnosis.gone_teams import tell_of_gone_teams
 from gpuyard.resources.gpu_operator.component import GpuOperator
@@ -85,10 +85,11 @@ class Platform(Component):
     """A GPU platform: its nodes, how their GPUs are shared, its queues and its teams.
 
     The spec is proved first, and a platform that is refused registers nothing. Below it are one
-    GpuOperator, one GpuNodePool for each pool, one Queueing, one Team for each team, and one IdleReclaim
-    when a team asks for it; their names derive from the component's name and from the first name of the
-    pool or team, so that a rename in the spec (`formerly`) replaces nothing. Where jobs are sent to other
-    clusters there is no GpuOperator and no GpuNodePool.
+    GpuOperator, one ClusterAutoscaler where node groups of EKS scale, one GpuNodePool for each pool, one
+    Queueing, one Team for each team, and one IdleReclaim when a team asks for it; their names derive from
+    the component's name and from the first name of the pool or team, so that a rename in the spec
+    (`formerly`) replaces nothing. Where jobs are sent to other clusters there is no GpuOperator and no
+    GpuNodePool.
     """
 
     pools: pulumi.Output[dict[str, PoolSummary]]
@@ -146,6 +147,7 @@ class Platform(Component):
             chart = (
                 operator.chart if installs_claims(plan.spec) else []
             )  # it defines ComputeDomains
+        autoscaler_for(f"{name}-cluster-autoscaler", plan, self._child())
         if objects := cloud_objects(plan):
             self._expect(GKE_NETWORKING_GROUP)  # a while after the cluster is there
         networks = self._register(objects)

@@ -41,3 +41,36 @@ NODE_MINUTES_SOURCE = Source(
     " --max-node-provision-time, default 15 minutes",
     _LOOKED_UP,
 )
+
+PRIORITY_CONFIGMAP = "cluster-autoscaler-priority-expander"
+"""In the autoscaler's namespace: what the expander `priority` reads, also while it runs."""
+ANY_GROUP = ".*"
+"""A group that no pattern names is not enlarged at all while this ConfigMap is there, so one names the rest."""
+PRIORITY_SOURCE = Source(
+    "kubernetes/autoscaler, cluster-autoscaler/expander/priority/readme.md: the highest number wins",
+    date(2026, 11, 23),
+)
+MANAGED_GROUP = "eks-{}-[0-9a-f]{{8}}-"
+"""How the auto-scaling group of a managed node group begins: with its name, then a UUID."""
+LOOKS = (
+    "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeAutoScalingInstances",
+    "autoscaling:DescribeLaunchConfigurations",
+    "autoscaling:DescribeScalingActivities",
+    "autoscaling:DescribeTags",
+    "ec2:DescribeImages",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeLaunchTemplateVersions",
+    "ec2:GetInstanceTypesFromInstanceRequirements",
+    "eks:DescribeNodegroup",
+)
+"""What Cluster Autoscaler asks AWS; most of it can be allowed on everything or on nothing."""
+CHANGES = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
+"""What it does there."""
+OWNED_TAG = "k8s.io/cluster-autoscaler/{}"
+"""EKS gives this tag, with the cluster's name and the value `owned`, to the group of each managed node group."""
+ACTIONS_SOURCE = Source(
+    "kubernetes/autoscaler cluster-autoscaler/cloudprovider/aws/README.md, full policy and auto-discovery; EKS user guide,"
+    " managed node groups: tagged for auto-discovery",
+    date(2026, 11, 23),
+)

@@ -58,6 +58,22 @@ GPU_OPERATOR_CHART = Chart(
 )
 """NVIDIA publishes it in a repository with an index; `path` is where a mirror of ours keeps it."""
 
+AUTOSCALER_CHART = Chart(
+    name="cluster-autoscaler",
+    registry="registry.k8s.io",
+    path="autoscaling/charts/cluster-autoscaler",
+    image="autoscaling/cluster-autoscaler",
+    tag="v{}",
+    repository="https://kubernetes.github.io/autoscaler",
+    source=Source(
+        "kubernetes/autoscaler, chart cluster-autoscaler 9.59.0: README.md and values.yaml",
+        date(2026, 11, 23),
+    ),
+)
+"""Published in a repository with an index; `path` is where a mirror of ours keeps it. The chart has a pin of its own,
+`AUTOSCALER_CHART_PIN`: the image is that of the cluster's minor."""
+AUTOSCALER_CHART_PIN = "cluster-autoscaler-chart"
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorImage:

@@ -17,6 +17,7 @@ from gpuyard.catalogue.kubernetes.autoscalers import (
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.names import GPU_CLAIM
+from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.scaling import scaling_of
 from gpuyard.plan.records import CheckPlan, PoolPlan
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -107,7 +108,7 @@ def _useful(spec: PlatformSpec, scaling: Scaling, word: str, at: Path) -> list[F
                 fix=Fix(says="remove it", at=at),
             )
         ]
-    return [] if spec.cloud is Cloud.GCP else [_flag(word, at)]
+    return [] if spec.cloud is Cloud.GCP else [_flag(spec, word, at)]
 
 
 def _unanswered(word: str, at: Path, fix: Fix) -> Finding:
@@ -147,12 +148,14 @@ def _not_queued(spec: PlatformSpec, pool: Pool, at: Path, scaling: Scaling) -> F
     )
 
 
-def _flag(word: str, at: Path) -> Finding:
+def _flag(spec: PlatformSpec, word: str, at: Path) -> Finding:
+    ours = installs_autoscaler(spec)
+    flag = "" if ours else f"Cluster Autoscaler answers only when it runs with {REQUESTS_FLAG}; "
     return note(
         "provisioning.flag",
         at,
-        f"Cluster Autoscaler answers only when it runs with {REQUESTS_FLAG}, and when the definition of"
-        " ProvisioningRequest was there before Kueue started",
+        f"{flag}Kueue asks only when the definition of ProvisioningRequest was there before it started, and"
+        " this release does not install that",
         given=word,
     )
 

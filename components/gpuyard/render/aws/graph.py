@@ -10,7 +10,7 @@ from gpuyard.render.aws.ground import Given, Ground
 from gpuyard.render.aws.network import network_of, subnets_by_zone
 from gpuyard.render.aws.place import AwsPlace, place_of
 from gpuyard.render.aws.pools import image_calls, node_groups
-from gpuyard.render.aws.roles import cluster_role, node_role
+from gpuyard.render.aws.roles import autoscaler_role, cluster_role, node_role
 from gpuyard.render.aws.security import node_group_rules
 from gpuyard.render.aws.storage import AwsStoreGround, store_calls, store_parts, store_values
 from gpuyard.render.cloud.before import asked_of_aws
@@ -66,6 +66,7 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
             *group,
             *before,
             *store_parts(plan, stores),
+            *autoscaler_role(plan, cluster, agent),
             *groups,
             *addon_parts(plan, place, cluster, with_nodes=True, after=first),
         ),

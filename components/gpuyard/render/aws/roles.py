@@ -7,9 +7,12 @@ from gpuyard.catalogue.cluster.eks import (
     VPC_CNI,
     EksAddon,
 )
+from gpuyard.catalogue.kubernetes.autoscalers import CHANGES, LOOKS, OWNED_TAG
+from gpuyard.names import AUTOSCALER_ACCOUNT, KUBE_SYSTEM
+from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.aws.place import AwsPlace, attached, document, role, statement
+from gpuyard.render.aws.place import AwsPlace, attached, document, role, statement, tags_of
 from gpuyard.render.cloud.graph import CloudResource
 
 TAKEN_BY_PODS = ("sts:AssumeRole", "sts:TagSession")
@@ -40,6 +43,40 @@ def addon_role(plan: PlatformPlan, place: AwsPlace, addon: EksAddon) -> list[Clo
     made = role(plan, f"{addon.name}-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
     own = [_describes_fsx(made)] if addon is FSX_CSI else []
     return [made, *(attached(place, made, policy) for policy in addon.policies), *own]
+
+
+def autoscaler_role(
+    plan: PlatformPlan, cluster: CloudResource, ready: tuple[str, ...]
+) -> list[CloudResource]:
+    """What Cluster Autoscaler may do: look at all groups, and change those of this cluster alone."""
+    if not installs_autoscaler(plan.spec):
+        return []
+    made = role(plan, "autoscaler-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
+    owned = {f"aws:ResourceTag/{OWNED_TAG.format(plan.name)}": "owned"}
+    rights = CloudResource(
+        kind="aws:iam/rolePolicy:RolePolicy",
+        name="autoscaler-rights",
+        inputs={
+            "role": made.get("name"),
+            "policy": document(
+                statement(list(LOOKS), "*"),
+                statement(list(CHANGES), "*", Condition={"StringEquals": owned}),
+            ),
+        },
+    )
+    identity = CloudResource(
+        kind="aws:eks/podIdentityAssociation:PodIdentityAssociation",
+        name="autoscaler-identity",
+        inputs={
+            "clusterName": cluster.get("name"),
+            "namespace": KUBE_SYSTEM,
+            "serviceAccount": AUTOSCALER_ACCOUNT,
+            "roleArn": made.get("arn"),
+            "tags": tags_of(plan),
+        },
+        after=(rights.name, *ready),
+    )
+    return [made, rights, identity]
 
 
 def _describes_fsx(made: CloudResource) -> CloudResource:

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpuyard.catalogue.software.charts import (
+    AUTOSCALER_CHART,
     GPU_OPERATOR_CHART,
     KUEUE_CHART,
     NFD_IMAGE,
     OPERATOR_IMAGES,
     OperatorImage,
 )
+from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.records import OperatorParts, PlatformPlan
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.render.mirror import image_repository, mirrored
@@ -43,13 +45,25 @@ class PulledImage:
 
 def pulled_images(plan: PlatformPlan) -> list[PulledImage]:
     """Each once, by name; none on a simulated cluster, whose nodes run nothing."""
-    return [] if plan.simulated else sorted({*_kueue(plan), *_operator(plan), *_idle(plan)})
+    return (
+        []
+        if plan.simulated
+        else sorted({*_kueue(plan), *_operator(plan), *_autoscaler(plan), *_idle(plan)})
+    )
 
 
 def _kueue(plan: PlatformPlan) -> Iterator[PulledImage]:
     if plan.queueing.install:
         tag = KUEUE_CHART.tag.format(plan.software[KUEUE_CHART.name])
         yield PulledImage(image_repository(plan.spec, KUEUE_CHART), tag, of="Kueue")
+
+
+def _autoscaler(plan: PlatformPlan) -> Iterator[PulledImage]:
+    if installs_autoscaler(plan.spec):
+        tag = AUTOSCALER_CHART.tag.format(plan.software[AUTOSCALER_CHART.name])
+        yield PulledImage(
+            image_repository(plan.spec, AUTOSCALER_CHART), tag, of="Cluster Autoscaler"
+        )
 
 
 def _idle(plan: PlatformPlan) -> Iterator[PulledImage]:

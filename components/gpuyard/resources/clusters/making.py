@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pulumi
 
+from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.provider import ClusterProvider
 from gpuyard.spec.platform import Cloud
@@ -33,6 +34,14 @@ def cluster_for(
 
         return GkeCluster(name, {"platform": plan}, opts, entered=entered)
     return None
+
+
+def autoscaler_for(name: str, plan: PlatformPlan, opts: pulumi.ResourceOptions) -> None:
+    """What scales node groups of EKS, where the platform brings it."""
+    if installs_autoscaler(plan.spec):
+        from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
+
+        ClusterAutoscaler(name, {"platform": plan}, opts)
 
 
 def provider_inside(

@@ -1,0 +1,45 @@
+"""ClusterAutoscaler component: the chart that scales node groups of EKS, and which of them it fills first."""
+
+from typing import TypedDict
+
+import pulumi
+
+from gpuyard.names import AUTOSCALER_RELEASE
+from gpuyard.render.charts import release_object
+from gpuyard.render.platform import autoscaler_objects, autoscaler_release
+from gpuyard.resources.component import Component
+from gpuyard.resources.proofs import PlatformLike, prove, read_args
+from gpuyard.resources.releases import register_release
+from gpuyard.spec.sections import Apply
+
+
+class ClusterAutoscalerArgs(TypedDict):
+    """What a ClusterAutoscaler is given."""
+
+    platform: PlatformLike
+    """The whole platform."""
+
+
+class ClusterAutoscaler(Component):
+    """Cluster Autoscaler, in a cluster of ours on EKS: node groups grow and shrink with what asks for them.
+
+    The best way of buying is tried first, and a node goes when nothing on it asks for anything. Elsewhere
+    it is empty: GKE scales its node pools itself, and a cluster that was there before may have one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        args: ClusterAutoscalerArgs,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        given = read_args("ClusterAutoscaler", args, required=("platform",))
+        plan = prove(given["platform"]).plan
+        super().__init__("gpuyard:index:ClusterAutoscaler", name, {"platform": plan.name}, opts)
+        made = self._register(autoscaler_objects(plan))
+        release = autoscaler_release(plan)
+        if release is not None and plan.spec.apply is Apply.RENDER:
+            self._register([release_object(plan.name, AUTOSCALER_RELEASE, release)])
+        elif release is not None:
+            register_release(self, release, self._hooked(self._after(made)))
+        self.register_outputs({})
