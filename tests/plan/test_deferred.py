@@ -84,9 +84,11 @@ def test_a_pool_that_nobody_would_scale_is_refused_where_a_stack_is_judged():
     assert judge(read_platform({**raw, "pools": [pool(nodes="0..4")]})).plan is not None
 
 
-def test_who_scales_node_groups_is_said_where_nobody_does_yet():
+def test_who_scales_node_groups_is_said_where_it_is_not_us():
     scaled = platform([pool(nodes="0..4"), pool("more")], cloud="aws")
-    assert [f.where for f in yours(scaled)] == ["cloud", "pools"]
+    assert [f.where for f in yours(scaled)] == ["cloud"]
+    there = {**scaled, "cluster": {"existing": "blue"}}
+    assert [f.where for f in yours(there)] == ["cloud", "pools"]
     fixed = platform([pool()], cloud="aws")
     assert [f.where for f in yours(fixed)] == ["cloud"]
     gcp = platform([pool(machine="a3-highgpu-8g", nodes="0..4")], cloud="gcp")
