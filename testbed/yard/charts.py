@@ -1,23 +1,21 @@
 """What people install on a cluster of a cloud beside the platform, played: no chart can be had here.
 
-The GPU Operator, whose ClusterPolicy the agents of fake nodes read; the EFA device plugin and Google's driver
-installer, which are DaemonSets; Kueue's configuration, since a simulated cluster brings Kueue itself.
+The GPU Operator, whose ClusterPolicy the agents of fake nodes read; Google's driver installer, which is a
+DaemonSet; Kueue's configuration, since a simulated cluster brings Kueue itself.
 """
 
 from typing import Any
 
-from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.software.images import Owner, SoftwarePart
 from gpuyard.names import (
     CLUSTER_POLICY,
     GPU,
-    INSTANCE_TYPE_LABEL,
     MIG_CONFIGMAP,
     PLUGIN_CONFIGMAP,
 )
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.kueue.configuration import kueue_configuration_object
-from gpuyard.simulate.agents.cloud_node import DRIVER_INSTALLER, EFA_PLUGIN
+from gpuyard.simulate.agents.cloud_node import DRIVER_INSTALLER
 from gpuyard.simulate.api import MANAGER, Api, ApiObject
 
 _PATHS = {
@@ -45,9 +43,6 @@ def objects(plan: PlatformPlan) -> list[ApiObject]:
     made: list[ApiObject] = [{**config, "metadata": place}]
     if plan.operator is not None:
         made.append(_cluster_policy(plan))
-    if any(pool.machine.efa_interfaces for pool in plan.pools):
-        types = sorted(each.name for each in MACHINES.values() if each.efa_interfaces)
-        made.append(_daemon_set(EFA_PLUGIN, INSTANCE_TYPE_LABEL, types))
     if any(_driver_of(pool) == Owner.DAEMONSET for pool in plan.pools):
         kinds = sorted({str(pool.machine.accelerator) for pool in plan.pools})
         made.append(_daemon_set(DRIVER_INSTALLER, "cloud.google.com/gke-accelerator", kinds))

@@ -86,10 +86,10 @@ def test_a_pool_that_nobody_would_scale_is_refused_where_a_stack_is_judged():
 
 def test_who_scales_node_groups_is_said_where_it_is_not_us():
     scaled = platform([pool(nodes="0..4"), pool("more")], cloud="aws")
-    assert [f.where for f in yours(scaled)] == ["cloud"]
+    assert yours(scaled) == []
     there = {**scaled, "cluster": {"existing": "blue"}}
     assert [f.where for f in yours(there)] == ["cloud", "pools"]
-    fixed = platform([pool()], cloud="aws")
+    fixed = platform([pool()], cloud="aws", cluster={"existing": "blue"})
     assert [f.where for f in yours(fixed)] == ["cloud"]
     gcp = platform([pool(machine="a3-highgpu-8g", nodes="0..4")], cloud="gcp")
     assert [f.where for f in yours(gcp)] == ["cloud"]
@@ -97,13 +97,15 @@ def test_who_scales_node_groups_is_said_where_it_is_not_us():
 
 
 def test_what_nodes_still_lack_is_said_where_some_lack_it():
-    def lacks(machine, cloud, **more):
-        return [f.problem for f in yours(platform([pool(machine=machine, **more)], cloud=cloud))]
+    def lacks(machine, cloud, cluster=None, **more):
+        raw = platform([pool(machine=machine, **more)], cloud=cloud, cluster=cluster)
+        return [f.problem for f in yours(raw)]
 
-    (efa,) = lacks("p5.48xlarge", "aws")
-    assert efa.startswith("the device plugin of EFA is not deployed yet")
+    (efa,) = lacks("p5.48xlarge", "aws", {"existing": "blue"})
+    assert efa.startswith("the device plugin of EFA is not deployed by us")
+    assert lacks("p5.48xlarge", "aws") == lacks("g6.xlarge", "aws", {"existing": "blue"}) == []
     (driver,) = lacks("a3-highgpu-8g", "gcp", image="cos")
-    assert driver.startswith("Google's driver installer is not deployed yet")
+    assert driver.startswith("Google's driver installer is not deployed by us")
     assert lacks("g6.xlarge", "aws") == lacks("a3-highgpu-8g", "gcp", image="ubuntu-gke") == []
 
 

@@ -131,7 +131,7 @@ BUILT_IN = {
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
     *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
     *("GKENetworkParamSet", "Network"),  # GKE's own
-    *("CronJob", "Role", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"),
+    *("CronJob", "DaemonSet", "Role", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"),
 }
 
 
@@ -238,6 +238,7 @@ NAMESPACED = {
     "RoleBinding",
 } | {
     "CronJob",
+    "DaemonSet",
     "ServiceAccount",
 }
 
@@ -362,6 +363,7 @@ def test_groups_are_named_for_what_they_are_for():
     assert [name for name, _ in object_groups(stack("research"))] == [
         "platform",
         "gpu-operator",
+        "networks",
         "autoscaler",
         "kueue",
         "queueing",

@@ -8,6 +8,7 @@ import yaml
 
 import sizes
 from gpuyard.catalogue.kubernetes.autoscalers import PRIORITY_CONFIGMAP
+from gpuyard.catalogue.software.charts import EFA_PLUGIN
 from gpuyard.names import (
     CLUSTER_POLICY,
     GPU_OPERATOR_NAMESPACE,
@@ -66,6 +67,7 @@ ONE_A_CLUSTER = {
     ("Namespace", KUEUE_NAMESPACE),
     ("ConfigMap", KUEUE_CONFIGMAP),
     ("ConfigMap", PRIORITY_CONFIGMAP),
+    ("DaemonSet", EFA_PLUGIN.name),
 }
 """What neither the platform's name nor anything else in a stack file gives another name."""
 

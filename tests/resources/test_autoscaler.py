@@ -1,6 +1,6 @@
 """Cluster Autoscaler as a component: after what it reads, in clusters of ours on EKS, and nowhere else."""
 
-from gpuyard.render.aws.autoscaler import autoscaler_values
+from gpuyard.render.aws.inside.autoscaler import autoscaler_values
 from gpuyard.resources.releases import RELEASE_TYPE
 from kit.clouds import answers
 from kit.components import component, waits_for

@@ -74,7 +74,6 @@ def test_charts_are_played_with_the_values_of_the_plan():
     assert policy["driver"] == {"enabled": False}
     assert policy["devicePlugin"]["enabled"] is True
     assert policy["devicePlugin"]["config"]["name"] == "gpuyard-device-plugin"
-    assert aws["DaemonSet"]["metadata"]["name"] == "aws-efa-k8s-device-plugin"
     gcp = charts.objects(cloud.Stand("gcp-training").plan())
     installer = next(each for each in gcp if each["kind"] == "DaemonSet")
     assert installer["metadata"]["name"] == "nvidia-driver-installer"
@@ -90,7 +89,7 @@ def test_charts_are_applied_as_one_owner():
     asked: list[str] = []
     api = SimpleNamespace(call=lambda _method, path, *_more: asked.append(path))
     said = charts.play(api, cloud.Stand("aws-training").plan())
-    assert said == "kueue-manager-config, cluster-policy, aws-efa-k8s-device-plugin"
+    assert said == "kueue-manager-config, cluster-policy"
     assert all(each.endswith("?fieldManager=gpuyard-sim&force=true") for each in asked)
 
 

@@ -67,7 +67,9 @@ def check_device_plugins(draft: Draft) -> list[Finding]:
     """Say what nodes that are made still lack before a pod can ask for what they have."""
     if draft.spec.cloud not in {Cloud.AWS, Cloud.GCP}:
         return []
-    lacks = [lack for lack, has in _LACKS.items() if any(map(has, draft.sound.values()))]
+    there = draft.spec.cluster is not None and draft.spec.cluster.existing is not None
+    wanted = {**_LACKS, **(_LACKS_WHERE_IT_EXISTS if there else {})}
+    lacks = [lack for lack, has in wanted.items() if any(map(has, draft.sound.values()))]
     if not lacks:
         return []
     are = "are" if lacks[1:] else "is"
@@ -75,8 +77,8 @@ def check_device_plugins(draft: Draft) -> list[Finding]:
         note(
             "cloud.yours",
             ("cloud",),
-            f"{' and '.join(lacks)} {are} not deployed yet: until you install what is missing, pods that ask"
-            " for it do not start",
+            f"{' and '.join(lacks)} {are} not deployed by us: until you install what is missing, pods that"
+            " ask for it do not start",
         )
     ]
 
@@ -88,8 +90,11 @@ def _needs_googles_driver(pool: PoolPlan) -> bool:
 
 _LACKS: Mapping[str, Callable[[PoolPlan], bool]] = {
     "Google's driver installer": _needs_googles_driver,
+}
+_LACKS_WHERE_IT_EXISTS: Mapping[str, Callable[[PoolPlan], bool]] = {
     "the device plugin of EFA": lambda pool: pool.machine.efa_interfaces > 0,
 }
+"""A cluster that was there before the platform may have these: two of one kind take each other's place."""
 
 
 def check_deferred(draft: Draft) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from gpuyard.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, system_namespace
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
+from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
@@ -49,8 +50,17 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
 
 
 def cloud_objects(plan: PlatformPlan) -> list[Object]:
-    """How pods name the further networks of GKE's nodes; other clouds load nothing of GKE."""
-    if plan.cloud is not Cloud.GCP or plan.queueing.dispatch:
+    """How pods name or ask for further networks of a cloud's nodes; each cloud loads nothing of another.
+
+    In a cluster on EKS that was there before, the device plugin of EFA may be there too.
+    """
+    if plan.queueing.dispatch:
+        return []
+    if plan.cloud is Cloud.AWS and not cluster_of(plan.spec).existing:
+        from gpuyard.render.aws.inside.efa import efa_objects
+
+        return efa_objects(plan)
+    if plan.cloud is not Cloud.GCP:
         return []
     from gpuyard.render.gcp.network_objects import network_objects
 
@@ -61,7 +71,7 @@ def autoscaler_objects(plan: PlatformPlan) -> list[Object]:
     """In which order the autoscaler fills node groups of EKS; other clouds load nothing of AWS."""
     if not installs_autoscaler(plan.spec):
         return []
-    from gpuyard.render.aws.autoscaler import priority_objects
+    from gpuyard.render.aws.inside.autoscaler import priority_objects
 
     return priority_objects(plan)
 
@@ -70,7 +80,7 @@ def autoscaler_release(plan: PlatformPlan) -> Release | None:
     """The chart of the autoscaler, for node groups of EKS."""
     if not installs_autoscaler(plan.spec):
         return None
-    from gpuyard.render.aws.autoscaler import node_group_autoscaler
+    from gpuyard.render.aws.inside.autoscaler import node_group_autoscaler
 
     return node_group_autoscaler(plan)
 

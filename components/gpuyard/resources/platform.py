@@ -26,6 +26,7 @@ from gpuyard.resources.proofs import PlatformLike, due_today, prove, read_args
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.state import camel_case, state_of
 from gpuyard.resources.teams import Team, TeamArgs
+from gpuyard.spec.platform import Cloud
 
 if TYPE_CHECKING:
     from gpuyard.resources.clusters.making import CloudCluster
@@ -148,9 +149,9 @@ class Platform(Component):
                 operator.chart if installs_claims(plan.spec) else []
             )  # it defines ComputeDomains
         autoscaler_for(f"{name}-cluster-autoscaler", plan, self._child())
-        if objects := cloud_objects(plan):
+        if plan.cloud is Cloud.GCP:
             self._expect(GKE_NETWORKING_GROUP)  # a while after the cluster is there
-        networks = self._register(objects)
+        networks = self._register(cloud_objects(plan))
         if operator is not None:
             first = [*operator.read_by_agents(), *networks]
             nodes += self._make_pools(name, plan, cluster, first)

@@ -76,6 +76,33 @@ AUTOSCALER_CHART_PIN = "cluster-autoscaler-chart"
 
 
 @dataclass(frozen=True, slots=True)
+class Agent:
+    """An image that an object of ours runs on nodes, where its project's chart is one such object."""
+
+    name: str
+    """What its project calls it."""
+    pin: str
+    image: str
+    """Registry and path."""
+    tag: str
+    """How the project tags it, with the version for {}."""
+    source: Source
+
+
+EFA_PLUGIN = Agent(
+    name="aws-efa-k8s-device-plugin",
+    pin="efa-device-plugin",
+    image="602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin",
+    tag="v{}",
+    source=Source(
+        "aws/eks-charts 5239609, stable/aws-efa-k8s-device-plugin v0.5.30: values.yaml and templates/daemonset.yaml",
+        date(2026, 11, 23),
+    ),
+)
+"""Nodes of every region of the partition `aws` may pull from there; the chart names the same place for all."""
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorImage:
     """An image that the GPU Operator's chart names: where its values say so, and which pin it has."""
 

@@ -90,6 +90,11 @@ SCALING: tuple[Pin, ...] = (
         "9.59.0",
         "kubernetes/autoscaler chart 9.59.0, appVersion 1.35.0",
     ),
+    _pin(
+        "efa-device-plugin",
+        "0.5.20",
+        "image v0.5.20 of chart aws-efa-k8s-device-plugin v0.5.30",
+    ),
     _pin("keda", "2.20.2", "kedacore/keda v2.20.2; chart of the same version"),
 )
 """What adds and removes nodes and replicas."""

@@ -19,6 +19,7 @@ from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.records import OperatorParts, PlatformPlan
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.render.mirror import image_repository, mirrored
+from gpuyard.render.platform import cloud_objects
 
 _EVERY_RELEASE = frozenset({"operator", "validator"})
 """Parts of the operator's chart that have no switch of ours."""
@@ -48,7 +49,9 @@ def pulled_images(plan: PlatformPlan) -> list[PulledImage]:
     return (
         []
         if plan.simulated
-        else sorted({*_kueue(plan), *_operator(plan), *_autoscaler(plan), *_idle(plan)})
+        else sorted(
+            {*_kueue(plan), *_operator(plan), *_autoscaler(plan), *_efa(plan), *_idle(plan)}
+        )
     )
 
 
@@ -64,6 +67,14 @@ def _autoscaler(plan: PlatformPlan) -> Iterator[PulledImage]:
         yield PulledImage(
             image_repository(plan.spec, AUTOSCALER_CHART), tag, of="Cluster Autoscaler"
         )
+
+
+def _efa(plan: PlatformPlan) -> Iterator[PulledImage]:
+    """Found in the object itself: what is not made pulls nothing."""
+    for each in cloud_objects(plan):
+        for container in each["spec"].get("template", {}).get("spec", {}).get("containers", ()):
+            repository, _, tag = container["image"].rpartition(":")
+            yield PulledImage(repository, tag, of="EFA's device plugin")
 
 
 def _idle(plan: PlatformPlan) -> Iterator[PulledImage]:

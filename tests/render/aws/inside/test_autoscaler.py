@@ -10,7 +10,7 @@ from testbed.plugins.kubernetes.helm import unknown_values
 
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
-from gpuyard.render.aws.autoscaler import (
+from gpuyard.render.aws.inside.autoscaler import (
     autoscaler_values,
     node_group_autoscaler,
     priorities,
