@@ -103,10 +103,13 @@ class QueueLab(Lab):
         self.jobs[metadata["namespace"], metadata["name"]] = repr(looks)
 
     def withdraw(self, team: str, name: str) -> None:
-        """Delete a job; its quota is free when this returns."""
+        """Delete a job; its quota and its nodes are free when this returns."""
         namespace = self.namespace(team)
         reality.delete(self.api, f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
-        reality.wait(lambda: self.workload(team, name) is None, f"{name} to be gone")
+        reality.wait(
+            lambda: self.workload(team, name) is None and not self.pods(team, name),
+            f"{name} to be gone",
+        )
 
     def workload(self, team: str, name: str) -> Value | None:
         """Kueue's own record of a job."""
