@@ -191,14 +191,14 @@ class QueueLab(Lab):
         before: object = None
         since = time.monotonic()
 
-        def at_rest() -> dict[str, str] | None:
+        def rested() -> dict[str, str] | None:
             nonlocal before, since
             now = self._picture()
             if now != before or not all(now.values()):
                 before, since = now, time.monotonic()
-            return now if time.monotonic() - since > QUIET else None
+            return now if time.monotonic() - since > reality.at_rest(QUIET) else None
 
-        found: dict[str, str] = reality.wait(at_rest, "nothing to change any more")
+        found: dict[str, str] = reality.wait(rested, "nothing to change any more")
         return found
 
     def _letters(self) -> dict[str, str]:
