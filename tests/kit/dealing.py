@@ -21,6 +21,7 @@ TOGETHER = {
     "tests/engine/test_ways_out.py": "tests/engine/test_ways_out.py",
     "tests/yard/test_engine_judgements.py": "tests/yard/test_local_platform.py",
     "tests/yard/test_interruption.py": "tests/yard/test_local_platform.py",
+    "tests/yard/test_layouts.py": "tests/yard/test_local_platform.py",
     "tests/yard/test_policy_pack.py": "tests/yard/test_local_platform.py",
 }
 """Files whose tests are one group: they would wait for each other (there is room for one Kueue in the control
@@ -30,7 +31,7 @@ UNKNOWN = 20.0
 SECONDS: dict[str, float] = {
     "engine/test_ways_out.py": 600,
     "engine/clouds/test_inside.py": 120,
-    "yard/test_local_platform.py": 400,
+    "yard/test_local_platform.py": 500,
     "cluster/test_multikueue.py": 190,
     "cluster/test_queues.py": 150,
     "yard/test_dispatcher.py": 100,
@@ -67,6 +68,16 @@ def seconds_of(group: str) -> float:
     return SECONDS.get(name, SECONDS.get(name.partition("::")[0], UNKNOWN))
 
 
+def place_of(group: str) -> tuple[float, bool]:
+    """The longest come first, and of those that take as long the ones whose cluster can be stopped then."""
+    return -seconds_of(group), folder_of(group) not in BY_FILE
+
+
+def ends_clusters(nodeid: str) -> bool:
+    """Whether a test comes behind all that need a cluster of their worker: groups are dealt in that order."""
+    return folder_of(nodeid) not in BY_FILE and seconds_of(group_of(nodeid)) <= UNKNOWN
+
+
 def workers(arguments: list[str], cores: int) -> int:
     """How many workers `-n auto` means: where only live tests are asked for, twice the cores."""
     live = bool(arguments) and all(folder_of(f"{one.rstrip('/')}/_") in LIVE for one in arguments)
@@ -87,7 +98,7 @@ class LongestFirst(LoadScopeScheduling):
 
     def _assign_work_unit(self, node: Any) -> None:
         if not self._in_order:
-            longest = sorted(self.workqueue.items(), key=lambda one: -seconds_of(one[0]))
+            longest = sorted(self.workqueue.items(), key=lambda one: place_of(one[0]))
             self.workqueue = OrderedDict(longest)
             self._in_order = True
         super()._assign_work_unit(node)

@@ -304,6 +304,11 @@ def kueue_as_it_was(name: str) -> None:
     cluster.up(name)
 
 
+def forget(name: str) -> None:
+    """A cluster that is gone has no Kueue to be put back."""
+    _found.pop(name, None)
+
+
 def _rendered(raw: Mapping[str, Any]) -> ApiObject:
     return kueue_configuration_object(plan_of(raw))
 
