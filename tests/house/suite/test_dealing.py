@@ -120,7 +120,7 @@ def test_live_tests_alone_have_more_workers_than_cores(arguments, cores, expecte
 def test_clusters_of_a_worker_end_when_what_is_left_needs_none():
     """Of groups that nobody has timed, those come first that need one."""
     known = "tests/engine/test_a.py::test_x", *NEW
-    assert sorted(known, key=lambda each: dealing.place_of(dealing.group_of(each)))[0] == NEW[0]
+    assert min(known, key=lambda each: dealing.place_of(dealing.group_of(each))) == NEW[0]
     ends = {each: dealing.ends_clusters(each) for each in COLLECTED}
     assert [each for each in COLLECTED if ends[each]] == [*UNITS, SINGLE[1]]
 
