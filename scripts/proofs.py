@@ -35,7 +35,8 @@ ALLOWED = NEEDED | {"today", "sources"}
 CASE = {"name", "base", "with", "platform", "config", "text", "pin", "account", "against"}
 EXPECTED = {"at", "says", "also", "fix", "severity", "today", "reveals"}
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The parser in C where there is one: these files are long, and many tests read them."""
+DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+"""Parser and writer in C where there are any: these files are long, and many tests read and write them."""
 COMPACT: dict[str, Any] = {
     "sort_keys": False,
     "default_flow_style": None,
@@ -165,7 +166,8 @@ def _text(case: Mapping[str, Any]) -> str:
 
 def stack_text(platform: Any, config: Mapping[str, Any] | None = None) -> str:
     """A stack file with this platform, written as compactly as one would by hand."""
-    return str(yaml.safe_dump({"config": {**(config or {}), CONFIG_KEY: platform}}, **COMPACT))
+    content = {"config": {**(config or {}), CONFIG_KEY: platform}}
+    return str(yaml.dump(content, Dumper=DUMPER, **COMPACT))
 
 
 def patched(value: Any, patch: Any) -> Any:

@@ -83,7 +83,7 @@ def look(api: Api, gang: Gang) -> State:
     )
 
 
-def wait(done: Callable[[], bool], what: str, seconds: float = 180) -> None:
+def wait(done: Callable[[], bool], what: str, seconds: float = 300) -> None:
     """Wait for something in the live cluster; TimeoutError says what did not happen."""
     deadline = time.monotonic() + seconds
     while not _so_far(done):

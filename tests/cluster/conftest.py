@@ -1,7 +1,7 @@
 """One simulated cluster for all tests of this folder, named by process, always taken down."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
 from kit.cluster.busy import busy
 from kit.cluster.lab import slack
-from kit.cluster.queues import kueue_as_it_was
+from kit.cluster.queues import forget, kueue_as_it_was
+from kit.dealing import ends_clusters
 from kit.levels import require_level
 
 NAME = f"test-{os.getpid()}"
@@ -52,8 +53,24 @@ def sim_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         try:
             yield home
         finally:
-            for name in (NAME, *(f"{NAME}-{which}" for which in ("second", "west", "east"))):
-                cluster.down(name)
+            all_down()
+
+
+def all_down() -> None:
+    """Every cluster that tests of this worker may have started."""
+    for name in (NAME, *(f"{NAME}-{which}" for which in ("second", "west", "east"))):
+        cluster.down(name)
+        forget(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, None, None]:
+    """A cluster at rest works all the same: it ends with the last test of this worker that needs it."""
+    yield
+    if nextitem is not None and ends_clusters(nextitem.nodeid):
+        all_down()
 
 
 @pytest.fixture(scope="session")

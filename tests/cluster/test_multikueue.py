@@ -23,6 +23,7 @@ from gpuyard.names import KUEUE_CONFIG_KEY, QUEUE_LABEL
 from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.simulate import cluster, processes, tools
 from gpuyard.simulate.api import Api, Unreachable, connect
+from gpuyard.simulate.definitions import read_manifests
 from gpuyard.simulate.kueue import manager as kueue_manager
 from gpuyard.simulate.state import folder_of
 from kit.cluster import lab as reality
@@ -380,10 +381,9 @@ def test_a_cluster_that_is_lost_gives_its_jobs_to_another(connected: Sites, unti
 def with_jobsets(connected: Sites, until: Until) -> Iterator[Sites]:
     """A hub that is told to send JobSets as well; the east knows the kind, the west does not."""
     sites, name = connected, connected.west_name.removesuffix("-west")
-    files = sorted(
-        (tools.find_tools(Path(__file__).parent).share / "jobset" / "crds").glob("*.y*ml")
+    kinds = read_manifests(
+        tools.find_tools(Path(__file__).parent).share / "jobset" / "crds", "*.y*ml"
     )
-    kinds = [yaml.safe_load(file.read_text()) for file in files]
     before = sites.hub.get(kueue_manager.CONFIG_MAP)
     assert before is not None
     values = yaml.safe_load(before["data"][KUEUE_CONFIG_KEY])

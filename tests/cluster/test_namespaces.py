@@ -11,7 +11,7 @@ from kit.cluster import lab as reality
 from kit.cluster.queues import QueueLab, job, kueue_as_rendered
 from kit.stacks import Raw, platform, pool, team
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster]
 
 OLD = "/api/v1/namespaces/two-old"
 NOTE: dict[str, Any] = {

@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.names import MIG_SLICES
 from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api
+from gpuyard.simulate.api import Api, ApiError
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, Lab, Seen, Value
 from kit.cluster.queues import kueue_as_rendered
@@ -61,6 +61,17 @@ def submitted(lab: Lab, job: Value) -> Seen:
     seen = lab.submitted(job)
     assert reality.disagreement(said, seen, lab.plan) == ""
     return seen
+
+
+def taken(api: Api, pod: Value) -> bool:
+    """Whether the API server would take a pod: it reads a quota a moment after that is changed."""
+    try:
+        api.call("POST", f"{reality.path_of(pod).rpartition('/')[0]}?dryRun=All", pod)
+    except ApiError as problem:
+        if "exceeded quota" not in str(problem):
+            raise
+        return False
+    return True
 
 
 def slices_in_use(api: Api) -> str:
@@ -120,7 +131,8 @@ def test_a_queue_with_two_kinds_of_slices_sends_pods_where_their_profile_is_not(
         counting.merge(path, {"spec": {"resourceGroups": [group]}})
         quota = "/api/v1/namespaces/kinds-team/resourcequotas/gpuyard"
         counting.merge(quota, {"spec": {"hard": {f"requests.{MIG3}": "1"}}})
-        reality.wait(lab._quotas_known, "the namespace's quota to be known")
+        probe = asks(lab, "probe", 1, MIG3, "Pod")
+        reality.wait(lambda: taken(counting, probe), "the namespace's quota to be known")
         seen = lab.submitted(asks(lab, "wants-three", 1, MIG3))
         assert seen.what == "stuck"
         (pod,) = lab._pods("kinds-team", "wants-three")

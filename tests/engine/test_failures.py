@@ -168,7 +168,7 @@ def test_a_job_is_awaited_until_it_is_complete(stack, api):
 
 def test_a_deployment_is_awaited_skipped_or_timed_out(stack, api):
     # its controller, which a busy machine keeps waiting, has to say within this why there is no pod
-    never, slow = {"no": "where"}, {"pulumi.com/timeoutSeconds": "15"}
+    never, slow = {"no": "where"}, {"pulumi.com/timeoutSeconds": "40"}
     stack.program(_deployment(slow, never))
     failed = stack.up(fails=True).output
     assert "'app' timed out waiting to be Ready" in failed

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.simulate.definitions import read_manifests
+from gpuyard.simulate.definitions import manifests_in, read_manifests
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
@@ -51,16 +51,21 @@ def helm() -> str:
 
 def rendered(values: Mapping[str, Any], namespace: str, release: str = "kueue") -> list[Any]:
     """What Helm makes of the chart, in the order in which it would install it."""
+    return manifests_in(_templates(yaml.safe_dump(dict(values)), namespace, release))
+
+
+@cache
+def _templates(values: str, namespace: str, release: str) -> str:
     command = [helm(), "template", release, str(folder()), "--namespace", namespace]
     done = subprocess.run(
         [*command, "--kube-version", "1.36.3", "--include-crds", "--values", "-"],
-        input=yaml.safe_dump(dict(values)),
+        input=values,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return [obj for obj in yaml.safe_load_all(done.stdout) if obj]
+    return done.stdout
 
 
 @cache

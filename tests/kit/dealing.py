@@ -14,12 +14,14 @@ BY_FILE = ("cluster", "yard")
 """Folders whose files prepare one cluster for all of their tests; elsewhere each test is dealt by itself."""
 LIVE = (*BY_FILE, "engine")
 TOGETHER = {
+    "tests/engine/clouds/test_up.py": "tests/engine/test_ways_out.py",
     "tests/engine/test_kept_teams.py": "tests/engine/test_ways_out.py",
     "tests/engine/test_kueue_chart.py": "tests/engine/test_ways_out.py",
     "tests/engine/test_recover.py": "tests/engine/test_ways_out.py",
     "tests/engine/test_ways_out.py": "tests/engine/test_ways_out.py",
     "tests/yard/test_engine_judgements.py": "tests/yard/test_local_platform.py",
     "tests/yard/test_interruption.py": "tests/yard/test_local_platform.py",
+    "tests/yard/test_layouts.py": "tests/yard/test_local_platform.py",
     "tests/yard/test_policy_pack.py": "tests/yard/test_local_platform.py",
 }
 """Files whose tests are one group: they would wait for each other (there is room for one Kueue in the control
@@ -27,8 +29,9 @@ plane of the engine's tests), or start the same platform twice."""
 UNKNOWN = 20.0
 """Seconds of a live group that is not in the table: early enough that it does no harm if it is a long one."""
 SECONDS: dict[str, float] = {
-    "engine/test_ways_out.py": 500,
-    "yard/test_local_platform.py": 400,
+    "engine/test_ways_out.py": 600,
+    "engine/clouds/test_inside.py": 120,
+    "yard/test_local_platform.py": 500,
     "cluster/test_multikueue.py": 190,
     "cluster/test_queues.py": 150,
     "yard/test_dispatcher.py": 100,
@@ -41,8 +44,8 @@ SECONDS: dict[str, float] = {
     "cluster/admission/test_counted.py": 50,
     "cluster/admission/test_twins.py": 50,
 }
-"""What groups take, roughly, on two cores: benchmarks/suite.md. Any order is right, this one is quicker; so a
-figure that is wrong by a third need not be mended."""
+"""What groups take, or each test of a file that is none, roughly, on two cores: benchmarks/suite.md. Any
+order is right, this one is quicker; so a figure that is wrong by a third need not be mended."""
 
 
 def folder_of(nodeid: str) -> str:
@@ -61,7 +64,18 @@ def seconds_of(group: str) -> float:
     """What a group is expected to take; units count as nothing, so that they come last."""
     if folder_of(group) not in LIVE:
         return 0.0
-    return SECONDS.get(group.removeprefix("tests/"), UNKNOWN)
+    name = group.removeprefix("tests/")
+    return SECONDS.get(name, SECONDS.get(name.partition("::")[0], UNKNOWN))
+
+
+def place_of(group: str) -> tuple[float, bool]:
+    """The longest come first, and of those that take as long the ones whose cluster can be stopped then."""
+    return -seconds_of(group), folder_of(group) not in BY_FILE
+
+
+def ends_clusters(nodeid: str) -> bool:
+    """Whether a test comes behind all that need a cluster of their worker: groups are dealt in that order."""
+    return folder_of(nodeid) not in BY_FILE and seconds_of(group_of(nodeid)) <= UNKNOWN
 
 
 def workers(arguments: list[str], cores: int) -> int:
@@ -84,7 +98,7 @@ class LongestFirst(LoadScopeScheduling):
 
     def _assign_work_unit(self, node: Any) -> None:
         if not self._in_order:
-            longest = sorted(self.workqueue.items(), key=lambda one: -seconds_of(one[0]))
+            longest = sorted(self.workqueue.items(), key=lambda one: place_of(one[0]))
             self.workqueue = OrderedDict(longest)
             self._in_order = True
         super()._assign_work_unit(node)

@@ -1,7 +1,7 @@
 """Where a run of the suite spends its seconds, by folder and by cause: `GPUYARD_SECONDS=1 make test`.
 
 CPU is counted as the kernel counts it, so a figure means the same on a busy machine; only the wall does not.
-A process that a test started is counted once it has ended and been waited for.
+A process that a test started is counted once it has ended and been waited for; a part of a cluster at once.
 """
 
 import json
@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from kit.cluster import warm
+from kit.cluster.planes import Planes
 from kit.levels import LEVELS
 
 HERE = Path(__file__).resolve().parent.parent
@@ -44,11 +45,13 @@ class Spent:
         return max(0.0, self.wall - self.own - self.children)
 
 
-def now() -> Spent:
+def now(planes: Planes | None = None) -> Spent:
+    """What this process has spent so far, with what its clusters have."""
+    clusters = planes.spent() if planes else 0.0
     times = os.times()
     return Spent(
         times.user + times.system,
-        times.children_user + times.children_system + warm.spent(),
+        times.children_user + times.children_system + warm.spent() + clusters,
         time.monotonic(),
     )
 
@@ -75,6 +78,7 @@ class Clock:
     """Sums what each test takes; one for a process that runs tests."""
 
     def __init__(self) -> None:
+        self.planes = Planes()
         self.started = now()
         self.collected = Spent()
         self.rows: dict[str, tuple[str, Spent]] = {}
@@ -89,9 +93,11 @@ class Clock:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: Any) -> Iterator[None]:
         """Setup, call and teardown of a test together."""
-        start = now()
+        kind = cause(item)
+        planes = self.planes if kind in LEVELS else None
+        start = now(planes)
         result = yield
-        self.rows[item.nodeid] = (cause(item), now().since(start))
+        self.rows[item.nodeid] = (kind, now(planes).since(start))
         return result
 
     def as_data(self) -> dict[str, Any]:
@@ -182,6 +188,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not os.environ.get("GPUYARD_SECONDS"):
         return
     clock = Clock()
+    clock.planes.watch()
     config.pluginmanager.register(clock, "kit-seconds-clock")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Report(clock), "kit-seconds-report")

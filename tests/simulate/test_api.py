@@ -77,7 +77,7 @@ class Handler(BaseHTTPRequestHandler):
                 return
         self.wfile.write(b"0\r\n\r\n")
 
-    do_GET = do_POST = do_PATCH = do_DELETE = _answer  # noqa: N815  the names of http.server
+    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _answer  # noqa: N815  the names of http.server
 
     def log_message(self, *_: object) -> None:
         pass
@@ -212,21 +212,36 @@ def test_a_server_that_asks_for_more_and_more_time_is_given_up_in_its_words(serv
     assert len(server.seen) == module.ATTEMPTS
 
 
-def test_what_is_made_while_its_quota_changes_is_asked_for_again(server: Server):
-    raced = {"reason": "Conflict", "message": "the object has been modified"}
-    server.will_say(raced, status=409)
+RACED = {"reason": "Conflict", "message": "the object has been modified"}
+TAKEN = {"reason": "Conflict", "details": {"causes": [{"reason": "FieldManagerConflict"}]}}
+OF_A_VERSION = {"metadata": {"resourceVersion": "7"}}
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_what_is_made_or_changed_while_its_quota_changes_is_asked_for_again(
+    server: Server, method: str
+):
+    server.will_say(RACED, status=409)
     server.will_say({"kind": "Job"})
-    assert server.api.call("POST", NODES, {}) == {"kind": "Job"}
-    for method, said in (
-        ("PATCH", raced),
-        ("POST", {"reason": "AlreadyExists", "message": "exists"}),
-        ("POST", b"no"),
-    ):
-        del server.seen[:], server.answers[:]
-        server.will_say(said, status=409)
-        with pytest.raises(ApiError, match="409"):
-            server.api.call(method, NODES, {})
-        assert len(server.seen) == 1, method
+    assert server.api.call(method, NODES, {}) == {"kind": "Job"}
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "said"),
+    [
+        ("PATCH", OF_A_VERSION, RACED),
+        ("PATCH", {}, TAKEN),
+        ("PUT", {}, RACED),
+        ("POST", {}, {"reason": "AlreadyExists", "message": "exists"}),
+        ("POST", {}, b"no"),
+    ],
+    ids=["a version of one's own", "fields of another", "a replacement", "there", "no words"],
+)
+def test_any_other_conflict_is_told_at_once(server: Server, method: str, body: Any, said: Any):
+    server.will_say(said, status=409)
+    with pytest.raises(ApiError, match="409"):
+        server.api.call(method, NODES, body)
+    assert len(server.seen) == 1
 
 
 @pytest.mark.parametrize(

@@ -214,6 +214,67 @@ def test_what_is_up_without_answering_is_not_ready_and_says_so(
         cluster.up("local")
 
 
+# ── a port that somebody else was quicker to take ──
+
+TAKEN = "print('listen tcp 127.0.0.1:20000: bind: address already in use')"
+
+
+class Starts:
+    """Starts of a new cluster, at the first of which a part ends with these words, or after them."""
+
+    def __init__(self, folder: state.Folder, code: str, *, lost: int, at_once: bool = True) -> None:
+        self.folder, self.code, self.lost, self.at_once = folder, code, lost, at_once
+        self.settings: list[state.ClusterSettings | None] = []
+
+    def __call__(self, _place: Place, _say: object) -> list[str]:
+        self.settings.append(self.folder.settings())
+        for one in PARTS:
+            mine = Process(os.getpid(), processes.start_of(os.getpid()) or "")
+            self.folder.record(one.name, mine)
+        if len(self.settings) <= self.lost:
+            ended(self.folder, "kwok", self.code)
+            if self.at_once:
+                cluster._fail_if_dead(self.folder, "kwok")
+        return ["etcd"]
+
+
+@pytest.fixture
+def begun(place: Place, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Bring a new cluster up by such starts: what was said, the starts, and the outcome."""
+
+    def run(code: str, **how: Any) -> tuple[list[str], Starts, cluster.Outcome]:
+        said: list[str] = []
+        starts = Starts(state.folder_of("new"), code, **how)
+        monkeypatch.setattr(state, "is_free", lambda _port: True)
+        monkeypatch.setattr(cluster, "find_tools", lambda: place.tools)
+        monkeypatch.setattr(cluster, "_start_missing", starts)
+        monkeypatch.setattr(cluster, "_answers", lambda _folder: True)
+        monkeypatch.setattr(cluster, "_stop_all", lambda _folder: said.append("stopped"))
+        return said, starts, cluster.up("new", said.append)
+
+    return run
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["while it starts", "when all are started"])
+def test_a_new_cluster_whose_port_was_taken_is_started_anew_with_others(begun: Any, at_once: bool):
+    said, starts, outcome = begun(TAKEN, lost=2, at_once=at_once)
+    again = "somebody else took a port of kwok meanwhile; starting anew with others"
+    assert said == [again, "stopped"] * 2
+    assert len({found.token for found in starts.settings if found}) == 3
+    assert outcome.status.ready
+    assert not starts.folder.log("kwok").exists(), "nothing of the starts before is left"
+
+
+@pytest.mark.parametrize(("code", "tries"), [(TAKEN, cluster.STARTS), ("print('no etcd')", 1)])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_part_that_ends_each_time_or_for_another_reason_is_named(
+    begun: Any, code: str, tries: int, at_once: bool
+):
+    with pytest.raises(EnvironmentLacks, match=r"kwok ended while starting|become ready \(kwok\)"):
+        begun(code, lost=tries, at_once=at_once)
+    assert state.folder_of("new").settings()
+
+
 # ── status and down ──
 
 
@@ -304,7 +365,7 @@ def test_variables_of_a_part_reach_it_beside_its_mark(tmp_path: Path):
     process = processes.start(
         [sys.executable, "-c", code], mark="m:env", log=log, env={"GOGC": "50"}
     )
-    processes._wait_for_end([process], 10)
+    processes._wait_for_end([process], SHORTER)
     assert log.read_text().split() == ["50", "m:env", str(tmp_path)]
 
 
@@ -312,7 +373,7 @@ def test_a_log_is_continued_over_restarts(tmp_path: Path):
     log = tmp_path / "logs" / "a.log"
     for word in ("first", "second"):
         process = processes.start([sys.executable, "-c", f"print('{word}')"], mark="m:a", log=log)
-        assert processes._wait_for_end([process], 10) == []
+        assert processes._wait_for_end([process], SHORTER) == []
     assert log.read_text() == "first\nsecond\n"
 
 

@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from kit.cluster.busy import busy
 from kit.cluster.lab import slack
 from kit.cluster.yard import ROOT, Yard
 from kit.levels import require_level
+
+HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
@@ -52,4 +55,17 @@ def first_up(yard: Yard) -> tuple[str, float]:
 @pytest.fixture
 def up(first_up: tuple[str, float], yard: Yard) -> Yard:
     """The platform, up."""
+    if not yard.kubeconfig.exists():
+        yard.run("scripts/up")  # it was taken down, see below
     return yard
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, None, None]:
+    """A platform at rest works all the same: it ends with the last test of this worker that needs it."""
+    yield
+    up = getattr(item, "funcargs", {}).get("yard")
+    if isinstance(up, Yard) and nextitem is not None and not nextitem.path.is_relative_to(HERE):
+        up.run("scripts/down", code=None)

@@ -99,7 +99,6 @@ def two(up: Yard):
     up.run("scripts/up")
 
 
-@pytest.mark.timeout(900)  # five deployments, with those of the fixture
 def test_a_layout_changes_with_consent_and_goes_back_where_a_node_fails(two: Yard):
     pods, labels = running(two), node(two, "serve-000")["metadata"]["labels"]
     code, said = deploy(two, changed(two, NEW))

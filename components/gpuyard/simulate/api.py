@@ -90,7 +90,7 @@ class Api:
         data = None if body is None else json.dumps(body).encode()
         answer = self._send(method, path, data, kind, timeout)
         for _ in range(ATTEMPTS - 1):
-            if (pause := _pause(method, answer)) is None:
+            if (pause := _pause(method, data, answer)) is None:
                 break
             time.sleep(pause)
             answer = self._send(method, path, data, kind, timeout)
@@ -222,25 +222,29 @@ def wait_until_ready(api: Api, seconds: float) -> bool:
     return False
 
 
-def _pause(method: str, answer: urllib3.BaseHTTPResponse) -> float | None:
+def _pause(method: str, sent: bytes | None, answer: urllib3.BaseHTTPResponse) -> float | None:
     """The seconds after which the same request may do, where it may.
 
-    A server with too much to do says them; client-go heeds the same header. What is made new has no version
-    that could be old: a conflict is another object's, changed at the same moment.
+    A server with too much to do says them; client-go heeds the same header. What is made new, or changed
+    whatever its version, has none that could be old: a conflict is another object's, changed at the same
+    moment. Fields that another manager has stay its.
     """
     asked = answer.headers.get("Retry-After", "")
     busy = answer.status == 429 or answer.status >= 500  # noqa: PLR2004  as of ApiError.may_pass
     if busy and asked.isdigit():
         return min(float(asked), LONGEST_PAUSE)
-    raced = method == "POST" and answer.status == 409  # noqa: PLR2004  a conflict
-    return RACED_PAUSE if raced and _reason(answer.data) == "Conflict" else None
+    if answer.status != 409 or method not in {"POST", "PATCH"}:  # noqa: PLR2004  a conflict
+        return None
+    versioned = method == "PATCH" and b'"resourceVersion"' in (sent or b"")
+    return None if versioned or not _is_raced(answer.data) else RACED_PAUSE
 
 
-def _reason(data: bytes) -> str:
+def _is_raced(data: bytes) -> bool:
+    """Whether somebody was quicker, and nobody else owns what was asked for."""
     try:
-        return str(json.loads(data).get("reason", ""))
+        return json.loads(data).get("reason") == "Conflict" and b"FieldManagerConflict" not in data
     except (ValueError, AttributeError):  # no JSON, or no object
-        return ""
+        return False
 
 
 def _message(data: bytes) -> str:

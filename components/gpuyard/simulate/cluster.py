@@ -16,6 +16,9 @@ from gpuyard.simulate.tools import Tools, find_tools
 
 # Only a part that hangs waits so long: one that ends is noticed at once. Seen: 8 s, 60 s under heavy load.
 START_SECONDS: Final = 300.0
+# A port is free when it is chosen, and another one's when the part begins to listen there, seconds later.
+STARTS: Final = 4
+_TAKEN: Final = "address already in use"
 _KUEUE: Final = next(part for part in PARTS if part.name == "kueue")
 Say = Callable[[str], None]
 _T = TypeVar("_T")
@@ -72,11 +75,10 @@ def up(name: str, say: Say = lambda _: None) -> Outcome:
         settings = folder.settings()
         fresh = settings is None
         if settings is None:
-            settings = new_settings(folder)
-            folder.keep(settings)
-        place = Place(folder, settings, tools)
-        started = _start_missing(place, say)
-        status = _ready_status(folder)
+            started, status = _first_start(folder, tools, say)
+        else:
+            started = _start_missing(Place(folder, settings, tools), say)
+            status = _ready_status(folder)
     if not status.ready:
         dead = (
             ", ".join(part.name for part in status.parts if part.alive is False)
@@ -224,6 +226,36 @@ def _stop_all(folder: Folder) -> None:
     )
 
 
+def _first_start(folder: Folder, tools: Tools, say: Say) -> tuple[list[str], Status]:
+    """Start a new cluster; with other ports where somebody was quicker to take one of its own."""
+    for left in reversed(range(STARTS)):
+        settings = new_settings(folder)
+        folder.keep(settings)
+        try:
+            started = _start_missing(Place(folder, settings, tools), say)
+            found = _ready_status(folder)
+            if found.ready or not left or not (lost := _without_port(folder)):
+                return started, found
+        except EnvironmentLacks:
+            if not left or not (lost := _without_port(folder)):
+                raise
+        say(f"somebody else took a port of {', '.join(lost)} meanwhile; starting anew with others")
+        _stop_all(folder)
+        folder.empty()
+    raise AssertionError  # the last try returns or raises
+
+
+def _without_port(folder: Folder) -> list[str]:
+    """The parts that ended because somebody else listens where they were to listen."""
+    return [
+        part.name
+        for part in PARTS
+        if folder.recorded(part.name)
+        and not _runs(folder, part)
+        and _TAKEN in _log(folder, part.name)
+    ]
+
+
 def _start_missing(place: Place, say: Say) -> list[str]:
     """Start dead parts in order, each when what it needs is ready; returns their names."""
     folder = place.folder
@@ -361,11 +393,16 @@ def _fail_if_dead(folder: Folder, *names: str) -> None:
 
 
 def _last_words(folder: Folder, name: str) -> str:
-    try:
-        lines = folder.log(name).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    except OSError:
-        lines = []
+    lines = _log(folder, name).strip().splitlines()
     return lines[-1][:300] if lines else "it said nothing"
+
+
+def _log(folder: Folder, name: str) -> str:
+    """What a part has said since the cluster is there; "" where its log is gone."""
+    try:
+        return folder.log(name).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 __all__ = [

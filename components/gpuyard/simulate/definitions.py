@@ -15,12 +15,15 @@ from gpuyard.simulate.api import ApiObject
 
 def read_manifests(folder: Path, files: str = "*.yaml") -> list[ApiObject]:
     """Every object in these files of a folder, in the order of their names; none where it is no folder."""
+    paths = sorted(folder.glob(files))
+    return [item for path in paths for item in manifests_in(path.read_text(encoding="utf-8"))]
+
+
+def manifests_in(text: str) -> list[ApiObject]:
+    """Every object in a text."""
     # The C parser is six times faster, and the CRDs are 2 MB of YAML.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found: list[ApiObject] = []
-    for path in sorted(folder.glob(files)):
-        found += [item for item in yaml.load_all(path.read_text(encoding="utf-8"), loader) if item]
-    return found
+    return [item for item in yaml.load_all(text, loader) if item]
 
 
 def lean(definition: ApiObject) -> ApiObject:

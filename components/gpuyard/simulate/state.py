@@ -102,6 +102,14 @@ class Folder:
         with contextlib.suppress(OSError):
             self.path.parent.rmdir()
 
+    def empty(self) -> None:
+        """Forget everything but the folder itself, which is the lock."""
+        for path in self.path.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
 
 def folder_of(name: str) -> Folder:
     """The folder of a cluster by its name.

@@ -70,6 +70,13 @@ class Event:
     types: frozenset[str] = frozenset()
 
 
+def write(folder: Path, script: Mapping[str, Any]) -> None:
+    """Let this go wrong from now on; who reads it meanwhile, as a call that is held does, reads it whole."""
+    fresh = folder / ".faults.new"
+    fresh.write_text(json.dumps(script), encoding="utf-8")
+    fresh.replace(folder / "faults.json")
+
+
 def read(folder: Path | None) -> tuple[str, list[Fault]]:
     """What ails the credentials, and the faults; a script that cannot be meant is an error."""
     file = folder / "faults.json" if folder else None

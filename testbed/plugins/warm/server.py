@@ -72,8 +72,10 @@ class Server:
         self.copies: dict[int, socket.socket] = {}
         self.selector = selectors.DefaultSelector()
         self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(str(address))
+        fresh = address.with_suffix(".new")
+        self.listener.bind(str(fresh))
         self.listener.listen(64)
+        fresh.rename(address)  # who finds the name is heard
         self.ends, written = socket.socketpair()
         for end in (self.ends, written):
             end.settimeout(0)

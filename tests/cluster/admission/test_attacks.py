@@ -29,6 +29,8 @@ pytestmark = [pytest.mark.cluster]
 
 Value = dict[str, Any]
 OUTSIDE = "atk-outside"
+FULL = next(case for case in CASES if case["who"] == "few" and case.get("refused") == "quota")
+"""What is refused only where something is counted already."""
 BY = {
     "policy": r"ValidatingAdmissionPolicy 'gpuyard-atk(-\w+)?' with binding '\S+' denied request: ",
     "quota": r"exceeded quota: gpuyard, ",
@@ -49,6 +51,8 @@ def lab(started: cluster.Outcome) -> Iterator[reality.Lab]:
             account = f"/api/v1/namespaces/{OUTSIDE}/serviceaccounts/default"
             reality.wait(lambda: found.api.get(account), "the account that pods need")
             reality.wait(lambda: counted(found), "quotas that are counted")
+            # the server reads a quota a moment after it is written
+            reality.wait(lambda: answer(found, FULL)[0] == "quota", "a quota that is used up")
             yield found
         finally:
             reality.delete(found.api, f"/api/v1/namespaces/{OUTSIDE}")

@@ -12,6 +12,7 @@ from gpuyard.names import QUEUE_GATE, QUEUE_LABEL
 from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
+from kit.cluster import lab as reality
 from kit.cluster.queues import kueue_as_rendered
 from kit.cluster.twins import (
     GPU,
@@ -221,7 +222,7 @@ def queue(held: Api, until: Until) -> Iterator[Api]:
         ),
     ]
     for path, value in made:
-        held.call("POST", path, {"apiVersion": version, **value})
+        reality.create(held, path, {"apiVersion": version, **value})
 
     def defaulted() -> bool:
         return try_out(held, pod(container=GPU), USUAL) == ""
@@ -265,9 +266,7 @@ def test_pods_of_jobs_and_deployments_that_name_no_queue_get_the_default_one_and
         assert owners_of_pods() == {"Job": "", "ReplicaSet": "default"}
     finally:
         for path, value in zip(paths, made, strict=True):
-            queue.call(
-                "DELETE", f"{path}/{value['metadata']['name']}", {"propagationPolicy": "Foreground"}
-            )
+            reality.delete(queue, f"{path}/{value['metadata']['name']}", "Foreground")
         until(lambda: not queue.call("GET", f"/api/v1/namespaces/{USUAL}/pods")["items"])
 
 
@@ -305,8 +304,9 @@ def test_what_serves_and_names_its_queue_itself_gets_pods_that_are_labelled_befo
                 until(gates, lambda found: len(found) == 1 and {"name": QUEUE_GATE} not in found[0])
                 assert [p["metadata"]["labels"][QUEUE_LABEL] for p in pods()] == [name]
             finally:
-                serving.call("DELETE", f"{path}/serve", {"propagationPolicy": "Foreground"})
+                reality.delete(serving, f"{path}/serve", "Foreground")
                 until(lambda pods=pods: not pods())
+                until(lambda path=path: serving.get(f"{path}/serve") is None)
 
 
 def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api, until: Until):
@@ -349,8 +349,9 @@ def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api
         assert set(until(gates)) == {True}
         sets_of_a_leader_worker_set_are_scaled_by_it_alone(serving, until)
     finally:
-        serving.call("DELETE", f"{path}/serve", {"propagationPolicy": "Foreground"})
+        reality.delete(serving, f"{path}/serve", "Foreground")
         until(lambda: not serving.call("GET", space)["items"])
+        until(lambda: serving.get(f"{path}/serve") is None)
 
 
 def sets_of_a_leader_worker_set_are_scaled_by_it_alone(serving: Api, until: Until) -> None:

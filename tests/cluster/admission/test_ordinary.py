@@ -169,9 +169,12 @@ class Made:
         """What the case does to what runs."""
         try:
             if "patch" in self.case:
-                self._api.call("PATCH", self.at, self.case["patch"], MERGE)
+                asked = ("PATCH", self.at, self.case["patch"], MERGE)
             elif "delete" in self.case:
-                self._api.call("DELETE", self.at, self.case["delete"])
+                asked = ("DELETE", self.at, self.case["delete"])
+            else:
+                return
+            reality.patiently(lambda: self._api.call(*asked))
         except ApiError as problem:
             self.refused = str(problem)
 
@@ -210,7 +213,7 @@ def all_good(found: dict[str, Any]) -> None:
         return {name: said for name, look in found.items() if (said := look())}
 
     try:
-        reality.wait(lambda: not wrong(), "all of them", 150)
+        reality.wait(lambda: not wrong(), "all of them")
     except TimeoutError:
         left = wrong()
         assert left == {}, "\n".join(f"{name}: {said[:600]}" for name, said in left.items())

@@ -18,6 +18,7 @@ from gpuyard.render.admission.objects import LONGEST, admission_objects
 from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate import cluster, tools
 from gpuyard.simulate.api import Api, ApiError
+from gpuyard.simulate.definitions import read_manifests
 from kit.cluster.twins import (
     ADMISSION,
     CLASSES,
@@ -105,8 +106,8 @@ def compare(held: Api, what: str, count: int, least: int) -> None:
 @pytest.fixture
 def with_jobsets(held: Api, started: cluster.Outcome, until: Until) -> Iterator[Api]:
     """The cluster with the definition of JobSets, which Kueue then queues."""
-    files = (tools.find_tools(Path(__file__).parent).share / "jobset" / "crds").glob("*.y*ml")
-    (crd,) = [each for path in files for each in yaml.safe_load_all(path.read_text()) if each]
+    folder = tools.find_tools(Path(__file__).parent).share / "jobset" / "crds"
+    (crd,) = read_manifests(folder, "*.y*ml")
     held.apply(crd)
     cluster.up(started.status.name)
     until(lambda: held.get("/apis/jobset.x-k8s.io/v1alpha2"))
@@ -186,7 +187,7 @@ def with_operators(held: Api, until: Until) -> Iterator[Api]:
         upstream("crds", "mpi-operator", "kubeflow.org_mpijobs.yaml"),
         upstream("crds", "trainer", "trainer.kubeflow.org_trainjobs.yaml"),
     ]
-    crds = [each for file in files for each in yaml.safe_load_all(file.read_text()) if each]
+    crds = [each for file in files for each in read_manifests(file.parent, file.name)]
     for crd in crds:
         held.apply(crd)
     for group in ("kubeflow.org/v2beta1", "trainer.kubeflow.org/v1alpha1"):

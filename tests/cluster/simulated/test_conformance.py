@@ -20,12 +20,12 @@ from gpuyard.plan import plan
 from gpuyard.plan.records.late import bind
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError, connect
+from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from gpuyard.spec.read import read_stack_file
 from gpuyard.testing import CrdFolder
 from kit import waiting
 from kit.cases.fields import covering
-from kit.cluster.lab import patiently
+from kit.cluster.lab import apply, delete, patiently
 from kit.generated import platforms
 from kit.generated import slips as near_misses
 from kit.levels import upstream
@@ -142,17 +142,21 @@ def _namespaces(started: cluster.Outcome) -> Iterator[None]:
         lambda: [name for name in names if goes(api, name)],
         not_,
         what="namespaces of an earlier file to be gone",
+        errors=(ApiError, Unreachable),
     )
-    made = [name for name in names if api.get(f"{NAMESPACES}/{name}") is None]
+    made = [
+        name for name in names if patiently(lambda n=name: api.get(f"{NAMESPACES}/{n}")) is None
+    ]
     for name in made:
-        api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield
     for name in made:
-        api.call("DELETE", f"{NAMESPACES}/{name}")
+        delete(api, f"{NAMESPACES}/{name}")
     waiting.until(
         lambda: [name for name in made if api.get(f"{NAMESPACES}/{name}")],
         not_,
         what="the namespaces made here to be gone",
+        errors=(ApiError, Unreachable),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, connect
-from kit.cluster.lab import create, delete, wait
+from kit.cluster.lab import apply, create, delete, patiently, wait
 
 pytestmark = [pytest.mark.cluster]
 
@@ -79,9 +79,9 @@ def operator(started: Any) -> Iterator[None]:
     """What a platform puts into the cluster for its node agents."""
     cluster.up(started.status.name)
     api = connect(Path(started.status.kubeconfig))
-    api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": INSIDE}})
-    api.apply(config_map("gpuyard-mig-parted", {"config.yaml": MIG}))
-    api.apply(config_map("gpuyard-device-plugin", PLUGIN))
+    apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": INSIDE}})
+    apply(api, config_map("gpuyard-mig-parted", {"config.yaml": MIG}))
+    apply(api, config_map("gpuyard-device-plugin", PLUGIN))
     delete(api, f"{POLICIES}/cluster-policy")  # platforms of an earlier file leave theirs
     wait(lambda: api.get(f"{POLICIES}/cluster-policy") is None, "the policy before to be gone")
     create(api, POLICIES, policy())
@@ -185,7 +185,7 @@ def test_a_pod_that_wants_two_shares_fails_as_the_kubelet_fails_it(
         limits = {"nvidia.com/gpu.shared": count}
         container = {"name": "main", "image": "x", "resources": {"limits": limits}}
         spec = {"nodeName": "two-0", "restartPolicy": "Never", "containers": [container]}
-        api.call("POST", pods, {"metadata": {"name": name}, "spec": spec})
+        create(api, pods, {"metadata": {"name": name}, "spec": spec})
     try:
         status = until(
             lambda: (api.get(f"{pods}/two-shares") or {})["status"],
@@ -199,7 +199,9 @@ def test_a_pod_that_wants_two_shares_fails_as_the_kubelet_fails_it(
         )
     finally:
         for name in ("two-shares", "one-share"):
-            api.call("DELETE", f"{pods}/{name}", {"gracePeriodSeconds": 0})
+            patiently(
+                lambda name=name: api.call("DELETE", f"{pods}/{name}", {"gracePeriodSeconds": 0})
+            )
 
 
 def shares(labels: dict[str, str]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from testbed.plugins import environment
-from testbed.plugins.cloud import facts, installing
+from testbed.plugins.cloud import facts, faults, installing
 from testbed.plugins.cloud.account import Account
 
 from stacks import PASSPHRASE, STACK, Stack
@@ -148,8 +148,8 @@ class Lab:
         self.graph["resources"] = kept
         self.write()
 
-    def faults(self, *faults: dict[str, Any], **more: str) -> None:
-        (self.folder / "faults.json").write_text(json.dumps({"faults": faults, **more}))
+    def faults(self, *script: dict[str, Any], **more: str) -> None:
+        faults.write(self.folder, {"faults": script, **more})
 
     def kinds(self) -> list[str]:
         return sorted(each.kind.rpartition(":")[2] for each in self.account.all())

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from testbed.plugins import environment
-from testbed.plugins.cloud import installing
+from testbed.plugins.cloud import faults, installing
 from testbed.plugins.cloud.account import Account
 
 from kit import waiting
@@ -101,7 +101,7 @@ def test_an_up_that_is_killed_at_any_step_goes_on_and_makes_nothing_twice(lab, t
     account = Account(tmp_path / "cloud", cloud)
     (lab.folder / "platform.json").write_text(json.dumps(RAW[cloud]))
     script = [{"fault": "kill", "times": 1, **each} for each in KILLS[cloud]]
-    (tmp_path / "cloud" / "faults.json").write_text(json.dumps({"faults": script}))
+    faults.write(tmp_path / "cloud", {"faults": script})
     for _ in script:
         # The fault kills whoever started the provider, which must be the engine.
         lab.up(fails=True, GPUYARD_WARM="")
@@ -147,7 +147,7 @@ def test_an_up_that_fails_on_its_way_keeps_what_is_made_and_says_what_to_do(lab,
         """From now on this one alone; the account counts faults by their place, so that none is taken out."""
         told[:] = [{**each, "name": "nobody"} for each in told]
         told.extend([{**GROUP[cloud], **fault}] if fault else [])
-        (tmp_path / "cloud" / "faults.json").write_text(json.dumps({"faults": told}))
+        faults.write(tmp_path / "cloud", {"faults": told})
 
     def others():
         return {each.id for each in account.all() if each.kind != GROUP[cloud]["kind"]}

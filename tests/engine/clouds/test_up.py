@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 import yaml
-from testbed.plugins.cloud import installing
+from testbed.plugins.cloud import faults, installing
 from testbed.plugins.cloud.account import Account
 from testbed.plugins.cloud.inside import control_plane
 from testbed.plugins.kubernetes.cluster import Cluster
-from testbed.plugins.kubernetes.failures import ApiError
+from testbed.plugins.kubernetes.failures import ApiError, ProviderError
 from testbed.plugins.kubernetes.settings import load_kubeconfig
 
 from gpuyard.names import GKE_NETWORKING_GROUP
@@ -143,7 +143,8 @@ class Yard:
 def gke_kinds(kubeconfig: Path) -> None:
     """What GKE puts into a cluster with several networks, as far as objects of it are taken."""
     cluster = cluster_at(kubeconfig)
-    for kind, plural in (("Network", "networks"), ("GKENetworkParamSet", "gkenetworkparamsets")):
+    kinds = {"Network": "networks", "GKENetworkParamSet": "gkenetworkparamsets"}
+    for kind, plural in kinds.items():
         schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         version = {
             "name": "v1",
@@ -169,6 +170,12 @@ def gke_kinds(kubeconfig: Path) -> None:
                 },
                 {},
             )
+    for kind in kinds:  # what has just come is answered with 404 and 429 for a while
+        waiting.until(
+            lambda kind=kind: cluster.list(f"{GKE_NETWORKING_GROUP}/v1", kind, None) is not None,
+            what=f"{kind} to be served",
+            errors=(ProviderError,),
+        )
 
 
 @pytest.fixture
@@ -230,7 +237,7 @@ def test_what_the_cloud_alone_can_say_is_one_plain_message(yard):
         ("missing", "No valid credential sources found"),
         ("expired", "ExpiredToken: The security token included in the request is expired"),
     ):
-        (lab.folder / "faults.json").write_text(json.dumps({"credentials": credentials}))
+        faults.write(lab.folder, {"credentials": credentials})
         said = lab.stack.up(fails=True).output
         assert words in said
         assert "Traceback" not in said

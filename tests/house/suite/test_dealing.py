@@ -117,6 +117,14 @@ def test_live_tests_alone_have_more_workers_than_cores(arguments, cores, expecte
     assert dealing.workers(arguments, cores) == expected
 
 
+def test_clusters_of_a_worker_end_when_what_is_left_needs_none():
+    """Of groups that nobody has timed, those come first that need one."""
+    known = "tests/engine/test_a.py::test_x", *NEW
+    assert min(known, key=lambda each: dealing.place_of(dealing.group_of(each))) == NEW[0]
+    ends = {each: dealing.ends_clusters(each) for each in COLLECTED}
+    assert [each for each in COLLECTED if ends[each]] == [*UNITS, SINGLE[1]]
+
+
 def test_files_that_would_wait_for_each_other_are_one_group():
     chart, ways = (f"tests/engine/test_{name}.py::test_x" for name in ("kueue_chart", "ways_out"))
     assert dealing.group_of(chart) == dealing.group_of(ways) == "tests/engine/test_ways_out.py"

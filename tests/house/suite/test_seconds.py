@@ -1,17 +1,23 @@
 """Where the seconds of a run go, and what is not traced."""
 
 import ast
+import contextlib
 import functools
 import json
+import os
+import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sizes
-from kit import seconds, traced
+from kit import seconds, traced, waiting
+from kit.cluster import planes as planes_of
+from kit.cluster.planes import OF, Planes
 from kit.seconds import Spent
 
 
@@ -227,3 +233,74 @@ def test_every_module_that_is_measured_is_imported_but_programs_are_not_started(
     for name in found:
         monkeypatch.delitem(sys.modules, name)
     assert found == {"measured_one", "measured_one.deep", "measured_one.deep.last"}
+
+
+LEAST = 0.2
+"""Of the 0.3 s that a part uses, told in hundredths that are cut off."""
+BURNS = "import time\nwhile time.process_time() < 0.3: pass\n"
+STAYS = "import sys; sys.stdin.read()"
+LEAVES = f"""
+import os, subprocess, sys
+subprocess.Popen([sys.executable, "-c", {BURNS + STAYS!r}])
+"""
+
+
+def part_of(planes, code, *without):
+    """A part of a cluster that uses 0.3 s and stays until its stdin closes."""
+    env = {**os.environ, OF: planes.whose, "KWOK_WORKDIR": "/x"}
+    env = {name: value for name, value in env.items() if name not in without}
+    command = [sys.executable, "-c", f"{BURNS}{code}"]
+    return subprocess.Popen(command, env=env, stdin=subprocess.PIPE)
+
+
+def test_a_part_of_a_cluster_counts_while_it_runs_and_the_kernel_counts_it_then():
+    planes = Planes("here")
+    before = seconds.now(planes).children
+    process = part_of(planes, STAYS)
+    waiting.until(lambda: planes.spent() >= LEAST)
+    process.communicate()
+    assert planes.spent() == 0
+    assert LEAST <= seconds.now(planes).children - before < 3
+
+
+def test_a_part_that_a_program_left_behind_is_counted_as_it_was_seen_last():
+    planes = Planes("here")
+    starter = part_of(planes, LEAVES)
+    starter.wait()
+    waiting.until(lambda: planes.spent() >= LEAST)
+    seen = planes.spent()
+    starter.communicate()
+    waiting.until(lambda: not living("here"))
+    assert planes.spent() >= seen
+
+
+def living(whose):
+    """The processes of a worker of that name."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"{OF}={whose}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.append(folder.name)
+    return found
+
+
+def test_other_processes_and_those_of_other_workers_are_not_counted():
+    planes = Planes("here")
+    others = [part_of(planes, STAYS, name) for name in (OF, "KWOK_WORKDIR")]
+    own = part_of(planes, STAYS)
+    waiting.until(lambda: planes.spent() >= LEAST)
+    assert planes.parts() == {str(own.pid)}
+    for one in (*others, own):
+        one.communicate()
+
+
+def test_a_worker_looks_by_itself_and_tells_its_programs_whose_they_are(monkeypatch):
+    monkeypatch.setattr(planes_of, "PAUSE", 0.01)
+    monkeypatch.delenv(OF, raising=False)
+    planes = Planes("there")
+    stop = planes.watch()
+    assert os.environ[OF] == "there"
+    process = part_of(planes, STAYS)
+    waiting.until(planes.parts)
+    process.communicate()
+    stop.set()

@@ -16,7 +16,7 @@ from typing import Any
 
 from gpuyard.manifests.pods import GPU_PREFIXES
 from gpuyard.simulate.api import Api, ApiError, Unreachable
-from kit.cluster.lab import KUEUE, condition, slack
+from kit.cluster.lab import KUEUE, condition, patiently, slack
 from kit.cluster.tenants import acting, cleared
 from kit.generated.hostile import Member, Move
 
@@ -51,7 +51,7 @@ class Picture:
         before = _running(api, namespaces)
         workloads = [
             w
-            for w in api.call("GET", f"{KUEUE}/workloads")["items"]
+            for w in patiently(lambda: api.call("GET", f"{KUEUE}/workloads"))["items"]
             if w["metadata"]["namespace"] in namespaces
         ]
         after = _running(api, namespaces)
@@ -104,7 +104,7 @@ def _running(api: Api, namespaces: set[str]) -> dict[str, Value]:
     """Pods that are not over and not told to go; those without a node as well."""
     return {
         _uid(p): p
-        for p in api.call("GET", "/api/v1/pods")["items"]
+        for p in patiently(lambda: api.call("GET", "/api/v1/pods"))["items"]
         if p["metadata"]["namespace"] in namespaces
         and p.get("status", {}).get("phase") not in _OVER
         and "deletionTimestamp" not in p["metadata"]

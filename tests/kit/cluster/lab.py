@@ -63,6 +63,8 @@ PLURALS = {
 QUIET = 3.0
 """Seconds without any change after which nothing more is to be expected. A pod without a verdict then shares
 that of its siblings: Kueue sets alike workloads aside together and writes the reason into one of them."""
+MOST_SLACK = 2.0
+"""Under `stutter` a part that is chosen twice stands still for six seconds; waits for rest pay for that."""
 BUSY = 300.0
 """Seconds in which a server that was too busy to answer may do so after all."""
 EXISTS = 409
@@ -149,6 +151,11 @@ def slack() -> float:
     """
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     return max(float(workers), os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def at_rest(seconds: float) -> float:
+    """So many seconds without a change on a machine at rest: on a busy one parts stand still for longer."""
+    return seconds * min(slack(), MOST_SLACK)
 
 
 def wait(look: Callable[[], Any], what: str, seconds: float = waiting.PATIENCE) -> Any:
@@ -318,7 +325,7 @@ class Lab:
             nonlocal changed, picture
             if (now := self._versions()) != picture:
                 changed, picture = time.monotonic(), now
-            return self._settled(job, patient=time.monotonic() - changed < QUIET)
+            return self._settled(job, patient=time.monotonic() - changed < at_rest(QUIET))
 
         seen = wait(settled, f"{job['metadata']['name']} to settle")
         evicted = {title for title, *_ in before - self._reservations()}

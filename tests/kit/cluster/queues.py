@@ -103,10 +103,13 @@ class QueueLab(Lab):
         self.jobs[metadata["namespace"], metadata["name"]] = repr(looks)
 
     def withdraw(self, team: str, name: str) -> None:
-        """Delete a job; its quota is free when this returns."""
+        """Delete a job; its quota and its nodes are free when this returns."""
         namespace = self.namespace(team)
         reality.delete(self.api, f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
-        reality.wait(lambda: self.workload(team, name) is None, f"{name} to be gone")
+        reality.wait(
+            lambda: self.workload(team, name) is None and not self.pods(team, name),
+            f"{name} to be gone",
+        )
 
     def workload(self, team: str, name: str) -> Value | None:
         """Kueue's own record of a job."""
@@ -188,14 +191,14 @@ class QueueLab(Lab):
         before: object = None
         since = time.monotonic()
 
-        def at_rest() -> dict[str, str] | None:
+        def rested() -> dict[str, str] | None:
             nonlocal before, since
             now = self._picture()
             if now != before or not all(now.values()):
                 before, since = now, time.monotonic()
-            return now if time.monotonic() - since > QUIET else None
+            return now if time.monotonic() - since > reality.at_rest(QUIET) else None
 
-        found: dict[str, str] = reality.wait(at_rest, "nothing to change any more")
+        found: dict[str, str] = reality.wait(rested, "nothing to change any more")
         return found
 
     def _letters(self) -> dict[str, str]:
@@ -299,6 +302,11 @@ def kueue_as_it_was(name: str) -> None:
         else:
             reality.apply(api, configuration_of(own["data"]))
     cluster.up(name)
+
+
+def forget(name: str) -> None:
+    """A cluster that is gone has no Kueue to be put back."""
+    _found.pop(name, None)
 
 
 def _rendered(raw: Mapping[str, Any]) -> ApiObject:

@@ -47,7 +47,7 @@ def tenants(cluster: str, raw: Raw) -> Iterator[Lab]:
             for value in policies:
                 reality.apply(api, value)
             for namespace in sorted(reality.namespaces_of(lab.plan)):
-                reality.wait(lambda n=namespace: _in_force(api, n), "the policies", 60)
+                reality.wait(lambda n=namespace: _in_force(api, n), "the policies")
             for group, namespace in people(lab.plan).items():
                 reality.wait(lambda g=group, n=namespace: _comes_in(api, g, n), "known roles")
             yield lab
@@ -79,7 +79,7 @@ def cleared(api: Api, namespace: str) -> int:
     for path in (*PLURALS.values(), f"{KUEUE}/namespaces/{{namespace}}/workloads"):
         at = path.format(namespace=namespace)
         problems += _fails(api, "DELETE", at, {"propagationPolicy": "Background"})
-        for kept in api.call("GET", at)["items"]:
+        for kept in reality.patiently(lambda at=at: api.call("GET", at))["items"]:
             if "deletionTimestamp" in kept["metadata"] and kept["metadata"].get("finalizers"):
                 one = f"{at}/{kept['metadata']['name']}"
                 problems += _fails(api, "PATCH", one, {"metadata": {"finalizers": None}})
@@ -126,4 +126,4 @@ def _emptied(lab: Lab) -> None:
             cleared(lab.api, namespace)
         return any(lab.listed(path.format(namespace=n)) for path in kinds for n in spaces)
 
-    reality.wait(lambda: not left(), "no workloads", 120)
+    reality.wait(lambda: not left(), "no workloads")

@@ -247,10 +247,26 @@ def held(server: Api) -> Api:
     for namespace in (HELD, USUAL):
         patience(lambda namespace=namespace: try_out(server, pod(hostPID=True), namespace))
     patience(lambda: warnings(server, pod(hostPID=True)))
+    for name in (
+        CLASSES
+    ):  # a pod of a class that the server does not know yet is refused by nobody's policy
+        patience(lambda name=name: knows(server, name))
     askers = (account(server, name) for name in (OPERATORS, PIPELINES, HELD))
     for asker in (person(server), acting(server, MANAGER), *askers):
         patience(lambda asker=asker: comes_in(asker))
     return server
+
+
+def knows(api: Api, name: str) -> bool:
+    """Whether the server has read a class of priorities: it asks nobody when a pod comes."""
+    path = f"/api/v1/namespaces/{OUTSIDE}/pods?dryRun=All"
+    try:
+        api.call("POST", path, pod(priorityClassName=name))
+    except ApiError as problem:
+        if f"no PriorityClass with name {name}" not in str(problem):
+            raise
+        return False
+    return True
 
 
 def comes_in(asker: Api) -> bool:

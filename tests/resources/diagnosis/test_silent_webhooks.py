@@ -1,13 +1,8 @@
 """A webhook that does not answer is asked again for a while; what it has refused is refused."""
 
-import asyncio
-
 import pulumi
 import pytest
 
-from gpuyard.resources.diagnosis import hooks
-from gpuyard.resources.diagnosis.hooks import hooks_of
-from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.silent_webhooks import PAUSE_SECONDS, TRIES
 
 NAME = "mclusterqueue.kb.io"
@@ -27,27 +22,6 @@ def failed(*errors, operation="create"):
     )
 
 
-@pytest.fixture
-def said(monkeypatch):
-    """What the program says and how long it waits, in a program whose engine knows hooks."""
-    found = {"info": [], "warn": [], "slept": []}
-
-    async def sleep(seconds):
-        found["slept"].append(seconds)
-
-    monkeypatch.setattr(hooks, "monitor_supports_feature", lambda _: True)
-    monkeypatch.setattr(pulumi, "ErrorHook", lambda _, callback: callback)
-    monkeypatch.setattr(asyncio, "sleep", sleep)
-    for level in ("info", "warn"):
-        monkeypatch.setattr(pulumi.log, level, found[level].append)
-    return found
-
-
-def again(args):
-    (hook,) = hooks_of("lab", Kubectl(None, "blue"), set()).on_error
-    return asyncio.run(hook(args))
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -60,18 +34,18 @@ def again(args):
     ],
     ids=["refused", "no-endpoints", "late", "cut", "handshake", "new-certificate"],
 )
-def test_a_webhook_that_does_not_answer_is_asked_again_after_a_pause(said, error):
+def test_a_webhook_that_does_not_answer_is_asked_again_after_a_pause(said, again, error):
     assert again(failed(error)) is True
     wanted = f"webhook {NAME} does not answer yet; trying again (1 of {TRIES})"
     assert said == {"info": [wanted], "warn": [], "slept": [PAUSE_SECONDS]}
 
 
 @pytest.mark.parametrize("operation", ["update", "delete"])
-def test_whatever_is_done_to_an_object_waits_for_it(said, operation):
+def test_whatever_is_done_to_an_object_waits_for_it(said, again, operation):
     assert again(failed(REFUSED, operation=operation)) is True
 
 
-def test_the_wait_has_an_end(said):
+def test_the_wait_has_an_end(said, again):
     assert again(failed(*[REFUSED] * (TRIES - 1))) is True
     assert again(failed(*[REFUSED] * TRIES)) is False
     assert len(said["info"]) == len(said["slept"]) == 1
@@ -88,6 +62,6 @@ def test_the_wait_has_an_end(said):
     ],
     ids=["no-error", "other", "other-now", "denied", "answered"],
 )
-def test_nothing_else_is_tried_again(said, errors):
+def test_nothing_else_is_tried_again(said, again, errors):
     assert again(failed(*errors)) is False
     assert said["info"] == said["slept"] == []

@@ -103,7 +103,7 @@ class World:
 
     def script(self, *script: dict[str, Any]) -> None:
         assert self.folder is not None
-        (self.folder / "faults.json").write_text(json.dumps({"faults": script}))
+        faults.write(self.folder, {"faults": script})
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Error hooks: what there is to say beyond the provider's error when an object can't be made, or will not go.
 
-And two things to do: an object whose kind comes with a chart of the same program waits for its kind, and one
-whose webhook does not answer waits for that.
+And three things to do: an object whose kind comes with a chart of the same program waits for its kind, one
+whose webhook does not answer waits for that, and one whose quota two wrote at once comes again.
 
 The provider names the object. Whose it is, or what inside a namespace holds it, only a second look at the
 cluster tells. Pulumi calls an error hook when an operation has failed, so a deployment that succeeds pays for
@@ -23,6 +23,8 @@ from pulumi.runtime.settings import monitor_supports_feature
 from gpuyard.names import GPU_OPERATOR_NAMESPACE, PLATFORM_LABEL, TEAM_LABEL
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.ownership import owner_of, writers
+from gpuyard.resources.diagnosis.raced_quotas import PAUSE_SECONDS as RACED_SECONDS
+from gpuyard.resources.diagnosis.raced_quotas import comes_again
 from gpuyard.resources.diagnosis.silent_webhooks import PAUSE_SECONDS, asks_again
 from gpuyard.resources.diagnosis.stuck_namespaces import kinds_left, stuck
 from gpuyard.resources.diagnosis.unserved_kinds import (
@@ -43,6 +45,8 @@ _NAMED_FOR = {
     "WorkloadPriorityClass": "the priority",
 }
 """Objects that are not named for the platform: what of the stack file gives each its name."""
+_PAUSES = {asks_again: PAUSE_SECONDS, comes_again: RACED_SECONDS}
+"""What passes by itself: what there is to say of it, and the seconds until the next try."""
 _AGGREGATION = "clusterrole-aggregation-controller"
 
 
@@ -60,10 +64,11 @@ def hooks_of(
         if again := tries_again(args, brought):
             pulumi.log.info(again)
             return True
-        if again := asks_again(args):
-            pulumi.log.info(again)
-            await asyncio.sleep(PAUSE_SECONDS)
-            return True
+        for waits, seconds in _PAUSES.items():
+            if again := waits(args):
+                pulumi.log.info(again)
+                await asyncio.sleep(seconds)
+                return True
         try:
             says = await explained(kubectl, args, brought)
         except Exception as problem:  # noqa: BLE001  an explanation that fails must not hide the failure

@@ -1,0 +1,98 @@
+"""CPU of control planes: of parts that nobody waits for before the run ends, if ever.
+
+A part of a cluster that this process has started itself is counted by the kernel once it has ended; until
+then here. Of one that a program of ours has left behind, what was seen last is kept.
+"""
+
+import os
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpuyard.simulate import processes
+
+MARKS = (f"{processes.MARK}=".encode(), b"KWOK_WORKDIR=")
+"""In the environment of each part: of our own clusters, and of those that kwokctl starts."""
+OF = "GPUYARD_SECONDS_OF"
+"""Whose part it is: a worker counts those that it and its programs have started."""
+PAUSE = 2.0
+"""Seconds between two looks; what a part does after the last one is lost."""
+YOUNG = 5.0
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PROC = Path("/proc")
+_STARTED = 19  # of the fields after the name
+
+
+@dataclass
+class Planes:
+    """The parts that were seen, and what each had used then."""
+
+    whose: str = field(default_factory=lambda: str(os.getpid()))
+    _known: dict[tuple[str, str], float | None] = field(
+        default_factory=dict[tuple[str, str], float | None]
+    )
+    """By id and start: seconds; None for what is no part."""
+    _mine: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Those that run as children of this process."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def watch(self) -> threading.Event:
+        """Look again and again until that is set; this process's programs are told whose they are."""
+        os.environ[OF] = self.whose
+        over = threading.Event()
+
+        def work() -> None:
+            while not over.wait(PAUSE):
+                self.spent()
+
+        threading.Thread(target=work, daemon=True, name="planes").start()
+        return over
+
+    def parts(self) -> set[str]:
+        """The ids of the parts that were seen."""
+        with self._lock:
+            return {pid for (pid, _), seconds in self._known.items() if seconds is not None}
+
+    def spent(self) -> float:
+        """Seconds of CPU so far, but for those that the kernel counts already."""
+        with self._lock:
+            there = {}
+            for folder in _PROC.glob("[0-9]*"):
+                fields = _stat(folder)
+                if len(fields) > _STARTED:
+                    there[folder.name, fields[_STARTED]] = fields
+            for one in self._mine - there.keys():
+                del self._known[one]
+            self._mine &= there.keys()
+            for one, fields in there.items():
+                self._look(one, fields)
+            return sum(seconds for seconds in self._known.values() if seconds is not None)
+
+    def _look(self, one: tuple[str, str], fields: list[str]) -> None:
+        if one not in self._known and self._is_part(one[0]):
+            self._known[one] = 0.0
+        elif one not in self._known and time.monotonic() - int(one[1]) / _TICKS > YOUNG:
+            self._known[one] = (
+                None  # until then it may have to become the program that it is to run
+            )
+        if self._known.get(one) is not None:
+            self._known[one] = sum(int(each) for each in fields[11:15]) / _TICKS
+            if fields[1] == str(os.getpid()):
+                self._mine.add(one)
+
+    def _is_part(self, pid: str) -> bool:
+        try:
+            environment = (_PROC / pid / "environ").read_bytes().split(b"\0")
+        except OSError:
+            return False
+        ours = f"{OF}={self.whose}".encode() in environment
+        return ours and any(each.startswith(MARKS) for each in environment)
+
+
+def _stat(folder: Path) -> list[str]:
+    """The fields of a process after its name; none where it is gone."""
+    try:
+        return (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except (OSError, ValueError):
+        return []
