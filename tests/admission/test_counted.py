@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpuyard.admission.parameters import TeamParameters
+from gpuyard.admission.queued import ELASTIC
 from gpuyard.admission.requirements import refusals
 from gpuyard.lint.kubernetes import resource
 from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL
@@ -76,6 +77,49 @@ def test_what_is_counted_once_asks_for_the_same_ever_after(before, after, refuse
         assert said == ([GROWN] if refused else [])
 
 
+def job(gpus=1, queue="main", annotations=None, version="batch/v1", **spec):
+    template = {"spec": {"containers": [container(gpus=gpus)]}}
+    labels = {QUEUE_LABEL: queue} if queue else {}
+    return {
+        "apiVersion": version,
+        "kind": "Job",
+        "metadata": {"name": "x", "labels": labels, "annotations": annotations or {}},
+        "spec": {"template": template, **spec},
+    }
+
+
+@every(
+    ("before", "after", "pods"),
+    [
+        (job(), job(parallelism=2), (1, 2)),
+        (job(parallelism=2, completions=4), job(parallelism=8, completions=4), (2, 4)),
+        (job(parallelism=0, completions=2), job(parallelism=8, completions=2), (0, 2)),
+        (job(parallelism=4, completions=1), job(parallelism=4, completions=4), (1, 4)),
+        (job(parallelism=2), job(parallelism=1), None),
+        (job(parallelism=2, completions=2), job(parallelism=8, completions=2), None),
+        (job(), job(parallelism=2, suspend=True), None),
+        (job(suspend=True), job(parallelism=2, suspend=True), None),
+        (job(gpus=0), job(gpus=0, parallelism=2), None),
+        (job(queue=""), job(queue="", parallelism=2), None),
+        (job(annotations={ELASTIC: "true"}), job(parallelism=2), None),
+        (job(), job(parallelism=2, annotations={ELASTIC: "true"}), (1, 2)),
+        (job(version="batch.volcano.sh/v1alpha1"), job(parallelism=2), (1, 2)),
+        (job(), job(parallelism=2, version="batch.volcano.sh/v1alpha1"), None),
+    ],
+)
+def test_a_job_that_runs_gets_no_more_pods_than_were_counted(before, after, pods):
+    said = [each for each in changed(before, after) if "names no queue" not in each]
+    assert not [each for each in changed(before, after, by_controller=True) if "counted" in each]
+    if pods is None:
+        assert said == []
+    else:
+        (only,) = said
+        assert only == (
+            f"GPU-ADM-01: this Job runs and was counted with pods: {pods[0]}, and {pods[1]} would run;"
+            " set suspend: true in the same change; it is counted anew and started again"
+        )
+
+
 def part(kind, version, spec, *owner, **annotations):
     """What a controller made for something else, with the owners and annotations that it wrote."""
     owners = [dict(zip(("apiVersion", "kind", "name", "uid"), owner, strict=True))]
@@ -111,7 +155,7 @@ def group_of_leaders(replicas):
 
 
 NOBODYS = ("example.org/v1", "Operator")
-ELASTIC = {"kueue.x-k8s.io/elastic-job": "true"}
+IS_ELASTIC = {ELASTIC: "true"}
 
 
 @every(
@@ -121,8 +165,8 @@ ELASTIC = {"kueue.x-k8s.io/elastic-job": "true"}
         (child(8), child(), "Job is a part of JobSet"),
         (child(), child(gpus=8), "Job is a part of JobSet"),
         (child(), child(gpus=0), "Job is a part of JobSet"),
-        (child(), child(**ELASTIC), "Job is a part of JobSet"),
-        (child(**ELASTIC), child(8, **ELASTIC), "Job is a part of JobSet"),
+        (child(), child(**IS_ELASTIC), "Job is a part of JobSet"),
+        (child(**IS_ELASTIC), child(8, **IS_ELASTIC), "Job is a part of JobSet"),
         (child(), child(note="x"), ""),
         (child(gpus=0), child(8, gpus=0), ""),
         (child(owner=NOBODYS), child(8, owner=NOBODYS), ""),

@@ -62,6 +62,12 @@ OF_ANOTHER = Sentence(
     "{name} is a part of the LeaderWorkerSet {owner}, which was counted as a whole",
     "scale the LeaderWorkerSet",
 )
+RAISED = Sentence(
+    "this Job runs and was counted with pods: {counted}, and {wanted} would run",
+    "set suspend: true in the same change; it is counted anew and started again",
+)
+"""Of a Job that runs: Kueue looks at it some time after its controller has made the pods."""
+RUNS_JOBS = ("batch/v1", "Job")
 PART = Sentence(
     "this {kind} is a part of {owner} {name}, which was counted as a whole",
     "leave its spec as it is, and make {owner} {name} anew with what it needs",
@@ -146,9 +152,29 @@ def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
         return
     if workload.kind in COUNTED_ONCE and _asked(workload) != _asked(was):
         yield GROWS.slip(("spec",), kind=workload.kind)
+    if not (was.suspended or workload.suspended or workload.by_controller):
+        yield from _raised(workload, was)
     started = was.suspended and not workload.suspended and not workload.by_controller
     if started and workload.kind in OF_ITSELF:
         yield STARTS.slip(("spec",), kind=workload.kind)
+
+
+def _raised(workload: Workload, was: Workload) -> Iterator[Slip]:
+    """More pods of a Job that runs; an elastic one starts none of them before they are counted."""
+    kind = (text(workload.body.get("apiVersion")), workload.kind)
+    queues = _names_queue(was.metadata) and not _elastic(was)
+    if kind != RUNS_JOBS or not queues or not any(map(asks, workload.pods)):
+        return
+    counted, wanted = _runs_at_once(was), _runs_at_once(workload)
+    if wanted > counted:
+        yield RAISED.slip(("spec", "parallelism"), counted=str(counted), wanted=str(wanted))
+
+
+def _runs_at_once(job: Workload) -> int:
+    """Pods of a Job at the same time, at most."""
+    spec = mapping(job.body.get("spec"))
+    parallelism = int(spec.get("parallelism", 1))
+    return min(parallelism, int(spec.get("completions", parallelism)))
 
 
 def _part(workload: Workload, was: Workload) -> Iterator[Slip]:

@@ -214,6 +214,8 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "old_queue", f"variables.created ? '' : {_queue_of('variables.was')}"
     starts = f"{suspended('variables.was')} && !{suspended('variables.it')}"
     yield "starts", f"!variables.created && {starts}"
+    runs = " && ".join(f"!{suspended(each)}" for each in ("variables.was", "variables.it"))
+    yield "runs", f"!variables.created && {runs}"
     enters = f"{jobs} ? variables.starts : variables.changed"
     yield "enters", f"variables.created || variables.old_queue != '' || ({enters})"
     for name, (_, expression) in TWINS.items():

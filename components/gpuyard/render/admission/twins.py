@@ -310,7 +310,29 @@ def _past_count() -> str:
         f"variables.starts && !variables.by_controller && variables.it.kind in {listed(queued.OF_ITSELF)}"
         f" ? [{said(requirements.QUEUED, queued.STARTS, kind='variables.it.kind')}] : []"
     )
-    return f"variables.created || !({own}) ? [] : ({_grows()}) + ({starts})"
+    return f"variables.created || !({own}) ? [] : ({_grows()}) + ({_raised()}) + ({starts})"
+
+
+def _raised() -> str:
+    version, kind = map(quoted, queued.RUNS_JOBS)
+    elastic = f"{label('variables.was.?metadata.?annotations', queued.ELASTIC)} == 'true'"
+    counted, wanted = map(_runs_at_once, ("variables.was", "variables.it"))
+    sentence = said(
+        requirements.QUEUED, queued.RAISED, counted=f"string({counted})", wanted=f"string({wanted})"
+    )
+    queues = f"{label('variables.was.?metadata.?labels', QUEUE_LABEL)} != ''"
+    return (
+        f"variables.runs && !variables.by_controller && variables.it.apiVersion == {version}"
+        f" && variables.it.kind == {kind} && {queues} && !({elastic})"
+        " && variables.all_pods.exists(p, p.asks)"
+        f" && {wanted} > {counted} ? [{sentence}] : []"
+    )
+
+
+def _runs_at_once(job: str) -> str:
+    parallelism = maybe(job, "spec.parallelism", "1")
+    completions = maybe(job, "spec.completions", parallelism)
+    return f"({completions} < {parallelism} ? {completions} : {parallelism})"
 
 
 def _queues_for_theirs(controller: str) -> str:
