@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import sizes
+from kit.waiting import SHORTER
 
 GUIDES = sizes.ROOT / "docs" / "guides"
 BAD = (
@@ -55,7 +56,7 @@ def test_a_command_of_a_recipe_ends_as_its_ci_expects(tmp_path, command, text, f
         },
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=SHORTER,
         check=False,
     )
     tolerated = "|| test $? -eq 3" in command

@@ -30,6 +30,7 @@ from testbed.plugins.kubernetes import (
 )
 from testbed.plugins.language import interpreter
 
+from kit.waiting import SHORTER
 from stacks import PASSPHRASE
 
 pytestmark = pytest.mark.unit
@@ -594,6 +595,10 @@ def test_a_plugin_starts_with_the_engines_messages_and_not_with_the_sdk(main: st
         import testbed.plugins.{main}
         print(*sorted(m for m in sys.modules if m.startswith("pulumi") and "proto" not in m))"""
     done = subprocess.run(
-        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-I", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=SHORTER,
     )
     assert done.stdout.split() == ["pulumi", "pulumi.runtime"]

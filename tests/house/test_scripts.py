@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import sizes
+from kit.waiting import SHORTER
 
 TARGETS = [
     "up",
@@ -45,7 +46,7 @@ def run(*command: object, folder: Path, **environment: str) -> subprocess.Comple
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=SHORTER,
     )
 
 

@@ -188,7 +188,8 @@ def test_the_server_takes_every_field_that_is_rendered_anywhere(server: Server):
 def test_a_slip_in_a_kind_of_the_server_s_own_is_refused(server: Server):
     policy = next(obj for obj in every_field() if obj["kind"] == "NetworkPolicy")
     broken = policy | {"spec": policy["spec"] | {"egres": []}}
-    assert "egres" in refused(server, [broken])["NetworkPolicy", policy["metadata"]["name"]]
+    # made, not applied: to a field that it does not know in an apply the server says 500, as when it is busy
+    assert "egres" in (server.refusal(broken) or "")
 
 
 @pytest.mark.parametrize("name", STACKS)

@@ -7,6 +7,7 @@ import pytest
 
 import quick
 from kit.deadline import said
+from kit.waiting import SHORTER
 
 PLAN = "components/gpuyard/plan/money/bill.py"
 GRAPH = {
@@ -170,7 +171,7 @@ def deadlined(folder: Path, seconds: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=SHORTER,
     )  # fmt: skip
 
 
