@@ -1,8 +1,10 @@
 """What a cloud's own program is asked about each kind of resource; nothing is changed by it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from gpuyard.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

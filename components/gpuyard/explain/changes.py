@@ -2,11 +2,12 @@
 
 import difflib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 
 from gpuyard import names
+from gpuyard.classes import dataclass
 from gpuyard.explain.namespace import hard_of, largest_container
 from gpuyard.explain.records import JobChange
 from gpuyard.manifests.quantities import show_amount, written

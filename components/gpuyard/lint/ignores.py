@@ -5,7 +5,9 @@ ignores nothing, and is said.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from gpuyard.classes import dataclass
 
 _COMMENT = re.compile(
     r"(?:^|\s)(?:#|//)\s*gpuyard:\s*ignore(?P<file>-file)?\s+(?P<rules>[A-Z0-9, -]+?)"

@@ -5,10 +5,11 @@ by none of them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, auto
 from typing import Any
 
+from gpuyard.classes import dataclass
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, known, mapping, text
 

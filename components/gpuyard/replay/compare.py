@@ -2,7 +2,8 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from gpuyard.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

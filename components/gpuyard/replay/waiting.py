@@ -5,8 +5,9 @@ the next one has its turn; when something comes free in the cohort all of them c
 """
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from gpuyard.classes import dataclass
 from gpuyard.replay.jobs import Arrival, Rank
 
 

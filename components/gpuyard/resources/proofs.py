@@ -2,12 +2,13 @@
 
 import inspect
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.output import Unknown
 
+from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, Path, Severity, refuse
 from gpuyard.judging import due, judge
 from gpuyard.plan.records import PlatformPlan

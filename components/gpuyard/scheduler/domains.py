@@ -8,7 +8,9 @@ workers least.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from gpuyard.classes import dataclass
 
 
 @dataclass(slots=True, eq=False)

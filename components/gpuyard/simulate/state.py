@@ -17,10 +17,11 @@ import secrets
 import shutil
 import socket
 from collections.abc import Generator, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
+from gpuyard.classes import dataclass
 from gpuyard.errors import EnvironmentLacks, UsageError
 from gpuyard.simulate.processes import Process
 

@@ -1,7 +1,8 @@
 """What one unit that a pod can ask for costs an hour, of every pool; and the same sums a month."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from gpuyard.classes import dataclass
 from gpuyard.plan.records import Advertised, PlatformPlan, PoolPlan, Total
 from gpuyard.spec.platform import HOURS_PER_MONTH
 

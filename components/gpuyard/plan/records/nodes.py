@@ -1,7 +1,8 @@
 """Nodes of a pool in a plan: how they are bought, known, filled and wired."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from gpuyard.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,6 @@
 """Fractional GPUs: the smallest slice or share that has what a pod says it needs."""
 
-from dataclasses import dataclass
-
+from gpuyard.classes import dataclass
 from gpuyard.names import SHARED_UNIT
 from gpuyard.plan.records import Advertised, PoolPlan
 from gpuyard.spec.platform import Latency, PerPod

@@ -6,7 +6,6 @@ one is missing, everything is refused rather than nothing.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from gpuyard.admission import queued
 from gpuyard.admission.parameters import (
@@ -18,6 +17,7 @@ from gpuyard.admission.parameters import (
     TAINTS,
     enforcement,
 )
+from gpuyard.classes import dataclass
 from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.names import (
     PRIORITY_LABEL,

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from gpuyard.classes import dataclass
 
 _TOKEN = re.compile(
     r"""

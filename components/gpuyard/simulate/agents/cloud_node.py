@@ -6,9 +6,10 @@ which has all of its machine.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from gpuyard.classes import dataclass
 from gpuyard.names import EFA
 
 KUBELET: Final = "sim.gpuyard.dev/kubelet"

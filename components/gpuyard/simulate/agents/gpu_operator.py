@@ -4,8 +4,10 @@ Without a ClusterPolicy there are no operands: no labels, no devices, as on a re
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
+
+from gpuyard.classes import dataclass
 
 NAMESPACE: Final = "gpu-operator"
 POLICY: Final = "cluster-policy"
