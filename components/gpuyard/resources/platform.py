@@ -22,7 +22,7 @@ from gpuyard.resources.diagnosis.gone_teams import tell_of_gone_teams
 from gpuyard.resources.gpu_operator.component import GpuOperator
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.pools import GpuNodePool, GpuNodePoolArgs, refuse_what_is_not_made
-from gpuyard.resources.proofs import PlatformLike, due_today, prove, read_args
+from gpuyard.resources.proofs import PlatformLike, due_today, proved, read_args
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.state import camel_case, state_of
 from gpuyard.resources.teams import Team, TeamArgs
@@ -109,8 +109,7 @@ class Platform(Component):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         given = read_args("Platform", args, required=("platform",), optional=("cluster_name",))
-        platform = given["platform"]
-        proof = prove(platform.spec if isinstance(platform, PlatformPlan) else platform)
+        proof = proved(given["platform"])
         plan, late, state = proof.plan, {}, {"platform": state_of(proof.plan.spec)}
         refuse_what_is_not_made(plan)
         if given.get("cluster_name") is not None:
