@@ -21,6 +21,8 @@ def _shape(decorate):
         c: list[int] = field(default_factory=list, compare=False)
         d: int = field(default=3, repr=False, kw_only=True)
         e: int = field(init=False, compare=False)
+        f: int = field(init=False, default=6)
+        g: list[int] = field(init=False, default_factory=list)
 
         def __post_init__(self):
             object.__setattr__(self, "e", self.a * 2)
@@ -66,6 +68,7 @@ def both(what):
         lambda shape: shape(),
         lambda shape: shape(1, (), [], 4),
         lambda shape: shape(1, f=2),
+        lambda shape: (shape(1).f, shape(1).g, shape(1).g is shape(1).g),
         lambda shape: setattr(shape(1), "a", 2),
         lambda shape: delattr(shape(1), "a"),
     ],

@@ -71,16 +71,18 @@ def _init_of(cls: Any) -> Any:
     body: list[str] = []
     for field in fields(cls):
         name = value = parameter = field.name
+        alone = ""
         if field.default_factory is not MISSING:
             scope[f"_make_{name}"] = field.default_factory
-            parameter = f"{name}=_MISSING"
-            value = f"_make_{name}() if {name} is _MISSING else {name}"
+            parameter, alone = f"{name}=_MISSING", f"_make_{name}()"
+            value = f"{alone} if {name} is _MISSING else {name}"
         elif field.default is not MISSING:
             scope[f"_default_{name}"] = field.default
-            parameter = f"{name}=_default_{name}"
+            parameter, alone = f"{name}=_default_{name}", f"_default_{name}"
         if field.init:
             (named if field.kw_only else positional).append(parameter)
-            body.append(f"_set(self, {name!r}, {value})")
+        if said := value if field.init else alone:
+            body.append(f"_set(self, {name!r}, {said})")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     parameters = ", ".join(["self", *positional, *(["*", *named] if named else [])])
