@@ -62,8 +62,9 @@ ROLLING: Mapping[str, tuple[str, ...]] = {
 
 EKS user guide, "Update a managed node group": a new version, release or launch template version rolls the
 nodes.
-GKE: `nodePools.update` takes these beside version and image, and "Node upgrade strategies" says how nodes are then
-made anew; no page that was read lists which of them do. One too many announces a drain that does not come.
+GKE: `nodePools.update` takes these beside version and image, and "Node upgrade strategies" says how nodes
+are then made anew; no page that was read lists which of them do. One too many announces a drain that does
+not come.
 """
 
 
