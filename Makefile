@@ -36,7 +36,7 @@ repeating: environment ## measure which tests run nothing of their own, and writ
 	@python scripts/repeating.py
 
 campaign: environment ## list the long searches; NAME=mutations runs one, with COUNT and SEED if given
-	@python scripts/campaign.py $(NAME) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+	@python scripts/suite/campaign.py $(NAME) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 check: environment ## run every gate: format, lint, types, floors, sizes, documentation
 	@scripts/check

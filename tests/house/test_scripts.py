@@ -239,13 +239,24 @@ def test_what_was_not_traced_is_not_asked_where_a_test_failed(scratch):
     assert "test_b" not in (scratch / "calls").read_text(encoding="utf-8")
 
 
-def test_the_suite_fails_with_its_live_tests_and_shows_what_they_say(scratch):
+@pytest.mark.parametrize(
+    ("live", "second", "code"),
+    [(1, 1, 1), (1, 0, 0), (3, 0, 3)],
+    ids=["fails again", "unsteady", "the run itself broke"],
+)
+def test_the_suite_shows_what_live_tests_say_and_looks_at_failures_twice(
+    scratch, live, second, code
+):
     fake_tools(scratch)
-    live = 'case "$*" in *" tests/cluster "*) echo a cluster is gone; exit 1 ;; esac'
-    program(scratch / ".venv/bin/python", live)
+    fake = f"""case "$*" in
+      *" tests/cluster "*) echo a cluster is gone; exit {live} ;;
+      *second_look.py*) grep -q "a cluster is gone" "$2" && echo looked; exit {second} ;;
+    esac"""
+    program(scratch / ".venv/bin/python", fake)
     ended = run(scratch / "scripts/test", folder=scratch)
-    assert ended.returncode == 1
+    assert ended.returncode == code
     assert "live tests:\na cluster is gone\n" in ended.stdout
+    assert ("looked" in ended.stdout) is (live == 1)
 
 
 def test_every_benchmark_runs_also_after_one_has_failed(scratch):

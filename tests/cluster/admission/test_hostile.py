@@ -122,6 +122,16 @@ def test_the_referee_sees_what_is_not_counted(pods: list[Value], wrong: list[str
     assert [each.what for each in Picture(pods, [counted("w", 8, "j")]).wrongs()] == wrong
 
 
+def test_pods_of_a_counted_job_that_name_a_group_are_counted_with_their_job():
+    label = {"kueue.x-k8s.io/pod-group-name": "g"}
+    of_job = pod("x", 4, ownerReferences=made_by("j"), labels=label)
+    alone = pod("y", 1, labels=label)
+    job, group = counted("w", 4, "j"), counted("g", 1, "y")
+    assert list(Picture([of_job, alone], [job, group]).wrongs()) == []
+    without_its_job = [each.what for each in Picture([of_job, alone], [group]).wrongs()]
+    assert without_its_job == ["workload hos-a/g nvidia.com/gpu", "team hos-a nvidia.com/gpu"]
+
+
 def late(name: str, gpus: int) -> Value:
     """A pod of a workload that waits for its node."""
     found = pod(name, gpus, ownerReferences=made_by("j"))

@@ -61,7 +61,10 @@ class Picture:
         """Everything that is not as it has to be in this picture."""
         counted = [w for w in self.workloads if _is_counted(w)]
         placed = [p for p in self.pods if p["spec"].get("nodeName")]
-        of_workload = {_key(w): [p for p in placed if _belongs(p, w)] for w in counted}
+        of_workload: dict[tuple[str, str], list[Value]] = {_key(w): [] for w in counted}
+        for pod in placed:
+            for workload in _counted_by(pod, counted):
+                of_workload[_key(workload)].append(pod)
         for workload in counted:
             mine = of_workload[_key(workload)]
             yield from _more(f"workload {'/'.join(_key(workload))}", mine, _amounts(workload))
@@ -144,15 +147,32 @@ def _asked(container: Value) -> Counter[str]:
     return Counter({k: int(v) for k, v in requests.items() if k.startswith(GPU_PREFIXES)})
 
 
+def _counted_by(pod: Value, workloads: list[Value]) -> list[Value]:
+    """The workloads of its owner or of itself; where there is none, that of its group.
+
+    Pods of a counted Job may carry the label of a group too: Kueue counts them with their Job, and once.
+    """
+    owned = [w for w in workloads if _owned(pod, w)]
+    return owned or [w for w in workloads if _grouped(pod, w)]
+
+
 def _belongs(pod: Value, workload: Value) -> bool:
-    """By its owner, by itself, or by its group, which is the workload's name."""
+    """By its owner, by itself, or by its group."""
+    return _owned(pod, workload) or _grouped(pod, workload)
+
+
+def _owned(pod: Value, workload: Value) -> bool:
     metadata, theirs = pod["metadata"], workload["metadata"]
-    if metadata["namespace"] != theirs["namespace"]:
-        return False
     owners = {o["uid"] for o in theirs.get("ownerReferences", [])}
     mine = {_uid(pod), *(o["uid"] for o in metadata.get("ownerReferences", []))}
+    return metadata["namespace"] == theirs["namespace"] and bool(owners & mine)
+
+
+def _grouped(pod: Value, workload: Value) -> bool:
+    """A group has the name of its workload."""
+    metadata, theirs = pod["metadata"], workload["metadata"]
     group = metadata.get("labels", {}).get("kueue.x-k8s.io/pod-group-name")
-    return bool(owners & mine) or group == theirs["name"]
+    return bool(metadata["namespace"] == theirs["namespace"] and group == theirs["name"])
 
 
 def _more(what: str, pods: list[Value], counted: Counter[str]) -> Iterator[Wrong]:
