@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from serving import serve
+from shared.serving import serve
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 5

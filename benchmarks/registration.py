@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from serving import serve
+from shared.serving import serve
 
 LIMIT = 1.1
 REG_DELAY_MS = 50  # what an engine with a provider takes for a registration
