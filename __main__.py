@@ -3,19 +3,9 @@
 The component's name does not follow the platform's: names in the state outlive names in the spec.
 """
 
-import gc
-
 import pulumi
 
-# What is imported stays: looking through it on the way frees nothing, and is a twentieth of a start.
-gc.set_threshold(20_000, 20)
-
-from gpuyard.resources import (  # noqa: E402
-    Platform,
-    prove,
-    provider_of,
-    settle_registrations,
-)
+from gpuyard.resources import Platform, prove, provider_of, settle_registrations
 
 config = pulumi.Config("gpuyard")
 plan = prove(config.require_object("platform")).plan

@@ -5,10 +5,9 @@ once. A finding's path points into the `gpuyard:platform` value of the stack fil
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-
-from gpuyard.classes import dataclass
 
 Path = tuple[str | int, ...]
 

@@ -5,9 +5,9 @@ engine has read from the same file, and no day. What they say is otherwise the s
 """
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Path, Severity, in_order, refused, worst
 from gpuyard.plan.deferred import pools_not_made
 from gpuyard.plan.held import WAITS, waits

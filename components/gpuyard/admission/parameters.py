@@ -1,10 +1,10 @@
 """Admission parameters of a team, beyond what holds for everybody."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.admission.images import prefix
-from gpuyard.classes import dataclass
 from gpuyard.manifests.fields import is_true, text
 from gpuyard.names import ADMISSION_ANNOTATIONS, LOCAL_QUEUE, POOL_LABEL
 from gpuyard.plan.records import PlatformPlan, Taint, TeamPlan

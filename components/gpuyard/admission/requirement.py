@@ -1,11 +1,10 @@
 """The form of a requirement, and of what is said of a workload that does not keep it."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.classes import dataclass
 from gpuyard.findings import Path
 from gpuyard.manifests.pods import Pod
 

@@ -1,10 +1,8 @@
 """What a cloud's own program is asked about each kind of resource; nothing is changed by it."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
-
-from gpuyard.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.adopting.looks import CloudLook
-from gpuyard.classes import dataclass
 from gpuyard.preflight.asking import NO_FORM, Answer
 
 _SHOWN = 4

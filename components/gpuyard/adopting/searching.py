@@ -1,13 +1,12 @@
 """From what a graph, a user and a cloud say to the id of each resource; and what stays unknown, and why."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpuyard.adopting.identities import filled, form_of, import_id
 from gpuyard.adopting.looks import LOOKS, CloudLook
 from gpuyard.adopting.matching import Matched, last_part, matched, value_at
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.asking import Answer, Question
 from gpuyard.preflight.rounds import Ask

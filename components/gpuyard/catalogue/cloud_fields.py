@@ -6,13 +6,13 @@ providers.
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 CLOUD_FIELDS = Source(
     "schemas of terraform-provider-aws 6.58.0 and terraform-provider-google-beta 93c65b2d60, by the names of"

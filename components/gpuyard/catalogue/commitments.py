@@ -6,13 +6,13 @@ from a discount. The bill and its break-even are `gpuyard.plan`'s.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price, table_rows
 from gpuyard.catalogue.sources import Source
 from gpuyard.catalogue.tables import commitments as tables
-from gpuyard.classes import dataclass
 
 _CHECKED = date(2026, 11, 21)
 EC2_RESERVED_LIST = Source(

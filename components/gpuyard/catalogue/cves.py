@@ -6,13 +6,13 @@ when the first question is asked. It knows what was published up to `newest()`, 
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 
 from gpuyard.catalogue.software.support import driver_end
 from gpuyard.catalogue.software.versions import Version, parse_version
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 ADVISORIES = Source(
     "NVIDIA/product-security CSAF files (dbb4ada), read by scripts/refresh_advisories.py",

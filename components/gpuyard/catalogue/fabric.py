@@ -4,14 +4,13 @@ Also what a node must be made with for it: which interface on which network card
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sources import GCE_GPUDIRECT, Source
 from gpuyard.catalogue.tables.fabric import EC2_NETWORK, EFA_CARDS
-from gpuyard.classes import dataclass
 
 EC2_CARDS = Source(
     "EC2 DescribeInstanceTypes, NetworkCards, as shipped by moto 5.2.5", date(2026, 11, 21)

@@ -1,11 +1,11 @@
 """Fees of managed clusters: what EKS and GKE ask for a control plane an hour, whatever runs in the cluster."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.catalogue.software.support import WINDOWS
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 _LOOKED_UP = date(2026, 11, 22)
 EKS_FEE = Source(

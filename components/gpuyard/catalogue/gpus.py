@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
 from gpuyard.catalogue.sources import VOLTA_ENDS, Source
 from gpuyard.catalogue.tables.gpus import GPU_ROWS, SOURCES
-from gpuyard.classes import dataclass
 
 LAST_BRANCH: Mapping[str, tuple[int, Source]] = {
     "Pascal": (580, VOLTA_ENDS),

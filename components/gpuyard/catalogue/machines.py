@@ -1,6 +1,7 @@
 """Machine types: what a cloud sells, what is in it, and what it costs."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
@@ -8,7 +9,6 @@ from gpuyard.catalogue import sources
 from gpuyard.catalogue.gpus import GPUS, Gpu
 from gpuyard.catalogue.sources import Source
 from gpuyard.catalogue.tables import cpu_machines, machines
-from gpuyard.classes import dataclass
 
 
 class Capacity(StrEnum):

@@ -9,9 +9,9 @@ The solver that uses these rows is `gpuyard.plan.sharing.mig`.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gpuyard.catalogue.sources import MIG_GUIDE, MIG_INFERRED, MIG_RTX4500, Source
-from gpuyard.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

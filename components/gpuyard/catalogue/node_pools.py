@@ -1,13 +1,13 @@
 """Node pools as clouds make them: how each way of buying is said, what they add, and where nodes are put."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 
 from gpuyard.catalogue.machines import Capacity, Machine, table_rows
 from gpuyard.catalogue.sources import Source
 from gpuyard.catalogue.tables.node_pools import EC2_PURCHASES, GKE_PURCHASES, WORKLOAD_POLICIES
-from gpuyard.classes import dataclass
 from gpuyard.names import ARCH_LABEL
 
 _LOOKED_UP = date(2026, 11, 22)

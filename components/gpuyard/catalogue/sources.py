@@ -1,8 +1,7 @@
 """Sources of facts: where each comes from, of what day it is, when it was looked at, and what else says the same."""
 
+from dataclasses import dataclass
 from datetime import date
-
-from gpuyard.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ is of what is lost and by which values, so that consent to one change is no cons
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -28,7 +28,6 @@ from gpuyard.changes.platforms import (
     teams_gone,
 )
 from gpuyard.changes.settling import Mark, has_mark
-from gpuyard.classes import dataclass
 from gpuyard.findings import Path
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.software.engine_files import SECRET_KEY, is_preview, is_state
 from gpuyard.changes.settling import Mark
-from gpuyard.classes import dataclass
 from gpuyard.render.cloud.graph import CLUSTER, CloudGraph, called_in
 
 PLATFORM = "gpuyard:index:Platform"

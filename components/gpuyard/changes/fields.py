@@ -7,12 +7,12 @@ leaves out and the provider had filled in is no change.
 import ipaddress
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.cloud_fields import DEFAULTS, CloudField, CloudKind, cloud_kind
 from gpuyard.changes.conditions import CONDITIONS
 from gpuyard.changes.settling import Mark
-from gpuyard.classes import dataclass
 
 _NOTHING: tuple[Any, ...] = ("", [], {}, False)
 

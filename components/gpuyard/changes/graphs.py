@@ -4,7 +4,7 @@ A resource that is made anew gives those that rest on it new values, and may so 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -12,7 +12,6 @@ from gpuyard.catalogue.cloud_fields import cloud_kind
 from gpuyard.changes.deployed import Deployed
 from gpuyard.changes.fields import FieldChange, field_changes
 from gpuyard.changes.settling import Mark, at_path, has_mark, settled
-from gpuyard.classes import dataclass
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, names_in
 

@@ -1,11 +1,11 @@
 """What a destroy would not take: what the engine refuses to delete, and what it leaves at the cloud."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 from gpuyard.changes.deployed import Deployed, Stand
 from gpuyard.changes.holding import HOLDING, Holds
-from gpuyard.classes import dataclass
 
 _NAMES: Mapping[Holds, str] = {
     Holds.CLUSTER: "cluster",

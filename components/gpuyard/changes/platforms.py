@@ -1,13 +1,13 @@
 """A platform as its last deployment reported it, beside the plan of what comes: pools and teams by name."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.machines import find_machine
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.software.images import Owner
 from gpuyard.changes.deployed import Deployed
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 
 

@@ -5,14 +5,13 @@ at all, and none loads Pulumi.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
-
-from gpuyard.classes import dataclass
 
 _HELP = """From one typed stack file to a proved GPU platform on Kubernetes.
 

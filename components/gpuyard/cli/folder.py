@@ -6,9 +6,9 @@ extension, so that nobody takes it for a manifest.
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from gpuyard.classes import dataclass
 from gpuyard.cli.stacks import read_regular
 from gpuyard.errors import UsageError
 

@@ -7,9 +7,9 @@ Three lists are read, nothing is ever written, and a list that may not be read i
 import json
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.errors import EnvironmentLacks
 
 SECONDS = 300.0

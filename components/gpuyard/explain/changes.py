@@ -2,12 +2,11 @@
 
 import difflib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 
 from gpuyard import names
-from gpuyard.classes import dataclass
 from gpuyard.explain.namespace import hard_of, largest_container
 from gpuyard.explain.records import JobChange
 from gpuyard.manifests.quantities import show_amount, written

@@ -7,9 +7,8 @@ first, places are looked for only after its answer, and nobody goes for one.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from gpuyard.classes import dataclass
 from gpuyard.explain.placing import has_place
 from gpuyard.plan.records import PoolPlan
 from gpuyard.scheduler.desk import Desk, Running

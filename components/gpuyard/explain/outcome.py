@@ -1,10 +1,9 @@
 """Outcome of a job, as the steps of the decision hand it on."""
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.explain.records import Preempted, Verdict
 from gpuyard.scheduler.desk import Pods, Running
 from gpuyard.scheduler.flavors import Assignment, Considered

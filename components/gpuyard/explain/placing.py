@@ -1,9 +1,8 @@
 """Placing of admitted pods on nodes, as the scheduler does it, and whether there is room."""
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from gpuyard.classes import dataclass
 from gpuyard.explain.outcome import JobOutcome, never
 from gpuyard.explain.records import Verdict
 from gpuyard.explain.sentences import cautions, nodes, places, queue, unfit

@@ -1,11 +1,11 @@
 """Admission policy against a job: the platform's own is asked before any queue is."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gpuyard.admission.parameters import enforcement, parameters_of
 from gpuyard.admission.requirement import Workload
 from gpuyard.admission.requirements import QUEUED, refusals
-from gpuyard.classes import dataclass
 from gpuyard.explain.outcome import JobOutcome, never
 from gpuyard.explain.sentences import policy
 from gpuyard.manifests.pods import Pod

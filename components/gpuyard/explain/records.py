@@ -1,9 +1,9 @@
 """Records of an explanation."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
-from gpuyard.classes import dataclass
 from gpuyard.scheduler.flavors import Considered
 
 

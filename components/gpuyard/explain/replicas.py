@@ -4,9 +4,8 @@ The first that does not start tells why the rest does not.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from gpuyard.classes import dataclass
 from gpuyard.explain.namespace import excess, kept_out
 from gpuyard.explain.outcome import JobOutcome
 from gpuyard.explain.records import Preempted, Verdict

@@ -1,11 +1,10 @@
 """Running jobs, read from objects of a cluster, from manifests, or from a short list of somebody's own."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpuyard import names
-from gpuyard.classes import dataclass
 from gpuyard.explain.answer import arrive
 from gpuyard.manifests.fields import mapping, mappings, text
 from gpuyard.manifests.quantities import quantity, whole_units

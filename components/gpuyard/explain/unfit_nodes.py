@@ -1,8 +1,8 @@
 """Nodes that are not as they were planned, so that certain pods find less room on them."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from gpuyard.classes import dataclass
 from gpuyard.explain.sentences import unfit
 from gpuyard.manifests.quantities import show_amount
 from gpuyard.names import node_name

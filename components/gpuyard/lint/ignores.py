@@ -5,9 +5,7 @@ ignores nothing, and is said.
 """
 
 import re
-from dataclasses import field
-
-from gpuyard.classes import dataclass
+from dataclasses import dataclass, field
 
 _COMMENT = re.compile(
     r"(?:^|\s)(?:#|//)\s*gpuyard:\s*ignore(?P<file>-file)?\s+(?P<rules>[A-Z0-9, -]+?)"

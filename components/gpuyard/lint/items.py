@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Path
 from gpuyard.rules.rule import Resource
 from gpuyard.spec.yaml_tree import Document

@@ -2,10 +2,9 @@
 
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Severity, show_path
 from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, NoReason
 from gpuyard.lint.items import FilesRead, Item, Unread

@@ -10,13 +10,12 @@ document; what stands in both is decided by `together`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
 from pydantic import Field, ValidationError
 
-from gpuyard.classes import dataclass
 from gpuyard.errors import UsageError
 from gpuyard.findings import Finding, Fix, Path, Severity, show_path, warn
 from gpuyard.rules.rule import Rule

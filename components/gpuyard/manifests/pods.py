@@ -1,9 +1,9 @@
 """A pod as it is written, with what it asks of GPUs: for rules and for admission alike."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, known, mapping
 from gpuyard.manifests.quantities import quantity

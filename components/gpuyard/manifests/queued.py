@@ -4,9 +4,9 @@ One table for whoever asks: the configuration that is rendered, rules, `classify
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum, auto
 
-from gpuyard.classes import dataclass
 from gpuyard.manifests.templates import KINDS, WORKLOADS
 
 

@@ -5,11 +5,10 @@ by none of them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, known, mapping, text
 

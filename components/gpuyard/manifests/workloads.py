@@ -5,10 +5,9 @@ is left out or named as a problem. Nothing is decided here; `gpuyard.advice.clas
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import show_path
 from gpuyard.manifests.fields import items, mapping, mappings, text
 from gpuyard.manifests.gpu_requests import ask_of_pod

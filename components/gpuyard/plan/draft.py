@@ -5,11 +5,10 @@ It stands below all subjects, so it holds records only, and nothing that would m
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date
 
 from gpuyard.catalogue.machines import Machine
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import (
     Bill,
     IdlePlan,

@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding
 
 

@@ -1,8 +1,8 @@
 """Names of buckets: those that are to be made are free, those that are to be there are there."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Fix, Path, refuse
 from gpuyard.preflight.asking import Answer, Heard, Unasked
 from gpuyard.preflight.wants import Ahead

@@ -1,10 +1,10 @@
 """What a plan takes from an account, on its first day and at most."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gpuyard.catalogue.cluster.quotas import GCE_METRICS, PREEMPTIBLE, ec2_quota
 from gpuyard.catalogue.machines import MACHINES, Capacity
-from gpuyard.classes import dataclass
 from gpuyard.findings import Path
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan

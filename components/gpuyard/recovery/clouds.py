@@ -7,11 +7,11 @@ refresh then reads it, or finds that it is not there.
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.cloud_fields import DEFAULTS
 from gpuyard.catalogue.software.cloud_ids import AGAIN, IDENTITIES, LOOKUPS, Lookup
-from gpuyard.classes import dataclass
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.preflight.asking import Answer, Question
 from gpuyard.recovery.stack import plain

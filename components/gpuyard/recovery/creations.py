@@ -6,11 +6,10 @@ program. The cluster says the second.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.kubectl import as_object, look
 from gpuyard.recovery.stack import PulumiStack, plain

@@ -9,9 +9,9 @@ import os
 import re
 import socket
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from gpuyard.classes import dataclass
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.recovery.stack import PulumiStack
 

@@ -7,9 +7,9 @@ namespace. It is adopted. What somebody else owns is left alone, with the comman
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.programs import ask
 from gpuyard.recovery.adoption import adopt, import_command

@@ -5,12 +5,12 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from gpuyard.classes import dataclass
 from gpuyard.errors import EnvironmentLacks
 
 _PLAINTEXT = "plaintext"

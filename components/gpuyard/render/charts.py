@@ -1,9 +1,9 @@
 """A chart that a platform installs: which, where from, and with what values."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.render.objects import Object, made
 from gpuyard.render.text import yaml_text
 

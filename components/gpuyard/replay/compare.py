@@ -2,8 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-
-from gpuyard.classes import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,8 @@ way to it, on what those before it have left.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import TeamPlan
 from gpuyard.replay.jobs import Arrival, Rank
 from gpuyard.scheduler.desk import Desk, Running, take_all

@@ -1,9 +1,8 @@
 """Jobs as they come, and what became of each."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.scheduler.requests import PodSet
 

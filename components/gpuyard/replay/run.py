@@ -3,11 +3,10 @@
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from gpuyard.catalogue.kubernetes.kueue import REQUEUE_SECONDS
-from gpuyard.classes import dataclass
 from gpuyard.findings import listed
 from gpuyard.plan.queueing.waiting import compared
 from gpuyard.plan.records import PlatformPlan

@@ -5,9 +5,8 @@ the next one has its turn; when something comes free in the cohort all of them c
 """
 
 import heapq
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from gpuyard.classes import dataclass
 from gpuyard.replay.jobs import Arrival, Rank
 
 

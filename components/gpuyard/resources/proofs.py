@@ -3,13 +3,12 @@
 import inspect
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.output import Unknown
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, Path, Severity, refuse
 from gpuyard.judging import due, judge
 from gpuyard.plan.records import PlatformPlan

@@ -1,10 +1,9 @@
 """Rules: what one is, what it looks at, and what it can say."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.fields import (
     UNKNOWN,

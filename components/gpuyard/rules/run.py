@@ -1,12 +1,11 @@
 """Holds resources against rules: what is wrong, what could not be seen, and what a user has let pass."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import NotEvaluatedError, Parameters, Resource, Rule, Stack, Violation
 

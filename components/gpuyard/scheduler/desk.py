@@ -1,9 +1,8 @@
 """State of a platform: jobs with their quota, and pods on their nodes."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.node_places import one_zone, unseen, where

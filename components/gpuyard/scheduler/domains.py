@@ -8,9 +8,7 @@ workers least.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
-
-from gpuyard.classes import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True, eq=False)

@@ -7,10 +7,9 @@ the next flavor, and the best of all is taken, borrowing before pre-empting.
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import IntEnum
 
-from gpuyard.classes import dataclass
 from gpuyard.manifests.quantities import show_amount
 from gpuyard.names import MIG_SLICES, STOP_TAINT
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA

@@ -1,9 +1,9 @@
 """Nodes as their cluster describes them: what they give out, and what keeps pods off them today."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.manifests.fields import mapping, mappings, text
 from gpuyard.manifests.quantities import quantity, whole_units
 from gpuyard.plan.records import Taint

@@ -4,9 +4,8 @@ Nodes that are alike are one entry with a number, so that a pool of thousands co
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from gpuyard.classes import dataclass
 from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
 from gpuyard.names import EFA, GPU_CLAIM
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA

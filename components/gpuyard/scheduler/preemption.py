@@ -5,9 +5,9 @@ borrowing never pre-empts by priority. With fair sharing the unfairest queue giv
 """
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.scheduler.desk import Running, take_all
 from gpuyard.scheduler.fair_preemption import FairChoice

@@ -5,9 +5,8 @@ Cohorts that hold capacity of nobody's lend all of it, so what they hold is the 
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.quotas.cohort_tree import CohortTree, Key, Limit
 from gpuyard.plan.records import PlatformPlan, Quota
 

@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from gpuyard import names
-from gpuyard.classes import dataclass
 from gpuyard.manifests.fields import items, mapping, mappings
 from gpuyard.manifests.gpu_requests import pod_total, several_shares
 from gpuyard.manifests.quantities import (

@@ -4,10 +4,10 @@ Three answers: yes, no, and None for what only a live node could tell.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from gpuyard import names
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import PlatformPlan, PoolPlan, Taint
 from gpuyard.spec.platform import Cloud
 

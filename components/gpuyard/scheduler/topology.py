@@ -7,10 +7,9 @@ is in `domains`.
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from gpuyard.classes import dataclass
 from gpuyard.scheduler.domains import Domain, DomainFit, Wanted, find
 from gpuyard.scheduler.nodes import Amounts, Nodes, Room, with_itself
 

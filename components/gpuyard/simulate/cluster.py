@@ -3,10 +3,9 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, TypeVar
 
-from gpuyard.classes import dataclass
 from gpuyard.errors import EnvironmentLacks
 from gpuyard.simulate import crds, credentials, processes
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, connect, wait_until_ready

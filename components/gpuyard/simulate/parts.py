@@ -3,11 +3,10 @@
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from gpuyard.classes import dataclass
 from gpuyard.simulate.state import ClusterSettings, Folder
 from gpuyard.simulate.tools import Tools
 

@@ -11,9 +11,8 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-from gpuyard.classes import dataclass
 
 MARK = "GPUYARD_SIM_PART"
 STOP_SECONDS = 5.0

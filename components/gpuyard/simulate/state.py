@@ -17,11 +17,10 @@ import secrets
 import shutil
 import socket
 from collections.abc import Generator, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from gpuyard.classes import dataclass
 from gpuyard.errors import EnvironmentLacks, UsageError
 from gpuyard.simulate.processes import Process
 

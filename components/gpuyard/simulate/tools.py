@@ -1,9 +1,9 @@
 """Find the programs the simulated cluster is made of."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
-from gpuyard.classes import dataclass
 from gpuyard.errors import EnvironmentLacks
 
 PROGRAMS = (

@@ -1,11 +1,11 @@
 """Pydantic's own errors, in our words and under ids that do not change when pydantic's do."""
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from gpuyard.classes import dataclass
 from gpuyard.spec.nearest import nearest
 
 _LONG = 1e6

@@ -1,12 +1,11 @@
 """From the text of a stack file to a spec, or to everything that keeps it from being one."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
 
-from gpuyard.classes import dataclass
 from gpuyard.errors import SpecError
 from gpuyard.findings import Finding, Fix, Path, Severity, refuse, refused, show
 from gpuyard.spec.platform import PlatformSpec

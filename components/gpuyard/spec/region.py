@@ -1,10 +1,10 @@
 """The region of a stack: what its file tells the cloud's own provider, beside the platform."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gpuyard.catalogue.buying import GCE_ZONE, REGIONS
 from gpuyard.catalogue.cluster.places import region_names
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.spec.nearest import nearest
 

@@ -6,12 +6,11 @@ A pool stays under its name, so that nobody who refers to it is blamed; what is 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Path
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import findings_of

@@ -5,14 +5,13 @@ Each parses what a person writes and prints the one canonical form back.
 
 import ipaddress
 import re
+from dataclasses import dataclass
 from datetime import date
 from math import ceil
 from typing import Annotated, LiteralString
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
-
-from gpuyard.classes import dataclass
 
 MAX_NODES = 10_000
 """More nodes in one pool than any Kubernetes cluster is tested with (5,000); beyond is a typing error."""

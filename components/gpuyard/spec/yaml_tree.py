@@ -6,7 +6,7 @@ recursion, no constructors, a bound on depth and on expanded size.
 """
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -22,7 +22,6 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from gpuyard.classes import dataclass
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path, show_path
 

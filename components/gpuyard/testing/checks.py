@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from gpuyard.classes import dataclass
 from gpuyard.testing import sdk_types
 from gpuyard.testing.crds import CrdFolder
 from gpuyard.testing.graph import Graph, Registered, StackViolation

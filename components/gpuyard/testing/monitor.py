@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mocks
 from pulumi.runtime.proto import callback_pb2, engine_pb2, provider_pb2, resource_pb2
 
-from gpuyard.classes import dataclass
 from gpuyard.render.cloud.before import ONLY_JUDGED
 from gpuyard.testing import wire
 from gpuyard.testing.checks import ResourceChecks

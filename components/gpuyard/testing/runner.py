@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import chdir, contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from pulumi.runtime import settings as sdk_settings
 from pulumi.runtime.proto import source_pb2
 from pulumi.runtime.stack import run_in_stack
 
-from gpuyard.classes import dataclass
 from gpuyard.testing.checks import ResourceChecks
 from gpuyard.testing.crds import CrdFolder
 from gpuyard.testing.graph import (

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeGuard, final
-
-from gpuyard.classes import dataclass
 
 
 @final

@@ -1,10 +1,10 @@
 """Advice for a class of work: the queue it waits in, how it shares a GPU, what goes first."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gpuyard import names
 from gpuyard.advice.classify.signals import JobClass
-from gpuyard.classes import dataclass
 from gpuyard.manifests.queued import UNQUEUED
 from gpuyard.manifests.workloads import JobRead
 

@@ -6,7 +6,7 @@ weight wins. A label `gpuyard.dev/class` decides alone. `docs/concepts/classes.m
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from gpuyard import names
 from gpuyard.advice.classify.advice import Advice, priority_of, queue_of, sharing_of
@@ -24,7 +24,6 @@ from gpuyard.advice.classify.signals import (
     subjects,
     words_of,
 )
-from gpuyard.classes import dataclass
 from gpuyard.manifests.workloads import ContainerRead, JobRead
 from gpuyard.spec.nearest import nearest
 

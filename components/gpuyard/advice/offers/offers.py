@@ -5,7 +5,7 @@ score. When nothing fits, the answer says what each condition leaves alone and w
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
 
@@ -21,7 +21,6 @@ from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 STEADIEST = (
     Capacity.ON_DEMAND,

@@ -6,12 +6,12 @@ and no more beyond it. References are fixed, so that a score does not depend on 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import Machine
-from gpuyard.classes import dataclass
 
 
 class OfferPurpose(StrEnum):

@@ -8,6 +8,7 @@ answer says how far from the bound it may be. `docs/concepts/packing.md` explain
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from gpuyard.advice.offers.scores import OfferPurpose, parts_of
 from gpuyard.advice.packing.needs import (
@@ -22,7 +23,6 @@ from gpuyard.advice.packing.needs import (
 from gpuyard.advice.packing.patterns import EmptyNode, Pattern, dearest, empty_node, filled, worthy
 from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, Solution, solve
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
-from gpuyard.classes import dataclass
 
 _CENT = 0.01
 _LESS_THAN_ANY_PRICE = _CENT / 200

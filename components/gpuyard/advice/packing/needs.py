@@ -5,11 +5,11 @@ such parts always fit side by side, so adding them up is exact. Slices are packe
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 from gpuyard.advice.offers.offers import price_of
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
-from gpuyard.classes import dataclass
 from gpuyard.plan.pools.room import plan_room
 
 PARTS = 8

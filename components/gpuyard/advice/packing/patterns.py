@@ -1,13 +1,13 @@
 """Packing patterns of one node: by number for whole GPUs and their parts, by layout for slices."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from gpuyard.advice.packing.needs import PARTS, Need, Priced, holds, size
 from gpuyard.advice.packing.slices import full_layouts
 from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
 from gpuyard.catalogue.mig import MigProduct
-from gpuyard.classes import dataclass
 
 Pattern = tuple[int, ...]
 """How many pods of each need are on one node."""

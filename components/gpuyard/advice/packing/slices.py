@@ -6,13 +6,13 @@ matter: 28 on an A100. How many GPUs get which is a small whole-number program, 
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
 
 from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
 from gpuyard.catalogue.mig import MigProduct, MigProfile
-from gpuyard.classes import dataclass
 from gpuyard.plan.sharing.mig import multisets
 
 _NONE = Fraction(0)

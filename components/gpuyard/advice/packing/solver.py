@@ -5,9 +5,9 @@ gives the same answer on one version of it: one thread, one seed, no time limit,
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.errors import EnvironmentLacks
 
 UNBOUNDED = float("inf")

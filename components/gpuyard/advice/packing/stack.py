@@ -1,12 +1,11 @@
 """Machine demand of a platform's shapes: as they are planned, whatever pool they are in."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from gpuyard.advice.packing.machines import MachinePacking, NoMachine, pack_machines
 from gpuyard.advice.packing.needs import Need
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ShapePlan
 from gpuyard.spec.platform import PerPod
 

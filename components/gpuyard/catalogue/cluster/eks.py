@@ -1,11 +1,10 @@
 """Parts of an EKS cluster: add-ons and their versions, managed policies, services behind endpoints, log days."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 _LOOKED_UP = date(2026, 11, 23)
 _PINNED = Source(

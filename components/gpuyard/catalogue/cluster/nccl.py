@@ -5,11 +5,10 @@ overrules it, and the job is slower without a word.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 _LOOKED_UP = date(2026, 11, 23)
 _NCCL_USER_GUIDE = Source("NCCL user guide, environment variables (NCCL 2.30)", _LOOKED_UP)

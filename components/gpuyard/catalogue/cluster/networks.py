@@ -1,10 +1,10 @@
 """Networks of clusters: how large the clouds let them be, and how many addresses a node takes."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 _LOOKED_UP = date(2026, 11, 22)
 _VPC = Source(

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 EC2_QUOTA_SOURCE = Source(
     "skypilot-catalog v5 aws/instance_quota_mapping.csv (codes of G, P and DL), EC2 user guide, spot quotas (P5 has one"

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 _LOOKED_UP = date(2026, 11, 23)
 RELEASES_SOURCE = Source(

@@ -1,12 +1,11 @@
 """How a row about a kind of AWS's resources is written, and what is true of single actions."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 from gpuyard.names import PLATFORM_LABEL
 
 HANDLERS = Source(

@@ -1,10 +1,10 @@
 """What Google asks for each kind of resource: permissions by what is done, and the API that must be on."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 METHODS = Source(
     "permissions of Google's API methods (iam-dataset, 2026-08-22), for the methods that the provider calls",

@@ -3,10 +3,10 @@
 A version is that of the pin of the same name (`gpuyard.catalogue.software.pins`).
 """
 
+from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,10 @@ user's `aws`: `LOOKUPS`. A few kinds are made again as they are there, or not at
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 from gpuyard.names import PLATFORM_LABEL
 
 SOURCES = (

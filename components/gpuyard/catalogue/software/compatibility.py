@@ -5,12 +5,12 @@ judged by what is known of that one.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.catalogue.software.pins import PINS, Pin
 from gpuyard.catalogue.software.versions import parse_version
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 _CHECKED = date(2026, 11, 21)
 OPERATOR_PAGE = Source(

@@ -5,13 +5,12 @@ disk image can be run in two ways, by GKE's own device plugin or by the GPU Oper
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 _CHECKED = date(2026, 11, 21)
 AL2023 = Source(

@@ -5,10 +5,10 @@ they are counted apart: an application and the chart that installs it, a driver 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Images that programs of ours run in: published by others, with nothing of ours inside."""
 
+from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

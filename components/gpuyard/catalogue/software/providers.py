@@ -1,10 +1,10 @@
 """Plugins of the Pulumi engine that make a cloud's resources, at the version whose fields our graphs have."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ computed from another. Nothing here reads a clock: who asks says which day it is
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
 from gpuyard.catalogue.software.versions import parse_version
 from gpuyard.catalogue.sources import Source
-from gpuyard.classes import dataclass
 
 _CHECKED = date(2026, 11, 21)
 KUBERNETES_PAGES = Source("kubernetes.io/releases/MINOR, field End Of Life Date", _CHECKED)

@@ -1,8 +1,7 @@
 """Five-field cron times, as far as a window of hours needs them: which minutes of which days."""
 
+from dataclasses import dataclass
 from datetime import date
-
-from gpuyard.classes import dataclass
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MOST_DAYS = 31

@@ -9,12 +9,11 @@ of their pool and by their number; what is known of the same pool stays in.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from gpuyard.catalogue.machines import Capacity, Machine, find_machine
 from gpuyard.catalogue.regions import in_region
-from gpuyard.classes import dataclass
 from gpuyard.findings import listed
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.warm import warm_node_hours_per_week

@@ -1,9 +1,9 @@
 """One bill against another: pools that come, go, change or are renamed, and teams. Figures only."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.money.unit_costs import CASES, monthly
 from gpuyard.plan.records import Bill, BillLine, CommitmentLine, PlatformPlan, Share, Total
 

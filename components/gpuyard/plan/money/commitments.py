@@ -5,9 +5,9 @@ spot nodes, flex-start and capacity blocks never count towards one. What no pool
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, Path, warn
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.prices import commitment_price, node_price

@@ -7,11 +7,11 @@ published: EC2's default maximum price for spot is the price on demand, and GKE 
 from it (their documentation, read on 2026-11-21).
 """
 
+from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.catalogue.commitments import LOOKED_FOR, capacity_block, commitments_of
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import NodePrice

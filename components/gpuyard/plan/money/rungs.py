@@ -5,8 +5,8 @@ their order, as many as each may give; at worst they come from the dearest.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import NodePrice
 
 COVERED = frozenset({"reserved", "on-demand"})

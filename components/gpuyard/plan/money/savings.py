@@ -6,12 +6,12 @@ commitments of yours pay for already is left out.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.catalogue.commitments import CommitmentPrice, commitments_of, unpriced_of
 from gpuyard.catalogue.machines import Capacity, find_machine
 from gpuyard.catalogue.regions import in_region
-from gpuyard.classes import dataclass
 from gpuyard.plan.money.prices import node_price
 from gpuyard.plan.records import Bill, BillLine
 from gpuyard.spec.platform import HOURS_PER_MONTH

@@ -1,8 +1,7 @@
 """What one unit that a pod can ask for costs an hour, of every pool; and the same sums a month."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import Advertised, PlatformPlan, PoolPlan, Total
 from gpuyard.spec.platform import HOURS_PER_MONTH
 

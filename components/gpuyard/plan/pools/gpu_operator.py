@@ -5,7 +5,7 @@ different ways is switched on for all and kept off, by a node label, where the i
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import Machine
@@ -20,7 +20,6 @@ from gpuyard.catalogue.software.images import (
 )
 from gpuyard.catalogue.software.pins import DRIVER, OPERATOR_PARTS
 from gpuyard.catalogue.software.versions import is_version
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, refuse
 from gpuyard.plan.pools.node_images import driver_misfit, misfits, unfit_driver
 from gpuyard.plan.records import NodeSoftware, OperatorParts, PoolPlan

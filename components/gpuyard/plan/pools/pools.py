@@ -1,13 +1,12 @@
 """Pools: from what was asked for to labels, taints and what each node advertises."""
 
 from collections.abc import Container
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.node_pools import ACCELERATOR_LABEL, added_taints
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.software.images import NodeImage
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.names import (
     GPU,

@@ -6,7 +6,7 @@ the connected parts of "pool advertises resource", and nothing else is possible.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from gpuyard.catalogue.kubernetes.kueue import (
     MAX_FLAVORS,
@@ -14,7 +14,6 @@ from gpuyard.catalogue.kubernetes.kueue import (
     MAX_GROUPS,
     MAX_RESOURCES,
 )
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.capacity.provisioning import plan_checks
 from gpuyard.plan.draft import DecidedAmounts, Draft

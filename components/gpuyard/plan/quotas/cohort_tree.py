@@ -11,10 +11,8 @@ the other hands out.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Self
-
-from gpuyard.classes import dataclass
 
 Key = tuple[str, str]
 """A pool and a resource."""

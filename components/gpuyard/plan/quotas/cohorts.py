@@ -6,8 +6,8 @@ called `PLATFORM.COHORT`; names of the stack file have no dot, so no two of them
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.renames import free_name

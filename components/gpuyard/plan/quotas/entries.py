@@ -6,9 +6,9 @@ are guaranteed, borrow and lend, and cohorts what they borrow and lend at most.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypedDict
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, Path, listed, refuse
 from gpuyard.names import SLICES_UNIT
 from gpuyard.plan.pools.pools import Pools

@@ -6,10 +6,9 @@ quotas of resources, and are proved against what the pools hold when every node 
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.plan.draft import CohortDraft, Draft
 from gpuyard.plan.pools.pools import Pools

@@ -1,6 +1,6 @@
 """Idle time in a plan: frozen records of plain values."""
 
-from gpuyard.classes import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,8 @@ for equal specs.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
-
-from gpuyard.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Money in a plan: prices of nodes, and the bill that they add up to."""
 
+from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.records.shown import shown
 from gpuyard.spec.values import Range
 

@@ -1,8 +1,7 @@
 """Nodes of a pool in a plan: how they are bought, known, filled and wired."""
 
 from collections.abc import Mapping
-
-from gpuyard.classes import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

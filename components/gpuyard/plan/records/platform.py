@@ -1,10 +1,9 @@
 """The platform in a plan: frozen records of plain values. Everything above renders or registers these."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.records.idle import IdlePlan
 from gpuyard.plan.records.late import Late
 from gpuyard.plan.records.money import Bill, BillLine

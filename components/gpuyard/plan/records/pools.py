@@ -1,12 +1,12 @@
 """Pools in a plan: their nodes, how GPUs are shared, and what is advertised."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.classes import dataclass
 from gpuyard.plan.records.nodes import (
     DraPlan,
     LadderRung,

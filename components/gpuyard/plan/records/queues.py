@@ -1,10 +1,9 @@
 """Queues in a plan: quotas, the cohorts that share them, and what all queues have in common."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.records.nodes import TopologyPlan
 from gpuyard.plan.records.pools import Taint
 from gpuyard.plan.records.shown import shown

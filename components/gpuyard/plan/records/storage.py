@@ -1,6 +1,7 @@
 """Storage in a plan: what is made, and what each team has of it."""
 
-from gpuyard.classes import dataclass
+from dataclasses import dataclass
+
 from gpuyard.spec.sections import DatasetKind, StoreTier
 
 A_CLAIM_GIB = 1

@@ -1,10 +1,9 @@
 """Teams in a plan: what each may have, where it is, and whom it may reach."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
-from gpuyard.classes import dataclass
 from gpuyard.names import LOCAL_QUEUE
 from gpuyard.plan.records.queues import Quota, ResourceGroup
 from gpuyard.plan.records.shown import shown

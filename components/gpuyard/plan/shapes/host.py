@@ -1,9 +1,8 @@
 """What a shape's pods ask for beside GPUs, and teams whose own limits do not hold it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, refuse, warn
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import HostAmount, ShapePlan

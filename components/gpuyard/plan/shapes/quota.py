@@ -5,9 +5,8 @@ A gang's pods get one flavor, so its whole demand must fit one team's quota in o
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, note, refuse
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Advertised, PoolPlan, Quota, ShapePlan

@@ -1,6 +1,7 @@
 """Fractional GPUs: the smallest slice or share that has what a pod says it needs."""
 
-from gpuyard.classes import dataclass
+from dataclasses import dataclass
+
 from gpuyard.names import SHARED_UNIT
 from gpuyard.plan.records import Advertised, PoolPlan
 from gpuyard.spec.platform import Latency, PerPod

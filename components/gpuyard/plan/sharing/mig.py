@@ -5,10 +5,10 @@ bit masks is exact and takes microseconds.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 from gpuyard.catalogue.mig import MigProduct, MigProfile
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import Slice
 
 

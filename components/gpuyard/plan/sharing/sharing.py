@@ -1,12 +1,12 @@
 """Sharing of a node's GPUs: layouts by GPU, and the resources the node advertises."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
 from gpuyard.catalogue.sharing import SharingMethod, mps_clients
-from gpuyard.classes import dataclass
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.names import GPU, GPU_SHARED, SHARED_UNIT, shared
 from gpuyard.plan.records import Advertised, GpuLayout

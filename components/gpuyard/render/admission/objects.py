@@ -6,6 +6,7 @@ one is missing, everything is refused rather than nothing.
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from gpuyard.admission import queued
 from gpuyard.admission.parameters import (
@@ -17,7 +18,6 @@ from gpuyard.admission.parameters import (
     TAINTS,
     enforcement,
 )
-from gpuyard.classes import dataclass
 from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.names import (
     PRIORITY_LABEL,

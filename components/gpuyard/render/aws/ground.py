@@ -1,8 +1,8 @@
 """What node groups rest on: outputs of the cluster's own resources, or of one that exists already."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import Joined
 

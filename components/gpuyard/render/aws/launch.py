@@ -1,12 +1,12 @@
 """Launch templates: interfaces, disks, metadata and user data of a group's nodes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.fabric import Interface, interfaces
 from gpuyard.catalogue.kubernetes.eks_nodes import DATA_DISKS, SYSTEM_DISKS
 from gpuyard.catalogue.machines import Machine
-from gpuyard.classes import dataclass
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.render.aws.ground import Given, Ground
 from gpuyard.render.cloud.graph import Base64, CloudResource

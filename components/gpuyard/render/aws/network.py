@@ -1,6 +1,7 @@
 """The network of an EKS cluster: one of its own, with a private subnet a zone, or one that is there."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gpuyard.catalogue.cluster.eks import (
     GATEWAY_SERVICE,
@@ -8,7 +9,6 @@ from gpuyard.catalogue.cluster.eks import (
     ZONES_WITHOUT,
     kept_days,
 )
-from gpuyard.classes import dataclass
 from gpuyard.plan.cluster.ranges import (
     ANOTHER_ZONE,
     cluster_of,

@@ -1,9 +1,9 @@
 """Where in AWS a platform is, what its resources are tagged with, and how roles are made."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.ground import Given
 from gpuyard.render.aws.tags import aws_tags

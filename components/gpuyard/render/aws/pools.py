@@ -4,7 +4,7 @@ Karpenter makes the nodes of its pools by itself: beside a node group they would
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
@@ -17,7 +17,6 @@ from gpuyard.catalogue.kubernetes.eks_nodes import (
     arch_of,
 )
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine
-from gpuyard.classes import dataclass
 from gpuyard.names import EFA, PLATFORM_LABEL, POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan

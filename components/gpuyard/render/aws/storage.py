@@ -1,10 +1,10 @@
 """Stores at AWS: file systems beside the nodes, buckets, and what each team's pods may do with them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.cluster.stores import FSX_LUSTRE
-from gpuyard.classes import dataclass
 from gpuyard.names import DATA_ACCOUNT
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import DatasetPlan, PlatformPlan, TeamPlan

@@ -7,6 +7,7 @@ for images that join the cluster by one.
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.kubernetes.eks_nodes import CUSTOM, DISK_EVICTION, DISK_RESERVED
@@ -14,7 +15,6 @@ from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.reserves import kubelet_cpu, kubelet_gib
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.tables.reserves import EVICTION_MIB
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.aws.ground import Ground
 from gpuyard.render.cloud.graph import Base64, Joined

@@ -11,10 +11,9 @@ floor registers it as it stands: one Pulumi resource for each node, in the graph
 import base64
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records.late import Late
 

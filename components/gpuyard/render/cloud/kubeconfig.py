@@ -1,9 +1,9 @@
 """How programs reach a cluster of a cloud: a kubeconfig without a credential. It runs the cloud's program."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.render.cloud.graph import Joined, Json
 
 API = "client.authentication.k8s.io/v1beta1"

@@ -6,6 +6,7 @@ a machine takes as many of them as the catalogue says.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_network
 from typing import Any
 
@@ -19,7 +20,6 @@ from gpuyard.catalogue.gke.networks import (
     RDMA_PREFIX,
 )
 from gpuyard.catalogue.machines import Machine
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.graph import CloudResource, Joined

@@ -1,8 +1,8 @@
 """What node pools rest on, whether their cluster is made or was there."""
 
+from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.records.late import Late
 from gpuyard.render.gcp.place import GcpPlace
 

@@ -1,9 +1,9 @@
 """Who nodes are, what they may do, and the key under which secrets and disks rest."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.gke.nodes import KEY_ROLE, KEY_USERS, NODE_ROLES
-from gpuyard.classes import dataclass
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late

@@ -1,9 +1,9 @@
 """The network that a cluster lies in: one of its own, which nobody enters from outside, or a given one."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.cluster.ranges import cluster_of, ranges_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late

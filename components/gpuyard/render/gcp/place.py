@@ -1,6 +1,7 @@
 """Where the platform is at Google: project, region and zones, as the stack file or the provider says them."""
 
-from gpuyard.classes import dataclass
+from dataclasses import dataclass
+
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late

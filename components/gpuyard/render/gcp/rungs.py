@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.machines import MACHINES, Machine
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import LadderRung, PoolPlan
 from gpuyard.plan.records.nodes import GkePurchase
 from gpuyard.render.cloud.spelling import digest, fit

@@ -1,10 +1,10 @@
 """Stores at Google: file systems beside the nodes, buckets, and what each team's pods may do with them."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.cluster.stores import FILESTORE
-from gpuyard.classes import dataclass
 from gpuyard.names import DATA_ACCOUNT
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, PlatformPlan, TeamPlan

@@ -1,6 +1,7 @@
 """What the deployer of an AWS graph must be allowed: each action, on what, and under which condition."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.permissions.aws import AWS_CALLS, AWS_KINDS
@@ -13,7 +14,6 @@ from gpuyard.catalogue.permissions.aws_forms import (
     TAGGED_AT_BIRTH,
     AwsKind,
 )
-from gpuyard.classes import dataclass
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource, settle
 
 ANY = "*"

@@ -1,8 +1,8 @@
 """What the deployer of a plan must be allowed, by its cloud."""
 
+from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.place import place_of

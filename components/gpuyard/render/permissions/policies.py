@@ -3,10 +3,10 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.permissions.aws_forms import MANAGED_POLICY_CHARACTERS
-from gpuyard.classes import dataclass
 from gpuyard.render.permissions.needs import ANY, Permit, PolicyCondition
 
 VERSION = "2012-10-17"

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.permissions.gcp import GCP_CALLS, GCP_KINDS, IN_CLUSTER
-from gpuyard.classes import dataclass
 from gpuyard.render.cloud.graph import CloudGraph
 
 _MEMBER = "gcp:projects/iAMMember:IAMMember"

@@ -5,6 +5,7 @@ what teams run.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from gpuyard.catalogue.software.charts import (
     GPU_OPERATOR_CHART,
@@ -13,7 +14,6 @@ from gpuyard.catalogue.software.charts import (
     OPERATOR_IMAGES,
     OperatorImage,
 )
-from gpuyard.classes import dataclass
 from gpuyard.plan.records import OperatorParts, PlatformPlan
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.render.mirror import image_repository, mirrored

@@ -1,11 +1,11 @@
 """A look at the cluster of a provider, beside a deployment that it does not hold up."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 import pulumi
 
-from gpuyard.classes import dataclass
 from gpuyard.kubectl import as_object, change, in_context, look, said
 
 

@@ -10,11 +10,10 @@ https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resou
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pulumi
-
-from gpuyard.classes import dataclass
 
 TRIES = 10
 """Of half a minute to a minute each: together the ten minutes that the provider waits for anything else."""

@@ -1,9 +1,9 @@
 """Components of a GPU platform and their versions, wherever a file says them."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.classes import dataclass
 from gpuyard.findings import Path
 from gpuyard.rules.rule import Resource, mapping, text
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of

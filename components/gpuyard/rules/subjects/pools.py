@@ -1,11 +1,11 @@
 """GPU node pools of any maker as one thing, so that a rule about pools is written once."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from gpuyard.catalogue.machines import MACHINES, find_machine
-from gpuyard.classes import dataclass
 from gpuyard.findings import Path
 from gpuyard.rules.rule import Resource, at, block, items, mapping, text
 

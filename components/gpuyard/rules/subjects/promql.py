@@ -2,9 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
-
-from gpuyard.classes import dataclass
+from dataclasses import dataclass, field
 
 _TOKEN = re.compile(
     r"""

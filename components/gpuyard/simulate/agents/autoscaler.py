@@ -7,10 +7,10 @@ until the request is too old.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from gpuyard.classes import dataclass
 from gpuyard.manifests.quantities import quantity
 from gpuyard.simulate.api import ApiObject
 

@@ -6,10 +6,9 @@ which has all of its machine.
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpuyard.classes import dataclass
 from gpuyard.names import EFA
 
 KUBELET: Final = "sim.gpuyard.dev/kubelet"

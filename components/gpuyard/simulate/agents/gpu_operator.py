@@ -4,10 +4,8 @@ Without a ClusterPolicy there are no operands: no labels, no devices, as on a re
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
-
-from gpuyard.classes import dataclass
 
 NAMESPACE: Final = "gpu-operator"
 POLICY: Final = "cluster-policy"

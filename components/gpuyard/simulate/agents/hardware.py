@@ -6,11 +6,11 @@ The layout stands in an annotation on the node, because real GPUs keep theirs, t
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuyard.catalogue.machines import Machine, find_machine
 from gpuyard.catalogue.mig import MigProduct, MigProfile
-from gpuyard.classes import dataclass
 
 LAYOUT: Final = "sim.gpuyard.dev/mig-layout"
 MACHINE_LABEL: Final = "node.kubernetes.io/instance-type"

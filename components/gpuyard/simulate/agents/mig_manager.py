@@ -8,12 +8,12 @@ is tried again until the label changes. Schema and rules of the file: `version: 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
 
 from gpuyard.catalogue.mig import MigProduct
-from gpuyard.classes import dataclass
 from gpuyard.simulate.agents.gpu_operator import MountedConfig
 from gpuyard.simulate.agents.hardware import Hardware, Slices, fits
 

@@ -1,10 +1,9 @@
 """Everything the fakes write on one node, decided together from plain values."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpuyard.classes import dataclass
 from gpuyard.names import DEVICE_PLUGIN_LABEL, EFA
 from gpuyard.simulate.agents import feature_discovery, kubelet, mig_manager
 from gpuyard.simulate.agents.cloud_node import CloudNode, cloud_node

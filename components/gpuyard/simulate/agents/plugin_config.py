@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import yaml
 
-from gpuyard.classes import dataclass
 from gpuyard.simulate.agents.gpu_operator import MountedConfig, Operator
 
 CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
