@@ -18,9 +18,10 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent import futures
 from pathlib import Path
 from typing import Any
+
+from shared.serving import serve
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 5
@@ -153,27 +154,6 @@ def log_of() -> Any:
     return Engine()
 
 
-def serve(stack: str, delay: float) -> None:
-    """Print the addresses, then serve until stdin closes."""
-    import grpc
-    from pulumi.runtime.proto import engine_pb2_grpc, resource_pb2_grpc
-
-    addresses, servers = [], []
-    for add, servicer in (
-        (resource_pb2_grpc.add_ResourceMonitorServicer_to_server, monitor_of(stack, delay)),
-        (engine_pb2_grpc.add_EngineServicer_to_server, log_of()),
-    ):
-        server = grpc.server(futures.ThreadPoolExecutor(max_workers=32))
-        add(servicer, server)
-        addresses.append(f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}")
-        server.start()
-        servers.append(server)
-    print(",".join(addresses), flush=True)
-    sys.stdin.read()
-    for server in servers:
-        server.stop(grace=None)
-
-
 def _struct(value: dict[str, Any]) -> Any:
     from google.protobuf import struct_pb2
 
@@ -252,7 +232,7 @@ def main() -> int:
 if __name__ == "__main__":
     sys.path[:0] = [str(ROOT / "components"), str(ROOT)]
     if sys.argv[1:2] == ["--serve"]:
-        serve(sys.argv[2], float(sys.argv[3]))
+        serve(monitor_of(sys.argv[2], float(sys.argv[3])), log_of())
     elif sys.argv[1:2] == ["--child"]:
         child(sys.argv[2], sys.argv[3])
     else:

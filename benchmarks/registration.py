@@ -20,9 +20,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent import futures
 from pathlib import Path
 from typing import Any
+
+from shared.serving import serve
 
 LIMIT = 1.1
 REG_DELAY_MS = 50  # what an engine with a provider takes for a registration
@@ -157,9 +158,8 @@ def child(side: str, count: int, address: str) -> None:
     print(json.dumps({"cpu": cpu, "wall": wall}))
 
 
-def serve() -> None:
-    """Be an engine that echoes inputs: print the addresses, then serve until stdin closes."""
-    import grpc
+def echo() -> None:
+    """Be an engine that echoes inputs."""
     from google.protobuf import empty_pb2
     from pulumi.runtime.mocks import MockMonitor
     from pulumi.runtime.proto import engine_pb2_grpc, resource_pb2, resource_pb2_grpc
@@ -194,21 +194,7 @@ def serve() -> None:
             return empty_pb2.Empty()
 
     busy = threading.Semaphore(REG_PARALLEL)
-    addresses = []
-    servers = []
-    for add, servicer in (
-        (resource_pb2_grpc.add_ResourceMonitorServicer_to_server, Monitor()),
-        (engine_pb2_grpc.add_EngineServicer_to_server, Engine()),
-    ):
-        server = grpc.server(futures.ThreadPoolExecutor(max_workers=32))
-        add(servicer, server)
-        addresses.append(f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}")
-        server.start()
-        servers.append(server)
-    print(",".join(addresses), flush=True)
-    sys.stdin.read()
-    for server in servers:
-        server.stop(grace=None)
+    serve(Monitor(), Engine())
 
 
 def measure(side: str, count: int, runs: int, address: str) -> list[float]:
@@ -268,7 +254,7 @@ def main() -> int:
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1] / "components"))
     if sys.argv[1:2] == ["--serve"]:
-        serve()
+        echo()
     elif sys.argv[1:2] == ["--child"]:
         child(sys.argv[2], int(sys.argv[3]), sys.argv[4])
     else:

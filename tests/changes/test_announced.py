@@ -207,3 +207,56 @@ def test_a_state_without_the_platform_has_nothing_to_lose():
     assert not [each for each in judged.findings if each.id.startswith("change.")]
     refused = judge(read_platform({"name": "x"}))
     assert judged_against(refused, stand_of({"steps": []})) == (refused, None)
+
+
+def test_another_disk_rolls_the_nodes_of_a_pool_and_waits_for_consent():
+    def of(disk, **rest):
+        return on("aws", [pool(nodes="0..4", scaling="autoscaler", disk_gib=disk)], [TEAM], **rest)
+
+    (found,), said = compared(of(200), of(400), AWS)
+
+    assert (found.id, found.where, found.severity.value) == ("change.rolls", "pools[0]", "refuse")
+    for words in (
+        "pool train is rolled: a change of blockDeviceMappings",
+        "volumeSize makes its nodes anew, some at a time",
+        "pool train is drained: up to 4 nodes with 32 GPUs",
+        "teams lose vision 16 nvidia.com/gpu of train until new nodes have come",
+    ):
+        assert words in found.problem
+    assert {each.verdict.value for each in said.resources} == {"same", "update"}
+    (said,), _ = compared(of(200), of(400, consent=found.fix.value), AWS)
+    assert (said.id, said.severity.value) == ("change.consented", "note")
+    other, _ = compared(of(200), of(500, consent=found.fix.value), AWS)
+    assert {each.id for each in other} == {"change.rolls", "change.unneeded"}
+
+
+def test_another_image_or_minor_is_announced_on_either_cloud():
+    gke = [pool("train", machine="a3-highgpu-8g", nodes="0..4", zones=["us-central1-a"])]
+    bigger = [{**gke[0], "disk_gib": 500}]
+    for before, after, place, says in (
+        (on("aws", kubernetes="1.34"), on("aws", kubernetes="1.35"), AWS, "version"),
+        (on("gcp", gke), on("gcp", bigger), GCP, "nodeConfig.diskSizeGb"),
+    ):
+        found, _ = compared(before, after, place)
+        rolled = [each for each in found if each.id == "change.rolls"]
+        assert [each.where for each in rolled] == ["pools[0]"]
+        assert says in rolled[0].problem
+
+
+def test_labels_and_bounds_of_a_group_drain_nobody():
+    before = on("aws", [pool(nodes="0..4", scaling="autoscaler")])
+    after = on("aws", [pool(nodes="0..8", scaling="autoscaler")])
+
+    assert compared(before, after, AWS)[0] == []
+
+
+def test_another_driver_of_the_operator_is_announced_and_one_of_an_image_is_none_of_its_own():
+    old, new = {"driver": "580.159.03"}, {"driver": "595.91.07"}
+    (found,), said = compared(
+        on("none", [pool()], software=old), on("none", [pool()], software=new)
+    )
+
+    assert (found.id, found.where) == ("change.rolls", "pools[0]")
+    assert "the GPU Operator puts driver 595.91.07 in place of 580.159.03" in found.problem
+    assert said.resources == ()
+    assert compared(on("simulated"), on("simulated"))[0] == []

@@ -126,6 +126,7 @@ def test_a_platform_says_what_became_of_the_spec():
             "nvidia.com/mig-2g.10gb": 8,
             "nvidia.com/mig-3g.20gb": 8,
         },
+        "driver": "",
     }
     assert outputs["teams"]["speech"] == {
         "namespaces": ["speech"],

@@ -1,13 +1,14 @@
 """The program and `gpuyard check` judge alike: same proofs, same findings; only the day is left out."""
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
 from gpuyard.cli.stacks import judge_text
 from gpuyard.findings import Severity
-from gpuyard.judging import due
-from gpuyard.resources import Platform, PlatformRefused, prove
+from gpuyard.judging import due, judge
+from gpuyard.resources import Platform, PlatformRefused, proofs, prove
 from gpuyard.resources.proofs import due_today
 from kit.components import token
 from kit.stacks import platform, pool, spec_of, stack_file, team
@@ -78,3 +79,25 @@ def test_support_that_ended_stops_a_check_and_no_deployment(monkeypatch):
     monkeypatch.setenv("GPUYARD_TODAY", str(SUPPORT_ENDED))
     assert prove(raw).plan.name == raw["name"]
     assert [f.severity for f in due_today(spec_of(raw))] == [Severity.WARN]
+
+
+def test_a_plan_is_proved_once_in_a_program(pulumi_mocks, monkeypatch):
+    raw = platform(teams=[team("idle")], validation={"profile": "quick"})
+    asked = []
+    monkeypatch.setattr(proofs, "judge", lambda reading: asked.append(1) or judge(reading))
+
+    def program():
+        Platform("lab", {"platform": prove(raw).plan})
+
+    graph = pulumi_mocks.run(program)
+
+    assert len(asked) == 1
+    assert graph.logs, "the warnings of the proof are said all the same"
+
+
+def test_a_plan_that_was_not_proved_here_is_proved(pulumi_mocks):
+    found = prove(platform()).plan
+    wrong = replace(found, spec=spec_of(PLATFORMS["refused by a proof"]))
+
+    with pytest.raises(PlatformRefused):
+        pulumi_mocks.run(lambda: Platform("lab", {"platform": wrong}))

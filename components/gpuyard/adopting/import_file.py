@@ -3,14 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpuyard.catalogue.cloud_fields import cloud_kind
+from gpuyard.catalogue.cloud_fields import DEFAULTS, cloud_kind
 from gpuyard.catalogue.software.providers import PROVIDERS
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CLUSTER, CloudGraph, CloudResource, called_in
 
-_DEFAULTS = "__defaults"
-"""What a provider keeps beside the inputs of a resource: those that no program gave."""
 _CLUSTERS = {"aws": "EksCluster", "gcp": "GkeCluster"}
 
 
@@ -70,8 +68,8 @@ def with_names_given(deployment: Mapping[str, Any], adopted: Iterable[str]) -> d
         ours = each["urn"].rpartition("::")[2] in wanted and each.get("custom") is True
         named = cloud_kind(each["type"]).named if ours else ""
         if named in inputs:
-            defaults = sorted({*inputs.get(_DEFAULTS, ()), named})
-            resources.append({**each, "inputs": {**inputs, _DEFAULTS: defaults}})
+            defaults = sorted({*inputs.get(DEFAULTS, ()), named})
+            resources.append({**each, "inputs": {**inputs, DEFAULTS: defaults}})
         else:
             resources.append(each)
     return {**deployment, "resources": resources}

@@ -19,6 +19,8 @@ CLOUD_FIELDS = Source(
     " pulumi-aws 7.51.1 and pulumi-gcp 10.2.0",
     date(2026, 11, 22),
 )
+DEFAULTS = "__defaults"
+"""What a provider keeps beside the inputs of a resource: the names of those that no program gave."""
 _TABLE = Path(__file__).parent / "tables" / "cloud_fields.json"
 
 

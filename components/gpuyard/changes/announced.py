@@ -12,21 +12,22 @@ from enum import StrEnum
 from typing import Any
 
 from gpuyard.changes.deployed import Deployed, Stand
-from gpuyard.changes.graphs import Fate, ResourceChange, graph_changes, roots
-from gpuyard.changes.holding import HOLDING, Holds
+from gpuyard.changes.graphs import TEMPLATE, Fate, ResourceChange, graph_changes, roots
+from gpuyard.changes.holding import HOLDING, Holds, rolls
 from gpuyard.changes.platforms import (
     Drained,
     LostGuarantee,
     Reported,
     former_pool,
     lowered,
+    other_driver,
     other_machine,
     pools_gone,
     recut,
     report_of,
     teams_gone,
 )
-from gpuyard.changes.settling import Mark
+from gpuyard.changes.settling import Mark, has_mark
 from gpuyard.findings import Path
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
@@ -39,6 +40,8 @@ class Does(StrEnum):
     REPLACES = "replaces"
     DELETES = "deletes"
     RECUTS = "recuts"
+    ROLLS = "rolls"
+    """Stays by its name, with every node made anew, or put out of work, some at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +95,14 @@ def announced(
     there = stand.of_clouds(name, wanted) if name else {}
     changes = graph_changes(wanted, there)
     teller = _Teller(plan, report, changes)
-    losses = (*teller.replaced(), *teller.gone(), *teller.cut(), *teller.teams())
+    losses = (
+        *teller.replaced(),
+        *teller.gone(),
+        *teller.cut(),
+        *teller.rolled(),
+        *teller.redriven(),
+        *teller.teams(),
+    )
     return Announced(
         platform=name,
         resources=changes,
@@ -184,6 +194,42 @@ class _Teller:
                 [],
                 why=f"its nodes are {machine}, and are to be {pool.machine.name}",
                 key=[name, pool.machine.name],
+                pools=[name],
+            )
+
+    def rolled(self) -> Iterator[Loss]:
+        """Pools whose groups stay and whose nodes do not: another image, disk, version or setting."""
+        for pool in self.plan.pools:
+            mine = [each for each in self.changes if each.part == pool.stable_name]
+            mine = [each for each in mine if each.verdict is Fate.UPDATE]
+            why = {f.path: f.new for each in mine for f in each.fields if rolls(each.kind, f.path)}
+            if not why:
+                continue
+            # A new version says nothing of itself: what changed is in the template.
+            inside = {f.path: f.new for e in mine if e.kind == TEMPLATE for f in e.fields}
+            said = inside | {
+                path: new for path, new in why.items() if not has_mark(new, Mark.LATER)
+            }
+            yield self._loss(
+                Does.ROLLS,
+                f"pool {pool.stable_name}",
+                self._pool_path(pool.stable_name),
+                [],
+                why=f"a change of {', '.join(said or why)} makes its nodes anew, some at a time",
+                key=[_field(path, new) for path, new in (said or why).items()],
+                pools=[former_pool(self.report, self.plan, pool.stable_name)],
+            )
+
+    def redriven(self) -> Iterator[Loss]:
+        """Pools on whose nodes the GPU Operator puts another driver, which no job survives."""
+        for pool, name, driver, comes in other_driver(self.report, self.plan):
+            yield self._loss(
+                Does.ROLLS,
+                f"pool {name}",
+                self._pool_path(pool.stable_name),
+                [],
+                why=f"the GPU Operator puts driver {comes} in place of {driver}, node by node",
+                key=["driver", comes],
                 pools=[name],
             )
 

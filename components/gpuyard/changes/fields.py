@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.cloud_fields import CloudField, CloudKind, cloud_kind
+from gpuyard.catalogue.cloud_fields import DEFAULTS, CloudField, CloudKind, cloud_kind
 from gpuyard.changes.conditions import CONDITIONS
 from gpuyard.changes.settling import Mark
 
@@ -131,7 +131,7 @@ def _same(field: CloudField, old: Any, new: Any) -> bool:
 def _said(value: Any) -> Any:
     """A value without the engine's marks (`__defaults`), and without fields that say nothing."""
     if isinstance(value, Mapping):
-        return {k: _said(v) for k, v in value.items() if k != "__defaults" and v is not None}
+        return {k: _said(v) for k, v in value.items() if k != DEFAULTS and v is not None}
     return [_said(each) for each in value] if isinstance(value, list) else value
 
 

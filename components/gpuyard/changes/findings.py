@@ -10,7 +10,12 @@ from gpuyard.plan.records import PlatformPlan
 _HOW_LONG = (
     "until new nodes have come; how long that takes is unknown: no boot time is in the catalogue"
 )
-_PAST = {Does.REPLACES: "replaced", Does.DELETES: "deleted", Does.RECUTS: "cut anew"}
+_PAST = {
+    Does.REPLACES: "replaced",
+    Does.DELETES: "deleted",
+    Does.RECUTS: "cut anew",
+    Does.ROLLS: "rolled",
+}
 
 
 def change_findings(plan: PlatformPlan, said: Announced) -> list[Finding]:
@@ -46,6 +51,8 @@ def _of_loss(plan: PlatformPlan, loss: Loss) -> Finding:
         return _refused("change.replaces", plan, loss)
     if loss.does is Does.DELETES:
         return _refused("change.deletes", plan, loss)
+    if loss.does is Does.ROLLS:
+        return _refused("change.rolls", plan, loss)
     return _refused("change.recuts", plan, loss)
 
 

@@ -19,7 +19,7 @@ _PICKS = frozenset(
     {"aws:index/getAvailabilityZones:getAvailabilityZones", "aws:ec2/getSubnets:getSubnets"}
 )
 """Questions that have another answer when the stack file, or the cloud, has changed."""
-_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 
 
 class Fate(StrEnum):
@@ -208,7 +208,7 @@ def _outputs(
     if verdict is Fate.SAME:
         return old
     made = _over(old, given)
-    if kind == _TEMPLATE and any(each.path.partition("[")[0] not in _NO_VERSION for each in fields):
+    if kind == TEMPLATE and any(each.path.partition("[")[0] not in _NO_VERSION for each in fields):
         made |= dict.fromkeys(("latestVersion", "defaultVersion"), Mark.LATER)
     return made
 

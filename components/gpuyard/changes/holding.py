@@ -35,3 +35,42 @@ HOLDING: Mapping[str, Holds] = {
     "gcp:storage/bucket:Bucket": Holds.DATA,
 }
 """By kind. What is not here comes again as it was, and nothing that runs misses it."""
+
+ROLLING: Mapping[str, tuple[str, ...]] = {
+    "aws:eks/nodeGroup:NodeGroup": ("launchTemplate", "releaseVersion", "version"),
+    "gcp:container/nodePool:NodePool": (
+        "networkConfig.networkPerformanceConfig",
+        "nodeConfig.bootDisk",
+        "nodeConfig.confidentialNodes",
+        "nodeConfig.containerdConfig",
+        "nodeConfig.diskSizeGb",
+        "nodeConfig.diskType",
+        "nodeConfig.fastSocket",
+        "nodeConfig.gcfsConfig",
+        "nodeConfig.gvnic",
+        "nodeConfig.imageType",
+        "nodeConfig.kubeletConfig",
+        "nodeConfig.linuxNodeConfig",
+        "nodeConfig.loggingVariant",
+        "nodeConfig.machineType",
+        "nodeConfig.storagePools",
+        "nodeConfig.workloadMetadataConfig",
+        "version",
+    ),
+}
+"""Fields that change where they are, and make every node anew for it: the cloud drains them some at a time.
+
+EKS user guide, "Update a managed node group": a new version, release or launch template version rolls the
+nodes.
+GKE: `nodePools.update` takes these beside version and image, and "Node upgrade strategies" says how nodes
+are then made anew; no page that was read lists which of them do. One too many announces a drain that does
+not come.
+"""
+
+
+def rolls(kind: str, path: str) -> bool:
+    """Whether a change of this field, in place, takes the nodes of a group one after the other."""
+    return any(
+        path == each or path.startswith((f"{each}.", f"{each}[", f'{each}["'))
+        for each in ROLLING.get(kind, ())
+    )

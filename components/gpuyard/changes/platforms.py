@@ -6,6 +6,7 @@ from typing import Any
 
 from gpuyard.catalogue.machines import find_machine
 from gpuyard.catalogue.sharing import SharingMethod
+from gpuyard.catalogue.software.images import Owner
 from gpuyard.changes.deployed import Deployed
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 
@@ -97,6 +98,24 @@ def other_machine(report: Reported, plan: PlatformPlan) -> Iterator[tuple[PoolPl
         machine = report.pools.get(name, {}).get("machine")
         if machine and machine != pool.machine.name:
             yield pool, name, machine
+
+
+def other_driver(report: Reported, plan: PlatformPlan) -> Iterator[tuple[PoolPlan, str, str, str]]:
+    """Pools whose driver the GPU Operator exchanges: name and driver until now, and what comes."""
+    for pool in plan.pools:
+        name = former_pool(report, plan, pool.stable_name)
+        was, comes = report.pools.get(name, {}).get("driver"), driver_of(plan, pool)
+        if was and comes and was != comes:
+            yield pool, name, was, comes
+
+
+def driver_of(plan: PlatformPlan, pool: PoolPlan) -> str:
+    """The driver that our GPU Operator puts on its nodes; empty where anybody else brings it."""
+    ours = plan.operator is not None and plan.operator.install
+    found = pool.node_software
+    if not ours or found is None or found.owners["driver"] != Owner.OPERATOR:
+        return ""
+    return found.driver or ""
 
 
 def lowered(report: Reported, plan: PlatformPlan) -> Iterator[tuple[LostGuarantee, int]]:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpuyard.catalogue.cloud_fields import DEFAULTS
 from gpuyard.catalogue.software.cloud_ids import AGAIN, IDENTITIES, LOOKUPS, Lookup
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.preflight.asking import Answer, Question
 from gpuyard.recovery.stack import plain
 
 CLOUDS = ("aws:", "gcp:")
-_DEFAULTS = "__defaults"
 
 Asking = Callable[[Sequence[Question]], Mapping[str, Answer]]
 """Put questions to the clouds' programs."""
@@ -145,7 +145,7 @@ def _made(resource: State, found: Mapping[str, str]) -> dict[str, Any]:
 
 def _without_defaults(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _without_defaults(each) for key, each in value.items() if key != _DEFAULTS}
+        return {key: _without_defaults(each) for key, each in value.items() if key != DEFAULTS}
     if isinstance(value, list):
         return [_without_defaults(each) for each in value]
     return value

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
 
+from gpuyard.changes.platforms import driver_of
 from gpuyard.findings import Finding, Severity, in_order
 from gpuyard.names import GKE_NETWORKING_GROUP, system_namespace
 from gpuyard.plan.digests import spec_digest
@@ -22,7 +23,7 @@ from gpuyard.resources.diagnosis.gone_teams import tell_of_gone_teams
 from gpuyard.resources.gpu_operator.component import GpuOperator
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.pools import GpuNodePool, GpuNodePoolArgs, refuse_what_is_not_made
-from gpuyard.resources.proofs import PlatformLike, due_today, prove, read_args
+from gpuyard.resources.proofs import PlatformLike, due_today, proved, read_args
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.state import camel_case, state_of
 from gpuyard.resources.teams import Team, TeamArgs
@@ -54,6 +55,8 @@ class PoolSummary(TypedDict):
     """none, mig, time-slicing, mps or mig+time-slicing."""
     resources: dict[str, int]
     """What each node advertises, by resource name."""
+    driver: str
+    """The driver that the GPU Operator puts on them; empty where their image brings it."""
 
 
 class TeamSummary(TypedDict):
@@ -111,8 +114,7 @@ class Platform(Component):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         given = read_args("Platform", args, required=("platform",), optional=("cluster_name",))
-        platform = given["platform"]
-        proof = prove(platform.spec if isinstance(platform, PlatformPlan) else platform)
+        proof = proved(given["platform"])
         plan, late, state = proof.plan, {}, {"platform": state_of(proof.plan.spec)}
         refuse_what_is_not_made(plan)
         if given.get("cluster_name") is not None:
@@ -204,7 +206,7 @@ class Platform(Component):
             "unknown": list(plan.bill.unknown),
             "simulated": plan.bill.simulated,
         }
-        pools = {p.name: _pool_summary(p) for p in plan.pools}
+        pools = {p.name: _pool_summary(plan, p) for p in plan.pools}
         self.pools = pulumi.Output.all(*(pool.nodes for pool in nodes)).apply(lambda _: pools)
         self.teams = pulumi.Output.from_input({t.name: _team_summary(t) for t in plan.teams})
         self.bill = pulumi.Output.from_input(bill)
@@ -225,12 +227,13 @@ def _rounded(usd: float | None) -> float | None:
     return None if usd is None else round(usd, 4)
 
 
-def _pool_summary(pool: PoolPlan) -> PoolSummary:
+def _pool_summary(plan: PlatformPlan, pool: PoolPlan) -> PoolSummary:
     return {
         "machine": pool.machine.name,
         "nodes": str(pool.nodes),
         "sharing": pool.sharing.value,
         "resources": {a.resource: a.per_node for a in pool.advertised},
+        "driver": driver_of(plan, pool),
     }
 
 

@@ -1,6 +1,7 @@
 """From what a component was given to a proved plan, before anything is registered."""
 
 import inspect
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,10 @@ class Proof:
     findings: tuple[Finding, ...] = ()
 
 
+_PROOFS: deque[Proof] = deque(maxlen=16)
+"""The last that were made: a program has as many platforms at most."""
+
+
 def prove(platform: object) -> Proof:
     """Judge a platform as `gpuyard check` does; PlatformRefused lists everything that stands against it.
 
@@ -54,7 +59,17 @@ def prove(platform: object) -> Proof:
         part = judged.reading.judged_part
         name = f" {part.name}" if part is not None else ""
         raise PlatformRefused(f"the platform{name}", judged.findings)
-    return Proof(judged.plan, judged.findings)
+    proof = Proof(judged.plan, judged.findings)
+    _PROOFS.append(proof)
+    return proof
+
+
+def proved(platform: object) -> Proof:
+    """What `prove` said of a plan when it made it; anything else, another's plan too, is proved now."""
+    known = (proof for proof in _PROOFS if proof.plan is platform)
+    return next(known, None) or prove(
+        platform.spec if isinstance(platform, PlatformPlan) else platform
+    )
 
 
 def due_today(spec: vocabulary.PlatformSpec) -> list[Finding]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from testbed.plugins.cloud import facts
+from testbed.plugins.cloud.preparing import DEFAULTS
 
 ACCOUNT = "123456789012"
 PROJECT_NUMBER = "123456789012"
@@ -328,7 +329,7 @@ def labelled(about: facts.Facts, inputs: Mapping[str, Any], place: Place) -> dic
 def plain(value: Any) -> Any:
     """A copy of inputs without the bridge's own marks."""
     if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items() if key != "__defaults"}
+        return {key: plain(each) for key, each in value.items() if key != DEFAULTS}
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 

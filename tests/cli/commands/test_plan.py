@@ -173,3 +173,47 @@ def test_versions_that_the_file_picks_are_said(gpuyard, write):
     assert "Versions  picked by the stack file; all others are pinned" in out
     assert "kueue 0.19.1, driver 595.91.07" in out
     assert "Versions" not in gpuyard("plan", write(platform())).out
+
+
+STORED = platform(
+    [pool(zones=["us-east-1a"])],
+    [team()],
+    cloud="aws",
+    storage={
+        "datasets": [
+            {"name": "corpus", "kind": "fsx-lustre", "writers": ["vision"]},
+            {"name": "home", "kind": "efs", "writers": ["vision"]},
+        ],
+        "checkpoints": {"keep_days": 90},
+        "protect": False,
+    },
+)
+
+
+def test_stores_that_are_made_are_shown_with_what_they_cost(gpuyard, write):
+    out = gpuyard("plan", write(STORED)).out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+
+    assert "Storage not protected: a destroy deletes it; not in the bill" in lines
+    assert "corpus fsx-lustre 1,200 GiB us-east-1a backups 7 days 174.00" in lines
+    assert "home efs as needed - nothing unpriced" in lines
+    assert "checkpoints bucket as needed - versions 90 days unpriced" in lines
+    assert "home, checkpoints: paid by what is in it" in lines
+    assert "Storage" not in gpuyard("plan", write(platform())).out
+
+
+def test_stores_are_in_the_plans_document(gpuyard, write):
+    document = json.loads(gpuyard("plan", write(STORED), "--format", "json").out)
+    corpus, *_, checkpoints = document["plan"]["storage"]["stores"]
+
+    assert (corpus["kind"], corpus["size_gib"], corpus["zone"], corpus["usd_per_month"]) == (
+        "fsx-lustre persistent",
+        1200,
+        "us-east-1a",
+        174.0,
+    )
+    assert (checkpoints["kept"], checkpoints["protect"], checkpoints["usd_per_month"]) == (
+        "versions 90 days",
+        False,
+        None,
+    )

@@ -5,16 +5,10 @@ import json
 import pytest
 from testbed.plugins.cloud import installing
 
+from kit.clouds.programs import of_platform
 from kit.clouds.running import CONFIG, REGIONS, running
 from stacks import STACK
 
-PROGRAM = """
-import json
-from pathlib import Path
-import pulumi
-from gpuyard.resources import Platform
-Platform("platform", {"platform": json.loads(Path("platform.json").read_text())})
-"""
 CLOUDS = ("aws:", "gcp:")
 OPS = ("same", "update", "create")
 OURS = {"gpuyard:index:EksCluster", "gpuyard:index:GkeCluster", "gpuyard:index:GpuNodePool"}
@@ -34,7 +28,7 @@ def test_a_cluster_that_runs_is_adopted_and_the_next_preview_changes_nothing_of_
     for key, value in CONFIG.items():
         stack.run("config", "set", "--stack", STACK, key, value)
     (stack.folder / "platform.json").write_text(json.dumps(lab.raw))
-    (stack.folder / "__main__.py").write_text(PROGRAM)
+    (stack.folder / "__main__.py").write_text(of_platform("platform"))
     config = {"config": {**CONFIG, "gpuyard:platform": lab.raw}}
     (stack.folder / "stack.yaml").write_text(json.dumps(config))
     (stack.folder / "ids.json").write_text(json.dumps(dict(found.ids)))

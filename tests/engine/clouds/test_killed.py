@@ -12,24 +12,10 @@ from testbed.plugins.cloud import faults, installing
 from testbed.plugins.cloud.account import Account
 
 from kit import waiting
+from kit.clouds.programs import GRAPH
 from kit.stacks import platform, pool
 from stacks import PASSPHRASE, SECONDS, STACK, Stack
 
-PROGRAM = """
-import json
-from pathlib import Path
-from gpuyard.plan import planned
-from gpuyard.resources.clouds import CloudResources
-from gpuyard.spec.read import read_platform
-plan = planned(read_platform(json.loads(Path("platform.json").read_text())).spec)
-if plan.cloud.value == "aws":
-    from gpuyard.render.aws.graph import aws_graph as graph_of
-else:
-    from gpuyard.render.gcp.graph import gcp_graph as graph_of
-graph, cloud = graph_of(plan), CloudResources("lab")
-cloud.ask(None, graph.calls)
-cloud.register(None, graph.resources)
-"""
 KEPT = {"cluster": {"protect": False}}
 RAW = {
     "aws": platform([pool(nodes="1..4", capacity=["spot", "on-demand"])], cloud="aws", **KEPT),
@@ -91,7 +77,7 @@ def lab(engine, tmp_path, new_stack):
     stack.project()
     for key, value in PLACES.items():
         stack.run("config", "set", "--stack", STACK, key, value)
-    (folder / "__main__.py").write_text(PROGRAM)
+    (folder / "__main__.py").write_text(GRAPH)
     yield stack
     stack.close()
 

@@ -8,27 +8,10 @@ from testbed.plugins import environment
 from testbed.plugins.cloud import installing
 from testbed.plugins.cloud.account import Account
 
+from kit.clouds.programs import GRAPH, TELLS
 from kit.clouds.stored import STORED
 from stacks import PASSPHRASE, STACK, Stack
 
-PROGRAM = """
-import json
-from pathlib import Path
-import pulumi
-from gpuyard.plan import planned
-from gpuyard.resources.clouds import CloudResources
-from gpuyard.spec.read import read_platform
-plan = planned(read_platform(json.loads(Path("platform.json").read_text())).spec)
-if plan.cloud.value == "aws":
-    from gpuyard.render.aws.graph import aws_graph as graph_of
-else:
-    from gpuyard.render.gcp.graph import gcp_graph as graph_of
-graph, cloud = graph_of(plan), CloudResources("lab")
-cloud.ask(None, graph.calls)
-cloud.register(None, graph.resources)
-for name, value in cloud.bound(graph.told).items():
-    pulumi.export(name.replace(".", "-"), value)
-"""
 STORES = {
     "aws": (
         *("aws:efs/fileSystem:FileSystem", "aws:fsx/lustreFileSystem:LustreFileSystem"),
@@ -63,7 +46,7 @@ def lab(engine, tmp_path, new_stack):
     none.touch()
     stack = Stack(folder, env, "", none)
     stack.project()
-    (folder / "__main__.py").write_text(PROGRAM)
+    (folder / "__main__.py").write_text(GRAPH + TELLS)
     yield stack
     stack.close()
 

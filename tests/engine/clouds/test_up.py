@@ -20,6 +20,7 @@ from testbed.plugins.kubernetes.settings import load_kubeconfig
 
 from gpuyard.names import GKE_NETWORKING_GROUP
 from kit import waiting
+from kit.clouds.programs import of_platform
 from kit.stacks import platform, pool, team
 from stacks import STACK, Stack
 
@@ -52,13 +53,6 @@ RAW = {
     ),
 }
 GROWN = {"aws": ["train-on-demand", "train-spot"], "gcp": ["train-on-demand"]}
-PROGRAM = """
-import json
-from pathlib import Path
-import pulumi
-from gpuyard.resources import Platform
-Platform("lab", {"platform": json.loads(Path("platform.json").read_text())})
-"""
 GOING = frozenset({"replace", "delete"})
 DIGEST = re.compile(r"sha256:\w{12}")
 ADMIN = "gpuyard-test-admin"
@@ -190,7 +184,7 @@ def yard(stack, tmp_path, inside, gke_kinds, kueue):
         stack.project()
         for key, value in PLACES.items():
             stack.run("config", "set", "--stack", STACK, key, value)
-        (stack.folder / "__main__.py").write_text(PROGRAM)
+        (stack.folder / "__main__.py").write_text(of_platform("lab"))
         return Yard(stack, folder, inside, cloud)
 
     return build

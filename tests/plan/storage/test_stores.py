@@ -141,3 +141,110 @@ NAMES = {
 def test_names_of_buckets_are_the_clouds(cloud):
     pattern = BUCKETS[cloud].pattern
     assert {name: bool(pattern.fullmatch(name)) for name in NAMES[cloud]} == NAMES[cloud]
+
+
+EVERY_KIND = {
+    "aws": [
+        {"name": "home", "kind": "efs"},
+        {"name": "fast", "kind": "fsx-lustre"},
+        {"name": "faster", "kind": "fsx-lustre", "throughput": 500},
+        {"name": "filled", "kind": "fsx-lustre", "bucket": "our-corpus"},
+        {"name": "brief", "kind": "fsx-lustre", "tier": "scratch"},
+        {"name": "raw", "kind": "bucket"},
+        {"name": "theirs", "kind": "bucket", "bucket": "their-corpus"},
+        {"name": "mine", "kind": "class", "class_name": "gp3"},
+    ],
+    "gcp": [
+        {"name": "files", "kind": "filestore", "tier": "regional"},
+        {"name": "fast", "kind": "managed-lustre"},
+    ],
+}
+LISTED = "list price of no known day, read on 2026-11-23, not verified"
+MADE = {
+    "aws": [
+        ("home", "efs", None, None, "backups", None, "paid by what is in it"),
+        ("fast", "fsx-lustre persistent", 1200, "us-east-1a", "backups 7 days", 174, LISTED),
+        (
+            "faster",
+            "fsx-lustre persistent",
+            1200,
+            "us-east-1a",
+            "backups 7 days",
+            None,
+            "no price known",
+        ),
+        ("filled", "fsx-lustre persistent", 1200, "us-east-1a", "nothing", 174, LISTED),
+        ("brief", "fsx-lustre scratch", 1200, "us-east-1a", "nothing", 168, LISTED),
+        ("raw", "bucket", None, None, "versions 7 days", None, "paid by what is in it"),
+        (
+            "checkpoints",
+            "bucket",
+            None,
+            None,
+            "versions 30 days",
+            None,
+            "paid by what is in it",
+        ),
+    ],
+    "gcp": [
+        ("files", "filestore regional", 1024, None, "nothing", None, "no price known"),
+        ("fast", "managed-lustre", 9000, "us-central1-a", "nothing", None, "no price known"),
+        (
+            "checkpoints",
+            "bucket",
+            None,
+            None,
+            "versions 30 days",
+            None,
+            "paid by what is in it",
+        ),
+    ],
+}
+
+
+@every("cloud", MADE)
+def test_what_is_made_is_listed_with_what_it_costs_a_month(cloud):
+    found = storage_of(cloud, datasets=EVERY_KIND[cloud], checkpoints={}).stores
+
+    assert [
+        (
+            each.name,
+            each.kind,
+            each.size_gib,
+            each.zone,
+            each.kept,
+            each.usd_per_month and round(each.usd_per_month, 6),
+            each.basis,
+        )
+        for each in found
+    ] == MADE[cloud]
+    assert all(each.protect for each in found)
+
+
+def test_without_protection_nothing_of_efs_is_backed_up():
+    home = {"name": "home", "kind": "efs"}
+    (made,) = storage_of(datasets=[home], protect=False).stores
+
+    assert (made.protect, made.kept) == (False, "nothing")
+
+
+def test_a_bucket_for_checkpoints_that_exists_is_not_made():
+    assert storage_of(checkpoints={"bucket": "our-checkpoints"}).stores == ()
+
+
+def test_no_store_is_made_where_no_cloud_makes_it():
+    mine = {"name": "mine", "kind": "class", "class_name": "fast"}
+    raw = platform([pool()], TEAMS, cloud="none", storage={"datasets": [mine]})
+
+    assert plan_of(raw).storage.stores == ()
+
+
+def test_a_price_is_of_its_region_alone():
+    raw = platform(
+        [pool(zones=["us-west-2a"])],
+        TEAMS,
+        cloud="aws",
+        storage={"datasets": [{"name": "fast", "kind": "fsx-lustre"}]},
+    )
+
+    assert [each.usd_per_month for each in plan_of(raw).storage.stores] == [None]

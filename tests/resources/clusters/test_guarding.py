@@ -49,6 +49,12 @@ def outputs():
     }
 
 
+def told_of(plan):
+    """What the engine tells of a platform that no cloud has a part in."""
+    state = exported(plan)["deployment"]["resources"]
+    return {each["urn"]: {"type": each["type"], "outputs": each["outputs"]} for each in state}
+
+
 def test_a_loss_is_refused_until_it_is_consented_to(tells):
     tells(outputs())
     assert guarding.guard(NAME, planned(RAW, "aws")) == []
@@ -65,8 +71,7 @@ def test_elsewhere_only_gpus_that_are_cut_anew_need_consent(tells):
     """Jobs are lost with them, and nothing else is."""
     more = [cut_pool(), pool("train")]
     before = plan_of(platform(more, cloud="simulated"))
-    state = exported(before)["deployment"]["resources"]
-    tells({each["urn"]: {"type": each["type"], "outputs": each["outputs"]} for each in state})
+    tells(told_of(before))
     cut = {"mig": {"1g.5gb": 7}}
     assert guarding.guard(NAME, before) == []
     assert guarding.guard(NAME, plan_of(platform(more[:1], cloud="simulated"))) == []
@@ -79,6 +84,17 @@ def test_elsewhere_only_gpus_that_are_cut_anew_need_consent(tells):
     assert said.id == "change.consented"
 
 
+def test_another_driver_of_the_operator_on_nodes_of_ones_own_needs_consent(tells):
+    def of(driver):
+        return plan_of(platform(software={"driver": driver}))
+
+    tells(told_of(of("580.159.03")))
+    assert guarding.guard(NAME, of("580.159.03")) == []
+    with pytest.raises(PlatformRefused) as refused:
+        guarding.guard(NAME, of("595.91.07"))
+    assert {each.id for each in refused.value.findings} == {"change.rolls"}
+
+
 def test_a_backend_that_does_not_tell_stops_nothing_and_says_so(tells, monkeypatch):
     said = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
@@ -88,7 +104,10 @@ def test_a_backend_that_does_not_tell_stops_nothing_and_says_so(tells, monkeypat
     assert "gpuyard check STACK --against -" in said[0]
 
 
-def test_nobody_is_asked_where_no_cloud_makes_nodes_or_there_is_no_engine(monkeypatch):
-    assert guarding.guard(NAME, plan_of(platform())) == []
+def test_nobody_is_asked_where_the_operator_is_anothers_or_there_is_no_engine(monkeypatch):
+    monkeypatch.setattr(guarding, "last_state", None)
+    theirs = platform(gpu_operator={"install": False})
+    assert guarding.guard(NAME, plan_of(theirs)) == []
+    monkeypatch.undo()
     monkeypatch.setattr(guarding, "monitor_supports_feature", lambda _: False)
     assert guarding.guard(NAME, planned(LESS, "aws")) == []

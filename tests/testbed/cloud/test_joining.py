@@ -17,11 +17,16 @@ from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.plugins.cloud.shapes import Place
 
+from gpuyard.explain import Verdict
+from gpuyard.explain.running import read_running
 from gpuyard.plan import plan
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.simulate.agents import cloud_node
 from gpuyard.simulate.api import ApiError, Unreachable
 from gpuyard.spec.region import Region
+from kit.cases.explain import job as gang
+from kit.cases.explain import one_team
+from kit.cases.explain import said as explained
 from kit.clouds.aws import graph_of
 from kit.stacks import platform, pool, spec_of
 
@@ -172,6 +177,39 @@ def test_labels_and_taints_of_a_group_reach_nodes_that_run(folder, server):
     assert "gpuyard.dev/platform" not in labels
     assert (labels["gpuyard.dev/pool"], labels["mine"]) == ("train", "too")
     assert server.nodes[name]["spec"]["taints"] == [{"key": "mine", "effect": "NoExecute"}]
+
+
+# ── what is wrong of a group keeps a gang waiting ─────────────────────────────────────────────────
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "taint": (
+        {"taints": [{"key": "repair", "value": "now", "effect": "NO_SCHEDULE"}]},
+        "have the taint repair=now:NoSchedule, which its pods do not tolerate",
+    ),
+    "effect": (
+        {"taints": [{"key": "nvidia.com/gpu", "value": "absent", "effect": "NO_EXECUTE"}]},
+        "have the taint nvidia.com/gpu=absent:NoExecute, which its pods do not tolerate",
+    ),
+    "label": ({"labels": {"gpuyard.dev/pool": "training"}}, "0 of 2 nodes are there"),
+}
+
+
+@pytest.mark.parametrize("wrong", [None, *WRONG])
+def test_a_wrong_taint_or_label_of_a_group_keeps_a_gang_waiting_and_is_named(folder, server, wrong):
+    account, said = _aws(folder)
+    assert said == []
+    meddled, names = WRONG[wrong] if wrong else ({}, "")
+    account.meddle(eks.GROUP, _group(account, "train").id, meddled)
+    planned = one_team([POOL], cloud="aws", borrow={"train": 16})
+    there = list(server.nodes.values())
+    for each in there:  # as the device plugin does where it runs
+        each["status"]["allocatable"]["nvidia.com/gpu"] = "8"
+    state, problems = read_running(planned, there)
+    assert problems == []
+
+    found = explained(planned, gang(pods=2, gpus=8), state)
+
+    assert (found.verdict is Verdict.STARTS) == (not names)
+    assert names in found.says
 
 
 def test_a_node_that_goes_is_drained(folder, server):

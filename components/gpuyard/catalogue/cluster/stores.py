@@ -19,6 +19,14 @@ _MANAGED = Source("Managed Lustre documentation, performance tiers", _LOOKED_UP)
 _FILESTORE = Source("Filestore documentation, service tiers", _LOOKED_UP)
 
 
+_LUSTRE_PRICE = Source(
+    "c3x.dev, aws_fsx_lustre_file_system: 0.145 for a GB-month of SSD at 125 MB/s for each TiB, 1.2 TB are 174 a month;"
+    " learning-aws.readthedocs.io, pricing.rst: 0.140 for one of scratch. Both say about, and name no region but ours",
+    _LOOKED_UP,
+    verified=False,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Band:
     """Sizes in GiB from `low` to `high`, `step` by `step`."""
@@ -58,6 +66,14 @@ class StoreOffer:
         return ", or ".join(str(band) for band in self.bands) + " GiB"
 
 
+@dataclass(frozen=True, slots=True)
+class StorePrice:
+    """What a file system costs for each GiB that is bought, full or empty."""
+
+    usd_per_gib_month: float
+    source: Source
+
+
 def _managed(step: int, until: int, high: int, later: int) -> StoreOffer:
     """Sizes grow in small steps, and from some size on in large ones."""
     more = () if until == high else (Band(-(-until // later) * later, high, later),)
@@ -90,6 +106,16 @@ FILESTORE: Mapping[str, StoreOffer] = {
     ),
 }
 """By tier."""
+_LUSTRE_USD = {("persistent", 125): 0.145, ("scratch", None): 0.140}
+"""For a GB-month, in us-east-1."""
+
+
+def lustre_price(tier: str, throughput: int | None, region: str | None) -> StorePrice | None:
+    """Of FSx for Lustre; None of what nobody was found to quote."""
+    usd = _LUSTRE_USD.get((tier, throughput)) if region == "us-east-1" else None
+    return None if usd is None else StorePrice(usd, _LUSTRE_PRICE)
+
+
 FSX_THROUGHPUTS = (125, 250, 500, 1000)
 """Of the persistent tier."""
 

@@ -14,7 +14,7 @@ from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import Column, Console, asides, results, table, write
 from gpuyard.cli.terminal.text import many
 from gpuyard.cli.views.documents import as_json, tree
-from gpuyard.cli.views.findings import document, show_refusal
+from gpuyard.cli.views.findings import document, refused
 from gpuyard.errors import UsageError
 from gpuyard.explain import Explanation, Verdict
 from gpuyard.explain import explain as explain_job
@@ -71,11 +71,7 @@ def explain(
     _check_source(running, context, live=live)
     judged = judge_stack(stack)
     if judged.plan is None:
-        if format is Format.JSON:
-            write(as_json(document("explain", judged, running=None, live=None, jobs=[])))
-        else:
-            show_refusal(judged)
-        return FOUND
+        return refused("explain", judged, format, running=None, live=None, jobs=[])
     plan = judged.plan
     shown, documents = read_documents(job)
     values = objects_in(documents)

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.exit_codes import FINE
 from gpuyard.cli.options import Format, FormatOption, StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import write
 from gpuyard.cli.views.documents import as_json, plan_document
-from gpuyard.cli.views.findings import document, show_refusal
+from gpuyard.cli.views.findings import document, refused
 from gpuyard.cli.views.paths import bare, find
 
 
@@ -28,11 +28,7 @@ def get(
     """Print one value of the plan. Bare, for scripts; trees as JSON."""
     judged = judge_stack(stack)
     if judged.plan is None:
-        if format is Format.JSON:
-            write(as_json(document("get", judged, path=path, value=None)))
-        else:
-            show_refusal(judged)
-        return FOUND
+        return refused("get", judged, format, path=path, value=None)
     value = find(plan_document(judged.plan), path)
     write(
         as_json(document("get", judged, path=path, value=value))

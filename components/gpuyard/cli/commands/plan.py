@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.exit_codes import FINE
 from gpuyard.cli.options import Format, FormatOption, StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json, plan_document
-from gpuyard.cli.views.findings import document, show_beside, show_refusal
+from gpuyard.cli.views.findings import document, refused, show_beside
 
 
 def plan(
@@ -21,13 +21,11 @@ def plan(
 ) -> int:
     """Show the derived platform. Pools, nodes, teams, queues, shapes, bill."""
     judged = judge_stack(stack)
-    if format is Format.JSON:
-        derived = None if judged.plan is None else plan_document(judged.plan)
-        write(as_json(document("plan", judged, plan=derived)))
-        return FOUND if derived is None else FINE
     if judged.plan is None:
-        show_refusal(judged)
-        return FOUND
+        return refused("plan", judged, format, plan=None)
+    if format is Format.JSON:
+        write(as_json(document("plan", judged, plan=plan_document(judged.plan))))
+        return FINE
     from gpuyard.cli.views.plan import show_plan
 
     show_plan(judged.plan, (), results(), verbose=verbose)

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.exit_codes import FINE
 from gpuyard.cli.options import Format, FormatOption, StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import asides, results, write
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, show_beside, show_refusal
+from gpuyard.cli.views.findings import document, refused, show_beside
 
 
 def render(
@@ -41,11 +41,7 @@ def render(
     judged = judge_stack(stack)
     known = read_values(values) if values is not None else {}
     if judged.plan is None:
-        if format is Format.JSON:
-            write(as_json(document("render", judged, files=[], removed=[])))
-        else:
-            show_refusal(judged)
-        return FOUND
+        return refused("render", judged, format, files=[], removed=[])
     written = write_folder(out, render_files(judged.plan, known))
     if format is Format.JSON:
         write(

@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpuyard.cli.terminal.console import STYLES, Console, asides
-from gpuyard.cli.views.documents import tree
+from gpuyard.cli.exit_codes import FOUND
+from gpuyard.cli.options import Format
+from gpuyard.cli.terminal.console import STYLES, Console, asides, write
+from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.findings import Finding, Severity
 
 if TYPE_CHECKING:
@@ -62,6 +64,15 @@ def show_refusal(judged: "Judged") -> None:
     show_findings(judged, console)
     console.say()
     show_verdict("refused", f"{judged.file}: {count_words(judged.findings)}", console)
+
+
+def refused(command: str, judged: "Judged", format_: Format, **more: Any) -> int:
+    """The end of a command that has no plan to work on; `more` is what its document has all the same."""
+    if format_ is Format.JSON:
+        write(as_json(document(command, judged, **more)))
+    else:
+        show_refusal(judged)
+    return FOUND
 
 
 def show_beside(judged: "Judged") -> None:

@@ -9,6 +9,7 @@ from gpuyard.cli.views.cost import priced, show_totals
 from gpuyard.cli.views.findings import show_finding
 from gpuyard.cli.views.pool import show_pool
 from gpuyard.cli.views.queues import show_queues
+from gpuyard.cli.views.storage import show_stores
 from gpuyard.cli.views.teams import show_limits
 from gpuyard.findings import Finding, listed
 from gpuyard.names import GPU_CLAIM, MIG_PREFIX
@@ -47,6 +48,7 @@ def show_plan(
         show_limits(plan, console)
     _queues(plan, console)
     _shapes(plan, console)
+    show_stores(plan, console)
     console.title("Bill", _prices(plan))
     show_totals(plan, console)
     console.title("Hardware check")

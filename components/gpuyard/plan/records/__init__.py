@@ -55,6 +55,7 @@ from gpuyard.plan.records.storage import (
     CheckpointsPlan,
     DatasetPlan,
     StoragePlan,
+    StorePlan,
 )
 from gpuyard.plan.records.teams import (
     Egress,
@@ -105,6 +106,7 @@ __all__ = [
     "Share",
     "Slice",
     "StoragePlan",
+    "StorePlan",
     "Taint",
     "TeamPlan",
     "TopologyPlan",

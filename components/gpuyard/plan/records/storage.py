@@ -7,6 +7,31 @@ from gpuyard.spec.sections import DatasetKind, StoreTier
 A_CLAIM_GIB = 1
 """What a claim of shared data asks for: the data are counted once, not once for each claim of them."""
 
+KEEP_DAYS = 7
+"""For which data of a dataset's bucket that were deleted or written over can be had back."""
+BACKUP_DAYS = 7
+"""For which a daily backup of a Lustre of ours is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorePlan:
+    """One store that the stack makes."""
+
+    name: str
+    kind: str
+    """With its tier: efs, fsx-lustre persistent, bucket."""
+    size_gib: int | None
+    """What is bought; None where it grows with what is in it, and is paid so."""
+    zone: str | None
+    protect: bool
+    """Whether the engine refuses to delete it."""
+    kept: str
+    """For how long what is lost can be had back."""
+    usd_per_month: float | None
+    """None where it is unpriced: paid by use, or no price is known."""
+    basis: str
+    """Where the price comes from, or why there is none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetPlan:
@@ -54,6 +79,8 @@ class StoragePlan:
     checkpoints: CheckpointsPlan | None = None
     protect: bool = True
     """Whether the engine refuses to delete what is made."""
+    stores: tuple[StorePlan, ...] = ()
+    """What is made for them; a bucket that exists and a storage class are not."""
 
     @property
     def kinds(self) -> frozenset[DatasetKind]:

@@ -8,6 +8,7 @@ from gpuyard.findings import Finding, Path
 from gpuyard.plan.cluster.ranges import zones_of
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, StoragePlan
+from gpuyard.plan.storage.made import stores_made
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Dataset, DatasetKind, StoreTier
 
@@ -39,7 +40,11 @@ def decide_storage(draft: Draft) -> tuple[Draft, list[Finding]]:
         else None
     )
     made = tuple(_dataset(draft.spec, data) for _, data in datasets_of(draft))
-    storage = StoragePlan(datasets=made, checkpoints=kept, protect=said.protect)
+    region = draft.region.name if draft.region else None
+    stores = stores_made(draft.spec.cloud, region, made, kept, protect=said.protect)
+    storage = StoragePlan(
+        datasets=made, checkpoints=kept, protect=said.protect, stores=tuple(stores)
+    )
     return replace(draft, storage=storage), []
 
 

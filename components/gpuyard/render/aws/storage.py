@@ -9,6 +9,7 @@ from gpuyard.names import DATA_ACCOUNT
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import DatasetPlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.storage import BACKUP_DAYS, KEEP_DAYS
 from gpuyard.render.aws.ground import Given
 from gpuyard.render.aws.place import AwsPlace, document, role, statement, tags_of
 from gpuyard.render.aws.roles import TAKEN_BY_PODS
@@ -24,9 +25,6 @@ _BUCKET = "aws:s3/bucket:Bucket"
 _READ = ["s3:GetObject"]
 _WRITE = [*_READ, "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"]
 _ABORT_DAYS = 7
-_BACKUP_DAYS = 7
-_KEEP_DAYS = 7
-"""For which data that were deleted or written over can be had back."""
 _NAME_LENGTH = 33
 """What an account, the longest region and two dashes leave of a bucket's name."""
 _ROLE_LENGTH = 30
@@ -62,7 +60,7 @@ def store_parts(plan: PlatformPlan, ground: AwsStoreGround) -> list[CloudResourc
         elif data.kind is DatasetKind.FSX_LUSTRE:
             found += _lustre(plan, ground, data)
         elif data.kind is DatasetKind.BUCKET and data.bucket is None:
-            found += _bucket(plan, ground, store_name(data), keep_days=_KEEP_DAYS)
+            found += _bucket(plan, ground, store_name(data), keep_days=KEEP_DAYS)
     kept = plan.storage.checkpoints
     if kept and kept.bucket is None:
         found += _bucket(plan, ground, CHECKPOINTS_STORE, keep_days=kept.keep_days)
@@ -230,7 +228,7 @@ def _persistent(plan: PlatformPlan, data: DatasetPlan) -> dict[str, Any]:
         "perUnitStorageThroughput": data.throughput,
         "fileSystemTypeVersion": "2.15",
         "metadataConfiguration": {"mode": "AUTOMATIC"},
-        "automaticBackupRetentionDays": _BACKUP_DAYS if own else 0,
+        "automaticBackupRetentionDays": BACKUP_DAYS if own else 0,
         "skipFinalBackup": not own,
         **({"copyTagsToBackups": True} if own else {}),
         **({"kmsKeyId": key} if key else {}),

@@ -9,6 +9,7 @@ from gpuyard.names import DATA_ACCOUNT
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.storage import KEEP_DAYS
 from gpuyard.render.cloud.graph import CloudResource, Joined, Until
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gcp.names import resource_labels
@@ -22,7 +23,6 @@ _READER, _USER = "roles/storage.objectViewer", "roles/storage.objectUser"
 _NAME_LENGTH = 32
 """What a project's id, of 30 letters at most, and a dash leave of a bucket's name."""
 _ABORT_DAYS = 7
-_KEEP_DAYS = 7
 _PEERING_BITS = 20
 """Of the range for services: each Lustre takes a /23 of it."""
 _PORTS = ["988", "6988"]
@@ -54,7 +54,7 @@ def store_parts(plan: PlatformPlan, ground: GcpStoreGround) -> list[CloudResourc
         elif data.kind is DatasetKind.MANAGED_LUSTRE:
             found.append(_lustre(plan, ground, data, tuple(each.name for each in found[:2])))
         elif data.kind is DatasetKind.BUCKET and data.bucket is None:
-            found.append(_bucket(plan, ground, store_name(data), keep_days=_KEEP_DAYS))
+            found.append(_bucket(plan, ground, store_name(data), keep_days=KEEP_DAYS))
     kept = plan.storage.checkpoints
     if kept and kept.bucket is None:
         found.append(_bucket(plan, ground, CHECKPOINTS_STORE, keep_days=kept.keep_days))

@@ -14,6 +14,7 @@ from gpuyard.changes.announced import Does, announced
 from gpuyard.changes.cloud_graph import graph_of
 from gpuyard.changes.deployed import Stand, stand_told
 from gpuyard.changes.findings import change_findings
+from gpuyard.changes.platforms import driver_of
 from gpuyard.findings import Finding, Severity
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.errors import PlatformRefused
@@ -24,17 +25,18 @@ _LAST_STATE = "pulumi:pulumi:readStackResourceOutputs"
 def guard(name: str, plan: PlatformPlan) -> list[Finding]:
     """What else there is to say; PlatformRefused where something is lost that nobody consented to.
 
-    Where no cloud makes nodes nothing that is bought is given back, and only jobs are lost, on GPUs of ours
-    that are cut anew.
+    Where no cloud makes nodes nothing that is bought is given back, and only jobs are lost, on GPUs that are
+    cut anew or get another driver.
     """
     graph = graph_of(plan)
-    stand = last_state() if graph is not None or plan.simulated else None
+    asks = graph is not None or plan.simulated or any(driver_of(plan, each) for each in plan.pools)
+    stand = last_state() if asks else None
     if stand is None:
         return []
     said = announced(plan, graph, stand, name)
     if graph is None:
-        cut = tuple(each for each in said.losses if each.does is Does.RECUTS)
-        said = replace(said, losses=cut, lowered=(), unforeseen=())
+        jobs = tuple(each for each in said.losses if each.does in {Does.RECUTS, Does.ROLLS})
+        said = replace(said, losses=jobs, lowered=(), unforeseen=())
     found = change_findings(plan, said)
     if refused := [each for each in found if each.severity is Severity.REFUSE]:
         raise PlatformRefused(f"the change of the platform {plan.name}", refused)

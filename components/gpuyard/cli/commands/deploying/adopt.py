@@ -15,7 +15,7 @@ from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.terminal.text import many
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, show_refusal
+from gpuyard.cli.views.findings import document, refused
 from gpuyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,11 +74,7 @@ def adopt(  # noqa: PLR0913, PLR0917  each is an option
     given = read_ids(ids) if ids is not None else {}
     judged = judge_stack(stack)
     if judged.plan is None:
-        if format is Format.JSON:
-            write(as_json(document("adopt", judged)))
-        else:
-            show_refusal(judged)
-        return FOUND
+        return refused("adopt", judged, format)
     graph = graph_of(judged.plan)
     if graph is None:
         raise UsageError(

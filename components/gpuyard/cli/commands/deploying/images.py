@@ -1,11 +1,11 @@
 """`gpuyard images`: every image that a stack's own pods pull."""
 
-from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.exit_codes import FINE
 from gpuyard.cli.options import Format, FormatOption, StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import Console, results, write
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, show_refusal
+from gpuyard.cli.views.findings import document, refused
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.supply.images import PulledImage, pulled_images
 
@@ -16,15 +16,14 @@ def images(
 ) -> int:
     """List every image that a stack pulls. By digest where it is known, for mirrors and for review."""
     judged = judge_stack(stack)
-    found = None if judged.plan is None else pulled_images(judged.plan)
+    if judged.plan is None:
+        return refused("images", judged, format, images=None)
+    found = pulled_images(judged.plan)
     if format is Format.JSON:
-        rows = None if found is None else [_row(image) for image in found]
-        write(as_json(document("images", judged, images=rows)))
-    elif judged.plan is None:
-        show_refusal(judged)
+        write(as_json(document("images", judged, images=[_row(image) for image in found])))
     else:
-        _show(judged.plan, found or [], results())
-    return FOUND if judged.plan is None else FINE
+        _show(judged.plan, found, results())
+    return FINE
 
 
 def _row(image: PulledImage) -> dict[str, object]:

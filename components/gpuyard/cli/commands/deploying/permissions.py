@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINE, FOUND
+from gpuyard.cli.exit_codes import FINE
 from gpuyard.cli.options import Format, FormatOption, StackArgument
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, show_refusal
+from gpuyard.cli.views.findings import document, refused
 from gpuyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,11 +36,7 @@ def permissions(
         raise UsageError(f"--account {account}: an account of AWS has {_DIGITS} digits.")
     judged = judge_stack(stack)
     if judged.plan is None:
-        if format is Format.JSON:
-            write(as_json(document("permissions", judged)))
-        else:
-            show_refusal(judged)
-        return FOUND
+        return refused("permissions", judged, format)
     if judged.plan.cloud.value not in {"aws", "gcp"}:
         raise UsageError(
             f"{judged.file}: cloud {judged.plan.cloud.value} makes nothing at AWS or Google,"
