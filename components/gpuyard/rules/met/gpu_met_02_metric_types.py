@@ -112,4 +112,5 @@ RULE = Rule(
     kinds=QUERY_KINDS,
     parameters={"honor_labels": False},
     check_stack=_check,
+    wide=True,  # a dashboard stands beside others, far from where GPUs are cut
 )
