@@ -4,7 +4,7 @@ import json
 
 from gpuyard.lint import passed_over
 from gpuyard.lint.read import read
-from gpuyard.lint.samples import is_sample
+from gpuyard.lint.together.samples import is_sample
 from kit.every import every
 
 CRD = b"""\

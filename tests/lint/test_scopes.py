@@ -3,10 +3,10 @@
 import pytest
 
 from gpuyard.lint.items import FilesRead, Item
-from gpuyard.lint.kustomize import merged
 from gpuyard.lint.read import read
 from gpuyard.lint.report import report
-from gpuyard.lint.scopes import scopes
+from gpuyard.lint.together.kustomize import merged
+from gpuyard.lint.together.scopes import scopes
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource
 from kit.every import every
@@ -376,7 +376,7 @@ def test_values_files_side_by_side_are_alternatives():
 
 @pytest.mark.parametrize("more", [{}, {"b/x.yaml": POD.format(name="x")}])
 def test_a_rule_that_could_not_end_over_all_is_still_held_within_a_scope(more):
-    from gpuyard.lint.judging import judged
+    from gpuyard.lint.together.judging import judged
     from gpuyard.rules.run import AS_THEY_ARE, RuleVerdict
 
     made = reading({"a/q.yaml": QUEUE, "a/j.yaml": JOB.replace("NAME", "other")} | more)

@@ -14,15 +14,15 @@ from gpuyard.lint.embedded import counters, embedded, has_configuration
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object, objects
-from gpuyard.lint.kustomize import (
+from gpuyard.lint.passed_over import DEFINITIONS, is_definition, is_passed_over, parts
+from gpuyard.lint.pulumi import preview_resources, state_resources
+from gpuyard.lint.terraform import is_plan, plan_resources
+from gpuyard.lint.together.kustomize import (
     KUSTOMIZATION,
     is_kustomization,
     is_operations,
     operations,
 )
-from gpuyard.lint.passed_over import DEFINITIONS, is_definition, is_passed_over, parts
-from gpuyard.lint.pulumi import preview_resources, state_resources
-from gpuyard.lint.terraform import is_plan, plan_resources
 from gpuyard.render.charts import is_release
 from gpuyard.rules.rule import Resource
 from gpuyard.spec.read import platform_in

@@ -8,7 +8,7 @@ from enum import StrEnum
 from gpuyard.findings import Severity, show_path
 from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, NoReason
 from gpuyard.lint.items import FilesRead, Item, Unread
-from gpuyard.lint.judging import judged
+from gpuyard.lint.together.judging import judged
 from gpuyard.rules.rule import Resource, Rule
 from gpuyard.rules.run import AS_THEY_ARE, RuleOutcome, RuleVerdict, Strictness
 

@@ -11,9 +11,9 @@ from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
 from gpuyard.errors import UsageError
 from gpuyard.lint.ignores import Ignores, ignores_in
 from gpuyard.lint.items import FilesRead, Item, Unread
-from gpuyard.lint.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.read import LIST, TIMES, read
-from gpuyard.lint.samples import is_sample
+from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
+from gpuyard.lint.together.samples import is_sample
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json", LIST})
@@ -23,7 +23,7 @@ _SIGNS = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedFiles:
     """What of the files is looked at."""
 
     exclude: Sequence[str] = ()
@@ -43,10 +43,10 @@ def _fits(name: str, pattern: str) -> bool:
     return any(fnmatch(part, clean) for part in Path(path).parts)
 
 
-EVERYTHING = Wanted()
+EVERYTHING = WantedFiles()
 
 
-def read_all(paths: Sequence[str], wanted: Wanted = EVERYTHING) -> tuple[FilesRead, Ignores]:
+def read_all(paths: Sequence[str], wanted: WantedFiles = EVERYTHING) -> tuple[FilesRead, Ignores]:
     """Everything in the files and folders, each file once, in the order given and by name."""
     items: list[Item] = []
     unread: list[Unread] = []
@@ -74,7 +74,7 @@ def read_all(paths: Sequence[str], wanted: Wanted = EVERYTHING) -> tuple[FilesRe
     return FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples)), ignores
 
 
-def _chosen(paths: Iterable[str], wanted: Wanted) -> dict[str, bool]:
+def _chosen(paths: Iterable[str], wanted: WantedFiles) -> dict[str, bool]:
     """Every file that is looked at, and whether it is a sample; one that is named itself is none."""
     found: dict[str, bool] = {}
     for name, below in _files(paths):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.commands.linting.files import Wanted, read_all
+from gpuyard.cli.commands.linting.files import WantedFiles, read_all
 from gpuyard.cli.commands.why import complete_ids, why
 from gpuyard.cli.exit_codes import FINE, FOUND, USAGE
 from gpuyard.cli.options import complete_stacks
@@ -120,7 +120,7 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
         raise UsageError("nothing to lint. Give files, folders, patterns, or - for standard input.")
     settings, known = _settings(config, stack), _known(baseline)
     chosen = _rules(only or [], skip or [])
-    reading, ignores = read_all(paths, Wanted(exclude or [], samples))
+    reading, ignores = read_all(paths, WantedFiles(exclude or [], samples))
     made = report(reading, chosen, settings, ignores, known)
     if write_baseline is not None:
         write_baseline.write_text(as_baseline(made.hits), encoding="utf-8")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuyard.lint.items import FilesRead, Item
-from gpuyard.lint.kustomize import Kustomization, deployed, kustomizations
+from gpuyard.lint.together.kustomize import Kustomization, deployed, kustomizations
 from gpuyard.manifests.fields import NotEvaluatedError, is_true, mapping, mappings, text
 from gpuyard.rules.rule import Resource
 
@@ -22,7 +22,7 @@ Chains = dict[str, list[Kustomization]]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class LintScope:
     """What is deployed together: each resource as it is written, and as it is deployed."""
 
     resources: tuple[tuple[Resource, Resource], ...]
@@ -30,13 +30,13 @@ class Scope:
     """What is not there, by alternative: of two values files side by side one or the other."""
 
 
-def scopes(reading: FilesRead) -> list[Scope]:
+def scopes(reading: FilesRead) -> list[LintScope]:
     """Everything that is deployed, by what goes together; a file of patches is part of nothing."""
     of_folders = kustomizations(reading)
     by_file: dict[str, list[Item]] = defaultdict(list)
     for item in reading.items:
         by_file[item.place.file].append(item)
-    found: list[Scope] = []
+    found: list[LintScope] = []
     taken: set[str] = set()
     patches = {name for each in of_folders.values() for name in each.patch_files}
     for name in patches:  # no object of its own; what stands whole inside one is deployed
@@ -125,7 +125,7 @@ def _tree_of(folder: str, trees: frozenset[str]) -> str:
     return next((each for each in _above(folder) if each in trees), folder)
 
 
-def _scope(chains: Chains, by_file: Mapping[str, Sequence[Item]]) -> Scope:
+def _scope(chains: Chains, by_file: Mapping[str, Sequence[Item]]) -> LintScope:
     pairs: list[tuple[Resource, Resource]] = []
     charts: dict[tuple[str, str], list[str]] = defaultdict(list)
     for file, chain in chains.items():
@@ -135,7 +135,7 @@ def _scope(chains: Chains, by_file: Mapping[str, Sequence[Item]]) -> Scope:
             if item.resource.kind.startswith("values:") and not item.place.prefix:
                 charts[posixpath.dirname(file), item.resource.kind].append(file)
     sets = [files for files in charts.values() if len(files) > 1]
-    return Scope(tuple(pairs), tuple(_alternatives(sets, by_file)))
+    return LintScope(tuple(pairs), tuple(_alternatives(sets, by_file)))
 
 
 def _alternatives(

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gpuyard.findings import Path
 from gpuyard.lint.items import FilesRead
-from gpuyard.lint.scopes import Scope, scopes
+from gpuyard.lint.together.scopes import LintScope, scopes
 from gpuyard.rules.rule import Resource, Rule, Stack
 from gpuyard.rules.run import (
     RuleOutcome,
@@ -20,9 +20,9 @@ from gpuyard.rules.run import (
     evaluate_together,
 )
 
-Key = tuple[str, int, Path]
+HitKey = tuple[str, int, Path]
 """A rule, a resource, and a place in it."""
-Said = dict[Key, list[RuleOutcome]]
+HitsByKey = dict[HitKey, list[RuleOutcome]]
 
 
 def judged(
@@ -39,14 +39,14 @@ def judged(
     yield from _together(whole, rules, settings, found)
 
 
-def _is_all(scope: Scope, stack: Stack) -> bool:
+def _is_all(scope: LintScope, stack: Stack) -> bool:
     """Whether it is everything, as it is written."""
     as_written = all(written is there for written, there in scope.resources)
     return as_written and not scope.alternatives and len(scope.resources) == len(stack.resources)
 
 
 def _each(
-    stack: Stack, rules: Sequence[Rule], settings: Strictness, found: Sequence[Scope]
+    stack: Stack, rules: Sequence[Rule], settings: Strictness, found: Sequence[LintScope]
 ) -> Iterator[RuleOutcome]:
     """Of one resource: what holds as it is written, and as it is deployed at least once."""
     there: dict[int, list[Resource]] = {}
@@ -70,10 +70,10 @@ def _together(
     whole: Sequence[RuleOutcome],
     rules: Sequence[Rule],
     settings: Strictness,
-    found: Sequence[Scope],
+    found: Sequence[LintScope],
 ) -> Iterator[RuleOutcome]:
     """Of several: what is said of a place over all files and in a scope, in the words of the scope."""
-    held: Said = {}
+    held: HitsByKey = {}
     for scope in found:
         for key, said in _in_scope(scope, rules, settings).items():
             held.setdefault(key, said)
@@ -91,7 +91,7 @@ def _together(
 _BROKEN = frozenset({RuleVerdict.NOT_EVALUATED, RuleVerdict.FAILED})
 
 
-def _in_scope(scope: Scope, rules: Sequence[Rule], settings: Strictness) -> Said:
+def _in_scope(scope: LintScope, rules: Sequence[Rule], settings: Strictness) -> HitsByKey:
     """What is said with every alternative: of two values files, a third thing has to be wrong with both."""
     sets = scope.alternatives or ((),)
     made = [_of(scope, {id(each) for each in absent}, rules, settings) for absent in sets]
@@ -104,10 +104,12 @@ def _in_scope(scope: Scope, rules: Sequence[Rule], settings: Strictness) -> Said
     }
 
 
-def _of(scope: Scope, absent: set[int], rules: Sequence[Rule], settings: Strictness) -> Said:
+def _of(
+    scope: LintScope, absent: set[int], rules: Sequence[Rule], settings: Strictness
+) -> HitsByKey:
     pairs = [pair for pair in scope.resources if id(pair[0]) not in absent]
     written: Mapping[int, Resource] = {id(there): written for written, there in pairs}
-    said: Said = {}
+    said: HitsByKey = {}
     for outcome in evaluate_together(Stack(tuple(there for _, there in pairs)), rules, settings):
         if outcome.verdict not in _BROKEN:
             own = written.get(id(outcome.resource))
@@ -116,5 +118,5 @@ def _of(scope: Scope, absent: set[int], rules: Sequence[Rule], settings: Strictn
     return said
 
 
-def _key(outcome: RuleOutcome) -> Key:
+def _key(outcome: RuleOutcome) -> HitKey:
     return outcome.rule.id, id(outcome.resource) if outcome.resource else 0, outcome.path

@@ -26,7 +26,7 @@ _CLUSTER_WIDE = re.compile(r"Namespace$|Cluster[A-Z]\w*|ResourceFlavor$|Priority
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
+class ObjectPatch:
     """A patch written out: fields of an object, or operations on one."""
 
     target: Mapping[Any, Any]
@@ -45,7 +45,7 @@ class Kustomization:
     patch_files: tuple[str, ...]
     namespace: str
     images: tuple[Mapping[Any, Any], ...]
-    patches: tuple[Patch, ...]
+    patches: tuple[ObjectPatch, ...]
     replaced: tuple[tuple[Mapping[Any, Any], tuple[str, ...]], ...]
     """By what selects them: fields that are another object's."""
 
@@ -113,7 +113,7 @@ def _patches(
     listed: Sequence[Mapping[Any, Any]],
     strategic: Sequence[str],
     of_files: Mapping[str, Sequence[Item]],
-) -> Iterator[Patch]:
+) -> Iterator[ObjectPatch]:
     """Those in files of their own, and those that stand in the kustomization as text."""
     for name in strategic:
         yield from _of_objects(of_files.get(name, ()), {})
@@ -126,12 +126,12 @@ def _patches(
             yield from _of_objects(of_files.get(_path(folder, path), ()), target)
 
 
-def _of_objects(objects: Sequence[Item], target: Mapping[Any, Any]) -> Iterator[Patch]:
+def _of_objects(objects: Sequence[Item], target: Mapping[Any, Any]) -> Iterator[ObjectPatch]:
     for each in objects:
         if ":" not in each.resource.kind:
-            yield Patch(target or _itself(each.resource.properties), each.resource.properties)
+            yield ObjectPatch(target or _itself(each.resource.properties), each.resource.properties)
         elif each.resource.kind == OPERATIONS:
-            yield Patch(target, operations=tuple(each.resource.properties["operations"]))
+            yield ObjectPatch(target, operations=tuple(each.resource.properties["operations"]))
 
 
 def is_operations(value: Any) -> bool:
@@ -144,7 +144,7 @@ def operations(value: Any, place: FilePlace) -> Iterator[Item]:
     yield Item(Resource(OPERATIONS, place.file, {"operations": value}), place)
 
 
-def _inline(written: str, target: Mapping[Any, Any]) -> Iterator[Patch]:
+def _inline(written: str, target: Mapping[Any, Any]) -> Iterator[ObjectPatch]:
     from gpuyard.errors import UsageError
     from gpuyard.spec.yaml_tree import parse_documents
 
@@ -155,9 +155,9 @@ def _inline(written: str, target: Mapping[Any, Any]) -> Iterator[Patch]:
     for document in documents:
         value = document.value
         if is_operations(value):
-            yield Patch(target, operations=tuple(value))
+            yield ObjectPatch(target, operations=tuple(value))
         elif isinstance(value, Mapping):
-            yield Patch(target or _itself(value), value)
+            yield ObjectPatch(target or _itself(value), value)
 
 
 def _itself(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
@@ -228,7 +228,7 @@ def _matches(pattern: str, given: str) -> bool:
         return pattern == given
 
 
-def _patched(patch: Patch, value: Any) -> Any:
+def _patched(patch: ObjectPatch, value: Any) -> Any:
     for each in patch.operations:
         steps = [s.replace("~1", "/").replace("~0", "~") for s in text(each, "path").split("/")[1:]]
         gone = text(each, "op") == "remove"
