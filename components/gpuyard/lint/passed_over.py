@@ -20,7 +20,7 @@ _SMALL = 64 * 1024
 _LARGE = 8 * 1024 * 1024
 """Above this JSON is not even looked at as a whole: memory is bounded."""
 _OURS = re.compile(
-    rb'"(?:apiVersion|steps|deployment|planned_values|terraform_version|panels|mig-configs)"'
+    rb'"(?:apiVersion|steps|deployment|planned_values|terraform_version|lineage|panels|mig-configs)"'
 )
 _SEPARATOR = re.compile(rb"^---(?=\s|$)", re.MULTILINE)
 

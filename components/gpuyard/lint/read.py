@@ -16,7 +16,12 @@ from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object, objects
 from gpuyard.lint.passed_over import DEFINITIONS, is_definition, is_passed_over, parts
 from gpuyard.lint.pulumi import preview_resources, state_resources
-from gpuyard.lint.terraform import is_plan, plan_resources
+from gpuyard.lint.terraform import (
+    is_plan,
+    is_terraform_state,
+    plan_resources,
+    terraform_state_resources,
+)
 from gpuyard.lint.together.kustomize import (
     KUSTOMIZATION,
     is_kustomization,
@@ -53,6 +58,7 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a Pulumi preview", is_preview, preview_resources),
     ("a Pulumi state", is_state, state_resources),
     ("a Terraform plan", is_plan, plan_resources),
+    ("a Terraform state", is_terraform_state, terraform_state_resources),
     ("values of a chart", is_values, values_or_subcharts),
     ("a configuration", has_configuration, embedded),
     ("a release of `gpuyard render`", is_release, _nothing),

@@ -16,7 +16,7 @@ from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.samples import is_sample
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
-SUFFIXES = frozenset({".yaml", ".yml", ".json", LIST})
+SUFFIXES = frozenset({".yaml", ".yml", ".json", ".tfstate", LIST})
 """What is read of a folder; a file that is named itself is read whatever it is called."""
 _LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
 _SIGNS = frozenset("*?[")
