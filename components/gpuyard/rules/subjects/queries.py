@@ -83,6 +83,15 @@ def recorded(stack: Stack) -> frozenset[str]:
     )
 
 
+def exporter_keeps_labels(stack: Stack) -> bool:
+    """True where the exporter's own values say honorLabels, and no other exporter's do not."""
+    said = [
+        any(is_true(at(resource.properties, *path, "honorLabels")) for path in _MONITOR_AT)
+        for resource in stack.of(*_EXPORTERS)
+    ]
+    return bool(said) and all(said)
+
+
 def keeps_labels(stack: Stack) -> bool:
     """True where a monitor of the exporter leaves its labels as they are: honorLabels."""
     for resource in stack.of(*_EXPORTERS):
