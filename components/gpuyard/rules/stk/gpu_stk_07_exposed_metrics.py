@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.findings import Severity
+from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import (
     Parameters,
     Resource,
@@ -71,7 +71,7 @@ def _labels(properties: Mapping[str, Any]) -> list[str]:
     return [text(value) for value in mapping(at(properties, "spec", "selector")).values()]
 
 
-def _violation(path: tuple[str, ...], kind: str) -> Violation:
+def _violation(path: Path, kind: str) -> Violation:
     return Violation(
         path,
         f"{_a(kind)} {kind} shows GPU metrics, and the exporter's debug pages, to whoever reaches it",
