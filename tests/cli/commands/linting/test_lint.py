@@ -287,8 +287,8 @@ def test_of_several_rules_a_summary_comes_first(gpuyard, folder):
     # equal findings are one, with their places
     text = "\n".join(lines)
     assert text.count("can be another image tomorrow") == 1
-    assert "at       a/pod.yaml:4:30  Pod p" in text
-    assert "at       a/pods.yaml:4:30  Pod p" in text
+    assert "at       a/pod.yaml:4:31  Pod p" in text
+    assert "at       a/pods.yaml:4:31  Pod p" in text
 
 
 def test_a_sample_is_shown_apart_and_fails_nothing(gpuyard, folder):
