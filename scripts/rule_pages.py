@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from gpuyard.cli.commands.lint import show_hit
 from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.views.documents import tree
+from gpuyard.cli.views.linted import show_hits
 from gpuyard.findings import Severity
 from gpuyard.lint.items import FilesRead
 from gpuyard.lint.read import read
@@ -177,7 +177,7 @@ def _said(rule: Rule, reading: FilesRead, parameters: dict[str, Any]) -> str:
     for number, hit in enumerate(report(reading, [rule], settings).hits):
         if number:
             console.say()
-        show_hit(hit, console)
+        show_hits([hit], console)
     return screen.getvalue()
 
 

@@ -194,6 +194,55 @@ def test_a_field_of_a_manifest_is_found_where_it_stands_in_the_plan():
     assert line(document, item, "spec", "hostIPC") == '"hostIPC": true'
 
 
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {hostIPC: true}\n"
+
+
+def test_a_manifest_of_the_other_provider_is_text_of_yaml():
+    document = plan(managed("kubectl_manifest", {"yaml_body": POD}))
+    (item,) = items(document)
+    assert (item.resource.kind, item.resource.name) == ("v1/Pod", "x")
+    assert "yaml_body" in line(document, item, "spec", "hostIPC")
+    assert items(plan(managed("kubectl_manifest", {"yaml_body": "a: 1"}))) == ()
+    assert items(plan(managed("kubectl_manifest", {"yaml_body": None}))) == ()
+
+
+def kept(*resources):
+    return {"version": 4, "terraform_version": "1.9.0", "resources": list(resources)}
+
+
+def deployed(type_="aws_eks_node_group", attributes=VALUES, **rest):
+    instance = {"attributes": attributes, **rest.pop("instance", {})}
+    return {"mode": "managed", "type": type_, "name": "gpus", "instances": [instance], **rest}
+
+
+def test_the_file_of_a_terraform_state_holds_what_was_deployed():
+    document = kept(
+        deployed(),
+        deployed(module="module.eks", instance={"index_key": "a"}),
+        deployed(instance={"index_key": 0}),
+        deployed(mode="data"),
+        deployed(attributes=None),
+        {"mode": "managed", "type": "aws_eks_node_group", "instances": [5]},
+        5,
+    )
+    found = items(document)
+    assert [item.resource.name for item in found] == [
+        "aws_eks_node_group.gpus",
+        'module.eks.aws_eks_node_group.gpus["a"]',
+        "aws_eks_node_group.gpus[0]",
+    ]
+    assert line(document, found[0], "scalingConfig", "maxSize") == '"max_size": 4'
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_a_manifest_in_a_state_stands_beside_its_type(wrapped):
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"hostIPC": True}}
+    written = {"value": pod, "type": ["object", {}]} if wrapped else pod
+    document = kept(deployed("kubernetes_manifest", {"manifest": written}))
+    (item,) = items(document)
+    assert line(document, item, "spec", "hostIPC") == '"hostIPC": true'
+
+
 def manifest_of_which(unknown):
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"nodeName": None}}
     planned = managed("kubernetes_manifest", {"manifest": pod})

@@ -235,3 +235,15 @@ def test_the_layouts_that_come_with_the_operator_are_read():
     data = (upstream("data") / "0400_configmap.yaml").read_bytes()
     (_, config) = read(data, "f").items
     assert "all-1g.5gb" in config.resource.properties["mig-configs"]
+
+
+def test_rules_of_the_adapter_are_read_in_the_values_of_its_chart():
+    data = (
+        b"prometheus: {url: http://p}\nrules:\n  default: false\n  custom:\n"
+        b"  - {seriesQuery: DCGM_FI_DEV_GPU_UTIL, metricsQuery: 'avg(DCGM_FI_DEV_GPU_UTIL)'}\n"
+    )
+    (item,) = read(data, "v.yaml").items
+    assert item.resource.kind == "config:prometheus-adapter"
+    assert item.place.position(("custom", 0, "metricsQuery")) == (5, 41)
+    assert read(b"rules: {custom: [{a: b}]}\n", "v.yaml").items == ()
+    assert read(b"rules: 5\n", "v.yaml").items == ()

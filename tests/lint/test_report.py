@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -144,6 +145,49 @@ def test_what_is_in_the_baseline_does_not_count_and_stays_in_it():
 def test_another_file_is_no_baseline(data):
     with pytest.raises(UsageError, match=r"^b: not a baseline"):
         read_baseline(data, "b")
+
+
+def test_what_stands_in_a_sample_is_said_and_does_not_count():
+    reading = replace(read(widget(), "f0.yaml"), samples=frozenset({"f0.yaml"}))
+    found = report(reading, (ONE,))
+    assert [(hit.state, hit.note) for hit in found.hits] == [
+        (HitState.SAMPLE, "in a sample: it does not count")
+    ]
+    assert not found.fails(Severity.NOTE)
+    assert json.loads(write_baseline(found.hits))["findings"] == []
+    assert github(found) == ""
+    assert "suppressions" in sarif(found, "1")["runs"][0]["results"][0]
+    assert "skipped" in junit(found)
+
+
+def test_what_no_rule_looks_at_is_counted_apart():
+    assert (made(widget()).resources, made(widget()).known) == (1, 1)
+    other = made(widget().replace(b"Widget", b"Gadget"))
+    assert (other.resources, other.known) == (1, 0)
+
+
+def test_what_is_nobodys_is_no_notice_and_no_error():
+    found = made(b"a: 1\n")
+    assert found.unread[0].foreign
+    assert github(found) == ""
+    assert "<error" not in junit(found)
+    (run,) = sarif(found, "1")["runs"]
+    assert run["invocations"][0]["toolExecutionNotifications"][0]["level"] == "note"
+
+
+def test_a_violation_may_be_less_grave_than_its_rule():
+    def check_two(_resource, _):
+        yield Violation(("a",), "p", "f", severity=Severity.NOTE)
+        yield Violation(("b",), "p", "f")
+
+    rule = replace(ONE, check=check_two)
+    assert [hit.severity for hit in made(widget(), rules=(rule,)).hits] == [
+        Severity.NOTE,
+        Severity.WARN,
+    ]
+    strict = {"GPU-X-01": Severity.REFUSE}
+    found = made(widget(), rules=(rule,), severities=strict).hits
+    assert [hit.severity for hit in found] == [Severity.REFUSE] * 2
 
 
 def test_junk_in_a_baseline_is_nothing_known():

@@ -3,8 +3,8 @@
 A case file `cases/<id>.yaml` has `bad` (two at least), `good` (two) and `near_miss` (one). A case has
 `resources`: Kubernetes objects, cloud resources as {type, name, properties, protect}, or values of a chart as
 {chart, values}; `parameters` of the rule; where it is violated, `at`: the path or paths; and `says`: words of
-the messages. A near miss without `at` passes. `not_as` says which front ends cannot hold it, and why; beside
-`bad` it holds for the whole file.
+the messages; `severity` where it is less grave than the rule. A near miss without `at` passes. `not_as` says
+which front ends cannot hold it, and why; beside `bad` it holds for the whole file.
 """
 
 import functools
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.findings import show_path
+from gpuyard.findings import Severity, show_path
 from gpuyard.lint.embedded import embedded
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, Item
@@ -89,10 +89,12 @@ def direct(raws):
 
 
 def said(case, rule_id, resources):
-    """Places and messages; anything but a violation is an error of the case."""
+    """Places and messages; anything but a violation, or another severity, is an error of the case."""
     settings = Strictness(parameters={rule_id: case.get("parameters", {})})
     outcomes = evaluate(resources, [BY_ID[rule_id]], settings)
     assert {o.verdict for o in outcomes} <= {RuleVerdict.VIOLATED}, [o.problem for o in outcomes]
+    grave = Severity(case.get("severity", BY_ID[rule_id].severity))
+    assert {o.severity for o in outcomes} <= {grave}
     where = sorted(show_path(o.path) for o in outcomes)
     return where, " ".join(f"{o.problem} {o.fix}" for o in outcomes)
 

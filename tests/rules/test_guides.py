@@ -579,9 +579,13 @@ def test_the_right_forms_pass_every_rule_that_finds_the_wrong_ones():
     assert [(o.rule.id, o.problem) for o in found(RIGHT) if o.rule.id in speaking] == []
 
 
+OF_REPOSITORIES = {"GPU-MET-05"}
+"""Mistakes that public repositories make, and none of these guides."""
+
+
 def test_every_new_rule_finds_something_in_a_guide():
     areas = ("GPU-CFG", "GPU-QUE", "GPU-MET", "GPU-OLD")
-    wanted = {rule.id for rule in RULES if rule.id.startswith(areas)}
+    wanted = {rule.id for rule in RULES if rule.id.startswith(areas)} - OF_REPOSITORIES
     assert wanted <= set().union(*(ids for ids, _ in GUIDES.values()))
 
 

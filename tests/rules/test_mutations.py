@@ -353,7 +353,21 @@ def loose_training(objects):
     objects[-1]["metadata"]["labels"] = {"gpuyard.dev/class": "training"}
 
 
+def an_exporter_of_fields(objects):
+    image = "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0-4.8.3-distroless"
+    container = {"name": "a", "image": image, "args": ["-f", "DCGM_FI_DEV_GPU_UTIL"]}
+    objects.append(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "x", "namespace": "gpu-operator"},
+            "spec": {"containers": [container]},
+        }
+    )
+
+
 MUTATIONS = [
+    (an_exporter_of_fields, "GPU-MET-05", set()),
     (past_the_queue, "GPU-ADM-01", set()),
     (in_the_nodes_network, "GPU-ADM-02", set()),
     (with_the_sockets, "GPU-ADM-03", set()),

@@ -38,7 +38,7 @@ COMMANDS: Mapping[str, Listed] = {
     "mig": Listed("Say how a GPU can be cut."),
     "classify": Listed("Say what kind of work a job is."),
     "explain": Listed("Say whether a job would start."),
-    "lint": Listed("Hold files against the GPU rules."),
+    "lint": Listed("Hold files against the GPU rules.", "linting.lint"),
     "why": Listed("Show the page about a finding or a rule."),
     "policies": Listed("Write the policy pack."),
     "render": Listed("Write plain Kubernetes manifests."),

@@ -36,11 +36,20 @@ def _listed(value: Mapping[str, Any], key: str, *each: str) -> bool:
     )
 
 
+_BY_USE = ("custom", "external")
+
+
+def _adapts(value: Mapping[str, Any], key: str) -> bool:
+    """The rules of an adapter as its chart has them in its values: by what they are for."""
+    return _listed(value, key, "seriesQuery", "metricsQuery")
+
+
 KINDS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("mig-parted", _has("mig-configs", dict)),
     ("device-plugin", _device_plugin),
     ("prometheus-rules", lambda value: _listed(value, "groups", "rules")),
     ("prometheus-adapter", lambda value: _listed(value, "rules", "seriesQuery", "metricsQuery")),
+    ("prometheus-adapter", lambda value: any(_adapts(value, each) for each in _BY_USE)),
     ("grafana-dashboard", lambda value: _listed(value, "panels", "targets", "panels", "gridPos")),
 )
 """What a mapping is, by what it says; the first that fits."""
@@ -56,7 +65,11 @@ PRIORITIES = "cluster-autoscaler-priority-expander"
 
 def has_configuration(value: Any) -> bool:
     """True for a file that is a configuration, with nothing around it."""
-    return isinstance(value, Mapping) and any(fits(value) for _, fits in KINDS)
+    if not isinstance(value, Mapping):
+        return False
+    rules = value.get("rules")  # of the adapter's chart they stand one level down
+    below = isinstance(rules, Mapping) and any(_adapts(rules, each) for each in _BY_USE)
+    return below or any(fits(value) for _, fits in KINDS)
 
 
 def embedded(value: Any, place: FilePlace) -> Iterator[Item]:

@@ -18,7 +18,7 @@ def _lines(report: Report) -> Iterator[str]:
         place = f"file={_property(hit.file)},line={hit.line},col={hit.column}"
         title = _property(f"{hit.rule.id} {hit.rule.title}")
         yield f"::{_WORDS[hit.severity]} {place},title={title}::{_data(f'{hit.problem}; {hit.fix}')}"
-    for unread in report.unread:
+    for unread in (each for each in report.unread if not each.foreign):
         place = f"file={_property(unread.file)},line={unread.line}"
         yield f"::notice {place},title=not read::{_data(unread.reason)}"
 

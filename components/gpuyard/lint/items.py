@@ -110,6 +110,8 @@ class Unread:
     line: int = 1
     template: bool = False
     """True for a template of Helm or another language: it has to be rendered first."""
+    foreign: bool = False
+    """True for what is nobody's here: another program's settings, a schema, data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +122,13 @@ class FilesRead:
     unread: tuple[Unread, ...] = ()
     files: tuple[str, ...] = field(default=())
     """Every file that was looked at, in order."""
+    samples: frozenset[str] = frozenset()
+    """Those of them that nobody deploys: examples, data of tests, copies of what is somebody else's."""
 
     def __add__(self, other: "FilesRead") -> "FilesRead":
         return FilesRead(
-            self.items + other.items, self.unread + other.unread, self.files + other.files
+            self.items + other.items,
+            self.unread + other.unread,
+            self.files + other.files,
+            self.samples | other.samples,
         )

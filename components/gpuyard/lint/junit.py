@@ -29,17 +29,14 @@ def _suite(file: str, hits: list[Hit], report: Report) -> str:
         for rule in report.rules
         if rule.id not in spoken
     ]
-    for unread in report.unread:
-        if unread.file == file:
-            error = f"<error message={_attr(unread.reason)}/>"
-            name = f"readable, line {unread.line}"
-            cases.append(
-                f"    <testcase classname={_attr(file)} name={_attr(name)}>{error}</testcase>"
-            )
+    unread_here = [each for each in report.unread if each.file == file and not each.foreign]
+    for unread in unread_here:
+        error = f"<error message={_attr(unread.reason)}/>"
+        name = f"readable, line {unread.line}"
+        cases.append(f"    <testcase classname={_attr(file)} name={_attr(name)}>{error}</testcase>")
     failures = sum(hit.state is HitState.OPEN for hit in hits)
     skipped = sum(hit.state is not HitState.OPEN for hit in hits)
-    errors = sum(unread.file == file for unread in report.unread)
-    counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
+    counts = f'tests="{len(cases)}" failures="{failures}" errors="{len(unread_here)}" skipped="{skipped}"'
     inside = "\n".join(cases)
     return f"  <testsuite name={_attr(file)} {counts}>\n{inside}\n  </testsuite>"
 

@@ -1,8 +1,11 @@
 """From the bytes of one file to what rules can look at. Pure: who opens files is the command line."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+from yaml import YAMLError
 
 from gpuyard.catalogue.software.engine_files import is_preview, is_state
 from gpuyard.errors import UsageError
@@ -11,9 +14,22 @@ from gpuyard.lint.embedded import counters, embedded, has_configuration
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object, objects
+from gpuyard.lint.passed_over import DEFINITIONS, is_definition, is_passed_over, parts
 from gpuyard.lint.pulumi import preview_resources, state_resources
-from gpuyard.lint.terraform import is_plan, plan_resources
+from gpuyard.lint.terraform import (
+    is_plan,
+    is_terraform_state,
+    plan_resources,
+    terraform_state_resources,
+)
+from gpuyard.lint.together.kustomize import (
+    KUSTOMIZATION,
+    is_kustomization,
+    is_operations,
+    operations,
+)
 from gpuyard.render.charts import is_release
+from gpuyard.rules.rule import Resource
 from gpuyard.spec.read import platform_in
 from gpuyard.spec.yaml_tree import Document, parse_documents
 
@@ -32,40 +48,86 @@ def _nothing(_: Any, __: FilePlace) -> Iterator[Item]:
     return iter(())
 
 
+def _is_chart(value: Any) -> bool:
+    """True for a Chart.yaml: what is below its folder goes together."""
+    return isinstance(value, Mapping) and {"apiVersion", "name", "version"} <= set(value)
+
+
 READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a Kubernetes object", is_object, objects),
     ("a Pulumi preview", is_preview, preview_resources),
     ("a Pulumi state", is_state, state_resources),
     ("a Terraform plan", is_plan, plan_resources),
+    ("a Terraform state", is_terraform_state, terraform_state_resources),
     ("values of a chart", is_values, values_or_subcharts),
     ("a configuration", has_configuration, embedded),
     ("a release of `gpuyard render`", is_release, _nothing),
+    ("a patch", is_operations, operations),
+    ("a chart", _is_chart, _nothing),
 )
 """What a document can be, in the order in which it is tried: a name, a test, the reader."""
 
 
 A_TEMPLATE = "a template, not YAML yet: render it first (helm template, kustomize build)"
+_MOST_PARTS = 10_000
+"""A text of more documents is read as one, or not at all."""
+_ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm|kueue|karpenter", re.IGNORECASE)
 
 
 def read(data: bytes, file: str) -> FilesRead:
     """Everything in one file."""
     if file.endswith(LIST):
         return _list(data, file)
+    if is_passed_over(data, _fits):
+        return FilesRead((), (Unread(file, DEFINITIONS, foreign=True),), (file,))
+    unread: list[Unread] = []
+    if b"CustomResourceDefinition" in data:
+        kept = [part for part in parts(data) if not is_definition(part[1])]
+        found = [each for part in kept for each in _part(*part, file, unread)]
+        if not kept:
+            unread.append(Unread(file, DEFINITIONS, foreign=True))
+    else:
+        found = _documents(data, file, unread)
+    return FilesRead(tuple(found), tuple(unread), (file,))
+
+
+def _documents(data: bytes, file: str, unread: list[Unread]) -> list[Item]:
+    """Of the whole text; where that is no YAML, of each of its documents that is."""
     try:
         documents = parse_documents(data, file, TIMES)
     except UsageError as e:
-        return FilesRead((), (_unreadable(data, file, str(e)),), (file,))
+        # a limit that was passed is not passed in parts
+        of_form = isinstance(e.__context__, YAMLError) or template_line(data)
+        split = parts(data) if of_form else []
+        if not 1 < len(split) <= _MOST_PARTS:
+            unread.append(_unreadable(data, file, str(e)))
+            return []
+        return [each for part in split for each in _part(*part, file, unread)]
     if not documents:
-        return FilesRead((), (Unread(file, "empty: no document in it"),), (file,))
-    items: list[Item] = []
-    unread: list[Unread] = []
+        unread.append(Unread(file, "empty: no document in it", foreign=True))
+    return list(_found(documents, file, 0, unread))
+
+
+def _part(before: int, data: bytes, file: str, unread: list[Unread]) -> Iterator[Item]:
+    """Of one document of many, and whatever is wrong with it."""
+    try:
+        documents = parse_documents(data, file, TIMES)
+    except UsageError as e:
+        said = _unreadable(data, file, str(e))
+        unread.append(replace(said, line=before + said.line))
+        return
+    yield from _found(documents, file, before, unread)
+
+
+def _found(
+    documents: Sequence[Document], file: str, before: int, unread: list[Unread]
+) -> Iterator[Item]:
     for document in documents:
-        found = _items(document, file)
-        if found is None:
-            unread.append(_unknown(document, file))
+        items = _items(document, file, before)
+        if items is None:
+            unread.append(_unknown(document, file, before))
         else:
-            items += found
-    return FilesRead(tuple(items), tuple(unread), (file,))
+            yield from items
 
 
 def _list(data: bytes, file: str) -> FilesRead:
@@ -75,13 +137,19 @@ def _list(data: bytes, file: str) -> FilesRead:
     return FilesRead(found, (), (file,) if found else ())
 
 
-def _items(document: Document, file: str) -> list[Item] | None:
+def _items(document: Document, file: str, before: int) -> list[Item] | None:
     """What is in a document; None when it is nothing that is known here."""
-    place = FilePlace(file, document)
+    place = FilePlace(file, document, (), before)
+    if is_kustomization(document.value, file) and not is_object(document.value):
+        return [Item(Resource(KUSTOMIZATION, file, document.value), place)]
     for _, fits, reader in READERS:
         if fits(document.value):
             return [each for item in reader(document.value, place) for each in with_inside(item)]
     return None
+
+
+def _fits(value: Any) -> bool:
+    return any(fits(value) for _, fits, _ in READERS)
 
 
 def template_line(data: bytes) -> int | None:
@@ -94,13 +162,15 @@ def _unreadable(data: bytes, file: str, problem: str) -> Unread:
     if line := template_line(data):
         return Unread(file, A_TEMPLATE, line, template=True)
     found = re.search(r"line (\d+)", problem)
-    return Unread(file, problem.removeprefix(f"{file}: "), int(found[1]) if found else 1)
+    foreign = file.endswith(".json") and not _ABOUT_GPUS.search(data)
+    line = int(found[1]) if found else 1
+    return Unread(file, problem.removeprefix(f"{file}: "), line, foreign=foreign)
 
 
-def _unknown(document: Document, file: str) -> Unread:
-    line = document.lines.get((), 1)
+def _unknown(document: Document, file: str, before: int) -> Unread:
+    line = before + document.lines.get((), 1)
     if platform_in(document.value) is not None:
         own = "a stack file: `gpuyard check` proves it, and --stack takes its `policies`"
         return Unread(file, own, line)
     kinds = ", ".join(name for name, _, _ in READERS)
-    return Unread(file, f"nothing that is known here ({kinds})", line)
+    return Unread(file, f"nothing that is known here ({kinds})", line, foreign=True)

@@ -8,8 +8,9 @@ from enum import StrEnum
 from gpuyard.findings import Severity, show_path
 from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, NoReason
 from gpuyard.lint.items import FilesRead, Item, Unread
+from gpuyard.lint.together.judging import judged
 from gpuyard.rules.rule import Resource, Rule
-from gpuyard.rules.run import AS_THEY_ARE, RuleOutcome, RuleVerdict, Strictness, evaluate
+from gpuyard.rules.run import AS_THEY_ARE, RuleOutcome, RuleVerdict, Strictness
 
 
 class HitState(StrEnum):
@@ -22,6 +23,8 @@ class HitState(StrEnum):
     IGNORED = "ignored"
     BASELINE = "baseline"
     """It was there before, and somebody has taken it down."""
+    SAMPLE = "sample"
+    """It stands in an example, in data of a test, or in a copy of somebody else's: nobody deploys it here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,8 @@ class Report:
     unread: tuple[Unread, ...]
     files: tuple[str, ...]
     resources: int
+    known: int
+    """Of them: those of kinds that a rule looks at."""
     rules: tuple[Rule, ...]
     without_reason: tuple[NoReason, ...] = ()
     """Comments that would ignore a rule and do not say why: they ignore nothing."""
@@ -83,9 +88,11 @@ def report(
 ) -> Report:
     """Hold what was read against the rules."""
     items = {id(item.resource): item for item in reading.items}
-    outcomes = evaluate([item.resource for item in reading.items], rules, settings)
+    outcomes = judged(reading, rules, settings)
     hits = [_hit(outcome, items.get(id(outcome.resource)), reading) for outcome in outcomes]
-    hits = [_settled(hit, ignores, baseline) for hit in hits]
+    hits = [_settled(hit, ignores, baseline, reading.samples) for hit in hits]
+    active = tuple(rule for rule in rules if rule.id not in settings.off)
+    kinds = {kind for rule in active for kind in rule.kinds}
     position = {file: index for index, file in enumerate(reading.files)}
     hits.sort(key=lambda hit: (position.get(hit.file, -1), hit.line, hit.column, hit.rule.id))
     return Report(
@@ -93,7 +100,8 @@ def report(
         unread=reading.unread,
         files=reading.files,
         resources=len(reading.items),
-        rules=tuple(rule for rule in rules if rule.id not in settings.off),
+        known=sum(item.resource.group_kind in kinds for item in reading.items),
+        rules=active,
         without_reason=ignores.without_reason,
     )
 
@@ -129,11 +137,15 @@ def _named(resource: Resource | None) -> str:
     return f"{resource.kind.rpartition('/')[2]} {inside}{resource.name}"
 
 
-def _settled(hit: Hit, ignores: Ignores, baseline: Collection[str]) -> Hit:
+def _settled(
+    hit: Hit, ignores: Ignores, baseline: Collection[str], samples: Collection[str]
+) -> Hit:
     if hit.state is not HitState.OPEN:
         return hit
     if (reason := ignores.reason(hit.file, hit.line, hit.rule.id)) is not None:
         return replace(hit, state=HitState.IGNORED, note=f"ignored: {reason}")
     if hit.fingerprint in baseline:
         return replace(hit, state=HitState.BASELINE, note="in the baseline")
+    if hit.file in samples:
+        return replace(hit, state=HitState.SAMPLE, note="in a sample: it does not count")
     return hit

@@ -88,7 +88,7 @@ def _uri(file: str) -> str:
 
 def _notification(unread: Unread) -> dict[str, Any]:
     return {
-        "level": "note" if unread.template else "warning",
+        "level": "note" if unread.template or unread.foreign else "warning",
         "message": {"text": unread.reason},
         "locations": [_location(unread.file, unread.line, 1)],
     }

@@ -1,4 +1,4 @@
-"""Resources of Terraform and OpenTofu, from a plan as JSON.
+"""Resources of Terraform and OpenTofu, from a plan as JSON or from the file of a state.
 
 Rules know fields by the names that Pulumi has for them; what is said about a plan has Terraform's.
 """
@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Path
+from gpuyard.lint.embedded import text_documents
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.kubernetes import is_object
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
@@ -53,7 +54,9 @@ _OPAQUE = frozenset(
     {"labels", "tags", "node_labels", "resource_labels", "metadata", "manifest", "default_tags"}
 )
 """What stands below is named by users: names are kept as they are."""
-_MANIFESTS = frozenset({"kubernetes_manifest", "kubectl_manifest"})
+_MANIFESTS: Mapping[str, str] = {"kubernetes_manifest": "manifest", "kubectl_manifest": "yaml_body"}
+"""Objects of Kubernetes, and where each provider has them: as values, or as text of YAML."""
+_STATE_VERSION = 4
 
 
 def is_plan(value: Any) -> bool:
@@ -71,6 +74,45 @@ def plan_resources(value: Any, place: FilePlace) -> Iterator[Item]:
     yield from _module(value[planned].get("root_module"), place, (planned, "root_module"), unknown)
 
 
+def is_terraform_state(value: Any) -> bool:
+    """True for the file in which Terraform keeps its state (internal/states/statefile/version4.go)."""
+    return (
+        isinstance(value, Mapping)
+        and value.get("version") == _STATE_VERSION
+        and "terraform_version" in value
+        and isinstance(value.get("resources"), list)
+    )
+
+
+def terraform_state_resources(value: Any, place: FilePlace) -> Iterator[Item]:
+    """Every resource as it was deployed, one for each of its instances."""
+    for index, each in enumerate(value["resources"]):
+        for number, instance in enumerate(_list(_get(each, "instances"))):
+            attributes = _get(instance, "attributes")
+            if not isinstance(attributes, Mapping):
+                continue
+            manifest_at: Path = ("manifest",)
+            manifest = attributes.get("manifest")
+            if isinstance(manifest, Mapping) and set(manifest) == {"value", "type"}:
+                # a field of any type is kept with its type beside it
+                attributes = {**attributes, "manifest": manifest["value"]}
+                manifest_at = ("manifest", "value")
+            found = {**each, "address": _address(each, instance), "values": attributes}
+            where: Path = ("resources", index, "instances", number, "attributes")
+            yield from _read(found, place, where, {}, manifest_at)
+
+
+def _get(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, Mapping) else None
+
+
+def _address(resource: Mapping[str, Any], instance: Mapping[str, Any]) -> str:
+    module = f"{resource['module']}." if resource.get("module") else ""
+    key = instance.get("index_key")
+    number = "" if key is None else f"[{key!r}]".replace("'", '"')
+    return f"{module}{resource.get('type')}.{resource.get('name')}{number}"
+
+
 def _after_unknown(value: Mapping[str, Any]) -> dict[str, Any]:
     """By address, what only applying will tell."""
     found = {}
@@ -86,38 +128,39 @@ def _module(
     if not isinstance(module, Mapping):
         return
     for index, each in enumerate(_list(module.get("resources"))):
-        found = _resource(each, unknown) if isinstance(each, Mapping) else None
-        if found is not None:
-            yield Item(found, _place(found, place, (*path, "resources", index, "values")))
+        if isinstance(each, Mapping):
+            yield from _read(each, place, (*path, "resources", index, "values"), unknown)
     for index, child in enumerate(_list(module.get("child_modules"))):
         yield from _module(child, place, (*path, "child_modules", index), unknown)
 
 
-def _place(found: Resource, place: FilePlace, values: Path) -> FilePlace:
-    """Where the resource's fields stand, and in whose names they are written and said."""
-    if ":" not in found.kind:  # an object of Kubernetes keeps its own names in whatever language
-        return replace(place, prefix=(*values, "manifest"))
-    return replace(place, prefix=values, pulumi_name=pulumi_name, own_name=terraform_name)
-
-
-def _resource(each: Mapping[str, Any], unknown: Mapping[str, Any]) -> Resource | None:
-    kind, address = each.get("type"), str(each.get("address", each.get("name", "")))
-    values = each.get("values")
-    if each.get("mode", "managed") != "managed" or not isinstance(values, Mapping):
-        return None
+def _read(
+    each: Mapping[str, Any],
+    place: FilePlace,
+    at: Path,
+    unknown: Mapping[str, Any],
+    manifest_at: Path = ("manifest",),
+) -> Iterator[Item]:
+    """The resource; fields of a cloud's have Pulumi's names, those of Kubernetes their own."""
+    kind, address = str(each.get("type")), str(each.get("address", each.get("name", "")))
+    if each.get("mode", "managed") != "managed" or not isinstance(each.get("values"), Mapping):
+        return
+    values = _with_unknown(each["values"], unknown.get(address))
     if kind in _MANIFESTS:
-        known = _with_unknown(values, unknown.get(address))
-        manifest = known.get("manifest") if isinstance(known, Mapping) else None
-        return (
-            kubernetes_resource(manifest)
-            if isinstance(manifest, Mapping) and is_object(manifest)
-            else None
-        )
-    shown = KINDS.get(str(kind))
-    if shown is None:
-        return None
-    named: dict[str, Any] = _named(_with_unknown(values, unknown.get(address)))
-    return Resource(shown, address, named, _protected(shown, named))
+        written = _get(values, _MANIFESTS[kind])
+        if is_object(written):
+            yield Item(kubernetes_resource(written), replace(place, prefix=(*at, *manifest_at)))
+        elif isinstance(written, str):
+            for document, inside in text_documents(
+                written, replace(place, prefix=at), ("yaml_body",)
+            ):
+                if is_object(document.value):
+                    yield Item(kubernetes_resource(document.value), inside)
+    elif kind in KINDS:
+        named: dict[str, Any] = _named(values)
+        found = Resource(KINDS[kind], address, named, _protected(KINDS[kind], named))
+        in_words = replace(place, prefix=at, pulumi_name=pulumi_name, own_name=terraform_name)
+        yield Item(found, in_words)
 
 
 def _protected(kind: str, named: Mapping[str, Any]) -> bool | None:

@@ -77,6 +77,8 @@ class Violation:
     fix: str
     resource: Resource | None = None
     """Which resource, when the rule looked at several; None for the one it was given."""
+    severity: Severity | None = None
+    """Where this is less grave than what the rule is about; a level that a user sets holds for all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,8 @@ class Rule:
     """Looks at one resource of its kinds."""
     check_stack: Callable[[Stack, Parameters], Iterator[Violation]] | None = None
     """Looks at all resources; called when at least one is of its kinds."""
+    wide: bool = False
+    """Whether it holds over everything in view, and not only within what is deployed together."""
     remediate: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     """The properties as they should be, where that neither replaces anything nor locks anybody out."""
 

@@ -70,21 +70,42 @@ def evaluate(
 ) -> list[RuleOutcome]:
     """Everything that the rules have to say, resource by resource, then of all together."""
     stack = Stack(tuple(resources))
-    active = [rule for rule in rules if rule.id not in settings.off]
+    return [
+        *evaluate_each(stack, rules, settings),
+        *evaluate_together(stack, rules, settings),
+    ]
+
+
+def evaluate_each(
+    stack: Stack, rules: Sequence[Rule], settings: Strictness = AS_THEY_ARE
+) -> list[RuleOutcome]:
+    """What the rules have to say of each resource alone."""
     single: dict[str, list[Rule]] = {}
-    for rule in active:
+    for rule in _active(rules, settings):
         for kind in rule.kinds if rule.check else ():
             single.setdefault(kind, []).append(rule)
-    found = [
+    return [
         outcome
         for resource in stack.resources
         for rule in single.get(resource.group_kind, ())
         for outcome in check_resource(rule, resource, settings)
     ]
-    for rule in active:
-        if rule.check_stack and any(kind in stack.by_kind for kind in rule.kinds):
-            found += check_stack(rule, stack, settings)
-    return found
+
+
+def evaluate_together(
+    stack: Stack, rules: Sequence[Rule], settings: Strictness = AS_THEY_ARE
+) -> list[RuleOutcome]:
+    """What the rules have to say of all resources together."""
+    return [
+        outcome
+        for rule in _active(rules, settings)
+        if rule.check_stack and any(kind in stack.by_kind for kind in rule.kinds)
+        for outcome in check_stack(rule, stack, settings)
+    ]
+
+
+def _active(rules: Sequence[Rule], settings: Strictness) -> list[Rule]:
+    return [rule for rule in rules if rule.id not in settings.off]
 
 
 def check_resource(rule: Rule, resource: Resource, settings: Strictness) -> list[RuleOutcome]:
@@ -115,7 +136,7 @@ def _said(
     try:
         # one by one: what was said before a failure counts
         found.extend(
-            _violated(rule, said.resource or resource, severity, said, settings)
+            _violated(rule, said.resource or resource, said, settings)
             for said in check(subject, parameters)
         )
     except NotEvaluatedError:
@@ -128,8 +149,9 @@ def _said(
 
 
 def _violated(
-    rule: Rule, resource: Resource | None, severity: Severity, said: Violation, settings: Strictness
+    rule: Rule, resource: Resource | None, said: Violation, settings: Strictness
 ) -> RuleOutcome:
+    severity = settings.severities.get(rule.id, said.severity or rule.severity)
     verdict, note = RuleVerdict.VIOLATED, ""
     if (exemption := _exempt(rule, resource, settings)) is not None:
         expired = settings.is_over(exemption)

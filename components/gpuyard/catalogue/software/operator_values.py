@@ -36,5 +36,24 @@ SECTIONS: Mapping[str, frozenset[str]] = {
     "toolkit": _OPERAND | {"installDir"},
     "migManager": _OPERAND | {"config", "gpuClientsConfig"},
     "gfd": _OPERAND,
+    "dcgm": _OPERAND | {"hostPort"},
+    "dcgmExporter": _OPERAND
+    | {
+        *("annotations", "config", "enablePodLabels", "enablePodUID", "hostPID", "hpcJobMapping"),
+        *("podLabelAllowlistRegex", "service", "serviceMonitor"),
+    },
+    "driver": _OPERAND
+    | {
+        *("certConfig", "kernelModuleConfig", "kernelModuleType", "licensingConfig", "manager"),
+        *("livenessProbe", "readinessProbe", "startupProbe", "nvidiaDriverCRD", "rdma"),
+        *("repoConfig", "secretEnv", "upgradePolicy", "usePrecompiled", "virtualTopology"),
+        *("useNvidiaDriverCRD", "useOpenKernelModules"),
+    },
+    "daemonsets": frozenset(
+        {
+            *("annotations", "labels", "podSecurityContext", "priorityClassName"),
+            *("rollingUpdate", "tolerations", "updateStrategy"),
+        }
+    ),
 }
 """Keys below those of the first level that guides fill with fields of their own."""

@@ -6,6 +6,9 @@ from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items
 from gpuyard.rules.subjects.pools import KARPENTER, gpu_pool
 
+_WITH_THAT_DEFAULT = (None, "karpenter.k8s.aws")
+"""EKS Auto Mode and AKS end nodes by rules of their own."""
+
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if gpu_pool(resource) is None or at(resource.properties, "spec", "replicas") is not None:
@@ -16,7 +19,9 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             "without budgets Karpenter may take a tenth of the GPU nodes at any hour",
             "write spec.disruption.budgets, such as nodes: 0 while people train",
         )
-    if at(resource.properties, "spec", "template", "spec", "expireAfter") is None:
+    template = at(resource.properties, "spec", "template", "spec")
+    maker = at(template, "nodeClassRef", "group")
+    if at(template, "expireAfter") is None and maker in _WITH_THAT_DEFAULT:
         yield Violation(
             ("spec", "template", "spec"),
             "without expireAfter every GPU node is ended after 720 hours, whatever runs on it",

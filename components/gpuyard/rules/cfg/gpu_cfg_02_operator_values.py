@@ -18,6 +18,7 @@ _INSTEAD: Mapping[tuple[str, ...], str] = {
     ("devicePlugin", "mps", "enabled"): "remove it; write sharing.mps into devicePlugin.config",
     ("devicePlugin", "mps", "replicas"): "remove it; write sharing.mps into devicePlugin.config",
     ("driver", "useOpenKernelModules"): "write driver.kernelModuleType: open",
+    ("driver", "maxParallelUpgrades"): "write driver.upgradePolicy.maxParallelUpgrades",
 }
 """Keys of guides that the chart does not have, or reads and drops."""
 _STRATEGIES = ("none", "single", "mixed", "")

@@ -4,7 +4,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpuyard.findings import Path, Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items, mapping, text
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Violation,
+    at,
+    items,
+    known,
+    mapping,
+    text,
+)
 from gpuyard.rules.subjects.pools import KARPENTER
 
 NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
@@ -77,6 +87,13 @@ def _labels(properties: Any) -> Iterator[Violation]:
 
 
 def _class(properties: Any) -> Iterator[Violation]:
+    spec = mapping(at(properties, "spec"))
+    if "subnetSelectorTerms" in spec and not known(spec.get("amiSelectorTerms")):
+        yield Violation(
+            ("spec", "amiSelectorTerms"),
+            "an EC2NodeClass without amiSelectorTerms is rejected: amiFamily alone chooses no image",
+            "write amiSelectorTerms: [{alias: al2023@VERSION}]",
+        )
     for key in mapping(at(properties, "spec", "kubelet")):
         if key in KUBELET_ELSEWHERE:
             yield Violation(

@@ -13,7 +13,7 @@ from gpuyard.catalogue.metrics import (
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, mapping, text
 from gpuyard.rules.subjects.promql import Expression, Selector, read_promql
-from gpuyard.rules.subjects.queries import QUERY_KINDS, keeps_labels, queries
+from gpuyard.rules.subjects.queries import QUERY_KINDS, exporter_keeps_labels, keeps_labels, queries
 
 _OF_COUNTERS = frozenset({"rate", "irate", "increase"})
 _POD = ("pod", "namespace", "container")
@@ -31,11 +31,14 @@ _Said = tuple[str, str]
 
 def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     keeps = parameters["honor_labels"] or keeps_labels(stack)
+    kept = exporter_keeps_labels(stack)
     slices = any(_mixed(stack)) or any(map(_of_ones_own, stack.of("config:mig-parted")))
     for resource in stack.of(*QUERY_KINDS):
         for path, query in queries(resource):
             found = read_promql(query)
-            for problem, fix in dict.fromkeys(_said(found, keeps=keeps, slices=slices)):
+            said = [*_said(found, keeps=keeps, slices=slices)]
+            said += _renamed(found) if kept else ()
+            for problem, fix in dict.fromkeys(said):
                 yield Violation(path, problem, fix, resource)
 
 
@@ -90,6 +93,17 @@ def _memory(before: str, operator: str, field: str) -> Iterator[_Said]:
         yield "free less used is neither: it is negative once half is used", _WHOLE
 
 
+def _renamed(found: Expression) -> Iterator[_Said]:
+    """Labels that Prometheus makes only where two of one name meet, and it keeps its own."""
+    for each in found.selectors if any(map(_field, found.selectors)) else ():
+        for label in _POD:
+            if f"exported_{label}" in each.labels or f"exported_{label}" in found.grouped:
+                yield (
+                    f"with honorLabels: true, as the exporter has it here, no series has exported_{label}",
+                    f"write {label}",
+                )
+
+
 def _labels(each: Selector, found: Expression) -> Iterator[_Said]:
     for label in _POD:
         if label in each.labels or label in found.grouped:
@@ -112,4 +126,5 @@ RULE = Rule(
     kinds=QUERY_KINDS,
     parameters={"honor_labels": False},
     check_stack=_check,
+    wide=True,  # a dashboard stands beside others, far from where GPUs are cut
 )

@@ -1,18 +1,60 @@
 """GPU-MET-03: what scales pods can see what it scales by."""
 
+import re
 from collections.abc import Iterator
 
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items, mapping, text
 from gpuyard.rules.subjects.pods import VENDOR
+from gpuyard.rules.subjects.promql import read_promql
+from gpuyard.rules.subjects.queries import SCALERS, queries
 
 HPA = "autoscaling/HorizontalPodAutoscaler"
 VPA = "autoscaling.k8s.io/VerticalPodAutoscaler"
 _BY_RESOURCE = {"Resource": "resource", "ContainerResource": "containerResource"}
 
 
+_GONE = {"v2beta1": "1.25", "v2beta2": "1.26"}
+_OF_GPUS = re.compile(r"gpu|dcgm|nvidia|vllm|triton", re.IGNORECASE)
+_ONE_OF_MANY = ("DCGM_", "vllm:", "nv_inference_", "nv_gpu_")
+"""Metrics of which each pod, or each GPU, has a series of its own."""
+
+
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    yield from _pods(resource) if resource.group_kind == HPA else _sizes(resource)
+    if resource.group_kind == HPA:
+        yield from _pods(resource)
+        yield from _version(resource)
+    elif resource.group_kind == VPA:
+        yield from _sizes(resource)
+    else:
+        yield from _many(resource)
+
+
+def _version(resource: Resource) -> Iterator[Violation]:
+    """Of what scales by GPUs; others are somebody else's matter."""
+    version = resource.kind.split("/")[1]
+    named = [str(each) for each in items(at(resource.properties, "spec", "metrics"))]
+    named += [resource.name, text(at(resource.properties, "spec", "scaleTargetRef", "name"))]
+    if version in _GONE and any(map(_OF_GPUS.search, named)):
+        yield Violation(
+            ("apiVersion",),
+            f"nothing serves {resource.kind} since Kubernetes {_GONE[version]}",
+            "write autoscaling/v2: a metric is metric.name with a target",
+        )
+
+
+def _many(resource: Resource) -> Iterator[Violation]:
+    for path, query in queries(resource):
+        found = read_promql(query)
+        alone = len(found.selectors) == 1 and not found.selectors[0].functions
+        metric = found.selectors[0].metric if alone else ""
+        if metric.startswith(_ONE_OF_MANY) and not found.grouped:
+            yield Violation(
+                path,
+                f"{metric} has a series for each pod or GPU, and KEDA takes one figure:"
+                " from the second on the scaler fails",
+                f"write sum({metric}) or another aggregate",
+            )
 
 
 def _pods(resource: Resource) -> Iterator[Violation]:
@@ -45,13 +87,15 @@ def _sizes(resource: Resource) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-MET-03",
-    title="Autoscalers do not scale by the resource nvidia.com/gpu",
+    title="Autoscalers can see what they scale by",
     severity=Severity.REFUSE,
-    why="Resource metrics come from metrics-server, which has no GPUs: the workload keeps its size for ever.",
-    fix="Scale by a metric of the exporter, through KEDA or an adapter.",
+    why="A resource that metrics-server has not, or a query of many figures: the workload keeps its size.",
+    fix="Scale by a metric of the exporter, through KEDA or an adapter, and by one figure of it.",
     sources=(
         "Kubernetes documentation, HorizontalPodAutoscaler: resource metrics are cpu and memory",
+        "Kubernetes deprecation guide: autoscaling/v2beta1 until 1.24, v2beta2 until 1.25",
+        "kedacore/keda pkg/scalers/prometheus_scaler.go: a query returns one element",
     ),
-    kinds=(HPA, VPA),
+    kinds=(HPA, VPA, *SCALERS),
     check=_check,
 )

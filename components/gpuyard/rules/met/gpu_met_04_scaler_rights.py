@@ -1,11 +1,12 @@
 """GPU-MET-04: KEDA and the adapter are asked in their own words."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items, mapping, text
-from gpuyard.rules.subjects.queries import ADAPTER, SCALERS
+from gpuyard.rules.subjects.queries import ADAPTER, ADAPTER_RULES, OF_PODS, SCALERS
 
 _MISNAMED = tuple(f"autoscaling.{kind}" for kind in SCALERS)
 _MATCHERS = "<<.LabelMatchers>>"
@@ -37,8 +38,15 @@ def _queues(resource: Resource) -> Iterator[Violation]:
             )
 
 
+def _of_namespaces(rule: Mapping[str, Any]) -> bool:
+    """A figure of whole namespaces is told apart by the label that it is grouped by."""
+    overrides = mapping(mapping(rule.get("resources")).get("overrides"))
+    kinds = {text(mapping(each).get("resource")) for each in overrides.values()}
+    return bool(kinds) and kinds <= {"namespace", "namespaces"}
+
+
 def _adapter(resource: Resource) -> Iterator[Violation]:
-    for key in ("rules", "externalRules"):
+    for key in ADAPTER_RULES:
         for index, rule in enumerate(items(resource.properties.get(key))):
             query = text(mapping(rule).get("metricsQuery"))
             path = (key, index, "metricsQuery")
@@ -47,8 +55,9 @@ def _adapter(resource: Resource) -> Iterator[Violation]:
                     problem = f"<<.{name}>> is nothing that a metricsQuery is given: the rule fails"
                     yield Violation(path, problem, "group by <<.GroupBy>>")
             if (
-                key == "rules"
+                key in OF_PODS
                 and query
+                and not _of_namespaces(mapping(rule))
                 and _MATCHERS not in query
                 and ".LabelValuesByName" not in query
             ):

@@ -11,6 +11,7 @@ from gpuyard.rules.rule import (
     Resource,
     Rule,
     Violation,
+    at,
     is_true,
     items,
     known,
@@ -32,6 +33,8 @@ _CUDA = re.compile(r"(^|/)cuda$")
 _TWO_PARTS = re.compile(r"\d+\.\d+(-|$)")
 _EXPORTER = re.compile(r"(^|/)dcgm-exporter$")
 _THREE_PARTS = re.compile(r"v?\d+\.\d+\.\d+")
+_WITH_TEMPLATE = frozenset({"batch/Job", "apps/Deployment", "apps/StatefulSet", "apps/DaemonSet"})
+_OF_PODS = ("tolerations", "nodeSelector", "affinity", "runtimeClassName", "priorityClassName")
 _VARIABLES: Mapping[str, str] = {
     "CUDA_MEMORY_LIMIT": "share by MPS or MIG, which do limit memory",
     "GPU_MEMORY_LIMIT": "share by MPS or MIG, which do limit memory",
@@ -52,6 +55,7 @@ _MPS_WORDS: Mapping[str, tuple[str, str]] = {
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if resource.namespace in parameters["namespaces"]:
         return
+    yield from _beside_the_template(resource)
     for pod in pods_of(resource):
         if is_gpu_pod(pod) or _of_vendor(pod):
             for path, container in pod.containers():
@@ -60,6 +64,18 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
                 yield from _variables(path, container)
                 yield from _commands(path, container)
                 yield from _quantities(path, mapping(container.get("resources")))
+
+
+def _beside_the_template(resource: Resource) -> Iterator[Violation]:
+    """Fields of a pod one level too high: there the API has none of that name."""
+    if resource.group_kind in _WITH_TEMPLATE and any(map(is_gpu_pod, pods_of(resource))):
+        for field in _OF_PODS:
+            if at(resource.properties, "spec", field) is not None:
+                yield Violation(
+                    ("spec", field),
+                    f"{field} is a field of pods: here it is refused, or dropped, and the pods have none",
+                    f"move it to spec.template.spec.{field}",
+                )
 
 
 def _of_vendor(pod: Pod) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.findings import Severity
+from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import (
     Parameters,
     Resource,
@@ -28,6 +28,8 @@ _TYPES = {
     _EXPORTER_VALUES: (_TYPE, ("service", "type")),
 }
 """Where values say how the exporter is served."""
+_ROUTES = ("networking.k8s.io/Ingress", "gateway.networking.k8s.io/HTTPRoute")
+_EXPORTER = "dcgm-exporter"
 _WORDS = ("dcgm", "gpu-metrics", "nvidia-exporter")
 
 
@@ -37,10 +39,24 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         if kind in _OPEN and _serves_metrics(resource):
             yield _violation(("spec", "type"), kind)
         return
+    if resource.group_kind in _ROUTES:
+        yield from _routed(resource)
+        return
     for path in _TYPES[resource.group_kind]:
         kind = text(at(resource.properties, *path))
         if kind in _OPEN:
             yield _violation(path, kind)
+
+
+def _routed(resource: Resource) -> Iterator[Violation]:
+    """A way in from outside that ends at the exporter's Service."""
+    for r, rule in enumerate(items(at(resource.properties, "spec", "rules"))):
+        ways = items(at(rule, "http", "paths")) or items(mapping(rule).get("backendRefs"))
+        for way in ways:
+            name = text(at(way, "backend", "service", "name")) or text(mapping(way).get("name"))
+            if _EXPORTER in name:
+                kind = resource.group_kind.rpartition("/")[2]
+                yield _violation(("spec", "rules", r), f"{kind} to {name}")
 
 
 def _serves_metrics(resource: Resource) -> bool:
@@ -55,12 +71,16 @@ def _labels(properties: Mapping[str, Any]) -> list[str]:
     return [text(value) for value in mapping(at(properties, "spec", "selector")).values()]
 
 
-def _violation(path: tuple[str, ...], kind: str) -> Violation:
+def _violation(path: Path, kind: str) -> Violation:
     return Violation(
         path,
-        f"a {kind} shows GPU metrics, and the exporter's debug pages, to whoever reaches the nodes",
+        f"{_a(kind)} {kind} shows GPU metrics, and the exporter's debug pages, to whoever reaches it",
         "use ClusterIP, and let Prometheus scrape inside the cluster",
     )
+
+
+def _a(word: str) -> str:
+    return "an" if word.startswith("I") else "a"
 
 
 RULE = Rule(
@@ -70,6 +90,6 @@ RULE = Rule(
     why="The exporter has no password, and served profiles of its memory until CVE-2026-47483 was fixed.",
     fix="Make the Service a ClusterIP; let a NetworkPolicy admit Prometheus only.",
     sources=("NVIDIA bulletin on CVE-2026-47483",),
-    kinds=("Service", OPERATOR_VALUES, CLUSTER_POLICY, _EXPORTER_VALUES),
+    kinds=("Service", *_ROUTES, OPERATOR_VALUES, CLUSTER_POLICY, _EXPORTER_VALUES),
     check=_check,
 )

@@ -11,9 +11,14 @@ from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 EXPORTER_VALUES = "values:dcgm-exporter"
 _IMAGE = re.compile(r"(^|/)dcgm-exporter(:|@|$)")
 _VARIABLE = "DCGM_EXPORTER_COLLECTORS"
-_OPTIONS = ("-f", "--collectors")
+OPTIONS = ("-f", "--collectors")
 _OF_THE_IMAGE = ("default-counters.csv", "dcp-metrics-included.csv")
 """Lists that the exporter's image has: they are the default, with figures of profiling or without."""
+
+
+def is_exporter(image: str) -> bool:
+    """Whether a container of this image is one."""
+    return _IMAGE.search(image) is not None
 
 
 def serve_the_default(stack: Stack) -> bool:
@@ -44,7 +49,7 @@ def _lists(stack: Stack) -> Iterator[list[str]]:
     for resource in stack.of(*POD_KINDS):
         for pod in pods_of(resource):
             for _, container in pod.containers():
-                if _IMAGE.search(text(container.get("image"))):
+                if is_exporter(text(container.get("image"))):
                     yield [*_of_arguments(container, "args"), *_of_variables(container)]
 
 
@@ -58,5 +63,5 @@ def _of_arguments(within: Mapping[str, Any], field: str) -> Iterator[str]:
     words = [text(each) for each in items(within.get(field))]
     for word, after in zip(words, [*words, ""][1:], strict=True):
         name, _, value = word.partition("=")
-        if name in _OPTIONS:
+        if name in OPTIONS:
             yield value or after

@@ -14,9 +14,18 @@ NODE_POOL = "gcp:container/NodePool"
 KARPENTER = "karpenter.sh/NodePool"
 POOL_KINDS = (NODE_GROUP, NODE_POOL, KARPENTER)
 GPU = "nvidia.com/gpu"
-_GPU_LABEL = "karpenter.k8s.aws/instance-gpu-"
+_GPU_LABELS = (
+    "karpenter.k8s.aws/instance-gpu-",
+    "eks.amazonaws.com/instance-gpu-",  # of EKS Auto Mode
+    "karpenter.azure.com/sku-gpu-",  # of AKS
+)
 _TYPE_LABEL = "node.kubernetes.io/instance-type"
-_FAMILY_LABELS = ("karpenter.k8s.aws/instance-family", "karpenter.k8s.aws/instance-category")
+_FAMILY_LABELS = tuple(
+    f"{maker}/instance-{part}"
+    for maker in ("karpenter.k8s.aws", "eks.amazonaws.com")
+    for part in ("family", "category")
+)
+_MAKER = "-gpu-manufacturer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +94,8 @@ def _karpenter(resource: Resource) -> GpuPool | None:
             continue
         if key == _TYPE_LABEL:
             machines += tuple(values)
-        has_gpus |= key.startswith(_GPU_LABEL)
+        of_another = key.endswith(_MAKER) and values and "nvidia" not in values
+        has_gpus |= key.startswith(_GPU_LABELS) and not of_another
         has_gpus |= key in _FAMILY_LABELS and any(value in _gpu_families() for value in values)
         if key == "karpenter.sh/capacity-type":
             modes |= set(values)

@@ -7,6 +7,9 @@ from gpuyard.rules.rule import Resource, Stack, at, is_true, items, mapping, tex
 
 RULE_FILES = "config:prometheus-rules"
 ADAPTER = "config:prometheus-adapter"
+OF_PODS = ("rules", "custom")
+ADAPTER_RULES = (*OF_PODS, "externalRules", "external")
+"""Lists of an adapter's configuration, and of the values of its chart."""
 DASHBOARD = "config:grafana-dashboard"
 COUNTERS = "config:dcgm-counters"
 SCALERS = ("keda.sh/ScaledObject", "keda.sh/ScaledJob")
@@ -37,7 +40,7 @@ def _of_rules(resource: Resource) -> _Found:
 
 
 def _of_adapter(resource: Resource) -> _Found:
-    for key in ("rules", "externalRules"):
+    for key in ADAPTER_RULES:
         for index, rule in enumerate(items(resource.properties.get(key))):
             for field in ("seriesQuery", "metricsQuery"):
                 yield (key, index, field), mapping(rule).get(field)
@@ -78,6 +81,15 @@ def recorded(stack: Stack) -> frozenset[str]:
         for group in items(resource.properties.get("groups"))
         for rule in items(mapping(group).get("rules"))
     )
+
+
+def exporter_keeps_labels(stack: Stack) -> bool:
+    """True where the exporter's own values say honorLabels, and no other exporter's do not."""
+    said = [
+        any(is_true(at(resource.properties, *path, "honorLabels")) for path in _MONITOR_AT)
+        for resource in stack.of(*_EXPORTERS)
+    ]
+    return bool(said) and all(said)
 
 
 def keeps_labels(stack: Stack) -> bool:

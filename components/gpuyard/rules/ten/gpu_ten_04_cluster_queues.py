@@ -37,16 +37,17 @@ def _check(queue: Resource, _: Parameters) -> Iterator[Violation]:
 
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    """One queue alone that all may use is a sample, or a cluster of one team."""
+    """Where no queue selects, the cluster is of one team, or a sample; beside others it may be meant."""
     queues = [queue for queue in stack.of(QUEUE) if any(map(_is_gpu, _covered(queue)))]
-    for queue in queues if len(queues) > 1 else ():
-        selector = at(queue.properties, *_SELECTOR)
+    given = [at(queue.properties, *_SELECTOR) for queue in queues]
+    for queue, selector in zip(queues, given, strict=True) if any(map(mapping, given)) else ():
         if selector is not None and not mapping(selector):
             yield Violation(
                 _SELECTOR,
                 "an empty namespaceSelector lets every namespace use this quota",
                 _FIX,
                 queue,
+                severity=Severity.WARN,
             )
 
 
@@ -83,6 +84,7 @@ def _borrowing(queue: Resource) -> Iterator[Violation]:
                         ),
                         "without a borrowingLimit the queue may take everything that others leave idle",
                         "say how much; 0 borrows nothing",
+                        severity=Severity.WARN,
                     )
 
 

@@ -43,7 +43,8 @@ def test_a_finding_is_shown_with_its_place_and_fix(gpuyard, folder):
     assert "at       a/bad.yaml:4:15" in ended.out
     assert "fix      write requests.nvidia.com/gpu" in ended.out
     assert "GPU-TEN-02" in ended.out
-    assert "failed  1 resource in 1 file held against" in ended.out
+    said = "failed 1 resource in 1 file, 1 of them of kinds that rules know, held against"
+    assert said in " ".join(ended.out.split())
 
 
 def test_a_folder_is_read_without_what_is_no_manifest(gpuyard, folder):
@@ -87,7 +88,7 @@ def test_a_file_that_was_named_must_be_readable(gpuyard, folder):
     (folder / "junk.yaml").write_bytes(b"\xff\xfe")
     ended = gpuyard("lint", "junk.yaml")
     assert ended.code == 2
-    assert ended.out.startswith("unread  0 resources in 1 file held against")
+    assert ended.out.startswith("unread  0 resources in 1 file, 0 of them of kinds that rules know")
     assert gpuyard("lint", ".").code == 3
     assert gpuyard("lint", "absent.yaml").code == 2
     assert gpuyard("lint", "").code == 2
@@ -127,7 +128,12 @@ def test_a_comment_without_a_reason_is_said(gpuyard, folder):
 def test_a_very_long_list_is_cut_and_the_rest_counted(gpuyard, folder):
     (folder / "many.yaml").write_text("\n---\n".join([QUOTA] * 510))
     ended = gpuyard("lint", "many.yaml")
-    assert "… and 10 more; --format json lists every one." in ended.out
+    assert ended.out.count("at       many.yaml:") == 5
+    assert "… and 505 more places; --format json lists every one" in ended.out
+    different = [QUOTA.replace("nvidia.com/gpu", f"nvidia.com/mig-{n}g.5gb") for n in range(210)]
+    (folder / "many.yaml").write_text("\n---\n".join(different))
+    ended = gpuyard("lint", "many.yaml", "--only", "GPU-TEN-02")
+    assert "… and 10 more findings; --format json lists every one." in ended.out
 
 
 RULES = """\
@@ -260,3 +266,120 @@ def test_a_finding_names_the_command_that_shows_its_page(gpuyard, folder):
     assert "more     gpuyard why GPU-TEN-02" in ended.out
     (hit,) = json.loads(gpuyard("lint", "a/bad.yaml", "--format", "json").out)["hits"]
     assert hit["docs"] == "gpuyard why GPU-TEN-02"
+
+
+# ── a large repository ──
+
+TAGGED = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec: {containers: [{name: a, image: "app:latest", resources: {limits: {nvidia.com/gpu: 1}}}]}
+"""
+
+
+def test_of_several_rules_a_summary_comes_first(gpuyard, folder):
+    (folder / "a" / "pod.yaml").write_text(TAGGED)
+    (folder / "a" / "pods.yaml").write_text(TAGGED)
+    lines = gpuyard("lint", "a").out.splitlines()
+    assert lines[0].split()[:5] == ["refuse", "GPU-TEN-02", "1", "A", "GPU"]
+    assert lines[1].split()[:3] == ["warn", "GPU-POD-03", "2"]
+    # equal findings are one, with their places
+    text = "\n".join(lines)
+    assert text.count("can be another image tomorrow") == 1
+    assert "at       a/pod.yaml:4:31  Pod p" in text
+    assert "at       a/pods.yaml:4:31  Pod p" in text
+
+
+def test_a_sample_is_shown_apart_and_fails_nothing(gpuyard, folder):
+    (folder / "a" / "bad.yaml").rename(folder / "b" / "bad.yaml")
+    (folder / "b").rename(folder / "a" / "examples")
+    (folder / "a" / "examples" / "bad2.yaml").write_text(QUOTA)
+    ended = gpuyard("lint", "a")
+    assert ended.code == 0
+    said = " ".join(ended.out.split())
+    assert "in samples which do not count; --no-samples leaves them out sample GPU-TEN-02 2" in said
+    assert "a/examples/bad.yaml:4 and 1 more" in said
+    assert "0 open, 2 sample" in said
+    document = json.loads(gpuyard("lint", "a", "--format", "json").out)
+    assert (document["failed"], document["counts"]["sample"]) == (False, 2)
+    (folder / "a" / "examples" / "bad2.yaml").unlink()
+    assert "a/examples/bad.yaml:4\n" in gpuyard("lint", "a").out
+    document = json.loads(gpuyard("lint", "a", "--no-samples", "--format", "json").out)
+    assert document["files"] == ["a/good.yml"]
+
+
+@pytest.mark.parametrize("named", ["a/examples", "a/examples/bad.yaml", "a/examples/*.yaml"])
+def test_who_names_a_sample_means_it(gpuyard, folder, named):
+    (folder / "a" / "examples").mkdir()
+    (folder / "a" / "bad.yaml").rename(folder / "a" / "examples" / "bad.yaml")
+    assert gpuyard("lint", named, "--no-samples").code == 3
+    assert gpuyard("lint", "**/*.yaml").code == 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "files"),
+    [
+        ("bad.yaml", ["a/good.yml"]),
+        ("*.yml", ["a/bad.yaml"]),
+        ("./a/", []),
+        ("./a/b*", ["a/good.yml"]),
+        ("x/a", ["a/bad.yaml", "a/good.yml"]),
+    ],
+)
+def test_files_are_excluded_by_name_folder_or_pattern(gpuyard, folder, pattern, files):
+    document = json.loads(gpuyard("lint", "a", "--exclude", pattern, "--format", "json").out)
+    assert document["files"] == files
+    assert gpuyard("lint", "a/bad.yaml", "--exclude", pattern).code == 3  # named itself
+
+
+def test_rules_are_chosen_or_left_out(gpuyard, folder):
+    (folder / "a" / "pod.yaml").write_text(TAGGED)
+
+    def said(*options):
+        document = json.loads(gpuyard("lint", "a", "--format", "json", *options).out)
+        return sorted({hit["rule"] for hit in document["hits"]}), len(document["rules"])
+
+    assert said("--only", "gpu-pod-03") == (["GPU-POD-03"], 1)
+    assert said("--skip", "GPU-POD-03") == (["GPU-TEN-02"], len(ALL) - 1)
+    assert said("--only", "GPU-POD-03", "--only", "GPU-TEN-02", "--skip", "GPU-POD-03")[1] == 1
+    ended = gpuyard("lint", "a", "--only", "GPU-POD-3")
+    assert (ended.code, ended.out) == (2, "")
+    assert "no rule 'GPU-POD-3'; did you mean GPU-POD-03?" in ended.err
+    ended = gpuyard("lint", "a", "--skip", "nothing-like-it")
+    assert "`gpuyard lint --rules` lists every one" in " ".join(ended.err.split())
+
+
+def test_a_rule_is_explained(gpuyard, folder):
+    ended = gpuyard("lint", "--explain", "gpu-ten-02")
+    assert ended.code == 0
+    assert ended.out == gpuyard("why", "GPU-TEN-02").out
+    ended = gpuyard("lint", "a", "--explain", "GPU-TEN-02")
+    assert ended.code == 2
+    assert "--explain looks at no files" in ended.err
+
+
+def test_fine_is_never_said_of_nothing(gpuyard, folder):
+    assert gpuyard("lint", "b").out.startswith("nothing 0 resources in 1 file, 0 of them of kinds")
+    (folder / "b" / "x.yaml").write_text("apiVersion: v1\nkind: Gadget\n")
+    assert gpuyard("lint", "b").out.startswith("nothing 1 resource in 2 files, 0 of them of kinds")
+    (folder / "b" / "x.yaml").write_text(SOUND)
+    assert gpuyard("lint", "b").out.startswith("fine    1 resource in 2 files, 1 of them of kinds")
+
+
+def test_what_is_nobodys_has_one_line(gpuyard, folder):
+    for number in range(5):
+        (folder / "b" / f"n{number}.json").write_text('{"compilerOptions": {}}')
+    said = " ".join(gpuyard("lint", "b").err.split())
+    assert (
+        "nobody's 5 files with nothing for these rules: b/n0.json, b/n1.json, b/n2.json and 2 more"
+        in said
+    )
+    assert "nothing that is known here" not in said
+    assert "nothing that is known here" in gpuyard("lint", "b/n0.json").err
+    for number in range(30):
+        (folder / "b" / f"t{number}.yaml").write_text("a: {{ .Values.x }}\n")
+        (folder / "b" / f"u{number}.yaml").write_text("\n" * number + "nvidia: [\n")
+    said = " ".join(gpuyard("lint", "b").err.split())
+    assert "b/chart.yaml:1 and 30 more: a template, not YAML yet" in said
+    assert "… and 11 more reasons; --format json lists every one." in said

@@ -1,0 +1,1 @@
+"""`gpuyard lint` and what belongs to it."""

@@ -1,0 +1,132 @@
+"""Which files are linted: those below a folder, of a pattern, or named; and which of them are samples."""
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path
+
+from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
+from gpuyard.errors import UsageError
+from gpuyard.lint.ignores import Ignores, ignores_in
+from gpuyard.lint.items import FilesRead, Item, Unread
+from gpuyard.lint.read import LIST, TIMES, read
+from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
+from gpuyard.lint.together.samples import is_sample
+from gpuyard.spec.yaml_tree import MAX_BYTES
+
+SUFFIXES = frozenset({".yaml", ".yml", ".json", ".tfstate", LIST})
+"""What is read of a folder; a file that is named itself is read whatever it is called."""
+_LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
+_SIGNS = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class WantedFiles:
+    """What of the files is looked at."""
+
+    exclude: Sequence[str] = ()
+    samples: bool = True
+
+    def takes(self, name: str, *, sample: bool) -> bool:
+        """Whether a file that was found below a folder is one of them."""
+        return (self.samples or not sample) and not any(_fits(name, each) for each in self.exclude)
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """A pattern of a whole path, of a folder with all below it, or of one name anywhere."""
+    clean = pattern.removeprefix("./").rstrip("/")
+    path = os.path.normpath(name)
+    if "/" in clean:
+        return fnmatch(path, clean) or fnmatch(path, f"{clean}/*") or fnmatch(path, f"*/{clean}/*")
+    return any(fnmatch(part, clean) for part in Path(path).parts)
+
+
+EVERYTHING = WantedFiles()
+
+
+def read_all(paths: Sequence[str], wanted: WantedFiles = EVERYTHING) -> tuple[FilesRead, Ignores]:
+    """Everything in the files and folders, each file once, in the order given and by name."""
+    items: list[Item] = []
+    unread: list[Unread] = []
+    files: list[str] = []
+    ignores = Ignores()
+    samples: set[str] = set()
+    for name, sample in _chosen(paths, wanted).items():
+        try:
+            data = _bytes(name)
+        except UsageError as e:
+            if name in paths:
+                raise
+            unread.append(Unread(name, str(e)))
+            files.append(name)
+            continue
+        shown = "<stdin>" if name == STDIN else name
+        reading = read(data, shown)
+        items += reading.items
+        # who names a file wants to know why it is not read
+        unread += (replace(u, foreign=u.foreign and name not in paths) for u in reading.unread)
+        files += reading.files
+        ignores += ignores_in(data, shown)
+        if sample:
+            samples.add(shown)
+    return FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples)), ignores
+
+
+def _chosen(paths: Iterable[str], wanted: WantedFiles) -> dict[str, bool]:
+    """Every file that is looked at, and whether it is a sample; one that is named itself is none."""
+    found: dict[str, bool] = {}
+    for name, below in _files(paths):
+        sample = below is not None and is_sample(below)
+        if below is None or wanted.takes(name, sample=sample):
+            found[name] = found.get(name, True) and sample
+    return found
+
+
+def _bytes(name: str) -> bytes:
+    if name == STDIN:
+        return read_stdin(MAX_BYTES * TIMES)
+    return read_regular(Path(name), MAX_BYTES * TIMES, "a file, a folder, a pattern, or -")
+
+
+def _files(paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    """Names of files, and where they stand below what was asked for; None for one that is named itself."""
+    for path in paths:
+        if path == STDIN or not path or "\0" in path:
+            yield path, None
+        elif _is(path, Path.is_dir):
+            yield from _below(path)
+        elif any(sign in path for sign in _SIGNS) and not _is(path, Path.exists):
+            yield from _matching(path)
+        else:
+            yield path, None
+
+
+def _is(path: str, what: Callable[[Path], bool]) -> bool:
+    """False as well where nobody can tell, as of a name that is too long; reading it says why."""
+    try:
+        return what(Path(path))
+    except OSError:
+        return False
+
+
+def _below(folder: str) -> Iterator[tuple[str, str]]:
+    for at, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - _LEFT_OUT)
+        for name in sorted(names):
+            if Path(name).suffix in SUFFIXES or name in KUSTOMIZATIONS:
+                yield str(Path(at) / name), os.path.relpath(Path(at) / name, folder)
+
+
+def _matching(pattern: str) -> Iterator[tuple[str, str]]:
+    found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207  patterns may be absolute
+    if not found:
+        raise UsageError(f"{pattern}: no file matches. Give a file, a folder, a pattern, or -.")
+    written: list[str] = []
+    for part in Path(pattern).parts:  # folders that are written out are asked for
+        if _SIGNS & set(part):
+            break
+        written.append(part)
+    start = Path(*written)
+    yield from ((each, os.path.relpath(each, start)) for each in found if Path(each).is_file())

@@ -1,0 +1,218 @@
+"""`gpuyard lint`: the rules over anybody's files."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import reduce
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpuyard.cli.commands.linting.files import WantedFiles, read_all
+from gpuyard.cli.commands.why import complete_ids, why
+from gpuyard.cli.exit_codes import FINE, FOUND, USAGE
+from gpuyard.cli.options import complete_stacks
+from gpuyard.cli.stacks import find_stack, read_regular, shown_path
+from gpuyard.cli.terminal.console import asides, results, write
+from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.views.linted import report_document, show_report, verdict_word
+from gpuyard.errors import UsageError
+from gpuyard.findings import Severity
+from gpuyard.lint.baseline import read_baseline
+from gpuyard.lint.baseline import write_baseline as as_baseline
+from gpuyard.lint.read import TIMES
+from gpuyard.lint.report import Report, report
+from gpuyard.rules import RULES
+from gpuyard.rules.rule import Rule
+from gpuyard.rules.run import Strictness
+from gpuyard.spec.nearest import nearest
+from gpuyard.spec.yaml_tree import MAX_BYTES
+from gpuyard.today import today
+
+_WORDS = {FINE: "fine", USAGE: "unread", FOUND: "failed"}
+"""The first word of the last line, by exit code."""
+
+
+class LintFormat(StrEnum):
+    """How what the rules say is written."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+
+
+def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH…",
+            help="Files, folders, patterns, or - for standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    fail_on: Annotated[
+        Severity, typer.Option(help="The least severity that ends with exit code 3.")
+    ] = Severity.REFUSE,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Levels, parameters and exceptions of rules, as YAML."),
+    ] = None,
+    stack: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STACK",
+            help="Also the levels and exceptions of a stack's `policies`.",
+            autocompletion=complete_stacks,
+            show_default=False,
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What is known already and does not count."),
+    ] = None,
+    write_baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write down what is open now, for --baseline."),
+    ] = None,
+    rules: Annotated[bool, typer.Option("--rules", help="List every rule instead.")] = False,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="Show the page about a rule instead.",
+            autocompletion=complete_ids,
+            show_default=False,
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULE", help="Hold against this rule alone; may be given again."),
+    ] = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULE", help="Leave a rule out; may be given again."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Leave out files of a folder: a name, a folder, or a pattern of paths.",
+        ),
+    ] = None,
+    samples: Annotated[
+        bool,
+        typer.Option(
+            help="Look at examples, data of tests and copies of others' work too; they never fail."
+        ),
+    ] = True,
+    format: Annotated[LintFormat, typer.Option(help="How to write the result.")] = LintFormat.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Hold files against the GPU rules. Kubernetes YAML, Pulumi previews and states, Terraform plans."""
+    if rules:
+        from gpuyard.cli.commands.linting.rules import show_rules
+
+        return show_rules(paths or [], format.value)
+    if explain is not None:
+        return _explain(explain, paths or [])
+    if not paths:
+        raise UsageError("nothing to lint. Give files, folders, patterns, or - for standard input.")
+    settings, known = _settings(config, stack), _known(baseline)
+    chosen = _rules(only or [], skip or [])
+    reading, ignores = read_all(paths, WantedFiles(exclude or [], samples))
+    made = report(reading, chosen, settings, ignores, known)
+    if write_baseline is not None:
+        write_baseline.write_text(as_baseline(made.hits), encoding="utf-8")
+    code = _code(made, paths, fail_on)
+    _FORMATS[format](made, fail_on, _WORDS[code])
+    _say_expired(settings)
+    return code
+
+
+def _explain(rule: str, paths: Sequence[str]) -> int:
+    if paths:
+        raise UsageError(f"--explain looks at no files. Leave {paths[0]} out, or --explain.")
+    return why(_rule_id(rule))
+
+
+def _rules(only: Sequence[str], skip: Sequence[str]) -> list[Rule]:
+    wanted, unwanted = ({_rule_id(name) for name in names} for names in (only, skip))
+    return [r for r in RULES if r.id not in unwanted and (r.id in wanted or not wanted)]
+
+
+def _rule_id(name: str) -> str:
+    ids = [rule.id for rule in RULES]
+    if name.upper() in ids:
+        return name.upper()
+    meant = nearest(name.upper(), ids)
+    hint = f"; did you mean {meant}?" if meant else "; `gpuyard lint --rules` lists every one."
+    raise UsageError(f"no rule {name!r}{hint}")
+
+
+def _code(made: Report, paths: Sequence[str], fail_on: Severity) -> int:
+    """A template is no fault of the file, and a name that was given itself must be readable."""
+    if any(not unread.template and unread.file in paths for unread in made.unread):
+        return USAGE
+    return FOUND if made.fails(fail_on) else FINE
+
+
+def _settings(path: Path | None, stack: str | None) -> Strictness:
+    """Of a file of settings and of a stack file; what the first says of a rule counts."""
+    if path is None and stack is None:
+        return Strictness(today=today())
+    from gpuyard.lint.settings import read_section, read_settings, together
+
+    found: list[Strictness] = []
+    if path is not None:
+        data = read_regular(path, MAX_BYTES, "the settings of rules")
+        found.append(read_settings(data, str(path), RULES, today()))
+    if stack is not None:
+        file = find_stack(stack)
+        found.append(read_section(read_regular(file, MAX_BYTES), shown_path(file), RULES, today()))
+    return reduce(together, found)
+
+
+def _say_expired(settings: Strictness) -> None:
+    if settings.exemptions:
+        from gpuyard.lint.settings import expired
+
+        for line in expired(settings):
+            asides().tell(f"{line}: the rule holds there again", first="! ")
+
+
+def _known(path: Path | None) -> frozenset[str]:
+    if path is None:
+        return frozenset()
+    return read_baseline(read_regular(path, MAX_BYTES * TIMES, "a baseline"), str(path))
+
+
+def _text(made: Report, _: Severity, word: str) -> None:
+    show_report(made, verdict_word(made, word, _WORDS[FINE]), results())
+
+
+def _json(made: Report, fail_on: Severity, _: str) -> None:
+    write(as_json(report_document(made, fail_on)))
+
+
+def _sarif(made: Report, _: Severity, __: str) -> None:
+    from importlib.metadata import version
+
+    from gpuyard.lint.sarif import sarif
+
+    write(as_json(sarif(made, version("gpuyard"))))
+
+
+def _junit(made: Report, _: Severity, __: str) -> None:
+    from gpuyard.lint.junit import junit
+
+    write(junit(made))
+
+
+def _github(made: Report, _: Severity, __: str) -> None:
+    from gpuyard.lint.github import github
+
+    write(github(made))
+
+
+_FORMATS = {"text": _text, "json": _json, "sarif": _sarif, "junit": _junit, "github": _github}

@@ -1,0 +1,180 @@
+"""What the rules say of files, as people read it, and as programs do."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gpuyard.cli.terminal.console import STYLES, Console, asides
+from gpuyard.cli.terminal.text import many
+from gpuyard.cli.views.findings import document, show_verdict
+from gpuyard.findings import Severity
+from gpuyard.lint.items import Unread
+from gpuyard.lint.report import Hit, HitState, Report
+
+MAX_SHOWN = 200
+"""So many different things are said as text; a document has every one."""
+MAX_PLACES = 5
+_MAX_UNREAD = 20
+_NAMED = 3
+_WORD = 9
+_EVERY = "--format json lists every one"
+_NOTHING = "nothing"
+
+
+def show_report(made: Report, word: str, console: Console) -> None:
+    """A summary by rule, every finding with its places, samples apart, and the verdict."""
+    shown = [hit for hit in made.hits if hit.state in {HitState.OPEN, HitState.NOT_EVALUATED}]
+    _by_rule([hit for hit in shown if hit.state is HitState.OPEN], console)
+    groups = _grouped(shown)
+    for number, group in enumerate(groups[:MAX_SHOWN]):
+        if number:
+            console.say()
+        show_hits(group, console)
+    if len(groups) > MAX_SHOWN:
+        console.say()
+        console.tell(f"… and {len(groups) - MAX_SHOWN:,} more findings; {_EVERY}.")
+    samples = [hit for hit in made.hits if hit.state is HitState.SAMPLE]
+    _samples(samples, console)
+    _unread(made.unread)
+    for bare in made.without_reason:
+        why = f"ignores nothing: say why, as `# gpuyard: ignore {bare.rules} because …`"
+        asides().tell(f"{bare.file}:{bare.line}: {why}", first="! ")
+    if shown or samples:
+        console.say()
+    show_verdict(word, _summary(made), console)
+
+
+def _grouped(hits: Iterable[Hit]) -> list[list[Hit]]:
+    """Those that say the same of different places, in the order of the first."""
+    found: dict[tuple[object, ...], list[Hit]] = {}
+    for hit in hits:
+        same = (hit.rule.id, hit.state, hit.severity, hit.problem, hit.fix, hit.note)
+        found.setdefault(same, []).append(hit)
+    return list(found.values())
+
+
+def _by_rule(hits: Sequence[Hit], console: Console) -> None:
+    """How often each rule has something to say, the gravest and most frequent first."""
+    count = Counter((hit.rule.id, hit.severity) for hit in hits)
+    if len(count) > 1:
+        titles = {hit.rule.id: hit.rule.title for hit in hits}
+        for (rule, severity), times in sorted(
+            count.items(), key=lambda each: (-each[0][1].rank, -each[1], each[0][0])
+        ):
+            first = f"{severity.value:<8}{rule}  {times:>4}  "
+            console.tell(titles[rule], first=first, style=STYLES[severity])
+        console.say()
+
+
+def _samples(hits: Sequence[Hit], console: Console) -> None:
+    """A line a rule: what is wrong in an example is worth a look, and fails nothing."""
+    by_rule: dict[str, list[Hit]] = {}
+    for hit in hits:
+        by_rule.setdefault(hit.rule.id, []).append(hit)
+    if hits:
+        console.title("in samples", "which do not count; --no-samples leaves them out")
+    for rule, found in sorted(by_rule.items(), key=lambda each: -len(each[1])):
+        place = f"{found[0].file}:{found[0].line}"
+        where = place if len(found) == 1 else f"{place} and {len(found) - 1:,} more"
+        console.tell(f"{found[0].rule.title}: {where}", first=f"sample  {rule}  {len(found):>4}  ")
+
+
+def show_hits(hits: Sequence[Hit], console: Console) -> None:
+    """One thing that is said: severity and problem; fix, note; its places; and how to read more."""
+    hit = hits[0]
+    word = "unknown" if hit.state is HitState.NOT_EVALUATED else hit.severity.value
+    where = f"{hit.where}: " if hit.where and len(hits) == 1 else ""
+    console.tell(f"{where}{hit.problem}", first=word.ljust(8), style=STYLES[hit.severity])
+    alone = hit.resource if len(hits) == 1 else ""
+    for name, text in (("fix", hit.fix), ("note", hit.note), ("in", alone)):
+        if text:
+            console.tell(text, first=name.ljust(_WORD), style="dim", indent=8)
+    for each in hits[:MAX_PLACES]:
+        of = "" if len(hits) == 1 or not each.resource else f"  {each.resource}"
+        place = f"{each.file}:{each.line}:{each.column}{of}"
+        console.say(("at".ljust(_WORD), "dim"), place, indent=8)
+    if len(hits) > MAX_PLACES:
+        rest = f"… and {len(hits) - MAX_PLACES:,} more places; {_EVERY}"
+        console.say(("".ljust(_WORD), "dim"), rest, indent=8)
+    console.say(("more".ljust(_WORD), "dim"), hit.rule.more, indent=8)
+
+
+def _unread(unread: Sequence[Unread]) -> None:
+    """What may matter, by its reason; and in one line what is nobody's."""
+    console = asides()
+    by_reason: dict[str, list[Unread]] = {}
+    for each in unread:
+        if not each.foreign:
+            by_reason.setdefault(each.reason, []).append(each)
+    for reason, found in list(by_reason.items())[:_MAX_UNREAD]:
+        more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+        place = f"{found[0].file}:{found[0].line}{more}"
+        console.tell(f"{place}: {reason}", first="not read  ")
+    if len(by_reason) > _MAX_UNREAD:
+        console.tell(f"… and {len(by_reason) - _MAX_UNREAD:,} more reasons; {_EVERY}.")
+    foreign = list(dict.fromkeys(each.file for each in unread if each.foreign))
+    if foreign:
+        such = ", ".join(foreign[:_NAMED])
+        more = f" and {len(foreign) - _NAMED:,} more" if len(foreign) > _NAMED else ""
+        told = f"{many(len(foreign), 'file')} with nothing for these rules: {such}{more}"
+        console.tell(told, first="nobody's  ")
+
+
+def verdict_word(made: Report, word: str, fine: str) -> str:
+    """`fine` is said of what was looked at, never of nothing."""
+    return _NOTHING if word == fine and not made.known else word
+
+
+def _summary(made: Report) -> str:
+    seen = f"{many(made.resources, 'resource')} in {many(len(made.files), 'file')}"
+    kinds = f"{made.known:,} of them of kinds that rules know"
+    counts = {state.value.replace("-", " "): made.count(state) for state in HitState}
+    parts = [f"{count} {name}" for name, count in counts.items() if count or name == "open"]
+    if made.unread:
+        parts.append(f"{many(len(made.unread), 'file or part', 'files or parts')} not read")
+    return f"{seen}, {kinds}, held against {many(len(made.rules), 'rule')}: {', '.join(parts)}"
+
+
+def report_document(made: Report, fail_on: Severity) -> dict[str, Any]:
+    """Everything for a program."""
+    return document(
+        "lint",
+        fail_on=fail_on.value,
+        failed=made.fails(fail_on),
+        files=list(made.files),
+        resources=made.resources,
+        known=made.known,
+        rules=[rule.id for rule in made.rules],
+        counts={state.value: made.count(state) for state in HitState},
+        hits=[_hit_document(hit) for hit in made.hits],
+        unread=[_unread_document(each) for each in made.unread],
+    )
+
+
+def _unread_document(each: Unread) -> dict[str, Any]:
+    return {
+        "file": each.file,
+        "line": each.line,
+        "reason": each.reason,
+        "template": each.template,
+        "foreign": each.foreign,
+    }
+
+
+def _hit_document(hit: Hit) -> dict[str, Any]:
+    return {
+        "rule": hit.rule.id,
+        "title": hit.rule.title,
+        "docs": hit.rule.more,
+        "severity": hit.severity.value,
+        "state": hit.state.value,
+        "file": hit.file,
+        "line": hit.line,
+        "column": hit.column,
+        "resource": hit.resource,
+        "where": hit.where,
+        "problem": hit.problem,
+        "fix": hit.fix,
+        "note": hit.note,
+        "fingerprint": hit.fingerprint,
+    }

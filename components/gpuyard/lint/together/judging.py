@@ -1,0 +1,122 @@
+"""Rules over files: what holds of everything in view, and also of what is deployed together.
+
+Both have to agree. Within a folder alone a rule would miss what stands in the next one, and over all files it
+would take two clusters for one; what is said in both is wrong wherever the files are applied.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from gpuyard.findings import Path
+from gpuyard.lint.items import FilesRead
+from gpuyard.lint.together.scopes import LintScope, scopes
+from gpuyard.rules.rule import Resource, Rule, Stack
+from gpuyard.rules.run import (
+    RuleOutcome,
+    RuleVerdict,
+    Strictness,
+    check_resource,
+    evaluate_each,
+    evaluate_together,
+)
+
+HitKey = tuple[str, int, Path]
+"""A rule, a resource, and a place in it."""
+HitsByKey = dict[HitKey, list[RuleOutcome]]
+
+
+def judged(
+    reading: FilesRead, rules: Sequence[Rule], settings: Strictness
+) -> Iterator[RuleOutcome]:
+    """What the rules have to say about what was read."""
+    stack = Stack(tuple(item.resource for item in reading.items))
+    found = scopes(reading)
+    yield from _each(stack, rules, settings, found)
+    whole = evaluate_together(stack, rules, settings)
+    if len(found) == 1 and _is_all(found[0], stack):
+        yield from whole
+        return
+    yield from _together(whole, rules, settings, found)
+
+
+def _is_all(scope: LintScope, stack: Stack) -> bool:
+    """Whether it is everything, as it is written."""
+    as_written = all(written is there for written, there in scope.resources)
+    return as_written and not scope.alternatives and len(scope.resources) == len(stack.resources)
+
+
+def _each(
+    stack: Stack, rules: Sequence[Rule], settings: Strictness, found: Sequence[LintScope]
+) -> Iterator[RuleOutcome]:
+    """Of one resource: what holds as it is written, and as it is deployed at least once."""
+    there: dict[int, list[Resource]] = {}
+    for scope in found:
+        for written, as_deployed in scope.resources:
+            there.setdefault(id(written), []).append(as_deployed)
+    for outcome in evaluate_each(stack, rules, settings):
+        forms = there.get(id(outcome.resource), ())
+        if any(_holds(outcome, form, settings) for form in forms):
+            yield outcome
+
+
+def _holds(outcome: RuleOutcome, form: Resource, settings: Strictness) -> bool:
+    if form is outcome.resource:
+        return True
+    said = check_resource(outcome.rule, form, settings)
+    return any(each.path == outcome.path and each.verdict is outcome.verdict for each in said)
+
+
+def _together(
+    whole: Sequence[RuleOutcome],
+    rules: Sequence[Rule],
+    settings: Strictness,
+    found: Sequence[LintScope],
+) -> Iterator[RuleOutcome]:
+    """Of several: what is said of a place over all files and in a scope, in the words of the scope."""
+    held: HitsByKey = {}
+    for scope in found:
+        for key, said in _in_scope(scope, rules, settings).items():
+            held.setdefault(key, said)
+    stopped = {o.rule.id for o in whole if o.verdict is RuleVerdict.NOT_EVALUATED}
+    for outcome in whole:
+        if outcome.verdict in _BROKEN or outcome.rule.wide:
+            yield outcome
+        else:
+            yield from held.pop(_key(outcome), ())
+    for (rule, _, _), said in held.items():
+        if rule in stopped:  # over all files it came to an end before it had said everything
+            yield from said
+
+
+_BROKEN = frozenset({RuleVerdict.NOT_EVALUATED, RuleVerdict.FAILED})
+
+
+def _in_scope(scope: LintScope, rules: Sequence[Rule], settings: Strictness) -> HitsByKey:
+    """What is said with every alternative: of two values files, a third thing has to be wrong with both."""
+    sets = scope.alternatives or ((),)
+    made = [_of(scope, {id(each) for each in absent}, rules, settings) for absent in sets]
+    gone = [{id(each) for each in absent} for absent in sets]
+    return {
+        key: said
+        for each in made
+        for key, said in each.items()
+        if all(key in other or key[1] in absent for other, absent in zip(made, gone, strict=True))
+    }
+
+
+def _of(
+    scope: LintScope, absent: set[int], rules: Sequence[Rule], settings: Strictness
+) -> HitsByKey:
+    pairs = [pair for pair in scope.resources if id(pair[0]) not in absent]
+    written: Mapping[int, Resource] = {id(there): written for written, there in pairs}
+    said: HitsByKey = {}
+    for outcome in evaluate_together(Stack(tuple(there for _, there in pairs)), rules, settings):
+        if outcome.verdict not in _BROKEN:
+            own = written.get(id(outcome.resource))
+            placed = replace(outcome, resource=own)
+            said.setdefault(_key(placed), []).append(placed)
+    return said
+
+
+def _key(outcome: RuleOutcome) -> HitKey:
+    return outcome.rule.id, id(outcome.resource) if outcome.resource else 0, outcome.path

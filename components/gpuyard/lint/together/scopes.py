@@ -1,0 +1,148 @@
+"""What of many files is deployed together: a kustomization, a chart, an application's folder, else a folder.
+
+A rule about several resources holds within one of these. Two values files of one chart side by side are
+alternatives: each is looked at with everything beside it, never with the other.
+"""
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpuyard.lint.items import FilesRead, Item
+from gpuyard.lint.together.kustomize import Kustomization, deployed, kustomizations
+from gpuyard.manifests.fields import NotEvaluatedError, is_true, mapping, mappings, text
+from gpuyard.rules.rule import Resource
+
+CHART = "Chart.yaml"
+_FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
+_ARGO = "argoproj.io/Application"
+Chains = dict[str, list[Kustomization]]
+"""By file: the kustomizations that it goes through, the inner one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class LintScope:
+    """What is deployed together: each resource as it is written, and as it is deployed."""
+
+    resources: tuple[tuple[Resource, Resource], ...]
+    alternatives: tuple[tuple[Resource, ...], ...] = ()
+    """What is not there, by alternative: of two values files side by side one or the other."""
+
+
+def scopes(reading: FilesRead) -> list[LintScope]:
+    """Everything that is deployed, by what goes together; a file of patches is part of nothing."""
+    of_folders = kustomizations(reading)
+    by_file: dict[str, list[Item]] = defaultdict(list)
+    for item in reading.items:
+        by_file[item.place.file].append(item)
+    found: list[LintScope] = []
+    taken: set[str] = set()
+    patches = {name for each in of_folders.values() for name in each.patch_files}
+    for name in patches:  # no object of its own; what stands whole inside one is deployed
+        by_file[name] = [each for each in by_file.get(name, ()) if ":" in each.resource.kind]
+    for folder in _roots(of_folders):
+        chains = _chains(folder, of_folders, ())
+        taken |= set(chains)
+        found.append(_scope(chains, by_file))
+    rest: dict[str, Chains] = defaultdict(dict)
+    trees = _trees(reading)
+    for file in by_file:
+        if file not in taken:
+            rest[_tree_of(posixpath.dirname(file), trees)][file] = []
+    return [*found, *(_scope(chains, by_file) for chains in rest.values())]
+
+
+def _roots(of_folders: Mapping[str, Kustomization]) -> list[str]:
+    """Those that no other takes. A circle, which kustomize refuses, has none: it is as good as not there."""
+    taken = {name for each in of_folders.values() for name in (*each.folders, *each.components)}
+    return [folder for folder in of_folders if (folder or ".") not in taken]
+
+
+def _chains(folder: str, of_folders: Mapping[str, Kustomization], above: tuple[str, ...]) -> Chains:
+    """What a kustomization takes, with those below it."""
+    own = of_folders[folder]
+    found: Chains = {name: [] for name in (own.file, *own.patch_files)}
+    for name in own.folders:
+        for file, chain in _taken(name, of_folders, (*above, folder)).items():
+            found[file] = [*found.get(file, ()), *chain]
+    for name in own.components:
+        parts = _taken(name, of_folders, (*above, folder))
+        for file, chain in parts.items():
+            found.setdefault(file, chain)
+        for file in found if name in of_folders else ():
+            if file not in parts:
+                found[file] = [*found[file], of_folders[name]]
+    return {file: [*chain, own] for file, chain in found.items()}
+
+
+def _taken(name: str, of_folders: Mapping[str, Kustomization], above: tuple[str, ...]) -> Chains:
+    folder = "" if name == "." else name
+    if folder not in of_folders:
+        return {name: []}
+    return _chains(folder, of_folders, above) if folder not in above else {}
+
+
+def _trees(reading: FilesRead) -> frozenset[str]:
+    """Folders whose whole contents go together: of a chart, or of an application that takes all below."""
+    charts = {posixpath.dirname(f) for f in reading.files if posixpath.basename(f) == CHART}
+    wanted = {path for item in reading.items for path in _paths(item.resource)}
+    folders = {posixpath.dirname(file) for file in reading.files} if wanted else set[str]()
+    ends = {above for folder in folders for above in _above(folder)}
+    named = {each for each in ends for path in wanted if f"/{each}".endswith(f"/{path}")}
+    return frozenset(charts | named)
+
+
+def _paths(resource: Resource) -> Iterator[str]:
+    """Folders of a repository, as applications of Flux and Argo CD name them, with all that is below."""
+    if resource.group_kind not in {_FLUX, _ARGO}:
+        return
+    given: list[str] = []
+    try:
+        spec = mapping(resource.properties, "spec")
+        if resource.group_kind == _FLUX:
+            given.append(text(spec, "path"))
+        else:
+            for source in (mapping(spec, "source"), *mappings(spec, "sources")):
+                recurse = is_true(mapping(source, "directory").get("recurse"))
+                given += [text(source, "path")] if recurse else []
+    except NotEvaluatedError:
+        return  # where it is, nobody knows yet
+    for path in given:
+        clean = posixpath.normpath(path).strip("/") if path else "."
+        if clean != ".":
+            yield clean
+
+
+def _above(folder: str) -> Iterator[str]:
+    while folder:
+        yield folder
+        folder = posixpath.dirname(folder) if folder.strip("/") else ""
+
+
+def _tree_of(folder: str, trees: frozenset[str]) -> str:
+    """The nearest folder above that goes together, else the folder itself."""
+    return next((each for each in _above(folder) if each in trees), folder)
+
+
+def _scope(chains: Chains, by_file: Mapping[str, Sequence[Item]]) -> LintScope:
+    pairs: list[tuple[Resource, Resource]] = []
+    charts: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for file, chain in chains.items():
+        for item in by_file.get(file, ()):
+            there = deployed(item.resource, chain)
+            pairs += [(item.resource, there)] if there is not None else []
+            if item.resource.kind.startswith("values:") and not item.place.prefix:
+                charts[posixpath.dirname(file), item.resource.kind].append(file)
+    sets = [files for files in charts.values() if len(files) > 1]
+    return LintScope(tuple(pairs), tuple(_alternatives(sets, by_file)))
+
+
+def _alternatives(
+    sets: Sequence[Sequence[str]], by_file: Mapping[str, Sequence[Item]]
+) -> Iterator[tuple[Resource, ...]]:
+    """As many as the longest set has; of a shorter one some stand several times."""
+    for number in range(max(map(len, sets), default=0)):
+        chosen = {files[number % len(files)] for files in sets}
+        others = {file for files in sets for file in files} - chosen
+        yield tuple(item.resource for file in sorted(others) for item in by_file[file])

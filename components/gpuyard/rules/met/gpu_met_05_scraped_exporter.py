@@ -1,0 +1,96 @@
+"""GPU-MET-05: the exporter is started with what it takes, and scraped where it listens."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gpuyard.findings import Path, Severity
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    items,
+    mapping,
+    text,
+)
+from gpuyard.rules.subjects.exporters import EXPORTER_VALUES, OPTIONS, is_exporter
+from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
+from gpuyard.rules.subjects.queries import MONITOR
+
+_PORTS = {
+    ("app", "nvidia-dcgm-exporter"): "gpu-metrics",
+    ("app.kubernetes.io/name", "dcgm-exporter"): "metrics",
+}
+"""By the label of its Service: what the operator, and the exporter's own chart, call the port."""
+_FIELD = "DCGM_"
+
+
+def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    for monitor in stack.of(MONITOR):
+        yield from _port(monitor, stack)
+    for values in stack.of(EXPORTER_VALUES):
+        yield from _collectors(values, ("arguments",))
+    for resource in stack.of(*POD_KINDS):
+        for pod in pods_of(resource):
+            for path, container in pod.containers():
+                if is_exporter(text(container.get("image"))):
+                    for field in ("command", "args"):
+                        yield from _collectors(resource, (*path, field))
+
+
+def _port(monitor: Resource, stack: Stack) -> Iterator[Violation]:
+    labels = mapping(at(monitor.properties, "spec", "selector", "matchLabels"))
+    named = next((port for (key, value), port in _PORTS.items() if labels.get(key) == value), "")
+    if not named or any(_is_for(labels, service) for service in stack.of("Service")):
+        return  # a Service of somebody's own has ports of other names
+    for index, each in enumerate(items(at(monitor.properties, "spec", "endpoints"))):
+        port = text(mapping(each).get("port"))
+        if port and port != named:
+            yield Violation(
+                ("spec", "endpoints", index, "port"),
+                f"the exporter's Service has no port {port}: nothing is scraped, and nothing says so",
+                f"write port: {named}",
+                monitor,
+            )
+
+
+def _is_for(labels: Mapping[str, Any], service: Resource) -> bool:
+    given = mapping(at(service.properties, "metadata", "labels"))
+    return all(given.get(key) == value for key, value in labels.items())
+
+
+def _collectors(resource: Resource, where: Path) -> Iterator[Violation]:
+    words = [text(each) for each in items(at(resource.properties, *where))]
+    for index in _fields(words):
+        yield Violation(
+            (*where, index),
+            "the exporter takes the path of a list here, not fields: it ends as it starts",
+            "write the fields into a list of counters, and give its path",
+            resource,
+        )
+
+
+def _fields(words: Sequence[str]) -> Iterator[int]:
+    for index, word in enumerate(words):
+        name, _, value = word.partition("=")
+        after = name in OPTIONS and not value
+        given = words[index + 1] if after and index + 1 < len(words) else value
+        if name in OPTIONS and given.startswith(_FIELD):
+            yield index
+
+
+RULE = Rule(
+    id="GPU-MET-05",
+    title="The exporter is given a list of counters, and scraped at a port that it has",
+    severity=Severity.REFUSE,
+    why="A monitor of a port that is not there scrapes nothing; an exporter that ends serves nothing.",
+    fix="Write the port as the Service has it; give --collectors the path of a file.",
+    sources=(
+        "NVIDIA/gpu-operator assets/state-dcgm-exporter/0400_service.yaml: port gpu-metrics",
+        "NVIDIA/dcgm-exporter deployment/templates/service.yaml, and its option --collectors",
+    ),
+    kinds=(MONITOR, EXPORTER_VALUES, *POD_KINDS),
+    check_stack=_check,
+)

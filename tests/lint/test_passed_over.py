@@ -1,0 +1,120 @@
+"""What is passed over at its first bytes, what is read document by document, and what counts as a sample."""
+
+import json
+
+from gpuyard.lint import passed_over
+from gpuyard.lint.read import read
+from gpuyard.lint.together.samples import is_sample
+from kit.every import every
+
+CRD = b"""\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: x}
+"""
+POD = b"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
+
+
+def kinds(reading):
+    return [item.resource.kind for item in reading.items]
+
+
+def test_definitions_are_passed_over_and_the_rest_of_the_file_is_read():
+    reading = read(CRD + b"---\n" + POD + b"---\n" + CRD, "x.yaml")
+    assert read(b"\n---\n" + CRD, "x.yaml").items == ()
+    assert (kinds(reading), reading.unread) == (["v1/Pod"], ())
+    assert reading.items[0].place.position(("kind",)) == (6, 1)
+    (unread,) = read(CRD, "x.yaml").unread
+    assert (unread.foreign, unread.reason) == (True, passed_over.DEFINITIONS)
+    both = read(CRD + b"---\n" + POD + b"---\na: [\n", "x.yaml")
+    assert [(each.line, each.foreign) for each in both.unread] == [(10, False)]
+
+
+@every(
+    "data",
+    [
+        b"openapi: 3.0.0\ninfo: {}\n",
+        b'{"swagger": "2.0"}',
+        b'{"$schema": "http://json-schema.org/schema#", "type": "object"}',
+        b'{"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1"}',
+    ],
+)
+def test_schemas_are_nobodys(data):
+    (unread,) = read(data, "x.json").unread
+    assert (unread.foreign, unread.reason) == (True, passed_over.DEFINITIONS)
+
+
+def test_a_dashboard_may_name_its_schema():
+    data = b'{"$schema": "x", "panels": [{"targets": []}], "title": "t"}'
+    assert kinds(read(data, "x.json")) == ["config:grafana-dashboard"]
+
+
+def test_a_large_file_of_json_is_read_where_a_reader_takes_it():
+    data = json.dumps({"rows": ["x" * 100] * 1000}).encode()
+    assert len(data) > 64 * 1024
+    assert read(data, "x.json").unread[0].foreign
+    pod = json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": {"a": "x" * 70_000}}).encode()
+    assert kinds(read(pod, "x.json")) == ["v1/Pod"]
+    broken = read(data[:-1], "x.json").unread[0]
+    assert broken.reason.startswith("line 1, column") or "not YAML" in broken.reason
+
+
+def test_a_very_large_one_is_known_by_its_head(monkeypatch):
+    monkeypatch.setattr(passed_over, "_SMALL", 10)
+    monkeypatch.setattr(passed_over, "_LARGE", 30)
+    assert read(b'{"rows": [1, 2, 3, 4, 5, 6, 7, 8, 9]}', "x.json").unread[0].foreign
+    assert kinds(read(b'{"apiVersion": "v1", "kind": "Pod"}', "x.json")) == ["v1/Pod"]
+
+
+def test_one_template_does_not_drop_the_file():
+    data = POD + b"---\na: {{ .Values.x }}\n---\n" + POD
+    reading = read(data, "x.yaml")
+    assert kinds(reading) == ["v1/Pod", "v1/Pod"]
+    assert [(each.template, each.line) for each in reading.unread] == [(True, 5)]
+    assert reading.items[1].place.position(("kind",)) == (8, 1)
+    two = read(POD + b"---\na: [\n---\nb: 1\n", "x.yaml")
+    assert [(each.line, each.foreign) for each in two.unread] == [(6, False), (7, True)]
+
+
+def test_a_configuration_in_a_later_document_has_its_own_lines():
+    config = (
+        b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  any: |\n    version: v1\n"
+        b"    sharing: {timeSlicing: {resources: []}}\n"
+    )
+    reading = read(b"a: {{x}}{{\n---\n" + config, "x.yaml")
+    assert kinds(reading) == ["v1/ConfigMap", "config:device-plugin"]
+    assert reading.items[1].place.position(("sharing",)) == (9, 1)
+
+
+def test_what_has_no_end_of_documents_is_read_as_one(monkeypatch):
+    monkeypatch.setattr("gpuyard.lint.read._MOST_PARTS", 2)
+    reading = read(POD + b"---\na: [\n---\n" + POD, "x.yaml")
+    assert (reading.items, len(reading.unread)) == ((), 1)
+
+
+def test_another_programs_settings_are_nobodys_unless_they_speak_of_gpus():
+    assert read(b'{"a": "b" "c"}', "tsconfig.json").unread[0].foreign
+    assert not read(b'{"gpu": "a" "b"}', "nodes.json").unread[0].foreign
+
+
+@every(
+    "name, expected",
+    [
+        ("examples/job.yaml", True),
+        ("a/Samples/job.yaml", True),
+        ("pkg/testdata/x.yaml", True),
+        ("vendor/y/x.yaml", True),
+        ("test/e2e/x.yaml", True),
+        ("test/x.yaml", True),
+        ("clusters/test/x.yaml", False),
+        ("examples.yaml", False),
+        ("docs/v1.2/x.yaml", True),
+        ("site/static/v0.18/x.yaml", True),
+        ("website/versioned_docs/version-1.0/x.yaml", True),
+        ("docs/latest/x.yaml", False),
+        ("charts/v2/x.yaml", False),
+        ("x.yaml", False),
+    ],
+)
+def test_a_sample_is_known_by_its_folders(name, expected):
+    assert is_sample(name) is expected
