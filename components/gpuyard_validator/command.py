@@ -46,7 +46,8 @@ def _do(given: argparse.Namespace) -> int:
     if given.expect is None:
         raise CannotRead("give --expect FILE")
     expected = read_expectations(given.expect.read_text(encoding="utf-8"))
-    chosen = {name: CHECKS[name] for name in given.check} if given.check else CHECKS
+    names = [name for name in given.check or CHECKS if name not in given.leave_out]
+    chosen = {name: CHECKS[name] for name in names}
     report = validate(expected, reader.read(), chosen)
     _tell(report, given)
     return report.code
@@ -106,6 +107,14 @@ def _parser() -> argparse.ArgumentParser:
         choices=CHECKS,
         metavar="CHECK",
         help="this one alone; again for more",
+    )
+    add(
+        "--leave-out",
+        action="append",
+        default=[],
+        choices=CHECKS,
+        metavar="CHECK",
+        help="not this one; again for more",
     )
     add("--termination-log", type=Path, help="the digest, as the pod's last words")
     add("--junit", type=Path, help="the results as a JUnit file")

@@ -34,6 +34,8 @@ def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
         yield "Role", namespace, obj["roleRef"]["name"]
     if obj["kind"] == "ClusterRoleBinding":
         yield "ClusterRole", "", obj["roleRef"]["name"]
+    if obj["kind"] == "Job":
+        yield from _needed_by_pods(spec["template"]["spec"], obj["metadata"]["namespace"])
     if obj["kind"] == "ClusterPolicy":
         for part in ("devicePlugin", "migManager"):
             yield "ConfigMap", GPU_OPERATOR_NAMESPACE, spec[part]["config"]["name"]
@@ -41,6 +43,13 @@ def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
         yield policy, "", spec["policyName"]
     for kind, name in _needed_by_queues(obj["kind"], spec):
         yield kind, "", name
+
+
+def _needed_by_pods(pod: Mapping[str, Any], namespace: str) -> Iterator[ObjectPlace]:
+    """Whoever waits for the end of a Job waits for what its pods mount."""
+    yield "ServiceAccount", namespace, pod["serviceAccountName"]
+    for volume in pod["volumes"]:
+        yield "ConfigMap", namespace, volume["configMap"]["name"]
 
 
 _BOUND = {

@@ -32,7 +32,7 @@ def expectations_text(plan: PlatformPlan, pool: PoolPlan) -> str | None:
         "pci_id": gpu.pci_id,
         "memory_gib": gpu.memory_gib,
         "architecture": gpu.architecture,
-        "driver": pool.node_software.driver if pool.node_software else None,
+        "driver": pinned_driver(plan, pool),
         "nvlink_gbps": gpu.nvlink_gbps,
         "rack": machine.is_rack,
         "sharing": pool.sharing.value,
@@ -42,6 +42,13 @@ def expectations_text(plan: PlatformPlan, pool: PoolPlan) -> str | None:
         "network": _network(plan, pool),
     }
     return json.dumps(told, indent=2) + "\n"
+
+
+def pinned_driver(plan: PlatformPlan, pool: PoolPlan) -> str | None:
+    """That of the pool's image or the operator's; simulated nodes have what their ClusterPolicy says."""
+    if pool.node_software is None:
+        return plan.software["driver"]
+    return pool.node_software.driver
 
 
 def _network(plan: PlatformPlan, pool: PoolPlan) -> dict[str, Any] | None:

@@ -63,6 +63,10 @@ from gpuyard.plan.records.teams import (
     NamespacePlan,
     TeamPlan,
 )
+from gpuyard.plan.records.validation import (
+    PoolCheck,
+    ValidationPlan,
+)
 
 __all__ = [
     "Advertised",
@@ -95,6 +99,7 @@ __all__ = [
     "NodeSoftware",
     "OperatorParts",
     "PlatformPlan",
+    "PoolCheck",
     "PoolPlan",
     "PriorityPlan",
     "QueueingPlan",
@@ -109,6 +114,7 @@ __all__ = [
     "TeamPlan",
     "TopologyPlan",
     "Total",
+    "ValidationPlan",
     "WorkerPlan",
     "total_of_nodes",
     "within_reach",
