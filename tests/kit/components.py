@@ -5,7 +5,15 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.resources import GpuNodePool, GpuOperator, IdleReclaim, Platform, Queueing, Team
+from gpuyard.resources import (
+    GpuNodePool,
+    GpuOperator,
+    IdleReclaim,
+    Platform,
+    Queueing,
+    Team,
+    Validation,
+)
 from gpuyard.testing import Graph, StackRunner
 from kit.stacks import cut_pool, platform, pool, shared_pool, team
 
@@ -22,8 +30,19 @@ LAB = platform(
     ],
     budget={"worst_usd_per_hour": 5000},
     observability={"prometheus": "existing"},
+    validation={"image": "registry.example.org/ml/base:1"},
 )
-COMPONENTS = ("GpuNodePool", "GpuOperator", "IdleReclaim", "Platform", "Queueing", "Team")
+COMPONENTS = (
+    *("GpuNodePool", "GpuOperator", "IdleReclaim", "Platform", "Queueing", "Team", "Validation"),
+)
+
+WHOLE: dict[str, Any] = {
+    "GpuOperator": GpuOperator,
+    "IdleReclaim": IdleReclaim,
+    "Queueing": Queueing,
+    "Validation": Validation,
+}
+"""Components that are given a platform and nothing else."""
 
 
 def component(
@@ -34,12 +53,8 @@ def component(
         return GpuNodePool("lab", {"platform": platform, "pool": "train"}, opts)
     if kind == "Team":
         return Team("lab", {"platform": platform, "team": "vision"}, opts)
-    if kind == "IdleReclaim":
-        return IdleReclaim("lab", {"platform": platform}, opts)
-    if kind == "GpuOperator":
-        return GpuOperator("lab", {"platform": platform}, opts)
-    if kind == "Queueing":
-        return Queueing("lab", {"platform": platform}, opts)
+    if made := WHOLE.get(kind):
+        return made("lab", {"platform": platform}, opts)
     return Platform("lab", {"platform": platform}, opts)
 
 

@@ -151,6 +151,10 @@ def test_the_operator_is_read_from_its_policy():
         "single", MountedConfig("a", {"config.yaml": MIG}, "all-disabled"), MountedConfig("b", None)
     )
     assert read_operator({"spec": {}}, {}) == Operator()
+    brings = {"spec": {"driver": {"version": "595.91.07"}}}
+    assert read_operator(brings, {}) == Operator(driver_version="595.91.07")
+    brings["spec"]["driver"]["enabled"] = False  # type: ignore[assignment]
+    assert read_operator(brings, {}) == Operator(driver=False)
     assert read_operator(None, {}) is None
 
 

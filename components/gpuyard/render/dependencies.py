@@ -30,10 +30,8 @@ def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
     if obj["kind"] in _ENTRANCES:
         for kind, name in _FENCES.items():
             yield kind, namespace, name
-    if obj["kind"] == "RoleBinding":
-        yield "Role", namespace, obj["roleRef"]["name"]
-    if obj["kind"] == "ClusterRoleBinding":
-        yield "ClusterRole", "", obj["roleRef"]["name"]
+    if role := _GRANTED.get(obj["kind"]):
+        yield role, namespace or "", obj["roleRef"]["name"]
     if obj["kind"] == "Job":
         yield from _needed_by_pods(spec["template"]["spec"], obj["metadata"]["namespace"])
     if obj["kind"] == "ClusterPolicy":
@@ -52,6 +50,7 @@ def _needed_by_pods(pod: Mapping[str, Any], namespace: str) -> Iterator[ObjectPl
         yield "ConfigMap", namespace, volume["configMap"]["name"]
 
 
+_GRANTED = {"RoleBinding": "Role", "ClusterRoleBinding": "ClusterRole"}
 _BOUND = {
     f"{kind}AdmissionPolicyBinding": f"{kind}AdmissionPolicy" for kind in ("Mutating", "Validating")
 }
