@@ -44,8 +44,9 @@ def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
 
 
 def _needed_by_pods(pod: Mapping[str, Any], namespace: str) -> Iterator[ObjectPlace]:
-    """Whoever waits for the end of a Job waits for what its pods mount."""
-    yield "ServiceAccount", namespace, pod["serviceAccountName"]
+    """Whoever waits for the end of a Job waits for what its pods mount, and may do."""
+    for kind in ("ServiceAccount", "RoleBinding"):
+        yield kind, namespace, pod["serviceAccountName"]
     for volume in pod["volumes"]:
         yield "ConfigMap", namespace, volume["configMap"]["name"]
 

@@ -1,5 +1,8 @@
 """The pods that check nodes before a deployment ends: a Job for each pool, over the nodes it begins with.
 
+A pod that has passed stays until all pods of its Job run, so that each has a node of its own: for that it may
+read the Job, and nothing else.
+
 They hold no GPU and see all of them, so no queue and no guarantee knows of them (docs/decisions/0042). The
 engine waits for a Job, and knows two ways in which one fails: too many failed pods, and too late. So no pod
 is tried again, and a deadline always stands.
@@ -20,6 +23,7 @@ from gpuyard.names import (
     validator_name,
 )
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
+from gpuyard.render.access import granted
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.objects import Object, made, toleration_object
@@ -42,6 +46,7 @@ def validation_objects(plan: PlatformPlan) -> list[Object]:
     if asked is None or not asked.image or not any(pool.runs for pool in asked.pools):
         return []
     name, space = validator_name(plan.name), operator_namespace(plan)
+    account = {"kind": "ServiceAccount", "name": name, "namespace": space}
     return [
         made(
             plan.name,
@@ -51,6 +56,7 @@ def validation_objects(plan: PlatformPlan) -> list[Object]:
             namespace=space,
             automountServiceAccountToken=False,
         ),
+        *granted(plan.name, space, name, [_rights(plan)], [account]),
         made(plan.name, "v1", "ConfigMap", name, namespace=space, data=_program()),
         *(obj for pool in checked_pools(plan) for obj in _of_pool(plan, asked, pool)),
     ]
@@ -88,6 +94,11 @@ def verdict_object(plan: PlatformPlan, pool: PoolPlan) -> Object:
         namespace=operator_namespace(plan),
         data={"pool": pool.name, "nodes": str(pool.start_nodes), "verdict": "passed"},
     )
+
+
+def _rights(plan: PlatformPlan) -> Object:
+    names = [check_name(plan, pool) for pool in checked_pools(plan)]
+    return {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": names, "verbs": ["get"]}
 
 
 def _program() -> Mapping[str, str]:
@@ -137,11 +148,11 @@ def _of_pool(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> Itera
 
 
 def _pod(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, name: str) -> Object:
-    """No rights in the cluster, and all of a node's devices: the platform gives these to no other pod."""
+    """All of a node's devices: the platform gives these to no other pod."""
     program = [{"key": _key(path), "path": path} for path in source_of(PACKAGE)]
     return {
         "serviceAccountName": validator_name(plan.name),
-        "automountServiceAccountToken": False,
+        "automountServiceAccountToken": True,
         "enableServiceLinks": False,
         "restartPolicy": "Never",
         "runtimeClassName": "nvidia",
@@ -162,7 +173,7 @@ def _pod(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, name: str) -
                 ]
             },
         },
-        "containers": [_container(asked)],
+        "containers": [_container(asked, name)],
         "volumes": [
             {
                 "name": "program",
@@ -192,7 +203,7 @@ def _brought_driver(plan: PlatformPlan, pool: PoolPlan) -> str | None:
     return pinned_driver(plan, pool)
 
 
-def _container(asked: ValidationPlan) -> Object:
+def _container(asked: ValidationPlan, job: str) -> Object:
     left_out = [word for check in NOT_BESIDE_WORK for word in ("--leave-out", check)]
     return {
         "name": "validator",
@@ -204,6 +215,8 @@ def _container(asked: ValidationPlan) -> Object:
             f"/expectations/{EXPECTATIONS_FILE}",
             "--termination-log",
             "/dev/termination-log",
+            "--together",
+            job,
             *left_out,
         ],
         "workingDir": "/program",

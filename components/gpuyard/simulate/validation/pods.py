@@ -27,6 +27,7 @@ _LOG_BYTES: Final = 2048
 """So much of the end of the log, where there is no message and the pod wants it."""
 _CHECK: Final = re.compile(r"[a-z_.]+")
 _AGAIN_SECONDS: Final = 1.0
+_LOOK_SECONDS: Final = 0.5
 _ENDS: Final = ("Ready", "ContainersReady")
 
 
@@ -62,6 +63,7 @@ class FakeValidator:
         self._say = say
         self._work: queue.Queue[ApiObject] = queue.Queue()
         self._begun: set[str] = set()
+        self._passed: list[tuple[ApiObject, EndedRun]] = []
 
     def start(self) -> None:
         """Run what comes until the process ends."""
@@ -75,21 +77,53 @@ class FakeValidator:
 
     def _run(self) -> None:
         while True:
-            pod = self._work.get()
+            pod = self._next()
+            waiting = list(self._passed)
             try:
-                self.check(pod)
+                if pod is not None:
+                    self.check(pod)
+                self.look_again()
             except (ApiError, Unreachable) as problem:
                 self._say(f"validator: again in {_AGAIN_SECONDS:.0f} s: {problem}")
+                self._passed = waiting
                 time.sleep(_AGAIN_SECONDS)
-                self._work.put(pod)
+                if pod is not None:
+                    self._work.put(pod)
+
+    def _next(self) -> ApiObject | None:
+        """The next pod; None when it is time to look again at those that wait."""
+        try:
+            return self._work.get(timeout=_LOOK_SECONDS if self._passed else None)
+        except queue.Empty:
+            return None
 
     def check(self, pod: ApiObject) -> None:
-        """One pod, to its end."""
-        space, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        """One pod to its end; one that has passed waits for the others, as the program does."""
         there = self._node(pod["spec"]["nodeName"])
         if there is None:
             return
         ended = run(pod, self._expected(pod), machine_text(there))
+        if ended.code == 0 and job_of(pod):
+            self._passed.append((pod, ended))
+        else:
+            self._end(pod, ended)
+
+    def look_again(self) -> None:
+        """Pods that have passed, and whose Job now has all its others; those that went meanwhile, too."""
+        waiting, self._passed = self._passed, []
+        for pod, ended in waiting:
+            space, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+            now = self._api.get(f"/api/v1/namespaces/{space}/pods/{name}")
+            if now is None or not is_check(now) or now["metadata"]["uid"] != pod["metadata"]["uid"]:
+                continue
+            job = self._api.get(f"/apis/batch/v1/namespaces/{space}/jobs/{job_of(pod)}")
+            if job is not None and all_there(job):
+                self._end(pod, ended)
+            else:
+                self._passed.append((pod, ended))
+
+    def _end(self, pod: ApiObject, ended: EndedRun) -> None:
+        space, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
         path = f"/api/v1/namespaces/{space}/pods/{name}/status"
         merge_if_there(self._api, path, {"status": status_of(pod, ended)})
         self._say(f"validator: {space}/{name} on {pod['spec']['nodeName']} ended with {ended.code}")
@@ -102,6 +136,19 @@ class FakeValidator:
         space = pod["metadata"]["namespace"]
         found = self._api.get(f"/api/v1/namespaces/{space}/configmaps/{where[0]}") or {}
         return str((found.get("data") or {}).get(where[1], ""))
+
+
+def job_of(pod: Mapping[str, Any]) -> str:
+    """The Job whose other pods this one waits for, having passed; empty where it waits for none."""
+    words = [str(each) for each in _container(pod).get("args") or ()]
+    return words[words.index("--together") + 1] if "--together" in words[:-1] else ""
+
+
+def all_there(job: Mapping[str, Any]) -> bool:
+    """Whether as many pods as the Job wants run, or have passed."""
+    status = job.get("status") or {}
+    there = (status.get("ready") or 0) + (status.get("succeeded") or 0)
+    return bool(there >= job["spec"]["completions"])
 
 
 def expectations_of(pod: Mapping[str, Any]) -> tuple[str, str] | None:
