@@ -69,6 +69,8 @@ def test_each_pool_has_its_expectations_and_its_job_and_all_have_one_program():
     train, serve = (check_name(plan, each) for each in plan.pools)
     assert found == [
         ("ServiceAccount", "gpuyard-lab-validator"),
+        ("Role", "gpuyard-lab-validator"),
+        ("RoleBinding", "gpuyard-lab-validator"),
         ("ConfigMap", "gpuyard-lab-validator"),
         ("ConfigMap", train),
         ("Job", train),
@@ -82,7 +84,7 @@ def test_a_job_waits_for_what_its_pods_mount():
     plan = asked(pool())
     made = {place_of(o) for o in validation_objects(plan)}
     needs = set(needed_by(one(plan, "Job")))
-    assert made - needs == {place_of(one(plan, "Job"))}
+    assert {kind for kind, _, _ in made - needs} == {"Job", "Role"}
 
 
 def test_the_engine_can_await_it():
@@ -111,7 +113,16 @@ def test_its_pods_hold_no_gpu_and_no_queue_knows_of_them():
     assert {name for each in asks for part in each.values() for name in part} == {"cpu", "memory"}
     assert "kueue" not in json.dumps(job["metadata"])
     assert "priorityClassName" not in pod
-    assert pod["automountServiceAccountToken"] is False
+
+
+def test_the_account_may_read_the_jobs_of_this_check_and_nothing_else():
+    plan = asked(pool(), cut_pool())
+    names = [check_name(plan, each) for each in plan.pools]
+    assert one(plan, "Role")["rules"] == [
+        {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": names, "verbs": ["get"]}
+    ]
+    words = pod_of(plan)["containers"][0]["args"]
+    assert words[words.index("--together") + 1] == names[0]
 
 
 def test_no_two_pods_of_one_job_are_on_one_node_and_those_of_two_jobs_may_be():

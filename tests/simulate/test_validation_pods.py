@@ -145,10 +145,20 @@ class FakeApi:
         self.patches.append((path, change))
 
 
+JOB_PATH = f"/apis/batch/v1/namespaces/gpu-operator/jobs/{JOB['metadata']['name']}"
+POD_PATH = "/api/v1/namespaces/gpu-operator/pods/check-0"
+
+
+def job(ready: int = 0, succeeded: int = 0) -> dict[str, Any]:
+    return JOB | {"status": {"ready": ready, "succeeded": succeeded}}
+
+
 MAPS = {
+    JOB_PATH: job(ready=4),
+    POD_PATH: pod(),
     f"/api/v1/namespaces/gpu-operator/configmaps/{JOB['metadata']['name']}": {
         "data": {"expectations.json": EXPECTED}
-    }
+    },
 }
 
 
@@ -200,3 +210,58 @@ def test_a_pod_on_a_node_that_is_not_fake_is_somebody_elses():
     api = FakeApi(maps=MAPS)
     validator(api, lambda: None)[0].check(pod())
     assert api.patches == []
+
+
+def test_a_pod_that_passed_waits_until_all_others_run_or_have_passed():
+    api = FakeApi(maps={**MAPS, JOB_PATH: job(ready=2, succeeded=1)})
+    made, _ = validator(api)
+    made.check(pod())
+    made.look_again()
+    assert api.patches == []
+    api.maps[JOB_PATH] = job(ready=3, succeeded=1)
+    made.look_again()
+    assert [change["status"]["phase"] for _, change in api.patches] == ["Succeeded"]
+    made.look_again()
+    assert len(api.patches) == 1
+
+
+def test_a_pod_that_failed_waits_for_nobody():
+    api = FakeApi(maps={**MAPS, JOB_PATH: job()})
+    validator(api, lambda: node('{"0": {"remap_pending": true}}'))[0].check(pod())
+    assert [change["status"]["phase"] for _, change in api.patches] == ["Failed"]
+
+
+def test_a_pod_that_waits_for_nobody_ends_at_once():
+    alone = pod()
+    alone["spec"]["containers"][0]["args"] = alone["spec"]["containers"][0]["args"][:2]
+    api = FakeApi(maps=MAPS)
+    validator(api)[0].check(alone)
+    assert [change["status"]["phase"] for _, change in api.patches] == ["Succeeded"]
+
+
+@pytest.mark.parametrize("now", [None, pod(phase="Failed"), pod() | {"metadata": {"uid": "2"}}])
+def test_a_pod_that_went_while_it_waited_is_let_go(now: Any):
+    api = FakeApi(maps={**MAPS, JOB_PATH: job()})
+    made, _ = validator(api)
+    made.check(pod())
+    api.maps[POD_PATH] = now
+    api.maps[JOB_PATH] = job(ready=4)
+    made.look_again()
+    api.maps[POD_PATH] = pod()
+    made.look_again()
+    assert api.patches == []
+
+
+def test_a_server_that_fails_while_pods_wait_loses_none_of_them(monkeypatch):
+    monkeypatch.setattr(pods, "_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(pods, "_LOOK_SECONDS", 0.01)
+    api = FakeApi(maps={**MAPS, JOB_PATH: job()})
+    made, said = validator(api)
+    made.start()
+    made.take(pod())
+    until(lambda: made._passed, seconds=SHORTER)
+    api.fails = [Unreachable("gone"), ApiError(500, "busy")]
+    until(lambda: not api.fails, seconds=SHORTER)
+    api.maps[JOB_PATH] = job(ready=4)
+    until(lambda: api.patches, seconds=SHORTER)
+    assert [line for line in said if "again in" in line]

@@ -27,6 +27,7 @@ def test_a_verdict_is_written_down_when_its_job_is_complete(pulumi_mocks):
         assert waits == {f"Job:gpu-operator/{name}"}
         assert waits_for(graph, f"lab:Job:gpu-operator/{name}") == {
             "ServiceAccount:gpu-operator/gpuyard-lab-validator",
+            "RoleBinding:gpu-operator/gpuyard-lab-validator",
             "ConfigMap:gpu-operator/gpuyard-lab-validator",
             f"ConfigMap:gpu-operator/{name}",
         }

@@ -22,7 +22,8 @@ WORDS = (
     "fail: memory.remapped_rows on gpu 3: no spare rows are left; value True, floor False (NVML's own"
     " verdict); needs: replace\n"
 )
-FIX = f"  fix: mend or replace the node, then deploy again: what failed runs again; {LOOK}"
+FIX = f"  fix: mend or replace the node, then deploy again: what failed runs again. {LOOK}"
+WHOLE = "kubectl get nodes -l gpuyard.dev/pool=train -L nvidia.com/gpu.count"
 
 
 def pod(node, phase="Succeeded", message=None, **status):
@@ -52,22 +53,25 @@ class Cluster:
 
 
 def said(*pods, nodes=2):
-    return told(pods, nodes, LOOK).splitlines()
+    return told(pods, nodes, LOOK, WHOLE).splitlines()
 
 
 def test_a_failure_is_told_with_node_check_value_and_floor():
     bad, good = pod("train-001", "Failed", WORDS), pod("train-000")
     assert said(good, bad) == [
-        "Nodes are not what the plan asks for:",
+        "Not every node is known to be what the plan asks for:",
         "  failed: node train-001, pool train: 183 checks ran, 1 against it",
         f"  {WORDS.splitlines()[1]}",
         FIX,
     ]
 
 
-def test_nodes_that_were_not_looked_at_are_counted():
-    (line,) = [each for each in said(pod("train-000")) if "looked at" in each]
-    assert line.startswith("  1 of 2 nodes were not looked at: the first failure ends the others")
+def test_nodes_without_a_verdict_are_counted_and_where_to_look_is_said():
+    (line,) = [each for each in said(pod("train-000")) if "no verdict" in each]
+    assert line.startswith(
+        "  1 of 2 nodes have no verdict: the first failure and the deadline end all"
+    )
+    assert line.endswith(WHOLE)
     waits = {"spec": {}, "status": {"phase": "Pending"}}
     assert any("2 of 2 nodes" in each for each in said(waits, {"spec": {}}))
 

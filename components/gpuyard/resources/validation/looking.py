@@ -1,8 +1,8 @@
 """A look at the pods that checked a pool's nodes: their last words, and whether each had a node of its own.
 
 The engine shows of a failed Job that it failed. Which node, which check, which value and which floor, the
-pods' last words say. And a Job that succeeded may have looked at one node twice: a pod that has ended keeps
-no other off its node, so one that starts late, because its own node did, may find the place of one before.
+pods' last words say. And a Job that succeeded may have looked at one node twice: pods wait for each other,
+but one that was put out by a drain after that is made again, and may find the place of one that has ended.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.names import CHECKS_LABEL, JOB_NAME_LABEL
+from gpuyard.names import CHECKS_LABEL, COUNT_LABEL, JOB_NAME_LABEL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.validation_jobs import check_name
@@ -72,22 +72,27 @@ async def failed_check(kubectl: Kubectl, inputs: _Object) -> str:
     )
     if pods is None:
         return f"What the pods of {name} found, their last words say: {look}"
-    return told(pods, int(inputs["spec"]["completions"]), look)
+    chosen = inputs["spec"]["template"]["spec"]["nodeSelector"]
+    labels = ",".join(f"{key}={value}" for key, value in sorted(chosen.items()))
+    whole = kubectl.command("get", "nodes", "-l", labels, "-L", COUNT_LABEL)
+    return told(pods, int(inputs["spec"]["completions"]), look, whole)
 
 
-def told(pods: Iterable[_Object], nodes: int, look: str) -> str:
-    """Each node that did not pass in its validator's own words, and how many were not looked at."""
+def told(pods: Iterable[_Object], nodes: int, look: str, whole: str) -> str:
+    """Each node that did not pass in its validator's own words, and how many have no verdict."""
     ended = [pod for pod in pods if _phase(pod) in {"Succeeded", "Failed"}]
     bad = [pod for pod in ended if _phase(pod) == "Failed"]
     lines = [f"  {line}" for pod in bad for line in _last_words(pod)]
     seen = {str(pod["spec"].get("nodeName")) for pod in ended}
     if missing := nodes - len(seen):
         lines.append(
-            f"  {missing} of {nodes} nodes were not looked at: the first failure ends the others, and a node"
-            " without a working driver starts no check"
+            f"  {missing} of {nodes} nodes have no verdict: the first failure and the deadline end all that"
+            f" still run, and where a node is closed or its driver does not answer none starts: {whole}"
         )
-    fix = "mend or replace the node, then deploy again: what failed runs again"
-    return "\n".join(["Nodes are not what the plan asks for:", *lines, f"  fix: {fix}; {look}"])
+    fix = f"mend or replace the node, then deploy again: what failed runs again. {look}"
+    return "\n".join(
+        ["Not every node is known to be what the plan asks for:", *lines, f"  fix: {fix}"]
+    )
 
 
 def _last_words(pod: _Object) -> list[str]:
