@@ -6,7 +6,7 @@ import pytest
 from gpuyard.errors import LateValueMissing
 from gpuyard.findings import Finding, Severity
 from gpuyard.render.platform import object_groups, platform_objects
-from gpuyard.render.validation_jobs import checked_pools, verdict_object
+from gpuyard.render.validation.jobs import checked_pools, verdict_object
 from gpuyard.resources import Platform, Queueing, Team
 from gpuyard.resources.proofs import due_today
 from kit.components import COMPONENTS, LAB, component, graph_of, token, waits_for

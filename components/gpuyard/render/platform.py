@@ -12,7 +12,7 @@ from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import Object, made, namespace_object
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.teams import team_objects
-from gpuyard.render.validation_jobs import validation_objects
+from gpuyard.render.validation.jobs import validation_objects
 from gpuyard.spec.platform import Cloud
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.render.validation_jobs import check_digest, check_name, validation_objects
+from gpuyard.render.validation.jobs import check_digest, check_name, validation_objects
 from gpuyard.resources import Platform, Validation
 from kit.components import token, waits_for
 from kit.stacks import cut_pool, plan_of, platform, pool

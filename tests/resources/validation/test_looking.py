@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pulumi
 import pytest
 
-from gpuyard.render.validation_jobs import check_name, validation_objects
+from gpuyard.render.validation.jobs import check_name, validation_objects
 from gpuyard.resources.diagnosis.hooks import explained
 from gpuyard.resources.validation import looking
 from gpuyard.resources.validation.looking import NotChecked, every_node_hook, told

@@ -6,7 +6,7 @@ import pulumi
 
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
-from gpuyard.render.validation_jobs import (
+from gpuyard.render.validation.jobs import (
     check_digest,
     check_name,
     checked_pools,

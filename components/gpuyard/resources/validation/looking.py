@@ -13,7 +13,7 @@ import pulumi
 from gpuyard.names import CHECKS_LABEL, COUNT_LABEL, JOB_NAME_LABEL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
-from gpuyard.render.validation_jobs import check_name
+from gpuyard.render.validation.jobs import check_name
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 
 _Object = Mapping[str, Any]

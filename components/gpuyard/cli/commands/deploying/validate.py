@@ -15,7 +15,7 @@ from gpuyard.cli.validator import explained, gpus_of, judged, recorded
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, show_refusal
 from gpuyard.errors import EnvironmentLacks, PlanRefused, UsageError
-from gpuyard.render.validation import any_expectations_text, expectations_text
+from gpuyard.render.validation.expectations import any_expectations_text, expectations_text
 
 SNAPSHOT_BYTES = 4 << 20
 _LOAD = ("load.processes", "load.utilization")

@@ -28,7 +28,7 @@ from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.objects import Object, made, toleration_object
 from gpuyard.render.programs import source_of
-from gpuyard.render.validation import expectations_text, pinned_driver
+from gpuyard.render.validation.expectations import expectations_text, pinned_driver
 
 PACKAGE = "gpuyard_validator"
 EXPECTATIONS_FILE = "expectations.json"

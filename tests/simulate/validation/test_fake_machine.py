@@ -7,7 +7,7 @@ import pytest
 
 from gpuyard.catalogue.machines import find_machine
 from gpuyard.names import DRIVER_VERSION_LABEL
-from gpuyard.render.validation import expectations_text
+from gpuyard.render.validation.expectations import expectations_text
 from gpuyard.simulate.agents.hardware import LAYOUT, MACHINE_LABEL
 from gpuyard.simulate.validation.machine import FAULTS, machine_text
 from gpuyard_validator.expectations import read_expectations

@@ -10,12 +10,12 @@ import yaml
 
 import sizes
 from gpuyard.names import validator_name
-from gpuyard.render import validation_jobs
 from gpuyard.render.dependencies import needed_by, place_of
 from gpuyard.render.platform import object_groups
 from gpuyard.render.programs import source_of
-from gpuyard.render.validation import expectations_text
-from gpuyard.render.validation_jobs import (
+from gpuyard.render.validation import jobs as validation_jobs
+from gpuyard.render.validation.expectations import expectations_text
+from gpuyard.render.validation.jobs import (
     NOT_BESIDE_WORK,
     check_name,
     checked_pools,

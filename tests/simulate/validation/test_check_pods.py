@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gpuyard.names import DRIVER_VERSION_LABEL
-from gpuyard.render.validation import expectations_text
-from gpuyard.render.validation_jobs import validation_objects
+from gpuyard.render.validation.expectations import expectations_text
+from gpuyard.render.validation.jobs import validation_objects
 from gpuyard.simulate.agents.hardware import MACHINE_LABEL
 from gpuyard.simulate.api import ApiError, Unreachable
 from gpuyard.simulate.validation import pods

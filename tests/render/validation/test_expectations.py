@@ -4,7 +4,7 @@ import json
 
 import sizes
 from gpuyard.plan import plan as judged
-from gpuyard.render.validation import SCHEMA, expectations_text
+from gpuyard.render.validation.expectations import SCHEMA, expectations_text
 from gpuyard.spec.read import read_stack_file
 from gpuyard_validator import expectations as program
 from kit.every import every
