@@ -178,11 +178,11 @@ def run(pod: Mapping[str, Any], expected: str, machine: str) -> EndedRun:
             capture_output=True,
             check=False,
         )
-        words = at["last-words"].read_bytes() if at["last-words"].exists() else b""
+        said = at["last-words"].read_bytes() if at["last-words"].exists() else b""
         fallback = _container(pod).get("terminationMessagePolicy") == "FallbackToLogsOnError"
-        if not words and fallback and done.returncode:
-            words = (done.stdout + done.stderr)[-_LOG_BYTES:]
-    return EndedRun(done.returncode, words[:MESSAGE_BYTES].decode(errors="ignore"))
+        if not said and fallback and done.returncode:
+            said = (done.stdout + done.stderr)[-_LOG_BYTES:]
+    return EndedRun(done.returncode, said[:MESSAGE_BYTES].decode(errors="ignore"))
 
 
 def status_of(pod: Mapping[str, Any], ended: EndedRun) -> dict[str, Any]:
