@@ -8,7 +8,6 @@ import json
 import os
 import ssl
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from http.client import HTTPException

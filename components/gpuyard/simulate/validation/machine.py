@@ -39,7 +39,7 @@ def machine_text(node: Mapping[str, Any]) -> str:
         "environment": {},
         "adapters": [],
     }
-    text = (node["metadata"].get("annotations") or {}).get(FAULTS, "{}")
+    text = str((node["metadata"].get("annotations") or {}).get(FAULTS, "{}"))
     try:
         for what, instead in json.loads(text).items():
             _break(found, gpus, what, instead)
