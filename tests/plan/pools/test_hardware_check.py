@@ -84,3 +84,10 @@ def test_a_check_that_does_not_run_is_never_called_passed():
     )
     told = only(platform(validation={"required": False}))
     assert (told.id, told.severity, told.fix) == ("validation.deferred", Severity.NOTE, None)
+
+
+def test_more_than_can_be_measured_is_not_promised():
+    finding = only(platform(validation=IMAGE | {"profile": "full"}))
+    assert (finding.id, finding.path) == ("validation.impossible", ("validation", "profile"))
+    assert finding.fix is not None
+    assert finding.fix.value == "quick"
