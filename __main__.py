@@ -16,6 +16,7 @@ platform = Platform("platform", {"platform": plan}, opts)
 pulumi.export("pools", platform.pools)
 pulumi.export("teams", platform.teams)
 pulumi.export("bill", platform.bill)
+pulumi.export("validation", platform.validation)
 pulumi.export("digest", platform.digest)
 pulumi.export("notes", platform.notes)
 

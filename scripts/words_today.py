@@ -29,9 +29,8 @@ Made from the models and from what `gpuyard check` says of each word (`make gold
 
 What the fields mean is in [the reference](stack-file.md).
 """
-_NOTHING = {**deferred.NOTHING, "validation": deferred.NO_CHECK}
 TABLES: tuple[tuple[str, type[SpecModel], Mapping[str, str], Mapping[str, str]], ...] = (
-    ("The platform", PlatformSpec, deferred.PLANNED, _NOTHING),
+    ("The platform", PlatformSpec, deferred.PLANNED, deferred.NOTHING),
     ("A pool", Pool, deferred.POOL_PLANNED, deferred.POOL_NOTHING),
     ("A team", Team, {}, {}),
 )

@@ -72,6 +72,9 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 ARCH_LABEL = "kubernetes.io/arch"
 OS_LABEL = "kubernetes.io/os"
+COUNT_LABEL = "nvidia.com/gpu.count"
+DRIVER_VERSION_LABEL = "nvidia.com/cuda.driver-version.full"
+"""GPU Feature Discovery writes both once the driver answers."""
 CLIQUE_LABEL = "nvidia.com/gpu.clique"
 """On nodes of one NVLink domain; GPU Feature Discovery writes it."""
 DEVICE_PLUGIN_LABEL = "nvidia.com/gpu.deploy.device-plugin"
@@ -102,6 +105,10 @@ IDLE = "gpuyard-idle"
 """The program that suspends what is idle: its account, role and schedule."""
 IDLE_PROGRAM, IDLE_SETTINGS = "gpuyard-idle-program", "gpuyard-idle-settings"
 """Its source and what it is told, as ConfigMaps."""
+CHECKS_LABEL = "gpuyard.dev/checks"
+"""On pods that check nodes: for which Job, so that no two of one are on the same node."""
+JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
+"""On every pod of a Job: its name."""
 MULTIKUEUE_SECRET_KEY = "kubeconfig"  # noqa: S105  a key, not a secret
 """Where Kueue looks in a secret that leads to another cluster."""
 KUEUE_CONFIGMAP = "kueue-manager-config"
@@ -183,6 +190,11 @@ def catalogue_name(platform: str) -> str:
 def system_namespace(platform: str) -> str:
     """What is the platform's own and no team's; several platforms in a cluster have one each."""
     return f"gpuyard-{platform}"
+
+
+def validator_name(platform: str) -> str:
+    """Beside the GPU Operator: the account of the pods that check nodes, and their program."""
+    return f"gpuyard-{platform}-validator"
 
 
 def node_name(pool: str, index: int) -> str:

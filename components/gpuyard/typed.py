@@ -626,6 +626,12 @@ class Validation(TypedDict):
     """quick or full."""
     required: NotRequired[bool]
     """When required, hardware that was not checked does not count as good."""
+    image: NotRequired[str | None]
+    """Image it runs in: Python 3.11 or newer with nvidia-ml-py. Default: none, and no node is
+    checked.
+    """
+    deadline_minutes: NotRequired[int]
+    """After so long without a verdict it has failed; nodes that still start need some of it."""
 
 
 class Budget(TypedDict):

@@ -15,6 +15,7 @@ from gpuyard_validator.nvml import NvmlReader
 from gpuyard_validator.results import Code, Report
 from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import CannotRead, Reader, SnapshotReader, recorded
+from gpuyard_validator.together import job_of, wait_for_others
 from gpuyard_validator.values import Malformed
 
 
@@ -46,9 +47,12 @@ def _do(given: argparse.Namespace) -> int:
     if given.expect is None:
         raise CannotRead("give --expect FILE")
     expected = read_expectations(given.expect.read_text(encoding="utf-8"))
-    chosen = {name: CHECKS[name] for name in given.check} if given.check else CHECKS
+    names = [name for name in given.check or CHECKS if name not in given.leave_out]
+    chosen = {name: CHECKS[name] for name in names}
     report = validate(expected, reader.read(), chosen)
     _tell(report, given)
+    if report.code is Code.PASSED and given.together:
+        wait_for_others(job_of(given.together))
     return report.code
 
 
@@ -106,6 +110,19 @@ def _parser() -> argparse.ArgumentParser:
         choices=CHECKS,
         metavar="CHECK",
         help="this one alone; again for more",
+    )
+    add(
+        "--leave-out",
+        action="append",
+        default=[],
+        choices=CHECKS,
+        metavar="CHECK",
+        help="not this one; again for more",
+    )
+    add(
+        "--together",
+        metavar="JOB",
+        help="having passed, stay until all pods of this Job run or have ended",
     )
     add("--termination-log", type=Path, help="the digest, as the pod's last words")
     add("--junit", type=Path, help="the results as a JUnit file")

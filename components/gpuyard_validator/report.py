@@ -42,7 +42,8 @@ def as_json(report: Report) -> str:
 def digest(report: Report) -> str:
     """The verdict first, then why; never longer than the kubelet keeps."""
     ran = sum(report.count(s) for s in (Status.PASS, Status.WARN, Status.FAIL, Status.ERROR))
-    head = f"{report.verdict}: node {report.node}, pool {report.pool}: {ran} checks ran,"
+    pool = f", pool {report.pool}" if report.pool else ""
+    head = f"{report.verdict}: node {report.node}{pool}: {ran} checks ran,"
     text = _cut(f"{head} {len(report.against)} against it", DIGEST_BYTES // 4) + "\n"
     lines = [_line(each) for each in report.against]
     lines += [_line(each) for each in report.results if each.evidence.status is Status.WARN]

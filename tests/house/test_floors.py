@@ -55,7 +55,11 @@ def contracts(root: Path) -> tuple[int, str]:
         ("resources/objects.py", "import pulumi_aws", "a cloud SDK "),
         ("cli/app.py", "import gpuyard_idle", "a program that runs elsewhere "),
         ("../gpuyard_idle/judge.py", "import gpuyard.plan", "a program that runs elsewhere "),
-        ("render/validation.py", "import gpuyard_validator", "a program that runs elsewhere "),
+        (
+            "render/validation/expectations.py",
+            "import gpuyard_validator",
+            "a program that runs elsewhere ",
+        ),
         (
             "../gpuyard_validator/run.py",
             "import gpuyard_validator.nvml",

@@ -14,6 +14,7 @@ from gpuyard.resources import (
     Platform,
     Queueing,
     Team,
+    Validation,
 )
 from gpuyard.testing import Graph, StackRunner
 from kit.stacks import cut_pool, platform, pool, shared_pool, team
@@ -31,6 +32,7 @@ LAB = platform(
     ],
     budget={"worst_usd_per_hour": 5000},
     observability={"prometheus": "existing"},
+    validation={"image": "registry.example.org/ml/base:1"},
 )
 WHOLE: dict[str, Callable[..., pulumi.ComponentResource]] = {
     "ClusterAutoscaler": ClusterAutoscaler,
@@ -38,9 +40,11 @@ WHOLE: dict[str, Callable[..., pulumi.ComponentResource]] = {
     "IdleReclaim": IdleReclaim,
     "Platform": Platform,
     "Queueing": Queueing,
+    "Validation": Validation,
 }
 """Components that are given a platform and no more."""
-COMPONENTS = ("GpuNodePool", "GpuOperator", "IdleReclaim", "Platform", "Queueing", "Team")
+COMPONENTS = ("GpuNodePool", "Team", *(kind for kind in WHOLE if kind != "ClusterAutoscaler"))
+"""Those that a platform of one's own nodes is made of."""
 
 
 def component(

@@ -18,10 +18,10 @@ from kit.stacks import YOURS, findings, platform, pool, spec_of, team
 READERS = ("plan", "admission", "render", "changes", "resources", "cli")
 """Floors that make something of a word: those that only explain a plan do not count."""
 NAMED = {
-    PlatformSpec: {*deferred.NOTHING, *deferred.PLANNED, "validation"},
+    PlatformSpec: {*deferred.NOTHING, *deferred.PLANNED},
     Pool: {*deferred.POOL_NOTHING, *deferred.POOL_PLANNED},
 }
-"""Words that are said to have no effect yet; `validation` has a finding of its own for that."""
+"""Words that are said to have no effect yet."""
 
 
 def words(model, met):

@@ -18,8 +18,6 @@ from gpuyard.plan.records.late import Late, bind, late_names
 from gpuyard.render.platform import platform_objects
 from kit.stacks import SYSTEM, findings, ids, only, parts, plan_of, platform, pool, spec_of, team
 
-UNCHECKED = "this release has no hardware check, so no pool counts as checked"
-
 
 @pytest.mark.parametrize("version", ["1.33", "1.34", "1.35", "1.36"])
 def test_supported_kubernetes_minors_are_planned(version):
@@ -81,27 +79,6 @@ def test_a_system_machine_is_described_by_what_is_in_it():
     assert plan_of(raw).system.usd_per_node is None
     priced = plan_of(raw | {"prices": {"machines": {"8cpu-32gib": 0.5}}})
     assert (priced.system.machine, priced.system.usd_per_node) == ("8cpu-32gib", 0.5)
-
-
-@pytest.mark.parametrize(
-    ("asked", "says"),
-    [
-        (
-            {},
-            "quick check, required: deferred, " + UNCHECKED,
-        ),
-        (
-            {"profile": "full", "required": False},
-            "full check: deferred, " + UNCHECKED,
-        ),
-    ],
-)
-def test_a_check_that_does_not_run_is_never_called_passed(asked, says):
-    finding = only(platform(validation=asked))
-    assert parts(finding)[:3] == ("validation.deferred", ("validation",), says)
-    assert finding.severity is Severity.NOTE
-    assert plan_of(platform(validation=asked)).validation == says
-    assert plan_of(platform()).validation == "not asked for"
 
 
 def test_only_a_cluster_that_a_deployment_makes_has_no_name_before():

@@ -5,6 +5,7 @@ import yaml
 from gpuyard.catalogue.software.charts import OPERATOR_IMAGES
 from gpuyard.catalogue.software.programs import PYTHON
 from gpuyard.render.supply.images import pulled_images
+from kit.every import every
 from kit.levels import upstream
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 
@@ -72,3 +73,22 @@ def test_what_others_install_and_what_is_simulated_is_not_pulled():
     theirs = {"gpu_operator": {"install": False}, "queueing": {"install": False}}
     assert names(**theirs) == []
     assert names(cloud="simulated") == []
+
+
+@every(
+    "image, shown",
+    [
+        ("registry.example.org/ml/base:1", ("registry.example.org/ml/base", "1", "")),
+        ("localhost:5000/base", ("localhost:5000/base", "latest", "")),
+        ("python:3@sha256:00", ("python", "3", "sha256:00")),
+    ],
+)
+def test_the_image_of_the_check_of_hardware_is_pulled_where_nodes_are_checked(image, shown):
+    found = [
+        (each.repository, each.tag, each.digest)
+        for each in pulled_images(plan_of(platform(validation={"image": image})))
+        if each.of == "the check of hardware"
+    ]
+    assert found == [shown]
+    idle = platform(validation={"required": False})
+    assert "the check of hardware" not in {each.of for each in pulled_images(plan_of(idle))}

@@ -6,6 +6,7 @@ import pytest
 from gpuyard.errors import LateValueMissing
 from gpuyard.findings import Finding, Severity
 from gpuyard.render.platform import object_groups, platform_objects
+from gpuyard.render.validation.jobs import checked_pools, verdict_object
 from gpuyard.resources import Platform, Queueing, Team
 from gpuyard.resources.proofs import due_today
 from kit.components import COMPONENTS, LAB, component, graph_of, token, waits_for
@@ -36,7 +37,9 @@ def facts(graph):
 def test_a_platform_registers_exactly_the_rendered_objects():
     graph = graph_of("Platform")
     registered = [one.inputs for one in graph if one.custom]
-    rendered = platform_objects(plan_of(LAB))
+    plan = plan_of(LAB)
+    passed = [verdict_object(plan, each) for each in checked_pools(plan)]
+    rendered = platform_objects(plan) + passed
     assert sorted(map(named, registered)) == sorted(map(named, rendered))
     by_name = {named(obj): obj for obj in registered}
     assert [by_name[named(obj)] for obj in rendered] == rendered
@@ -56,6 +59,7 @@ def test_each_object_is_under_the_component_it_is_for():
         "team-vision": "lab-vision",
         "team-speech": "lab-speech",
         "idle": "lab-idle",
+        "validation": "lab-validation",
     }
     groups = object_groups(plan_of(LAB))
     assert [name for name, _ in groups] == list(homes)
@@ -75,6 +79,7 @@ def test_everything_is_below_the_platform():
         token("IdleReclaim"),
         token("Queueing"),
         token("Team"),
+        token("Validation"),
     }
 
 
@@ -94,7 +99,7 @@ def test_the_type_token_is_the_class_name(kind):
     assert graph.children(None)[0].type == token(kind)
 
 
-@pytest.mark.parametrize("kind", ["GpuNodePool", "GpuOperator", "IdleReclaim", "Queueing", "Team"])
+@pytest.mark.parametrize("kind", [kind for kind in COMPONENTS if kind != "Platform"])
 def test_a_component_alone_makes_what_it_makes_in_a_platform(kind):
     alone = graph_of(kind)
     objects = {named(one.inputs): one.inputs for one in alone if one.custom}
@@ -116,7 +121,7 @@ def test_a_mapping_a_model_and_a_plan_make_the_same(pulumi_mocks, kind, give):
 def test_a_platform_says_what_became_of_the_spec():
     graph = graph_of("Platform")
     outputs = graph.one(token("Platform")).registered_outputs
-    assert sorted(outputs) == ["bill", "digest", "notes", "pools", "teams"]
+    assert sorted(outputs) == ["bill", "digest", "notes", "pools", "teams", "validation"]
     assert outputs["pools"]["serve"] == {
         "machine": "p4d.24xlarge",
         "nodes": "1",
@@ -271,7 +276,7 @@ def test_the_calendar_is_logged_and_changes_nothing_that_is_registered(pulumi_mo
 
 
 def test_warnings_are_logged_and_notes_are_an_output(pulumi_mocks):
-    raw = platform(cloud="simulated", teams=[team("idle")], validation={"profile": "quick"})
+    raw = platform(cloud="simulated", teams=[team("idle")], validation={"required": False})
     graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": raw}))
     top = graph.one(token("Platform"))
     warnings = [(log.message.partition(":")[0], log.urn) for log in graph.logs]

@@ -25,7 +25,7 @@ MISSPELT = platform(cloud="simulated", policies={"levels": {"GPU-CAP-99": "off"}
 EXPIRED = platform(cloud="simulated", policies={"exceptions": [EXCUSED]})
 PLATFORMS = {
     "fine": platform(),
-    "warned": platform(teams=[team("idle")], validation={"profile": "quick"}),
+    "warned": platform(teams=[team("idle")], validation={"required": False}),
     "a rule that is none": MISSPELT,
     "refused by a proof": platform(teams=[team(guarantee={"train": 1000})]),
     "malformed": platform([pool(nodes="9..1")]),

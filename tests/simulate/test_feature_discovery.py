@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gpuyard.catalogue.machines import MACHINES
-from gpuyard.simulate.agents.feature_discovery import change, labels
+from gpuyard.simulate.agents.feature_discovery import change, driver_labels, labels
 from gpuyard.simulate.agents.hardware import Hardware
 from gpuyard.simulate.agents.plugin_config import PluginConfig
 
@@ -125,3 +125,30 @@ def test_labels_set_earlier_are_taken_back(
     current: dict[str, str], owned: str | None, wanted: dict[str, str], patch: Any
 ):
     assert change(current, owned, wanted) == patch
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted"),
+    [
+        ("", {}),
+        (
+            "595.91.07",
+            {
+                "nvidia.com/cuda.driver-version.full": "595.91.07",
+                "nvidia.com/cuda.driver-version.major": "595",
+                "nvidia.com/cuda.driver-version.minor": "91",
+                "nvidia.com/cuda.driver-version.revision": "07",
+            },
+        ),
+        (
+            "595.91",
+            {
+                "nvidia.com/cuda.driver-version.full": "595.91",
+                "nvidia.com/cuda.driver-version.major": "595",
+                "nvidia.com/cuda.driver-version.minor": "91",
+            },
+        ),
+    ],
+)
+def test_a_driver_is_labelled_where_somebody_says_which_it_is(version: str, wanted: dict[str, str]):
+    assert driver_labels(version) == wanted

@@ -41,6 +41,7 @@ class FakeApi:
         self.pods: list[dict[str, Any]] = []
         self.patches: list[tuple[str, dict[str, Any]]] = []
         self.events: list[str] = []
+        self.applied: list[dict[str, Any]] = []
         self.refuse: ApiError | None = None
 
     def call(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
@@ -58,6 +59,9 @@ class FakeApi:
         threading.Event().wait(60)
         yield from ()
 
+    def apply(self, manifest: dict[str, Any]) -> None:
+        self.applied.append(manifest)
+
     def merge(self, path: str, change: dict[str, Any]) -> None:
         if self.refuse:
             raise self.refuse
@@ -73,7 +77,8 @@ def agents(api: FakeApi) -> Agents:
 
 
 def policy(**spec: Any) -> dict[str, Any]:
-    return named("cluster-policy", spec=spec)
+    about = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"uid": "1"}}
+    return named("cluster-policy", spec=spec, **about)
 
 
 def test_devices_are_written_before_labels():
@@ -93,6 +98,40 @@ def test_a_change_of_the_policy_concerns_every_node_and_the_policy():
         f"{NODES}/b/status",
         f"{NODES}/b",
     ]
+
+
+def test_the_runtime_class_comes_once_with_each_policy_and_goes_with_it():
+    api = FakeApi(policies=[policy(operator={"runtimeClass": "nvidia"})])
+    loop = agents(api)
+    loop._work_on({None})
+    loop._work_on({None})
+    (made,) = api.applied
+    assert (made["kind"], made["metadata"]["name"], made["handler"]) == (
+        "RuntimeClass",
+        "nvidia",
+        "nvidia",
+    )
+    assert made["metadata"]["ownerReferences"][0]["uid"] == "1"
+    loop._policies._objects["cluster-policy"]["metadata"]["uid"] = "2"
+    loop._work_on({None})
+    assert len(api.applied) == 2
+
+
+def test_pods_that_check_nodes_are_handed_on():
+    api = FakeApi(nodes=[gpu_node("a"), gpu_node("real", fake="no")])
+    loop, taken = agents(api), []
+    loop._validator.take = taken.append  # type: ignore[method-assign]  it notes what it is given
+    pods = {
+        name: {"metadata": {}, "spec": {"nodeName": "a", "containers": []}} for name in ("x", "y")
+    }
+    loop._pods._objects = pods
+    loop._pod_changed("x")
+    assert taken == [pods["x"]]
+    loop._pod_changed(None)
+    assert taken == [pods["x"], pods["x"], pods["y"]]
+    found = loop._fake_node("a")
+    assert found is not None
+    assert loop._fake_node("real") is loop._fake_node("gone") is None
 
 
 def test_real_nodes_and_gone_ones_are_left_alone():

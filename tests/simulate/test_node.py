@@ -151,6 +151,10 @@ def test_the_operator_is_read_from_its_policy():
         "single", MountedConfig("a", {"config.yaml": MIG}, "all-disabled"), MountedConfig("b", None)
     )
     assert read_operator({"spec": {}}, {}) == Operator()
+    brings = {"spec": {"driver": {"version": "595.91.07"}}}
+    assert read_operator(brings, {}) == Operator(driver_version="595.91.07")
+    brings["spec"]["driver"]["enabled"] = False  # type: ignore[assignment]
+    assert read_operator(brings, {}) == Operator(driver=False)
     assert read_operator(None, {}) is None
 
 
@@ -236,3 +240,20 @@ def test_agents_are_pods_that_run_their_image():
     assert cloud_node.agent_in(pod("Pending", image)) == ""
     assert cloud_node.agent_in(pod("Running", "nginx")) == ""
     assert cloud_node.agent_in({"spec": {"containers": []}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("annotations", "driver"),
+    [
+        ({}, "595.91.07"),
+        ({cloud_node.KUBELET: SAID, cloud_node.DRIVER: "none"}, "595.91.07"),
+        ({cloud_node.KUBELET: SAID}, None),
+    ],
+)
+def test_a_node_says_which_driver_the_operator_has_brought(
+    annotations: dict[str, str], driver: str | None
+):
+    item = node("g6.12xlarge")
+    item["metadata"]["annotations"] = annotations
+    found = changes(item, Operator(driver_version="595.91.07"), lambda: 0).labels
+    assert found.get("nvidia.com/cuda.driver-version.full") == driver

@@ -105,7 +105,7 @@ def test_the_cluster_is_known_by_name_and_what_is_ours_stays_ours(local):
 @pytest.mark.repeats("the others of this file")
 def test_the_stack_says_what_a_reader_asks_first(local):
     outputs = local.stack_outputs
-    assert sorted(outputs) == ["bill", "digest", "notes", "pools", "teams"]
+    assert sorted(outputs) == ["bill", "digest", "notes", "pools", "teams", "validation"]
     assert sorted(outputs["pools"]) == ["dev", "serve", "train"]
     assert sorted(outputs["teams"]) == ["search", "speech", "vision"]
     assert outputs["bill"]["simulated"] is True

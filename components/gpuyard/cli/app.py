@@ -16,7 +16,7 @@ from typer.main import get_command, get_group
 _HELP = """From one typed stack file to a proved GPU platform on Kubernetes.
 
 Exit codes: 0 fine, 1 a fault of ours, 2 wrong usage or a file that can't be read, 3 findings at or above
---fail-on, 4 the environment lacks something, 130 interrupted.
+--fail-on, 4 the environment lacks something, 8 hardware that does not pass, 130 interrupted.
 """
 
 
@@ -50,6 +50,7 @@ COMMANDS: Mapping[str, Listed] = {
     "permissions": Listed("Print the least permissions for a stack.", "deploying.permissions"),
     "adopt": Listed("Take a cluster that runs into a stack.", "deploying.adopt"),
     "recover": Listed("Mend a stack after a killed `pulumi up`.", "deploying.recover"),
+    "validate": Listed("Check this machine's GPUs.", "deploying.validate"),
     "sim": Listed(
         "The simulated cluster: a real control plane and real Kueue, with fake GPU nodes."
     ),

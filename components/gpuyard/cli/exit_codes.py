@@ -15,5 +15,7 @@ FOUND = PlanRefused.exit_code
 """Findings at or above `--fail-on`; also the answer of `explain`, `mig` and `pack` that it can't be."""
 LACKS = EnvironmentLacks.exit_code
 """The environment lacks a tool, a cluster, a credential or room on a disk."""
+BAD_HARDWARE = 8
+"""`validate`: GPUs that are not what they should be."""
 INTERRUPTED = 130
 """By Ctrl-C, as shells count it."""

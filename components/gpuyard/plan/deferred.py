@@ -28,7 +28,6 @@ OF_A_SIMULATED_CLUSTER: Mapping[str, str] = {
     "storage": "a simulated cluster has no volumes",
     "gpu_operator": "a simulated cluster has one of its own",
 }
-NO_CHECK = "this release has no hardware check, so no pool counts as checked"
 POOL_PLANNED: Mapping[str, str] = {
     "warm": "nothing keeps the nodes running",
     "fabric": "NCCL has its variables, but nothing hands the adapters to pods",
@@ -114,23 +113,6 @@ def check_deferred(draft: Draft) -> list[Finding]:
         findings += [note("section.deferred", *said) for said in _said(pool, nothing, path)]
         findings += _planned(pool, planned, path)
     return findings
-
-
-def check_validation(draft: Draft) -> list[Finding]:
-    """Say that a hardware check was asked for, and that there is none."""
-    if draft.spec.validation is None:
-        return []
-    return [note("validation.deferred", ("validation",), show_validation(draft.spec))]
-
-
-def show_validation(spec: PlatformSpec) -> str:
-    """What becomes of the hardware check."""
-    if spec.validation is None:
-        return "not asked for"
-    asked = (
-        f"{spec.validation.profile.value} check{', required' if spec.validation.required else ''}"
-    )
-    return f"{asked}: deferred, {NO_CHECK}"
 
 
 def _left(words: Mapping[str, str], made: Collection[str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from gpuyard.plan.records import (
     StoragePlan,
     TeamPlan,
     Total,
+    ValidationPlan,
 )
 from gpuyard.plan.records.storage import NO_STORAGE
 from gpuyard.spec.platform import PlatformSpec
@@ -108,6 +109,8 @@ class Draft:
     """Data and checkpoints, as far as they are understood."""
     idle: IdlePlan | None = None
     """What becomes of idle jobs; None when no team asks for it."""
+    validation: ValidationPlan | None = None
+    """What becomes of the hardware check; None when none is asked for."""
 
     @property
     def sound(self) -> dict[str, PoolPlan]:

@@ -26,8 +26,6 @@ from gpuyard.plan.cluster.words import check_cluster_words
 from gpuyard.plan.deferred import (
     check_deferred,
     check_device_plugins,
-    check_validation,
-    show_validation,
 )
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.held import check_held, known_of
@@ -40,6 +38,7 @@ from gpuyard.plan.money.regions import check_price_regions
 from gpuyard.plan.pools.claim_drivers import check_claim_drivers
 from gpuyard.plan.pools.fabrics import check_fabric_zones
 from gpuyard.plan.pools.gpu_operator import operator_parts
+from gpuyard.plan.pools.hardware_check import check_validation, decide_validation
 from gpuyard.plan.pools.numa import check_numa
 from gpuyard.plan.pools.own_nodes import check_selectors
 from gpuyard.plan.pools.pools import decide_pools
@@ -131,6 +130,7 @@ STAGES: tuple[Stage, ...] = (
     decide_queueing,
     decide_idle,
     decide_storage,
+    decide_validation,
 )
 """In this order: each reads what those before it decided."""
 
@@ -253,7 +253,7 @@ def _recorded(draft: Draft) -> PlatformPlan:
         queueing=draft.queueing,
         shapes=draft.shapes,
         bill=draft.bill,
-        validation=show_validation(spec),
+        validation=draft.validation,
         software=versions(effective_pins(spec)),
         operator=None if draft.queueing.dispatch else operator_parts(spec, pools),
         idle=draft.idle,

@@ -30,10 +30,10 @@ def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
     if obj["kind"] in _ENTRANCES:
         for kind, name in _FENCES.items():
             yield kind, namespace, name
-    if obj["kind"] == "RoleBinding":
-        yield "Role", namespace, obj["roleRef"]["name"]
-    if obj["kind"] == "ClusterRoleBinding":
-        yield "ClusterRole", "", obj["roleRef"]["name"]
+    if role := _GRANTED.get(obj["kind"]):
+        yield role, namespace or "", obj["roleRef"]["name"]
+    if obj["kind"] == "Job":
+        yield from _needed_by_pods(spec["template"]["spec"], obj["metadata"]["namespace"])
     if obj["kind"] == "ClusterPolicy":
         for part in ("devicePlugin", "migManager"):
             yield "ConfigMap", GPU_OPERATOR_NAMESPACE, spec[part]["config"]["name"]
@@ -43,6 +43,15 @@ def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
         yield kind, "", name
 
 
+def _needed_by_pods(pod: Mapping[str, Any], namespace: str) -> Iterator[ObjectPlace]:
+    """Whoever waits for the end of a Job waits for what its pods mount, and may do."""
+    for kind in ("ServiceAccount", "RoleBinding"):
+        yield kind, namespace, pod["serviceAccountName"]
+    for volume in pod["volumes"]:
+        yield "ConfigMap", namespace, volume["configMap"]["name"]
+
+
+_GRANTED = {"RoleBinding": "Role", "ClusterRoleBinding": "ClusterRole"}
 _BOUND = {
     f"{kind}AdmissionPolicyBinding": f"{kind}AdmissionPolicy" for kind in ("Mutating", "Validating")
 }

@@ -1,16 +1,12 @@
 """The program that suspends what is idle, as a cluster is told: source, settings, rights, schedule.
 
-The source lies beside this package and is carried as text: nothing here imports it, and it imports
-nothing of here.
+Its source is carried as text.
 """
 
 import json
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-import gpuyard
 from gpuyard.catalogue.metrics import ACTIVITY, DEVICE_LABELS, POD_LABELS
 from gpuyard.names import (
     IDLE,
@@ -32,6 +28,7 @@ from gpuyard.plan.records import IdlePlan, IdleTeam, PlatformPlan
 from gpuyard.plan.teams.idle import CHECK_MINUTES
 from gpuyard.render.access import granted
 from gpuyard.render.objects import Object, made, system_tolerations
+from gpuyard.render.programs import source_of
 
 PACKAGE = "gpuyard_idle"
 SETTINGS_FILE = "settings.json"
@@ -54,17 +51,10 @@ def idle_objects(plan: PlatformPlan) -> list[Object]:
             automountServiceAccountToken=False,
         ),
         *(obj for team in idle.teams for obj in _rights(plan.name, team)),
-        _config_map(plan.name, IDLE_PROGRAM, program()),
+        _config_map(plan.name, IDLE_PROGRAM, source_of(PACKAGE)),
         _config_map(plan.name, IDLE_SETTINGS, {SETTINGS_FILE: settings_text(plan, idle)}),
         _schedule(plan.name, idle),
     ]
-
-
-@cache
-def program() -> Mapping[str, str]:
-    """The program's source, by file name."""
-    folder = Path(gpuyard.__file__).parents[1] / PACKAGE
-    return {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
 
 
 def settings_text(plan: PlatformPlan, idle: IdlePlan) -> str:

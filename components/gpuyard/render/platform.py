@@ -15,6 +15,7 @@ from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import Object, made, namespace_object
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.teams import team_objects
+from gpuyard.render.validation.jobs import validation_objects
 from gpuyard.spec.platform import Cloud
 
 
@@ -46,6 +47,8 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
         groups.append((f"team-{team.stable_name}", objects))
     if plan.idle:
         groups.append(("idle", idle_objects(plan)))
+    if checks := validation_objects(plan):
+        groups.append(("validation", checks))
     return groups
 
 

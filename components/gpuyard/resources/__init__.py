@@ -13,6 +13,7 @@ from gpuyard.resources.provider import ClusterProvider, provider_of
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.registrations import settle_registrations
 from gpuyard.resources.teams import Team
+from gpuyard.resources.validation.component import Validation
 
 if TYPE_CHECKING:
     from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
@@ -31,6 +32,7 @@ __all__ = [
     "PlatformRefused",
     "Queueing",
     "Team",
+    "Validation",
     "prove",
     "provider_of",
     "register_object",

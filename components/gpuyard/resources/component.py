@@ -49,20 +49,19 @@ class Component(pulumi.ComponentResource):
         self,
         objects: Iterable[Mapping[str, Any]],
         late: Mapping[str, pulumi.Input[Any]] | None = None,
-        first: Iterable[pulumi.ResourceHook] = (),
+        first: pulumi.ResourceHookBinding | None = None,
     ) -> list[pulumi.CustomResource]:
         """Register objects in order, late values bound to the outputs that `late` names.
 
-        `first` runs before the engine changes one of them.
+        `first` are hooks of each of them, beside the provider's.
         """
         made: list[pulumi.CustomResource] = []
         for obj in objects:
             named = [self._objects[key] for key in needed_by(obj) if key in self._objects]
             bound = bind(obj, dict(late or {}).__getitem__)
             opts = self._hooked(_kept(obj, _held_at_most(obj, self._after(named))))
-            if first:
-                also = pulumi.ResourceHookBinding(before_update=list(first))
-                opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=also))
+            if first is not None:
+                opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=first))
             resource = register_object(self, bound, opts, theirs=_theirs(obj))
             self._objects[place_of(obj)] = resource
             made.append(resource)

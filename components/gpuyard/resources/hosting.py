@@ -29,6 +29,7 @@ from gpuyard.resources.pools import GpuNodePool
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.state import camel_case
 from gpuyard.resources.teams import Team
+from gpuyard.resources.validation.component import Validation
 
 COMPONENTS: list[type[pulumi.ComponentResource]] = [
     ClusterAutoscaler,
@@ -40,6 +41,7 @@ COMPONENTS: list[type[pulumi.ComponentResource]] = [
     Platform,
     Queueing,
     Team,
+    Validation,
 ]
 PACKAGE = "gpuyard"
 

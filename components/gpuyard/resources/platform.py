@@ -27,6 +27,7 @@ from gpuyard.resources.proofs import PlatformLike, due_today, proved, read_args
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.state import camel_case, state_of
 from gpuyard.resources.teams import Team, TeamArgs
+from gpuyard.resources.validation.component import PoolVerdict, Validation
 from gpuyard.spec.platform import Cloud
 
 if TYPE_CHECKING:
@@ -90,10 +91,10 @@ class Platform(Component):
 
     The spec is proved first, and a platform that is refused registers nothing. Below it are one
     GpuOperator, one ClusterAutoscaler where node groups of EKS scale, one GpuNodePool for each pool, one
-    Queueing, one Team for each team, and one IdleReclaim when a team asks for it; their names derive from
-    the component's name and from the first name of the pool or team, so that a rename in the spec
-    (`formerly`) replaces nothing. Where jobs are sent to other clusters there is no GpuOperator and no
-    GpuNodePool.
+    Queueing, one Team for each team, one IdleReclaim when a team asks for it, and one Validation when
+    hardware is to be checked; their names derive from the component's name and from the first name of the
+    pool or team, so that a rename in the spec (`formerly`) replaces nothing. Where jobs are sent to other
+    clusters there is no GpuOperator and no GpuNodePool.
     """
 
     pools: pulumi.Output[dict[str, PoolSummary]]
@@ -102,6 +103,8 @@ class Platform(Component):
     """The teams, by name."""
     bill: pulumi.Output[BillSummary]
     """The hourly cost."""
+    validation: pulumi.Output[dict[str, PoolVerdict]]
+    """What became of the check of hardware, by pool; empty where none is asked for."""
     digest: pulumi.Output[str]
     """A short name for the spec: equal for equal meaning."""
     notes: pulumi.Output[list[str]]
@@ -157,6 +160,7 @@ class Platform(Component):
         if operator is not None:
             first = [*operator.read_by_agents(), *networks]
             nodes += self._make_pools(name, plan, cluster, first)
+        self.validation = self._check(name, plan, [*nodes, *([operator] if operator else ())])
         # Nothing runs in a team's namespace before it is held to anything.
         held = self._register(admission_objects(plan))
         self._register(catalogue_objects(plan))
@@ -174,6 +178,15 @@ class Platform(Component):
             home = self._object("Namespace", system_namespace(plan.name))
             IdleReclaim(f"{name}-idle", {"platform": plan}, self._child([home, *teams]))
         return nodes
+
+    def _check(
+        self, name: str, plan: PlatformPlan, first: list[pulumi.Resource]
+    ) -> pulumi.Output[dict[str, PoolVerdict]]:
+        """Nothing waits for it: teams have what is there, and a deployment with a bad node ends with it."""
+        if plan.validation is None:
+            return pulumi.Output.from_input({})
+        child = self._child(first)
+        return Validation(f"{name}-validation", {"platform": plan}, child).pools
 
     def _make_pools(
         self,
@@ -217,6 +230,7 @@ class Platform(Component):
                 "pools": self.pools,
                 "teams": self.teams,
                 "bill": {camel_case(key): value for key, value in bill.items()},
+                "validation": self.validation,
                 "digest": self.digest,
                 "notes": self.notes,
             }

@@ -75,14 +75,15 @@ class GpuNodePool(Component):
         objects = node_objects(plan, pool) if plan.simulated else []
         looks = self._ours.looks if self._ours is not None else None
         nodes = looks is not None and (objects or graph is not None)
-        hooks = [recutting_hook(name, looks, plan, pool)] if looks is not None and nodes else []
+        hooks = None
+        if looks is not None and nodes:
+            hook = recutting_hook(name, looks, plan, pool)
+            hooks = pulumi.ResourceHookBinding(before_update=[hook])
         made = self._register_nodes(objects, hooks)
         names = [obj["metadata"]["name"] for obj in objects]
         self.nodes = pulumi.Output.all(*(one.urn for one in made)).apply(lambda _: names)
         if graph is not None:
-            hooked = pulumi.ResourceOptions(
-                hooks=pulumi.ResourceHookBinding(before_update=[*hooks]) if hooks else None
-            )
+            hooked = pulumi.ResourceOptions(hooks=hooks)
             for each in graph.of_part(own):
                 opts = self._waits_for
                 if HOLDING.get(each.kind) is Holds.NODES:
@@ -92,7 +93,7 @@ class GpuNodePool(Component):
         self.register_outputs({"nodes": self.nodes, "resources": self.resources})
 
     def _register_nodes(
-        self, objects: list[Object], hooks: list[pulumi.ResourceHook]
+        self, objects: list[Object], hooks: pulumi.ResourceHookBinding | None
     ) -> list[pulumi.CustomResource]:
         """The first node tries each change for the others: they wait for it."""
         made = self._register(objects[:1], first=hooks)

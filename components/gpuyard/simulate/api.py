@@ -40,6 +40,7 @@ _PLURALS: Final[Mapping[str, str]] = {
     "Node": "nodes",
     "DeviceClass": "deviceclasses",
     "ResourceSlice": "resourceslices",
+    "RuntimeClass": "runtimeclasses",
     "CustomResourceDefinition": "customresourcedefinitions",
     "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
     "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",

@@ -142,6 +142,10 @@ class ValidationSpec(SpecModel):
     """quick or full."""
     required: Annotated[bool, Field(strict=True)] = True
     """When required, hardware that was not checked does not count as good."""
+    image: Text | None = None
+    """Image it runs in: Python 3.11 or newer with nvidia-ml-py. Default: none, and no node is checked."""
+    deadline_minutes: Annotated[int, Field(strict=True, ge=1, le=24 * 60)] = 30
+    """After so long without a verdict it has failed; nodes that still start need some of it."""
 
 
 class Budget(SpecModel):

@@ -38,7 +38,7 @@ def get(gpuyard, write):
         ("teams.vision.groups", "a\nb"),
         ("spec.pools.train.machine", "p5.48xlarge"),
         ("cluster_name.late", "cluster.name"),
-        ("validation", "not asked for"),
+        ("validation", "null"),
     ],
 )
 def test_a_value_is_printed_bare(get, path, value):

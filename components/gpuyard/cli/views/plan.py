@@ -21,6 +21,7 @@ from gpuyard.plan.records import (
     Quota,
     ShapePlan,
     TeamPlan,
+    ValidationPlan,
 )
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Scaling
@@ -52,11 +53,22 @@ def show_plan(
     console.title("Bill", _prices(plan))
     show_totals(plan, console)
     console.title("Hardware check")
-    console.tell(plan.validation, indent=2)
+    console.tell(_hardware_check(plan.validation), indent=2)
     if findings:
         console.title("Notes")
         for finding in findings:
             show_finding(finding, console)
+
+
+def _hardware_check(asked: ValidationPlan | None) -> str:
+    """What a deployment looks at before it ends."""
+    if asked is None:
+        return "not asked for"
+    said = f"{asked.profile}{', required' if asked.required else ''}"
+    if not asked.image:
+        return f"{said}: nothing is checked, for no image is named"
+    checked = [f"{p.nodes} of {p.pool}" for p in asked.pools if p.runs]
+    return f"{said}: nodes that are checked: {', '.join(checked) or 'none'}"
 
 
 def _prices(plan: PlatformPlan) -> str:

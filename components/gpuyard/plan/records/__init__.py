@@ -64,6 +64,10 @@ from gpuyard.plan.records.teams import (
     NamespacePlan,
     TeamPlan,
 )
+from gpuyard.plan.records.validation import (
+    PoolCheck,
+    ValidationPlan,
+)
 
 __all__ = [
     "Advertised",
@@ -96,6 +100,7 @@ __all__ = [
     "NodeSoftware",
     "OperatorParts",
     "PlatformPlan",
+    "PoolCheck",
     "PoolPlan",
     "PriorityPlan",
     "QueueingPlan",
@@ -111,6 +116,7 @@ __all__ = [
     "TeamPlan",
     "TopologyPlan",
     "Total",
+    "ValidationPlan",
     "WorkerPlan",
     "total_of_nodes",
     "within_reach",

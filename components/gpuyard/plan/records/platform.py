@@ -11,6 +11,7 @@ from gpuyard.plan.records.pools import PoolPlan
 from gpuyard.plan.records.queues import QueueingPlan
 from gpuyard.plan.records.storage import NO_STORAGE, StoragePlan
 from gpuyard.plan.records.teams import TeamPlan
+from gpuyard.plan.records.validation import ValidationPlan
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 
@@ -75,8 +76,8 @@ class PlatformPlan:
     queueing: QueueingPlan
     shapes: tuple[ShapePlan, ...]
     bill: Bill
-    validation: str
-    """What becomes of the hardware check."""
+    validation: ValidationPlan | None
+    """What becomes of the hardware check; None when none is asked for."""
     operator: OperatorParts | None = None
     """What the GPU Operator is told; None on simulated nodes."""
     idle: IdlePlan | None = None

@@ -98,7 +98,7 @@ def _cluster_policy(plan: PlatformPlan) -> Object:
         # in it, server-side apply leaves null, which the API server refuses.
         "operator": {"runtimeClass": "nvidia"},
         "daemonsets": {"tolerations": agents_tolerate(plan)},
-        "driver": {"enabled": False},
+        "driver": {"enabled": True, "version": plan.software["driver"]},
         "toolkit": {"enabled": False},
         "devicePlugin": {"enabled": True, "config": {"name": PLUGIN_CONFIGMAP, "default": ""}},
         "dcgm": {"enabled": False},

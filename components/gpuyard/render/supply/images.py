@@ -20,6 +20,7 @@ from gpuyard.plan.records import OperatorParts, PlatformPlan
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.render.mirror import image_repository, mirrored
 from gpuyard.render.platform import cloud_objects
+from gpuyard.render.validation.jobs import checked_pools
 
 _EVERY_RELEASE = frozenset({"operator", "validator"})
 """Parts of the operator's chart that have no switch of ours."""
@@ -46,13 +47,10 @@ class PulledImage:
 
 def pulled_images(plan: PlatformPlan) -> list[PulledImage]:
     """Each once, by name; none on a simulated cluster, whose nodes run nothing."""
-    return (
-        []
-        if plan.simulated
-        else sorted(
-            {*_kueue(plan), *_operator(plan), *_autoscaler(plan), *_efa(plan), *_idle(plan)}
-        )
-    )
+    if plan.simulated:
+        return []
+    found = (_kueue, _operator, _autoscaler, _efa, _idle, _validator)
+    return sorted({image for each in found for image in each(plan)})
 
 
 def _kueue(plan: PlatformPlan) -> Iterator[PulledImage]:
@@ -79,9 +77,20 @@ def _efa(plan: PlatformPlan) -> Iterator[PulledImage]:
 
 def _idle(plan: PlatformPlan) -> Iterator[PulledImage]:
     if plan.idle is not None:
-        name, _, digest = plan.idle.image.partition("@")
-        repository, _, tag = name.rpartition(":")
-        yield PulledImage(repository, tag, digest, of="idle reclaim")
+        yield _named(plan.idle.image, "idle reclaim")
+
+
+def _validator(plan: PlatformPlan) -> Iterator[PulledImage]:
+    if plan.validation is not None and checked_pools(plan):
+        yield _named(plan.validation.image, "the check of hardware")
+
+
+def _named(image: str, of: str) -> PulledImage:
+    """An image as pods name it; without a tag a registry gives the one that is called latest."""
+    name, _, digest = image.partition("@")
+    folder, slash, last = name.rpartition("/")
+    repository, _, tag = last.partition(":")
+    return PulledImage(f"{folder}{slash}{repository}", tag or "latest", digest, of=of)
 
 
 def _operator(plan: PlatformPlan) -> Iterator[PulledImage]:

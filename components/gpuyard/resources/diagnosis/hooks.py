@@ -33,6 +33,7 @@ from gpuyard.resources.diagnosis.unserved_kinds import (
     unserved,
     unserved_kind,
 )
+from gpuyard.resources.validation.looking import checks_nodes, failed_check
 
 _NUMBERS = itertools.count(1)
 _EXISTS = "already exists"
@@ -97,6 +98,8 @@ async def explained(
         return await _met_by_helm(kubectl, *met.groups())
     if args.failed_operation == "create" and _EXISTS in error:
         return await _taken(kubectl, inputs)
+    if args.failed_operation in {"create", "update"} and checks_nodes(inputs):
+        return await failed_check(kubectl, inputs)
     if (
         args.failed_operation == "delete"
         and inputs.get("kind") == "Namespace"

@@ -1,4 +1,4 @@
-"""The fake operator: says of the ClusterPolicy that it is ready.
+"""The fake operator: says of the ClusterPolicy that it is ready, and makes the runtime class that it names.
 
 Ready means that the ConfigMaps it names exist: a real operand with a missing one waits, and the policy
 with it.
@@ -28,3 +28,20 @@ def needs_update(policy: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return policy["metadata"]["name"] == POLICY and any(
         current.get(key) != value for key, value in wanted.items()
     )
+
+
+def runtime_class(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """By which pods see GPUs that they do not hold; without it the API server refuses such pods."""
+    name = (policy["spec"].get("operator") or {}).get("runtimeClass") or "nvidia"
+    owner = {
+        "apiVersion": policy["apiVersion"],
+        "kind": policy["kind"],
+        "name": policy["metadata"]["name"],
+        "uid": policy["metadata"]["uid"],
+    }
+    return {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": name, "ownerReferences": [owner]},
+        "handler": name,
+    }

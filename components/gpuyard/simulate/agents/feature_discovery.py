@@ -1,7 +1,7 @@
 """The fake GPU Feature Discovery: the labels it writes, by the rules of v0.20 (internal/lm there).
 
 Memory is the nominal one of the catalogue; real devices report a few MiB less. Facts the catalogue does
-not have (streaming multiprocessors, PCI class, driver) get no label here rather than a wrong one.
+not have (streaming multiprocessors, PCI class) get no label here rather than a wrong one.
 """
 
 from collections.abc import Mapping
@@ -9,12 +9,14 @@ from typing import Final
 
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.mig import MigProfile
+from gpuyard.names import DRIVER_VERSION_LABEL
 from gpuyard.simulate.agents.device_plugin import GPU
 from gpuyard.simulate.agents.hardware import Hardware
 from gpuyard.simulate.agents.plugin_config import PluginConfig
 
 OWNED: Final = "nfd.node.kubernetes.io/feature-labels"
 """Annotation in which NFD notes the labels it set, so that it can take them back."""
+DRIVER: Final = "nvidia.com/cuda.driver-version"
 NodeLabels = dict[str, str]
 
 
@@ -41,6 +43,14 @@ def labels(hardware: Hardware, config: PluginConfig) -> NodeLabels:
         if config.strategy == "single"
         else _mixed(gpu, hardware, config)
     )
+
+
+def driver_labels(version: str) -> NodeLabels:
+    """Of the driver that answers; none where nobody says which it is."""
+    parts = ("major", "minor", "revision")
+    numbers = dict(zip(parts, version.split("."), strict=False)) if version else {}
+    found = {f"{DRIVER}.{part}": number for part, number in numbers.items()}
+    return {DRIVER_VERSION_LABEL: version, **found} if version else {}
 
 
 def _whole_gpus(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabels:

@@ -39,6 +39,8 @@ class Operator:
     mig: MountedConfig = field(default_factory=MountedConfig)
     plugin: MountedConfig = field(default_factory=MountedConfig)
     driver: bool = True
+    driver_version: str = ""
+    """The driver it brings; empty where it brings none, or its own default."""
     device_plugin: bool = True
     reboots: bool = False
     """Whether the MIG manager reboots a node on which a change of MIG mode fails."""
@@ -56,6 +58,7 @@ def read_operator(
         mig=_source(spec.get("migManager"), maps),
         plugin=_source(spec.get("devicePlugin"), maps),
         driver=_enabled(spec.get("driver")),
+        driver_version=_version(spec.get("driver")),
         device_plugin=_enabled(spec.get("devicePlugin")),
         reboots=_REBOOTS in ((spec.get("migManager") or {}).get("env") or []),
     )
@@ -64,6 +67,10 @@ def read_operator(
 def _enabled(operand: Mapping[str, Any] | None) -> bool:
     """As the operator has it: what is not turned off is on."""
     return (operand or {}).get("enabled") is not False
+
+
+def _version(operand: Mapping[str, Any] | None) -> str:
+    return str((operand or {}).get("version") or "") if _enabled(operand) else ""
 
 
 def _source(

@@ -11,6 +11,7 @@ from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.agents.cloud_node import agent_in
 from gpuyard.simulate.agents.provisioning import FakeAutoscaler
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
+from gpuyard.simulate.validation.pods import FakeValidator
 
 _NODES: Final = "/api/v1/nodes"
 _MAPS: Final = f"/api/v1/namespaces/{gpu_operator.NAMESPACE}/configmaps"
@@ -30,6 +31,8 @@ class Agents:
         self._policies = Watched(api, cluster_policy.KIND_PATH, self._all_again)
         self._pods = Watched(api, _PODS, self._pod_changed, _ON_NODES)
         self._provisioning = FakeAutoscaler(api, say)
+        self._validator = FakeValidator(api, self._fake_node, say)
+        self._classed = ""
         self._agents: dict[str, tuple[str, str]] = {}
         """Of pods that tell of devices or bring a driver: the node, and which they are."""
 
@@ -38,6 +41,7 @@ class Agents:
         for watched in (self._nodes, self._maps, self._policies, self._pods):
             watched.start()
         self._provisioning.start()
+        self._validator.start()
         say("watching")
         while True:
             names = self._wait_for_work()
@@ -64,6 +68,7 @@ class Agents:
         wishes = self._operator()
         if None in names and wishes:
             self._report_policy(wishes)
+            self._make_runtime_class()
         for name in chosen:
             if node.is_ours(nodes[name]):
                 self._write(nodes[name], wishes)
@@ -79,9 +84,23 @@ class Agents:
             path = f"{cluster_policy.KIND_PATH}/{gpu_operator.POLICY}/status"
             merge_if_there(self._api, path, {"status": status})
 
+    def _make_runtime_class(self) -> None:
+        """The operator makes it with the policy, and it goes with it."""
+        policy = self._policies.all().get(gpu_operator.POLICY)
+        if policy is not None and policy["metadata"]["uid"] != self._classed:
+            self._api.apply(cluster_policy.runtime_class(policy))
+            self._classed = policy["metadata"]["uid"]
+
+    def _fake_node(self, name: str) -> ApiObject | None:
+        found = self._nodes.all().get(name)
+        return found if found is not None and node.is_ours(found) else None
+
     def _pod_changed(self, changed: str | None) -> None:
         self._follow_agents()
         self._admit(changed)
+        pods = self._pods.all()
+        for name in pods if changed is None else {changed} & pods.keys():
+            self._validator.take(pods[name])
 
     def _follow_agents(self) -> None:
         """Look again at nodes on which an agent that is a pod has started or ended."""

@@ -115,6 +115,11 @@ class _Draft:
         """Whether anybody has brought a driver: without one no agent finds a GPU."""
         return self._cloud is None or self._cloud.has_driver or operator.driver
 
+    def _driver_of(self, operator: Operator) -> str:
+        """Only the operator says which one it brings; what is in an image nobody says here."""
+        brought = self._cloud is None or not self._cloud.has_driver
+        return operator.driver_version if brought else ""
+
     def cut(self, operator: Operator, gpu_pods: Callable[[], int]) -> None:
         """Let the mig-manager take its next step."""
         state = self._labels.get(mig_manager.STATE_LABEL)
@@ -149,7 +154,8 @@ class _Draft:
             config, kept = config_for(self._labels, operator, started)
             if kept != self._annotations.get(STARTED):
                 self._new_annotations[STARTED] = kept
-            self._label(feature_discovery.labels(self._hardware, config))
+            driver = feature_discovery.driver_labels(self._driver_of(operator))
+            self._label(driver | feature_discovery.labels(self._hardware, config))
             if not self._pending and self._plugin_of_operator(operator):
                 found = devices(self._hardware, config)
                 self._devices = {name: str(count) for name, count in found.items()}

@@ -4,7 +4,7 @@ import json
 
 import sizes
 from gpuyard.plan import plan as judged
-from gpuyard.render.validation import SCHEMA, expectations_text
+from gpuyard.render.validation.expectations import SCHEMA, expectations_text
 from gpuyard.spec.read import read_stack_file
 from gpuyard_validator import expectations as program
 from kit.every import every
@@ -37,7 +37,7 @@ def test_both_sides_mean_the_same_version():
 
 
 def test_layouts_and_what_the_stack_file_asks():
-    cut = told(cut_pool(), validation={"required": True})
+    cut = told(cut_pool(), validation={"image": "x"})
     assert (cut.required, cut.sharing, cut.gpus) == (True, "mig", 8)
     assert dict(cut.layouts[0].counts) == {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}
     assert told(pool()).required is False

@@ -1,0 +1,130 @@
+"""`gpuyard validate`: whether the GPUs of this machine are what they should be."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpuyard.catalogue.gpus import find_gpu
+from gpuyard.cli.exit_codes import BAD_HARDWARE, FINE
+from gpuyard.cli.options import Format, FormatOption
+from gpuyard.cli.stacks import judge_stack, read_regular
+from gpuyard.cli.terminal.console import results, write
+from gpuyard.cli.validator import explained, gpus_of, judged, recorded
+from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.views.findings import document, show_refusal
+from gpuyard.errors import EnvironmentLacks, PlanRefused, UsageError
+from gpuyard.render.validation.expectations import any_expectations_text, expectations_text
+
+SNAPSHOT_BYTES = 4 << 20
+_LOAD = ("load.processes", "load.utilization")
+_CUT = ("mig.mode", "mig.geometry")
+_COUNT = "gpu.count"
+
+
+def validate(
+    stack: Annotated[
+        str | None,
+        typer.Option(help="Hold it against a pool of this stack.", show_default=False),
+    ] = None,
+    pool: Annotated[
+        str | None,
+        typer.Option(help="The pool whose node it is, with --stack.", show_default=False),
+    ] = None,
+    explain: Annotated[
+        str | None,
+        typer.Option(metavar="CHECK", help="Say one check in words, and check nothing."),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write what this machine says of itself, and judge nothing."
+        ),
+    ] = None,
+    snapshot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A machine that --record wrote, instead of this one."),
+    ] = None,
+    in_use: Annotated[
+        bool, typer.Option("--in-use", help="Leave out what only an idle machine can pass.")
+    ] = False,
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Check this machine's GPUs. Without a stack against what their product is known to be.
+
+    Ends with exit code 8 when they do not pass; what was required and not run does not pass.
+    """
+    if explain is not None:
+        write(explained(explain))
+        return FINE
+    if (stack is None) is not (pool is None):
+        raise UsageError("--stack and --pool belong together: a machine is a node of one pool.")
+    machine = _machine(snapshot)
+    if record is not None:
+        record.write_text(machine, encoding="utf-8")
+        return FINE
+    expected, left_out = _of_product(machine) if stack is None else (_of_pool(stack, pool), ())
+    busy = _LOAD if in_use else ()
+    ended = judged(machine, expected, {*left_out, *busy})
+    return _tell(ended.out, ended.err, as_document=format is Format.JSON)
+
+
+def _machine(snapshot: Path | None) -> str:
+    if snapshot is None:
+        return recorded()
+    return read_regular(snapshot, SNAPSHOT_BYTES, "a recorded machine").decode(errors="replace")
+
+
+def _of_product(machine: str) -> tuple[str, tuple[str, ...]]:
+    """What the catalogue knows of its GPUs; how many, and how they are cut, only a plan could say."""
+    gpus = gpus_of(machine)
+    name = gpus[0].get("name")
+    gpu = find_gpu(name) if isinstance(name, str) else None
+    if gpu is None:
+        raise EnvironmentLacks(
+            f"the catalogue does not know {name}: nothing is known to hold it against. `gpuyard offers` lists"
+            " the machines and GPUs that it knows"
+        )
+    cut = any(each.get("mig_current") is True for each in gpus)
+    unmeasured = ("load.utilization",) if cut else ()
+    return any_expectations_text(gpu, len(gpus)), (_COUNT, *_CUT, *unmeasured)
+
+
+def _of_pool(stack: str, pool: str | None) -> str:
+    found = judge_stack(stack)
+    if found.plan is None:
+        show_refusal(found)
+        raise PlanRefused(f"the stack {stack} is refused, so nothing can be held against it")
+    names = [each.name for each in found.plan.pools]
+    if pool not in names:
+        raise UsageError(f"no pool {pool!r} in {stack}; there are {', '.join(names)}")
+    text = expectations_text(found.plan, found.plan.pool(pool))
+    if text is None:
+        raise UsageError(f"a node of {pool} has a part of a GPU, which tells nothing of the whole")
+    return text
+
+
+def _tell(out: str, err: str, *, as_document: bool) -> int:
+    if not out:
+        raise UsageError(err.strip().removeprefix("cannot run: "))
+    report: dict[str, Any] = json.loads(out)
+    if as_document:
+        write(as_json(document("validate", **{k: v for k, v in report.items() if k != "schema"})))
+    else:
+        console = results()
+        for line in err.strip().splitlines():
+            console.tell(line)
+        for check in dict.fromkeys(_failed(report)):
+            console.tell(f"gpuyard validate --explain {check}", indent=2)
+    return FINE if report["exit_code"] == 0 else BAD_HARDWARE
+
+
+def _failed(report: dict[str, Any]) -> list[str]:
+    """Checks that did not pass and had to."""
+    against = ("fail", "error")
+    return [
+        each["id"]
+        for each in report["checks"]
+        if each["status"] in against or (each["required"] and each["status"] == "skip")
+    ]

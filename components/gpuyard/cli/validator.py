@@ -1,0 +1,102 @@
+"""The validator as a process of its own: it stands beside this library, and neither imports the other."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpuyard.errors import EnvironmentLacks, UsageError
+
+PACKAGE = "gpuyard_validator"
+PASSED, CANNOT_RUN, _WRONG_USAGE = 0, 3, 2
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatorEnded:
+    """How it ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+def explained(check: str) -> str:
+    """One check in words.
+
+    Raises:
+        UsageError: there is none of this name.
+    """
+    ended = _run("--explain", check)
+    if ended.code == _WRONG_USAGE:
+        _, _, said = ended.err.strip().rpartition("error: ")
+        raise UsageError(said.removeprefix("argument --explain: "))
+    return ended.out
+
+
+def recorded() -> str:
+    """What this machine says of itself.
+
+    Raises:
+        EnvironmentLacks: no GPU can be asked here.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "machine.json")
+        ended = _run("--record", str(file))
+        if ended.code != PASSED:
+            raise _no_gpu(ended.err.strip().removeprefix("cannot run: "))
+        return file.read_text(encoding="utf-8")
+
+
+def gpus_of(machine: str) -> list[dict[str, Any]]:
+    """The GPUs of a recorded machine.
+
+    Raises:
+        UsageError: it is no recorded machine.
+        EnvironmentLacks: it has none.
+    """
+    try:
+        found = json.loads(machine)["gpus"]
+        gpus = [dict(each) for each in found]
+    except (ValueError, TypeError, KeyError, RecursionError) as problem:
+        raise UsageError(
+            f"this is no machine that `gpuyard validate --record` wrote ({type(problem).__name__})"
+        ) from None
+    if not gpus:
+        raise _no_gpu("the driver answers, and it has no GPU")
+    return gpus
+
+
+def judged(machine: str, expected: str, left_out: Iterable[str]) -> ValidatorEnded:
+    """The machine held against what is expected of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = {
+            "--snapshot": Path(folder, "machine.json"),
+            "--expect": Path(folder, "wanted.json"),
+        }
+        for path, text in zip(files.values(), (machine, expected), strict=True):
+            path.write_text(text, encoding="utf-8")
+        words = [word for option, path in files.items() for word in (option, str(path))]
+        return _run(*words, *(word for name in left_out for word in ("--leave-out", name)))
+
+
+def _run(*words: str) -> ValidatorEnded:
+    ended = subprocess.run(  # noqa: S603  our own program, no shell
+        [sys.executable, "-m", PACKAGE, *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ValidatorEnded(ended.returncode, ended.stdout, ended.stderr)
+
+
+def _no_gpu(why: str) -> EnvironmentLacks:
+    return EnvironmentLacks(
+        f"no NVIDIA GPU can be asked on this machine: {why}. Run it where a GPU and its driver are, with"
+        " nvidia-ml-py installed (gpuyard[validator]); or hand in what such a machine wrote with --record:"
+        " gpuyard validate --snapshot FILE"
+    )

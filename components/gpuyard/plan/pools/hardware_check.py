@@ -1,0 +1,107 @@
+"""Which nodes a deployment checks before it ends, and what keeps it from checking the others.
+
+The pods that check see every GPU of a node and hold none, so that no guarantee waits for them
+(docs/decisions/0045). They see them by the runtime class that comes with the GPU Operator.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from gpuyard.findings import Finding, Fix, Path, listed, note, refuse
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.pools.gpu_operator import operator_parts
+from gpuyard.plan.records import PoolCheck, PoolPlan, ValidationPlan
+from gpuyard.plan.software.gpu_operator import joins_operator
+from gpuyard.spec.platform import Cloud, PlatformSpec, Profile
+
+NEEDS = "Python 3.11 or newer with nvidia-ml-py"
+
+
+def decide_validation(draft: Draft) -> tuple[Draft, list[Finding]]:
+    """The check, when the stack file asks for it."""
+    asked = draft.spec.validation
+    if asked is None:
+        return draft, []
+    pools = () if draft.queueing.dispatch else tuple(draft.sound.values())
+    sees = _sees_gpus(draft.spec, pools)
+    made = ValidationPlan(
+        profile=asked.profile.value,
+        required=asked.required,
+        image=asked.image or "",
+        deadline_seconds=asked.deadline_minutes * 60,
+        pools=tuple(
+            PoolCheck(pool=p.name, nodes=p.start_nodes, lacks=_lacks(p, sees=sees)) for p in pools
+        ),
+    )
+    return replace(draft, validation=made), []
+
+
+def _sees_gpus(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> bool:
+    """Whether an operator makes the runtime class by which a pod has GPUs that it does not hold."""
+    parts = operator_parts(spec, pools)
+    installed = parts is not None and parts.install
+    return spec.cloud is Cloud.SIMULATED or joins_operator(spec) or installed
+
+
+def _lacks(pool: PoolPlan, *, sees: bool) -> str:
+    if pool.machine.gpu is None or pool.machine.gpu_fraction != 1:
+        return "a node has a part of a GPU, which tells nothing of the whole"
+    if pool.dra is not None:
+        return "its GPUs are claimed, and no runtime class shows a pod all of them"
+    return "" if sees else "no GPU Operator is installed, whose runtime class shows a pod all GPUs"
+
+
+def check_validation(draft: Draft) -> list[Finding]:
+    """Say what is not checked; refuse what is required and cannot be."""
+    plan = draft.validation
+    if plan is None:
+        return []
+    said = _refused if plan.required else _told
+    found = [said(*each) for each in _kept_from(draft, plan)]
+    if plan.image and (later := _later(draft, plan)):
+        found.append(note("validation.deferred", ("validation",), later))
+    return found
+
+
+def _refused(path: Path, problem: str, fix: Fix) -> Finding:
+    """What is required and cannot be made."""
+    return refuse("validation.impossible", path, f"required, and {problem}", fix=fix)
+
+
+def _told(path: Path, problem: str, _: Fix) -> Finding:
+    return note("validation.deferred", path, problem)
+
+
+def _kept_from(draft: Draft, plan: ValidationPlan) -> Iterator[tuple[Path, str, Fix]]:
+    """What keeps the check from being made: where it stands, what it is, what to write."""
+    unasked = ("validation", "required")
+    if not plan.image:
+        says = f"name an image that has {NEEDS} under validation.image; or write required: false"
+        fix = Fix(says=says, at=unasked, value=False)
+        yield ("validation",), "no image is named to run it in: no node is checked", fix
+        return
+    if plan.profile == Profile.FULL:
+        fix = Fix(says="write quick", at=("validation", "profile"), value=Profile.QUICK.value)
+        yield (
+            ("validation", "profile"),
+            "what full has beyond quick, bandwidth and NCCL under load, is not measured yet",
+            fix,
+        )
+    places = {pool.name: index for index, pool in enumerate(draft.spec.pools)}
+    for each in plan.pools:
+        if each.lacks:
+            fix = Fix(says="write validation: {required: false}", at=unasked, value=False)
+            at: Path = ("pools", places[each.pool])
+            yield at, f"the nodes of {each.pool} are not checked: {each.lacks}", fix
+
+
+def _later(draft: Draft, plan: ValidationPlan) -> str:
+    """Nodes that come after a deployment has ended."""
+    if draft.queueing.dispatch:
+        return "this platform has no nodes: the clusters that its jobs go to check their own"
+    pools = draft.sound
+    grow = [p for p in plan.pools if not p.lacks and pools[p.pool].nodes.high > p.nodes]
+    if not grow:
+        return ""
+    counts = listed(f"{p.pool} ({p.nodes} of {pools[p.pool].nodes.high})" for p in grow)
+    return f"of {counts} only nodes that run from the beginning are checked: those that come later are not"

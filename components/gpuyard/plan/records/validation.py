@@ -1,0 +1,31 @@
+"""The check of hardware in a plan: frozen records of plain values."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolCheck:
+    """What becomes of the check on one pool."""
+
+    pool: str
+    nodes: int
+    """How many of its nodes are checked before a deployment ends: those that run from the beginning."""
+    lacks: str
+    """What keeps it from being made at all; empty where nothing does."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether a deployment checks any node of it."""
+        return self.nodes > 0 and not self.lacks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationPlan:
+    """The check that the stack file asks for."""
+
+    profile: str
+    required: bool
+    image: str
+    """What its pods run in; empty where none is named."""
+    deadline_seconds: int
+    pools: tuple[PoolCheck, ...]

@@ -1,0 +1,17 @@
+"""Programs of ours that run elsewhere, carried as text: neither side imports the other."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import gpuyard
+
+
+@cache
+def source_of(package: str) -> Mapping[str, str]:
+    """Its source by file, as a path below the package: `checks/links.py`."""
+    folder = Path(gpuyard.__file__).parents[1] / package
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("*.py"))
+    }

@@ -1,0 +1,101 @@
+"""What a node must be, for the program that looks: one JSON document.
+
+The program (`gpuyard_validator`) stands beside this package and reads it; neither imports the other. The
+document's schema is the program's: `python -m gpuyard_validator --schema`.
+"""
+
+import json
+from typing import Any
+
+from gpuyard.catalogue.fabric import interfaces
+from gpuyard.catalogue.gpus import Gpu
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import FabricKind
+
+SCHEMA = "gpuyard.dev/expectations/v1"
+
+
+def expectations_text(plan: PlatformPlan, pool: PoolPlan) -> str | None:
+    """That of a pool; None where a node has a part of a GPU, which tells nothing of the whole."""
+    machine = pool.machine
+    if machine.gpu is None or machine.gpu_fraction != 1:
+        return None
+    asked = plan.spec.validation
+    return _document(
+        machine.gpu,
+        machine.gpus,
+        platform=plan.name,
+        pool=pool.name,
+        required=asked is not None and asked.required,
+        driver=pinned_driver(plan, pool),
+        rack=machine.is_rack,
+        sharing=pool.sharing.value,
+        layouts=[
+            {"gpus": list(layout.gpus), "counts": dict(layout.counts)} for layout in pool.layouts
+        ],
+        network=_network(plan, pool),
+    )
+
+
+def any_expectations_text(gpu: Gpu, gpus: int) -> str:
+    """That of a machine of which no plan says anything: what every GPU of its product must be."""
+    return _document(gpu, gpus, platform="", pool="")
+
+
+def _document(  # noqa: PLR0913  the parts of a document
+    gpu: Gpu,
+    gpus: int,
+    *,
+    platform: str,
+    pool: str,
+    required: bool = True,
+    driver: str | None = None,
+    rack: bool = False,
+    sharing: str = "none",
+    layouts: list[dict[str, Any]] | None = None,
+    network: dict[str, Any] | None = None,
+) -> str:
+    told = {
+        "schema": SCHEMA,
+        "platform": platform,
+        "pool": pool,
+        "required": required,
+        "gpus": gpus,
+        "product": gpu.product,
+        "pci_id": gpu.pci_id,
+        "memory_gib": gpu.memory_gib,
+        "architecture": gpu.architecture,
+        "driver": driver,
+        "nvlink_gbps": gpu.nvlink_gbps,
+        "rack": rack,
+        "sharing": sharing,
+        "layouts": layouts or [],
+        "network": network,
+    }
+    return json.dumps(told, indent=2) + "\n"
+
+
+def pinned_driver(plan: PlatformPlan, pool: PoolPlan) -> str | None:
+    """That of the pool's image or the operator's; simulated nodes have what their ClusterPolicy says."""
+    if pool.node_software is None:
+        return plan.software["driver"]
+    return pool.node_software.driver
+
+
+def _network(plan: PlatformPlan, pool: PoolPlan) -> dict[str, Any] | None:
+    """Those that a launch template of ours lists, or that the stack file names for nodes of your own."""
+    ours = interfaces(pool.machine) if plan.cloud is Cloud.AWS else ()
+    if efa := sum(each.kind.startswith("efa") for each in ours):
+        return _adapters("efa", efa, (), None)
+    fabric = pool.fabric
+    if fabric is None or fabric.kind is FabricKind.ETHERNET or not fabric.hcas:
+        return None
+    each = fabric.gbps / len(fabric.hcas) if fabric.gbps else None
+    return _adapters(fabric.kind.value, len(fabric.hcas), fabric.hcas, each)
+
+
+def _adapters(
+    kind: str, devices: int, names: tuple[str, ...], gbps: float | None
+) -> dict[str, Any]:
+    return {"kind": kind, "devices": devices, "names": list(names), "gbps_per_device": gbps}

@@ -1,0 +1,239 @@
+"""The pods that check nodes before a deployment ends: a Job for each pool, over the nodes it begins with.
+
+A pod that has passed stays until all pods of its Job run, so that each has a node of its own: for that it may
+read the Job, and nothing else.
+
+They hold no GPU and see all of them, so no queue and no guarantee knows of them (docs/decisions/0045). The
+engine waits for a Job, and knows two ways in which one fails: too many failed pods, and too late. So no pod
+is tried again, and a deadline always stands.
+https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/await/checker/job/check.go
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+
+from gpuyard.catalogue.software.images import Owner, SoftwarePart
+from gpuyard.names import (
+    CHECKS_LABEL,
+    COUNT_LABEL,
+    DRIVER_VERSION_LABEL,
+    HOSTNAME_LABEL,
+    MIG_STATE_LABEL,
+    validator_name,
+)
+from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
+from gpuyard.render.access import granted
+from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.gpu_operator.objects import operator_namespace
+from gpuyard.render.objects import Object, made, toleration_object
+from gpuyard.render.programs import source_of
+from gpuyard.render.validation.expectations import expectations_text, pinned_driver
+
+PACKAGE = "gpuyard_validator"
+EXPECTATIONS_FILE = "expectations.json"
+NOT_BESIDE_WORK = ("load.processes", "load.utilization")
+"""Checks of an idle node: pods of teams may run on this one."""
+WAITS_MORE_SECONDS = 120
+"""The engine's own patience after the Job's: its clock starts anew with each event."""
+_NAME = 50
+"""With the digest and the number of a pod after it, a name is still one label of DNS."""
+
+
+def validation_objects(plan: PlatformPlan) -> list[Object]:
+    """Account and program, then for each pool what is expected and the Job; nothing where none is checked."""
+    asked = plan.validation
+    if asked is None or not asked.image or not any(pool.runs for pool in asked.pools):
+        return []
+    name, space = validator_name(plan.name), operator_namespace(plan)
+    account = {"kind": "ServiceAccount", "name": name, "namespace": space}
+    return [
+        made(
+            plan.name,
+            "v1",
+            "ServiceAccount",
+            name,
+            namespace=space,
+            automountServiceAccountToken=False,
+        ),
+        *granted(plan.name, space, name, [_rights(plan)], [account]),
+        made(plan.name, "v1", "ConfigMap", name, namespace=space, data=_program()),
+        *(obj for pool in checked_pools(plan) for obj in _of_pool(plan, asked, pool)),
+    ]
+
+
+def checked_pools(plan: PlatformPlan) -> list[PoolPlan]:
+    """The pools of which nodes are checked."""
+    asked = plan.validation
+    if asked is None or not asked.image:
+        return []
+    return [plan.pool(each.pool) for each in asked.pools if each.runs]
+
+
+def check_name(plan: PlatformPlan, pool: PoolPlan) -> str:
+    """Of the Job: another one when what is expected, the image, the program or the number of nodes is."""
+    return (
+        f"{fit(f'gpuyard-{plan.name}-check-{pool.stable_name}', _NAME)}-{check_digest(plan, pool)}"
+    )
+
+
+def check_digest(plan: PlatformPlan, pool: PoolPlan) -> str:
+    """Six digits of all that the verdict rests on. Floors are part of the program."""
+    image = plan.validation.image if plan.validation else ""
+    parts = [expectations_text(plan, pool), image, pool.start_nodes, dict(source_of(PACKAGE))]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:6]
+
+
+def verdict_object(plan: PlatformPlan, pool: PoolPlan) -> Object:
+    """What is made when every node has passed, for people and for the next deployment."""
+    return made(
+        plan.name,
+        "v1",
+        "ConfigMap",
+        f"{check_name(plan, pool)}-passed",
+        namespace=operator_namespace(plan),
+        data={"pool": pool.name, "nodes": str(pool.start_nodes), "verdict": "passed"},
+    )
+
+
+def _rights(plan: PlatformPlan) -> Object:
+    names = [check_name(plan, pool) for pool in checked_pools(plan)]
+    return {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": names, "verbs": ["get"]}
+
+
+def _program() -> Mapping[str, str]:
+    return {_key(path): text for path, text in source_of(PACKAGE).items()}
+
+
+def _key(path: str) -> str:
+    """A ConfigMap's keys have no folders."""
+    return path.replace("/", "..")
+
+
+def _of_pool(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> Iterator[Object]:
+    name, space = check_name(plan, pool), operator_namespace(plan)
+    text = expectations_text(plan, pool)
+    data = {EXPECTATIONS_FILE: text}
+    yield made(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
+    spec = {
+        "completionMode": "Indexed",
+        "completions": pool.start_nodes,
+        "parallelism": pool.start_nodes,
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": asked.deadline_seconds,
+        # A node that is drained or taken back says nothing of its hardware; its pod is made again elsewhere.
+        "podFailurePolicy": {
+            "rules": [
+                {
+                    "action": "Ignore",
+                    "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+                }
+            ]
+        },
+        "template": {
+            "metadata": {"labels": {CHECKS_LABEL: name}},
+            "spec": _pod(plan, asked, pool, name),
+        },
+    }
+    annotations = {
+        "pulumi.com/timeoutSeconds": str(asked.deadline_seconds + WAITS_MORE_SECONDS),
+        # Else a Job that has failed stays as it is, and fails each later deployment.
+        "pulumi.com/replaceUnready": "true",
+    }
+    if not asked.required:
+        annotations = {"pulumi.com/skipAwait": "true"}
+    yield made(
+        plan.name, "batch/v1", "Job", name, namespace=space, annotations=annotations, spec=spec
+    )
+
+
+def _pod(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, name: str) -> Object:
+    """All of a node's devices: the platform gives these to no other pod."""
+    program = [{"key": _key(path), "path": path} for path in source_of(PACKAGE)]
+    return {
+        "serviceAccountName": validator_name(plan.name),
+        "automountServiceAccountToken": True,
+        "enableServiceLinks": False,
+        "restartPolicy": "Never",
+        "runtimeClassName": "nvidia",
+        "nodeSelector": dict(pool.node_selector),
+        "tolerations": [toleration_object(taint) for taint in pool.taints],
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [{"matchExpressions": _ready(plan, pool)}]
+                }
+            },
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {
+                        "labelSelector": {"matchLabels": {CHECKS_LABEL: name}},
+                        "topologyKey": HOSTNAME_LABEL,
+                    }
+                ]
+            },
+        },
+        "containers": [_container(asked, name)],
+        "volumes": [
+            {
+                "name": "program",
+                "configMap": {"name": validator_name(plan.name), "items": program},
+            },
+            {"name": "expectations", "configMap": {"name": name}},
+        ],
+    }
+
+
+def _ready(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
+    """What a node says of itself when there is something to check: its driver answers, its GPUs are cut."""
+    found: list[Object] = [{"key": COUNT_LABEL, "operator": "Exists"}]
+    if driver := _brought_driver(plan, pool):
+        found.append({"key": DRIVER_VERSION_LABEL, "operator": "In", "values": [driver]})
+    if pool.mig_config:
+        values = ["success", "failed"]
+        found.append({"key": MIG_STATE_LABEL, "operator": "In", "values": values})
+    return found
+
+
+def _brought_driver(plan: PlatformPlan, pool: PoolPlan) -> str | None:
+    """The one that the operator puts there, some time after it was told; an image has its own at once."""
+    software = pool.node_software
+    if software is not None and software.owners[SoftwarePart.DRIVER.value] != Owner.OPERATOR.value:
+        return None
+    return pinned_driver(plan, pool)
+
+
+def _container(asked: ValidationPlan, job: str) -> Object:
+    left_out = [word for check in NOT_BESIDE_WORK for word in ("--leave-out", check)]
+    return {
+        "name": "validator",
+        "image": asked.image,
+        # -B: nothing is written beside the source, which is read-only.
+        "command": ["python3", "-B", "-m", PACKAGE],
+        "args": [
+            "--expect",
+            f"/expectations/{EXPECTATIONS_FILE}",
+            "--termination-log",
+            "/dev/termination-log",
+            "--together",
+            job,
+            *left_out,
+        ],
+        "workingDir": "/program",
+        "env": [
+            {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+            {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+            {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "utility"},
+        ],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "resources": {
+            "requests": {"cpu": "10m", "memory": "64Mi"},
+            "limits": {"memory": "512Mi"},
+        },
+        # The toolkit gives a pod devices that it does not hold only where it is privileged, and so it should.
+        "securityContext": {"privileged": True, "readOnlyRootFilesystem": True},
+        "volumeMounts": [
+            {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
+            {"name": "expectations", "mountPath": "/expectations", "readOnly": True},
+        ],
+    }

@@ -1,0 +1,97 @@
+"""Validation: pods that hold each node of a pool against its plan, and a deployment that waits for them."""
+
+from typing import TypedDict
+
+import pulumi
+
+from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
+from gpuyard.render.gpu_operator.objects import operator_namespace
+from gpuyard.render.validation.jobs import (
+    check_digest,
+    check_name,
+    checked_pools,
+    validation_objects,
+    verdict_object,
+)
+from gpuyard.resources.component import Component, once_made
+from gpuyard.resources.proofs import PlatformLike, prove, read_args
+from gpuyard.resources.state import state_of
+from gpuyard.resources.validation.looking import every_node_hook
+
+
+class ValidationArgs(TypedDict):
+    """What a Validation is given."""
+
+    platform: PlatformLike
+    """The whole platform; what it says under `validation` counts."""
+
+
+# Names are single words, as of the platform's own summaries.
+class PoolVerdict(TypedDict):
+    """What became of the check on one pool."""
+
+    verdict: str
+    """passed, `not awaited` where it is not required, else `not checked`."""
+    nodes: int
+    """How many nodes that is said of."""
+    digest: str
+    """Of all that the verdict rests on; empty where nothing is checked."""
+    why: str
+    """Why nothing is checked."""
+
+
+class Validation(Component):
+    """The check of hardware: a Job for each pool, over the nodes that it begins with.
+
+    Where it is required, the deployment fails when a node does not pass, is not there in time, or was not
+    looked at. A Job runs again only when the pool, its driver, the image or the program is another one. What
+    makes the GPU Operator and the nodes must be in `depends_on`.
+    """
+
+    pools: pulumi.Output[dict[str, PoolVerdict]]
+    """What became of the check, by pool; the deployment has ended well only where all of this is so."""
+
+    def __init__(
+        self,
+        name: str,
+        args: ValidationArgs,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        given = read_args("Validation", args, required=("platform",))
+        plan = prove(given["platform"]).plan
+        asked = plan.spec.validation
+        state = {"platform": plan.name, "validation": state_of(asked) if asked else {}}
+        super().__init__("gpuyard:index:Validation", name, state, opts)
+        self._register(validation_objects(plan))
+        last = [self._judged(name, plan, pool) for pool in checked_pools(plan)]
+        self.pools = once_made(_verdicts(plan, plan.validation), *last)
+        self.register_outputs({"pools": self.pools})
+
+    def _judged(self, name: str, plan: PlatformPlan, pool: PoolPlan) -> pulumi.CustomResource:
+        """What stands when the pool has passed; where nobody waits for that, the Job itself."""
+        job = self._object("Job", check_name(plan, pool), operator_namespace(plan))
+        if plan.validation is None or not plan.validation.required:
+            return job
+        self._waits_for, before = self._after([job]), self._waits_for
+        looks = self._ours.looks if self._ours is not None else None
+        hooks = every_node_hook(name, looks, plan, pool) if looks is not None else None
+        made = self._register([verdict_object(plan, pool)], first=hooks)
+        self._waits_for = before
+        return made[0]
+
+
+def _verdicts(plan: PlatformPlan, asked: ValidationPlan | None) -> dict[str, PoolVerdict]:
+    if asked is None:
+        return {}
+    awaited = "passed" if asked.required else "not awaited"
+    found: dict[str, PoolVerdict] = {}
+    for each in asked.pools:
+        runs = bool(asked.image) and each.runs
+        why = each.lacks or "no node of it runs from the beginning"
+        found[each.pool] = {
+            "verdict": awaited if runs else "not checked",
+            "nodes": each.nodes if runs else 0,
+            "digest": check_digest(plan, plan.pool(each.pool)) if runs else "",
+            "why": "" if runs else why if asked.image else "no image is named",
+        }
+    return found

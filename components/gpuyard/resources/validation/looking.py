@@ -1,0 +1,114 @@
+"""A look at the pods that checked a pool's nodes: their last words, and whether each had a node of its own.
+
+The engine shows of a failed Job that it failed. Which node, which check, which value and which floor, the
+pods' last words say. And a Job that succeeded may have looked at one node twice: pods wait for each other,
+but one that was put out by a drain after that is made again, and may find the place of one that has ended.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pulumi
+
+from gpuyard.names import CHECKS_LABEL, COUNT_LABEL, JOB_NAME_LABEL
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.render.gpu_operator.objects import operator_namespace
+from gpuyard.render.validation.jobs import check_name
+from gpuyard.resources.diagnosis.kubectl import Kubectl
+
+_Object = Mapping[str, Any]
+
+
+class NotChecked(pulumi.RunError):
+    """A node that was to be checked was not."""
+
+
+def every_node_hook(
+    name: str, kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan
+) -> pulumi.ResourceHookBinding:
+    """Before it is written down that a pool has passed: whether all its nodes were looked at."""
+    job, space = check_name(plan, pool), operator_namespace(plan)
+
+    async def before(_: pulumi.ResourceHookArgs) -> None:
+        pods = await pods_of(kubectl, job, space)
+        if pods is None:
+            raise NotChecked(
+                f"pool {pool.name}: the pods that checked it cannot be looked at, so nobody knows which nodes"
+                " were checked\n  fix: deploy where kubectl reaches the cluster"
+            )
+        seen = {str(pod["spec"].get("nodeName")) for pod in pods if _phase(pod) == "Succeeded"}
+        if len(seen) < pool.start_nodes:
+            raise NotChecked(
+                f"pool {pool.name}: of {pool.start_nodes} nodes {len(seen)} were checked"
+                f" ({', '.join(sorted(seen))}): the others were not ready when these had ended\n"
+                f"  fix: wait for its nodes, then {kubectl.command('delete', 'job', job, '-n', space)} and"
+                " pulumi up --refresh"
+            )
+
+    hook = pulumi.ResourceHook(f"gpuyard:{name}:{pool.stable_name}:checked", before)
+    return pulumi.ResourceHookBinding(before_create=[hook], before_update=[hook])
+
+
+async def pods_of(kubectl: Kubectl, job: str, namespace: str) -> list[_Object] | None:
+    """All pods of a Job; None where nobody could look."""
+    found = await kubectl.get("pods", "-n", namespace, "-l", f"{JOB_NAME_LABEL}={job}")
+    return None if found is None else list(found["items"])
+
+
+def checks_nodes(inputs: _Object) -> bool:
+    """Whether an object is a Job that checks nodes."""
+    if inputs.get("kind") != "Job":
+        return False
+    labels = inputs["spec"]["template"].get("metadata", {}).get("labels") or {}
+    return CHECKS_LABEL in labels
+
+
+async def failed_check(kubectl: Kubectl, inputs: _Object) -> str:
+    """What there is to say of a check that a deployment has waited for in vain."""
+    name, space = inputs["metadata"]["name"], inputs["metadata"]["namespace"]
+    pods = await pods_of(kubectl, name, space)
+    look = kubectl.command(
+        "get", "pods", "-n", space, "-l", f"{JOB_NAME_LABEL}={name}", "-o", "wide"
+    )
+    if pods is None:
+        return f"What the pods of {name} found, their last words say: {look}"
+    chosen = inputs["spec"]["template"]["spec"]["nodeSelector"]
+    labels = ",".join(f"{key}={value}" for key, value in sorted(chosen.items()))
+    whole = kubectl.command("get", "nodes", "-l", labels, "-L", COUNT_LABEL)
+    return told(pods, int(inputs["spec"]["completions"]), look, whole)
+
+
+def told(pods: Iterable[_Object], nodes: int, look: str, whole: str) -> str:
+    """Each node that did not pass in its validator's own words, and how many have no verdict."""
+    ended = [pod for pod in pods if _phase(pod) in {"Succeeded", "Failed"}]
+    bad = [pod for pod in ended if _phase(pod) == "Failed"]
+    lines = [f"  {line}" for pod in bad for line in _last_words(pod)]
+    seen = {str(pod["spec"].get("nodeName")) for pod in ended}
+    if missing := nodes - len(seen):
+        lines.append(
+            f"  {missing} of {nodes} nodes have no verdict: the first failure and the deadline end all that"
+            f" still run, and where a node is closed or its driver does not answer none starts: {whole}"
+        )
+    fix = f"mend or replace the node, then deploy again: what failed runs again. {look}"
+    return "\n".join(
+        ["Not every node is known to be what the plan asks for:", *lines, f"  fix: {fix}"]
+    )
+
+
+def _last_words(pod: _Object) -> list[str]:
+    """Of its validator; a pod that nobody started has only a reason."""
+    node = pod["spec"].get("nodeName", "no node")
+    status = pod.get("status") or {}
+    for container in status.get("containerStatuses") or []:
+        ended = (container.get("state") or {}).get("terminated") or {}
+        if message := str(ended.get("message") or "").strip():
+            return message.splitlines()
+        if ended:
+            return [
+                f"node {node}: the validator ended with {ended.get('exitCode')} and said nothing"
+            ]
+    return [f"node {node}: {status.get('reason', 'Failed')}: {status.get('message', '')}"]
+
+
+def _phase(pod: _Object) -> str:
+    return str((pod.get("status") or {}).get("phase", ""))

@@ -1,0 +1,160 @@
+"""What NVML would say on a fake node: healthy GPUs of its machine type, cut as they are now, less its faults.
+
+All of it is from the node itself and the catalogue. That this agrees with what a plan expects is therefore
+worth something. What the catalogue has no figure of (clocks, firmware, power) is one that no floor is above.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gpuyard.catalogue.gpus import Gpu
+from gpuyard.names import DRIVER_VERSION_LABEL
+from gpuyard.simulate.agents.hardware import Hardware, Slices, hardware_of
+
+FAULTS: Final = "sim.gpuyard.dev/hardware-faults"
+"""On a node, JSON: by index of a GPU what it answers instead, null where it is gone; `node`: the same of the
+machine. `{"3": {"remap_failure": true}, "5": null, "node": {"driver": "535.1"}}`."""
+_NO: Final = {"missing": "not_supported"}
+_LINK_GBPS: Final = {"Volta": 50, "Ampere": 50, "Hopper": 50, "Blackwell": 100}
+_FABRIC: Final = ("Hopper", "Blackwell")
+_RETIRES_PAGES: Final = ("Pascal", "Volta", "Turing")
+_NOBODY: Final = "00000000-0000-0000-0000-000000000000"
+_DOMAIN: Final = "00000001-0000-0000-0000-000000000001"
+_MIB: Final = 1024
+
+
+def machine_text(node: Mapping[str, Any]) -> str:
+    """The node as a recorded machine; what its faults say and nobody can read is recorded as it is."""
+    hardware, name = hardware_of(node), node["metadata"]["name"]
+    gpus = {} if hardware is None else {str(n): _gpu(hardware, n, name) for n in _indexes(hardware)}
+    driver = (node["metadata"].get("labels") or {}).get(DRIVER_VERSION_LABEL)
+    found: dict[str, Any] = {
+        "node": name,
+        "source": "simulated",
+        "driver": driver or {"missing": "failed", "detail": "no driver was installed"},
+        "kernel_driver": driver or {"missing": "failed"},
+        "open_modules": True,
+        "modules": ["nvidia", "nvidia_uvm"],
+        "environment": {},
+        "adapters": [],
+    }
+    text = str((node["metadata"].get("annotations") or {}).get(FAULTS, "{}"))
+    try:
+        for what, instead in json.loads(text).items():
+            _break(found, gpus, what, instead)
+    except (ValueError, AttributeError, TypeError, KeyError):
+        return text
+    return json.dumps({**found, "gpus": list(gpus.values())})
+
+
+def _break(found: dict[str, Any], gpus: dict[str, dict[str, Any]], what: str, instead: Any) -> None:
+    if what == "node":
+        found.update(instead)
+    elif instead is None:
+        del gpus[what]
+    else:
+        gpus[what].update(instead)
+
+
+def _indexes(hardware: Hardware) -> range:
+    return range(len(hardware.layout) if hardware.machine.gpu else 0)
+
+
+def _gpu(hardware: Hardware, index: int, node: str) -> dict[str, Any]:
+    gpu = hardware.machine.gpu
+    assert gpu is not None, "a machine without GPUs has no index of one"  # noqa: S101
+    return {
+        "index": index,
+        "answers": True,
+        "name": gpu.product,
+        "uuid": f"GPU-{node}-{index}",
+        "serial": f"{node}-{index}",
+        "pci_id": gpu.pci_id or _NO,
+        "memory_mib": gpu.memory_gib * _MIB,
+        **dict.fromkeys(("vbios", "gsp_firmware", "inforom_image"), "simulated"),
+        "inforom_valid": True,
+        "persistence": True,
+        "compute_mode": 0,
+        "ecc_current": True,
+        "ecc_pending": True,
+        **_memory(gpu),
+        **_limits(),
+        **_links(hardware, gpu),
+        **_slices(hardware, gpu, hardware.layout[index]),
+    }
+
+
+def _memory(gpu: Gpu) -> dict[str, Any]:
+    """No fault of it, now or ever; older ones retire pages, later ones remap rows."""
+    old = gpu.architecture in _RETIRES_PAGES
+    rows = {"remapped_uncorrectable": 0, "remap_pending": False, "remap_failure": False}
+    pages = {"retired_pages": 0, "retired_pending": False}
+    return {
+        "recovery_action": 0,
+        "unrepairable": False,
+        "repair_pending": False,
+        **(pages if old else rows),
+        **dict.fromkeys(rows if old else pages, _NO),
+        "sram_uncorrected": 0,
+        "sram_threshold": False,
+        "dram_uncorrected": 0,
+    }
+
+
+def _limits() -> dict[str, Any]:
+    return {
+        "clock_reasons": 1,
+        "thermal_margin": 40,
+        "power_limit_mw": 700_000,
+        "power_default_mw": 700_000,
+        "max_sm_mhz": 3000,
+        "pcie_generation": 5,
+        "pcie_width": 16,
+        "processes": [],
+    }
+
+
+def _links(hardware: Hardware, gpu: Gpu) -> dict[str, Any]:
+    """All that its bandwidth is made of; the fabric of a rack has a name, that of one node has none."""
+    if not gpu.nvlink_gbps:
+        names = ("nvlinks", "nvlink_recoveries", "unreachable", "fabric")
+        return dict.fromkeys(names, _NO)
+    rack = hardware.machine.is_rack
+    fabric = {
+        "state": 3,
+        "status": 0,
+        "cluster": _DOMAIN if rack else _NOBODY,
+        "clique": 1 if rack else 0,
+        "health": 0,
+    }
+    return {
+        "nvlinks": [True] * (gpu.nvlink_gbps // _LINK_GBPS[gpu.architecture]),
+        "nvlink_recoveries": 0,
+        "unreachable": [],
+        "fabric": fabric if gpu.architecture in _FABRIC else _NO,
+    }
+
+
+def _slices(hardware: Hardware, gpu: Gpu, cut: Slices | None) -> dict[str, Any]:
+    product = hardware.product
+    if product is None:
+        return dict.fromkeys(("mig_current", "mig_pending", "instances"), _NO) | {"utilization": 0}
+    on = cut is not None
+    made = [
+        {
+            "gpu_slices": profile.slices,
+            "compute_slices": profile.slices,
+            "memory_mib": gpu.memory_gib * _MIB * profile.units // product.units,
+        }
+        for name, count in sorted((cut or {}).items())
+        for profile in [product.profile(name)]
+        if profile is not None
+        for _ in range(count)
+    ]
+    return {
+        "mig_current": on,
+        "mig_pending": on,
+        "instances": made,
+        "utilization": _NO if on else 0,
+    }

@@ -1,0 +1,232 @@
+"""Run the validator of pods that were sent to fake nodes, and write how it ended, as a kubelet does.
+
+The program is the one that is installed beside this: no text of the cluster is run, and of a pod's arguments
+only those are taken that leave checks out.
+"""
+
+import itertools
+import queue
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
+from gpuyard.simulate.validation.machine import machine_text
+
+PACKAGE: Final = "gpuyard_validator"
+MESSAGE_BYTES: Final = 4096
+"""So much of a termination message the kubelet keeps."""
+_LOG_BYTES: Final = 2048
+"""So much of the end of the log, where there is no message and the pod wants it."""
+_CHECK: Final = re.compile(r"[a-z_.]+")
+_AGAIN_SECONDS: Final = 1.0
+_LOOK_SECONDS: Final = 0.5
+_ENDS: Final = ("Ready", "ContainersReady")
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """How a validator ended."""
+
+    code: int
+    message: str
+
+
+def is_check(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod runs the validator, and a kubelet has started it."""
+    if (
+        "deletionTimestamp" in pod["metadata"]
+        or (pod.get("status") or {}).get("phase") != "Running"
+    ):
+        return False
+    return any(PACKAGE in (each.get("command") or ()) for each in pod["spec"]["containers"])
+
+
+class FakeValidator:
+    """The validators of all fake nodes, one after the other, in a thread of its own."""
+
+    def __init__(
+        self,
+        api: Api,
+        node: Callable[[str], ApiObject | None],
+        say: Callable[[str], None],
+    ) -> None:
+        self._api = api
+        self._node = node
+        self._say = say
+        self._work: queue.Queue[ApiObject] = queue.Queue()
+        self._begun: set[str] = set()
+        self._passed: list[tuple[ApiObject, EndedRun]] = []
+
+    def start(self) -> None:
+        """Run what comes until the process ends."""
+        threading.Thread(target=self._run, daemon=True, name="validator").start()
+
+    def take(self, pod: ApiObject) -> None:
+        """A pod that changed; whoever has begun is not begun again."""
+        if is_check(pod) and (uid := pod["metadata"]["uid"]) not in self._begun:
+            self._begun.add(uid)
+            self._work.put(pod)
+
+    def _run(self) -> None:
+        while True:
+            pod = self._next()
+            waiting = list(self._passed)
+            try:
+                if pod is not None:
+                    self.check(pod)
+                self.look_again()
+            except (ApiError, Unreachable) as problem:
+                self._say(f"validator: again in {_AGAIN_SECONDS:.0f} s: {problem}")
+                self._passed = waiting
+                time.sleep(_AGAIN_SECONDS)
+                if pod is not None:
+                    self._work.put(pod)
+
+    def _next(self) -> ApiObject | None:
+        """The next pod; None when it is time to look again at those that wait."""
+        try:
+            return self._work.get(timeout=_LOOK_SECONDS if self._passed else None)
+        except queue.Empty:
+            return None
+
+    def check(self, pod: ApiObject) -> None:
+        """One pod to its end; one that has passed waits for the others, as the program does."""
+        there = self._node(pod["spec"]["nodeName"])
+        if there is None:
+            return
+        ended = run(pod, self._expected(pod), machine_text(there))
+        if ended.code == 0 and job_of(pod):
+            self._passed.append((pod, ended))
+        else:
+            self._end(pod, ended)
+
+    def look_again(self) -> None:
+        """Pods that have passed, and whose Job now has all its others; those that went meanwhile, too."""
+        waiting, self._passed = self._passed, []
+        for pod, ended in waiting:
+            space, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+            now = self._api.get(f"/api/v1/namespaces/{space}/pods/{name}")
+            if now is None or not is_check(now) or now["metadata"]["uid"] != pod["metadata"]["uid"]:
+                continue
+            job = self._api.get(f"/apis/batch/v1/namespaces/{space}/jobs/{job_of(pod)}")
+            if job is not None and all_there(job):
+                self._end(pod, ended)
+            else:
+                self._passed.append((pod, ended))
+
+    def _end(self, pod: ApiObject, ended: EndedRun) -> None:
+        space, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        path = f"/api/v1/namespaces/{space}/pods/{name}/status"
+        merge_if_there(self._api, path, {"status": status_of(pod, ended)})
+        self._say(f"validator: {space}/{name} on {pod['spec']['nodeName']} ended with {ended.code}")
+
+    def _expected(self, pod: ApiObject) -> str:
+        """The document that the pod has mounted; nothing where there is none."""
+        where = expectations_of(pod)
+        if where is None:
+            return ""
+        space = pod["metadata"]["namespace"]
+        found = self._api.get(f"/api/v1/namespaces/{space}/configmaps/{where[0]}") or {}
+        return str((found.get("data") or {}).get(where[1], ""))
+
+
+def job_of(pod: Mapping[str, Any]) -> str:
+    """The Job whose other pods this one waits for, having passed; empty where it waits for none."""
+    words = [str(each) for each in _container(pod).get("args") or ()]
+    return words[words.index("--together") + 1] if "--together" in words[:-1] else ""
+
+
+def all_there(job: Mapping[str, Any]) -> bool:
+    """Whether as many pods as the Job wants run, or have passed."""
+    status = job.get("status") or {}
+    there = (status.get("ready") or 0) + (status.get("succeeded") or 0)
+    return bool(there >= job["spec"]["completions"])
+
+
+def expectations_of(pod: Mapping[str, Any]) -> tuple[str, str] | None:
+    """ConfigMap and key behind the file that the validator is told of."""
+    container = _container(pod)
+    words = [str(each) for each in container.get("args") or ()]
+    if "--expect" not in words[:-1]:
+        return None
+    folder, _, file = words[words.index("--expect") + 1].rpartition("/")
+    mounts = {m["mountPath"].rstrip("/"): m["name"] for m in container.get("volumeMounts") or ()}
+    volumes = {v["name"]: v.get("configMap") or {} for v in pod["spec"].get("volumes") or ()}
+    name = volumes.get(mounts.get(folder, ""), {}).get("name")
+    return (name, file) if name else None
+
+
+def run(pod: Mapping[str, Any], expected: str, machine: str) -> EndedRun:
+    """The program in a process of its own, over a machine that was recorded."""
+    with tempfile.TemporaryDirectory() as folder:
+        at = {name: Path(folder, name) for name in ("expected", "machine", "last-words")}
+        at["expected"].write_text(expected, encoding="utf-8")
+        at["machine"].write_text(machine, encoding="utf-8")
+        files = ("--expect", at["expected"], "--snapshot", at["machine"])
+        words = (*files, "--termination-log", at["last-words"], *_left_out(pod))
+        done = subprocess.run(  # noqa: S603  our own program, no shell
+            [sys.executable, "-m", PACKAGE, *map(str, words)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        said = at["last-words"].read_bytes() if at["last-words"].exists() else b""
+        fallback = _container(pod).get("terminationMessagePolicy") == "FallbackToLogsOnError"
+        if not said and fallback and done.returncode:
+            said = (done.stdout + done.stderr)[-_LOG_BYTES:]
+    return EndedRun(done.returncode, said[:MESSAGE_BYTES].decode(errors="ignore"))
+
+
+def status_of(pod: Mapping[str, Any], ended: EndedRun) -> dict[str, Any]:
+    """What a kubelet writes when the only container of a pod has ended and is not started again."""
+    good, now = ended.code == 0, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    status = pod.get("status") or {}
+    reason = "PodCompleted" if good else "PodFailed"
+    kept = [c for c in status.get("conditions") or () if c["type"] not in _ENDS]
+    gone = [
+        {"type": each, "status": "False", "reason": reason, "lastTransitionTime": now}
+        for each in _ENDS
+    ]
+    terminated = {
+        "exitCode": ended.code,
+        "reason": "Completed" if good else "Error",
+        "message": ended.message,
+        "startedAt": status.get("startTime", now),
+        "finishedAt": now,
+    }
+    container = _container(pod)
+    return {
+        "phase": "Succeeded" if good else "Failed",
+        "conditions": [*kept, *gone],
+        "containerStatuses": [
+            {
+                "name": container["name"],
+                "image": container["image"],
+                "imageID": "",
+                "ready": False,
+                "started": False,
+                "restartCount": 0,
+                "state": {"terminated": terminated},
+            }
+        ],
+    }
+
+
+def _left_out(pod: Mapping[str, Any]) -> list[str]:
+    words = [str(each) for each in _container(pod).get("args") or ()]
+    pairs = itertools.pairwise(words)
+    left = [name for word, name in pairs if word == "--leave-out" and _CHECK.fullmatch(name)]
+    return [word for name in left for word in ("--leave-out", name)]
+
+
+def _container(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = pod["spec"]["containers"][0]
+    return found

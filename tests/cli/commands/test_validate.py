@@ -1,0 +1,172 @@
+"""`gpuyard validate`: GPUs of this machine, or of one that was recorded, by the program that nodes run."""
+
+import json
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from gpuyard.cli import validator
+from gpuyard.cli.validator import ValidatorEnded
+from gpuyard_validator.checks import CHECKS
+from gpuyard_validator.snapshot import recorded
+from gpuyard_validator.values import Missing, Why, encode
+from kit.cases.hardware import altered, machine
+from kit.stacks import cut_pool, platform, pool
+
+DRIVER = {"driver": "595.91.07", "kernel_driver": "595.91.07"}
+
+
+@pytest.fixture
+def on(gpuyard, tmp_path):
+    """The command on a machine that was recorded."""
+
+    def run(snapshot, *args):
+        path = tmp_path / "machine.json"
+        path.write_text(snapshot if isinstance(snapshot, str) else recorded(snapshot))
+        return gpuyard("validate", "--snapshot", str(path), *args)
+
+    return run
+
+
+def test_a_healthy_machine_passes_what_is_known_of_its_product(on):
+    ended = on(machine("H100"))
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("passed: node node-1: ")
+    assert ended.out.endswith(" checks ran, 0 against it\n")
+
+
+def test_a_machine_that_does_not_pass_ends_with_8_and_says_why_and_where_more_is(on):
+    ended = on(altered(machine("H100"), 3, remap_failure=True))
+    assert ended.code == 8
+    said = " ".join(ended.out.split())
+    assert "fail: memory.remapped_rows on gpu 3: no spare rows are left; value True, floor" in said
+    assert said.endswith("gpuyard validate --explain memory.remapped_rows")
+
+
+def test_what_was_not_run_does_not_pass(on):
+    ended = on(altered(machine("H100"), 0, power_limit_mw=Missing(Why.NO_PERMISSION)))
+    assert ended.code == 8
+    assert "required and skip: power.limit on gpu 0" in ended.out
+
+
+@pytest.mark.parametrize("name", ["A100-40", "H100", "B200"])
+def test_how_a_gpu_is_cut_is_nobodys_business_without_a_plan(on, name):
+    assert on(machine(name, cut=True)).code == 0
+
+
+def test_a_machine_in_use_passes_when_that_is_said(on):
+    busy = altered(machine("H100"), 0, processes=(7,), utilization=90)
+    assert on(busy).code == 8
+    assert on(busy, "--in-use").code == 0
+
+
+def test_the_document_is_the_programs_report(on):
+    ended = on(altered(machine("T4"), 0, ecc_current=False), "--format", "json")
+    assert ended.code == 8
+    found = json.loads(ended.out)
+    assert (found["command"], found["verdict"], found["exit_code"]) == ("validate", "failed", 1)
+    assert {each["id"] for each in found["checks"]} <= set(CHECKS)
+
+
+@pytest.fixture
+def stack(write):
+    return write(platform([pool(), cut_pool()], cloud="simulated"))
+
+
+def test_a_node_is_held_against_its_pool(on, stack):
+    node = replace(machine("H100"), **DRIVER, adapters=())
+    assert on(node, "--stack", stack, "--pool", "train").code == 0
+    ended = on(
+        replace(node, driver="535.1", kernel_driver="535.1"), "--stack", stack, "--pool", "train"
+    )
+    assert (ended.code, "driver.version" in ended.out) == (8, True)
+    assert on(node, "--stack", stack, "--pool", "serve").code == 8
+
+
+def test_a_pool_and_a_stack_belong_together(on, stack):
+    ended = on(machine("H100"), "--stack", stack)
+    assert (ended.code, "--stack and --pool belong together" in ended.err) == (2, True)
+    ended = on(machine("H100"), "--stack", stack, "--pool", "tran")
+    assert ended.code == 2
+    assert "no pool 'tran' in" in ended.err
+    assert "there are train, serve" in ended.err
+
+
+def test_a_part_of_a_gpu_and_a_stack_that_is_refused_tell_nothing(on, write):
+    ours = {"cloud": "aws", "system": {"machine": "m7i.xlarge", "nodes": 2}}
+    part = write(platform([pool(machine="g6f.xlarge")], **ours))
+    ended = on(machine("L4"), "--stack", part, "--pool", "train")
+    assert (ended.code, "a part of a GPU" in ended.err) == (2, True)
+    refused = write(platform([pool(machine="toaster")]))
+    ended = on(machine("L4"), "--stack", refused, "--pool", "train")
+    assert ended.code == 3
+
+
+def test_without_a_gpu_it_says_so_and_what_to_do(gpuyard, monkeypatch):
+    gone = ValidatorEnded(3, "", "cannot run: NVML does not start: NVML Shared Library Not Found\n")
+    monkeypatch.setattr(validator, "_run", lambda *_: gone)
+    ended = gpuyard("validate")
+    assert (ended.code, ended.out) == (4, "")
+    assert " ".join(ended.err.split()) == (
+        "gpuyard: no NVIDIA GPU can be asked on this machine: NVML does not start: NVML Shared Library Not"
+        " Found. Run it where a GPU and its driver are, with nvidia-ml-py installed (gpuyard[validator]); or"
+        " hand in what such a machine wrote with --record: gpuyard validate --snapshot FILE"
+    )
+
+
+def test_a_driver_without_a_gpu_and_a_product_that_nobody_knows_are_said(on):
+    ended = on(replace(machine("H100"), gpus=()))
+    assert (ended.code, "the driver answers, and it has no GPU" in ended.err) == (4, True)
+    ended = on(altered(machine("H100"), 0, name="Voodoo 2"))
+    assert (ended.code, "the catalogue does not know Voodoo 2" in ended.err) == (4, True)
+    silent = encode(machine("H100"))
+    silent["gpus"][0]["name"] = {"missing": "lost"}
+    assert on(json.dumps(silent)).code == 4
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"gpus": 3}', '{"gpus": [1]}', "[" * 10**5])
+def test_a_file_that_is_no_machine_is_wrong_usage(on, text):
+    ended = on(text)
+    assert ended.code == 2
+    assert "no machine that `gpuyard validate --record` wrote" in ended.err
+
+
+def test_a_machine_that_the_program_cannot_read_is_wrong_usage(on):
+    strange = {**encode(machine("H100")), "colour": "blue"}
+    ended = on(json.dumps(strange))
+    assert ended.code == 2
+    assert "not a snapshot: colour: no such field" in ended.err
+
+
+def test_a_machine_is_recorded_and_judged_elsewhere(gpuyard, monkeypatch, tmp_path):
+    real = subprocess.run
+
+    def with_a_gpu(words, **rest):
+        if "--record" in words:
+            at = words[words.index("--record") + 1]
+            with open(at, "w") as file:  # noqa: PTH123  as the program would
+                file.write(recorded(machine("L4")))
+            return subprocess.CompletedProcess(words, 0, "", "")
+        return real(words, **rest)
+
+    monkeypatch.setattr(validator.subprocess, "run", with_a_gpu)
+    file = tmp_path / "l4.json"
+    assert gpuyard("validate", "--record", str(file)).code == 0
+    assert file.read_text() == recorded(machine("L4"))
+    assert gpuyard("validate").code == 0
+
+
+@pytest.mark.parametrize("check", ["memory.remapped_rows", "gpu.count"])
+def test_a_check_is_explained_by_the_program(gpuyard, check):
+    ended = gpuyard("validate", "--explain", check)
+    assert ended.code == 0
+    assert ended.out.startswith(f"{check} (")
+    assert CHECKS[check].do in ended.out
+
+
+def test_a_check_that_is_none_is_answered_with_those_there_are(gpuyard):
+    ended = gpuyard("validate", "--explain", "gpu.colour")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("gpuyard: invalid choice: 'gpu.colour'")
+    assert all(check in ended.err for check in CHECKS)

@@ -1,0 +1,93 @@
+"""Which nodes a deployment checks, and what it says of the others."""
+
+from gpuyard.findings import Severity
+from kit.every import every
+from kit.stacks import cut_pool, findings, only, plan_of, platform, pool
+
+LATER = "of train (0 of 4) only nodes that run from the beginning are checked: those that come later are not"
+IMAGE = {"image": "registry.example.org/ml/base:1"}
+OURS = {"cloud": "aws", "system": {"machine": "m7i.xlarge", "nodes": 2}}
+
+
+def asked(*pools, validation=None, **more):
+    return platform(list(pools), validation=validation or IMAGE, **more)
+
+
+def test_nothing_is_decided_when_nothing_is_asked():
+    assert plan_of(platform()).validation is None
+
+
+def test_the_nodes_that_run_from_the_beginning_are_checked():
+    plan = plan_of(asked(pool(nodes="1..4"), cut_pool(nodes=2), **OURS))
+    assert [(p.pool, p.nodes, p.lacks, p.runs) for p in plan.validation.pools] == [
+        ("train", 1, "", True),
+        ("serve", 2, "", True),
+    ]
+    found = plan.validation
+    assert (found.profile, found.required, found.deadline_seconds) == ("quick", True, 1800)
+
+
+def test_a_pool_without_a_floor_is_put_off_and_that_is_said():
+    raw = asked(pool(nodes="0..4"), **OURS)
+    assert [p.runs for p in plan_of(raw).validation.pools] == [False]
+    said = [f for f in findings(raw) if f.id.startswith("validation.")]
+    assert [(f.severity, f.problem) for f in said] == [
+        (
+            Severity.NOTE,
+            LATER,
+        )
+    ]
+
+
+@every(
+    "more, lacks",
+    [
+        ({}, ""),
+        ({"cloud": "simulated"}, ""),
+        (OURS, ""),
+        ({"gpu_operator": {"install": False}}, ""),
+    ],
+)
+def test_an_operator_of_anybody_shows_a_pod_all_gpus(more, lacks):
+    assert plan_of(asked(pool(), **more)).validation.pools[0].lacks == lacks
+
+
+def test_a_cluster_that_sends_jobs_away_has_no_nodes_to_check():
+    raw = platform(
+        [pool()],
+        validation=IMAGE,
+        queueing={
+            "clusters": [{"name": "east", "secret": "east-kubeconfig"}],
+        },
+    )
+    said = [f.problem for f in findings(raw) if f.id == "validation.deferred"]
+    assert said == ["this platform has no nodes: the clusters that its jobs go to check their own"]
+
+
+def test_claimed_gpus_are_shown_to_nobody():
+    finding = only(asked(pool(sharing="dra"), cloud="simulated"))
+    assert finding.id == "validation.impossible"
+    assert "its GPUs are claimed" in finding.problem
+
+
+def test_a_check_that_does_not_run_is_never_called_passed():
+    finding = only(platform(validation={}))
+    assert (finding.id, finding.severity, finding.path) == (
+        "validation.impossible",
+        Severity.REFUSE,
+        ("validation",),
+    )
+    assert str(finding) == (
+        "validation: required, and no image is named to run it in: no node is checked\n"
+        "  fix: name an image that has Python 3.11 or newer with nvidia-ml-py under validation.image; or"
+        " write required: false"
+    )
+    told = only(platform(validation={"required": False}))
+    assert (told.id, told.severity, told.fix) == ("validation.deferred", Severity.NOTE, None)
+
+
+def test_more_than_can_be_measured_is_not_promised():
+    finding = only(platform(validation=IMAGE | {"profile": "full"}))
+    assert (finding.id, finding.path) == ("validation.impossible", ("validation", "profile"))
+    assert finding.fix is not None
+    assert finding.fix.value == "quick"

@@ -1,0 +1,102 @@
+"""What a Validation registers, in which order, and what it says became of each pool."""
+
+import pytest
+
+from gpuyard.render.validation.jobs import check_digest, check_name, validation_objects
+from gpuyard.resources import Platform, Validation
+from kit.components import token, waits_for
+from kit.stacks import cut_pool, plan_of, platform, pool
+
+IMAGE = {"image": "registry.example.org/ml/base:1"}
+TWO = platform([pool(nodes=2), cut_pool()], cloud="simulated", validation=IMAGE)
+
+
+def outputs(graph):
+    return graph.one(token("Validation")).registered_outputs["pools"]
+
+
+def made(pulumi_mocks, raw):
+    return pulumi_mocks.run(lambda: Validation("lab", {"platform": raw}))
+
+
+def test_a_verdict_is_written_down_when_its_job_is_complete(pulumi_mocks):
+    plan, graph = plan_of(TWO), made(pulumi_mocks, TWO)
+    for each in plan.pools:
+        name = check_name(plan, each)
+        waits = waits_for(graph, f"lab:ConfigMap:gpu-operator/{name}-passed")
+        assert waits == {f"Job:gpu-operator/{name}"}
+        assert waits_for(graph, f"lab:Job:gpu-operator/{name}") == {
+            "ServiceAccount:gpu-operator/gpuyard-lab-validator",
+            "RoleBinding:gpu-operator/gpuyard-lab-validator",
+            "ConfigMap:gpu-operator/gpuyard-lab-validator",
+            f"ConfigMap:gpu-operator/{name}",
+        }
+
+
+def test_the_outputs_say_what_became_of_each_pool(pulumi_mocks):
+    plan = plan_of(TWO)
+    assert outputs(made(pulumi_mocks, TWO)) == {
+        each.name: {
+            "verdict": "passed",
+            "nodes": each.start_nodes,
+            "digest": check_digest(plan, each),
+            "why": "",
+        }
+        for each in plan.pools
+    }
+
+
+def test_what_is_not_required_is_not_awaited(pulumi_mocks):
+    graph = made(pulumi_mocks, TWO | {"validation": IMAGE | {"required": False}})
+    assert {each["verdict"] for each in outputs(graph).values()} == {"not awaited"}
+    assert not [one for one in graph if one.name.endswith("-passed")]
+
+
+NOT = {"verdict": "not checked", "nodes": 0, "digest": ""}
+ON_AWS = {"cloud": "aws", "system": {"machine": "m7i.xlarge", "nodes": 2}}
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (platform(validation={"required": False}), "no image is named"),
+        (
+            platform([pool(nodes="0..4")], validation=IMAGE, **ON_AWS),
+            "no node of it runs from the beginning",
+        ),
+        (
+            platform(
+                [pool(machine="g6f.xlarge")], validation=IMAGE | {"required": False}, **ON_AWS
+            ),
+            "a node has a part of a GPU, which tells nothing of the whole",
+        ),
+    ],
+)
+def test_a_pool_that_is_not_checked_says_why(pulumi_mocks, raw, why):
+    graph = made(pulumi_mocks, raw)
+    assert outputs(graph) == {"train": NOT | {"why": why}}
+    assert [one for one in graph if one.custom] == []
+
+
+def test_a_platform_that_asks_for_none_has_none(pulumi_mocks):
+    raw = platform(cloud="simulated")
+    graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": raw}))
+    assert graph.one(token("Platform")).registered_outputs["validation"] == {}
+    assert [one for one in graph if one.type == token("Validation")] == []
+    assert outputs(made(pulumi_mocks, raw)) == {}
+
+
+def test_in_a_platform_it_comes_after_the_operator_and_the_nodes_and_nothing_after_it(pulumi_mocks):
+    graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": TWO}))
+    job = check_name(plan_of(TWO), plan_of(TWO).pools[0])
+    waits = waits_for(graph, f"lab-validation:Job:gpu-operator/{job}")
+    assert {"Node:train-000", "Node:train-001", "ClusterPolicy:cluster-policy"} <= waits
+    names = {one.urn for one in graph if one.name.startswith("lab-validation")}
+    later = [one.name for one in graph if names & set(one.dependencies)]
+    assert all(name.startswith("lab-validation") for name in later)
+
+
+def test_alone_it_registers_what_is_rendered_and_the_verdicts(pulumi_mocks):
+    graph, plan = made(pulumi_mocks, TWO), plan_of(TWO)
+    registered = sum(one.custom for one in graph)
+    assert registered == len(validation_objects(plan)) + len(plan.pools)

@@ -1,0 +1,152 @@
+"""What pods of a check said last, and whether each had a node of its own."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pulumi
+import pytest
+
+from gpuyard.render.validation.jobs import check_name, validation_objects
+from gpuyard.resources.diagnosis.hooks import explained
+from gpuyard.resources.validation import looking
+from gpuyard.resources.validation.looking import NotChecked, every_node_hook, told
+from kit.every import every
+from kit.stacks import plan_of, platform, pool
+
+PLAN = plan_of(platform([pool(nodes=2)], cloud="simulated", validation={"image": "x"}))
+JOB = validation_objects(PLAN)[-1]
+NAME = check_name(PLAN, PLAN.pools[0])
+LOOK = f"kubectl get pods -n gpu-operator -l batch.kubernetes.io/job-name={NAME} -o wide"
+WORDS = (
+    "failed: node train-001, pool train: 183 checks ran, 1 against it\n"
+    "fail: memory.remapped_rows on gpu 3: no spare rows are left; value True, floor False (NVML's own"
+    " verdict); needs: replace\n"
+)
+FIX = f"  fix: mend or replace the node, then deploy again: what failed runs again. {LOOK}"
+WHOLE = "kubectl get nodes -l gpuyard.dev/pool=train -L nvidia.com/gpu.count"
+
+
+def pod(node, phase="Succeeded", message=None, **status):
+    ended = {"exitCode": 1, **({"message": message} if message is not None else {})}
+    containers = [{"state": {"terminated": ended}}]
+    return {
+        "spec": {"nodeName": node},
+        "status": {"phase": phase, "containerStatuses": containers, **status},
+    }
+
+
+EVICTED = {"phase": "Failed", "reason": "Evicted", "message": "no room"}
+
+
+class Cluster:
+    """Knows the pods of one Job."""
+
+    command = staticmethod(lambda *what: " ".join(("kubectl", *what)))
+
+    def __init__(self, *pods, blind=False):
+        self.pods, self.blind = list(pods), blind
+
+    async def get(self, *what):
+        asked = ("pods", "-n", "gpu-operator", "-l", f"batch.kubernetes.io/job-name={NAME}")
+        assert what == asked
+        return None if self.blind else {"items": self.pods}
+
+
+def said(*pods, nodes=2):
+    return told(pods, nodes, LOOK, WHOLE).splitlines()
+
+
+def test_a_failure_is_told_with_node_check_value_and_floor():
+    bad, good = pod("train-001", "Failed", WORDS), pod("train-000")
+    assert said(good, bad) == [
+        "Not every node is known to be what the plan asks for:",
+        "  failed: node train-001, pool train: 183 checks ran, 1 against it",
+        f"  {WORDS.splitlines()[1]}",
+        FIX,
+    ]
+
+
+def test_nodes_without_a_verdict_are_counted_and_where_to_look_is_said():
+    (line,) = [each for each in said(pod("train-000")) if "no verdict" in each]
+    assert line.startswith(
+        "  1 of 2 nodes have no verdict: the first failure and the deadline end all"
+    )
+    assert line.endswith(WHOLE)
+    waits = {"spec": {}, "status": {"phase": "Pending"}}
+    assert any("2 of 2 nodes" in each for each in said(waits, {"spec": {}}))
+
+
+@every(
+    "broken, line",
+    [
+        (pod("a", "Failed"), "  node a: the validator ended with 1 and said nothing"),
+        (pod("a", "Failed", " \n"), "  node a: the validator ended with 1 and said nothing"),
+        (
+            {"spec": {"nodeName": "a"}, "status": EVICTED},
+            "  node a: Evicted: no room",
+        ),
+        (
+            pod("a", "Failed", containerStatuses=[{"state": {"waiting": {}}}]),
+            "  node a: Failed: ",
+        ),
+    ],
+)
+def test_a_pod_that_said_nothing_is_told_by_what_is_known(broken, line):
+    assert said(broken, nodes=1)[1] == line
+
+
+def explanation(cluster, operation="create", job=JOB):
+    args = pulumi.ErrorHookArgs(
+        "urn", "", "n", "t", failed_operation=operation, errors=["it failed"], new_inputs=job
+    )
+    return asyncio.run(explained(cluster, args))
+
+
+def test_a_deployment_that_waited_in_vain_is_told_why():
+    text = explanation(Cluster(pod("train-001", "Failed", WORDS), pod("train-000")))
+    assert text == "\n".join(said(pod("train-001", "Failed", WORDS), pod("train-000")))
+    assert explanation(Cluster(), "update") is not None
+    blind = explanation(Cluster(blind=True))
+    assert blind == f"What the pods of {NAME} found, their last words say: {LOOK}"
+
+
+def test_jobs_of_others_are_left_to_the_engine():
+    other = {"kind": "Job", "metadata": JOB["metadata"], "spec": {"template": {"spec": {}}}}
+    assert explanation(Cluster(), job=other) is None
+    assert explanation(Cluster(), "delete") is None
+
+
+def before(cluster, monkeypatch):
+    """The hook, called as the engine does before it writes the verdict down."""
+    made = []
+    stand_in = SimpleNamespace(
+        ResourceHook=lambda name, call: made.append((name, call)),
+        ResourceHookBinding=lambda **hooks: hooks,
+        ResourceHookArgs=None,
+        RunError=pulumi.RunError,
+    )
+    monkeypatch.setattr(looking, "pulumi", stand_in)
+    hooks = every_node_hook("lab", cluster, PLAN, PLAN.pools[0])
+    assert sorted(hooks) == ["before_create", "before_update"]
+    ((name, call),) = made
+    assert name == "gpuyard:lab:train:checked"
+    asyncio.run(call(None))
+
+
+def test_a_verdict_stands_when_every_node_was_looked_at(monkeypatch):
+    drained = pod("train-002", "Failed", reason="Evicted")
+    before(Cluster(pod("train-000"), pod("train-001"), drained), monkeypatch)
+
+
+def test_two_looks_at_one_node_are_no_verdict(monkeypatch):
+    with pytest.raises(NotChecked) as caught:
+        before(Cluster(pod("train-000"), pod("train-000")), monkeypatch)
+    assert str(caught.value) == (
+        "pool train: of 2 nodes 1 were checked (train-000): the others were not ready when these had ended\n"
+        f"  fix: wait for its nodes, then kubectl delete job {NAME} -n gpu-operator and pulumi up --refresh"
+    )
+
+
+def test_without_a_look_nobody_knows(monkeypatch):
+    with pytest.raises(NotChecked, match="nobody knows which nodes were checked"):
+        before(Cluster(blind=True), monkeypatch)

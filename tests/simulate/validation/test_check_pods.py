@@ -1,0 +1,267 @@
+"""Pods that check fake nodes: which are taken, what they run, and how a kubelet would say that they ended."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from gpuyard.names import DRIVER_VERSION_LABEL
+from gpuyard.render.validation.expectations import expectations_text
+from gpuyard.render.validation.jobs import validation_objects
+from gpuyard.simulate.agents.hardware import MACHINE_LABEL
+from gpuyard.simulate.api import ApiError, Unreachable
+from gpuyard.simulate.validation import pods
+from gpuyard.simulate.validation.machine import FAULTS, machine_text
+from gpuyard.simulate.validation.pods import (
+    EndedRun,
+    FakeValidator,
+    expectations_of,
+    is_check,
+    run,
+    status_of,
+)
+from kit.stacks import plan_of, platform, pool
+from kit.waiting import SHORTER, until
+
+PLAN = plan_of(
+    platform([pool(machine="g6.12xlarge")], cloud="simulated", validation={"image": "x"})
+)
+JOB = validation_objects(PLAN)[-1]
+EXPECTED = expectations_text(PLAN, PLAN.pools[0]) or ""
+STARTED = {
+    "phase": "Running",
+    "startTime": "2026-11-23T00:00:00Z",
+    "conditions": [
+        {"type": "PodScheduled", "status": "True"},
+        {"type": "Ready", "status": "True"},
+    ],
+}
+
+
+def pod(**status: Any) -> dict[str, Any]:
+    metadata = {"name": "check-0", "namespace": "gpu-operator", "uid": "1"}
+    spec = JOB["spec"]["template"]["spec"] | {"nodeName": "train-000"}
+    return {"metadata": metadata, "spec": json.loads(json.dumps(spec)), "status": STARTED | status}
+
+
+def node(faults: str = "{}") -> dict[str, Any]:
+    labels = {MACHINE_LABEL: "g6.12xlarge", DRIVER_VERSION_LABEL: "595.91.07"}
+    return {"metadata": {"name": "train-000", "labels": labels, "annotations": {FAULTS: faults}}}
+
+
+def test_a_check_is_taken_once_a_kubelet_has_started_it():
+    assert is_check(pod())
+    assert not is_check(pod(phase="Pending"))
+    going = pod()
+    going["metadata"]["deletionTimestamp"] = "now"
+    assert not is_check(going)
+    other = pod()
+    other["spec"]["containers"][0]["command"] = ["sleep"]
+    assert not is_check(other)
+
+
+def test_the_expectations_are_where_the_pod_has_mounted_them():
+    assert expectations_of(pod()) == (JOB["metadata"]["name"], "expectations.json")
+    other = pod()
+    other["spec"]["volumes"] = []
+    assert expectations_of(other) is None
+    other["spec"]["containers"][0]["args"] = ["--expect"]
+    assert expectations_of(other) is None
+
+
+@pytest.mark.parametrize(
+    ("machine", "expected", "code", "says"),
+    [
+        (machine_text(node()), EXPECTED, 0, "passed: node train-000, pool train"),
+        (machine_text(node('{"2": {"remap_pending": true}}')), EXPECTED, 1, "memory.remapped_rows"),
+        ("none", EXPECTED, 3, "cannot run: the snapshot is not JSON"),
+        (machine_text(node()), "", 3, "cannot run: expectations: not JSON"),
+    ],
+)
+def test_the_real_program_says_how_a_pod_ends(machine: str, expected: str, code: int, says: str):
+    ended = run(pod(), expected, machine)
+    assert ended.code == code
+    assert says in ended.message
+    assert len(ended.message.encode()) <= pods.MESSAGE_BYTES
+
+
+def test_a_busy_node_passes_for_its_pods_leave_out_what_only_an_idle_one_can():
+    busy = machine_text(node('{"0": {"processes": [7], "utilization": 99}}'))
+    assert run(pod(), EXPECTED, busy).code == 0
+    strict = pod()
+    strict["spec"]["containers"][0]["args"] = []
+    assert run(strict, EXPECTED, busy).code == 1
+
+
+def test_no_argument_of_a_pod_reaches_a_file_of_this_machine(tmp_path):
+    sly = pod()
+    target = tmp_path / "written"
+    sly["spec"]["containers"][0]["args"] += ["--junit", str(target), "--leave-out", "--record"]
+    assert run(sly, EXPECTED, machine_text(node())).code == 0
+    assert not target.exists()
+
+
+def test_a_program_that_dies_without_a_word_leaves_the_end_of_its_log(monkeypatch):
+    monkeypatch.setattr(pods, "PACKAGE", "no_such_program")
+    ended = run(pod(), EXPECTED, "{}")
+    assert ended.code == 1
+    assert "No module named no_such_program" in ended.message
+    quiet = pod()
+    quiet["spec"]["containers"][0]["terminationMessagePolicy"] = "File"
+    assert run(quiet, EXPECTED, "{}").message == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "phase", "reason", "condition"),
+    [(0, "Succeeded", "Completed", "PodCompleted"), (1, "Failed", "Error", "PodFailed")],
+)
+def test_the_status_is_a_kubelets(code: int, phase: str, reason: str, condition: str):
+    found = status_of(pod(), EndedRun(code, "said"))
+    assert found["phase"] == phase
+    (container,) = found["containerStatuses"]
+    ended = container["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"], ended["message"]) == (code, reason, "said")
+    assert ended["startedAt"] == STARTED["startTime"]
+    conditions = {c["type"]: (c["status"], c.get("reason")) for c in found["conditions"]}
+    assert conditions == {
+        "PodScheduled": ("True", None),
+        "Ready": ("False", condition),
+        "ContainersReady": ("False", condition),
+    }
+
+
+class FakeApi:
+    def __init__(self, *, maps: dict[str, Any], fails: list[Exception] | None = None) -> None:
+        self.maps, self.fails = maps, fails or []
+        self.patches: list[tuple[str, Any]] = []
+
+    def get(self, path: str) -> Any:
+        if self.fails:
+            raise self.fails.pop(0)
+        return self.maps.get(path)
+
+    def merge(self, path: str, change: Any) -> None:
+        self.patches.append((path, change))
+
+
+JOB_PATH = f"/apis/batch/v1/namespaces/gpu-operator/jobs/{JOB['metadata']['name']}"
+POD_PATH = "/api/v1/namespaces/gpu-operator/pods/check-0"
+
+
+def job(ready: int = 0, succeeded: int = 0) -> dict[str, Any]:
+    return JOB | {"status": {"ready": ready, "succeeded": succeeded}}
+
+
+MAPS = {
+    JOB_PATH: job(ready=4),
+    POD_PATH: pod(),
+    f"/api/v1/namespaces/gpu-operator/configmaps/{JOB['metadata']['name']}": {
+        "data": {"expectations.json": EXPECTED}
+    },
+}
+
+
+def validator(api: FakeApi, there: Any = node) -> tuple[FakeValidator, list[str]]:
+    said: list[str] = []
+    made = FakeValidator(api, lambda _: there(), said.append)  # type: ignore[arg-type]  a stand-in
+    return made, said
+
+
+def test_a_pod_is_checked_once_however_often_it_changes():
+    api = FakeApi(maps=MAPS)
+    made, said = validator(api)
+    made.start()
+    for _ in range(3):
+        made.take(pod())
+    made.take(pod(phase="Pending"))
+    until(lambda: api.patches, seconds=SHORTER)
+    time.sleep(0.2)
+    ((path, change),) = api.patches
+    assert path == "/api/v1/namespaces/gpu-operator/pods/check-0/status"
+    assert change["status"]["phase"] == "Succeeded"
+    assert said == ["validator: gpu-operator/check-0 on train-000 ended with 0"]
+
+
+@pytest.mark.parametrize("problem", [Unreachable("gone"), ApiError(500, "busy")])
+def test_a_server_that_does_not_answer_is_asked_again(problem: Exception, monkeypatch):
+    monkeypatch.setattr(pods, "_AGAIN_SECONDS", 0.01)
+    api = FakeApi(maps=MAPS, fails=[problem])
+    made, said = validator(api)
+    made.start()
+    made.take(pod())
+    until(lambda: api.patches, seconds=SHORTER)
+    assert said[0].startswith("validator: again in ")
+
+
+def test_a_pod_without_its_expectations_cannot_run():
+    api = FakeApi(maps={})
+    validator(api)[0].check(pod())
+    assert api.patches[0][1]["status"]["phase"] == "Failed"
+    bare = pod()
+    bare["spec"]["volumes"] = []
+    validator(api)[0].check(bare)
+    assert (
+        api.patches[1][1]["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+    )
+
+
+def test_a_pod_on_a_node_that_is_not_fake_is_somebody_elses():
+    api = FakeApi(maps=MAPS)
+    validator(api, lambda: None)[0].check(pod())
+    assert api.patches == []
+
+
+def test_a_pod_that_passed_waits_until_all_others_run_or_have_passed():
+    api = FakeApi(maps={**MAPS, JOB_PATH: job(ready=2, succeeded=1)})
+    made, _ = validator(api)
+    made.check(pod())
+    made.look_again()
+    assert api.patches == []
+    api.maps[JOB_PATH] = job(ready=3, succeeded=1)
+    made.look_again()
+    assert [change["status"]["phase"] for _, change in api.patches] == ["Succeeded"]
+    made.look_again()
+    assert len(api.patches) == 1
+
+
+def test_a_pod_that_failed_waits_for_nobody():
+    api = FakeApi(maps={**MAPS, JOB_PATH: job()})
+    validator(api, lambda: node('{"0": {"remap_pending": true}}'))[0].check(pod())
+    assert [change["status"]["phase"] for _, change in api.patches] == ["Failed"]
+
+
+def test_a_pod_that_waits_for_nobody_ends_at_once():
+    alone = pod()
+    alone["spec"]["containers"][0]["args"] = alone["spec"]["containers"][0]["args"][:2]
+    api = FakeApi(maps=MAPS)
+    validator(api)[0].check(alone)
+    assert [change["status"]["phase"] for _, change in api.patches] == ["Succeeded"]
+
+
+@pytest.mark.parametrize("now", [None, pod(phase="Failed"), pod() | {"metadata": {"uid": "2"}}])
+def test_a_pod_that_went_while_it_waited_is_let_go(now: Any):
+    api = FakeApi(maps={**MAPS, JOB_PATH: job()})
+    made, _ = validator(api)
+    made.check(pod())
+    api.maps[POD_PATH] = now
+    api.maps[JOB_PATH] = job(ready=4)
+    made.look_again()
+    api.maps[POD_PATH] = pod()
+    made.look_again()
+    assert api.patches == []
+
+
+def test_a_server_that_fails_while_pods_wait_loses_none_of_them(monkeypatch):
+    monkeypatch.setattr(pods, "_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(pods, "_LOOK_SECONDS", 0.01)
+    api = FakeApi(maps={**MAPS, JOB_PATH: job()})
+    made, said = validator(api)
+    made.start()
+    made.take(pod())
+    until(lambda: made._passed, seconds=SHORTER)
+    api.fails = [Unreachable("gone"), ApiError(500, "busy")]
+    until(lambda: not api.fails, seconds=SHORTER)
+    api.maps[JOB_PATH] = job(ready=4)
+    until(lambda: api.patches, seconds=SHORTER)
+    assert [line for line in said if "again in" in line]
