@@ -26,30 +26,28 @@ def platform_objects(plan: PlatformPlan) -> list[Object]:
 
 def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
     """The same by the name of what they are for; each group can be applied as one."""
-    groups = [("platform", record_objects(plan))]
-    if operator := gpu_operator_objects(plan):
-        groups.append(("gpu-operator", operator))
-    if networks := cloud_objects(plan):
-        groups.append(("networks", networks))
-    if scaling := autoscaler_objects(plan):
-        groups.append(("autoscaler", scaling))
-    if plan.simulated and not plan.queueing.dispatch:
-        groups += [(f"nodes-{pool.stable_name}", node_objects(plan, pool)) for pool in plan.pools]
-    if kueue := kueue_objects(plan):
-        groups.append(("kueue", kueue))
-    groups.append(("queueing", queueing_objects(plan)))
-    if plan.teams:
-        groups.append(("admission", admission_objects(plan)))
-    if catalogue := catalogue_objects(plan):
-        groups.append(("access", catalogue))
-    for team in plan.teams:
-        objects = [*team_objects(plan, team), *storage_objects(plan, team)]
-        groups.append((f"team-{team.stable_name}", objects))
-    if plan.idle:
-        groups.append(("idle", idle_objects(plan)))
-    if checks := validation_objects(plan):
-        groups.append(("validation", checks))
-    return groups
+    nodes = [] if plan.queueing.dispatch or not plan.simulated else plan.pools
+    groups = [
+        ("platform", record_objects(plan)),
+        ("gpu-operator", gpu_operator_objects(plan)),
+        ("networks", cloud_objects(plan)),
+        ("autoscaler", autoscaler_objects(plan)),
+        *((f"nodes-{pool.stable_name}", node_objects(plan, pool)) for pool in nodes),
+        ("kueue", kueue_objects(plan)),
+        ("queueing", queueing_objects(plan)),
+        ("admission", admission_objects(plan) if plan.teams else []),
+        ("access", catalogue_objects(plan)),
+        *(
+            (
+                f"team-{team.stable_name}",
+                [*team_objects(plan, team), *storage_objects(plan, team)],
+            )
+            for team in plan.teams
+        ),
+        ("idle", idle_objects(plan) if plan.idle else []),
+        ("validation", validation_objects(plan)),
+    ]
+    return [(name, objects) for name, objects in groups if objects]
 
 
 def cloud_objects(plan: PlatformPlan) -> list[Object]:
