@@ -106,7 +106,10 @@ FILESTORE: Mapping[str, StoreOffer] = {
     ),
 }
 """By tier."""
-_LUSTRE_USD = {("persistent", 125): 0.145, ("scratch", None): 0.140}
+_LUSTRE_USD: Mapping[tuple[str, int | None], float] = {
+    ("persistent", 125): 0.145,
+    ("scratch", None): 0.140,
+}
 """For a GB-month, in us-east-1."""
 
 
