@@ -11,7 +11,7 @@ from gpuyard.explain import Verdict
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
 from kit.cases import shares as share_cases
-from kit.cluster.lab import condition, disagreement
+from kit.cluster.lab import condition, create, disagreement, path_of
 from kit.cluster.queues import QueueLab, job, kill, kueue_as_rendered, one_pool, soon
 from kit.stacks import Raw, findings, platform, pool, shape, team
 
@@ -36,6 +36,24 @@ def test_a_gang_starts_whole_or_not_at_all(kueue: Api):
         lab.withdraw("a", "blocker")
         lab.expect("a", "gang", "admitted")
         soon(lambda: lab.running("a", "gang") == 8, "eight running pods")
+
+
+def test_a_job_that_is_suspended_and_enlarged_in_one_change_is_counted_anew(kueue: Api):
+    """What admission asks of whoever wants more pods of a job that runs: nothing runs before it is counted."""
+    with QueueLab(kueue, one_pool("more", 1, a={"guarantee": 8})) as lab:
+        made = job(lab.namespace("a"), "some", gpus=2)
+        made["spec"]["completions"] = 4
+        lab.noted(made)
+        create(lab.api, path_of(made).rpartition("/")[0], made)
+        lab.expect("a", "some", "admitted")
+        soon(lambda: lab.running("a", "some") == 1, "a running pod")
+        lab.api.merge(path_of(made), {"spec": {"suspend": True, "parallelism": 3}})
+        soon(lambda: lab.used()["a"] == 6, "three pods counted")
+        lab.expect("a", "some", "admitted")
+        soon(lambda: lab.running("a", "some") == 3, "three running pods")
+        counted = lab.workload("a", "some")
+        assert counted is not None
+        assert counted["spec"]["podSets"][0]["count"] == 3
 
 
 def test_borrowing_goes_to_the_limit_and_not_one_further(kueue: Api):

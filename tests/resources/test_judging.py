@@ -82,7 +82,7 @@ def test_support_that_ended_stops_a_check_and_no_deployment(monkeypatch):
 
 
 def test_a_plan_is_proved_once_in_a_program(pulumi_mocks, monkeypatch):
-    raw = platform(teams=[team("idle")], validation={"profile": "quick"})
+    raw = platform(teams=[team("idle")], validation={"profile": "quick", "required": False})
     asked = []
     monkeypatch.setattr(proofs, "judge", lambda reading: asked.append(1) or judge(reading))
 

@@ -366,7 +366,16 @@ def an_exporter_of_fields(objects):
     )
 
 
+def a_reservation_last(objects):
+    name = "cluster-autoscaler-priority-expander"
+    data = some(
+        objects, "ConfigMap", "scales no node group", lambda o: o["metadata"]["name"] == name
+    )
+    data[0]["data"]["priorities"] = "20:\n- spot\n10:\n- reserved\n1:\n- .*\n"
+
+
 MUTATIONS = [
+    (a_reservation_last, "GPU-CFG-04", set()),
     (an_exporter_of_fields, "GPU-MET-05", set()),
     (past_the_queue, "GPU-ADM-01", set()),
     (in_the_nodes_network, "GPU-ADM-02", set()),

@@ -27,7 +27,8 @@ def gpu_node(name: str) -> ApiObject:
 
 
 def policy() -> ApiObject:
-    return {"metadata": {"name": "cluster-policy"}, "spec": {}}
+    what = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy"}
+    return {**what, "metadata": {"name": "cluster-policy", "uid": "p"}, "spec": {}}
 
 
 class Ended(BaseException):
@@ -41,6 +42,7 @@ class Cluster:
         self.nodes = list(nodes)
         self.failures: list[Exception] = []
         self.written: list[str] = []
+        self.applied: list[str] = []
         self.lists = 0
         self.watched: list[str] = []
         self.streams: list[list[tuple[str, ApiObject]]] = []
@@ -64,6 +66,9 @@ class Cluster:
                 yield from self.streams.pop(0)
                 return
         threading.Event().wait(60)
+
+    def apply(self, value: ApiObject) -> None:
+        self.applied.append(value["kind"])
 
     def merge(self, path: str, _change: ApiObject) -> None:
         if self.failures:
@@ -105,6 +110,7 @@ def test_a_failed_write_is_logged_and_everything_is_tried_again(
     run(cluster)
     assert wait_for(lambda: f"{NODES}/a" in cluster.written)
     assert f"{NODES}/a/status" in cluster.written
+    assert wait_for(lambda: cluster.applied == ["RuntimeClass"]), "once for each policy"
     said = capfd.readouterr().err
     assert re.search(r"^\d\d:\d\d:\d\d watching$", said, re.MULTILINE)
     assert said.count(f"again in 0 s: {problem}") == 2

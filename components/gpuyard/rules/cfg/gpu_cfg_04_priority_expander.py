@@ -44,7 +44,8 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
             if expression.search(pattern):
                 best[name] = (priority, key, pattern)
                 break
-    yield from _order(best, path, spot_first=parameters["spot_first"])
+    spot_first = parameters["spot_first"] or not _are_ranks(found)
+    yield from _order(best, path, spot_first=spot_first)
     if not any(_ALL.fullmatch(pattern) for _, _, pattern in found):
         lowest = min(found, key=lambda each: each[0])[1]
         yield Violation(
@@ -52,6 +53,12 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
             "no pattern is for the rest: a group that none names is not scaled while another matches",
             "add the lowest priority with `.*`",
         )
+
+
+def _are_ranks(found: list[tuple[float, Any, str]]) -> bool:
+    """1, 2, 3: whoever writes that may mean the first. With 10 and 50 most do mean spot before on-demand."""
+    numbers = sorted({priority for priority, _, _ in found})
+    return numbers == list(range(1, len(numbers) + 1))
 
 
 def _patterns(found: Mapping[Any, Any]) -> Iterator[tuple[float, Any, str]]:
