@@ -39,7 +39,7 @@ def test_a_gang_starts_whole_or_not_at_all(kueue: Api):
 
 
 def test_a_job_that_is_suspended_and_enlarged_in_one_change_is_counted_anew(kueue: Api):
-    """What admission asks of whoever wants more pods of a job that runs: nothing runs before it is counted."""
+    """What admission asks for more pods of a job that runs: nothing runs before it is counted."""
     with QueueLab(kueue, one_pool("more", 1, a={"guarantee": 8})) as lab:
         made = job(lab.namespace("a"), "some", gpus=2)
         made["spec"]["completions"] = 4
