@@ -30,6 +30,7 @@ class World:
         self.states = {"serve.new": list(states)}
         self.pods = [self.pod(name) for name in jobs]
         self.stays, self.blind, self.logs, self.events = stays, False, None, []
+        self.closed = False
         self.out, self.done = set(), []
 
     @staticmethod
@@ -42,7 +43,9 @@ class World:
     async def get(self, kind, *rest):
         if kind == "node":
             self._manage()
-            return None if self.blind else {"metadata": {"labels": dict(self.labels)}}
+            spec = {"unschedulable": True} if self.closed else {}
+            found = {"metadata": {"labels": dict(self.labels)}, "spec": spec}
+            return None if self.blind else found
         if kind.startswith("workloads"):
             named = [{"metadata": {"name": n, "namespace": "vision"}} for n in sorted(self.out)]
             return {"items": named}
@@ -235,6 +238,30 @@ def test_nobody_is_put_out_without_consent(monkeypatch):
     assert hooked(monkeypatch, plan, old, inputs()) == [
         ("serve-003", {MIG: "all-disabled", PLUGIN: "serve"})
     ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "closed", "left"),
+    [
+        ({MIG: "b"}, False, True),
+        ({MIG: "b", STATE: "failed"}, False, False),
+        ({MIG: "b"}, True, False),
+        ({MIG: "a"}, False, False),
+    ],
+    ids=["cut", "failed", "closed", "another layout"],
+)
+def test_a_node_that_a_killed_deployment_has_made_is_left_as_it_is(
+    monkeypatch, labels, closed, left
+):
+    """The engine knows less of it than the cluster: recover gives it to the state without its labels."""
+    world = World(**labels)
+    world.closed = closed
+    old, new = inputs(), inputs(**{MIG: "b"})
+    if left:
+        assert hooked(monkeypatch, PLAN, old, new, world=world) == []
+    else:
+        with pytest.raises(NotCut, match="nobody consented"):
+            hooked(monkeypatch, PLAN, old, new, world=world)
 
 
 def test_consent_by_a_former_name_is_consent():

@@ -245,6 +245,10 @@ subprocess.Popen([sys.executable, "-c", {BURNS + STAYS!r}])
 """
 
 
+HERE = f"here-{os.getpid()}"
+"""A name of this worker: another one may run the next test of this file at the same moment."""
+
+
 def part_of(planes, code, *without):
     """A part of a cluster that uses 0.3 s and stays until its stdin closes."""
     env = {**os.environ, OF: planes.whose, "KWOK_WORKDIR": "/x"}
@@ -254,7 +258,7 @@ def part_of(planes, code, *without):
 
 
 def test_a_part_of_a_cluster_counts_while_it_runs_and_the_kernel_counts_it_then():
-    planes = Planes("here")
+    planes = Planes(HERE)
     before = seconds.now(planes).children
     process = part_of(planes, STAYS)
     waiting.until(lambda: planes.spent() >= LEAST)
@@ -264,13 +268,13 @@ def test_a_part_of_a_cluster_counts_while_it_runs_and_the_kernel_counts_it_then(
 
 
 def test_a_part_that_a_program_left_behind_is_counted_as_it_was_seen_last():
-    planes = Planes("here")
+    planes = Planes(HERE)
     starter = part_of(planes, LEAVES)
     starter.wait()
     waiting.until(lambda: planes.spent() >= LEAST)
     seen = planes.spent()
     starter.communicate()
-    waiting.until(lambda: not living("here"))
+    waiting.until(lambda: not living(HERE))
     assert planes.spent() >= seen
 
 
@@ -285,7 +289,7 @@ def living(whose):
 
 
 def test_other_processes_and_those_of_other_workers_are_not_counted():
-    planes = Planes("here")
+    planes = Planes(HERE)
     others = [part_of(planes, STAYS, name) for name in (OF, "KWOK_WORKDIR")]
     own = part_of(planes, STAYS)
     waiting.until(lambda: planes.spent() >= LEAST)

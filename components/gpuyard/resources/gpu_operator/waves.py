@@ -11,6 +11,7 @@ from gpuyard.names import (
     INSTANCE_TYPE_LABEL,
     MIG_CONFIG_LABEL,
     MIG_OFF,
+    MIG_STATE_LABEL,
     PLUGIN_CONFIG_LABEL,
     POOL_LABEL,
 )
@@ -18,6 +19,7 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.gpu_operator.recutting import NotCut, recut
 
+_NODE = ":Node"
 _AT_ONCE = 4
 """A fourth of a pool's nodes is closed at most, as for another driver."""
 HANDED_ON_SECONDS = 120.0
@@ -35,6 +37,9 @@ def recutting_hook(
         old, new = _labels(args.old_inputs), _labels(args.new_inputs)
         if not cut_anew(old, new):
             return
+        wanted = {MIG_CONFIG_LABEL: new.get(MIG_CONFIG_LABEL, MIG_OFF)}
+        if args.type.endswith(_NODE) and await _is_as_wanted(kubectl, _name(args), wanted):
+            return  # the last state says less of a node that a killed deployment has made
         if not set(digests := recut_digests(plan, pool)) & set(plan.spec.consent):
             raise NotCut(
                 f"the GPUs of {args.name} would be cut anew, and nobody consented; nothing was changed\n"
@@ -43,7 +48,6 @@ def recutting_hook(
         nodes = await _nodes(kubectl, pool, args)
         if not plan.simulated:
             await asyncio.sleep(HANDED_ON_SECONDS)
-        wanted = {MIG_CONFIG_LABEL: new.get(MIG_CONFIG_LABEL, MIG_OFF)}
         wanted[PLUGIN_CONFIG_LABEL] = new[PLUGIN_CONFIG_LABEL]
         for node in nodes:
             async with turns:
@@ -54,8 +58,8 @@ def recutting_hook(
 
 async def _nodes(kubectl: Kubectl, pool: PoolPlan, args: pulumi.ResourceHookArgs) -> list[str]:
     """The node itself; of a node group or node pool all that the pool has, one after the other."""
-    if args.type.endswith(":Node"):
-        return [str((args.new_inputs or {})["metadata"]["name"])]
+    if args.type.endswith(_NODE):
+        return [_name(args)]
     found = await kubectl.get("nodes", "-l", f"{POOL_LABEL}={pool.stable_name}")
     if found is None:
         raise NotCut(
@@ -63,6 +67,20 @@ async def _nodes(kubectl: Kubectl, pool: PoolPlan, args: pulumi.ResourceHookArgs
             "  fix: deploy where kubectl reaches the cluster"
         )
     return sorted(each["metadata"]["name"] for each in found["items"])
+
+
+def _name(args: pulumi.ResourceHookArgs) -> str:
+    return str((args.new_inputs or {})["metadata"]["name"])
+
+
+async def _is_as_wanted(kubectl: Kubectl, node: str, wanted: Mapping[str, str]) -> bool:
+    """Whether a node has the layout already, and takes jobs: one that is closed is in the middle of it."""
+    found = await kubectl.get("node", node) or {}
+    labels = found.get("metadata", {}).get("labels") or {}
+    layout = labels.get(MIG_CONFIG_LABEL, MIG_OFF)
+    done = labels.get(MIG_STATE_LABEL) in {None, "success"}
+    closed = found.get("spec", {}).get("unschedulable", False)
+    return bool(found) and layout == wanted[MIG_CONFIG_LABEL] and done and not closed
 
 
 def cut_anew(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
