@@ -88,8 +88,10 @@ def operator(started: Any) -> Iterator[None]:
     account = "/api/v1/namespaces/default/serviceaccounts/default"
     wait(lambda: api.get(account), "the account that pods need")
     yield
-    for path in (f"{POLICIES}/cluster-policy", "/api/v1/nodes"):
-        delete(api, path)
+    maps = f"/api/v1/namespaces/{INSIDE}/configmaps"
+    names = ("gpuyard-mig-parted", "gpuyard-device-plugin")
+    for path in (f"{POLICIES}/cluster-policy", "/api/v1/nodes", *(f"{maps}/{n}" for n in names)):
+        delete(api, path)  # a platform of a later file is refused what is there already
 
 
 @pytest.fixture
