@@ -20,6 +20,7 @@ from gpuyard.render.aws.pools import group_name, group_sizes, grouped
 from gpuyard.render.cloud.graph import settle
 from gpuyard.render.files import render_files
 from gpuyard.render.platform import autoscaler_objects, autoscaler_release
+from gpuyard.render.supply.images import pulled_images
 from kit.clouds.aws import SUBNETS, VPC, graph_of
 from kit.levels import upstream
 from kit.stacks import plan_of, platform, pool, spec_of
@@ -86,6 +87,12 @@ def test_chart_and_image_come_from_a_mirror():
     assert release.values["image"]["repository"] == (
         "mirror.example/all/autoscaling/cluster-autoscaler"
     )
+
+
+def test_its_image_is_among_those_that_a_stack_pulls():
+    listed = {each.reference: each.of for each in pulled_images(plan(kubernetes="1.36"))}
+    image = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.1"
+    assert listed[image] == "Cluster Autoscaler"
 
 
 def test_a_node_goes_when_nothing_asks_for_anything_on_it():
