@@ -66,8 +66,7 @@ def check_device_plugins(draft: Draft) -> list[Finding]:
     """Say what nodes that are made still lack before a pod can ask for what they have."""
     if draft.spec.cloud not in {Cloud.AWS, Cloud.GCP}:
         return []
-    there = draft.spec.cluster is not None and draft.spec.cluster.existing is not None
-    wanted = {**_LACKS, **(_LACKS_WHERE_IT_EXISTS if there else {})}
+    wanted = {**_LACKS, **(_LACKS_WHERE_IT_EXISTS if draft.spec.cluster_exists else {})}
     lacks = [lack for lack, has in wanted.items() if any(map(has, draft.sound.values()))]
     if not lacks:
         return []

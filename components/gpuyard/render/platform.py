@@ -2,7 +2,6 @@
 
 from gpuyard.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, system_namespace
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
-from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
@@ -57,7 +56,7 @@ def cloud_objects(plan: PlatformPlan) -> list[Object]:
     """
     if plan.queueing.dispatch:
         return []
-    if plan.cloud is Cloud.AWS and not cluster_of(plan.spec).existing:
+    if plan.cloud is Cloud.AWS and not plan.spec.cluster_exists:
         from gpuyard.render.aws.inside.efa import efa_objects
 
         return efa_objects(plan)

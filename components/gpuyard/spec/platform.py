@@ -216,3 +216,8 @@ class PlatformSpec(SpecModel):
     """cluster or render. Default cluster."""
     consent: Consents = ()
     """Digests of changes that take something away, as `check --against` printed them: you saw them."""
+
+    @property
+    def cluster_exists(self) -> bool:
+        """Whether it names a cluster that was there before, and that somebody else made."""
+        return self.cluster is not None and self.cluster.existing is not None

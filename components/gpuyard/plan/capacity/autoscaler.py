@@ -12,8 +12,7 @@ def installs_autoscaler(spec: PlatformSpec) -> bool:
 
     A cluster that was there before may have one already, and two would undo each other's work.
     """
-    exists = spec.cluster is not None and spec.cluster.existing
-    if spec.cloud is not Cloud.AWS or exists or spec.queueing.clusters:
+    if spec.cloud is not Cloud.AWS or spec.cluster_exists or spec.queueing.clusters:
         return False
     pools = any(scaling_of(spec.cloud, pool) is Scaling.AUTOSCALER for pool in spec.pools)
     return pools or _system_scales(spec)

@@ -26,8 +26,7 @@ def plan_fees(spec: PlatformSpec) -> tuple[Fee, ...]:
         return ()
     if mine is not None:
         return (_yours(mine, listed),)
-    exists = spec.cluster is not None and spec.cluster.existing is not None
-    return (_listed(spec, listed),) if listed and not exists else ()
+    return (_listed(spec, listed),) if listed and not spec.cluster_exists else ()
 
 
 def _yours(usd: float, listed: ClusterFee | None) -> Fee:

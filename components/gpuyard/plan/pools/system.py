@@ -34,8 +34,8 @@ def decide_system(draft: Draft) -> tuple[Draft, list[Finding]]:
 def check_system(draft: Draft) -> list[Finding]:
     """Refuse a cluster that we make in a cloud without nodes for its controllers."""
     spec = draft.spec
-    exists = spec.cluster is not None and spec.cluster.existing
-    if spec.system is not None or spec.cloud not in {Cloud.AWS, Cloud.GCP} or exists:
+    made = spec.cloud in {Cloud.AWS, Cloud.GCP} and not spec.cluster_exists
+    if spec.system is not None or not made:
         return []
     machine = "m7i.xlarge" if spec.cloud is Cloud.AWS else "e2-standard-4"
     return [

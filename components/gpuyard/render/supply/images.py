@@ -71,8 +71,7 @@ def _efa(plan: PlatformPlan) -> Iterator[PulledImage]:
     """Found in the object itself: what is not made pulls nothing."""
     for each in cloud_objects(plan):
         for container in each["spec"].get("template", {}).get("spec", {}).get("containers", ()):
-            repository, _, tag = container["image"].rpartition(":")
-            yield PulledImage(repository, tag, of="EFA's device plugin")
+            yield _named(container["image"], "EFA's device plugin")
 
 
 def _idle(plan: PlatformPlan) -> Iterator[PulledImage]:
