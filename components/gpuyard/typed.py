@@ -1080,7 +1080,7 @@ class PlatformDict(TypedDict):
     name: str
     """The platform's name; the cohort and cluster-wide objects are named for it."""
     cloud: Cloud
-    """none (a cluster of your own), simulated (fake nodes), aws or gcp (no nodes are made yet)."""
+    """none (a cluster of your own), simulated (fake nodes), aws or gcp."""
     kubernetes: str
     """Kubernetes minor version in quotes, for example "1.35"."""
     system: NotRequired[System | None]

@@ -165,7 +165,7 @@ class PlatformSpec(SpecModel):
     name: Name
     """The platform's name; the cohort and cluster-wide objects are named for it."""
     cloud: Cloud
-    """none (a cluster of your own), simulated (fake nodes), aws or gcp (no nodes are made yet)."""
+    """none (a cluster of your own), simulated (fake nodes), aws or gcp."""
     kubernetes: Text
     """Kubernetes minor version in quotes, for example "1.35"."""
     system: System | None = None
