@@ -2,19 +2,17 @@
 
 import json
 import re
-import shutil
 import signal
 from collections import Counter
 
 import pytest
-from testbed.plugins import environment
 from testbed.plugins.cloud import faults, installing
 from testbed.plugins.cloud.account import Account
 
 from kit import waiting
 from kit.clouds.programs import GRAPH
 from kit.stacks import platform, pool
-from stacks import PASSPHRASE, SECONDS, STACK, Stack
+from stacks import SECONDS, STACK
 
 KEPT = {"cluster": {"protect": False}}
 RAW = {
@@ -61,25 +59,13 @@ MOVED = {
 
 
 @pytest.fixture
-def lab(engine, tmp_path, new_stack):
-    """A stack on the fakes that needs no cluster."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    shutil.copytree(new_stack / "state" / "stacks", tmp_path / "state" / "stacks")
-    shutil.copy(new_stack / f"Pulumi.{STACK}.yaml", folder)
-    env = environment.variables(engine, state=tmp_path / "state", passphrase=PASSPHRASE)
-    env |= installing.install(tmp_path / "state" / "home", tmp_path / "cloud")
-    env |= {"PULUMI_STACK": STACK, "GPUYARD_TEST_PULUMI": str(engine.path), "GOMEMLIMIT": "1GiB"}
-    env["PATH"] = f"{installing.STAND_INS}:{env['PATH']}"
-    none = tmp_path / "none"
-    none.touch()
-    stack = Stack(folder, env, "", none)
-    stack.project()
+def lab(of_clouds):
+    """A stack that has the clouds' own programs beside it."""
+    of_clouds.env["PATH"] = f"{installing.STAND_INS}:{of_clouds.env['PATH']}"
     for key, value in PLACES.items():
-        stack.run("config", "set", "--stack", STACK, key, value)
-    (folder / "__main__.py").write_text(GRAPH)
-    yield stack
-    stack.close()
+        of_clouds.run("config", "set", "--stack", STACK, key, value)
+    (of_clouds.folder / "__main__.py").write_text(GRAPH)
+    return of_clouds
 
 
 @pytest.mark.parametrize("cloud", RAW)

@@ -1,16 +1,12 @@
 """Stores on the real engine: made, unchanged, kept while they are protected, and gone once that is lifted."""
 
 import json
-import shutil
 
 import pytest
-from testbed.plugins import environment
-from testbed.plugins.cloud import installing
 from testbed.plugins.cloud.account import Account
 
 from kit.clouds.programs import GRAPH, TELLS
 from kit.clouds.stored import STORED
-from stacks import PASSPHRASE, STACK, Stack
 
 STORES = {
     "aws": (
@@ -31,24 +27,12 @@ TOLD = {
 
 
 @pytest.fixture
-def lab(engine, tmp_path, new_stack):
-    """A stack on the fakes that needs no cluster."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    shutil.copytree(new_stack / "state" / "stacks", tmp_path / "state" / "stacks")
-    shutil.copy(new_stack / f"Pulumi.{STACK}.yaml", folder)
-    env = environment.variables(engine, state=tmp_path / "state", passphrase=PASSPHRASE)
-    env |= installing.install(tmp_path / "state" / "home", tmp_path / "cloud")
-    env |= {"PULUMI_STACK": STACK, "GPUYARD_TEST_PULUMI": str(engine.path), "GOMEMLIMIT": "1GiB"}
-    env |= {"AWS_REGION": "us-east-1", "GOOGLE_PROJECT": "my-project"}
-    env |= {"GOOGLE_REGION": "us-central1"}
-    none = tmp_path / "none"
-    none.touch()
-    stack = Stack(folder, env, "", none)
-    stack.project()
-    (folder / "__main__.py").write_text(GRAPH + TELLS)
-    yield stack
-    stack.close()
+def lab(of_clouds):
+    """A stack that tells where its stores are."""
+    of_clouds.env["AWS_REGION"] = "us-east-1"
+    of_clouds.env |= {"GOOGLE_PROJECT": "my-project", "GOOGLE_REGION": "us-central1"}
+    (of_clouds.folder / "__main__.py").write_text(GRAPH + TELLS)
+    return of_clouds
 
 
 @pytest.mark.parametrize("cloud", STORED)
