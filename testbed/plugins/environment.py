@@ -35,11 +35,17 @@ def find(built: Path = BUILT) -> Engine | None:
 
 
 def variables(
-    engine: Engine, *, state: Path, passphrase: str, base: Mapping[str, str] | None = None
+    engine: Engine,
+    *,
+    state: Path,
+    passphrase: str,
+    base: Mapping[str, str] | None = None,
+    logs: bool = True,
 ) -> dict[str, str]:
     """The environment for this engine with its stacks' state in the folder `state`, which is made if need be.
 
-    The whole environment is returned, from `base` (default: this process's).
+    The whole environment is returned, from `base` (default: this process's). Without `logs` an engine of ours
+    keeps no log of everything it does, a quarter of its work: it goes without where a file has its place.
     """
     stacks = state / "stacks"
     stacks.mkdir(parents=True, exist_ok=True)
@@ -57,6 +63,8 @@ def variables(
     if engine.needs_our_plugins:
         home = state / "home"
         _install(engine, home)
+        if not logs:
+            (home / "logs").touch()
         env.update(
             PULUMI_HOME=str(home.resolve()), PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION="true"
         )

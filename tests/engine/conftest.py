@@ -62,7 +62,7 @@ def pack(tmp_path: Path) -> Path:
 @pytest.fixture
 def pulumi(engine: environment.Engine, tmp_path: Path) -> Callable[..., tuple[int, str]]:
     """The CLI in the test's own folder, with a state of its own: exit code and output."""
-    env = environment.variables(engine, state=tmp_path / "s", passphrase=PASSPHRASE)
+    env = environment.variables(engine, state=tmp_path / "s", passphrase=PASSPHRASE, logs=False)
 
     def run(*command: str) -> tuple[int, str]:
         ended = subprocess.run(
@@ -153,7 +153,7 @@ def api(kubeconfig: Path, request: pytest.FixtureRequest) -> Iterator[Api]:
 
 def initialised(engine: environment.Engine, folder: Path, secrets_provider: str) -> Path:
     """What `pulumi stack init` makes."""
-    env = environment.variables(engine, state=folder / "state", passphrase=PASSPHRASE)
+    env = environment.variables(engine, state=folder / "state", passphrase=PASSPHRASE, logs=False)
     made = Stack(folder, {**env, "GPUYARD_TEST_PULUMI": str(engine.path)}, "", Path("none"))
     (folder / "Pulumi.yaml").write_text(json.dumps({"name": PROJECT, "runtime": "python"}))
     made.run("stack", "init", STACK, "--secrets-provider", secrets_provider)
@@ -189,7 +189,7 @@ def stack(
     new: Path = request.getfixturevalue(key)
     shutil.copytree(new / "state" / "stacks", tmp_path / "state" / "stacks")
     shutil.copy(new / f"Pulumi.{STACK}.yaml", folder)
-    env = environment.variables(engine, state=tmp_path / "state", passphrase=PASSPHRASE)
+    env = environment.variables(engine, state=tmp_path / "state", passphrase=PASSPHRASE, logs=False)
     env["PULUMI_STACK"] = STACK
     # A command of the engine is over before collecting its garbage would pay.
     env.update(GOGC="off", GOMEMLIMIT="1GiB")

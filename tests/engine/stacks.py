@@ -101,7 +101,7 @@ class Stack:
 
     def run(self, *arguments: str, fails: bool = False, trace: bool = False, **env: str) -> Done:
         """Run a command to its end; it must succeed, or fail if `fails`; no traceback unless `trace`."""
-        process = self.start(*arguments, **env)
+        process = self.start(*arguments, **(AT_THE_END | self.env | env))
         try:
             output, _ = process.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
@@ -167,6 +167,10 @@ class Stack:
                 process.stdout.close()
 
 
+AT_THE_END = {"PULUMI_SKIP_CHECKPOINTS": "true"}
+"""The state is written once, as nothing kills the command: at every step it is half of an engine's work."""
+AT_EVERY_STEP = {"PULUMI_SKIP_CHECKPOINTS": "false"}
+"""As users have it; for a stack whose commands are killed on their way."""
 _QUIET = ("--color", "never", "--suppress-progress")
 
 

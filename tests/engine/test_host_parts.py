@@ -91,6 +91,9 @@ def test_a_built_engine_finds_the_stand_ins_without_path(tmp_path, monkeypatch):
     assert (
         environment.variables(found, state=tmp_path / "state", passphrase=PASSPHRASE) == variables
     )
+    assert not (tmp_path / "state" / "home" / "logs").exists()
+    environment.variables(found, state=tmp_path / "state", passphrase=PASSPHRASE, logs=False)
+    assert (tmp_path / "state" / "home" / "logs").is_file()
 
 
 def test_without_an_engine_there_is_none(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -71,6 +71,21 @@ class _Book:
     missing: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """A book, and the text of the file that holds it."""
+
+    text: str
+    book: _Book
+
+
+def _book(read: dict[str, Any]) -> _Book:
+    held = [
+        Resource(**{**each, "imports": tuple(each["imports"])}) for each in read.pop("resources")
+    ]
+    return _Book(resources=held, **read)
+
+
 class Account:
     """One account of one cloud."""
 
@@ -79,6 +94,7 @@ class Account:
         self.name = name
         self.file = folder / f"{name}.json" if folder else None
         self._memory = _Book()
+        self._kept: _Kept | None = None
         self._lock = threading.RLock()
         if folder:
             folder.mkdir(parents=True, exist_ok=True)
@@ -93,23 +109,29 @@ class Account:
                 return
             with self.file.with_suffix(".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                book = self._read()
-                yield book
-                fresh = self.file.with_suffix(".new")
-                fresh.write_text(json.dumps(asdict(book), indent=1), encoding="utf-8")
-                fresh.replace(self.file)
+                kept, self._kept = (
+                    self._current(self.file),
+                    None,
+                )  # half changed where the block fails
+                yield kept.book
+                self._kept = self._written(self.file, kept)
 
-    def _read(self) -> _Book:
-        if self.file is None or not self.file.exists():
-            return _Book()
-        read = json.loads(self.file.read_text(encoding="utf-8"))
-        held = [
-            Resource(
-                each["kind"], each["id"], each["inputs"], each["state"], tuple(each["imports"])
-            )
-            for each in read.pop("resources")
-        ]
-        return _Book(resources=held, **read)
+    def _current(self, file: Path) -> "_Kept":
+        """The book as the file has it now; parsed only where somebody else has written it."""
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        if self._kept and self._kept.text == text:
+            return self._kept
+        return _Kept(text, _book(json.loads(text)) if text else _Book())
+
+    def _written(self, file: Path, kept: "_Kept") -> "_Kept":
+        """The same, with the file as the book is now: most looks change nothing, and write nothing."""
+        text = json.dumps(vars(kept.book), default=vars)  # without indent: by the encoder in C
+        if text == kept.text:
+            return kept
+        fresh = file.with_suffix(".new")
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(file)
+        return _Kept(text, kept.book)
 
     def all(self, kind: str = "") -> list[Resource]:
         """Every resource, or those of one type."""

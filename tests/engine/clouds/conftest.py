@@ -16,7 +16,7 @@ def of_clouds(engine, tmp_path, new_stack):
     folder.mkdir()
     shutil.copytree(new_stack / "state" / "stacks", tmp_path / "state" / "stacks")
     shutil.copy(new_stack / f"Pulumi.{STACK}.yaml", folder)
-    env = environment.variables(engine, state=tmp_path / "state", passphrase=PASSPHRASE)
+    env = environment.variables(engine, state=tmp_path / "state", passphrase=PASSPHRASE, logs=False)
     env |= installing.install(tmp_path / "state" / "home", tmp_path / "cloud")
     env |= {"PULUMI_STACK": STACK, "GPUYARD_TEST_PULUMI": str(engine.path), "GOMEMLIMIT": "1GiB"}
     none = tmp_path / "none"

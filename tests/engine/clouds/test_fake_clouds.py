@@ -11,7 +11,7 @@ from testbed.plugins import environment
 from testbed.plugins.cloud import facts, faults, installing
 from testbed.plugins.cloud.account import Account
 
-from stacks import PASSPHRASE, STACK, Stack
+from stacks import AT_EVERY_STEP, PASSPHRASE, STACK, Stack
 
 GROUP, CLUSTER = "aws:eks/nodeGroup:NodeGroup", "aws:eks/cluster:Cluster"
 POOL, GKE = "gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster"
@@ -165,7 +165,9 @@ def new_lab(engine: environment.Engine, tmp_path: Path, new_stack: Path) -> Iter
         folder.mkdir()
         shutil.copytree(new_stack / "state" / "stacks", tmp_path / "state" / "stacks")
         shutil.copy(new_stack / f"Pulumi.{STACK}.yaml", folder)
-        env = environment.variables(engine, state=tmp_path / "state", passphrase=PASSPHRASE)
+        env = environment.variables(
+            engine, state=tmp_path / "state", passphrase=PASSPHRASE, logs=False
+        )
         env.update(installing.install(tmp_path / "state" / "home", tmp_path / "cloud"))
         env.update(PULUMI_STACK=STACK, GOGC="off", GOMEMLIMIT="1GiB", AWS_REGION="us-east-1")
         env.update(GPUYARD_TEST_PULUMI=str(engine.path), GOOGLE_PROJECT="my-project")
@@ -239,7 +241,7 @@ def test_what_aws_refuses_and_what_is_left_of_a_kill(new_lab):
     subnet = {"vpcId": "$vpc.id", "cidrBlock": "10.0.0.0/24", "availabilityZone": "us-east-1a"}
     lab.graph["resources"].append(_node("aws:ec2/subnet:Subnet", "inside", subnet))
     lab.write()
-    lab.stack.up(fails=True)
+    lab.stack.up(fails=True, **AT_EVERY_STEP)
     assert lab.kinds() == ["Subnet", "Vpc"]
     (pending,) = lab.stack.state()["pending_operations"]
     assert pending["resource"]["type"] == "aws:ec2/subnet:Subnet"

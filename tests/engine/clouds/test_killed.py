@@ -12,7 +12,7 @@ from testbed.plugins.cloud.account import Account
 from kit import waiting
 from kit.clouds.programs import GRAPH
 from kit.stacks import platform, pool
-from stacks import SECONDS, STACK
+from stacks import AT_EVERY_STEP, SECONDS, STACK
 
 KEPT = {"cluster": {"protect": False}}
 RAW = {
@@ -76,7 +76,7 @@ def test_an_up_that_is_killed_at_any_step_goes_on_and_makes_nothing_twice(lab, t
     faults.write(tmp_path / "cloud", {"faults": script})
     for _ in script:
         # The fault kills whoever started the provider, which must be the engine.
-        lab.up(fails=True, GPUYARD_WARM="")
+        lab.up(fails=True, GPUYARD_WARM="", **AT_EVERY_STEP)
         assert lab.state()["pending_operations"]
         said = lab.gpuyard("recover", STACK)
     assert re.search(

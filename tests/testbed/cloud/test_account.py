@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -467,3 +468,24 @@ def test_a_script_that_cannot_be_meant_is_an_error(world):
     with pytest.raises(ValueError, match=r"faults\[0\] has stpe"):
         faults.read(world.folder)
     assert faults.read(None) == ("", [])
+
+
+def test_two_who_hold_the_account_see_each_other_and_looks_write_nothing(tmp_path):
+    one, other = World(tmp_path), World(tmp_path)
+    vpc = one.make(VPC, cidrBlock="10.0.0.0/16")
+    assert other.account.find(VPC, vpc) == one.account.find(VPC, vpc)
+    other.make(SUBNET, vpcId=vpc, cidrBlock="10.0.0.0/24", availabilityZone="us-east-1a")
+    (subnet,) = one.account.all(SUBNET)
+    written = one.account.file.stat().st_ino
+    one.account.saw(other.account.asked())
+    assert one.account.file.stat().st_ino == written
+    other.delete(SUBNET, subnet.id)
+    assert [each.kind for each in one.account.all()] == [VPC]
+
+
+def test_what_was_half_changed_when_it_was_refused_is_as_before(tmp_path):
+    world = World(tmp_path)
+    with suppress(ZeroDivisionError), world.account._open() as book:
+        book.images["ami-1"] = "half"
+        raise ZeroDivisionError
+    assert world.account.images() == {}
