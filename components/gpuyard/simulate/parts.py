@@ -98,6 +98,8 @@ def _controller_manager(place: Place) -> list[str]:
         "--secure-port=0",
         "--kube-api-qps=200",
         "--kube-api-burst=400",
+        # Each autoscaler is looked at first after one such period, 15 s by default.
+        "--horizontal-pod-autoscaler-sync-period=2s",
         "--profiling=false",
     ]
 

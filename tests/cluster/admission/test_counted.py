@@ -336,6 +336,7 @@ def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api
         until(lambda: change(person(serving), tried, two), lambda said: said == words)
         for asker in (person(serving), account(serving, OPERATORS), serving):
             assert change(asker, f"{path}/serve/scale", two) == words
+        an_autoscaler_is_told_the_same(serving, until, words)
         assert gates() == [False]
         said = change(person(serving), f"{path}/serve", more, "json-patch")
         assert said.startswith("GPU-ADM-01: what pods of this StatefulSet ask of GPUs was counted")
@@ -352,6 +353,28 @@ def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api
         reality.delete(serving, f"{path}/serve", "Foreground")
         until(lambda: not serving.call("GET", space)["items"])
         until(lambda: serving.get(f"{path}/serve") is None)
+
+
+def an_autoscaler_is_told_the_same(serving: Api, until: Until, words: str) -> None:
+    """The cluster's own: below its least number it asks for more without any metric."""
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "serve"},
+        "spec": {
+            "minReplicas": 2,
+            "maxReplicas": 3,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "serve"},
+        },
+    }
+    path = path_of(scaler, HELD)
+    person(serving).call("POST", path, scaler)
+    try:
+        said = until(lambda: reality.condition(serving.get(f"{path}/serve"), "AbleToScale"))
+        assert (said["status"], said["reason"]) == ("False", "FailedUpdateScale")
+        assert words in said["message"]
+    finally:
+        serving.call("DELETE", f"{path}/serve")
 
 
 def sets_of_a_leader_worker_set_are_scaled_by_it_alone(serving: Api, until: Until) -> None:
