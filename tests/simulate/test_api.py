@@ -259,6 +259,11 @@ def test_nobody_waits_where_no_moment_is_asked_for(
     assert caught.value.may_pass is passes
 
 
+def test_a_field_that_a_kind_does_not_have_is_never_taken_later():
+    said = "failed to create typed patch object (/a; v1, Kind=Pod): .spec.x: field not declared in schema"
+    assert not ApiError(500, said).may_pass
+
+
 def test_a_line_that_is_cut_is_tried_again_to_read_and_never_to_write(server: Server):
     server.will_say({"kind": "Node"})
     server.hangs_up = 1

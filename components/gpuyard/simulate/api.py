@@ -47,6 +47,9 @@ _PLURALS: Final[Mapping[str, str]] = {
 }
 
 
+UNTYPED = "failed to create typed patch object"
+
+
 class ApiError(Exception):
     """The API server said no; `status` is its HTTP status."""
 
@@ -56,7 +59,12 @@ class ApiError(Exception):
 
     @property
     def may_pass(self) -> bool:
-        """Whether the same request may do later: too much to do, or a part behind it does not answer yet."""
+        """Whether the same request may do later: too much to do, or a part behind it does not answer yet.
+
+        An apply with a field that its kind does not have is answered with 500 as well, for ever.
+        """
+        if UNTYPED in str(self):
+            return False
         return self.status == 429 or self.status >= 500  # noqa: PLR2004  too many requests; errors of servers
 
 
