@@ -127,6 +127,10 @@ def unknown_values(
         yield from unknown_values(value, known, where)
 
 
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""In C where there is one: the values of a chart take a quarter of a second without."""
+
+
 def _chart_name(release: Object) -> str:
     return str(release.get("chart", "")).rstrip("/").rpartition("/")[2]
 
@@ -136,7 +140,7 @@ def _upstream_values(chart: str) -> Object | None:
     if not root or not chart:
         return None
     file = Path(root) / "values" / f"{chart}.yaml"
-    return yaml.safe_load(file.read_text()) if file.is_file() else None
+    return yaml.load(file.read_text(), Loader=LOADER) if file.is_file() else None  # noqa: S506  a safe one
 
 
 def _local_chart(release: Object) -> Object | None:

@@ -52,7 +52,9 @@ def _originals() -> tuple[str, ...]:
 
 def _thinned(rng: random.Random) -> Raw:
     """A golden stack without a few words of its own, of its pools or of its teams."""
-    raw: Raw = yaml.safe_load(rng.choice(_originals()))["config"]["gpuyard:platform"]
+    raw: Raw = yaml.load(rng.choice(_originals()), Loader=yaml.CSafeLoader)["config"][
+        "gpuyard:platform"
+    ]
     for _ in range(rng.randrange(6)):
         holder = rng.choice([raw, *raw["pools"], *raw.get("teams", [])])
         if words := [word for word in holder if word not in _NEEDED]:
