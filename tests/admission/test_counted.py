@@ -282,6 +282,23 @@ def test_a_gang_keeps_no_pods_when_it_goes():
     assert changed(server, kept(server)) == []
 
 
+def test_a_gang_that_is_to_go_is_kept_by_nobody_of_the_team():
+    gang, stays = (
+        waiting(),
+        kept(waiting(), ["example.org/kept", "batch.kubernetes.io/job-tracking"]),
+    )
+    said = [
+        f"GPU-ADM-01: with the finalizer {name} this Job stays when it is deleted, and its pods run on:"
+        " Kueue takes it for gone; remove the finalizer"
+        for name in ("example.org/kept", "batch.kubernetes.io/job-tracking")
+    ]
+    assert [str(each) for each in refusals(workload(resource(stays)), MAIN)] == said
+    assert changed(gang, stays) == said
+    assert changed(kept(gang, ["example.org/kept"]), stays) == said[1:]
+    assert changed(stays, gang) == changed(stays, stays) == []
+    assert changed(gang, stays, by_controller=True) == []
+
+
 def prioritized(name, kind="Job"):
     value = waiting(kind)
     return {

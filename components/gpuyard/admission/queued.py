@@ -93,6 +93,13 @@ KEEPS_PODS = Sentence(
     "with the finalizer orphan pods of this {kind} run on when it is deleted, and no queue counts them",
     "remove the finalizer",
 )
+STAYS_ITSELF = Sentence(
+    "with the finalizer {name} this {kind} stays when it is deleted, and its pods run on: Kueue takes it for"
+    " gone",
+    "remove the finalizer",
+)
+ENDS = "foregroundDeletion"
+"""The finalizer with which an object goes after its pods."""
 LEAVES_PODS = Sentence(
     "so deleted this {kind} leaves its pods behind: they run on, and no queue counts them",
     "delete them with it: propagationPolicy Background, which kubectl delete has by itself",
@@ -138,13 +145,19 @@ def _named_workloads(workload: Workload) -> list[str]:
 
 
 def _keeps_pods(workload: Workload) -> Iterator[Slip]:
-    """Pods of a gang are counted with it alone: nobody counts those that stay when it goes."""
+    """Pods of a gang are counted with it alone: nobody counts those that stay when it goes, or is to go."""
     if workload.kind not in OF_ITSELF[1:] or workload.by_controller:
         return
-    before = items(workload.was.metadata.get("finalizers")) if workload.was else ()
-    path = ("metadata", "finalizers")
-    if ORPHAN in items(workload.metadata.get("finalizers")) and ORPHAN not in before:
-        yield KEEPS_PODS.slip(path, kind=workload.kind)
+    before = _finalizers(workload.was) if workload.was else []
+    for name in _finalizers(workload):
+        if name == ENDS or name in before:
+            continue
+        said = KEEPS_PODS if name == ORPHAN else STAYS_ITSELF
+        yield said.slip(("metadata", "finalizers"), kind=workload.kind, name=name)
+
+
+def _finalizers(workload: Workload) -> list[str]:
+    return [text(each) for each in items(workload.metadata.get("finalizers"))]
 
 
 def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:

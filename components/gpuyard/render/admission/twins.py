@@ -391,13 +391,16 @@ def _joins() -> str:
 
 def _keeps_pods() -> str:
     finalizers, before = (
-        f"{maybe(f'variables.{one}', 'metadata.finalizers', '[]')}.exists(f, f == {quoted(queued.ORPHAN)})"
-        for one in ("it", "was")
+        maybe(f"variables.{one}", "metadata.finalizers", "[]") for one in ("it", "was")
+    )
+    keeps_pods, stays = (
+        said(requirements.QUEUED, sentence, kind="variables.it.kind", name="f")
+        for sentence in (queued.KEEPS_PODS, queued.STAYS_ITSELF)
     )
     return (
         f"variables.it.kind in {listed(queued.OF_ITSELF[1:])} && !variables.by_controller"
-        f" && {finalizers} && (variables.created || !{before})"
-        f" ? [{said(requirements.QUEUED, queued.KEEPS_PODS, kind='variables.it.kind')}] : []"
+        f" ? {finalizers}.filter(f, f != {quoted(queued.ENDS)} && (variables.created || !(f in {before})))"
+        f".map(f, f == {quoted(queued.ORPHAN)} ? {keeps_pods} : {stays}) : []"
     )
 
 
