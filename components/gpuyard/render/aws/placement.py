@@ -10,19 +10,30 @@ from gpuyard.render.cloud.graph import CloudResource
 _CLUSTER = "cluster"
 
 
-def placement_group(pool: PoolPlan, tags: Mapping[str, str]) -> CloudResource | None:
-    """One for all groups of a pool that want their nodes close together: a job may run on two of them."""
-    if all(rung.placement != _CLUSTER for rung in pool.ladder):
+def placement_group(
+    pool: PoolPlan, tags: Mapping[str, str], part: str | None = None
+) -> CloudResource | None:
+    """One for all groups of a pool that want their nodes close together: a job may run on two of them.
+
+    It is a `part` of the pool, unless another one is said.
+    """
+    if not any(in_group(rung) for rung in pool.ladder):
         return None
     return CloudResource(
         kind="aws:ec2/placementGroup:PlacementGroup",
-        name=_name(pool),
+        name=placement_name(pool),
         inputs={"strategy": _CLUSTER, "tags": dict(tags)},
-        part=pool.stable_name,
+        part=pool.stable_name if part is None else part,
     )
 
 
-def _name(pool: PoolPlan) -> str:
+def in_group(rung: LadderRung) -> bool:
+    """Whether nodes of this rung stand in the pool's group."""
+    return rung.placement == _CLUSTER
+
+
+def placement_name(pool: PoolPlan) -> str:
+    """What the graph calls the group of a pool."""
     return f"{pool.stable_name}-placement"
 
 
@@ -41,6 +52,6 @@ def bought(pool: PoolPlan, rung: LadderRung, group: CloudResource | None) -> dic
     if rung.mode == Capacity.BLOCK.value:
         said["instanceType"] = pool.machine.type_name
         said["instanceMarketOptions"] = {"marketType": rung.aws.market_type}
-    if group is not None and rung.placement == _CLUSTER:
+    if group is not None and in_group(rung):
         said["placement"] = {"groupName": group.get("id")}
     return said
