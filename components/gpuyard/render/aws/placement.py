@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.plan.records import LadderRung, PoolPlan
+from gpuyard.plan.records import Ec2Purchase, LadderRung, PoolPlan
 from gpuyard.render.cloud.graph import CloudResource
 
 _CLUSTER = "cluster"
@@ -37,21 +37,27 @@ def placement_name(pool: PoolPlan) -> str:
     return f"{pool.stable_name}-placement"
 
 
+def on_ec2(pool: PoolPlan, rung: LadderRung) -> Ec2Purchase:
+    """How a rung is said on EC2."""
+    if rung.aws is None:
+        raise ValueError(f"{pool.name} is not bought on AWS")
+    return rung.aws
+
+
 def bought(pool: PoolPlan, rung: LadderRung, group: CloudResource | None) -> dict[str, Any]:
     """What a launch template says about one way of buying a pool's nodes.
 
     Spot is a word of the node group, not of its template. A reservation has its own place: asked to be in a
     group of ours as well, its machines would stay empty.
     """
-    if rung.aws is None:
-        raise ValueError(f"{pool.name} is not bought on AWS")
-    reservation: dict[str, Any] = {"capacityReservationPreference": rung.aws.reservation_preference}
+    words = on_ec2(pool, rung)
+    reservation: dict[str, Any] = {"capacityReservationPreference": words.reservation_preference}
     if rung.reservation:
         reservation["capacityReservationTarget"] = {"capacityReservationId": rung.reservation}
     said: dict[str, Any] = {"capacityReservationSpecification": reservation}
     if rung.mode == Capacity.BLOCK.value:
         said["instanceType"] = pool.machine.type_name
-        said["instanceMarketOptions"] = {"marketType": rung.aws.market_type}
+        said["instanceMarketOptions"] = {"marketType": words.market_type}
     if group is not None and in_group(rung):
         said["placement"] = {"groupName": group.get("id")}
     return said

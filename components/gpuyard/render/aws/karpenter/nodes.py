@@ -25,7 +25,7 @@ from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.launch import disk_needs, fabric_interfaces
 from gpuyard.render.aws.network import network_of
 from gpuyard.render.aws.place import place_of
-from gpuyard.render.aws.placement import in_group, placement_name
+from gpuyard.render.aws.placement import in_group, on_ec2, placement_name
 from gpuyard.render.aws.pools import GroupSize, disk_gib, group_name, group_sizes
 from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.aws.user_data import kubelet_of, node_config
@@ -165,10 +165,8 @@ def _node_pool(plan: PlatformPlan, pool: PoolPlan, size: GroupSize, weight: int)
 
 
 def _wanted(pool: PoolPlan, rung: LadderRung) -> Iterator[tuple[str, list[str]]]:
-    if rung.aws is None:
-        raise ValueError(f"{pool.name} is not bought on AWS")
     yield INSTANCE_TYPE_LABEL, [MACHINES[name].type_name for name in pool.machines]
-    yield CAPACITY_TYPE, [rung.aws.karpenter_capacity_type]
+    yield CAPACITY_TYPE, [on_ec2(pool, rung).karpenter_capacity_type]
     yield ARCH_LABEL, [pool.machine.arch]
     yield OS_LABEL, ["linux"]
     if pool.zones:
