@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.findings import Finding, Path, Severity, in_order, refused, worst
-from gpuyard.plan.deferred import pools_not_made
+from gpuyard.plan.capacity.karpenter import pools_not_made
 from gpuyard.plan.held import WAITS, waits
 from gpuyard.plan.platform import plan
 from gpuyard.plan.records import PlatformPlan

@@ -153,6 +153,16 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         lambda count, _: Run(("benchmarks/queue_model.py", str(count), "250", "35"), {}),
         LIVE,
     ),
+    "karpenter": Campaign(
+        "shapes of our stacks on a real Karpenter: the nodes that the plan foresees, gone afterwards",
+        1,
+        "rounds",
+        lambda _, __: pytest(
+            "tests/cluster/test_karpenter.py", "-s", "-n", "0", needs=LIVE,
+            GPUYARD_KARPENTER=os.environ.get("GPUYARD_KARPENTER", ".testbed/bin/karpenter"),
+        ),
+        LIVE,
+    ),
     "snapshots": Campaign(
         "machines that say strange things, each answered with a verdict",
         100_000,

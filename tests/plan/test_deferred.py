@@ -75,7 +75,9 @@ def test_only_words_of_the_vocabulary_are_said_to_have_no_effect(model):
 
 
 def test_a_pool_that_nobody_would_scale_is_refused_where_a_stack_is_judged():
-    raw = platform([pool(nodes="0..4", scaling="karpenter")], cloud="aws")
+    raw = platform(
+        [pool(nodes="0..4", scaling="karpenter")], cloud="aws", cluster={"existing": "blue"}
+    )
     judged = judge(read_platform(raw))
     [finding] = [f for f in judged.findings if f.severity is not Severity.NOTE]
     assert (finding.id, finding.where) == ("scaling.karpenter", "pools[0].scaling")

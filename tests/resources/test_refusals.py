@@ -60,9 +60,10 @@ def test_every_component_proves_the_whole_platform(pulumi_mocks, kind):
 def test_a_pool_that_nobody_would_scale_is_refused_before_anything_is_made(
     pulumi_mocks, kind, given
 ):
-    raw = platform(cloud="aws", pools=[pool(nodes="0..4", scaling="karpenter")])
+    pools = [pool(nodes="0..4", scaling="karpenter")]
+    raw = platform(pools, cloud="aws", cluster={"existing": "blue"})
     text = refusal(pulumi_mocks, lambda: component(kind, given(raw)))
-    assert "pools[0].scaling: Karpenter is not deployed yet" in text
+    assert "pools[0].scaling: Karpenter is not deployed in a cluster that exists" in text
 
 
 @pytest.mark.parametrize(("cloud", "machine"), [("aws", "p5.48xlarge"), ("gcp", "a3-highgpu-8g")])

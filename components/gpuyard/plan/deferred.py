@@ -3,24 +3,23 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from gpuyard.catalogue.software.images import Owner
-from gpuyard.findings import Finding, Fix, Path, note, refuse
+from gpuyard.findings import Finding, Path, note
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.platform import Cloud, PlatformSpec
-from gpuyard.spec.pools import Scaling
+from gpuyard.spec.platform import Cloud
 
 NOTHING: Mapping[str, str] = {
     "workloads": "training runtimes and services are not installed",
     "addons": "no add-on is installed",
     "tags": "no cloud resource is made that could carry tags",
-    "mirror": "Kueue, the GPU Operator and Cluster Autoscaler come from there; nothing else is installed or"
-    " pulled ahead",
+    "mirror": "Kueue, the GPU Operator, Karpenter and Cluster Autoscaler come from there; nothing else is"
+    " installed or pulled ahead",
 }
 PLANNED: Mapping[str, str] = {
     "observability": "nothing is installed that measures",
-    "software": "of these versions only those of Kueue, the GPU Operator and Cluster Autoscaler are"
-    " installed",
+    "software": "of these versions only those of Kueue, the GPU Operator, Karpenter and Cluster Autoscaler"
+    " are installed",
     "cluster": "it is there already; `existing` picks the context of your kubeconfig",
     "targets": "the expected bill reckons with `utilisation_percent`, but nothing measures targets",
 }
@@ -40,26 +39,6 @@ POOL_NOTHING: Mapping[str, str] = {
 }
 IN_A_CLOUD = frozenset({"tags", "cluster", "image", "numa", "disk_gib"})
 """Words that are carried out where clusters and nodes are made: on aws and gcp."""
-
-
-def pools_not_made(spec: PlatformSpec) -> list[Finding]:
-    """Refuse pools whose nodes nothing would make: what Karpenter is to scale has no node group."""
-    return [
-        refuse(
-            "scaling.karpenter",
-            ("pools", index, "scaling"),
-            f"Karpenter is not deployed yet, so nobody would add nodes to {pool.name}",
-            given="karpenter",
-            allowed="autoscaler, or one number of nodes",
-            fix=Fix(
-                says="write scaling: autoscaler",
-                at=("pools", index, "scaling"),
-                value=Scaling.AUTOSCALER.value,
-            ),
-        )
-        for index, pool in enumerate(spec.pools)
-        if spec.cloud is Cloud.AWS and pool.scaling is Scaling.KARPENTER
-    ]
 
 
 def check_device_plugins(draft: Draft) -> list[Finding]:

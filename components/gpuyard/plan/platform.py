@@ -14,6 +14,7 @@ from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, in_order, refuse, refused, show
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.autoscaler import check_autoscaler
+from gpuyard.plan.capacity.karpenter import check_karpenter
 from gpuyard.plan.capacity.ladder_proofs import check_reservations
 from gpuyard.plan.cluster.network import check_addresses, check_ranges
 from gpuyard.plan.cluster.reach import (
@@ -161,6 +162,7 @@ CHECKS: tuple[Check, ...] = (
     check_held,
     check_idle,
     check_isolation,
+    check_karpenter,
     check_kubernetes,
     check_kueue,
     check_operator,

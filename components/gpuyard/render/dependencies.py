@@ -39,7 +39,7 @@ def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
             yield "ConfigMap", GPU_OPERATOR_NAMESPACE, spec[part]["config"]["name"]
     if policy := _BOUND.get(obj["kind"]):
         yield policy, "", spec["policyName"]
-    for kind, name in _needed_by_queues(obj["kind"], spec):
+    for kind, name in _needed_by_controllers(obj["kind"], spec):
         yield kind, "", name
 
 
@@ -57,8 +57,21 @@ _BOUND = {
 }
 
 
-def _needed_by_queues(kind: str, spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Kueue's objects: what names a missing one is inactive."""
+_NAMED_IN = {
+    "AdmissionCheck": ("parameters",),
+    "NodePool": ("template", "spec", "nodeClassRef"),
+}
+"""Where a kind says another object by kind and name."""
+
+
+def _named(spec: Mapping[str, Any], *path: str) -> tuple[str, str]:
+    for step in path:
+        spec = spec[step]
+    return spec["kind"], spec["name"]
+
+
+def _needed_by_controllers(kind: str, spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Objects of Kueue and Karpenter: what names a missing one is inactive."""
     if kind in {"Cohort", "ClusterQueue"}:
         if cohort := spec.get("parentName") or spec.get("cohortName"):
             yield "Cohort", cohort
@@ -69,8 +82,8 @@ def _needed_by_queues(kind: str, spec: Mapping[str, Any]) -> Iterator[tuple[str,
             yield "AdmissionCheck", check["name"]
     if kind == "ResourceFlavor" and "topologyName" in spec:
         yield "Topology", spec["topologyName"]
-    if kind == "AdmissionCheck":
-        yield spec["parameters"]["kind"], spec["parameters"]["name"]
+    if kind in _NAMED_IN:
+        yield _named(spec, *_NAMED_IN[kind])
     if kind == "MultiKueueConfig":
         for cluster in spec["clusters"]:
             yield "MultiKueueCluster", cluster

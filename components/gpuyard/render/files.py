@@ -14,7 +14,7 @@ from gpuyard.plan.records.late import bind
 from gpuyard.render.charts import Release, release_text
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.render.kueue.chart import kueue_release
-from gpuyard.render.platform import autoscaler_release, object_groups
+from gpuyard.render.platform import autoscaler_release, karpenter_releases, object_groups
 from gpuyard.render.text import yaml_documents
 
 
@@ -34,7 +34,8 @@ def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, 
     files: dict[str, str] = {}
     for number, (group, objects) in enumerate(groups):
         name = f"{number:0{digits}d}-{group}"
-        files[f"{name}.yaml"] = yaml_documents(bind(objects, known))
+        if objects:
+            files[f"{name}.yaml"] = yaml_documents(bind(objects, known))
         if group in charts:
             release = replace(charts[group], values=bind(dict(charts[group].values), known))
             files |= {f"{name}/{file}": text for file, text in release_text(release).items()}
@@ -47,5 +48,6 @@ def releases(plan: PlatformPlan) -> dict[str, Release]:
         "gpu-operator": gpu_operator_release(plan),
         "autoscaler": autoscaler_release(plan),
         "kueue": kueue_release(plan),
+        **{each.name: each for each in karpenter_releases(plan)},
     }
     return {group: release for group, release in found.items() if release is not None}

@@ -2,6 +2,7 @@
 
 from gpuyard.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, system_namespace
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
+from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
@@ -24,13 +25,18 @@ def platform_objects(plan: PlatformPlan) -> list[Object]:
 
 
 def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
-    """The same by the name of what they are for; each group can be applied as one."""
+    """The same by the name of what they are for; each group can be applied as one.
+
+    A group without objects is the place of a chart that needs none before it.
+    """
     nodes = [] if plan.queueing.dispatch or not plan.simulated else plan.pools
     groups = [
         ("platform", record_objects(plan)),
         ("gpu-operator", gpu_operator_objects(plan)),
         ("networks", cloud_objects(plan)),
         ("autoscaler", autoscaler_objects(plan)),
+        *((each.name, list[Object]()) for each in karpenter_releases(plan)),
+        ("karpenter-nodes", karpenter_nodes(plan)),
         *((f"nodes-{pool.stable_name}", node_objects(plan, pool)) for pool in nodes),
         ("kueue", kueue_objects(plan)),
         ("queueing", queueing_objects(plan)),
@@ -46,7 +52,8 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
         ("idle", idle_objects(plan) if plan.idle else []),
         ("validation", validation_objects(plan)),
     ]
-    return [(name, objects) for name, objects in groups if objects]
+    alone = {each.name for each in karpenter_releases(plan)}
+    return [(name, objects) for name, objects in groups if objects or name in alone]
 
 
 def cloud_objects(plan: PlatformPlan) -> list[Object]:
@@ -83,6 +90,24 @@ def autoscaler_release(plan: PlatformPlan) -> Release | None:
     from gpuyard.render.aws.inside.autoscaler import node_group_autoscaler
 
     return node_group_autoscaler(plan)
+
+
+def karpenter_releases(plan: PlatformPlan) -> list[Release]:
+    """The charts of Karpenter in their order, for pools of EKS that it makes the nodes of."""
+    if not installs_karpenter(plan.spec):
+        return []
+    from gpuyard.render.aws.karpenter.charts import karpenter_charts
+
+    return karpenter_charts(plan)
+
+
+def karpenter_nodes(plan: PlatformPlan) -> list[Object]:
+    """What Karpenter makes nodes by."""
+    if not installs_karpenter(plan.spec):
+        return []
+    from gpuyard.render.aws.karpenter.nodes import karpenter_objects
+
+    return karpenter_objects(plan)
 
 
 def record_objects(plan: PlatformPlan) -> list[Object]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
     from gpuyard.resources.clusters.eks import EksCluster
     from gpuyard.resources.clusters.gke import GkeCluster
+    from gpuyard.resources.clusters.karpenter import Karpenter
 
 __all__ = [
     "ClusterAutoscaler",
@@ -28,6 +29,7 @@ __all__ = [
     "GpuNodePool",
     "GpuOperator",
     "IdleReclaim",
+    "Karpenter",
     "Platform",
     "PlatformRefused",
     "Queueing",
@@ -40,7 +42,12 @@ __all__ = [
     "settle_registrations",
 ]
 
-_CLUSTERS = {"ClusterAutoscaler": "autoscaler", "EksCluster": "eks", "GkeCluster": "gke"}
+_CLUSTERS = {
+    "ClusterAutoscaler": "autoscaler",
+    "EksCluster": "eks",
+    "GkeCluster": "gke",
+    "Karpenter": "karpenter",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -21,6 +21,7 @@ from gpuyard.findings import show_path
 from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
 from gpuyard.resources.clusters.eks import EksCluster
 from gpuyard.resources.clusters.gke import GkeCluster
+from gpuyard.resources.clusters.karpenter import Karpenter
 from gpuyard.resources.errors import PlatformRefused
 from gpuyard.resources.gpu_operator.component import GpuOperator
 from gpuyard.resources.idle import IdleReclaim
@@ -38,6 +39,7 @@ COMPONENTS: list[type[pulumi.ComponentResource]] = [
     GpuNodePool,
     GpuOperator,
     IdleReclaim,
+    Karpenter,
     Platform,
     Queueing,
     Team,

@@ -17,7 +17,12 @@ from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.platform import cloud_objects, record_objects
 from gpuyard.resources.clusters.guarding import guard
-from gpuyard.resources.clusters.making import autoscaler_for, cluster_for, provider_inside
+from gpuyard.resources.clusters.making import (
+    autoscaler_for,
+    cluster_for,
+    karpenter_for,
+    provider_inside,
+)
 from gpuyard.resources.component import Component
 from gpuyard.resources.diagnosis.gone_teams import tell_of_gone_teams
 from gpuyard.resources.gpu_operator.component import GpuOperator
@@ -90,7 +95,8 @@ class Platform(Component):
     """A GPU platform: its nodes, how their GPUs are shared, its queues and its teams.
 
     The spec is proved first, and a platform that is refused registers nothing. Below it are one
-    GpuOperator, one ClusterAutoscaler where node groups of EKS scale, one GpuNodePool for each pool, one
+    GpuOperator, one ClusterAutoscaler where node groups of EKS scale, one Karpenter where pools of EKS are
+    its own, one GpuNodePool for each pool, one
     Queueing, one Team for each team, one IdleReclaim when a team asks for it, and one Validation when
     hardware is to be checked; their names derive from the component's name and from the first name of the
     pool or team, so that a rename in the spec (`formerly`) replaces nothing. Where jobs are sent to other
@@ -159,6 +165,7 @@ class Platform(Component):
         networks = self._register(cloud_objects(plan))
         if operator is not None:
             first = [*operator.read_by_agents(), *networks]
+            karpenter_for(f"{name}-karpenter", plan, self._child(first), cluster)
             nodes += self._make_pools(name, plan, cluster, first)
         self.validation = self._check(name, plan, [*nodes, *([operator] if operator else ())])
         # Nothing runs in a team's namespace before it is held to anything.

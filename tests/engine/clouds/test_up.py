@@ -21,7 +21,8 @@ from testbed.plugins.kubernetes.settings import load_kubeconfig
 from gpuyard.names import GKE_NETWORKING_GROUP
 from kit import waiting
 from kit.clouds.programs import of_platform
-from kit.stacks import platform, pool, team
+from kit.levels import upstream
+from kit.stacks import platform, pool, shared_pool, team
 from stacks import STACK, Stack
 
 GROUP, CLUSTER = "aws:eks/nodeGroup:NodeGroup", "aws:eks/cluster:Cluster"
@@ -173,6 +174,23 @@ def gke_kinds(kubeconfig: Path) -> None:
 
 
 @pytest.fixture
+def karpenter_kinds(kubeconfig: Path) -> None:
+    """What Karpenter's chart of definitions brings: the stand-in of Helm only writes down that it came."""
+    cluster = cluster_at(kubeconfig)
+    for file in sorted(upstream("crds", "karpenter").glob("*.yaml")):
+        definition = yaml.safe_load(file.read_text())
+        with suppress(ApiError):  # another worker was here
+            cluster.create(definition, {})
+        spec = definition["spec"]
+        served = f"{spec['group']}/{spec['versions'][0]['name']}", spec["names"]["kind"]
+        waiting.until(
+            lambda served=served: cluster.list(*served, None) is not None,
+            what=f"{served[1]} to be served",
+            errors=(ProviderError,),
+        )
+
+
+@pytest.fixture
 def yard(stack, tmp_path, inside, gke_kinds, kueue):
     """A platform of a cloud whose cluster answers as the lab's API server."""
 
@@ -219,6 +237,61 @@ def test_a_platform_in_a_cloud_lives_and_dies(yard, api, cloud):
     lab.stack.up()
     lab.stack.destroy()
     assert lab.kinds() == STAYS[cloud]
+
+
+OF_KARPENTER = "karpenter.k8s.aws/v1", "karpenter.sh/v1"
+HOLDS = "karpenter.k8s.aws/termination"
+"""The finalizer of a node class, which Karpenter takes away when its last node has gone."""
+
+
+def test_a_pool_of_karpenter_lives_and_goes_while_its_controller_is_there(
+    yard, api, karpenter_kinds, until
+):
+    """The API server holds our objects to upstream's own definitions and their rules."""
+    lab = yard("aws")
+    ladder = [{"reserved": "cr-0123456789abcdef0", "nodes": 1}, "spot", "on-demand"]
+    pools = [
+        pool(nodes="0..4", scaling="karpenter", capacity=ladder, zones=["us-east-1a"]),
+        shared_pool(nodes="0..2", scaling="karpenter"),
+    ]
+    lab.write(pools=pools, teams=TEAMS)
+    assert "to create" in lab.stack.preview().output
+    assert lab.account.all() == []
+    lab.stack.up()
+    assert all("system" in each for each in lab.groups())
+    classes, nodes = OF_KARPENTER
+    names = {f"train-{each}" for each in ("reserved-cr-0123456789abcdef0", "spot", "on-demand")}
+    names |= {"dev-on-demand"}
+    assert api.names("NodePool", nodes) == api.names("EC2NodeClass", classes) == names
+    assert api.names("NodeOverlay", "karpenter.sh/v1alpha1") == {"dev"}
+    (queue,) = lab.account.all("aws:sqs/queue:Queue")
+    release = "lab-karpenter:Release:kube-system/karpenter"
+    settings = lab.stack.resource(release)["inputs"]["values"]["settings"]
+    assert settings["interruptionQueue"] == queue.state["name"]
+    spec = api.get("EC2NodeClass", "train-spot", classes)["spec"]
+    (profile,) = lab.account.all("aws:iam/instanceProfile:InstanceProfile")
+    assert spec["instanceProfile"] == profile.state["name"]
+    lab.stack.unchanged()
+    lab.stack.up("--refresh", "--expect-no-changes")
+
+    held = {"metadata": {"finalizers": [HOLDS]}}
+    free = {"metadata": {"finalizers": None}}
+    cluster, wanted = api.cluster, {"apiVersion": classes, "kind": "EC2NodeClass"}
+    named = {**wanted, "metadata": {"name": "train-spot"}}
+    patch = ("application/merge-patch+json", {"fieldManager": "karpenter"})
+    cluster.patch(named, held, *patch)
+    going = lab.stack.start("destroy", "--yes", "--skip-preview")
+    until(
+        lambda: api.get("EC2NodeClass", "train-spot", classes)["metadata"].get("deletionTimestamp")
+    )
+    assert "train-spot" not in api.names("NodePool", nodes)
+    assert lab.stack.resource(release)
+    assert lab.stack.resource(f"{release}-crd")
+    assert lab.account.all("aws:iam/instanceProfile:InstanceProfile")
+    cluster.patch(named, free, *patch)
+    said, _ = going.communicate(timeout=300)
+    assert going.returncode == 0, said
+    assert lab.kinds() == STAYS["aws"]
 
 
 def test_what_the_cloud_alone_can_say_is_one_plain_message(yard):

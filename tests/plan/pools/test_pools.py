@@ -174,7 +174,7 @@ def test_a_renamed_pool_keeps_its_first_name_everywhere_but_in_the_file():
         ("aws", {"nodes": 4}, "fixed", 4),
         ("aws", {"nodes": "4..4"}, "fixed", 4),
         ("aws", {"nodes": "1..4", "scaling": "autoscaler"}, "autoscaler", 1),
-        ("aws", {"nodes": 4, "scaling": "karpenter"}, "karpenter", 4),
+        ("aws", {"nodes": "0..4", "scaling": "karpenter"}, "karpenter", 0),
         ("simulated", {"nodes": "1..4"}, "fixed", 4),
         ("simulated", {"nodes": "1..4", "scaling": "karpenter"}, "fixed", 4),
     ],

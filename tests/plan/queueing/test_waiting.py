@@ -60,7 +60,7 @@ def test_pools_whose_nodes_start_late_are_named():
         pool("a", nodes="0..2"),
         pool("b"),
         pool("c", nodes="1..2"),
-        pool("d", nodes="2..2", scaling="karpenter"),
+        pool("d", nodes="2..2"),
     ]
     finding = only(platform(pools, cloud="aws", queueing={"start_within_minutes": 10}))
     assert parts(finding) == (

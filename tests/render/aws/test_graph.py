@@ -1,4 +1,4 @@
-"""The whole graph at AWS: golden for three stacks, and nothing that its provider or our rules refuse."""
+"""The whole graph at AWS: golden for four stacks, and nothing that its provider or our rules refuse."""
 
 from functools import cache
 from random import Random
@@ -31,6 +31,7 @@ STACKS = {
     "reserved-training": sizes.ROOT / "tests" / "golden_stacks" / "reserved-training.yaml",
     "given-network": HERE / "stacks" / "given-network.yaml",
     "existing-cluster": HERE / "stacks" / "existing-cluster.yaml",
+    "karpenter": HERE / "stacks" / "karpenter.yaml",
 }
 FLOW = "aws:ec2/flowLog:FlowLog"
 """The provider's tables have no such type yet."""
@@ -51,7 +52,7 @@ def test_its_provider_refuses_nothing_of_a_stack(name):
     assert refused(aws_graph(stack(name)), {FLOW}) == {}
 
 
-@pytest.mark.parametrize("name", ["given-network", "existing-cluster"])
+@pytest.mark.parametrize("name", ["given-network", "existing-cluster", "karpenter"])
 def test_our_rules_find_nothing_in_a_stack(name):
     graph = aws_graph(stack(name))
     assert found_by_rules(graph, known=True) == set()

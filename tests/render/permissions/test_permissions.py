@@ -57,6 +57,7 @@ CLUSTERS = {
 }
 OTHERS = {
     "anywhere": {"region": None},
+    "karpenter": {"pools": [pool(nodes="0..4", scaling="karpenter")]},
     "ubuntu": {"pools": [pool(machine="p5.48xlarge", image="ubuntu-eks")]},
     "stores": {word: STORED["aws"][word] for word in ("pools", "teams", "cluster", "storage")},
 }

@@ -197,6 +197,13 @@ CASES = [
     (
         aws_service.access_scope,
         "aws:eks/accessPolicyAssociation:AccessPolicyAssociation",
+        {"accessScope": {"type": "galaxy"}},
+        "neither cluster nor namespace",
+        {"accessScope": {"type": "cluster"}},
+    ),
+    (
+        aws_service.access_scope,
+        "aws:eks/accessPolicyAssociation:AccessPolicyAssociation",
         {"accessScope": {"type": "namespace"}},
         "needs accessScope.namespaces",
         {"accessScope": {"type": "namespace", "namespaces": ["a"]}},

@@ -23,6 +23,7 @@ from kit.every import every
 from kit.stacks import spec_of
 
 STACKS = Path(__file__).parents[2] / "golden_stacks"
+KARPENTER = STACKS.parent / "render" / "aws" / "stacks" / "karpenter.yaml"
 PLACES = {
     Cloud.AWS: Place("aws", region="us-east-1"),
     Cloud.GCP: Place("gcp", region="us-central1", project="lab-1"),
@@ -48,7 +49,7 @@ def made(spec: PlatformSpec) -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.fixture(scope="module")
 def sent() -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    found = {path.stem: made(golden(path)) for path in sorted(STACKS.glob("*.yaml"))}
+    found = {path.stem: made(golden(path)) for path in (*sorted(STACKS.glob("*.yaml")), KARPENTER)}
     found |= {f"stores on {cloud}": made(spec_of(raw)) for cloud, raw in STORED.items()}
     return {name: resources for name, resources in found.items() if resources}
 

@@ -3,7 +3,7 @@
 A version is that of the pin of the same name (`gpuyard.catalogue.software.pins`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
@@ -73,6 +73,22 @@ AUTOSCALER_CHART = Chart(
 """Published in a repository with an index; `path` is where a mirror of ours keeps it. The chart has a pin of its own,
 `AUTOSCALER_CHART_PIN`: the image is that of the cluster's minor."""
 AUTOSCALER_CHART_PIN = "cluster-autoscaler-chart"
+
+KARPENTER_CHART = Chart(
+    name="karpenter",
+    registry="public.ecr.aws",
+    path="karpenter/karpenter",
+    image="karpenter/controller",
+    tag="{}",
+    source=Source(
+        "aws/karpenter-provider-aws 1d92708 (v1.14.1): charts/karpenter, charts/karpenter-crd and their README.md",
+        date(2026, 11, 23),
+    ),
+)
+KARPENTER_CRD_CHART = replace(KARPENTER_CHART, name="karpenter-crd", path="karpenter/karpenter-crd")
+"""The definitions alone: Helm changes those inside a chart never, and these with each release."""
+KARPENTER_PIN = "karpenter-aws"
+"""Both charts and the image have the version of AWS's provider."""
 
 
 @dataclass(frozen=True, slots=True)

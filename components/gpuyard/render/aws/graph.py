@@ -7,6 +7,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.addons import addon_parts
 from gpuyard.render.aws.cluster import GIVEN_OUTPUTS, OUTPUTS, cluster_parts, given_cluster
 from gpuyard.render.aws.ground import Given, Ground
+from gpuyard.render.aws.karpenter.parts import karpenter_parts, karpenter_told
 from gpuyard.render.aws.network import network_of, subnets_by_zone
 from gpuyard.render.aws.place import AwsPlace, place_of
 from gpuyard.render.aws.pools import image_calls, node_groups
@@ -67,11 +68,12 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
             *before,
             *store_parts(plan, stores),
             *autoscaler_role(plan, cluster, agent),
+            *karpenter_parts(plan, place, cluster, agent),
             *groups,
             *addon_parts(plan, place, cluster, with_nodes=True, after=first),
         ),
         (*place.calls, *store_calls(plan), *network.calls, *image_calls(plan)),
-        store_values(plan),
+        {**store_values(plan), **karpenter_told(plan)},
         asked_of_aws(plan),
     )
 

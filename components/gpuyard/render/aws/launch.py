@@ -104,10 +104,16 @@ def _disks(boot: Boot, ground: Ground) -> list[dict[str, Any]]:
     family = boot.variant.partition("_")[0]
     system = SYSTEM_DISKS.get(family)
     disks = [_disk(system, ground)] if system else []
-    size: dict[str, Any] = {"volumeSize": boot.disk_gib}
-    if any(machine.is_gpu_machine and not machine.nvme_gb for machine in boot.machines):
-        size["throughput"] = _IMAGES_MIB_S  # no disks of its own that images could be unpacked on
+    size = disk_needs(boot.machines, boot.disk_gib)
     return [*disks, _disk(DATA_DISKS[family], ground, size)]
+
+
+def disk_needs(machines: Sequence[Machine], gib: int) -> dict[str, int]:
+    """How large the disk is that images are on, and how fast it must be."""
+    size = {"volumeSize": gib}
+    if any(machine.is_gpu_machine and not machine.nvme_gb for machine in machines):
+        size["throughput"] = _IMAGES_MIB_S  # no disks of its own that images could be unpacked on
+    return size
 
 
 def _disk(device: str, ground: Ground, size: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -4,26 +4,44 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.plan.records import LadderRung, PoolPlan
+from gpuyard.plan.records import Ec2Purchase, LadderRung, PoolPlan
 from gpuyard.render.cloud.graph import CloudResource
 
 _CLUSTER = "cluster"
 
 
-def placement_group(pool: PoolPlan, tags: Mapping[str, str]) -> CloudResource | None:
-    """One for all groups of a pool that want their nodes close together: a job may run on two of them."""
-    if all(rung.placement != _CLUSTER for rung in pool.ladder):
+def placement_group(
+    pool: PoolPlan, tags: Mapping[str, str], part: str | None = None
+) -> CloudResource | None:
+    """One for all groups of a pool that want their nodes close together: a job may run on two of them.
+
+    It is a `part` of the pool, unless another one is said.
+    """
+    if not any(in_group(rung) for rung in pool.ladder):
         return None
     return CloudResource(
         kind="aws:ec2/placementGroup:PlacementGroup",
-        name=_name(pool),
+        name=placement_name(pool),
         inputs={"strategy": _CLUSTER, "tags": dict(tags)},
-        part=pool.stable_name,
+        part=pool.stable_name if part is None else part,
     )
 
 
-def _name(pool: PoolPlan) -> str:
+def in_group(rung: LadderRung) -> bool:
+    """Whether nodes of this rung stand in the pool's group."""
+    return rung.placement == _CLUSTER
+
+
+def placement_name(pool: PoolPlan) -> str:
+    """What the graph calls the group of a pool."""
     return f"{pool.stable_name}-placement"
+
+
+def on_ec2(pool: PoolPlan, rung: LadderRung) -> Ec2Purchase:
+    """How a rung is said on EC2."""
+    if rung.aws is None:
+        raise ValueError(f"{pool.name} is not bought on AWS")
+    return rung.aws
 
 
 def bought(pool: PoolPlan, rung: LadderRung, group: CloudResource | None) -> dict[str, Any]:
@@ -32,15 +50,14 @@ def bought(pool: PoolPlan, rung: LadderRung, group: CloudResource | None) -> dic
     Spot is a word of the node group, not of its template. A reservation has its own place: asked to be in a
     group of ours as well, its machines would stay empty.
     """
-    if rung.aws is None:
-        raise ValueError(f"{pool.name} is not bought on AWS")
-    reservation: dict[str, Any] = {"capacityReservationPreference": rung.aws.reservation_preference}
+    words = on_ec2(pool, rung)
+    reservation: dict[str, Any] = {"capacityReservationPreference": words.reservation_preference}
     if rung.reservation:
         reservation["capacityReservationTarget"] = {"capacityReservationId": rung.reservation}
     said: dict[str, Any] = {"capacityReservationSpecification": reservation}
     if rung.mode == Capacity.BLOCK.value:
         said["instanceType"] = pool.machine.type_name
-        said["instanceMarketOptions"] = {"marketType": rung.aws.market_type}
-    if group is not None and rung.placement == _CLUSTER:
+        said["instanceMarketOptions"] = {"marketType": words.market_type}
+    if group is not None and in_group(rung):
         said["placement"] = {"groupName": group.get("id")}
     return said

@@ -131,16 +131,21 @@ def _pool(plan: PlatformPlan, pool: PoolPlan, ground: Ground) -> Iterator[CloudR
 def _boot(plan: PlatformPlan, pool: PoolPlan, ground: Ground) -> Boot:
     variant = _variant(pool)
     machines = tuple(MACHINES[name] for name in pool.machines)
-    written = next(each for each in plan.spec.pools if each.name == pool.name)
     return Boot(
         machines=machines,
         variant=variant,
-        disk_gib=written.disk_gib or DISK_GIB,
+        disk_gib=disk_gib(plan, pool),
         user_data=pool_user_data(plan, pool, machines, variant, ground),
         image=_image_call(plan, pool.machine.arch).get("insecureValue")
         if variant == CUSTOM
         else None,
     )
+
+
+def disk_gib(plan: PlatformPlan, pool: PoolPlan) -> int:
+    """Of the disk that images of a node are on."""
+    written = next(each for each in plan.spec.pools if each.name == pool.name)
+    return written.disk_gib or DISK_GIB
 
 
 def _variant(pool: PoolPlan) -> str:

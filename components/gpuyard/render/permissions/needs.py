@@ -28,8 +28,8 @@ _KINDS = {
     "key/": "aws:kms/key:Key",
 }
 """What may be somebody else's: it has our tag only where the graph makes it."""
-_ID = {"aws:s3/bucket:Bucket": "bucket"}
-"""What is found by the name that it is given."""
+_ID = {"aws:s3/bucket:Bucket": "bucket", "aws:sqs/queue:Queue": "name"}
+"""What is found by the name that it is given, or has its name in what it is found by."""
 _UNMARKED = ("security-group-rule/", "network-interface/")
 """What never has a tag of ours."""
 

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from gpuyard.catalogue.software.charts import (
     AUTOSCALER_CHART,
     GPU_OPERATOR_CHART,
+    KARPENTER_CHART,
+    KARPENTER_PIN,
     KUEUE_CHART,
     NFD_IMAGE,
     OPERATOR_IMAGES,
     OperatorImage,
 )
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
+from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import OperatorParts, PlatformPlan
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.render.mirror import image_repository, mirrored
@@ -49,7 +52,7 @@ def pulled_images(plan: PlatformPlan) -> list[PulledImage]:
     """Each once, by name; none on a simulated cluster, whose nodes run nothing."""
     if plan.simulated:
         return []
-    found = (_kueue, _operator, _autoscaler, _efa, _idle, _validator)
+    found = (_kueue, _operator, _autoscaler, _karpenter, _efa, _idle, _validator)
     return sorted({image for each in found for image in each(plan)})
 
 
@@ -65,6 +68,12 @@ def _autoscaler(plan: PlatformPlan) -> Iterator[PulledImage]:
         yield PulledImage(
             image_repository(plan.spec, AUTOSCALER_CHART), tag, of="Cluster Autoscaler"
         )
+
+
+def _karpenter(plan: PlatformPlan) -> Iterator[PulledImage]:
+    if installs_karpenter(plan.spec):
+        tag = KARPENTER_CHART.tag.format(plan.software[KARPENTER_PIN])
+        yield PulledImage(image_repository(plan.spec, KARPENTER_CHART), tag, of="Karpenter")
 
 
 def _efa(plan: PlatformPlan) -> Iterator[PulledImage]:

@@ -51,7 +51,7 @@ class CloudCluster(Component):
 
     @property
     def store_names(self) -> dict[str, pulumi.Output[str]]:
-        """Where the platform's storage is, by the names that teams' volumes have for it."""
+        """What objects inside the cluster name of its cloud: storage, and what Karpenter's nodes are."""
         return self._stores
 
     def _build(

@@ -39,7 +39,7 @@ class EksCluster(CloudCluster):
     ground: pulumi.Output[dict[str, str]]
     """What the node groups of pools rest on, for GpuNodePools."""
     stores: pulumi.Output[dict[str, str]]
-    """Where the platform's storage is, for Teams."""
+    """Where the platform's storage is, for Teams; what Karpenter's nodes start from, for Karpenter."""
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pulumi
 
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
+from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.provider import ClusterProvider
 from gpuyard.spec.platform import Cloud
@@ -42,6 +43,19 @@ def autoscaler_for(name: str, plan: PlatformPlan, opts: pulumi.ResourceOptions) 
         from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
 
         ClusterAutoscaler(name, {"platform": plan}, opts)
+
+
+def karpenter_for(
+    name: str,
+    plan: PlatformPlan,
+    opts: pulumi.ResourceOptions,
+    cluster: "CloudCluster | None",
+) -> None:
+    """What makes nodes of EKS, where the platform brings it."""
+    if installs_karpenter(plan.spec) and cluster is not None:
+        from gpuyard.resources.clusters.karpenter import Karpenter
+
+        Karpenter(name, {"platform": plan, "stores": {**cluster.store_names}}, opts)
 
 
 def provider_inside(

@@ -55,7 +55,9 @@ def access_entry(inputs: Inputs) -> Iterator[str]:
 
 
 def access_scope(inputs: Inputs) -> Iterator[str]:
-    """[api] A scope of namespaces names them."""
+    """[api] A scope is of the cluster or of namespaces, and these it names."""
+    if text(inputs, "accessScope.type") not in {"", "cluster", "namespace"}:
+        yield "InvalidParameterException: accessScope.type is neither cluster nor namespace"
     if text(inputs, "accessScope.type") == "namespace" and not has(
         inputs, "accessScope.namespaces"
     ):

@@ -1,0 +1,64 @@
+"""Karpenter on AWS: what its controller may do there, what it is told of, and what its objects are called."""
+
+from collections.abc import Mapping
+from datetime import date
+
+from gpuyard.catalogue.sources import Source
+
+_LOOKED_UP = date(2026, 11, 23)
+TEMPLATE_SOURCE = Source(
+    "aws/karpenter-provider-aws 1d92708 (v1.14.1), website v1.14 cloudformation.yaml: policies of the controller, queue,"
+    " its policy and five rules of events",
+    _LOOKED_UP,
+)
+EVENTS: Mapping[str, tuple[str, str]] = {
+    "health": ("aws.health", "AWS Health Event"),
+    "spot": ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
+    "rebalance": ("aws.ec2", "EC2 Instance Rebalance Recommendation"),
+    "state": ("aws.ec2", "EC2 Instance State-change Notification"),
+    "reservation": ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
+}
+"""What is put into the queue: source and kind of event, by a word of ours."""
+QUEUE_SECONDS = 300
+"""How long an event is kept; a notice of two minutes is of no use after that."""
+SENDERS = ("events.amazonaws.com", "sqs.amazonaws.com")
+TAKES = ("sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage")
+LOOKS = (
+    "ec2:DescribeCapacityReservations",
+    "ec2:DescribeImages",
+    "ec2:DescribeInstances",
+    "ec2:DescribeInstanceStatus",
+    "ec2:DescribeInstanceTypeOfferings",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeLaunchTemplates",
+    "ec2:DescribePlacementGroups",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSpotPriceHistory",
+    "ec2:DescribeSubnets",
+)
+"""What the controller asks EC2; AWS knows no resource for these."""
+STARTS_FROM = ("security-group", "subnet", "capacity-reservation", "placement-group")
+"""What of the account a new instance is made of, and nothing is done to."""
+MADE = (
+    *("fleet", "instance", "volume", "network-interface", "launch-template"),
+    "spot-instances-request",
+)
+"""What the controller makes: each with the cluster's tags from its first moment."""
+
+NODES_SOURCE = Source(
+    "aws/karpenter-provider-aws 1d92708 (v1.14.1): pkg/apis/v1/ec2nodeclass.go, pkg/controllers/nodeclass (it goes when"
+    " no NodeClaim has it), pkg/providers/amifamily/al2023.go; website v1.14 nodepools.md (limits.nodes)",
+    _LOOKED_UP,
+)
+NODE_CLASS_GROUP, POOL_GROUP = "karpenter.k8s.aws", "karpenter.sh"
+POOL_OF_NODE = f"{POOL_GROUP}/nodepool"
+"""The label that says which NodePool made a node."""
+CAPACITY_TYPE = f"{POOL_GROUP}/capacity-type"
+HIGHEST_WEIGHT = 100
+"""Of a NodePool; the highest is tried first."""
+IMAGE_FAMILY = "AL2023"
+"""The images of which a release is pinned here."""
+SPOT_GRACE, GRACE = "2m", "1h"
+"""How long a node that is to go waits for its pods: EC2 gives a spot node two minutes, others may write a checkpoint."""
+EMPTY_FOR = "10m"
+"""How long an empty node stays: jobs of one queue follow each other."""

@@ -1,0 +1,70 @@
+"""Karpenter's two charts: the definitions of what it reads, and the controller with values of the plan."""
+
+from typing import Any
+
+from gpuyard.catalogue.software.charts import (
+    KARPENTER_CHART,
+    KARPENTER_CRD_CHART,
+    KARPENTER_PIN,
+    Chart,
+)
+from gpuyard.names import KARPENTER, KUBE_SYSTEM, POOL_LABEL, SYSTEM_POOL
+from gpuyard.plan.cluster.ranges import cluster_of
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records.late import Late
+from gpuyard.render.aws.karpenter.nodes import QUEUE, karpenter_pools
+from gpuyard.render.charts import Release
+from gpuyard.render.mirror import chart_location, image_repository
+from gpuyard.render.objects import system_tolerations
+from gpuyard.spec.sections import Nat
+
+
+def karpenter_charts(plan: PlatformPlan) -> list[Release]:
+    """The definitions first: Helm changes them with their own chart alone."""
+    return [
+        _release(plan, KARPENTER_CRD_CHART, {}),
+        _release(plan, KARPENTER_CHART, karpenter_values(plan)),
+    ]
+
+
+def _release(plan: PlatformPlan, chart: Chart, values: dict[str, Any]) -> Release:
+    return Release(
+        name=chart.name,
+        namespace=KUBE_SYSTEM,
+        chart=chart_location(plan.spec, chart),
+        version=plan.software[KARPENTER_PIN],
+        values=values,
+    )
+
+
+def karpenter_values(plan: PlatformPlan) -> dict[str, Any]:
+    """The controller's: it runs on the system's nodes, which it did not make and does not end."""
+    system = plan.spec.system
+    private = cluster_of(plan.spec).network.nat is Nat.NONE
+    return {
+        "serviceAccount": {"name": KARPENTER},
+        # No two on one node.
+        "replicas": 1 if system is not None and system.nodes.low < 2 else 2,  # noqa: PLR2004
+        "nodeSelector": {POOL_LABEL: SYSTEM_POOL},
+        "tolerations": system_tolerations(),
+        "controller": {
+            "image": {
+                "repository": image_repository(plan.spec, KARPENTER_CHART),
+                "tag": KARPENTER_CHART.tag.format(plan.software[KARPENTER_PIN]),
+            },
+            "resources": {
+                "requests": {"cpu": "500m", "memory": "1Gi"},
+                "limits": {"memory": "1Gi"},
+            },
+        },
+        "settings": {
+            "clusterName": plan.name,
+            "interruptionQueue": Late(f"{QUEUE}.name"),
+            "enableZonalShift": True,
+            **({"isolatedVPC": True} if private else {}),
+            "featureGates": {
+                "nodeOverlay": any(pool.scale.overlay for pool in karpenter_pools(plan)),
+                "reservedCapacity": True,
+            },
+        },
+    }

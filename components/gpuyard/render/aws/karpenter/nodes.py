@@ -1,0 +1,188 @@
+"""What Karpenter makes nodes by: a node class and a NodePool for each rung of a pool's ladder, and overlays.
+
+A node goes when it is empty, and for no other reason: consolidation and drift would take half a gang.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gpuyard.catalogue.kubernetes.eks_nodes import AL2023_RELEASES, DATA_DISKS
+from gpuyard.catalogue.kubernetes.karpenter import (
+    CAPACITY_TYPE,
+    EMPTY_FOR,
+    GRACE,
+    HIGHEST_WEIGHT,
+    IMAGE_FAMILY,
+    NODE_CLASS_GROUP,
+    POOL_GROUP,
+    POOL_OF_NODE,
+    SPOT_GRACE,
+)
+from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
+from gpuyard.names import ARCH_LABEL, GPU, INSTANCE_TYPE_LABEL, OS_LABEL, ZONE_LABEL
+from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
+from gpuyard.plan.records.late import Late
+from gpuyard.render.aws.launch import disk_needs, fabric_interfaces
+from gpuyard.render.aws.network import network_of
+from gpuyard.render.aws.place import place_of
+from gpuyard.render.aws.placement import in_group, on_ec2, placement_name
+from gpuyard.render.aws.pools import GroupSize, disk_gib, group_name, group_sizes
+from gpuyard.render.aws.tags import aws_tags
+from gpuyard.render.aws.user_data import kubelet_of, node_config
+from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.objects import Object, made, taint_object
+from gpuyard.spec.pools import Scaling
+
+PROFILE = "karpenter-nodes"
+"""The instance profile of its nodes, as the graph calls it."""
+QUEUE = "interruptions"
+"""The queue that it takes events from, as the graph calls it."""
+_GROUPS = ("cluster.vpcConfig.clusterSecurityGroupId", "nodes.id")
+
+
+def karpenter_pools(plan: PlatformPlan) -> tuple[PoolPlan, ...]:
+    """The pools whose nodes it makes."""
+    return tuple(pool for pool in plan.pools if pool.scaling is Scaling.KARPENTER)
+
+
+def karpenter_objects(plan: PlatformPlan) -> list[Object]:
+    """Of every pool: classes, what they are used by, and what no machine type says of its nodes."""
+    return [each for pool in karpenter_pools(plan) for each in _objects(plan, pool)]
+
+
+def _objects(plan: PlatformPlan, pool: PoolPlan) -> Iterator[Object]:
+    sizes = group_sizes(pool)
+    for place, size in enumerate(sizes):
+        yield _node_class(plan, pool, size.rung)
+        yield _node_pool(plan, pool, size, HIGHEST_WEIGHT - place)
+    if pool.scale.overlay:
+        yield _overlay(plan, pool, [_name(pool, size.rung) for size in sizes])
+
+
+def _name(pool: PoolPlan, rung: LadderRung) -> str:
+    return fit(group_name(pool, rung))
+
+
+# ── what a node is ────────────────────────────────────────────────────────────────────────────────
+def _node_class(plan: PlatformPlan, pool: PoolPlan, rung: LadderRung) -> Object:
+    """What a launch template is for a node group; one for each rung, for it has a place of its own."""
+    machines = tuple(MACHINES[name] for name in pool.machines)
+    kubelet = kubelet_of(pool, machines)
+    spec: dict[str, Any] = {
+        "amiSelectorTerms": [{"alias": _image(plan)}],
+        "instanceProfile": Late(f"{PROFILE}.name"),
+        "subnetSelectorTerms": [{"id": each} for each in _subnets(plan, pool)],
+        "securityGroupSelectorTerms": [{"id": Late(each)} for each in _GROUPS],
+        "metadataOptions": {
+            "httpEndpoint": "enabled",
+            "httpTokens": "required",
+            "httpPutResponseHopLimit": 1,
+        },
+        "detailedMonitoring": True,
+        "blockDeviceMappings": [_disk(machines, disk_gib(plan, pool))],
+        "kubelet": {
+            **({"kubeReserved": dict(kubelet.reserved)} if kubelet.reserved else {}),
+            "evictionHard": dict(kubelet.eviction),
+        },
+        # It has no field for how NUMA nodes are used: the same document as for node groups says that.
+        "userData": node_config(plan.spec, kubelet, local_disks=False),
+        "tags": aws_tags(plan, pool.stable_name, " ".join(pool.owners)),
+    }
+    if rung.reservation:
+        spec["capacityReservationSelectorTerms"] = [{"id": rung.reservation}]
+    if in_group(rung):
+        spec["placementGroupSelector"] = {"name": Late(f"{placement_name(pool)}.id")}
+    if found := _interfaces(machines):
+        spec["networkInterfaces"] = found
+    if all(machine.nvme_gb for machine in machines):
+        spec["instanceStorePolicy"] = "RAID0"
+    version = f"{NODE_CLASS_GROUP}/v1"
+    return made(plan.name, version, "EC2NodeClass", _name(pool, rung), spec=spec)
+
+
+def _image(plan: PlatformPlan) -> str:
+    """The release of node groups; one release of all images is there for every minor at once."""
+    release = AL2023_RELEASES.get(plan.kubernetes) or max(AL2023_RELEASES.values())
+    return f"{IMAGE_FAMILY.lower()}@v{release.partition('-')[2]}"
+
+
+def _subnets(plan: PlatformPlan, pool: PoolPlan) -> list[Any]:
+    private = network_of(plan, place_of(plan)).private
+    return [private[zone] for zone in sorted(pool.zones or private)]
+
+
+def _disk(machines: Sequence[Machine], gib: int) -> dict[str, Any]:
+    ebs = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
+    size = {**disk_needs(machines, gib), "volumeSize": f"{gib}Gi"}
+    return {"deviceName": DATA_DISKS[IMAGE_FAMILY], "rootVolume": True, "ebs": {**ebs, **size}}
+
+
+def _interfaces(machines: Sequence[Machine]) -> list[dict[str, Any]]:
+    """It knows none that is both: the first card then has one with an address, and one of EFA beside it."""
+    found: list[tuple[int, int, str]] = []
+    for one in fabric_interfaces(machines):
+        both = one.kind == "efa"
+        found.append((one.card, one.device, "interface" if both else one.kind))
+        found += [(one.card, one.device + 1, "efa-only")] if both else []
+    return [
+        {"networkCardIndex": card, "deviceIndex": device, "interfaceType": kind}
+        for card, device, kind in found
+    ]
+
+
+# ── how many, and for how long ────────────────────────────────────────────────────────────────────
+def _node_pool(plan: PlatformPlan, pool: PoolPlan, size: GroupSize, weight: int) -> Object:
+    """One rung, tried before those of lower weight, with as many nodes as it may have.
+
+    Nodes that are cut advertise no whole GPU once they run, so that GPUs alone would bound nothing.
+    """
+    spot = size.rung.mode == Capacity.SPOT.value
+    name = _name(pool, size.rung)
+    template = {
+        "metadata": {"labels": dict(pool.labels)},
+        "spec": {
+            "nodeClassRef": {"group": NODE_CLASS_GROUP, "kind": "EC2NodeClass", "name": name},
+            "requirements": [_in(key, values) for key, values in _wanted(pool, size.rung)],
+            "taints": [taint_object(taint) for taint in pool.taints],
+            "expireAfter": "Never",
+            "terminationGracePeriod": SPOT_GRACE if spot else GRACE,
+        },
+    }
+    spec = {
+        "weight": weight,
+        "limits": {"nodes": str(size.high), GPU: str(size.high * pool.gpus_per_node)},
+        "disruption": {
+            "consolidationPolicy": "WhenEmpty",
+            "consolidateAfter": EMPTY_FOR,
+            "budgets": [
+                {"nodes": "0", "reasons": ["Drifted", "Underutilized"]},
+                {"nodes": "100%", "reasons": ["Empty"]},
+            ],
+        },
+        "template": template,
+    }
+    return made(plan.name, f"{POOL_GROUP}/v1", "NodePool", name, spec=spec)
+
+
+def _wanted(pool: PoolPlan, rung: LadderRung) -> Iterator[tuple[str, list[str]]]:
+    yield INSTANCE_TYPE_LABEL, [MACHINES[name].type_name for name in pool.machines]
+    yield CAPACITY_TYPE, [on_ec2(pool, rung).karpenter_capacity_type]
+    yield ARCH_LABEL, [pool.machine.arch]
+    yield OS_LABEL, ["linux"]
+    if pool.zones:
+        yield ZONE_LABEL, sorted(pool.zones)
+
+
+def _in(key: str, values: Sequence[str]) -> dict[str, Any]:
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+def _overlay(plan: PlatformPlan, pool: PoolPlan, names: list[str]) -> Object:
+    """What agents make of the GPUs, beside the whole ones: taints keep pods off that want those."""
+    spec = {
+        "requirements": [_in(POOL_OF_NODE, names)],
+        "capacity": {name: str(count) for name, count in sorted(pool.scale.overlay.items())},
+    }
+    return made(
+        plan.name, f"{POOL_GROUP}/v1alpha1", "NodeOverlay", fit(pool.stable_name), spec=spec
+    )

@@ -1,0 +1,164 @@
+"""What Karpenter rests on in AWS: an identity, what its nodes are, and the queue of what becomes of them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpuyard.catalogue.cluster.eks import NODE_POLICIES
+from gpuyard.catalogue.kubernetes.karpenter import EVENTS, QUEUE_SECONDS, SENDERS
+from gpuyard.names import KARPENTER, KUBE_SYSTEM
+from gpuyard.plan.capacity.karpenter import installs_karpenter
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records.late import Late, late_names
+from gpuyard.render.aws.karpenter.charts import karpenter_values
+from gpuyard.render.aws.karpenter.nodes import PROFILE, QUEUE, karpenter_objects, karpenter_pools
+from gpuyard.render.aws.karpenter.rights import controller_rights
+from gpuyard.render.aws.place import AwsPlace, attached, document, role, statement, tags_of
+from gpuyard.render.aws.placement import placement_group
+from gpuyard.render.aws.roles import TAKEN_BY_PODS
+from gpuyard.render.aws.tags import aws_tags
+from gpuyard.render.cloud.graph import CloudResource, Json
+
+
+def karpenter_parts(
+    plan: PlatformPlan, place: AwsPlace, cluster: CloudResource, ready: tuple[str, ...]
+) -> list[CloudResource]:
+    """All of it, in order; nothing where Karpenter is not installed."""
+    if not installs_karpenter(plan.spec):
+        return []
+    queue = _queue(plan)
+    nodes = _nodes(plan, place, cluster)
+    close = (_placed(plan, pool) for pool in karpenter_pools(plan))
+    return [
+        *nodes,
+        *queue,
+        *_controller(plan, place, cluster, (nodes[0], queue[0]), ready),
+        *(group for group in close if group is not None),
+    ]
+
+
+def karpenter_told(plan: PlatformPlan) -> dict[str, Any]:
+    """What charts and objects of Karpenter name of the cloud, each by its own name there."""
+    if not installs_karpenter(plan.spec):
+        return {}
+    named = late_names([karpenter_values(plan), karpenter_objects(plan)])
+    return {name: Late(name) for name in sorted(named)}
+
+
+def _placed(plan: PlatformPlan, pool: Any) -> CloudResource | None:
+    """It is there for the whole cluster: what names it stands in the cluster, beside no node group."""
+    return placement_group(pool, aws_tags(plan, pool.stable_name, " ".join(pool.owners)), part="")
+
+
+def _nodes(
+    plan: PlatformPlan, place: AwsPlace, cluster: CloudResource
+) -> tuple[CloudResource, ...]:
+    """The role of nodes, the profile in which instances take it, and their way into the cluster.
+
+    EKS makes an entry for the role of a node group, and takes it away again: so these have their own.
+    """
+    made = role(plan, "karpenter-node-role", "ec2.amazonaws.com")
+    rights = [attached(place, made, policy) for policy in NODE_POLICIES]
+    profile = CloudResource(
+        kind="aws:iam/instanceProfile:InstanceProfile",
+        name=PROFILE,
+        inputs={"role": made.get("name"), "tags": tags_of(plan)},
+        outputs=("name",),
+        after=tuple(each.name for each in rights),
+    )
+    entry = CloudResource(
+        kind="aws:eks/accessEntry:AccessEntry",
+        name="karpenter-nodes-enter",
+        inputs={
+            "clusterName": cluster.get("name"),
+            "principalArn": made.get("arn"),
+            "type": "EC2_LINUX",
+            "tags": tags_of(plan),
+        },
+    )
+    return (made, *rights, profile, entry)
+
+
+def _controller(
+    plan: PlatformPlan,
+    place: AwsPlace,
+    cluster: CloudResource,
+    given: tuple[CloudResource, CloudResource],
+    ready: tuple[str, ...],
+) -> Iterator[CloudResource]:
+    """Its role, a policy for each thing that it does, and the service account whose pods take it."""
+    nodes, queue = given
+    made = role(plan, "karpenter-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
+    yield made
+    rights = controller_rights(plan.name, place, role=nodes.get("arn"), queue=queue.get("arn"))
+    for what, statements in rights.items():
+        yield CloudResource(
+            kind="aws:iam/rolePolicy:RolePolicy",
+            name=f"karpenter-rights-{what}",
+            inputs={"role": made.get("name"), "policy": document(*statements)},
+        )
+    yield CloudResource(
+        kind="aws:eks/podIdentityAssociation:PodIdentityAssociation",
+        name="karpenter-identity",
+        inputs={
+            "clusterName": cluster.get("name"),
+            "namespace": KUBE_SYSTEM,
+            "serviceAccount": KARPENTER,
+            "roleArn": made.get("arn"),
+            "tags": tags_of(plan),
+        },
+        after=(*(f"karpenter-rights-{what}" for what in rights), *ready),
+    )
+
+
+def _queue(plan: PlatformPlan) -> list[CloudResource]:
+    """Into it EventBridge alone puts what becomes of instances, and Karpenter takes it out."""
+    queue = CloudResource(
+        kind="aws:sqs/queue:Queue",
+        name=QUEUE,
+        inputs={
+            "messageRetentionSeconds": QUEUE_SECONDS,
+            "sqsManagedSseEnabled": True,
+            "tags": tags_of(plan),
+        },
+        outputs=("arn", "name"),
+    )
+    unsafe = {"Bool": {"aws:SecureTransport": "false"}}
+    policy = CloudResource(
+        kind="aws:sqs/queuePolicy:QueuePolicy",
+        name=f"{QUEUE}-policy",
+        inputs={
+            "queueUrl": queue.get("id"),
+            "policy": _queue_policy(queue, unsafe),
+        },
+    )
+    found = [queue, policy]
+    for word, (source, what) in EVENTS.items():
+        rule = CloudResource(
+            kind="aws:cloudwatch/eventRule:EventRule",
+            name=f"{QUEUE}-{word}",
+            inputs={
+                "description": f"{what}, for Karpenter of {plan.name}",
+                "eventPattern": Json({"source": [source], "detail-type": [what]}),
+                "tags": tags_of(plan),
+            },
+            outputs=("name",),
+        )
+        target = CloudResource(
+            kind="aws:cloudwatch/eventTarget:EventTarget",
+            name=f"{QUEUE}-{word}-target",
+            inputs={"rule": rule.get("name"), "targetId": KARPENTER, "arn": queue.get("arn")},
+            after=(policy.name,),
+        )
+        found += [rule, target]
+    return found
+
+
+def _queue_policy(queue: CloudResource, unsafe: dict[str, Any]) -> Json:
+    arn = queue.get("arn")
+    return document(
+        statement("sqs:SendMessage", arn, Principal={"Service": list(SENDERS)}),
+        {
+            **statement("sqs:*", arn, Principal="*", Condition=unsafe),
+            "Effect": "Deny",
+        },
+    )

@@ -1,0 +1,105 @@
+"""What Karpenter's controller may do in AWS, in the parts that its own template has (`TEMPLATE_SOURCE`).
+
+Nodes take an instance profile of ours, so that it makes and ends none: of its rights in IAM only passing the
+node's role is left.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpuyard.catalogue.kubernetes.karpenter import LOOKS, MADE, POOL_OF_NODE, STARTS_FROM, TAKES
+from gpuyard.render.aws.ground import Given
+from gpuyard.render.aws.place import AwsPlace, statement
+from gpuyard.render.cloud.graph import Joined
+
+_START = ["ec2:RunInstances", "ec2:CreateFleet"]
+
+
+def controller_rights(
+    name: str, place: AwsPlace, *, role: Given, queue: Given
+) -> Mapping[str, list[dict[str, Any]]]:
+    """Statements by what they are for; what it made itself is told by the tags of the cluster `name`."""
+    return {
+        "nodes": _node_rights(name, place),
+        "role": [
+            statement(
+                "iam:PassRole",
+                role,
+                Condition=_equals(
+                    {"iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]}
+                ),
+            )
+        ],
+        "cluster": [
+            statement("eks:DescribeCluster", _cluster(name, place)),
+            statement(
+                "arc-zonal-shift:GetManagedResource",
+                "*",
+                Condition=_equals({"arc-zonal-shift:ResourceIdentifier": _cluster(name, place)}),
+            ),
+        ],
+        "interruptions": [statement(list(TAKES), queue)],
+        "discovery": [
+            statement(list(LOOKS), "*", Condition=_equals({"aws:RequestedRegion": place.region})),
+            statement(
+                "ssm:GetParameter", _arn(place, "ssm", "parameter/aws/service/*", account="")
+            ),
+            statement(["pricing:GetProducts", "iam:ListInstanceProfiles"], "*"),
+            statement(
+                "iam:GetInstanceProfile",
+                Joined("arn:", place.partition, ":iam::*:instance-profile/*"),
+            ),
+        ],
+    }
+
+
+def _node_rights(name: str, place: AwsPlace) -> list[dict[str, Any]]:
+    """It starts only what it tags as this cluster's, and changes and ends only what is tagged so."""
+    tag = f"kubernetes.io/cluster/{name}"
+    new = {f"aws:RequestTag/{tag}": "owned", "aws:RequestTag/eks:eks-cluster-name": name}
+    pooled = {"StringLike": {f"aws:RequestTag/{POOL_OF_NODE}": "*"}}
+    made = [_ec2(place, f"{each}/*") for each in MADE]
+    ours = {
+        **_equals({f"aws:ResourceTag/{tag}": "owned"}),
+        "StringLike": {f"aws:ResourceTag/{POOL_OF_NODE}": "*"},
+    }
+    instances, templates = _ec2(place, "instance/*"), _ec2(place, "launch-template/*")
+    given = [_ec2(place, f"{each}/*", account="") for each in ("image", "snapshot")]
+    by = {"ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"]}
+    renamed = {
+        **ours,
+        "StringEqualsIfExists": {"aws:RequestTag/eks:eks-cluster-name": name},
+        "ForAllValues:StringEquals": {
+            "aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"]
+        },
+    }
+    return [
+        statement(_START, [*given, *(_ec2(place, f"{each}/*") for each in STARTS_FROM)]),
+        statement(_START, templates, Condition=ours),
+        statement(
+            [*_START, "ec2:CreateLaunchTemplate"], made, Condition={**_equals(new), **pooled}
+        ),
+        statement("ec2:CreateTags", made, Condition={**_equals({**new, **by}), **pooled}),
+        statement("ec2:CreateTags", instances, Condition=renamed),
+        statement(
+            ["ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"],
+            [instances, templates],
+            Condition=ours,
+        ),
+    ]
+
+
+def _equals(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {"StringEquals": dict(values)}
+
+
+def _cluster(name: str, place: AwsPlace) -> Joined:
+    return _arn(place, "eks", f"cluster/{name}")
+
+
+def _ec2(place: AwsPlace, what: str, account: str = "*") -> Joined:
+    return _arn(place, "ec2", what, account)
+
+
+def _arn(place: AwsPlace, service: str, what: str, account: str = "*") -> Joined:
+    return Joined("arn:", place.partition, f":{service}:", place.region, f":{account}:{what}")

@@ -1,0 +1,161 @@
+"""A real Karpenter makes for each shape of our stacks the nodes that the plan foresees, and takes them away.
+
+A campaign: `GPUYARD_KARPENTER` is the program, with its kwok provider, and `GPUYARD_KARPENTER_CRDS` has
+folders of its definitions. What does not agree is listed, each shape by itself.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+import sizes
+from cluster.conftest import NAME
+from gpuyard.errors import PlanRefused
+from gpuyard.plan import planned
+from gpuyard.simulate import processes, state
+from gpuyard.simulate.api import ApiError, connect
+from gpuyard.spec.read import read_stack_file
+from kit import waiting
+from kit.cluster import karpenter
+from kit.cluster.karpenter import place
+from kit.cluster.lab import delete
+from kit.stacks import platform, pool, spec_of
+
+PROGRAM, DEFINITIONS = "GPUYARD_KARPENTER", "GPUYARD_KARPENTER_CRDS"
+pytestmark = [
+    pytest.mark.search,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif(PROGRAM not in os.environ, reason=f"a campaign: {PROGRAM} names no program"),
+]
+FOLDER = sizes.ROOT / "tests" / "golden_stacks"
+NODES, CLAIMS = "/api/v1/nodes", "/apis/karpenter.sh/v1/nodeclaims"
+OF_KARPENTER = f"{NODES}?labelSelector=karpenter.sh%2Fnodepool"
+STACKS = (
+    "ladder",
+    "research",
+    "spot-research",
+    "mig-inference",
+    "mps-inference",
+    "reserved-training",
+    "slices",
+)
+
+
+LADDER = platform(
+    [
+        pool(
+            "ladder",
+            nodes="0..6",
+            machine="g6.12xlarge",
+            capacity=[{"spot": True, "nodes": 2}, "on-demand"],
+        ),
+        pool("like", nodes="0..4", machine=["g6.16xlarge", "g6.8xlarge"]),
+    ],
+    cloud="aws",
+    shapes=[
+        {"name": "over-two-rungs", "pool": "ladder", "nodes": 4, "gpus_per_node": 4},
+        {"name": "cheapest", "pool": "like", "nodes": 2, "gpus_per_node": 1},
+    ],
+)
+
+
+def plan_by_karpenter(name):
+    """The stack with every pool given to Karpenter."""
+    raw = LADDER if name == "ladder" else stack(name)
+    for each in raw["pools"]:
+        each |= {"nodes": f"0..{str(each['nodes']).rpartition('.')[2]}", "scaling": "karpenter"}
+        for word in ("provisioning", "warm", "topology"):
+            each.pop(word, None)
+    return planned(spec_of(raw))
+
+
+def stack(name):
+    spec = read_stack_file((FOLDER / f"{name}.yaml").read_bytes(), name).spec
+    return spec.model_dump(mode="json", exclude_unset=True)
+
+
+@pytest.fixture(scope="module")
+def program(started, tmp_path_factory):
+    """Karpenter beside the cluster. Its agents own the capacity of all nodes, and so they rest."""
+    processes.stop([state.folder_of(NAME).recorded("agents")])
+    kubeconfig = Path(started.status.kubeconfig)
+    api = connect(kubeconfig)
+    for folder in os.environ[DEFINITIONS].split(os.pathsep):
+        for file in sorted(Path(folder).glob("*.yaml")):
+            put(api, yaml.safe_load(file.read_text()))
+    with karpenter.Karpenter(
+        Path(os.environ[PROGRAM]), kubeconfig, tmp_path_factory.mktemp("karpenter")
+    ):
+        yield api
+
+
+def within(seconds, look):
+    """Whether it comes true in time."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if look():
+            return True
+        time.sleep(0.3)
+    return False
+
+
+def put(api, value):
+    """Made, or made so."""
+    query = "?fieldManager=test&force=true"
+    api.call("PATCH", place(value) + query, value, "application/apply-patch+yaml")
+    return True
+
+
+def items(api, path):
+    return (api.get(path) or {}).get("items", [])
+
+
+def running(api, wanted):
+    found = [api.get(place(each)) for each in wanted]
+    return all((each or {}).get("status", {}).get("phase") == "Running" for each in found)
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_each_shape_gets_the_nodes_that_the_plan_foresees(program, name):
+    api = program
+    try:
+        plan = plan_by_karpenter(name)
+    except PlanRefused as refused:
+        pytest.skip(f"not for Karpenter: {refused}")
+    made = karpenter.for_kwok(plan)
+    for each in made:
+        waiting.until(lambda each=each: put(api, each), errors=(ApiError,))
+    apart = []
+    try:
+        for shape in plan.shapes:
+            apart += one_shape(api, plan, shape)
+    finally:
+        for each in reversed(made):
+            delete(api, place(each))
+    assert apart == []
+
+
+def one_shape(api, plan, shape):
+    """What does not agree, in words."""
+    wanted = list(karpenter.pods(plan, shape))
+    for each in wanted:
+        put(api, each)
+    found = []
+    foreseen = karpenter.foreseen(plan, shape)
+    if not within(90 if foreseen else 15, lambda: running(api, wanted)) and foreseen:
+        found.append(f"{shape.name}: not all of {len(wanted)} pods run")
+    nodes, zones = karpenter.seen(items(api, OF_KARPENTER))
+    sys.stdout.write(f"{plan.name} {shape.name}: {dict(nodes)} in {sorted(zones)}\n")
+    if nodes != foreseen:
+        found.append(f"{shape.name}: {dict(nodes)}, not {dict(foreseen)}")
+    if not zones <= karpenter.zones_of(plan, shape):
+        found.append(f"{shape.name}: nodes in {sorted(zones)}")
+    for each in wanted:
+        delete(api, place(each))
+    if not within(240, lambda: not items(api, OF_KARPENTER)):
+        found.append(f"{shape.name}: {len(items(api, OF_KARPENTER))} nodes stay")
+    return found

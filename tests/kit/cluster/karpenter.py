@@ -1,0 +1,209 @@
+"""A real Karpenter with its kwok provider: our catalogue's machines, our NodePools, what a plan foresees."""
+
+import json
+import os
+import socket
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+from urllib.request import urlopen
+
+from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
+from gpuyard.names import EFA, GPU, INSTANCE_TYPE_LABEL, POOL_LABEL, ZONE_LABEL
+from gpuyard.plan.records import PlatformPlan, PoolPlan, ShapePlan
+from gpuyard.plan.records.late import bind
+from gpuyard.render.aws.karpenter.nodes import karpenter_objects
+from gpuyard.render.aws.pools import group_sizes
+from gpuyard.render.objects import toleration_object
+
+ZONES = tuple(f"us-east-1{letter}" for letter in "abcdf")
+SPOT_OF_LIST = 0.4
+"""Of the price on demand: the catalogue has none for spot."""
+SOLD = {Capacity.ON_DEMAND.value: "on-demand", Capacity.SPOT.value: "spot"}
+"""The kwok provider has no reservations: what a reserved rung would give comes from the next one."""
+CLASS = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
+Value = dict[str, Any]
+Nodes = Counter[tuple[str, str]]
+"""How many, by machine type and way of buying."""
+
+
+# ── what it is given ──────────────────────────────────────────────────────────────────────────────
+def instance_types() -> list[Value]:
+    """Every EC2 machine with GPUs of the catalogue that has a price, in every zone of a stack of ours."""
+    found = MACHINES.values()
+    return [_type(each) for each in found if each.cloud == "aws" and each.gpus and each.on_demand]
+
+
+def _type(machine: Machine) -> Value:
+    assert machine.on_demand
+    price = machine.on_demand.high
+    prices = {"on-demand": price, "spot": price * SPOT_OF_LIST}
+    held = {
+        "cpu": str(machine.vcpus),
+        "memory": f"{int(machine.memory_gib)}Gi",
+        "ephemeral-storage": "200Gi",
+        "pods": "110",
+        GPU: str(machine.gpus) if machine.gpu_fraction == 1 else "0",
+        EFA: str(machine.efa_interfaces),
+    }
+    return {
+        "name": machine.type_name,
+        "architecture": machine.arch,
+        "operatingSystems": ["linux"],
+        "resources": {name: count for name, count in held.items() if count != "0"},
+        "offerings": [_offering(*sold, zone) for zone in ZONES for sold in prices.items()],
+    }
+
+
+def _offering(kind: str, price: float, zone: str) -> Value:
+    wanted = {"karpenter.sh/capacity-type": kind, ZONE_LABEL: zone}
+    keys = [{"key": key, "operator": "In", "values": [value]} for key, value in wanted.items()]
+    return {"Price": price, "Available": True, "Requirements": keys}
+
+
+def for_kwok(plan: PlatformPlan, empty_for: str = "5s") -> list[Value]:
+    """Our own NodePools and overlays, but for the class of their nodes and how long an empty one stays."""
+    made: list[Value] = [{"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": CLASS["kind"]}]
+    made[0]["metadata"] = {"name": CLASS["name"]}
+    for each in karpenter_objects(plan):
+        if each["kind"] == "EC2NodeClass":
+            continue
+        value = json.loads(json.dumps(bind(each, str)))
+        if each["kind"] == "NodePool":
+            value["spec"]["template"]["spec"]["nodeClassRef"] = CLASS
+            value["spec"]["disruption"]["consolidateAfter"] = empty_for
+        made.append(value)
+    return made
+
+
+# ── what is asked for, and what a plan says of it ─────────────────────────────────────────────────
+def pods(plan: PlatformPlan, shape: ShapePlan) -> Iterator[Value]:
+    """Of one job of a shape: a pod for each node that it takes, where queues would send them."""
+    pool = plan.pool(shape.pool)
+    tolerations = [toleration_object(taint) for taint in pool.taints]
+    wanted = {shape.resource: str(shape.per_node)}
+    for number in range(shape.nodes):
+        container = {
+            "name": "c",
+            "image": "example.org/x",
+            "resources": {"requests": {"cpu": "1", **wanted}, "limits": wanted},
+        }
+        spread = {
+            "labelSelector": {"matchLabels": {"shape": shape.name}},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+        yield {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": f"{shape.name}-{number}",
+                "namespace": "default",
+                "labels": {"shape": shape.name},
+            },
+            "spec": {
+                "nodeSelector": {POOL_LABEL: pool.stable_name},
+                "tolerations": tolerations,
+                # A job with a pod a node says so by its size; here pods of one job keep apart.
+                "affinity": {
+                    "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [spread]}
+                },
+                "containers": [container],
+            },
+        }
+
+
+def foreseen(plan: PlatformPlan, shape: ShapePlan) -> Nodes:
+    """The rungs of its pool from the first down, each with as many nodes as it may have."""
+    pool, left = plan.pool(shape.pool), shape.nodes
+    found: Nodes = Counter()
+    for size in group_sizes(pool):
+        kind = SOLD.get(size.rung.mode)
+        if kind and left:
+            taken = min(left, size.high)
+            found[_cheapest(pool), kind] += taken
+            left -= taken
+    return found
+
+
+def _cheapest(pool: PoolPlan) -> str:
+    machines = [MACHINES[name] for name in pool.machines]
+    return min(machines, key=lambda each: each.on_demand.high if each.on_demand else 0).type_name
+
+
+def zones_of(plan: PlatformPlan, shape: ShapePlan) -> set[str]:
+    """Where its nodes may be."""
+    return set(plan.pool(shape.pool).zones or ZONES)
+
+
+def seen(nodes: list[Value]) -> tuple[Nodes, set[str]]:
+    """The same of nodes that are there: what they are, and in which zones."""
+    labels: list[Mapping[str, str]] = [each["metadata"]["labels"] for each in nodes]
+    kinds = Counter((e[INSTANCE_TYPE_LABEL], e["karpenter.sh/capacity-type"]) for e in labels)
+    return kinds, {each[ZONE_LABEL] for each in labels}
+
+
+def place(value: Value) -> str:
+    """The path of an object."""
+    version, kind = value["apiVersion"], value["kind"].lower()
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    namespace = value["metadata"].get("namespace")
+    inside = f"/namespaces/{namespace}" if namespace else ""
+    plural = f"{kind}es" if kind.endswith("s") else f"{kind}s"
+    return f"{root}{inside}/{plural}/{value['metadata']['name']}"
+
+
+# ── the program ───────────────────────────────────────────────────────────────────────────────────
+class Karpenter:
+    """The program beside a cluster, until the block ends."""
+
+    def __init__(self, program: Path, kubeconfig: Path, folder: Path) -> None:
+        self._log = (folder / "karpenter.log").open("ab")
+        catalogue = folder / "types.json"
+        catalogue.write_text(json.dumps(instance_types()))
+        metrics, self._health = _ports()
+        self._process = subprocess.Popen(
+            [str(program)],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,
+            env={
+                **os.environ,
+                "KUBECONFIG": str(kubeconfig),
+                "INSTANCE_TYPES_FILE_PATH": str(catalogue),
+                "DISABLE_LEADER_ELECTION": "true",
+                "SYSTEM_NAMESPACE": "kube-system",
+                "METRICS_PORT": str(metrics),
+                "HEALTH_PROBE_PORT": str(self._health),
+                "FEATURE_GATES": "NodeOverlay=true",
+            },
+        )
+
+    def __enter__(self) -> Self:
+        until = time.monotonic() + 90
+        while time.monotonic() < until and self._process.poll() is None:
+            try:
+                with urlopen(f"http://127.0.0.1:{self._health}/readyz", timeout=2):
+                    return self
+            except OSError:
+                time.sleep(0.2)
+        self.__exit__()
+        raise AssertionError(Path(self._log.name).read_text()[-2000:])
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._log.close()
+
+
+def _ports() -> tuple[int, int]:
+    with socket.socket() as one, socket.socket() as two:
+        one.bind(("127.0.0.1", 0))
+        two.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], two.getsockname()[1]
