@@ -6,6 +6,7 @@ import pulumi
 
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
+from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import (
     check_digest,
     check_name,
@@ -62,7 +63,7 @@ class Validation(Component):
         asked = plan.spec.validation
         state = {"platform": plan.name, "validation": state_of(asked) if asked else {}}
         super().__init__("gpuyard:index:Validation", name, state, opts)
-        self._register(validation_objects(plan))
+        self._register([*validation_objects(plan), *gate_objects(plan)])
         last = [self._judged(name, plan, pool) for pool in checked_pools(plan)]
         self.pools = once_made(_verdicts(plan, plan.validation), *last)
         self.register_outputs({"pools": self.pools})
