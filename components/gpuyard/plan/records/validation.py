@@ -39,3 +39,8 @@ class ValidationPlan:
     most_closed_percent: int
     """Of a pool's nodes that take jobs, how many failed checks may close."""
     pools: tuple[PoolCheck, ...]
+
+    @property
+    def checks(self) -> bool:
+        """Whether any node is checked, now or when it comes."""
+        return bool(self.image) and any(pool.runs or pool.gate for pool in self.pools)

@@ -43,7 +43,7 @@ _NAME = 50
 def validation_objects(plan: PlatformPlan) -> list[Object]:
     """Account and program, then for each pool what is expected and the Job; nothing where none is checked."""
     asked = plan.validation
-    if asked is None or not asked.image or not any(p.runs or p.gate for p in asked.pools):
+    if asked is None or not asked.checks:
         return []
     checked = checked_pools(plan)
     name, space = validator_name(plan.name), operator_namespace(plan)
