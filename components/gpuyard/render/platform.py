@@ -45,8 +45,8 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
             for team in plan.teams
         ),
         ("idle", idle_objects(plan) if plan.idle else []),
-        ("gate", gate_objects(plan)),
         ("validation", validation_objects(plan)),
+        ("gate", gate_objects(plan)),
     ]
     return [(name, objects) for name, objects in groups if objects]
 

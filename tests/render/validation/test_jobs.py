@@ -80,7 +80,7 @@ def test_each_pool_has_its_expectations_and_its_job_and_all_have_one_program():
         ("ConfigMap", serve),
         ("Job", serve),
     ]
-    assert object_groups(plan)[-1] == ("validation", validation_objects(plan))
+    assert object_groups(plan)[-2] == ("validation", validation_objects(plan))
 
 
 def test_a_job_waits_for_what_its_pods_mount():
