@@ -10,6 +10,7 @@ from gpuyard.names import CHECK_RESULT_LABEL, CHECKED_LABEL, CHECKS_LABEL, GATE_
 from gpuyard.plan.records import STARTS_WITH
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.cloud.graph import settle
+from gpuyard.render.dependencies import needed_by, place_of
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.render.gpu_operator.objects import agents_tolerate
 from gpuyard.render.nodes import node_objects
@@ -211,6 +212,28 @@ def test_its_pod_waits_for_nothing_that_it_is_there_to_open():
     (first,) = wish["preference"]["matchExpressions"]
     assert (first["key"], first["operator"]) == ("gpuyard.dev/pool", "DoesNotExist")
     assert pod["containers"][0]["securityContext"]["allowPrivilegeEscalation"] is False
+
+
+def test_it_begins_when_its_account_is_held_and_ends_before():
+    plan = asked(cloud="simulated")
+    needs = set(needed_by(of_kind(plan, "Deployment")))
+    name, space = "gpuyard-lab-gate", "gpu-operator"
+    assert needs == {
+        ("Namespace", "", space),
+        *((kind, space, name) for kind in ("ServiceAccount", "RoleBinding", "ConfigMap")),
+        *((kind, "", name) for kind in ("ClusterRoleBinding", "ValidatingAdmissionPolicyBinding")),
+    }
+    checks = of_kind(plan, "DaemonSet")
+    mounted = {
+        volume["configMap"]["name"] for volume in checks["spec"]["template"]["spec"]["volumes"]
+    }
+    needed = {place for kind, _, place in needed_by(checks) if kind == "ConfigMap"}
+    assert needed == mounted
+    made = {place_of(o) for o in (*gate_objects(plan), *validation_objects(plan))}
+    assert {("ConfigMap", space, each) for each in mounted} <= made
+    bare = {"kind": "Deployment", "metadata": {"name": "x", "namespace": "y"}}
+    bare["spec"] = {"template": {"spec": {"volumes": [{"name": "h", "hostPath": {"path": "/"}}]}}}
+    assert list(needed_by(bare)) == [("Namespace", "", "y")]
 
 
 def test_the_account_lists_and_patches_and_that_is_all():

@@ -32,7 +32,7 @@ class PoolVerdict(TypedDict):
     """What became of the check on one pool."""
 
     verdict: str
-    """passed, `not awaited` where it is not required, else `not checked`."""
+    """passed, `not awaited` (not required), `deferred` (no node is there yet), else `not checked`."""
     nodes: int
     """How many nodes that is said of."""
     digest: str
@@ -89,8 +89,9 @@ def _verdicts(plan: PlatformPlan, asked: ValidationPlan | None) -> dict[str, Poo
     for each in asked.pools:
         runs = bool(asked.image) and each.runs
         why = each.lacks or "no node of it runs from the beginning"
+        why += ": they are checked when they come" if each.gate else ""
         found[each.pool] = {
-            "verdict": awaited if runs else "not checked",
+            "verdict": awaited if runs else "deferred" if each.gate else "not checked",
             "nodes": each.nodes if runs else 0,
             "digest": check_digest(plan, plan.pool(each.pool)) if runs else "",
             "why": "" if runs else why if asked.image else "no image is named",
