@@ -92,6 +92,15 @@ def becomes(yard: Yard, node: str, wanted: tuple[str, bool, bool]) -> None:
     until(lambda: state(yard, node), lambda seen: seen == wanted, what=f"{node} to be {wanted}")
 
 
+def mended(yard: Yard, node: str) -> None:
+    """What was wrong is no more, and nobody waits until its pod is started again."""
+    annotate(yard, node, None)
+    where = f"{PODS}%3Dgpuyard-local-gate-train&fieldSelector=spec.nodeName%3D{node}"
+    for pod in yard.api.call("GET", where)["items"]:
+        path = f"/api/v1/namespaces/gpu-operator/pods/{pod['metadata']['name']}"
+        yard.api.call("DELETE", f"{path}?gracePeriodSeconds=0")
+
+
 def gang(nodes: list[str]) -> dict:
     """Two pods with all GPUs of a node each, on these nodes."""
     chosen = {"key": HOSTNAME_LABEL, "operator": "In", "values": nodes}
@@ -141,10 +150,10 @@ def later_nodes(live: Yard) -> None:
     annotate(live, "train-000", BAD)
     live.api.merge("/api/v1/nodes/train-000", {"metadata": {"labels": {CHECKED_LABEL: None}}})
     becomes(live, "train-000", (REMAPPED, False, False))
-    annotate(live, bad, None)
+    mended(live, bad)
     becomes(live, bad, OPEN)
     becomes(live, "train-000", (REMAPPED, False, True))
-    annotate(live, "train-000", None)
+    mended(live, "train-000")
     becomes(live, "train-000", OPEN)
     for node in (good, bad):
         live.api.call("DELETE", f"/api/v1/nodes/{node}")
