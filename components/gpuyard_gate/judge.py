@@ -10,7 +10,9 @@ PASSED, FAILED = 0, 1
 """Exit codes of the validator that are a verdict; any other says that it could not judge."""
 LONGEST = 900
 """Letters of what a validator has said; an event's message has room for 1024."""
-_FAILURE = re.compile(r"^\s*(?:fail|error|required and skip): (\S+)", re.MULTILINE)
+_FAILURE = re.compile(
+    r"^\s*(?:fail|error|required and skip): ([a-z_]+(?:\.[a-z_]+)*)", re.MULTILINE
+)
 _NEEDS = re.compile(r"needs: ([a-z-]+)")
 _REMEDIES = {
     "reset": "reset its GPUs",

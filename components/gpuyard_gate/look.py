@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +15,6 @@ from gpuyard_idle.web import Refused, Server
 PAGE = 500
 MOST_CHANGES = 100
 """Nodes that are changed in one look; the others are in the next."""
-CHANGED, GONE = 409, 404
 _EVENTS = "/api/v1/namespaces/default/events"
 
 
@@ -42,7 +42,7 @@ def read_settings(text: str) -> Settings:
 
 
 def look(server: Server, settings: Settings, say: Callable[[str], None]) -> int:
-    """Change what is to be changed, and return how many nodes that were.
+    """Change what is to be changed, and return how many nodes that concerned.
 
     Raises:
         Refused, Unreachable: the API server did not do what it was asked.
@@ -66,30 +66,29 @@ def look(server: Server, settings: Settings, say: Callable[[str], None]) -> int:
         most = most_closed(nodes, settings.most_closed_percent)
         for node in nodes:
             change = change_for(node, pool, said.get(node.name), may_close=closed < most)
-            if change is None or not left or not _write(server, node, change):
+            if change is None or not left:
                 continue
             left -= 1
-            closed += not node.closed and "unschedulable" in change.spec
-            say(f"{pool.name} {node.name}: {change.reason}: {change.message}")
+            refused = _write(server, node, change)
+            closed += not refused and not node.closed and "unschedulable" in change.spec
+            say(f"{pool.name} {node.name}: {refused or f'{change.reason}: {change.message}'}")
     return MOST_CHANGES - left
 
 
-def _write(server: Server, node: Node, change: Change) -> bool:
-    """The event first: it is said again after an accident, under the same name, and so only once."""
-    event = _event(node, change)
-    try:
-        server.ask("POST", _EVENTS, json.dumps(event), "application/json")
-    except Refused as refused:
-        if refused.status != CHANGED:
-            raise
+def _write(server: Server, node: Node, change: Change) -> str:
+    """Why it was not done: then it is judged anew in the next look, and keeps no other node from its own.
+
+    The event first: it is said again after an accident, under the same name, and so only once.
+    """
+    event = json.dumps(_event(node, change))
     body, path = json.dumps(change.patch(node)), f"/api/v1/nodes/{quote(node.name)}"
     try:
+        with suppress(Refused):
+            server.ask("POST", _EVENTS, event, "application/json")
         server.ask("PATCH", path, body, "application/merge-patch+json")
     except Refused as refused:
-        if refused.status in {CHANGED, GONE}:
-            return False  # another version of it is judged in the next look
-        raise
-    return True
+        return f"left alone: {refused}"
+    return ""
 
 
 def _all(server: Server, path: str, labels: str) -> Iterator[dict[str, Any]]:

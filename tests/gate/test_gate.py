@@ -85,7 +85,12 @@ def merged(there, change):
         (node(), GOOD, {}, ("NodeChecked", NOW | PASSED, False, False)),
         (node(), BAD, {}, ("NodeFailedCheck", NOW | FAILED, True, True)),
         (node(), BAD, {"may_close": False}, ("NodeFailedCheck", NOW | FAILED, True, True)),
-        (node(), Said(1, "?"), {}, ("NodeFailedCheck", NOW | {NAMES.result: "failed"}, True, True)),
+        (
+            node(),
+            Said(1, "fail: A/B!"),
+            {},
+            ("NodeFailedCheck", NOW | {NAMES.result: "failed"}, True, True),
+        ),
         # not judged is not passed
         (node(), Said(3, "no driver"), {}, ("NodeNotChecked", {}, True, False)),
         (node(notes={NAMES.says: "no driver"}), Said(3, "no driver"), {}, None),
@@ -338,26 +343,48 @@ def test_who_is_killed_at_any_moment_is_followed_by_one_who_ends_it():
 
 
 def test_a_node_that_has_changed_meanwhile_is_left_to_the_next_look():
-    cluster = Cluster(*fleet(2, working=False))
+    cluster, lines = Cluster(*fleet(2, working=False)), []
     cluster.stale = True
-    assert look(cluster, SETTINGS, print) == 0
+    look(cluster, SETTINGS, lines.append)
+    assert lines == ["train n0: left alone: 409: changed", "train n1: left alone: 409: changed"]
+    assert set(cluster.states().values()) == {(None, True, False)}
     cluster.stale = False
-    assert look(cluster, SETTINGS, print) == 2
+    look(cluster, SETTINGS, lines.append)
+    assert set(cluster.states().values()) == {FINE}
 
 
-def test_other_refusals_end_the_look():
-    cluster = Cluster(*fleet(1, working=False))
-    for method, status in (("PATCH", 403), ("POST", 403)):
-        before = cluster._answer
+@pytest.mark.parametrize(
+    ("method", "opened"), [("PATCH", {FINE, (None, True, False)}), ("POST", {FINE})]
+)
+def test_what_is_refused_of_one_node_keeps_no_other_from_its_own(method, opened):
+    cluster, lines = Cluster(*fleet(3, working=False)), []
+    answers = cluster._answer
 
-        def refuses(asked, path, body, method=method, status=status, before=before):
-            if asked == method:
-                raise Refused(status, "no")
-            return before(asked, path, body)
+    def refuses(asked, path, body):
+        if asked == method and "n1" in (path + body["metadata"].get("name", "")):
+            raise Refused(403, "no")
+        return answers(asked, path, body)
 
-        cluster._answer = refuses
-        with pytest.raises(Refused):
-            look(cluster, SETTINGS, print)
+    cluster._answer = refuses
+    assert look(cluster, SETTINGS, lines.append) == 3
+    assert set(cluster.states().values()) == opened
+    assert ("train n1: left alone: 403: no" in lines) is (method == "PATCH")
+
+
+def test_a_node_that_could_not_be_closed_counts_for_nobody():
+    cluster = Cluster(*fleet(5, bad=range(5)))
+    cluster.stale = True
+    look(cluster, SETTINGS, print)
+    cluster.stale = False
+    look(cluster, SETTINGS, print)
+    assert [state[2] for state in cluster.states().values()] == [True] + [False] * 4
+
+
+def test_a_cluster_that_does_not_answer_ends_the_look():
+    cluster = Cluster(*fleet(1))
+    cluster._answer = lambda *_: (_ for _ in ()).throw(Refused(500, "busy"))
+    with pytest.raises(Refused):
+        look(cluster, SETTINGS, print)
 
 
 def test_a_node_that_goes_is_left_alone():
