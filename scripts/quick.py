@@ -128,6 +128,8 @@ def mirror(path: str) -> str:
     parts = Path(path).parts
     if parts[:2] == ("components", "gpuyard"):
         return str(Path("tests", *parts[2:-1]))
+    if parts[:2] == ("components", "gpuyard_gate"):
+        return "tests/gate"
     if parts[:2] == ("components", "gpuyard_idle"):
         return "tests/idle"
     if parts[:2] == ("components", "gpuyard_validator"):

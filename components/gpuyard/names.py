@@ -112,6 +112,16 @@ IDLE_PROGRAM, IDLE_SETTINGS = "gpuyard-idle-program", "gpuyard-idle-settings"
 """Its source and what it is told, as ConfigMaps."""
 CHECKS_LABEL = "gpuyard.dev/checks"
 """On pods that check nodes: for which Job, so that no two of one are on the same node."""
+GATE_TAINT = "startup-taint.cluster-autoscaler.kubernetes.io/gpuyard-check"
+"""Nodes start with it and lose it when their check has passed. By its beginning Cluster Autoscaler knows that
+it goes, and counts on the node for pods that do not bear it (its FAQ, startup taints)."""
+GATE_VALUE = "unchecked"
+CHECKED_LABEL, CHECK_RESULT_LABEL = "gpuyard.dev/checked", "gpuyard.dev/check"
+"""On nodes: by what they were checked, as a digest; `passed`, or the check that failed."""
+CHECK_SAYS, CHECK_BOOT, CHECK_CLOSED = (
+    f"gpuyard.dev/check-{word}" for word in ("says", "boot", "closed")
+)
+"""Annotations of nodes: what the check said, of which start of the machine, and that it was closed."""
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
 """On every pod of a Job: its name."""
 MULTIKUEUE_SECRET_KEY = "kubeconfig"  # noqa: S105  a key, not a secret
@@ -200,6 +210,11 @@ def system_namespace(platform: str) -> str:
 def validator_name(platform: str) -> str:
     """Beside the GPU Operator: the account of the pods that check nodes, and their program."""
     return f"gpuyard-{platform}-validator"
+
+
+def gate_name(platform: str) -> str:
+    """Beside the GPU Operator: the program that opens nodes, its account, and the policy that holds it."""
+    return f"gpuyard-{platform}-gate"
 
 
 def node_name(pool: str, index: int) -> str:

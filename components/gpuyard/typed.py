@@ -35,6 +35,7 @@ __all__ = [
     "FlexStart",
     "Framework",
     "Freeze",
+    "Gate",
     "HostShape",
     "Idle",
     "Isolation",
@@ -619,6 +620,10 @@ Profile = Literal["quick", "full"]
 """How thoroughly hardware is checked: quick takes minutes, full an hour."""
 
 
+Gate = Literal["taint", "label", "none"]
+"""What a node waits for that comes, now or later."""
+
+
 class Validation(TypedDict):
     """The check of the provisioned hardware."""
 
@@ -632,6 +637,12 @@ class Validation(TypedDict):
     """
     deadline_minutes: NotRequired[int]
     """After so long without a verdict it has failed; nodes that still start need some of it."""
+    gate: NotRequired[Gate | None]
+    """taint, label or none. Default: taint where the check is required, else label."""
+    most_closed_percent: NotRequired[int]
+    """Of a pool's nodes that take jobs at most so many are closed by failed checks; one may
+    always be.
+    """
 
 
 class Budget(TypedDict):

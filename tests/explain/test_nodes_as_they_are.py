@@ -2,6 +2,7 @@
 
 from gpuyard.explain import Verdict
 from gpuyard.explain.running import read_running
+from gpuyard.names import GATE_TAINT
 from gpuyard.scheduler.desk import Desk
 from kit.cases.explain import GPU, SLICE, job, local, one_team, said
 from kit.every import every
@@ -66,6 +67,11 @@ def taint(key, effect="NoSchedule", value=""):
             ),
             "train-000 is not reachable",
             "train-000 is ready",
+        ),
+        (
+            node("train-000", spec=taint(GATE_TAINT)),
+            "train-000 is not checked yet",
+            "train-000 is checked",
         ),
         (
             node("train-000", spec=taint("repair", "NoExecute", "now")),

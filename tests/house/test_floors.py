@@ -16,7 +16,7 @@ LINT = Path(sys.executable).with_name("lint-imports")
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     root = tmp_path_factory.mktemp("floors")
-    for package in ("gpuyard", "gpuyard_idle", "gpuyard_validator"):
+    for package in ("gpuyard", "gpuyard_gate", "gpuyard_idle", "gpuyard_validator"):
         shutil.copytree(
             sizes.ROOT / "components" / package,
             root / "components" / package,
@@ -55,6 +55,7 @@ def contracts(root: Path) -> tuple[int, str]:
         ("resources/objects.py", "import pulumi_aws", "a cloud SDK "),
         ("cli/app.py", "import gpuyard_idle", "a program that runs elsewhere "),
         ("../gpuyard_idle/judge.py", "import gpuyard.plan", "a program that runs elsewhere "),
+        ("../gpuyard_gate/look.py", "import gpuyard.names", "the gate, too: "),
         (
             "render/validation/expectations.py",
             "import gpuyard_validator",

@@ -7,8 +7,11 @@ import pytest
 
 import sizes
 
-PROGRAMS = ("gpuyard_idle", "gpuyard_validator")
-"""The validator asks for nvidia-ml-py by name when it runs on a GPU node, and does without elsewhere."""
+PROGRAMS = ("gpuyard_gate", "gpuyard_idle", "gpuyard_validator")
+BORROWS = {"gpuyard_gate": {"gpuyard_idle"}}
+"""What is carried with a program of another one.
+
+The validator asks for nvidia-ml-py by name when it runs on a GPU node, and does without elsewhere."""
 
 
 def imports(path):
@@ -21,13 +24,13 @@ def imports(path):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_program_imports_the_standard_library_and_itself(program):
+def test_a_program_imports_the_standard_library_itself_and_what_is_carried_with_it(program):
     files = sizes.below(sizes.tracked(), f"components/{program}/")
     assert files
     foreign = {
         f"{path.name}: {name}"
         for path in files
         for name in imports(path)
-        if name not in sys.stdlib_module_names and name != program
+        if name not in sys.stdlib_module_names and name not in {program, *BORROWS.get(program, ())}
     }
     assert foreign == set()

@@ -151,7 +151,10 @@ def test_a_simulated_node_is_what_a_cloud_and_a_kubelet_make_of_the_pool():
         "tier": "gold",
         "topology.kubernetes.io/zone": "z2",
     }
-    assert nodes[0]["metadata"]["annotations"] == {"kwok.x-k8s.io/node": "fake"}
+    assert nodes[0]["metadata"]["annotations"] == {
+        "kwok.x-k8s.io/node": "fake",
+        "pulumi.com/patchForce": "true",
+    }
     assert nodes[0]["spec"]["taints"] == [
         {"key": GPU, "value": "present", "effect": "NoSchedule"},
         {"key": "gpuyard.dev/pool", "value": "serve", "effect": "NoSchedule"},

@@ -60,6 +60,7 @@ def test_each_object_is_under_the_component_it_is_for():
         "team-speech": "lab-speech",
         "idle": "lab-idle",
         "validation": "lab-validation",
+        "gate": "lab-validation",
     }
     groups = object_groups(plan_of(LAB))
     assert [name for name, _ in groups] == list(homes)
@@ -295,8 +296,9 @@ def test_objects_wait_for_their_namespace():
     inside = [
         (one, one.inputs["metadata"]["namespace"])
         for one in graph
-        if one.custom and one.inputs["metadata"].get("namespace", "kueue-system") != "kueue-system"
-    ]  # kueue-system is made with Kueue itself
+        if one.custom
+        and one.inputs["metadata"].get("namespace", "default") not in {"default", "kueue-system"}
+    ]  # kueue-system is made with Kueue itself, default with the cluster
     assert {namespace for _, namespace in inside} == {
         "gpu-operator",
         "gpuyard-lab",

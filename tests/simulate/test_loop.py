@@ -134,6 +134,14 @@ def test_pods_that_check_nodes_are_handed_on():
     assert loop._fake_node("real") is loop._fake_node("gone") is None
 
 
+def test_the_gate_looks_when_a_node_or_a_pod_has_changed():
+    loop, woken = agents(FakeApi()), []
+    loop._gate.wake = lambda pods=None: woken.append(pods)  # type: ignore[method-assign]
+    loop._node_changed("a")
+    loop._pod_changed(None)
+    assert (woken, loop._work.get()) == ([None, {}], "a")
+
+
 def test_real_nodes_and_gone_ones_are_left_alone():
     api = FakeApi(nodes=[gpu_node("real", fake="no")])
     agents(api)._work_on({"real", "gone"})

@@ -6,10 +6,22 @@ import time
 
 import pytest
 
-from gpuyard.names import CHECKS_LABEL
+from gpuyard.names import (
+    CHECK_BOOT,
+    CHECK_RESULT_LABEL,
+    CHECKED_LABEL,
+    CHECKS_LABEL,
+    GATE_TAINT,
+    HOSTNAME_LABEL,
+    QUEUE_LABEL,
+)
+from gpuyard.plan import planned
+from gpuyard.render.nodes import node_objects
+from gpuyard.simulate.api import Api, ApiError
 from gpuyard.simulate.validation.machine import FAULTS
+from gpuyard.spec.read import platform_spec
 from kit.cluster.yard import QUIET, STACK, Yard
-from kit.waiting import PATIENCE
+from kit.waiting import PATIENCE, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.cluster]
 JOBS = "/apis/batch/v1/namespaces/gpu-operator/jobs"
@@ -50,6 +62,128 @@ def annotate(yard: Yard, node: str, value: str | None) -> None:
     yard.api.merge(f"/api/v1/nodes/{node}", {"metadata": {"annotations": {FAULTS: value}}})
 
 
+def made_later(yard: Yard, number: int, faults: str = "{}") -> str:
+    """A node of train as an autoscaler would make it: as the others began."""
+    plan = planned(platform_spec(spec(yard)))
+    one = node_objects(plan, plan.pool("train"))[0]
+    name = f"train-{number:03d}"
+    one["metadata"] |= {
+        "name": name,
+        "annotations": one["metadata"]["annotations"] | {FAULTS: faults},
+    }
+    one["metadata"]["labels"] |= {HOSTNAME_LABEL: name}
+    yard.api.call("POST", "/api/v1/nodes", one)
+    return name
+
+
+def state(yard: Yard, node: str) -> tuple[str, bool, bool]:
+    """What its check has found, whether it waits for it, whether it is cordoned."""
+    found = yard.api.call("GET", f"/api/v1/nodes/{node}")
+    keys = {taint["key"] for taint in found["spec"].get("taints") or ()}
+    said = found["metadata"]["labels"].get(CHECK_RESULT_LABEL, "")
+    return said, GATE_TAINT in keys, bool(found["spec"].get("unschedulable"))
+
+
+OPEN, REMAPPED = ("passed", False, False), "memory.remapped_rows"
+BAD = '{"3": {"remap_failure": true}}'
+
+
+def becomes(yard: Yard, node: str, wanted: tuple[str, bool, bool]) -> None:
+    until(lambda: state(yard, node), lambda seen: seen == wanted, what=f"{node} to be {wanted}")
+
+
+def mended(yard: Yard, node: str) -> None:
+    """What was wrong is no more, and nobody waits until its pod is started again."""
+    annotate(yard, node, None)
+    where = f"{PODS}%3Dgpuyard-local-gate-train&fieldSelector=spec.nodeName%3D{node}"
+    for pod in yard.api.call("GET", where)["items"]:
+        path = f"/api/v1/namespaces/gpu-operator/pods/{pod['metadata']['name']}"
+        yard.api.call("DELETE", f"{path}?gracePeriodSeconds=0")
+
+
+def gang(nodes: list[str]) -> dict:
+    """Two pods with all GPUs of a node each, on these nodes."""
+    chosen = {"key": HOSTNAME_LABEL, "operator": "In", "values": nodes}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [chosen]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    limits = {"nvidia.com/gpu": 8, "cpu": 1, "memory": "1Gi"}
+    container = {"name": "c", "image": "x", "resources": {"limits": limits, "requests": limits}}
+    pod = {"restartPolicy": "Never", "containers": [container], "affinity": affinity}
+    labels = {QUEUE_LABEL: "default"}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "gang", "namespace": "vision", "labels": labels},
+        "spec": {
+            "suspend": True,
+            "parallelism": 2,
+            "completions": 2,
+            "template": {"metadata": {}, "spec": pod},
+        },
+    }
+
+
+def later_nodes(live: Yard) -> None:
+    """A good one is opened and used, a bad one stays closed, and no more are closed than may be."""
+    until(lambda: all(state(live, node) == OPEN for node in NODES))
+    good, bad = made_later(live, 4), made_later(live, 5, BAD)
+    assert state(live, good)[1], "it starts closed"
+    becomes(live, good, OPEN)
+    becomes(live, bad, (REMAPPED, True, True))
+    events = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name="
+    (event,) = live.api.call("GET", f"{events}{bad},reason=NodeFailedCheck")["items"]
+    for part in ("failed: node train-005, pool train", "value True, floor False", "kubectl drain"):
+        assert part in event["message"]
+
+    live.api.call("POST", "/apis/batch/v1/namespaces/vision/jobs", gang([good, bad, "train-003"]))
+    where = "/api/v1/namespaces/vision/pods?labelSelector=batch.kubernetes.io/job-name=gang"
+
+    def placed() -> list[str]:
+        pods = live.api.call("GET", where)["items"]
+        return sorted(p["spec"]["nodeName"] for p in pods if p["status"]["phase"] == "Running")
+
+    until(lambda: placed() == ["train-003", good])
+    live.api.call(
+        "DELETE", "/apis/batch/v1/namespaces/vision/jobs/gang?propagationPolicy=Background"
+    )
+
+    annotate(live, "train-000", BAD)
+    live.api.merge("/api/v1/nodes/train-000", {"metadata": {"labels": {CHECKED_LABEL: None}}})
+    becomes(live, "train-000", (REMAPPED, False, False))
+    mended(live, bad)
+    becomes(live, bad, OPEN)
+    becomes(live, "train-000", (REMAPPED, False, True))
+    mended(live, "train-000")
+    becomes(live, "train-000", OPEN)
+    for node in (good, bad):
+        live.api.call("DELETE", f"/api/v1/nodes/{node}")
+
+
+def its_account_changes_no_more(live: Yard) -> None:
+    space = "/api/v1/namespaces/gpu-operator/serviceaccounts/gpuyard-local-gate/token"
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    token = live.api.call("POST", space, asked)["status"]["token"]
+    gate = Api(live.api.server, token, live.api.certificate)
+    found = live.api.call("GET", "/api/v1/nodes/train-000")
+    others = [t for t in found["spec"]["taints"] if t["key"] != "nvidia.com/gpu"]
+    for change, part in (
+        ({"metadata": {"labels": {"gpuyard.dev/pool": "dev"}}}, "labels"),
+        ({"metadata": {"annotations": {FAULTS: "{}"}}}, "annotations"),
+        ({"spec": {"taints": others}}, "taints"),
+        ({"metadata": {"finalizers": ["example.org/x"]}}, "finalizers"),
+    ):
+        with pytest.raises(ApiError, match=f"does not change other {part} of nodes"):
+            gate.merge("/api/v1/nodes/train-000", change)
+    gate.merge("/api/v1/nodes/train-000", {"metadata": {"annotations": {CHECK_BOOT: None}}})
+    for method, path in (
+        ("DELETE", "/api/v1/nodes/train-000"),
+        ("GET", "/api/v1/namespaces/gpu-operator/secrets"),
+        ("GET", "/api/v1/namespaces/vision/pods"),
+    ):
+        with pytest.raises(ApiError, match="403"):
+            gate.call(method, path)
+
+
 @pytest.fixture
 def live(up: Yard):
     """The platform for others when this is over."""
@@ -65,6 +199,8 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     assert verdicts(live) == PASSED
     assert looked_at(live) == NODES
     first = jobs(live)
+    later_nodes(live)
+    its_account_changes_no_more(live)
 
     code, said = deploy(live, spec(live))
     assert code == 0, said
@@ -82,7 +218,9 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     facts = r"fail: memory\.remapped_rows on gpu 3: .*; value True, floor False .*; needs: replace"
     assert re.search(rf"  failed: node train-001, pool train: .*\n +{facts}\n", said), said
 
+    becomes(live, "train-001", (REMAPPED, False, True))
     annotate(live, "train-001", None)
+    becomes(live, "train-001", OPEN)
     code, said = deploy(live, spec(live, image="2", **pinned))
     assert code == 0, said
     assert verdicts(live) == PASSED

@@ -7,7 +7,7 @@ from gpuyard.admission.bypass import asks
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.manifests.fields import items, mapping, text
-from gpuyard.names import GPU, POOL_LABEL
+from gpuyard.names import GATE_TAINT, GPU, POOL_LABEL
 from gpuyard.plan.records import Taint
 
 EVERY_TAINT = Sentence(
@@ -26,12 +26,12 @@ NO_GPU = Sentence(
 )
 NOT_OF_TEAMS = (
     *("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"),
-    *("CriticalAddonsOnly", "node.kubernetes.io/unschedulable"),
+    *("CriticalAddonsOnly", "node.kubernetes.io/unschedulable", GATE_TAINT),
 )
-"""Keys of the taints of nodes that the cluster's own programs have, or nobody any more."""
+"""Keys of the taints of nodes that the cluster's own programs have, nobody any more, or nobody yet."""
 KEPT = Sentence(
     "the toleration of {key} lets the pod onto a node that takes no pods of teams: the cluster's own"
-    " programs run there, or it is being emptied",
+    " programs run there, it is being emptied, or it is not checked yet",
     "remove the toleration",
 )
 BY_NAME = Sentence(

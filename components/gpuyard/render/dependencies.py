@@ -32,7 +32,7 @@ def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
             yield kind, namespace, name
     if role := _GRANTED.get(obj["kind"]):
         yield role, namespace or "", obj["roleRef"]["name"]
-    if obj["kind"] == "Job":
+    if obj["kind"] in _RUN:
         yield from _needed_by_pods(spec["template"]["spec"], obj["metadata"]["namespace"])
     if obj["kind"] == "ClusterPolicy":
         for part in ("devicePlugin", "migManager"):
@@ -44,13 +44,18 @@ def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
 
 
 def _needed_by_pods(pod: Mapping[str, Any], namespace: str) -> Iterator[ObjectPlace]:
-    """Whoever waits for the end of a Job waits for what its pods mount, and may do."""
-    for kind in ("ServiceAccount", "RoleBinding"):
-        yield kind, namespace, pod["serviceAccountName"]
-    for volume in pod["volumes"]:
-        yield "ConfigMap", namespace, volume["configMap"]["name"]
+    """Pods begin when what they mount is there, and what their account may do, and may not."""
+    if account := pod.get("serviceAccountName"):
+        for kind in ("ServiceAccount", "RoleBinding"):
+            yield kind, namespace, account
+        for kind in ("ClusterRoleBinding", "ValidatingAdmissionPolicyBinding"):
+            yield kind, "", account
+    for volume in pod.get("volumes", ()):
+        if "configMap" in volume:
+            yield "ConfigMap", namespace, volume["configMap"]["name"]
 
 
+_RUN = frozenset({"DaemonSet", "Deployment", "Job"})
 _GRANTED = {"RoleBinding": "Role", "ClusterRoleBinding": "ClusterRole"}
 _BOUND = {
     f"{kind}AdmissionPolicyBinding": f"{kind}AdmissionPolicy" for kind in ("Mutating", "Validating")

@@ -23,10 +23,10 @@ def node_objects(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
     """Every node that runs from the beginning, dealt over the zones in turn; none where others have them."""
     if plan.queueing.dispatch:
         return []
-    return [_node(plan.name, pool, index) for index in range(pool.start_nodes)]
+    return [_node(plan, pool, index) for index in range(pool.start_nodes)]
 
 
-def _node(owner: str, pool: PoolPlan, index: int) -> Object:
+def _node(plan: PlatformPlan, pool: PoolPlan, index: int) -> Object:
     name = node_name(pool.stable_name, index)
     labels = {
         **pool.labels,
@@ -37,7 +37,9 @@ def _node(owner: str, pool: PoolPlan, index: int) -> Object:
     }
     if pool.zones:
         labels[ZONE_LABEL] = zone_of(pool.zones, index)
-    taints = [taint_object(t) for t in pool.taints]
+    # What programs in the cluster have done to its taints is no reason to leave them as they are.
+    notes = {**FAKE_NODE, "pulumi.com/patchForce": "true"}
+    taints = [taint_object(t) for t in plan.starts_with(pool)]
     return made(
-        owner, "v1", "Node", name, labels=labels, annotations=FAKE_NODE, spec={"taints": taints}
+        plan.name, "v1", "Node", name, labels=labels, annotations=notes, spec={"taints": taints}
     )

@@ -15,6 +15,7 @@ from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import Object, made, namespace_object
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.teams import team_objects
+from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import validation_objects
 from gpuyard.spec.platform import Cloud
 
@@ -51,6 +52,7 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
         ),
         ("idle", idle_objects(plan) if plan.idle else []),
         ("validation", validation_objects(plan)),
+        ("gate", gate_objects(plan)),
     ]
     alone = {each.name for each in karpenter_releases(plan)}
     return [(name, objects) for name, objects in groups if objects or name in alone]

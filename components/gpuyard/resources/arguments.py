@@ -298,6 +298,12 @@ class ValidationSpec(TypedDict):
     """
     deadline_minutes: NotRequired[int]
     """After so long without a verdict it has failed; nodes that still start need some of it."""
+    gate: NotRequired[str]
+    """taint, label or none. Default: taint where the check is required, else label."""
+    most_closed_percent: NotRequired[int]
+    """Of a pool's nodes that take jobs at most so many are closed by failed checks; one may
+    always be.
+    """
 
 
 class BudgetSpec(TypedDict):

@@ -76,7 +76,8 @@ class Api:
     """One API server, as the user of a kubeconfig."""
 
     def __init__(self, server: str, token: str, certificate: str) -> None:
-        self._server = server
+        self.server = server
+        self.certificate = certificate
         self._headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         self._pool = urllib3.PoolManager(
             ca_cert_data=certificate, retries=False, timeout=TIMEOUT, maxsize=8
@@ -127,7 +128,7 @@ class Api:
     ) -> urllib3.BaseHTTPResponse:
         return self._pool.request(
             method,
-            self._server + path,
+            self.server + path,
             body=data,
             headers={**self._headers, "Content-Type": kind},
             timeout=timeout,
@@ -161,7 +162,7 @@ class Api:
         try:
             answer = self._pool.request(
                 "GET",
-                self._server + path + query,
+                self.server + path + query,
                 headers=self._headers,
                 preload_content=False,
                 timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=WATCH_SECONDS + 30),

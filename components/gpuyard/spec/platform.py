@@ -135,6 +135,17 @@ class Profile(StrEnum):
     FULL = "full"
 
 
+class Gate(StrEnum):
+    """What a node waits for that comes, now or later."""
+
+    TAINT = "taint"
+    """It takes no jobs before its check has passed."""
+    LABEL = "label"
+    """It is checked and labelled, and takes jobs meanwhile."""
+    NONE = "none"
+    """Only nodes that run from the beginning are checked."""
+
+
 class ValidationSpec(SpecModel):
     """The check of the provisioned hardware."""
 
@@ -146,6 +157,10 @@ class ValidationSpec(SpecModel):
     """Image it runs in: Python 3.11 or newer with nvidia-ml-py. Default: none, and no node is checked."""
     deadline_minutes: Annotated[int, Field(strict=True, ge=1, le=24 * 60)] = 30
     """After so long without a verdict it has failed; nodes that still start need some of it."""
+    gate: Gate | None = None
+    """taint, label or none. Default: taint where the check is required, else label."""
+    most_closed_percent: Annotated[int, Field(strict=True, ge=1, le=100)] = 20
+    """Of a pool's nodes that take jobs at most so many are closed by failed checks; one may always be."""
 
 
 class Budget(SpecModel):

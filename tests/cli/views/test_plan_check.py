@@ -6,33 +6,45 @@ from kit.stacks import cut_pool, platform, pool
 
 IMAGE = {"image": "registry.example.org/ml/base:1"}
 ON_AWS = {"cloud": "aws", "system": {"machine": "m7i.xlarge", "nodes": 2}}
+WAIT = "those that come later take no jobs before they have passed"
 PART = [pool(machine="g6f.xlarge"), cut_pool()]
 
 
 @pytest.mark.parametrize(
-    ("raw", "says"),
+    ("raw", "says", "later"),
     [
-        (platform(), "not asked for"),
+        (platform(), "not asked for", ""),
         (
             platform(validation={"required": False}),
             "quick: nothing is checked, for no image is named",
+            "",
         ),
         (
             platform([pool(), cut_pool()], validation=IMAGE),
             "quick, required: nodes that are checked: 4 of train, 1 of serve",
+            WAIT,
         ),
         (
             platform([pool(nodes="0..4")], validation=IMAGE, **ON_AWS),
             "quick, required: nodes that are checked: none",
+            WAIT,
         ),
         (
             platform(PART, validation=IMAGE | {"required": False, "profile": "full"}, **ON_AWS),
             "full: nodes that are checked: 1 of serve",
+            "those that come later are checked and labelled",
+        ),
+        (
+            platform(validation=IMAGE | {"gate": "none"}),
+            "quick, required: nodes that are checked: 4 of train",
+            "",
         ),
     ],
 )
-def test_the_plan_says_which_nodes_a_deployment_checks(gpuyard, write, raw, says):
+def test_the_plan_says_which_nodes_a_deployment_checks(gpuyard, write, raw, says, later):
     ended = gpuyard("plan", write(raw))
     assert ended.code == 0
     _, _, told = ended.out.partition("Hardware check\n")
-    assert told.splitlines()[0] == f"  {says}"
+    first, second, *_ = [line.strip() for line in told.splitlines()] + [""]
+    assert first == says
+    assert second == later or (not later and "come later" not in second)

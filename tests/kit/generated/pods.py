@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from gpuyard.names import CLASS_LABEL, PRIORITY_LABEL, QUEUE_GATE, QUEUE_LABEL
+from gpuyard.names import CLASS_LABEL, GATE_TAINT, PRIORITY_LABEL, QUEUE_GATE, QUEUE_LABEL
 
 Value = dict[str, Any]
 
@@ -52,6 +52,8 @@ TOLERATIONS: tuple[Value, ...] = (
     {"key": "gpuyard.dev/pool", "value": "vip"},
     {"key": "gpuyard.dev/pool", "value": "open"},
     {"key": "gpuyard.dev/pool", "operator": "Equal", "value": "alpha", "effect": "NoSchedule"},
+    {"key": GATE_TAINT, "operator": "Exists"},
+    {"key": GATE_TAINT, "value": "unchecked", "effect": "NoSchedule"},
     {"key": "other", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
 )
 ENVIRONMENT: tuple[Value, ...] = (

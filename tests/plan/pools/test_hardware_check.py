@@ -28,7 +28,7 @@ def test_the_nodes_that_run_from_the_beginning_are_checked():
 
 
 def test_a_pool_without_a_floor_is_put_off_and_that_is_said():
-    raw = asked(pool(nodes="0..4"), **OURS)
+    raw = asked(pool(nodes="0..4"), validation=IMAGE | {"gate": "none"}, **OURS)
     assert [p.runs for p in plan_of(raw).validation.pools] == [False]
     said = [f for f in findings(raw) if f.id.startswith("validation.")]
     assert [(f.severity, f.problem) for f in said] == [
@@ -87,7 +87,54 @@ def test_a_check_that_does_not_run_is_never_called_passed():
 
 
 def test_more_than_can_be_measured_is_not_promised():
-    finding = only(platform(validation=IMAGE | {"profile": "full"}))
+    finding = only(platform(validation=IMAGE | {"profile": "full"}, cloud="simulated"))
     assert (finding.id, finding.path) == ("validation.impossible", ("validation", "profile"))
     assert finding.fix is not None
     assert finding.fix.value == "quick"
+
+
+LABELS = "nodes of train that come later are checked and labelled, and take jobs meanwhile"
+YOURS = (
+    "the nodes of train are yours to make: they take jobs before they are checked, unless their kubelets"
+    " start with --register-with-taints=startup-taint.cluster-autoscaler.kubernetes.io/gpuyard-check"
+    "=unchecked:NoSchedule"
+)
+
+
+@every(
+    "validation, more, gate, notes",
+    [
+        ({}, OURS, "taint", []),
+        ({"required": False}, OURS, "label", [LABELS]),
+        ({"required": False, "gate": "taint"}, OURS, "taint", []),
+        ({"gate": "label"}, OURS, "label", [LABELS]),
+        ({"gate": "none"}, OURS, "", [LATER]),
+        ({}, {}, "taint", [YOURS]),
+        ({"gate": "label"}, {}, "label", []),
+        ({}, {"cloud": "simulated"}, "taint", []),
+    ],
+)
+def test_nodes_that_come_later_wait_where_only_a_passed_check_counts(validation, more, gate, notes):
+    nodes = "0..4" if more == OURS else 4
+    raw = asked(pool(nodes=nodes), validation=IMAGE | validation, **more)
+    plan = plan_of(raw)
+    assert [p.gate for p in plan.validation.pools] == [gate]
+    assert plan.validation.checks is bool(gate)
+    startup = plan.startup_taints(plan.pools[0])
+    assert [t.value for t in startup] == (["unchecked"] if gate == "taint" else [])
+    assert plan.starts_with(plan.pools[0]) == (*plan.pools[0].taints, *startup)
+    assert [f.problem for f in findings(raw) if f.id == "validation.deferred"] == notes
+
+
+@every(
+    "raw",
+    [
+        platform(),
+        platform(validation={"required": False}),
+        asked(pool(sharing="dra"), validation=IMAGE | {"required": False}, cloud="simulated"),
+    ],
+)
+def test_what_is_not_checked_waits_for_nothing(raw):
+    plan = plan_of(raw)
+    assert plan.startup_taints(plan.pools[0]) == ()
+    assert plan.validation is None or not plan.validation.checks

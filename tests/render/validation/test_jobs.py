@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import sizes
-from gpuyard.names import validator_name
+from gpuyard.names import GATE_TAINT, validator_name
 from gpuyard.render.dependencies import needed_by, place_of
 from gpuyard.render.platform import object_groups
 from gpuyard.render.programs import source_of
@@ -49,7 +49,7 @@ def pod_of(plan):
     [
         platform(),
         platform(validation={"required": False}),
-        platform([pool(nodes="0..4")], validation={"image": IMAGE}, **ON_AWS),
+        platform([pool(nodes="0..4")], validation={"image": IMAGE, "gate": "none"}, **ON_AWS),
     ],
 )
 def test_nothing_is_made_when_no_node_is_checked(raw):
@@ -80,7 +80,7 @@ def test_each_pool_has_its_expectations_and_its_job_and_all_have_one_program():
         ("ConfigMap", serve),
         ("Job", serve),
     ]
-    assert object_groups(plan)[-1] == ("validation", validation_objects(plan))
+    assert object_groups(plan)[-2] == ("validation", validation_objects(plan))
 
 
 def test_a_job_waits_for_what_its_pods_mount():
@@ -260,7 +260,10 @@ def test_pods_tolerate_what_keeps_others_off_and_choose_the_pools_nodes():
     plan = asked(pool())
     pod = pod_of(plan)
     assert pod["nodeSelector"] == dict(plan.pools[0].node_selector)
-    assert {t["key"] for t in pod["tolerations"]} == {t.key for t in plan.pools[0].taints}
+    assert {t["key"] for t in pod["tolerations"]} == {
+        *(t.key for t in plan.pools[0].taints),
+        GATE_TAINT,
+    }
 
 
 def test_beside_another_operator_it_is_where_that_one_is():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import check_digest, check_name, validation_objects
 from gpuyard.resources import Platform, Validation
 from kit.components import token, waits_for
@@ -61,7 +62,7 @@ ON_AWS = {"cloud": "aws", "system": {"machine": "m7i.xlarge", "nodes": 2}}
     [
         (platform(validation={"required": False}), "no image is named"),
         (
-            platform([pool(nodes="0..4")], validation=IMAGE, **ON_AWS),
+            platform([pool(nodes="0..4")], validation=IMAGE | {"gate": "none"}, **ON_AWS),
             "no node of it runs from the beginning",
         ),
         (
@@ -76,6 +77,23 @@ def test_a_pool_that_is_not_checked_says_why(pulumi_mocks, raw, why):
     graph = made(pulumi_mocks, raw)
     assert outputs(graph) == {"train": NOT | {"why": why}}
     assert [one for one in graph if one.custom] == []
+
+
+def test_a_pool_that_begins_without_nodes_is_put_off_and_its_gate_is_made(pulumi_mocks):
+    graph = made(pulumi_mocks, platform([pool(nodes="0..4")], validation=IMAGE, **ON_AWS))
+    why = "no node of it runs from the beginning: they are checked when they come"
+    assert outputs(graph) == {"train": NOT | {"verdict": "deferred", "why": why}}
+    kinds = [one.type.rpartition(":")[2] for one in graph if one.custom]
+    assert {"DaemonSet", "Deployment", "ValidatingAdmissionPolicy"} <= set(kinds)
+    assert "Job" not in kinds
+    assert waits_for(graph, "lab:DaemonSet:gpu-operator/gpuyard-lab-gate-train") >= {
+        "ServiceAccount:gpu-operator/gpuyard-lab-validator",
+        "ConfigMap:gpu-operator/gpuyard-lab-validator",
+    }
+    assert waits_for(graph, "lab:Deployment:gpu-operator/gpuyard-lab-gate") >= {
+        "ServiceAccount:gpu-operator/gpuyard-lab-gate",
+        "ConfigMap:gpu-operator/gpuyard-lab-gate",
+    }
 
 
 def test_a_platform_that_asks_for_none_has_none(pulumi_mocks):
@@ -99,4 +117,4 @@ def test_in_a_platform_it_comes_after_the_operator_and_the_nodes_and_nothing_aft
 def test_alone_it_registers_what_is_rendered_and_the_verdicts(pulumi_mocks):
     graph, plan = made(pulumi_mocks, TWO), plan_of(TWO)
     registered = sum(one.custom for one in graph)
-    assert registered == len(validation_objects(plan)) + len(plan.pools)
+    assert registered == len(validation_objects(plan)) + len(gate_objects(plan)) + len(plan.pools)

@@ -16,8 +16,8 @@ from gpuyard.simulate.validation.machine import FAULTS, machine_text
 from gpuyard.simulate.validation.pods import (
     EndedRun,
     FakeValidator,
-    expectations_of,
     is_check,
+    mounted_file,
     run,
     status_of,
 )
@@ -62,12 +62,12 @@ def test_a_check_is_taken_once_a_kubelet_has_started_it():
 
 
 def test_the_expectations_are_where_the_pod_has_mounted_them():
-    assert expectations_of(pod()) == (JOB["metadata"]["name"], "expectations.json")
+    assert mounted_file(pod(), "--expect") == (JOB["metadata"]["name"], "expectations.json")
     other = pod()
     other["spec"]["volumes"] = []
-    assert expectations_of(other) is None
+    assert mounted_file(other, "--expect") is None
     other["spec"]["containers"][0]["args"] = ["--expect"]
-    assert expectations_of(other) is None
+    assert mounted_file(other, "--expect") is None
 
 
 @pytest.mark.parametrize(
@@ -265,3 +265,47 @@ def test_a_server_that_fails_while_pods_wait_loses_none_of_them(monkeypatch):
     api.maps[JOB_PATH] = job(ready=4)
     until(lambda: api.patches, seconds=SHORTER)
     assert [line for line in said if "again in" in line]
+
+
+def kept() -> dict[str, Any]:
+    """One that a kubelet starts again."""
+    found = pod()
+    found["spec"]["restartPolicy"] = "Always"
+    found["spec"]["containers"][0]["args"] = found["spec"]["containers"][0]["args"][:2]
+    return found
+
+
+def test_a_pod_of_a_daemon_set_is_started_again_and_says_how_it_ended(monkeypatch):
+    monkeypatch.setattr(pods, "_BACKOFF_SECONDS", 0.0)
+    found = status_of(kept(), EndedRun(1, "said"))
+    (container,) = found["containerStatuses"]
+    assert (found["phase"], container["restartCount"]) == ("Running", 1)
+    assert container["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert container["lastState"]["terminated"]["message"] == "said"
+    api = FakeApi(maps={**MAPS, POD_PATH: kept()})
+    bad = [node('{"0": {"remap_pending": true}}')]
+    made, _ = validator(api, lambda: bad[0])
+    made.start()
+    made.take(kept())
+    codes: list[int] = []
+
+    def ends(wanted: int) -> bool:
+        said = [change["status"]["containerStatuses"][0] for _, change in list(api.patches)]
+        codes[:] = [each["lastState"]["terminated"]["exitCode"] for each in said]
+        return codes[-1:] == [wanted]
+
+    until(lambda: ends(1), seconds=SHORTER)
+    bad[0] = node()
+    until(lambda: ends(0), seconds=SHORTER)
+    api.maps[POD_PATH] = None
+    until(lambda: not made._ended, seconds=SHORTER)
+
+
+def test_a_pod_is_started_again_no_sooner_than_it_may_be():
+    api = FakeApi(maps={**MAPS, POD_PATH: kept() | {"metadata": {"uid": "2"}}})
+    made, _ = validator(api)
+    made.check(kept())
+    made.start_again(0.0)
+    assert len(made._ended) == 1
+    made.start_again(time.monotonic() + 60)
+    assert (made._ended, made._work.empty()) == ([], True), "another one has its name"

@@ -13,7 +13,7 @@ from testbed.plugins.cloud.inside.joining import GROUP
 from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.names import EFA, GPU
+from gpuyard.names import EFA, GATE_TAINT, GPU
 from gpuyard.simulate.api import ApiError
 from kit.clouds.aws import graph_of
 from kit.stacks import pool
@@ -112,11 +112,11 @@ def test_a_group_that_has_nodes_is_known_by_one_of_them(account):
                 "annotations": {GROUP: demand.id},
                 "labels": {"gpuyard.dev/pool": "train"},
             },
-            "spec": {},
+            "spec": {"taints": [{"key": GATE_TAINT, "effect": "NoSchedule"}]},
             "status": {"allocatable": {"mine": "1", "cpu": "1", "pods": "9"}},
         }
     )
-    assert scaling.step(account, server, scaler, 10) == []  # the scheduler only needs time
+    assert scaling.step(account, server, scaler, 10) == []  # it waits for its check alone
     held = waiting(mine="1")
     server.pods.append({**held, "spec": {**held["spec"], "nodeName": "one"}})
     (grown,) = scaling.step(account, server, scaler, 20)

@@ -53,22 +53,32 @@ def show_plan(
     console.title("Bill", _prices(plan))
     show_totals(plan, console)
     console.title("Hardware check")
-    console.tell(_hardware_check(plan.validation), indent=2)
+    for line in _hardware_check(plan.validation):
+        console.tell(line, indent=2)
     if findings:
         console.title("Notes")
         for finding in findings:
             show_finding(finding, console)
 
 
-def _hardware_check(asked: ValidationPlan | None) -> str:
-    """What a deployment looks at before it ends."""
+_LATER = {
+    "taint": "those that come later take no jobs before they have passed",
+    "label": "those that come later are checked and labelled",
+}
+"""What becomes of nodes that come after a deployment."""
+
+
+def _hardware_check(asked: ValidationPlan | None) -> list[str]:
+    """What a deployment looks at before it ends, and what becomes of later nodes."""
     if asked is None:
-        return "not asked for"
+        return ["not asked for"]
     said = f"{asked.profile}{', required' if asked.required else ''}"
     if not asked.image:
-        return f"{said}: nothing is checked, for no image is named"
+        return [f"{said}: nothing is checked, for no image is named"]
     checked = [f"{p.nodes} of {p.pool}" for p in asked.pools if p.runs]
-    return f"{said}: nodes that are checked: {', '.join(checked) or 'none'}"
+    gates = {each.gate for each in asked.pools}
+    later = [text for gate, text in _LATER.items() if gate in gates]
+    return [f"{said}: nodes that are checked: {', '.join(checked) or 'none'}", *later]
 
 
 def _prices(plan: PlatformPlan) -> str:

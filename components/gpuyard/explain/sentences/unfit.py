@@ -5,6 +5,7 @@ from typing import Protocol
 
 from gpuyard.explain.sentences import phrases
 from gpuyard.manifests.quantities import CPU, MEMORY, show_amount
+from gpuyard.names import GATE_TAINT
 from gpuyard.plan.records import PoolPlan, Taint
 from gpuyard.scheduler.node_states import CORDONED, NOT_READY, UNREACHABLE
 
@@ -15,6 +16,7 @@ _PLURAL = {"is": "are", "has": "have", "gives": "give"}
 _BY_TAINT: Mapping[str, tuple[NodeWords, NodeWords]] = {
     CORDONED: (("is", "cordoned"), ("is", "uncordoned")),
     NOT_READY: (("is", "not ready"), ("is", "ready")),
+    GATE_TAINT: (("is", "not checked yet"), ("is", "checked")),
     UNREACHABLE: (("is", "not reachable"), ("is", "ready")),
 }
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from gpuyard.findings import Finding, Fix, Path, listed, note, refuse
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import operator_parts
-from gpuyard.plan.records import PoolCheck, PoolPlan, ValidationPlan
+from gpuyard.plan.records import STARTS_WITH, PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.plan.software.gpu_operator import joins_operator
-from gpuyard.spec.platform import Cloud, PlatformSpec, Profile
+from gpuyard.spec.platform import Cloud, Gate, PlatformSpec, Profile, ValidationSpec
 
 NEEDS = "Python 3.11 or newer with nvidia-ml-py"
 
@@ -29,11 +29,20 @@ def decide_validation(draft: Draft) -> tuple[Draft, list[Finding]]:
         required=asked.required,
         image=asked.image or "",
         deadline_seconds=asked.deadline_minutes * 60,
-        pools=tuple(
-            PoolCheck(pool=p.name, nodes=p.start_nodes, lacks=_lacks(p, sees=sees)) for p in pools
-        ),
+        most_closed_percent=asked.most_closed_percent,
+        pools=tuple(_check(p, asked, sees=sees) for p in pools),
     )
     return replace(draft, validation=made), []
+
+
+def _check(pool: PoolPlan, asked: ValidationSpec, *, sees: bool) -> PoolCheck:
+    """The gate is by taint where only a passed check counts, unless the stack file says another."""
+    lacks = _lacks(pool, sees=sees)
+    gate = asked.gate or (Gate.TAINT if asked.required else Gate.LABEL)
+    gated = bool(asked.image) and not lacks and gate is not Gate.NONE
+    return PoolCheck(
+        pool=pool.name, nodes=pool.start_nodes, lacks=lacks, gate=gate.value if gated else ""
+    )
 
 
 def _sees_gpus(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> bool:
@@ -58,8 +67,10 @@ def check_validation(draft: Draft) -> list[Finding]:
         return []
     said = _refused if plan.required else _told
     found = [said(*each) for each in _kept_from(draft, plan)]
-    if plan.image and (later := _later(draft, plan)):
-        found.append(note("validation.deferred", ("validation",), later))
+    if plan.image:
+        found += [
+            note("validation.deferred", ("validation",), each) for each in _later(draft, plan)
+        ]
     return found
 
 
@@ -95,13 +106,26 @@ def _kept_from(draft: Draft, plan: ValidationPlan) -> Iterator[tuple[Path, str, 
             yield at, f"the nodes of {each.pool} are not checked: {each.lacks}", fix
 
 
-def _later(draft: Draft, plan: ValidationPlan) -> str:
+def _later(draft: Draft, plan: ValidationPlan) -> Iterator[str]:
     """Nodes that come after a deployment has ended."""
     if draft.queueing.dispatch:
-        return "this platform has no nodes: the clusters that its jobs go to check their own"
+        yield "this platform has no nodes: the clusters that its jobs go to check their own"
+        return
     pools = draft.sound
     grow = [p for p in plan.pools if not p.lacks and pools[p.pool].nodes.high > p.nodes]
-    if not grow:
-        return ""
-    counts = listed(f"{p.pool} ({p.nodes} of {pools[p.pool].nodes.high})" for p in grow)
-    return f"of {counts} only nodes that run from the beginning are checked: those that come later are not"
+    if grow and not grow[0].gate:
+        counts = listed(f"{p.pool} ({p.nodes} of {pools[p.pool].nodes.high})" for p in grow)
+        yield (
+            f"of {counts} only nodes that run from the beginning are checked: those that come later are not"
+        )
+    if grow and grow[0].gate == Gate.LABEL:
+        yield (
+            f"nodes of {listed(p.pool for p in grow)} that come later are checked and labelled, and take jobs"
+            " meanwhile"
+        )
+    yours = [p.pool for p in plan.pools if p.gate == Gate.TAINT]
+    if yours and draft.spec.cloud is Cloud.NONE:
+        yield (
+            f"the nodes of {listed(yours)} are yours to make: they take jobs before they are checked, unless"
+            f" their kubelets start with --register-with-taints={STARTS_WITH}"
+        )

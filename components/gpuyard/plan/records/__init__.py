@@ -65,11 +65,13 @@ from gpuyard.plan.records.teams import (
     TeamPlan,
 )
 from gpuyard.plan.records.validation import (
+    STARTS_WITH,
     PoolCheck,
     ValidationPlan,
 )
 
 __all__ = [
+    "STARTS_WITH",
     "Advertised",
     "Bill",
     "BillLine",

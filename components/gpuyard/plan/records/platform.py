@@ -7,11 +7,11 @@ from typing import TypeVar
 from gpuyard.plan.records.idle import IdlePlan
 from gpuyard.plan.records.late import Late
 from gpuyard.plan.records.money import Bill, BillLine
-from gpuyard.plan.records.pools import PoolPlan
+from gpuyard.plan.records.pools import PoolPlan, Taint
 from gpuyard.plan.records.queues import QueueingPlan
 from gpuyard.plan.records.storage import NO_STORAGE, StoragePlan
 from gpuyard.plan.records.teams import TeamPlan
-from gpuyard.plan.records.validation import ValidationPlan
+from gpuyard.plan.records.validation import STARTS_WITH, ValidationPlan
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 
@@ -95,6 +95,16 @@ class PlatformPlan:
     def pool(self, name: str) -> PoolPlan:
         """The pool of that name; KeyError names those there are."""
         return _named(self.pools, name)
+
+    def startup_taints(self, pool: PoolPlan) -> tuple[Taint, ...]:
+        """Those that a node of the pool loses when it is ready for jobs: that of the check, or none."""
+        checks = self.validation.pools if self.validation else ()
+        waits = any(each.pool == pool.name and each.gate == "taint" for each in checks)
+        return (STARTS_WITH,) if waits else ()
+
+    def starts_with(self, pool: PoolPlan) -> tuple[Taint, ...]:
+        """All taints that a node of the pool is made with."""
+        return (*pool.taints, *self.startup_taints(pool))
 
     def team(self, name: str) -> TeamPlan:
         """The team of that name; KeyError names those there are."""

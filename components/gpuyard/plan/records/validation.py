@@ -2,6 +2,12 @@
 
 from dataclasses import dataclass
 
+from gpuyard.names import GATE_TAINT, GATE_VALUE
+from gpuyard.plan.records.pools import Taint
+
+STARTS_WITH = Taint(GATE_TAINT, GATE_VALUE)
+"""What every maker of nodes gives a new one, where the check keeps jobs off it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolCheck:
@@ -12,6 +18,8 @@ class PoolCheck:
     """How many of its nodes are checked before a deployment ends: those that run from the beginning."""
     lacks: str
     """What keeps it from being made at all; empty where nothing does."""
+    gate: str
+    """What nodes wait for that come later: taint, label, or empty where they are not checked."""
 
     @property
     def runs(self) -> bool:
@@ -28,4 +36,11 @@ class ValidationPlan:
     image: str
     """What its pods run in; empty where none is named."""
     deadline_seconds: int
+    most_closed_percent: int
+    """Of a pool's nodes that take jobs, how many failed checks may close."""
     pools: tuple[PoolCheck, ...]
+
+    @property
+    def checks(self) -> bool:
+        """Whether any node is checked, now or when it comes."""
+        return bool(self.image) and any(pool.runs or pool.gate for pool in self.pools)

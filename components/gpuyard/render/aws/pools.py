@@ -184,7 +184,8 @@ def _gpu_group(
             },
             "labels": dict(pool.labels),
             "taints": [
-                {"key": t.key, "value": t.value, "effect": EFFECTS[t.effect]} for t in pool.taints
+                {"key": t.key, "value": t.value, "effect": EFFECTS[t.effect]}
+                for t in plan.starts_with(pool)
             ],
             "updateConfig": {"maxUnavailablePercentage": 10, "updateStrategy": "MINIMAL"},
             "nodeRepairConfig": {"enabled": True, "nodeRepairConfigOverrides": _repairs()},

@@ -68,7 +68,7 @@ def pool_user_data(
     if variant.startswith("BOTTLEROCKET"):
         return Base64(bottlerocket(plan.spec, pool, kubelet, local_disks=local_disks))
     if variant == CUSTOM:
-        return Base64(script(plan.spec, pool, kubelet, ground, local_disks=local_disks))
+        return Base64(script(plan, pool, kubelet, ground, local_disks=local_disks))
     return Base64(node_config(plan.spec, kubelet, local_disks=local_disks))
 
 
@@ -140,12 +140,12 @@ def _sharing(pool: PoolPlan) -> dict[str, Mapping[str, Any]]:
 
 
 def script(
-    spec: PlatformSpec, pool: PoolPlan, kubelet: Kubelet, ground: Ground, *, local_disks: bool
+    plan: PlatformPlan, pool: PoolPlan, kubelet: Kubelet, ground: Ground, *, local_disks: bool
 ) -> Joined:
     """For images that EKS does not know: it merges nothing into theirs, so all that a node needs is here."""
     flags = {
         "node-labels": _pairs(pool.labels),
-        "register-with-taints": ",".join(map(str, pool.taints)),
+        "register-with-taints": ",".join(map(str, plan.starts_with(pool))),
         "topology-manager-policy": kubelet.topology,
         "cpu-manager-policy": "static" if kubelet.static_cpus else "",
         "kube-reserved": _pairs(kubelet.reserved),
@@ -155,7 +155,7 @@ def script(
     return Joined(
         "#!/bin/bash\nset -euo pipefail\n",
         _local_disks() if local_disks else "",
-        _mirror_files(spec.mirror.images) if spec.mirror else "",
+        _mirror_files(plan.spec.mirror.images) if plan.spec.mirror else "",
         "/etc/eks/bootstrap.sh ",
         ground.cluster,
         " --apiserver-endpoint ",

@@ -46,7 +46,7 @@ def gpu_node(
         **_base(plan, pool.stable_name, ground, image, disk or DISK_GIB, machine.type_name),
         "guestAccelerators": [_accelerator(pool, machine)],
         "labels": {**pool.labels, **_labels(pool, group)},
-        "taints": _taints(pool, group),
+        "taints": _taints(plan, pool, group),
         **_bought(group),
         **_local_disks(machine),
         **({} if metal or image != _COS else {"gvnic": {"enabled": True}}),
@@ -115,12 +115,12 @@ def _labels(pool: PoolPlan, group: RungPool) -> dict[str, str]:
     }
 
 
-def _taints(pool: PoolPlan, group: RungPool) -> list[dict[str, str]]:
+def _taints(plan: PlatformPlan, pool: PoolPlan, group: RungPool) -> list[dict[str, str]]:
     """In the API's spelling; what GKE adds by itself it would add once more."""
     added = {Taint(*each) for each in added_taints(group.machine, queued=group.bought.queued)}
     return [
         {"key": taint.key, "value": taint.value, "effect": EFFECTS[taint.effect]}
-        for taint in pool.taints
+        for taint in plan.starts_with(pool)
         if taint not in added
     ]
 

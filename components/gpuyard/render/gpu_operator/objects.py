@@ -130,7 +130,7 @@ def _gpu_cluster(plan: PlatformPlan) -> Object:
 
 def agents_tolerate(plan: PlatformPlan) -> list[Object]:
     """Node agents run on every pool, so they tolerate the key of each taint whatever its value."""
-    taints = {str(t): t for pool in plan.pools for t in pool.taints}
+    taints = {str(t): t for pool in plan.pools for t in plan.starts_with(pool)}
     return [_any_value(taint) for taint in _by_key(taints.values())]
 
 

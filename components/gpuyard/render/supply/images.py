@@ -23,7 +23,6 @@ from gpuyard.plan.records import OperatorParts, PlatformPlan
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.render.mirror import image_repository, mirrored
 from gpuyard.render.platform import cloud_objects
-from gpuyard.render.validation.jobs import checked_pools
 
 _EVERY_RELEASE = frozenset({"operator", "validator"})
 """Parts of the operator's chart that have no switch of ours."""
@@ -89,7 +88,7 @@ def _idle(plan: PlatformPlan) -> Iterator[PulledImage]:
 
 
 def _validator(plan: PlatformPlan) -> Iterator[PulledImage]:
-    if plan.validation is not None and checked_pools(plan):
+    if plan.validation is not None and plan.validation.checks:
         yield _named(plan.validation.image, "the check of hardware")
 
 

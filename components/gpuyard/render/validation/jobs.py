@@ -11,7 +11,7 @@ https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/await/check
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpuyard.catalogue.software.images import Owner, SoftwarePart
 from gpuyard.names import (
@@ -43,8 +43,9 @@ _NAME = 50
 def validation_objects(plan: PlatformPlan) -> list[Object]:
     """Account and program, then for each pool what is expected and the Job; nothing where none is checked."""
     asked = plan.validation
-    if asked is None or not asked.image or not any(pool.runs for pool in asked.pools):
+    if asked is None or not asked.checks:
         return []
+    checked = checked_pools(plan)
     name, space = validator_name(plan.name), operator_namespace(plan)
     account = {"kind": "ServiceAccount", "name": name, "namespace": space}
     return [
@@ -56,9 +57,9 @@ def validation_objects(plan: PlatformPlan) -> list[Object]:
             namespace=space,
             automountServiceAccountToken=False,
         ),
-        *granted(plan.name, space, name, [_rights(plan)], [account]),
+        *(granted(plan.name, space, name, [_rights(plan)], [account]) if checked else []),
         made(plan.name, "v1", "ConfigMap", name, namespace=space, data=_program()),
-        *(obj for pool in checked_pools(plan) for obj in _of_pool(plan, asked, pool)),
+        *(obj for pool in checked for obj in _of_pool(plan, asked, pool)),
     ]
 
 
@@ -79,8 +80,20 @@ def check_name(plan: PlatformPlan, pool: PoolPlan) -> str:
 
 def check_digest(plan: PlatformPlan, pool: PoolPlan) -> str:
     """Six digits of all that the verdict rests on. Floors are part of the program."""
+    return _digest(*_rests_on(plan, pool), pool.start_nodes)
+
+
+def node_digest(plan: PlatformPlan, pool: PoolPlan) -> str:
+    """The same of one node's verdict, which rests on no number of nodes."""
+    return _digest(*_rests_on(plan, pool))
+
+
+def _rests_on(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
     image = plan.validation.image if plan.validation else ""
-    parts = [expectations_text(plan, pool), image, pool.start_nodes, dict(source_of(PACKAGE))]
+    return expectations_text(plan, pool), image, dict(source_of(PACKAGE))
+
+
+def _digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:6]
 
 
@@ -110,11 +123,21 @@ def _key(path: str) -> str:
     return path.replace("/", "..")
 
 
+def expectations_object(plan: PlatformPlan, pool: PoolPlan, name: str) -> Object:
+    """What pods of this name hold a node against."""
+    data = {EXPECTATIONS_FILE: expectations_text(plan, pool)}
+    return made(plan.name, "v1", "ConfigMap", name, namespace=operator_namespace(plan), data=data)
+
+
 def _of_pool(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> Iterator[Object]:
     name, space = check_name(plan, pool), operator_namespace(plan)
-    text = expectations_text(plan, pool)
-    data = {EXPECTATIONS_FILE: text}
-    yield made(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
+    yield expectations_object(plan, pool, name)
+    others = {"labelSelector": {"matchLabels": {CHECKS_LABEL: name}}, "topologyKey": HOSTNAME_LABEL}
+    pod = check_pod(plan, asked, pool, name, ("--together", name))
+    pod |= {"automountServiceAccountToken": True, "restartPolicy": "Never"}
+    pod["affinity"]["podAntiAffinity"] = {
+        "requiredDuringSchedulingIgnoredDuringExecution": [others]
+    }
     spec = {
         "completionMode": "Indexed",
         "completions": pool.start_nodes,
@@ -132,7 +155,7 @@ def _of_pool(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> Itera
         },
         "template": {
             "metadata": {"labels": {CHECKS_LABEL: name}},
-            "spec": _pod(plan, asked, pool, name),
+            "spec": pod,
         },
     }
     annotations = {
@@ -147,39 +170,36 @@ def _of_pool(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> Itera
     )
 
 
-def _pod(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan, name: str) -> Object:
-    """All of a node's devices: the platform gives these to no other pod."""
+def check_pod(
+    plan: PlatformPlan,
+    asked: ValidationPlan,
+    pool: PoolPlan,
+    expects: str,
+    words: Iterable[str] = (),
+) -> Object:
+    """All of a node's devices: the platform gives these to no other pod. `expects`: a ConfigMap."""
     program = [{"key": _key(path), "path": path} for path in source_of(PACKAGE)]
     return {
         "serviceAccountName": validator_name(plan.name),
-        "automountServiceAccountToken": True,
+        "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "restartPolicy": "Never",
         "runtimeClassName": "nvidia",
         "nodeSelector": dict(pool.node_selector),
-        "tolerations": [toleration_object(taint) for taint in pool.taints],
+        "tolerations": [toleration_object(taint) for taint in plan.starts_with(pool)],
         "affinity": {
             "nodeAffinity": {
                 "requiredDuringSchedulingIgnoredDuringExecution": {
                     "nodeSelectorTerms": [{"matchExpressions": _ready(plan, pool)}]
                 }
             },
-            "podAntiAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": [
-                    {
-                        "labelSelector": {"matchLabels": {CHECKS_LABEL: name}},
-                        "topologyKey": HOSTNAME_LABEL,
-                    }
-                ]
-            },
         },
-        "containers": [_container(asked, name)],
+        "containers": [_container(asked, words)],
         "volumes": [
             {
                 "name": "program",
                 "configMap": {"name": validator_name(plan.name), "items": program},
             },
-            {"name": "expectations", "configMap": {"name": name}},
+            {"name": "expectations", "configMap": {"name": expects}},
         ],
     }
 
@@ -203,7 +223,7 @@ def _brought_driver(plan: PlatformPlan, pool: PoolPlan) -> str | None:
     return pinned_driver(plan, pool)
 
 
-def _container(asked: ValidationPlan, job: str) -> Object:
+def _container(asked: ValidationPlan, words: Iterable[str]) -> Object:
     left_out = [word for check in NOT_BESIDE_WORK for word in ("--leave-out", check)]
     return {
         "name": "validator",
@@ -215,8 +235,7 @@ def _container(asked: ValidationPlan, job: str) -> Object:
             f"/expectations/{EXPECTATIONS_FILE}",
             "--termination-log",
             "/dev/termination-log",
-            "--together",
-            job,
+            *words,
             *left_out,
         ],
         "workingDir": "/program",

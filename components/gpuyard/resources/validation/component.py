@@ -6,6 +6,7 @@ import pulumi
 
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
+from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import (
     check_digest,
     check_name,
@@ -31,7 +32,7 @@ class PoolVerdict(TypedDict):
     """What became of the check on one pool."""
 
     verdict: str
-    """passed, `not awaited` where it is not required, else `not checked`."""
+    """passed, `not awaited` (not required), `deferred` (no node is there yet), else `not checked`."""
     nodes: int
     """How many nodes that is said of."""
     digest: str
@@ -62,7 +63,7 @@ class Validation(Component):
         asked = plan.spec.validation
         state = {"platform": plan.name, "validation": state_of(asked) if asked else {}}
         super().__init__("gpuyard:index:Validation", name, state, opts)
-        self._register(validation_objects(plan))
+        self._register([*validation_objects(plan), *gate_objects(plan)])
         last = [self._judged(name, plan, pool) for pool in checked_pools(plan)]
         self.pools = once_made(_verdicts(plan, plan.validation), *last)
         self.register_outputs({"pools": self.pools})
@@ -88,8 +89,9 @@ def _verdicts(plan: PlatformPlan, asked: ValidationPlan | None) -> dict[str, Poo
     for each in asked.pools:
         runs = bool(asked.image) and each.runs
         why = each.lacks or "no node of it runs from the beginning"
+        why += ": they are checked when they come" if each.gate else ""
         found[each.pool] = {
-            "verdict": awaited if runs else "not checked",
+            "verdict": awaited if runs else "deferred" if each.gate else "not checked",
             "nodes": each.nodes if runs else 0,
             "digest": check_digest(plan, plan.pool(each.pool)) if runs else "",
             "why": "" if runs else why if asked.image else "no image is named",

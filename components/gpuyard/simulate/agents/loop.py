@@ -11,6 +11,7 @@ from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.agents.cloud_node import agent_in
 from gpuyard.simulate.agents.provisioning import FakeAutoscaler
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
+from gpuyard.simulate.validation.gate import FakeGate
 from gpuyard.simulate.validation.pods import FakeValidator
 
 _NODES: Final = "/api/v1/nodes"
@@ -26,7 +27,8 @@ class Agents:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._work: queue.Queue[str | None] = queue.Queue()
-        self._nodes = Watched(api, _NODES, self._work.put)
+        self._gate = FakeGate(api, say)
+        self._nodes = Watched(api, _NODES, self._node_changed)
         self._maps = Watched(api, _MAPS, self._all_again)
         self._policies = Watched(api, cluster_policy.KIND_PATH, self._all_again)
         self._pods = Watched(api, _PODS, self._pod_changed, _ON_NODES)
@@ -42,6 +44,7 @@ class Agents:
             watched.start()
         self._provisioning.start()
         self._validator.start()
+        self._gate.start()
         say("watching")
         while True:
             names = self._wait_for_work()
@@ -51,6 +54,10 @@ class Agents:
                 say(f"again in {_RETRY_SECONDS:.0f} s: {problem}")
                 time.sleep(_RETRY_SECONDS)
                 self._work.put(None)
+
+    def _node_changed(self, name: str | None) -> None:
+        self._work.put(name)
+        self._gate.wake()
 
     def _all_again(self, _name: str | None) -> None:
         self._work.put(None)
@@ -99,6 +106,7 @@ class Agents:
         self._follow_agents()
         self._admit(changed)
         pods = self._pods.all()
+        self._gate.wake(pods)
         for name in pods if changed is None else {changed} & pods.keys():
             self._validator.take(pods[name])
 

@@ -28,6 +28,8 @@ _LOG_BYTES: Final = 2048
 _CHECK: Final = re.compile(r"[a-z_.]+")
 _AGAIN_SECONDS: Final = 1.0
 _LOOK_SECONDS: Final = 0.5
+_BACKOFF_SECONDS: Final = 10.0
+"""A kubelet waits so long at first, and longer each time."""
 _ENDS: Final = ("Ready", "ContainersReady")
 
 
@@ -64,6 +66,8 @@ class FakeValidator:
         self._work: queue.Queue[ApiObject] = queue.Queue()
         self._begun: set[str] = set()
         self._passed: list[tuple[ApiObject, EndedRun]] = []
+        self._ended: list[tuple[float, ApiObject]] = []
+        """Pods that are started again, and when."""
 
     def start(self) -> None:
         """Run what comes until the process ends."""
@@ -83,6 +87,7 @@ class FakeValidator:
                 if pod is not None:
                     self.check(pod)
                 self.look_again()
+                self.start_again(time.monotonic())
             except (ApiError, Unreachable) as problem:
                 self._say(f"validator: again in {_AGAIN_SECONDS:.0f} s: {problem}")
                 self._passed = waiting
@@ -93,7 +98,7 @@ class FakeValidator:
     def _next(self) -> ApiObject | None:
         """The next pod; None when it is time to look again at those that wait."""
         try:
-            return self._work.get(timeout=_LOOK_SECONDS if self._passed else None)
+            return self._work.get(timeout=_LOOK_SECONDS if self._passed or self._ended else None)
         except queue.Empty:
             return None
 
@@ -112,9 +117,9 @@ class FakeValidator:
         """Pods that have passed, and whose Job now has all its others; those that went meanwhile, too."""
         waiting, self._passed = self._passed, []
         for pod, ended in waiting:
-            space, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-            now = self._api.get(f"/api/v1/namespaces/{space}/pods/{name}")
-            if now is None or not is_check(now) or now["metadata"]["uid"] != pod["metadata"]["uid"]:
+            space = pod["metadata"]["namespace"]
+            now = self._api.get(_path(pod))
+            if now is None or not is_check(now) or _uid(now) != _uid(pod):
                 continue
             job = self._api.get(f"/apis/batch/v1/namespaces/{space}/jobs/{job_of(pod)}")
             if job is not None and all_there(job):
@@ -122,15 +127,25 @@ class FakeValidator:
             else:
                 self._passed.append((pod, ended))
 
+    def start_again(self, now: float) -> None:
+        """Pods that a kubelet starts again when they have ended, as long as they are there."""
+        due = [pod for when, pod in self._ended if when <= now]
+        self._ended = [(when, pod) for when, pod in self._ended if when > now]
+        for pod in due:
+            there = self._api.get(_path(pod))
+            if there is not None and is_check(there) and _uid(there) == _uid(pod):
+                self._work.put(there)
+
     def _end(self, pod: ApiObject, ended: EndedRun) -> None:
         space, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
-        path = f"/api/v1/namespaces/{space}/pods/{name}/status"
-        merge_if_there(self._api, path, {"status": status_of(pod, ended)})
+        merge_if_there(self._api, f"{_path(pod)}/status", {"status": status_of(pod, ended)})
+        if restarts(pod):
+            self._ended.append((time.monotonic() + _BACKOFF_SECONDS, pod))
         self._say(f"validator: {space}/{name} on {pod['spec']['nodeName']} ended with {ended.code}")
 
     def _expected(self, pod: ApiObject) -> str:
         """The document that the pod has mounted; nothing where there is none."""
-        where = expectations_of(pod)
+        where = mounted_file(pod, "--expect")
         if where is None:
             return ""
         space = pod["metadata"]["namespace"]
@@ -151,13 +166,18 @@ def all_there(job: Mapping[str, Any]) -> bool:
     return bool(there >= job["spec"]["completions"])
 
 
-def expectations_of(pod: Mapping[str, Any]) -> tuple[str, str] | None:
-    """ConfigMap and key behind the file that the validator is told of."""
+def restarts(pod: Mapping[str, Any]) -> bool:
+    """Whether its kubelet starts it again when it has ended; of a DaemonSet's pods each."""
+    return bool(pod["spec"].get("restartPolicy", "Always") == "Always")
+
+
+def mounted_file(pod: Mapping[str, Any], option: str) -> tuple[str, str] | None:
+    """ConfigMap and key behind the file that the program is told of."""
     container = _container(pod)
     words = [str(each) for each in container.get("args") or ()]
-    if "--expect" not in words[:-1]:
+    if option not in words[:-1]:
         return None
-    folder, _, file = words[words.index("--expect") + 1].rpartition("/")
+    folder, _, file = words[words.index(option) + 1].rpartition("/")
     mounts = {m["mountPath"].rstrip("/"): m["name"] for m in container.get("volumeMounts") or ()}
     volumes = {v["name"]: v.get("configMap") or {} for v in pod["spec"].get("volumes") or ()}
     name = volumes.get(mounts.get(folder, ""), {}).get("name")
@@ -203,8 +223,13 @@ def status_of(pod: Mapping[str, Any], ended: EndedRun) -> dict[str, Any]:
         "finishedAt": now,
     }
     container = _container(pod)
+    again = restarts(pod)
+    waiting = {"reason": "CrashLoopBackOff", "message": "back-off restarting failed container"}
+    state: dict[str, Any] = {"state": {"terminated": terminated}}
+    if again:
+        state = {"state": {"waiting": waiting}, "lastState": state["state"]}
     return {
-        "phase": "Succeeded" if good else "Failed",
+        "phase": "Running" if again else "Succeeded" if good else "Failed",
         "conditions": [*kept, *gone],
         "containerStatuses": [
             {
@@ -213,11 +238,19 @@ def status_of(pod: Mapping[str, Any], ended: EndedRun) -> dict[str, Any]:
                 "imageID": "",
                 "ready": False,
                 "started": False,
-                "restartCount": 0,
-                "state": {"terminated": terminated},
+                "restartCount": int(again),
+                **state,
             }
         ],
     }
+
+
+def _path(pod: Mapping[str, Any]) -> str:
+    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+
+
+def _uid(pod: Mapping[str, Any]) -> str:
+    return str(pod["metadata"]["uid"])
 
 
 def _left_out(pod: Mapping[str, Any]) -> list[str]:

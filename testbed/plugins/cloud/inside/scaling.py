@@ -22,6 +22,7 @@ _TOLD = "k8s.io/cluster-autoscaler/node-template/"
 _ASG = ["resources", "autoscalingGroups", "name"]
 _PODS = "110"  # that the real one reckons with, whatever the machine
 _PRIORITIES = "/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-priority-expander"
+_STARTUP = "startup-taint.cluster-autoscaler.kubernetes.io/"
 _GONE = 404
 _OVER = ("Succeeded", "Failed")
 
@@ -59,7 +60,7 @@ def step(cloud: Cloud, api: Asked, autoscaler: Autoscaler, now: float) -> list[R
     """One look of the autoscaler, and what it does then."""
     ids: dict[str, str] = {}
     groups: list[Scalable] = []
-    held, nodes = cloud.all(), api.call("GET", "/api/v1/nodes")["items"]
+    held, nodes = cloud.all(), [_begun(each) for each in api.call("GET", "/api/v1/nodes")["items"]]
     for group in held:
         if group.kind == eks.GROUP and group.state.get("status") == "ACTIVE":
             groups.append(_scalable(group, held, nodes, cloud))
@@ -69,6 +70,13 @@ def step(cloud: Cloud, api: Asked, autoscaler: Autoscaler, now: float) -> list[R
     for each in said:
         cloud.scale(ids[each.group], each.size)
     return said
+
+
+def _begun(node: dict[str, Any]) -> dict[str, Any]:
+    """A node as it will be when it has begun: without its startup taints."""
+    spec = node["spec"]
+    kept = [t for t in spec.get("taints") or [] if not t["key"].startswith(_STARTUP)]
+    return {**node, "spec": {**spec, "taints": kept}}
 
 
 def _without_room(pods: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,0 +1,92 @@
+"""Run the program that opens nodes, where a pod of it runs, as the account of that pod.
+
+The program is the one that is installed beside this. Each look is a process of its own: what a look begins
+the next one must be able to end.
+"""
+
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable
+from gpuyard.simulate.validation.pods import mounted_file
+
+PACKAGE: Final = "gpuyard_gate"
+_LOOK_SECONDS: Final = 10.0
+"""Between looks when nothing has changed."""
+_PAUSE_SECONDS: Final = 0.3
+"""Many changes at once are one look."""
+
+
+def is_gate(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod is the program, and a kubelet has started it."""
+    if (
+        "deletionTimestamp" in pod["metadata"]
+        or (pod.get("status") or {}).get("phase") != "Running"
+    ):
+        return False
+    return any(PACKAGE in (each.get("command") or ()) for each in pod["spec"]["containers"])
+
+
+class FakeGate:
+    """Looks after each change of a node or a pod, as long as a pod of the program runs."""
+
+    def __init__(self, api: Api, say: Callable[[str], None]) -> None:
+        self._api = api
+        self._say = say
+        self._pods: list[ApiObject] = []
+        self._changed = threading.Event()
+
+    def start(self) -> None:
+        """Look until the process ends."""
+        threading.Thread(target=self._run, daemon=True, name="gate").start()
+
+    def wake(self, pods: Mapping[str, ApiObject] | None = None) -> None:
+        """Something has changed; `pods`: all that are on nodes, where these may have."""
+        if pods is not None:
+            self._pods = [pod for pod in pods.values() if is_gate(pod)]
+        if self._pods:
+            self._changed.set()
+
+    def _run(self) -> None:
+        while True:
+            self._changed.wait(_LOOK_SECONDS if self._pods else None)
+            self._changed.clear()
+            for pod in self._pods:
+                try:
+                    self.look(pod)
+                except (ApiError, Unreachable) as problem:
+                    self._say(f"gate: {problem}")
+            threading.Event().wait(_PAUSE_SECONDS)
+
+    def look(self, pod: ApiObject) -> None:
+        """One look; what the program says goes into this log."""
+        where = mounted_file(pod, "--settings")
+        if where is None:
+            return
+        space, account = pod["metadata"]["namespace"], pod["spec"]["serviceAccountName"]
+        home = f"/api/v1/namespaces/{space}"
+        settings = self._api.get(f"{home}/configmaps/{where[0]}") or {}
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        token = self._api.call("POST", f"{home}/serviceaccounts/{account}/token", body)
+        with tempfile.TemporaryDirectory() as folder:
+            files = {
+                "settings.json": (settings.get("data") or {}).get(where[1], ""),
+                "token": token["status"]["token"],
+                "ca.crt": self._api.certificate,
+            }
+            for name, text in files.items():
+                Path(folder, name).write_text(text, encoding="utf-8")
+            words = ("--once", "--server", self._api.server, "--account", folder)
+            done = subprocess.run(  # noqa: S603  our own program, no shell
+                [sys.executable, "-m", PACKAGE, *words, "--settings", f"{folder}/settings.json"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+            )
+        for line in (done.stdout + done.stderr).decode(errors="replace").splitlines():
+            self._say(f"gate: {line}")

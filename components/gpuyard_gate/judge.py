@@ -1,0 +1,222 @@
+"""What becomes of a node: pure, no clock, no network."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Object = dict[str, Any]
+PASSED, FAILED = 0, 1
+"""Exit codes of the validator that are a verdict; any other says that it could not judge."""
+LONGEST = 900
+"""Letters of what a validator has said; an event's message has room for 1024."""
+_FAILURE = re.compile(
+    r"^\s*(?:fail|error|required and skip): ([a-z_]+(?:\.[a-z_]+)*)", re.MULTILINE
+)
+_NEEDS = re.compile(r"needs: ([a-z-]+)")
+_REMEDIES = {
+    "reset": "reset its GPUs",
+    "reboot": "reboot it",
+    "replace": "kubectl drain {node}, then have its cloud replace it",
+}
+_ELSE = "mend what is said here"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """Labels, annotations and the taint, as the platform calls them."""
+
+    checks: str
+    """Label of pods that check: of which pool."""
+    checked: str
+    """Label of nodes, and of the pods that check them: by what, as a digest."""
+    result: str
+    """Label of nodes: passed, or the check that failed."""
+    says: str
+    """Annotation: the validator's last words."""
+    boot: str
+    """Annotation: which start of the machine was looked at."""
+    closed: str
+    """Annotation: whether this program has closed it, so that it may open it."""
+    taint: Mapping[str, str]
+    """What nodes start with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Nodes of one kind."""
+
+    name: str
+    selector: str
+    checks: str
+    """The pods that look at its nodes, by their label."""
+    digest: str
+    """Of all that a verdict rests on."""
+    gate: str
+    """taint: a node is closed until it has passed; label: it is only told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How the validator on a node ended last."""
+
+    code: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node as the cluster has it."""
+
+    raw: Mapping[str, Any]
+    names: Names
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.raw["metadata"]["name"])
+
+    @property
+    def label(self) -> Mapping[str, str]:
+        """Its labels."""
+        return self.raw["metadata"].get("labels") or {}
+
+    @property
+    def note(self) -> Mapping[str, str]:
+        """Its annotations."""
+        return self.raw["metadata"].get("annotations") or {}
+
+    @property
+    def taints(self) -> list[Object]:
+        """All of them."""
+        return list(self.raw["spec"].get("taints") or ())
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has the taint that nodes start with."""
+        return any(each["key"] == self.names.taint["key"] for each in self.taints)
+
+    @property
+    def boot(self) -> str:
+        """Which start of the machine this is; empty where nobody says."""
+        status = self.raw.get("status") or {}
+        return str((status.get("nodeInfo") or {}).get("bootID") or "")
+
+    @property
+    def failed(self) -> bool:
+        """Whether its last check has failed, whatever that was held against."""
+        return self.label.get(self.names.result, "passed") != "passed"
+
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no jobs because a check has failed."""
+        return self.failed and (self.waits or self.names.closed in self.note)
+
+
+@dataclass(slots=True)
+class Change:
+    """What to write on a node, and what to tell of it."""
+
+    labels: dict[str, str | None] = field(default_factory=dict)
+    notes: dict[str, str | None] = field(default_factory=dict)
+    spec: Object = field(default_factory=dict)
+    reason: str = ""
+    message: str = ""
+
+    def patch(self, node: Node) -> Object:
+        """Of the one version of it that was judged."""
+        version = node.raw["metadata"]["resourceVersion"]
+        metadata = {"resourceVersion": version, "labels": self.labels, "annotations": self.notes}
+        return {"metadata": metadata, **({"spec": self.spec} if self.spec else {})}
+
+
+def change_for(node: Node, pool: Pool, said: Said | None, *, may_close: bool) -> Change | None:
+    """What is to be done about a node; nothing where it is as it should be.
+
+    `may_close`: whether the pool may lose another node. One that still waits loses it nothing.
+    """
+    names = node.names
+    if names.checked in node.label and node.boot and node.note.get(names.boot) != node.boot:
+        return _again(node, pool)
+    known = node.label.get(names.checked) == pool.digest
+    if known and not node.failed:
+        return _opened(node, Change()) if node.waits or names.closed in node.note else None
+    if said is not None and (not known or said.code == PASSED):
+        return _judged(node, pool, said, may_close=may_close)
+    if not known:
+        return None
+    if pool.gate == "taint" and not node.closed and may_close:
+        return _closed(node, Change(), node.note.get(names.says, ""))
+    return None
+
+
+def said_of(pod: Mapping[str, Any]) -> Said | None:
+    """The last words of a pod's container: it is started again and again until its node has a verdict."""
+    for container in (pod.get("status") or {}).get("containerStatuses") or ():
+        for state in ("state", "lastState"):
+            ended = (container.get(state) or {}).get("terminated")
+            if ended:
+                return Said(int(ended.get("exitCode", -1)), str(ended.get("message") or ""))
+    return None
+
+
+def most_closed(nodes: Sequence[Node], percent: int) -> int:
+    """How many of a pool may be closed at once; one always may."""
+    return max(1, len(nodes) * percent // 100)
+
+
+def _again(node: Node, pool: Pool) -> Change:
+    """The machine was started anew: whoever repaired it, what was seen before says nothing."""
+    change = Change({node.names.checked: None}, {node.names.boot: None})
+    if pool.gate == "taint" and not node.waits:
+        change.spec["taints"] = [*node.taints, dict(node.names.taint)]
+    change.reason, change.message = "NodeRebooted", "It was started anew, and is checked again."
+    return change
+
+
+def _judged(node: Node, pool: Pool, said: Said, *, may_close: bool) -> Change | None:
+    names, text = node.names, said.text.strip()[:LONGEST]
+    if said.code not in (PASSED, FAILED):
+        if node.note.get(names.says) == text:
+            return None
+        told = f"Its check could not be made, and it stays as it is: {text}"
+        return Change({}, {names.says: text}, {}, "NodeNotChecked", told[:LONGEST])
+    found = _FAILURE.search(text)
+    result = "passed" if said.code == PASSED else found.group(1) if found else "failed"
+    change = Change({names.checked: pool.digest, names.result: result})
+    change.notes = {names.boot: node.boot or None, names.says: text}
+    if said.code == PASSED:
+        return _opened(node, change)
+    if pool.gate == "taint" and (node.waits or may_close):
+        return _closed(node, change, text)
+    why = "" if pool.gate != "taint" else " It stays open: no more nodes of its pool may be closed."
+    change.reason, change.message = "NodeFailedCheck", f"{text}{why} {_remedy(node, text)}"
+    return change
+
+
+def _opened(node: Node, change: Change) -> Change:
+    names = node.names
+    if node.waits:
+        change.spec["taints"] = [t for t in node.taints if t["key"] != names.taint["key"]]
+    if names.closed in node.note:
+        change.notes[names.closed] = None
+        change.spec["unschedulable"] = None
+    change.reason, change.message = "NodeChecked", "It is what its pool asks for, and takes jobs."
+    return change
+
+
+def _closed(node: Node, change: Change, text: str) -> Change:
+    """One that somebody else has closed is not opened by us."""
+    if not node.raw["spec"].get("unschedulable"):
+        change.spec["unschedulable"] = True
+        change.notes[node.names.closed] = "true"
+    change.reason, change.message = "NodeFailedCheck", f"{text} Closed. {_remedy(node, text)}"
+    return change
+
+
+def _remedy(node: Node, text: str) -> str:
+    found = _NEEDS.search(text)
+    words = _REMEDIES.get(found.group(1) if found else "", _ELSE)
+    return (
+        f"To do: {words.format(node=node.name)}; until it has passed it is checked again and again."
+    )

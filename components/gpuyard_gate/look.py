@@ -1,0 +1,122 @@
+"""One look at every pool: read its nodes and the pods that check them, judge, write."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from gpuyard_gate.judge import Change, Names, Node, Pool, change_for, most_closed, said_of
+from gpuyard_idle.web import Refused, Server
+
+PAGE = 500
+MOST_CHANGES = 100
+"""Nodes that are changed in one look; the others are in the next."""
+_EVENTS = "/api/v1/namespaces/default/events"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the program is told."""
+
+    namespace: str
+    """Where the pods that check are."""
+    every_seconds: float
+    most_closed_percent: int
+    names: Names
+    pools: tuple[Pool, ...]
+
+
+def read_settings(text: str) -> Settings:
+    """The settings of a document.
+
+    Raises:
+        ValueError, TypeError, KeyError: it is none.
+    """
+    raw: dict[str, Any] = json.loads(text)
+    names, pools = Names(**raw.pop("names")), tuple(Pool(**each) for each in raw.pop("pools"))
+    return Settings(names=names, pools=pools, **raw)
+
+
+def look(server: Server, settings: Settings, say: Callable[[str], None]) -> int:
+    """Change what is to be changed, and return how many nodes that concerned.
+
+    Raises:
+        Refused, Unreachable: the API server did not do what it was asked.
+    """
+    left = MOST_CHANGES
+    for pool in settings.pools:
+        nodes = [
+            Node(each, settings.names)
+            for each in _all(server, "/api/v1/nodes", pool.selector)
+            if "deletionTimestamp" not in each["metadata"]
+        ]
+        said = {
+            pod["spec"].get("nodeName"): said_of(pod)
+            for pod in _all(
+                server,
+                f"/api/v1/namespaces/{settings.namespace}/pods",
+                f"{settings.names.checks}={pool.checks},{settings.names.checked}={pool.digest}",
+            )
+        }
+        closed = sum(node.closed for node in nodes)
+        most = most_closed(nodes, settings.most_closed_percent)
+        for node in nodes:
+            change = change_for(node, pool, said.get(node.name), may_close=closed < most)
+            if change is None or not left:
+                continue
+            left -= 1
+            refused = _write(server, node, change)
+            closed += not refused and not node.closed and "unschedulable" in change.spec
+            say(f"{pool.name} {node.name}: {refused or f'{change.reason}: {change.message}'}")
+    return MOST_CHANGES - left
+
+
+def _write(server: Server, node: Node, change: Change) -> str:
+    """Why it was not done: then it is judged anew in the next look, and keeps no other node from its own.
+
+    The event first: it is said again after an accident, under the same name, and so only once.
+    """
+    event = json.dumps(_event(node, change))
+    body, path = json.dumps(change.patch(node)), f"/api/v1/nodes/{quote(node.name)}"
+    try:
+        with suppress(Refused):
+            server.ask("POST", _EVENTS, event, "application/json")
+        server.ask("PATCH", path, body, "application/merge-patch+json")
+    except Refused as refused:
+        return f"left alone: {refused}"
+    return ""
+
+
+def _all(server: Server, path: str, labels: str) -> Iterator[dict[str, Any]]:
+    more = ""
+    while True:
+        query = {"limit": PAGE, "labelSelector": labels, "continue": more}
+        found = server.ask("GET", f"{path}?{urlencode({k: v for k, v in query.items() if v})}")
+        yield from found["items"] or ()
+        if not (more := found["metadata"].get("continue", "")):
+            return
+
+
+def _event(node: Node, change: Change) -> dict[str, Any]:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    told = f"{node.raw['metadata'].get('uid')} {change.reason} {change.message} {node.boot}"
+    digest = hashlib.sha256(told.encode()).hexdigest()[:16]
+    bad = change.reason in {"NodeFailedCheck", "NodeNotChecked"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{node.name[:200]}.{digest}", "namespace": "default"},
+        # as kubectl describe looks for it
+        "involvedObject": {"kind": "Node", "name": node.name, "uid": node.name},
+        "type": "Warning" if bad else "Normal",
+        "reason": change.reason,
+        "message": change.message[:1024],
+        "source": {"component": "gpuyard-gate"},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }

@@ -1,0 +1,107 @@
+"""The program that opens nodes, run where its pod runs, as the account of its pod."""
+
+import itertools
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuyard.render.validation.gate import gate_objects
+from gpuyard.simulate.api import ApiError
+from gpuyard.simulate.validation import gate
+from gpuyard.simulate.validation.gate import FakeGate, is_gate
+from kit.stacks import plan_of, platform, pool
+from kit.waiting import SHORTER, until
+
+OBJECTS = gate_objects(
+    plan_of(platform([pool()], cloud="simulated", validation={"image": "x"})),
+)
+DEPLOYMENT = next(o for o in OBJECTS if o["kind"] == "Deployment")
+MAP = next(o for o in OBJECTS if o["kind"] == "ConfigMap")
+SPACE = "/api/v1/namespaces/gpu-operator"
+PLACE = f"{SPACE}/configmaps/{MAP['metadata']['name']}"
+
+
+def pod(**more: Any) -> dict[str, Any]:
+    metadata = {"name": "gate-0", "namespace": "gpu-operator", "uid": "1", **more}
+    spec = DEPLOYMENT["spec"]["template"]["spec"]
+    return {"metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
+
+
+class FakeApi:
+    server, certificate = "http://127.0.0.1:1", "pem"
+
+    def __init__(self, fails: int = 0) -> None:
+        self.fails = fails
+        self.tokens: list[str] = []
+
+    def get(self, path: str) -> Any:
+        return MAP if path == PLACE else None
+
+    def call(self, method: str, path: str, body: Any) -> Any:
+        self.tokens.append(f"{method} {path} {body['kind']}")
+        if len(self.tokens) <= self.fails:
+            raise ApiError(500, "busy")
+        return {"status": {"token": "t"}}
+
+
+def made(fails: int = 0) -> tuple[FakeGate, FakeApi, list[str]]:
+    api, said = FakeApi(fails), []
+    return FakeGate(api, said.append), api, said  # type: ignore[arg-type]  a stand-in
+
+
+def test_the_program_is_a_pod_that_runs():
+    assert is_gate(pod())
+    assert not is_gate(pod(deletionTimestamp="now"))
+    assert not is_gate(pod() | {"status": {"phase": "Pending"}})
+    other = {"containers": [{"command": ["sleep"]}, {}]}
+    assert not is_gate(pod() | {"spec": other})
+
+
+def test_a_look_is_the_real_program_as_the_account_of_the_pod():
+    found, api, said = made()
+    found.look(pod())
+    assert api.tokens == [f"POST {SPACE}/serviceaccounts/gpuyard-lab-gate/token TokenRequest"]
+    (line,) = said
+    assert line.startswith("gate: left alone: Unreachable(")
+    bare = pod()
+    bare["spec"] = bare["spec"] | {"volumes": []}
+    found.look(bare)
+    assert len(said) == 1
+
+
+def test_it_is_told_what_its_pod_has_mounted(monkeypatch: pytest.MonkeyPatch):
+    seen: dict[str, str] = {}
+
+    def run(words: list[str], **_: Any) -> Any:
+        given = dict(itertools.pairwise(words))
+        account = Path(given["--account"])
+        files = {
+            "settings": Path(given["--settings"]),
+            **{n: account / n for n in ("token", "ca.crt")},
+        }
+        seen.update({name: path.read_text(encoding="utf-8") for name, path in files.items()})
+        return subprocess.CompletedProcess(words, 0, b"one\n", b"two\n")
+
+    monkeypatch.setattr(gate.subprocess, "run", run)
+    found, _, said = made()
+    found.look(pod())
+    assert seen == {"token": "t", "ca.crt": "pem", "settings": MAP["data"]["settings.json"]}
+    assert said == ["gate: one", "gate: two"]
+
+
+def test_it_looks_after_a_change_and_where_a_look_has_failed_once_more(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(gate, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(gate, "_PAUSE_SECONDS", 0.01)
+    found, api, said = made(fails=1)
+    found.wake()
+    assert not found._changed.is_set(), "nobody is there to look"
+    found.start()
+    found.wake({"a": pod(), "b": pod() | {"status": {}}})
+    until(lambda: len(api.tokens) >= 3, seconds=SHORTER)
+    assert said[0] == "gate: 500: busy"
+    found.wake({})
+    assert found._pods == []
