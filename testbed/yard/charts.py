@@ -1,12 +1,11 @@
 """What people install on a cluster of a cloud beside the platform, played: no chart can be had here.
 
-The GPU Operator, whose ClusterPolicy the agents of fake nodes read; Google's driver installer, which is a
-DaemonSet; Kueue's configuration, since a simulated cluster brings Kueue itself.
+The GPU Operator, whose ClusterPolicy the agents of fake nodes read; Kueue's configuration, since a simulated
+cluster brings Kueue itself; in a cluster of GKE that exists, Google's driver installer.
 """
 
 from typing import Any
 
-from gpuyard.catalogue.software.images import Owner, SoftwarePart
 from gpuyard.names import (
     CLUSTER_POLICY,
     GPU,
@@ -14,9 +13,10 @@ from gpuyard.names import (
     PLUGIN_CONFIGMAP,
 )
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.gcp.driver import driver_objects
 from gpuyard.render.kueue.configuration import kueue_configuration_object
-from gpuyard.simulate.agents.cloud_node import DRIVER_INSTALLER
 from gpuyard.simulate.api import MANAGER, Api, ApiObject
+from gpuyard.spec.platform import Cloud
 
 _PATHS = {
     "ConfigMap": "/api/v1/namespaces/kueue-system/configmaps",
@@ -39,18 +39,18 @@ def play(api: Api, plan: PlatformPlan) -> str:
 def objects(plan: PlatformPlan) -> list[ApiObject]:
     """As their charts make them, with the values that the plan says."""
     config = kueue_configuration_object(plan)
-    place = {key: config["metadata"][key] for key in ("name", "namespace")}
-    made: list[ApiObject] = [{**config, "metadata": place}]
+    made: list[ApiObject] = [_unowned(config)]
     if plan.operator is not None:
         made.append(_cluster_policy(plan))
-    if any(_driver_of(pool) == Owner.DAEMONSET for pool in plan.pools):
-        kinds = sorted({str(pool.machine.accelerator) for pool in plan.pools})
-        made.append(_daemon_set(DRIVER_INSTALLER, "cloud.google.com/gke-accelerator", kinds))
+    if plan.cloud is Cloud.GCP and plan.spec.cluster_exists:
+        made += [_unowned(each) for each in driver_objects(plan)]
     return made
 
 
-def _driver_of(pool: Any) -> str:
-    return pool.node_software.owners[SoftwarePart.DRIVER.value] if pool.node_software else ""
+def _unowned(obj: ApiObject) -> ApiObject:
+    """As Google publishes it, whose it is not said."""
+    place = {key: obj["metadata"][key] for key in ("name", "namespace")}
+    return {**obj, "metadata": place}
 
 
 def _cluster_policy(plan: PlatformPlan) -> ApiObject:
@@ -77,28 +77,4 @@ def _cluster_policy(plan: PlatformPlan) -> ApiObject:
         "kind": "ClusterPolicy",
         "metadata": {"name": CLUSTER_POLICY},
         "spec": spec,
-    }
-
-
-def _daemon_set(name: str, label: str, values: list[str]) -> ApiObject:
-    match = {"key": label, "operator": "In", "values": values}
-    on = {"nodeSelectorTerms": [{"matchExpressions": [match]}]}
-    labels = {"name": name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": name, "namespace": "kube-system"},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    "containers": [{"name": "main", "image": f"played.invalid/{name}:played"}],
-                    "tolerations": [_GPUS_ARE_TAINTED],
-                    "affinity": {
-                        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": on}
-                    },
-                },
-            },
-        },
     }

@@ -94,8 +94,8 @@ def test_who_scales_node_groups_is_said_where_it_is_not_us():
     fixed = platform([pool()], cloud="aws", cluster={"existing": "blue"})
     assert [f.where for f in yours(fixed)] == ["cloud"]
     gcp = platform([pool(machine="a3-highgpu-8g", nodes="0..4")], cloud="gcp")
-    assert [f.where for f in yours(gcp)] == ["cloud"]
-    assert yours(platform()) == []
+    assert yours(gcp) == yours(platform()) == []
+    assert [f.where for f in yours({**gcp, "cluster": {"existing": "blue"}})] == ["cloud"]
 
 
 def test_what_nodes_still_lack_is_said_where_some_lack_it():
@@ -106,9 +106,10 @@ def test_what_nodes_still_lack_is_said_where_some_lack_it():
     (efa,) = lacks("p5.48xlarge", "aws", {"existing": "blue"})
     assert efa.startswith("the device plugin of EFA is not deployed by us")
     assert lacks("p5.48xlarge", "aws") == lacks("g6.xlarge", "aws", {"existing": "blue"}) == []
-    (driver,) = lacks("a3-highgpu-8g", "gcp", image="cos")
+    (driver,) = lacks("a3-highgpu-8g", "gcp", {"existing": "blue"}, image="cos")
     assert driver.startswith("Google's driver installer is not deployed by us")
-    assert lacks("g6.xlarge", "aws") == lacks("a3-highgpu-8g", "gcp", image="ubuntu-gke") == []
+    assert lacks("a3-highgpu-8g", "gcp", {"existing": "blue"}, image="ubuntu-gke") == []
+    assert lacks("g6.xlarge", "aws") == lacks("a3-highgpu-8g", "gcp", image="cos") == []
 
 
 def yours(raw):

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 import sizes
+from gpuyard.catalogue.gke.nodes import DRIVER_INSTALLER
 from gpuyard.catalogue.kubernetes.autoscalers import PRIORITY_CONFIGMAP
 from gpuyard.catalogue.software.charts import EFA_PLUGIN
 from gpuyard.names import (
@@ -68,6 +69,8 @@ ONE_A_CLUSTER = {
     ("ConfigMap", KUEUE_CONFIGMAP),
     ("ConfigMap", PRIORITY_CONFIGMAP),
     ("DaemonSet", EFA_PLUGIN.name),
+    ("DaemonSet", DRIVER_INSTALLER),
+    ("DaemonSet", f"{DRIVER_INSTALLER}-latest"),
 }
 """What neither the platform's name nor anything else in a stack file gives another name."""
 

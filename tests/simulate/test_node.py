@@ -7,6 +7,7 @@ import pytest
 from gpuyard.simulate.agents import cloud_node, cluster_policy
 from gpuyard.simulate.agents.gpu_operator import MountedConfig, Operator, read_operator
 from gpuyard.simulate.agents.node import Event, changes, is_ours
+from kit.every import every
 
 MIG = (
     "version: v1\nmig-configs: {cut: [{devices: all, mig-enabled: true, mig-devices: {1g.5gb: 7}}]}"
@@ -181,8 +182,8 @@ WHOLE = Operator(plugin=MountedConfig("plugin", {"": "version: v1"}))
 EFA = "vpc.amazonaws.com/efa"
 
 
-def of_a_cloud(**notes: str) -> dict[str, Any]:
-    item = node("p5.48xlarge")
+def of_a_cloud(machine: str = "p5.48xlarge", **notes: str) -> dict[str, Any]:
+    item = node(machine)
     names = {name: getattr(cloud_node, name) for name in notes}
     item["metadata"]["annotations"] = {
         cloud_node.KUBELET: SAID,
@@ -207,12 +208,34 @@ def test_efa_is_told_of_by_its_plugin_alone():
     assert EFA not in changes(of_a_cloud(), WHOLE, lambda: 0, agents).allocatable
 
 
-def test_without_a_driver_nobody_finds_gpus():
-    item, bare = of_a_cloud(DRIVER="none"), Operator(plugin=WHOLE.plugin, driver=False)
-    assert "nvidia.com/gpu" not in changes(item, bare, lambda: 0).allocatable
+@every(
+    "machine, system, agents, gpus",
+    [
+        ("a3-highgpu-8g", "cos", [], None),
+        ("a3-highgpu-8g", "cos", [cloud_node.EFA_PLUGIN], None),
+        ("a3-highgpu-8g", "cos", [cloud_node.DRIVER_INSTALLER], "8"),
+        ("a3-highgpu-8g", "cos", [cloud_node.LATEST_INSTALLER], "8"),
+        ("a4x-highgpu-4g", "cos", [cloud_node.DRIVER_INSTALLER], None),
+        ("a4x-highgpu-4g", "cos", [cloud_node.LATEST_INSTALLER], "4"),
+        ("a3-highgpu-8g", "ubuntu", [cloud_node.DRIVER_INSTALLER], None),
+        ("p5.48xlarge", "", [cloud_node.DRIVER_INSTALLER], None),
+    ],
+)
+def test_without_a_driver_that_the_node_can_load_nobody_finds_gpus(machine, system, agents, gpus):
+    item = of_a_cloud(machine, DRIVER="none")
+    labels = {
+        "node.kubernetes.io/instance-type": machine,
+        "cloud.google.com/gke-os-distribution": system,
+    }
+    item["metadata"]["labels"] |= {key: value for key, value in labels.items() if value}
+    bare = Operator(plugin=WHOLE.plugin, driver=False)
+    found = changes(item, bare, lambda: 0, frozenset(agents)).allocatable
+    assert found.get("nvidia.com/gpu") == gpus
+
+
+def test_a_driver_that_the_operator_brings_is_one_too():
+    item = of_a_cloud(DRIVER="none")
     assert changes(item, WHOLE, lambda: 0).allocatable["nvidia.com/gpu"] == "8"
-    agents = frozenset({cloud_node.DRIVER_INSTALLER})
-    assert changes(item, bare, lambda: 0, agents).allocatable["nvidia.com/gpu"] == "8"
 
 
 def test_a_plugin_of_the_image_tells_of_devices_where_the_operators_is_off():
@@ -240,6 +263,24 @@ def test_agents_are_pods_that_run_their_image():
     assert cloud_node.agent_in(pod("Pending", image)) == ""
     assert cloud_node.agent_in(pod("Running", "nginx")) == ""
     assert cloud_node.agent_in({"spec": {"containers": []}}) == ""
+
+
+@every(
+    "init, agent",
+    [
+        ({}, cloud_node.DRIVER_INSTALLER),
+        ({"command": ["bash", "-c", "x install --version=latest"]}, cloud_node.LATEST_INSTALLER),
+        ({"securityContext": {}}, ""),
+        ({"image": "busybox"}, ""),
+    ],
+)
+def test_googles_installer_is_told_by_its_init_container(init: dict[str, Any], agent: str):
+    image, may = "cos-nvidia-installer:fixed", {"privileged": True}
+    spec = {
+        "initContainers": [{"image": image, "securityContext": may, **init}],
+        "containers": [{"image": "gke.gcr.io/pause:3.8"}],
+    }
+    assert cloud_node.agent_in({"status": {"phase": "Running"}, "spec": spec}) == agent
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from testbed.yard import engine as local
 from gpuyard.errors import EnvironmentLacks, SpecError
 from gpuyard.names import KUEUE_CONFIG_KEY
 from gpuyard.simulate import cluster
-from kit.stacks import platform
+from kit.stacks import plan_of, platform, pool
 
 STACKS = ("aws-training", "aws-inference", "gcp-training", "gcp-inference", "existing")
 ENDED = "The control plane, the fake account and the stack's state are gone."
@@ -74,15 +74,14 @@ def test_charts_are_played_with_the_values_of_the_plan():
     assert policy["driver"] == {"enabled": False}
     assert policy["devicePlugin"]["enabled"] is True
     assert policy["devicePlugin"]["config"]["name"] == "gpuyard-device-plugin"
-    gcp = charts.objects(cloud.Stand("gcp-training").plan())
-    installer = next(each for each in gcp if each["kind"] == "DaemonSet")
-    assert installer["metadata"]["name"] == "nvidia-driver-installer"
-    affinity = installer["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
-    ((term,),) = [
-        each["matchExpressions"]
-        for each in affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
-    ]
-    assert term["values"] == ["nvidia-h100-mega-80gb"]
+
+
+@pytest.mark.parametrize(("cluster_", "played"), [({"existing": "blue"}, True), ({}, False)])
+def test_googles_installer_is_played_where_the_cluster_is_anothers(cluster_, played):
+    raw = platform([pool(machine="a3-highgpu-8g")], cloud="gcp", cluster=cluster_)
+    made = [each for each in charts.objects(plan_of(raw)) if each["kind"] == "DaemonSet"]
+    names = [{"name": "nvidia-driver-installer", "namespace": "kube-system"}]
+    assert [each["metadata"] for each in made] == (names if played else [])
 
 
 def test_charts_are_applied_as_one_owner():

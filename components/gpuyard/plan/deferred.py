@@ -42,11 +42,10 @@ IN_A_CLOUD = frozenset({"tags", "cluster", "image", "numa", "disk_gib"})
 
 
 def check_device_plugins(draft: Draft) -> list[Finding]:
-    """Say what nodes that are made still lack before a pod can ask for what they have."""
-    if draft.spec.cloud not in {Cloud.AWS, Cloud.GCP}:
+    """Say what nodes of a cluster that exists may lack before a pod can ask for what they have."""
+    if draft.spec.cloud not in {Cloud.AWS, Cloud.GCP} or not draft.spec.cluster_exists:
         return []
-    wanted = {**_LACKS, **(_LACKS_WHERE_IT_EXISTS if draft.spec.cluster_exists else {})}
-    lacks = [lack for lack, has in wanted.items() if any(map(has, draft.sound.values()))]
+    lacks = [lack for lack, has in _LACKS.items() if any(map(has, draft.sound.values()))]
     if not lacks:
         return []
     are = "are" if lacks[1:] else "is"
@@ -67,8 +66,6 @@ def _needs_googles_driver(pool: PoolPlan) -> bool:
 
 _LACKS: Mapping[str, Callable[[PoolPlan], bool]] = {
     "Google's driver installer": _needs_googles_driver,
-}
-_LACKS_WHERE_IT_EXISTS: Mapping[str, Callable[[PoolPlan], bool]] = {
     "the device plugin of EFA": lambda pool: pool.machine.efa_interfaces > 0,
 }
 """A cluster that was there before the platform may have these: two of one kind take each other's place."""

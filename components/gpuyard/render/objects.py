@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gpuyard.names import MANAGED_BY_LABEL, PLATFORM_LABEL
+from gpuyard.names import KUBE_SYSTEM, MANAGED_BY_LABEL, PLATFORM_LABEL
 from gpuyard.plan.records import Taint
 
 Object = dict[str, Any]
@@ -43,6 +43,23 @@ def namespaces_with(owner: str, label: str) -> Object:
 def namespace_object(owner: str, name: str, labels: Mapping[str, str]) -> Object:
     """A namespace."""
     return made(owner, "v1", "Namespace", name, labels=labels)
+
+
+def node_agent(owner: str, name: str, label: str, pod: Object) -> Object:
+    """A pod of the system on each node that it fits; its pods carry the name under `label`.
+
+    Nodes come and go: a deployment does not wait for one that boots.
+    """
+    named = {label: name}
+    spec = {
+        "selector": {"matchLabels": named},
+        "updateStrategy": {"type": "RollingUpdate"},
+        "template": {"metadata": {"labels": named}, "spec": pod},
+    }
+    skip = {"pulumi.com/skipAwait": "true"}
+    return made(
+        owner, "apps/v1", "DaemonSet", name, namespace=KUBE_SYSTEM, annotations=skip, spec=spec
+    )
 
 
 def taint_object(taint: Taint) -> Object:

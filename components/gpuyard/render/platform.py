@@ -59,9 +59,10 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
 
 
 def cloud_objects(plan: PlatformPlan) -> list[Object]:
-    """How pods name or ask for further networks of a cloud's nodes; each cloud loads nothing of another.
+    """What nodes of a cloud have beside the operator, and how pods name their further networks.
 
-    In a cluster on EKS that was there before, the device plugin of EFA may be there too.
+    Each cloud loads nothing of another. A cluster that was there before may have the device plugin of EFA, or
+    Google's driver installer: what runs once on a node is left to it.
     """
     if plan.queueing.dispatch:
         return []
@@ -71,9 +72,11 @@ def cloud_objects(plan: PlatformPlan) -> list[Object]:
         return efa_objects(plan)
     if plan.cloud is not Cloud.GCP:
         return []
+    from gpuyard.render.gcp.driver import driver_objects
     from gpuyard.render.gcp.network_objects import network_objects
 
-    return network_objects(plan)
+    drivers = [] if plan.spec.cluster_exists else driver_objects(plan)
+    return [*network_objects(plan), *drivers]
 
 
 def autoscaler_objects(plan: PlatformPlan) -> list[Object]:

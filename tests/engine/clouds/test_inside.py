@@ -1,13 +1,22 @@
 """Stacks of clouds on fake accounts, up to a job that runs on the nodes that they made: `make up STACK=…`."""
 
+import itertools
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from testbed.plugins.cloud import faults
 from testbed.plugins.cloud.account import Account
+from testbed.plugins.cloud.inside import scaling
+from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Settings
+from testbed.plugins.cloud.inside.eks import GROUP
+from testbed.plugins.cloud.service.ties import Resource
+from testbed.yard import engine as yard
+from testbed.yard.cloud import Stand
 
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
@@ -15,6 +24,7 @@ from kit.cluster.lab import condition, create, delete
 from kit.levels import require_level
 
 ROOT = Path(__file__).parents[3]
+JOBS = "/apis/batch/v1/namespaces/vision/jobs"
 """Needs the control plane with Kueue beside the engine."""
 
 
@@ -23,10 +33,27 @@ class Played:
 
     def __init__(self, stack: str, home: Path, said: str) -> None:
         self.stack = stack
+        self.home = home
         self.said = said
         self.folder = home / "clouds" / stack / "account"
         self.account = Account(self.folder, stack.partition("-")[0])
         self.api: Api = connect(home / "sim" / stack / "kubeconfig")
+
+    def up(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Once more, with a changed stack file."""
+        stand = Stand(self.stack)
+        file = stand.project / f"Pulumi.{self.stack}.yaml"
+        written = yaml.safe_load(file.read_text(encoding="utf-8"))
+        change(written["config"]["gpuyard:platform"])
+        file.write_text(yaml.safe_dump(written, sort_keys=False), encoding="utf-8")
+        engine = stand.engine(self.home / "sim" / self.stack / "kubeconfig")
+        words = ("up", "--stack", self.stack, "--yes", "--skip-preview", "--suppress-outputs")
+        assert engine.run(*words) == 0
+
+    def group(self, name: str) -> Resource:
+        """The node group of a rung."""
+        (found,) = [each for each in self.account.all(GROUP) if f":{name}" in each.id]
+        return found
 
     def nodes(self, pool: str) -> dict[str, dict[str, Any]]:
         path = f"/api/v1/nodes?labelSelector=gpuyard.dev/pool%3D{pool}"
@@ -34,7 +61,9 @@ class Played:
 
 
 @pytest.fixture(params=["aws-training", "gcp-training"])
-def played(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Played]:
+def played(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Played]:
     """A stack as `make up` brings it up, in a home of its own."""
     tools = ROOT / ".testbed" / "bin"
     for level in ("engine", "cluster"):
@@ -42,6 +71,7 @@ def played(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Played]:
             level, (tools / "kueue").exists(), "no control plane; `make tools` builds one"
         )
     stack = request.param
+    monkeypatch.setattr(yard, "STATE", tmp_path / "stacks")
     env = {
         **os.environ,
         "STACK": stack,
@@ -87,15 +117,13 @@ def test_a_gang_runs_on_the_nodes_that_the_fake_cloud_made(played):
     # agents count devices and write labels one after the other
     waiting.until(has, lambda found: found == [wanted] * len(nodes))
     _a_label_that_is_lost_stops_the_next_gang(played)
+    if played.stack.startswith("aws"):
+        _a_spot_rung_without_machines_falls_to_the_next_one(played)
 
 
 def _a_label_that_is_lost_stops_the_next_gang(played: Played) -> None:
     """Somebody takes the pool's label from the group: the queue still admits, and no node fits."""
-    kind = (
-        "aws:eks/nodeGroup:NodeGroup"
-        if played.stack.startswith("aws")
-        else "gcp:container/nodePool:NodePool"
-    )
+    kind = GROUP if played.stack.startswith("aws") else "gcp:container/nodePool:NodePool"
     (group,) = [
         each
         for each in played.account.all(kind)
@@ -110,13 +138,12 @@ def _a_label_that_is_lost_stops_the_next_gang(played: Played) -> None:
 def _finds_no_place(played: Played) -> bool:
     """Whether Kueue lets a new job wait for want of a topology; where it does not, the job is gone again."""
     job = _job()
-    jobs = "/apis/batch/v1/namespaces/vision/jobs"
-    create(played.api, jobs, job)
+    create(played.api, JOBS, job)
     said: str = waiting.until(lambda: _verdict(played), lambda found: found is not None)
     if "topology" in said:
         return True
     name = job["metadata"]["name"]
-    delete(played.api, f"{jobs}/{name}")
+    delete(played.api, f"{JOBS}/{name}")
     waiting.until(lambda: _workload(played) is None, what=f"{name} to be gone")
     return False
 
@@ -138,6 +165,61 @@ def _workload(played: Played) -> dict[str, Any] | None:
     return next(owned, None)
 
 
+# ── a ladder ──────────────────────────────────────────────────────────────────────────────────────
+def _a_spot_rung_without_machines_falls_to_the_next_one(played: Played) -> None:
+    """A pool more, from zero; who scales it reads the account and the cluster, and no stack file."""
+    played.up(_with_a_ladder)
+    spot, demand = (played.group(f"burst-{rung}") for rung in ("spot", "on-demand"))
+    asg = {
+        each.state["resources"][0]["autoscalingGroups"][0]["name"]: each for each in (spot, demand)
+    }
+    fault = {"fault": "capacity", "at": "scale", "name": "burst-spot"}
+    faults.write(played.folder, {"faults": [fault]})
+    scaler = Autoscaler(Settings(priorities=scaling.priorities(played.api)))
+    clock = itertools.count(step=20)
+
+    def looks() -> list[tuple[str, int]]:
+        said = scaling.step(played.account, played.api, scaler, next(clock))
+        return [(asg[each.group].id, each.size) for each in said if each.group in asg]
+
+    create(played.api, JOBS, _job("climbs", pool="burst"))
+    assert waiting.until(looks) == [(spot.id, 2)]
+    assert "InsufficientInstanceCapacity" in played.account.missing(spot.id)[1]
+    assert looks() == [(spot.id, 0), (demand.id, 2)]
+    ran = waiting.until(lambda: _nodes_of(played, "climbs"), lambda found: len(found) == 2)
+    nodes = played.nodes("burst")
+    assert set(ran) == set(nodes)
+    assert {
+        each["metadata"]["labels"]["eks.amazonaws.com/capacityType"] for each in nodes.values()
+    } == {"ON_DEMAND"}
+    assert looks() == [], "nodes that are used stay"
+    delete(played.api, f"{JOBS}/climbs", "Foreground")
+    waiting.until(lambda: not _nodes_of(played, "climbs"))
+    next(itertools.islice(clock, 60, None))
+    assert looks() == []
+    next(itertools.islice(clock, 60, None))
+    assert looks() == [(demand.id, 0)]
+    waiting.until(lambda: not played.nodes("burst"))
+
+
+def _with_a_ladder(platform: dict[str, Any]) -> None:
+    pool = {"name": "burst", "machine": "p5.48xlarge", "nodes": "0..2", "zones": ["us-east-1a"]}
+    platform["pools"].append({**pool, "capacity": ["spot", "on-demand"]})
+    platform["teams"][0]["guarantee"]["burst"] = 16
+    platform.pop("budget")
+
+
+def _nodes_of(played: Played, job: str) -> list[str]:
+    """Where the pods of a job run."""
+    path = f"/api/v1/namespaces/vision/pods?labelSelector=batch.kubernetes.io%2Fjob-name%3D{job}"
+    found = played.api.call("GET", path)["items"]
+    return [
+        each["spec"]["nodeName"]
+        for each in found
+        if each.get("status", {}).get("phase") == "Running"
+    ]
+
+
 def _without_label(inputs: dict[str, Any]) -> dict[str, Any]:
     if "labels" in inputs:
         return {"labels": {"gpuyard.dev/platform": "other"}}
@@ -145,17 +227,23 @@ def _without_label(inputs: dict[str, Any]) -> dict[str, Any]:
     return {"nodeConfig": config}
 
 
-def _job() -> dict[str, Any]:
+def _job(name: str = "late", pool: str = "train") -> dict[str, Any]:
     limits = {"nvidia.com/gpu": "8", "cpu": "8", "memory": "64Gi"}
     container = {"name": "work", "image": "example.invalid/work", "resources": {"limits": limits}}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": "late"},
+        "metadata": {"name": name},
         "spec": {
             "parallelism": 2,
             "completions": 2,
             "suspend": True,
-            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+            "template": {
+                "spec": {
+                    "restartPolicy": "Never",
+                    "nodeSelector": {"gpuyard.dev/pool": pool},
+                    "containers": [container],
+                }
+            },
         },
     }

@@ -125,3 +125,32 @@ def test_a_group_of_no_pattern_is_taken_only_where_none_has_one():
     other = group("eks-other-1")
     assert scaler().look([other, group(DEMAND)], [pod()], 0)[0].group == DEMAND
     assert scaler().look([other], [pod()], 0)[0].group == "eks-other-1"
+
+
+# ── down ──────────────────────────────────────────────────────────────────────────────────────────
+IDLE = {"idle": True, "least": 1}
+
+
+def test_a_group_that_nothing_needs_goes_to_its_least_after_ten_minutes_in_one_piece():
+    idle, used = group(SPOT, target=3, **IDLE), group(SPOT, target=3, least=1)
+    found = scaler()
+    assert found.look([idle], [], 0) == found.look([idle], [], 599) == []
+    (gone,) = found.look([idle], [], 600)
+    assert gone == Resize(SPOT, 1, "nothing on its nodes asks for anything")
+    found = scaler(scale_down_unneeded_time=60)
+    for now, each in ((0, idle), (50, used), (70, idle), (120, idle)):
+        assert found.look([each], [], now) == [], now
+    assert [each.size for each in found.look([idle], [], 130)] == [1]
+
+
+def test_what_is_coming_small_or_has_just_been_asked_for_stays():
+    for stays in (
+        group(SPOT, target=1, **IDLE),  # no smaller than it may be
+        group(SPOT, target=3, running=2, **IDLE),  # nodes are on their way
+    ):
+        found = scaler()
+        assert found.look([stays], [], 0) == found.look([stays], [], 700) == []
+    found, idle = scaler(), group(SPOT, target=1, idle=True)
+    assert found.look([idle], [], 0) == []
+    (grown,) = found.look([idle], [pod(), pod()], 700)
+    assert (grown.group, grown.size) == (SPOT, 3)

@@ -40,6 +40,7 @@ class Server:
 def waiting(**resources: str) -> dict[str, Any]:
     """A pod as a queue lets it go."""
     return {
+        "metadata": {},
         "spec": {
             "nodeSelector": {"gpuyard.dev/pool": "train"},
             "tolerations": [{"key": GPU, "operator": "Exists"}],
@@ -145,3 +146,28 @@ def test_nobody_need_tell_the_expander_and_another_error_is_one():
     assert scaling.priorities(Server(told=404)) == {}
     with pytest.raises(ApiError):
         scaling.priorities(Server(told=403))
+
+
+def test_a_group_goes_when_nothing_but_what_is_on_every_node_is_left_on_it(account):
+    """A job that is over keeps nothing; the group goes to the least that the cloud has of it."""
+    demand = next(each for each in account.all(eks.GROUP) if "demand" in each.id)
+    account.scale(demand.id, 2)
+    job = {**waiting(mine="1"), "metadata": {"ownerReferences": [{"kind": "Job"}]}}
+    job["spec"]["nodeName"] = "two"
+    daemon = {**job, "metadata": {"ownerReferences": [{"kind": "DaemonSet"}]}}
+    server = Server(job, daemon)
+    server.nodes = [
+        {
+            "metadata": {"name": name, "annotations": {GROUP: demand.id}, "labels": {}},
+            "spec": {},
+            "status": {"allocatable": {"mine": "1"}},
+        }
+        for name in ("one", "two")
+    ]
+    scaler = Autoscaler(Settings())
+    assert [scaling.step(account, server, scaler, now) for now in (0, 900)] == [[], []]
+    server.pods[0] = {**job, "status": {"phase": "Succeeded"}}
+    assert scaling.step(account, server, scaler, 1000) == []
+    (gone,) = scaling.step(account, server, scaler, 1600)
+    assert ("on-demand" in gone.group, gone.size) == (True, 0)
+    assert sizes(account)[demand.id.rpartition(":")[2]] == 0

@@ -80,6 +80,30 @@ DRIVER_SOURCE = Source(
     _LOOKED_UP,
 )
 
+DRIVER_INSTALLER = "nvidia-driver-installer"
+"""What Google calls the DaemonSet that brings its driver where GKE was told not to."""
+INSTALLER_IMAGE = "cos-nvidia-installer:fixed"
+"""Container-Optimized OS has it on its disk, and no registry has it."""
+INSTALLER_PAUSE = (
+    "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
+)
+"""What runs on when the driver is there."""
+INSTALLER_SOURCE = Source(
+    "GoogleCloudPlatform/container-engine-accelerators at 992db812, nvidia-driver-installer/cos: daemonset-preloaded.yaml"
+    " and, for A4X, daemonset-preloaded-latest-a4x.yaml. Its second init container cuts GPUs only where GKE was told a"
+    " partition size (partition_gpu.go), and is left out",
+    _LOOKED_UP,
+)
+DISTRIBUTION_LABEL = "cloud.google.com/gke-os-distribution"
+"""GKE's own, on every node: cos or ubuntu."""
+_LATEST_DRIVER = ("a4x-",)
+"""Machines whose GPUs the installer's first choice is too old for, as their names begin."""
+
+
+def wants_latest_driver(machine: str) -> bool:
+    """Whether Google's installer has to be told to take the newest driver that the image knows."""
+    return machine.startswith(_LATEST_DRIVER)
+
 
 def is_metal(machine: str) -> bool:
     """Whether the machine is no virtual one: nothing vouches for how it boots."""

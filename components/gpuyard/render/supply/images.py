@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gpuyard.catalogue.software.charts import (
     AUTOSCALER_CHART,
+    EFA_PLUGIN,
     GPU_OPERATOR_CHART,
     KARPENTER_CHART,
     KARPENTER_PIN,
@@ -51,7 +52,7 @@ def pulled_images(plan: PlatformPlan) -> list[PulledImage]:
     """Each once, by name; none on a simulated cluster, whose nodes run nothing."""
     if plan.simulated:
         return []
-    found = (_kueue, _operator, _autoscaler, _karpenter, _efa, _idle, _validator)
+    found = (_kueue, _operator, _autoscaler, _karpenter, _of_cloud, _idle, _validator)
     return sorted({image for each in found for image in each(plan)})
 
 
@@ -75,11 +76,14 @@ def _karpenter(plan: PlatformPlan) -> Iterator[PulledImage]:
         yield PulledImage(image_repository(plan.spec, KARPENTER_CHART), tag, of="Karpenter")
 
 
-def _efa(plan: PlatformPlan) -> Iterator[PulledImage]:
-    """Found in the object itself: what is not made pulls nothing."""
+def _of_cloud(plan: PlatformPlan) -> Iterator[PulledImage]:
+    """Found in the objects: what is not made pulls nothing, and images of init containers are on the node."""
     for each in cloud_objects(plan):
+        efa = each["metadata"]["name"] == EFA_PLUGIN.name
         for container in each["spec"].get("template", {}).get("spec", {}).get("containers", ()):
-            yield _named(container["image"], "EFA's device plugin")
+            yield _named(
+                container["image"], "EFA's device plugin" if efa else "Google's driver installer"
+            )
 
 
 def _idle(plan: PlatformPlan) -> Iterator[PulledImage]:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpuyard.names import EFA
+from gpuyard.catalogue.gke.nodes import DISTRIBUTION_LABEL, wants_latest_driver
+from gpuyard.names import EFA, INSTANCE_TYPE_LABEL
 
 KUBELET: Final = "sim.gpuyard.dev/kubelet"
 """JSON: capacity and allocatable, less devices."""
@@ -22,8 +23,10 @@ DEVICES: Final = "sim.gpuyard.dev/devices"
 
 # Images of pods by which agents on a node are told, as they end before the tag.
 EFA_PLUGIN: Final = "aws-efa-k8s-device-plugin"
-DRIVER_INSTALLER: Final = "nvidia-driver-installer"
-AGENTS: Final = (EFA_PLUGIN, DRIVER_INSTALLER)
+DRIVER_INSTALLER: Final = "cos-nvidia-installer"
+"""Of an init container that Google's DaemonSet has."""
+LATEST_INSTALLER: Final = f"{DRIVER_INSTALLER} --version=latest"
+"""The same that was told to take the newest driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +39,14 @@ class CloudNode:
     driver: bool = True
     devices: Mapping[str, int] | None = None
     agents: frozenset[str] = field(default_factory=frozenset[str])
-    """Of AGENTS those that run there."""
+    """Those that run there, by their images."""
+    installers: frozenset[str] = frozenset()
+    """Of agents those that bring a driver which this node can load."""
 
     @property
     def has_driver(self) -> bool:
         """Whether the image, the cloud or Google's DaemonSet has brought one."""
-        return self.driver or DRIVER_INSTALLER in self.agents
+        return self.driver or not self.installers.isdisjoint(self.agents)
 
     def with_devices(self, said: Mapping[str, str], devices: Mapping[str, str]) -> dict[str, str]:
         """Capacity or allocatable, with EFA where its plugin runs, and with devices."""
@@ -62,17 +67,34 @@ def cloud_node(node: Mapping[str, Any], agents: frozenset[str]) -> CloudNode | N
         driver=notes.get(DRIVER) != "none",
         devices=json.loads(notes[DEVICES]) if DEVICES in notes else None,
         agents=agents,
+        installers=_installers(node["metadata"].get("labels") or {}),
     )
 
 
+def _installers(labels: Mapping[str, str]) -> frozenset[str]:
+    """Container-Optimized OS alone holds the image, and what it takes by itself is too old for some GPUs."""
+    if labels.get(DISTRIBUTION_LABEL) != "cos":
+        return frozenset()
+    latest = wants_latest_driver(labels.get(INSTANCE_TYPE_LABEL, ""))
+    return frozenset([LATEST_INSTALLER] if latest else [LATEST_INSTALLER, DRIVER_INSTALLER])
+
+
 def agent_in(pod: Mapping[str, Any]) -> str:
-    """Which of AGENTS a pod is, once it runs; "" for any other pod."""
+    """Which agent of a node a pod is, once it runs; "" for any other pod."""
     if (pod.get("status") or {}).get("phase") != "Running":
         return ""
-    for container in pod["spec"]["containers"]:
-        name = (
-            str(container.get("image", "")).partition("@")[0].rpartition("/")[2].partition(":")[0]
-        )
-        if name in AGENTS:
-            return name
+    spec = pod["spec"]
+    if any(_image(each) == EFA_PLUGIN for each in spec["containers"]):
+        return EFA_PLUGIN
+    for each in spec.get("initContainers") or ():
+        # without privileges it loads nothing into a kernel
+        privileged = (each.get("securityContext") or {}).get("privileged") is True
+        if privileged and _image(each) == DRIVER_INSTALLER:
+            latest = "--version=latest" in " ".join(each.get("command") or ())
+            return LATEST_INSTALLER if latest else DRIVER_INSTALLER
     return ""
+
+
+def _image(container: Mapping[str, Any]) -> str:
+    image = str(container.get("image", ""))
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]

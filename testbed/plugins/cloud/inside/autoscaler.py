@@ -10,8 +10,11 @@ which groups become how large. As the real one:
 - A group for which the cloud says that it makes no instances is set back at once, and left alone; one whose
   nodes do not come is, too, only much later. Each time after the first it is left alone for twice as long.
 
-Nothing is scaled down. Source: kubernetes/autoscaler, read on 2026-11-23: exponential_backoff.go, the AWS
-provider's auto_scaling_groups.go (placeholder-cannot-be-fulfilled), and expander/priority.
+- A group on none of whose nodes anything asks for something goes back to its least, once that has lasted. The
+  real one takes nodes one by one; which of them goes, a fake group cannot be told.
+
+Source: kubernetes/autoscaler, read on 2026-11-23: exponential_backoff.go, the AWS provider's
+auto_scaling_groups.go (placeholder-cannot-be-fulfilled), expander/priority, and FAQ.md about scaling down.
 """
 
 import random
@@ -33,6 +36,7 @@ class Settings:
     initial_node_group_backoff_duration: float = 5 * 60
     max_node_group_backoff_duration: float = 30 * 60
     node_group_backoff_reset_timeout: float = 3 * 60 * 60
+    scale_down_unneeded_time: float = 10 * 60
     priorities: Mapping[int, Sequence[str]] = field(default_factory=dict[int, Sequence[str]])
     """Of the expander `priority`; without any it is `least-waste`."""
 
@@ -49,6 +53,9 @@ class Scalable:
     """What its next node would be: labels, taints, allocatable."""
     error: str = ""
     """Why the cloud makes no instance, where it says so."""
+    least: int = 0
+    idle: bool = False
+    """Whether nothing asks for anything on any of its nodes, but what runs on every node."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,7 @@ class Autoscaler:
         self._settings = settings
         self._asked: dict[str, float] = {}
         self._left_alone: dict[str, _LeftAlone] = {}
+        self._idle: dict[str, float] = {}
         self._chance = random.Random(seed)  # noqa: S311  to repeat a test, not to hide anything
 
     def look(self, groups: Sequence[Scalable], pods: Sequence[Pod], now: float) -> list[Resize]:
@@ -85,12 +93,25 @@ class Autoscaler:
         for group in groups:
             coming = 0 if group.name in back else group.target - group.running
             waiting = _left(group, waiting, coming)
-        return [*found, *self._grow(groups, waiting, now)]
+        grown = self._grow(groups, waiting, now)
+        busy = back | {each.group for each in grown}
+        return [*found, *grown, *self._shrink([g for g in groups if g.name not in busy], now)]
 
     def left_alone(self, name: str, now: float) -> bool:
         """Whether a group is backed off."""
         held = self._left_alone.get(name)
         return held is not None and held.until > now
+
+    def _shrink(self, groups: Sequence[Scalable], now: float) -> list[Resize]:
+        """Groups of which nothing was needed for long; nodes that have yet to come are waited for."""
+        spare = [g for g in groups if g.idle and g.least < g.target == g.running]
+        self._idle = {each.name: self._idle.get(each.name, now) for each in spare}
+        wait = self._settings.scale_down_unneeded_time
+        return [
+            Resize(each.name, each.least, "nothing on its nodes asks for anything")
+            for each in spare
+            if now - self._idle[each.name] >= wait
+        ]
 
     def _set_back(self, group: Scalable, now: float) -> Resize | None:
         if group.running >= group.target:

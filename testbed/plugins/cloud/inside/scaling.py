@@ -61,11 +61,12 @@ def step(cloud: Cloud, api: Asked, autoscaler: Autoscaler, now: float) -> list[R
     ids: dict[str, str] = {}
     groups: list[Scalable] = []
     held, nodes = cloud.all(), [_begun(each) for each in api.call("GET", "/api/v1/nodes")["items"]]
+    pods = api.call("GET", "/api/v1/pods")["items"]
+    used = {each["spec"].get("nodeName") for each in pods if _needs_its_node(each)}
     for group in held:
         if group.kind == eks.GROUP and group.state.get("status") == "ACTIVE":
-            groups.append(_scalable(group, held, nodes, cloud))
+            groups.append(_scalable(group, held, nodes, cloud, used))
             ids[groups[-1].name] = group.id
-    pods = api.call("GET", "/api/v1/pods")["items"]
     said = autoscaler.look(groups, _without_room(pods, nodes), now)
     for each in said:
         cloud.scale(ids[each.group], each.size)
@@ -89,6 +90,13 @@ def _without_room(pods: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> li
     return [pod for pod in pods if not _placed(pod, nodes, rooms)]
 
 
+def _needs_its_node(pod: dict[str, Any]) -> bool:
+    """What a DaemonSet puts on every node keeps none."""
+    owners = pod["metadata"].get("ownerReferences") or ()
+    over = (pod.get("status") or {}).get("phase") in _OVER
+    return not over and all(each["kind"] != "DaemonSet" for each in owners)
+
+
 def _placed(
     pod: dict[str, Any], nodes: list[dict[str, Any]], rooms: Mapping[str, dict[str, Any]]
 ) -> bool:
@@ -103,7 +111,11 @@ def _placed(
 
 
 def _scalable(
-    group: Resource, held: list[Resource], nodes: Iterable[dict[str, Any]], cloud: Cloud
+    group: Resource,
+    held: list[Resource],
+    nodes: Iterable[dict[str, Any]],
+    cloud: Cloud,
+    used: set[str | None],
 ) -> Scalable:
     (name,) = values(group.state, _ASG)
     target = int(at(group.state, "scalingConfig.desiredSize") or 0)
@@ -118,6 +130,8 @@ def _scalable(
         running=target - missing,
         node=mine[0] if mine else _at_zero(group, str(name), held, cloud.images()),
         error=error,
+        least=int(at(group.state, "scalingConfig.minSize") or 0),
+        idle=bool(mine) and not any(each["metadata"]["name"] in used for each in mine),
     )
 
 

@@ -6,38 +6,20 @@ second one on a node would take the first one's place at the kubelet.
 
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.software.charts import EFA_PLUGIN
-from gpuyard.names import INSTANCE_TYPE_LABEL, KUBE_SYSTEM
+from gpuyard.names import INSTANCE_TYPE_LABEL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agents_tolerate
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, made, system_tolerations
+from gpuyard.render.objects import Object, node_agent, system_tolerations
 
 _PLUGINS, _DEVICES = "/var/lib/kubelet/device-plugins", "/dev/infiniband"
-_NAME = {"name": EFA_PLUGIN.name}
 
 
 def efa_objects(plan: PlatformPlan) -> list[Object]:
     """One DaemonSet, where a pool has adapters."""
     if not any(pool.machine.efa_interfaces for pool in plan.pools):
         return []
-    spec = {
-        "selector": {"matchLabels": _NAME},
-        "updateStrategy": {"type": "RollingUpdate"},
-        "template": {"metadata": {"labels": _NAME}, "spec": _pods(plan)},
-    }
-    # Nodes come and go: a deployment does not wait for one that boots.
-    skip = {"pulumi.com/skipAwait": "true"}
-    return [
-        made(
-            plan.name,
-            "apps/v1",
-            "DaemonSet",
-            EFA_PLUGIN.name,
-            namespace=KUBE_SYSTEM,
-            annotations=skip,
-            spec=spec,
-        )
-    ]
+    return [node_agent(plan.name, EFA_PLUGIN.name, "name", _pods(plan))]
 
 
 def efa_image(plan: PlatformPlan) -> tuple[str, str]:
