@@ -9,6 +9,7 @@ import pytest
 from gpuyard.names import CHECK_RESULT_LABEL, CHECKED_LABEL, CHECKS_LABEL, GATE_TAINT, GPU
 from gpuyard.plan.records import STARTS_WITH
 from gpuyard.render.aws.graph import aws_graph
+from gpuyard.render.aws.karpenter.nodes import karpenter_objects
 from gpuyard.render.cloud.graph import settle
 from gpuyard.render.dependencies import needed_by, place_of
 from gpuyard.render.gcp.graph import gcp_graph
@@ -59,6 +60,16 @@ def test_a_pool_that_begins_without_nodes_has_its_pods_and_no_job():
     kinds = [o["kind"] for o in validation_objects(plan)]
     assert kinds == ["ServiceAccount", "ConfigMap"]
     assert of_kind(plan, "DaemonSet")["metadata"]["name"] == "gpuyard-lab-gate-train"
+
+
+def test_karpenter_is_told_that_nodes_lose_the_taint():
+    """Among taints that stay, no pod of a team would ever have a node."""
+    for gate, starts in (("taint", [STARTS_WITH.key]), ("label", [])):
+        plan = asked(pool(nodes="0..4", scaling="karpenter"), validation={"gate": gate}, **AWS)
+        (node_pool,) = [o for o in karpenter_objects(plan) if o["kind"] == "NodePool"]
+        spec = node_pool["spec"]["template"]["spec"]
+        assert [each["key"] for each in spec.get("startupTaints", [])] == starts
+        assert GATE_TAINT not in str(spec["taints"])
 
 
 # ── makers of nodes ───────────────────────────────────────────────────────────────────────────────

@@ -138,12 +138,14 @@ def _node_pool(plan: PlatformPlan, pool: PoolPlan, size: GroupSize, weight: int)
     """
     spot = size.rung.mode == Capacity.SPOT.value
     name = _name(pool, size.rung)
+    starts = [taint_object(taint) for taint in plan.startup_taints(pool)]
     template = {
         "metadata": {"labels": dict(pool.labels)},
         "spec": {
             "nodeClassRef": {"group": NODE_CLASS_GROUP, "kind": "EC2NodeClass", "name": name},
             "requirements": [_in(key, values) for key, values in _wanted(pool, size.rung)],
             "taints": [taint_object(taint) for taint in pool.taints],
+            **({"startupTaints": starts} if starts else {}),
             "expireAfter": "Never",
             "terminationGracePeriod": SPOT_GRACE if spot else GRACE,
         },
