@@ -28,11 +28,10 @@ from gpuyard.plan.records import IdlePlan, IdleTeam, PlatformPlan
 from gpuyard.plan.teams.idle import CHECK_MINUTES
 from gpuyard.render.access import granted
 from gpuyard.render.objects import Object, made, system_tolerations
-from gpuyard.render.programs import source_of
+from gpuyard.render.programs import CONFINED, NOBODY, source_of
 
 PACKAGE = "gpuyard_idle"
 SETTINGS_FILE = "settings.json"
-_NOBODY = 65534
 _SCALED = ("deployments", "statefulsets")
 
 
@@ -148,12 +147,7 @@ def _pod(idle: IdlePlan) -> Object:
         "automountServiceAccountToken": True,
         "restartPolicy": "Never",
         "tolerations": system_tolerations(),
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _NOBODY,
-            "runAsGroup": _NOBODY,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": dict(NOBODY),
         "containers": [_container(idle)],
         "volumes": [
             {"name": "program", "configMap": {"name": IDLE_PROGRAM}},
@@ -174,11 +168,7 @@ def _container(idle: IdlePlan) -> Object:
             "requests": {"cpu": "100m", "memory": "128Mi"},
             "limits": {"memory": "512Mi"},
         },
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": dict(CONFINED),
         "volumeMounts": [
             {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
             {"name": "settings", "mountPath": "/settings", "readOnly": True},

@@ -5,6 +5,22 @@ from functools import cache
 from pathlib import Path
 
 import gpuyard
+from gpuyard.render.objects import Object
+
+_NOBODY = 65534
+NOBODY: Object = {
+    "runAsNonRoot": True,
+    "runAsUser": _NOBODY,
+    "runAsGroup": _NOBODY,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""As whom the pods of those run that need nothing of their node."""
+CONFINED: Object = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"]},
+}
+"""And their containers."""
 
 
 @cache

@@ -88,3 +88,27 @@ def attached(place: AwsPlace, of: CloudResource, policy: str) -> CloudResource:
         name=f"{of.name}-{policy.rpartition('/')[2]}",
         inputs={"role": of.get("name"), "policyArn": place.policy(policy)},
     )
+
+
+def taken_by(
+    plan: PlatformPlan,
+    name: str,
+    cluster: Any,
+    account: tuple[str, str],
+    of: CloudResource,
+    after: tuple[str, ...],
+) -> CloudResource:
+    """A role, for the pods of one service account of a cluster: its namespace and name."""
+    namespace, service_account = account
+    return CloudResource(
+        kind="aws:eks/podIdentityAssociation:PodIdentityAssociation",
+        name=name,
+        inputs={
+            "clusterName": cluster,
+            "namespace": namespace,
+            "serviceAccount": service_account,
+            "roleArn": of.get("arn"),
+            "tags": tags_of(plan),
+        },
+        after=after,
+    )

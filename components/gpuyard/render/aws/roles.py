@@ -12,7 +12,14 @@ from gpuyard.names import AUTOSCALER_ACCOUNT, KUBE_SYSTEM
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.aws.place import AwsPlace, attached, document, role, statement, tags_of
+from gpuyard.render.aws.place import (
+    AwsPlace,
+    attached,
+    document,
+    role,
+    statement,
+    taken_by,
+)
 from gpuyard.render.cloud.graph import CloudResource
 
 TAKEN_BY_PODS = ("sts:AssumeRole", "sts:TagSession")
@@ -64,17 +71,13 @@ def autoscaler_role(
             ),
         },
     )
-    identity = CloudResource(
-        kind="aws:eks/podIdentityAssociation:PodIdentityAssociation",
-        name="autoscaler-identity",
-        inputs={
-            "clusterName": cluster.get("name"),
-            "namespace": KUBE_SYSTEM,
-            "serviceAccount": AUTOSCALER_ACCOUNT,
-            "roleArn": made.get("arn"),
-            "tags": tags_of(plan),
-        },
-        after=(rights.name, *ready),
+    identity = taken_by(
+        plan,
+        "autoscaler-identity",
+        cluster.get("name"),
+        (KUBE_SYSTEM, AUTOSCALER_ACCOUNT),
+        made,
+        (rights.name, *ready),
     )
     return [made, rights, identity]
 

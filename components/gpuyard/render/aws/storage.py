@@ -11,7 +11,7 @@ from gpuyard.plan.records import DatasetPlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.plan.records.storage import BACKUP_DAYS, KEEP_DAYS
 from gpuyard.render.aws.ground import Given
-from gpuyard.render.aws.place import AwsPlace, document, role, statement, tags_of
+from gpuyard.render.aws.place import AwsPlace, document, role, statement, tags_of, taken_by
 from gpuyard.render.aws.roles import TAKEN_BY_PODS
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.render.cloud.spelling import fit
@@ -389,17 +389,13 @@ def _team(plan: PlatformPlan, ground: AwsStoreGround, team: TeamPlan) -> Iterato
     yield made
     yield rights
     for space in team.namespaces:
-        yield CloudResource(
-            kind="aws:eks/podIdentityAssociation:PodIdentityAssociation",
-            name=f"rights-of-{space.name}",
-            inputs={
-                "clusterName": ground.cluster,
-                "namespace": space.name,
-                "serviceAccount": DATA_ACCOUNT,
-                "roleArn": made.get("arn"),
-                "tags": tags_of(plan),
-            },
-            after=(rights.name, *ground.ready),
+        yield taken_by(
+            plan,
+            f"rights-of-{space.name}",
+            ground.cluster,
+            (space.name, DATA_ACCOUNT),
+            made,
+            (rights.name, *ground.ready),
         )
 
 

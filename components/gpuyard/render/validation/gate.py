@@ -24,7 +24,7 @@ from gpuyard.render.admission.cel import listed, maybe, quoted
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gpu_operator.objects import agents_tolerate, operator_namespace
 from gpuyard.render.objects import Object, made, system_tolerations, taint_object
-from gpuyard.render.programs import source_of
+from gpuyard.render.programs import CONFINED, NOBODY, source_of
 from gpuyard.render.validation.jobs import check_pod, expectations_object, node_digest
 
 PACKAGE, BORROWED = "gpuyard_gate", ("__init__.py", "web.py")
@@ -32,7 +32,6 @@ _LENDER = "gpuyard_idle"
 PASSED = "passed"
 SETTINGS_FILE = "settings.json"
 EVERY_SECONDS = 15
-_NOBODY = 65534
 _API = "admissionregistration.k8s.io/v1"
 
 
@@ -215,12 +214,7 @@ def _pod(plan: PlatformPlan, asked: ValidationPlan, items: list[Object]) -> Obje
                 ]
             }
         },
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _NOBODY,
-            "runAsGroup": _NOBODY,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": dict(NOBODY),
         "containers": [
             {
                 "name": "gate",
@@ -232,11 +226,7 @@ def _pod(plan: PlatformPlan, asked: ValidationPlan, items: list[Object]) -> Obje
                     "requests": {"cpu": "20m", "memory": "64Mi"},
                     "limits": {"memory": "512Mi"},
                 },
-                "securityContext": {
-                    "allowPrivilegeEscalation": False,
-                    "readOnlyRootFilesystem": True,
-                    "capabilities": {"drop": ["ALL"]},
-                },
+                "securityContext": dict(CONFINED),
                 "volumeMounts": [{"name": "program", "mountPath": "/program", "readOnly": True}],
             }
         ],

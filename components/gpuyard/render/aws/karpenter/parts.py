@@ -12,7 +12,15 @@ from gpuyard.plan.records.late import Late, late_names
 from gpuyard.render.aws.karpenter.charts import karpenter_values
 from gpuyard.render.aws.karpenter.nodes import PROFILE, QUEUE, karpenter_objects, karpenter_pools
 from gpuyard.render.aws.karpenter.rights import controller_rights
-from gpuyard.render.aws.place import AwsPlace, attached, document, role, statement, tags_of
+from gpuyard.render.aws.place import (
+    AwsPlace,
+    attached,
+    document,
+    role,
+    statement,
+    tags_of,
+    taken_by,
+)
 from gpuyard.render.aws.placement import placement_group
 from gpuyard.render.aws.roles import TAKEN_BY_PODS
 from gpuyard.render.aws.tags import aws_tags
@@ -96,17 +104,13 @@ def _controller(
             name=f"karpenter-rights-{what}",
             inputs={"role": made.get("name"), "policy": document(*statements)},
         )
-    yield CloudResource(
-        kind="aws:eks/podIdentityAssociation:PodIdentityAssociation",
-        name="karpenter-identity",
-        inputs={
-            "clusterName": cluster.get("name"),
-            "namespace": KUBE_SYSTEM,
-            "serviceAccount": KARPENTER,
-            "roleArn": made.get("arn"),
-            "tags": tags_of(plan),
-        },
-        after=(*(f"karpenter-rights-{what}" for what in rights), *ready),
+    yield taken_by(
+        plan,
+        "karpenter-identity",
+        cluster.get("name"),
+        (KUBE_SYSTEM, KARPENTER),
+        made,
+        (*(f"karpenter-rights-{what}" for what in rights), *ready),
     )
 
 
