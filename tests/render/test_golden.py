@@ -102,7 +102,7 @@ def test_the_files_hold_the_objects_in_their_order(name):
 
 
 def test_file_names_sort_also_when_there_are_a_thousand(monkeypatch):
-    groups = [(f"team-t{i}", []) for i in range(1001)]
+    groups = [(f"team-t{i}", [{"kind": "Namespace"}]) for i in range(1001)]
     monkeypatch.setattr("gpuyard.render.files.object_groups", lambda plan: groups)
     files = render_files(stack("local"), {})
     assert list(files) == sorted(files)
