@@ -149,7 +149,7 @@ class Yard:
         authority = self.folder / "ca.crt"
         authority.write_bytes(base64.b64decode(found["certificate-authority-data"]))
         return [
-            *("--server", self.api._server, "--token-file", str(token)),
+            *("--server", self.api.server, "--token-file", str(token)),
             *("--authority", str(authority), "--now", now.isoformat()),
         ]
 

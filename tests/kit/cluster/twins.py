@@ -287,7 +287,7 @@ def warnings(api: Api, value: Value) -> str:
     """What the server warns of where the policy only warns; the object itself it takes."""
     answer = api._pool.request(
         "POST",
-        f"{api._server}{path_of(value, WARNED)}?dryRun=All",
+        f"{api.server}{path_of(value, WARNED)}?dryRun=All",
         json=value,
         headers=api._headers,
     )
