@@ -61,6 +61,18 @@ def test_a_killed_up_is_mended_by_one_command(stack, api, killed):
     assert namespace(api)["metadata"]["uid"] == was
     assert "pending_operations" not in stack.state()
     assert stack.gpuyard("recover", "dev").startswith("Stack dev needs nothing")
+    _a_state_that_was_cut_short_is_the_one_before(stack)
+
+
+def _a_state_that_was_cut_short_is_the_one_before(stack):
+    """As a disk leaves it that fills; one that is full is tried again by the engine, for minutes."""
+    file = stack.backend / ".pulumi" / "stacks" / "trial" / "dev.json"
+    file.write_bytes(file.read_bytes()[:4096])
+    assert "unexpected end of JSON input" in stack.up(fails=True).output
+    said = stack.gpuyard("recover", "dev")
+    assert "the state was cut short, as by a full disk: dev.json.bak of " in said
+    stack.up()
+    stack.unchanged()
 
 
 def test_a_run_that_goes_on_is_left_alone_and_named(stack, killed):

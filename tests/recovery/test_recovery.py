@@ -142,6 +142,26 @@ def test_the_lock_of_a_living_process_is_kept_and_its_holder_named(
     assert fake.asked == []
 
 
+@pytest.mark.parametrize("free", [True, False])
+def test_a_state_that_is_cut_short_is_mended_before_the_engine_is_asked_and_once_nobody_has_it(
+    tmp_path: Path, lock: Callable[..., None], dead: int, free: bool
+):
+    lock(dead if free else os.getpid())
+    state = tmp_path / ".pulumi" / "stacks" / "trial" / "dev.json"
+    state.parent.mkdir(parents=True)
+    state.touch()
+    state.with_name("dev.json.bak").write_text("{}")
+    fake = Fake(files=tmp_path)
+    if free:
+        mended, unlocked = recovered(fake, only_after_a_kill=True)[0]
+        assert mended.startswith("the state was cut short, as by a full disk: dev.json.bak of ")
+        assert unlocked.endswith("was killed: its lock is removed")
+    else:
+        with pytest.raises(EnvironmentLacks, match="is held by process"):
+            recovered(fake)
+    assert state.read_text() == ("{}" if free else "")
+
+
 def test_of_another_host_nobody_can_tell(tmp_path: Path, lock: Callable[..., None], dead: int):
     lock(dead, host="another-host")
     with pytest.raises(EnvironmentLacks, match=f"held by process {dead} of me on another-host"):

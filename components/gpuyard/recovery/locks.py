@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuyard.errors import EnvironmentLacks
+from gpuyard.recovery.cut_states import mend
 from gpuyard.recovery.stack import PulumiStack
 
 _SAID = re.compile(r"created by (\S+)@(\S+) \(pid (\d+)\) at (\S+)")
@@ -38,7 +39,7 @@ class Holder:
 
 
 def release(stack: PulumiStack) -> list[str]:
-    """Take the lock of a killed run away; what was done.
+    """Take the lock of a killed run away, and mend a state that it left cut short; what was done.
 
     Raises:
         EnvironmentLacks: somebody else holds the stack, or nobody can tell from here that he does not.
@@ -49,10 +50,10 @@ def release(stack: PulumiStack) -> list[str]:
             f"stack {stack.name} is held by {'; '.join(map(str, left))}. Wait for it to end; where it is "
             f"gone for sure, `pulumi cancel --stack {stack.name}`, then this again"
         )
-    if not held:
-        return []
-    stack.ask("cancel", "--yes")
-    return [f"{holder}, was killed: its lock is removed" for holder in held]
+    did = mend(stack)  # before any command of the engine, which would not read it
+    if held:
+        stack.ask("cancel", "--yes")
+    return [*did, *(f"{holder}, was killed: its lock is removed" for holder in held)]
 
 
 def _in_files(backend: Path, stack: PulumiStack) -> list[Holder]:

@@ -20,6 +20,8 @@ from testbed.plugins.kubernetes.settings import load_kubeconfig
 
 from gpuyard.names import GKE_NETWORKING_GROUP
 from kit import waiting
+from kit.clouds.answers import PLACES as AT
+from kit.clouds.given import account_with
 from kit.clouds.programs import of_platform
 from kit.levels import upstream
 from kit.stacks import platform, pool, shared_pool, team
@@ -54,6 +56,10 @@ RAW = {
     ),
 }
 GROWN = {"aws": ["train-on-demand", "train-spot"], "gcp": ["train-on-demand"]}
+OF_OTHERS = {"existing": "blue", "protect": False}
+LOST = (
+    "4 resources go: subnetwork, cluster, system, train-on-demand; lost: what stands in the network"
+)
 GOING = frozenset({"replace", "delete"})
 DIGEST = re.compile(r"sha256:\w{12}")
 ADMIN = "gpuyard-test-admin"
@@ -235,6 +241,8 @@ def test_a_platform_in_a_cloud_lives_and_dies(yard, api, cloud):
 
     lab.write(pools=pools)
     lab.stack.up()
+    if cloud == "gcp":
+        _a_loss_is_refused(lab, pools)
     lab.stack.destroy()
     assert lab.kinds() == STAYS[cloud]
 
@@ -292,6 +300,72 @@ def test_a_pool_of_karpenter_lives_and_goes_while_its_controller_is_there(
     said, _ = going.communicate(timeout=300)
     assert going.returncode == 0, said
     assert lab.kinds() == STAYS["aws"]
+
+
+def _a_loss_is_refused(lab, pools):
+    """Another network takes the cluster with it: the preview, `up` and `check --against` say so alike."""
+    there, before = _all_of(lab), _held(lab)
+    (lab.stack.folder / "state.json").write_text(lab.stack.run("stack", "export").output)
+    lab.write(pools=pools, cluster={"protect": False, "network": {"cidr": "10.64.0.0/16"}})
+    said = [lab.stack.preview(fails=True).output, lab.stack.up(fails=True).output]
+    said.append(lab.stack.gpuyard("check", lab.file(), "--against", "state.json", code=3))
+    assert len({tuple(sorted(set(DIGEST.findall(each)))) for each in said}) == 1
+    assert [LOST in " ".join(each.split()) for each in said] == [True] * 3, said
+    assert _all_of(lab) == there
+    assert _held(lab) == before
+    lab.write(pools=pools)
+
+
+def _held(lab):
+    """What the state has of clouds and clusters; the engine adds some of its own whenever it is asked."""
+    held = lab.stack.state()["resources"]
+    return {each["urn"]: each.get("id") for each in held if not each["type"].startswith("pulumi:")}
+
+
+def _all_of(lab):
+    return {each.id: dict(each.state) for each in lab.account.all()}
+
+
+@pytest.mark.parametrize("cloud", RAW)
+def test_an_existing_cluster_that_does_not_answer_is_one_plain_message(yard, cloud):
+    """Before anything is made; and when it has gone, a destroy keeps what it cannot reach and says so."""
+    lab = yard(cloud)
+    lab.write(cluster=OF_OTHERS)
+    account_with({**RAW[cloud], "cluster": OF_OTHERS}, lab.folder)
+    lab.stack.run("config", "set", "--stack", STACK, "gcp:project", AT["gcp"].project)
+    (cluster,) = lab.account.all(CLUSTER if cloud == "aws" else GKE)
+    alive = cluster.state["endpoint"]
+    dead = alive.replace(alive.removeprefix("https://"), "127.0.0.1:9")
+    lab.account.meddle(cluster.kind, cluster.id, {"endpoint": dead})
+    there = _all_of(lab)
+    for refused in (lab.stack.preview(fails=True), lab.stack.up(fails=True)):
+        said = " ".join(refused.output.split())
+        assert "cluster.existing: the API server of the cluster blue does not answer at" in said
+        assert "fix: deploy from where it answers" in said
+    assert _all_of(lab) == there
+    if cloud == "aws":
+        lab.account.meddle(cluster.kind, cluster.id, {"endpoint": alive})
+        lab.stack.up()
+        _a_destroy_keeps_what_it_cannot_reach(lab, alive, dead)
+        assert set(_all_of(lab)) == set(there), "what others have there stays"
+
+
+def _a_destroy_keeps_what_it_cannot_reach(lab, alive, dead):
+    """Nodes too: they wait until what runs on them is gone. Where it answers again, all goes."""
+    there, state = _all_of(lab), lab.stack.run("stack", "export").output
+    _import(lab, state.replace(alive, dead))
+    refused = lab.stack.destroy(fails=True).output
+    assert "configured Kubernetes cluster is unreachable" in refused
+    assert "PULUMI_K8S_DELETE_UNREACHABLE" in refused
+    assert _all_of(lab) == there
+    _import(lab, state)
+    lab.stack.destroy()
+
+
+def _import(lab, state):
+    file = lab.stack.folder / "edited.json"
+    file.write_text(state)
+    lab.stack.run("stack", "import", "--file", str(file))
 
 
 def test_what_the_cloud_alone_can_say_is_one_plain_message(yard):
