@@ -158,7 +158,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         1,
         "rounds",
         lambda _, __: pytest(
-            "tests/cluster/test_karpenter.py", "-s", "-n", "0", needs=LIVE,
+            "tests/cluster/simulated/test_karpenter.py", "-s", "-n", "0", needs=LIVE,
             GPUYARD_KARPENTER=os.environ.get("GPUYARD_KARPENTER", ".testbed/bin/karpenter"),
         ),
         LIVE,

@@ -34,7 +34,7 @@ def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, 
     files: dict[str, str] = {}
     for number, (group, objects) in enumerate(groups):
         name = f"{number:0{digits}d}-{group}"
-        if objects:
+        if objects or group not in charts:
             files[f"{name}.yaml"] = yaml_documents(bind(objects, known))
         if group in charts:
             release = replace(charts[group], values=bind(dict(charts[group].values), known))

@@ -176,6 +176,9 @@ def test_every_efa_is_there_though_no_interface_is_both():
 def test_disks_are_encrypted_and_local_ones_are_one():
     (local,) = classes(ours(machine="p5.48xlarge", disk_gib=300))
     (usual,) = classes(ours())
+    (fast,) = classes(ours(machine="g5g.2xlarge"))
+    assert "instanceStorePolicy" not in fast
+    assert fast["blockDeviceMappings"][0]["ebs"]["throughput"] == 500
     assert local["instanceStorePolicy"] == "RAID0"
     (disk,) = local["blockDeviceMappings"]
     assert (disk["deviceName"], disk["rootVolume"]) == ("/dev/xvda", True)
