@@ -70,7 +70,8 @@ def _bypass() -> str:
         f" ? p.containers.filter(c, !({own})).map(c, {sees_all}) : [])"
     )
     annotations = (
-        f"p.annotations.filter(a, a.contains({quoted(bypass.DEVICES_SAID)}))"
+        f"p.annotations.filter(a, {listed(bypass.DEVICES_SAID)}.exists(d, a.contains(d))"
+        f" || !p.asks && a.contains({quoted(bypass.BESIDE_GPUS)}))"
         f".map(a, {said(requirements.BYPASS, bypass.ANNOTATED, name='a')})"
     )
     return _of_pods(f"{of_containers} + {of_runtime} + {annotations}")
@@ -120,6 +121,10 @@ def _placing() -> str:
         f"{key} in {listed(placing.NOT_OF_TEAMS)}"
         f" ? [{said(requirements.PLACING, placing.KEPT, key='t.key')}] : []"
     )
+    past_brake = (
+        f"{key} == {quoted(placing.STOP_TAINT)}"
+        f" ? [{said(requirements.PLACING, placing.PAST_BRAKE, key='t.key')}] : []"
+    )
     no_gpu = (
         f"{key} in {listed(placing.GPU_NODES)} && !p.asks"
         f" ? [{said(requirements.PLACING, placing.NO_GPU, key='t.key')}] : []"
@@ -127,7 +132,7 @@ def _placing() -> str:
     tolerations = sentences(
         f"{maybe('p', 'spec.tolerations', '[]')}"
         f".map(t, ({every} ? [{said(requirements.PLACING, placing.EVERY_TAINT)}] : [])"
-        f" + ({kept}) + ({no_gpu}) + {of_others})"
+        f" + ({kept}) + ({past_brake}) + ({no_gpu}) + {of_others})"
     )
     # the scheduler writes it into pods; only who makes one sends it somewhere
     fresh = "(request.operation == 'CREATE' || variables.it.kind != 'Pod')"
@@ -310,7 +315,19 @@ def _past_count() -> str:
         f"variables.starts && !variables.by_controller && variables.it.kind in {listed(queued.OF_ITSELF)}"
         f" ? [{said(requirements.QUEUED, queued.STARTS, kind='variables.it.kind')}] : []"
     )
-    return f"variables.created || !({own}) ? [] : ({_grows()}) + ({_raised()}) + ({starts})"
+    past = f"({_grows()}) + ({_renumbered()}) + ({_raised()}) + ({starts})"
+    return f"variables.created || !({own}) ? [] : {past}"
+
+
+def _renumbered() -> str:
+    first = " != ".join(
+        maybe(f"variables.{one}", "spec.ordinals.start", "0") for one in ("it", "was")
+    )
+    sentence = said(requirements.QUEUED, queued.RENUMBERED, kind="variables.it.kind")
+    return (
+        f"variables.it.kind == {quoted(queued.NUMBERED)} && {first}"
+        f" && (variables.all_pods + variables.old_pods).exists(p, p.asks) ? [{sentence}] : []"
+    )
 
 
 def _raised() -> str:
