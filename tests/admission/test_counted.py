@@ -77,6 +77,39 @@ def test_what_is_counted_once_asks_for_the_same_ever_after(before, after, refuse
         assert said == ([GROWN] if refused else [])
 
 
+RENUMBERED = (
+    "GPU-ADM-01: pods of this StatefulSet were counted with the numbers that they have, and new ones would"
+    " run beside them; leave spec.ordinals as it is, or delete it and make it anew"
+)
+
+
+def numbered(start=None, gpus=1, **more):
+    ordinals = {} if start is None else {"ordinals": {"start": start}}
+    return stateful(container(gpus=gpus), **ordinals, **more)
+
+
+@every(
+    ("before", "after", "refused"),
+    [
+        (numbered(), numbered(1), True),
+        (numbered(3), numbered(), True),
+        (numbered(3), numbered(2, replicas=0), True),
+        (numbered(), numbered(1, queue=""), True),
+        (numbered(), numbered(0), False),
+        (numbered(4), numbered(4, replicas=0), False),
+        (numbered(gpus=0), numbered(5, gpus=0), False),
+        (numbered(queue=""), numbered(5, queue=""), False),
+        ({**numbered(), "kind": "ReplicaSet"}, {**numbered(5), "kind": "ReplicaSet"}, False),
+    ],
+)
+def test_pods_that_were_counted_get_no_others_beside_them_with_other_numbers(
+    before, after, refused
+):
+    for by_controller in (False, True):
+        said = changed(before, after, by_controller=by_controller)
+        assert said == ([RENUMBERED] if refused else [])
+
+
 def job(gpus=1, queue="main", annotations=None, version="batch/v1", **spec):
     template = {"spec": {"containers": [container(gpus=gpus)]}}
     labels = {QUEUE_LABEL: queue} if queue else {}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpuyard.admission.bypass import bypasses_of
 from gpuyard.admission.host import hands_out_devices
 from gpuyard.admission.images import allowed, prefix, repository
 from gpuyard.admission.parameters import TeamParameters, enforcement, parameters_of, read_parameters
@@ -195,6 +196,35 @@ def test_parameters_are_read_back_as_they_were_written(limits):
 def test_every_requirement_has_an_id_of_its_own():
     ids = [requirement.id for requirement in REQUIREMENTS]
     assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize("more", [{"operator": "Exists"}, {"value": "hold"}])
+def test_the_brake_of_a_pool_is_tolerated_by_nobody(more):
+    spec = {"containers": [], "tolerations": [{"key": "gpuyard.dev/stop", **more}]}
+    (slip,) = placing(Workload("Pod", {}, (Pod((), {}, spec),)), TeamParameters())
+    assert slip.path == ("spec", "tolerations", 0)
+    assert "past the brake of a pool that is stopped" in slip.problem
+
+
+@pytest.mark.parametrize(
+    ("annotation", "gpus", "refused"),
+    [
+        ("cdi.k8s.io/a", 1, True),
+        ("devices.nri.io", 1, True),
+        ("devices.nri.io/container.a", 0, True),
+        ("cdi-devices.nri.io/pod", 1, True),
+        ("mounts.nri.io/container.a", 0, True),
+        ("devices.gke.io/container.a", 0, True),
+        ("devices.gke.io/container.a", 8, False),
+        ("networking.gke.io/interfaces", 0, False),
+    ],
+)
+def test_annotations_name_no_devices_to_plugins_of_the_runtime(annotation, gpus, refused):
+    limits = {"nvidia.com/gpu": gpus}
+    spec = {"containers": [{"name": "a", "resources": {"limits": limits}}]}
+    pod = Pod((), {"annotations": {annotation: "- path: /dev/nvidia0"}}, spec)
+    found = [slip.path for slip in bypasses_of(pod)]
+    assert found == ([("metadata", "annotations", annotation)] if refused else [])
 
 
 @pytest.mark.parametrize("key", NOT_OF_TEAMS)

@@ -10,9 +10,11 @@ from kit.stacks import plan_of, platform, pool, team
 STARTS, WAITS, NEVER = Verdict.STARTS, Verdict.WAITS, Verdict.NEVER
 
 
-def stopped(queueing=None, pools=None, **rest):
+def stopped(queueing=None, pools=None, enforce="deny", **rest):
     one = team(guarantee={"train": 8}, borrow={"train": 8}, **rest)
-    return plan_of(platform(pools, [one], cloud="simulated", queueing=queueing))
+    return plan_of(
+        platform(pools, [one], cloud="simulated", queueing=queueing, admission={"enforce": enforce})
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,9 +92,10 @@ def test_more_than_a_stopped_pool_could_ever_give_is_never():
     assert said(stopped(pools=[pool(stop="hold")]), job(pods=3, gpus=8)).verdict is NEVER
 
 
-def test_pods_that_tolerate_the_brake_of_a_pool_pass_it():
-    plan = stopped(pools=[pool(stop="hold")])
+def test_pods_that_tolerate_the_brake_of_a_pool_pass_it_where_no_policy_refuses_them():
+    plan = stopped(pools=[pool(stop="hold")], enforce="warn")
     named = job(gpus=8, tolerations=[{"key": STOP_TAINT, "operator": "Exists"}])
     assert said(plan, named).verdict is STARTS
+    assert said(stopped(pools=[pool(stop="hold")]), named).verdict is NEVER
     gpus = job(gpus=8, tolerations=[{"key": GPU, "operator": "Exists"}])
     assert said(plan, gpus).verdict is WAITS

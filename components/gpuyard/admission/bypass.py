@@ -17,8 +17,11 @@ RUNTIME = "nvidia"
 """How names of NVIDIA's runtime classes begin: the operator makes nvidia, nvidia-cdi, nvidia-legacy."""
 MOUNTED = "/var/run/nvidia-container-devices"
 """Below it a mount names a device to the container toolkit, where that is told to look."""
-DEVICES_SAID = "cdi.k8s.io/"
-"""What annotations contain that name devices to the container runtime."""
+DEVICES_SAID = ("cdi.k8s.io/", "devices.nri.io", "mounts.nri.io")
+"""What annotations contain that name devices and folders of the node to the container runtime, or to a plugin
+of its (containerd/nri, plugins/device-injector)."""
+BESIDE_GPUS = "devices.gke.io"
+"""The same of GKE's: a pod that asks for GPUs gives them so to the daemon of GPUDirect in it."""
 
 TAKES = Sentence(
     "{variable} gives container {container} devices that nobody counts",
@@ -29,7 +32,7 @@ MOUNTS = Sentence(
     "remove the mount, and request nvidia.com/gpu",
 )
 ANNOTATED = Sentence(
-    "the annotation {name} gives the pod devices that nobody counts",
+    "the annotation {name} gives the pod devices or folders of the node that nobody counts",
     "remove it, and request nvidia.com/gpu",
 )
 SEES_ALL = Sentence(
@@ -59,7 +62,8 @@ def bypasses_of(pod: Pod) -> Iterator[Slip]:
             name = text(container.get("name"))
             yield SEES_ALL.slip(pod.at("runtimeClassName"), container=name, runtime=runtime)
     for key in mapping(pod.metadata.get("annotations")):
-        if DEVICES_SAID in str(key):
+        said = (*DEVICES_SAID, *(() if asks(pod) else (BESIDE_GPUS,)))
+        if any(each in str(key) for each in said):
             yield ANNOTATED.slip((*pod.path, "metadata", "annotations", str(key)), name=str(key))
 
 

@@ -7,7 +7,7 @@ from gpuyard.admission.bypass import asks
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Sentence, Slip, Workload
 from gpuyard.manifests.fields import items, mapping, text
-from gpuyard.names import GATE_TAINT, GPU, POOL_LABEL
+from gpuyard.names import GATE_TAINT, GPU, POOL_LABEL, STOP_TAINT
 from gpuyard.plan.records import Taint
 
 EVERY_TAINT = Sentence(
@@ -27,12 +27,17 @@ NO_GPU = Sentence(
 NOT_OF_TEAMS = (
     *("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"),
     *("CriticalAddonsOnly", "node.kubernetes.io/unschedulable", GATE_TAINT),
+    *("karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"),
 )
 """Keys of the taints of nodes that the cluster's own programs have, nobody any more, or nobody yet."""
 KEPT = Sentence(
     "the toleration of {key} lets the pod onto a node that takes no pods of teams: the cluster's own"
     " programs run there, it is being emptied, or it is not checked yet",
     "remove the toleration",
+)
+PAST_BRAKE = Sentence(
+    "the toleration of {key} takes the pod past the brake of a pool that is stopped",
+    "remove the toleration; the queue starts it when the pool goes on",
 )
 BY_NAME = Sentence(
     "nodeName {node} goes past the scheduler, and with it past the taints of other teams' pools",
@@ -50,6 +55,8 @@ def placing(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
                 yield EVERY_TAINT.slip(path)
             if key in NOT_OF_TEAMS:
                 yield KEPT.slip(path, key=key)
+            if key == STOP_TAINT:
+                yield PAST_BRAKE.slip(path, key=key)
             if key in GPU_NODES and not asks(pod):
                 yield NO_GPU.slip(path, key=key)
             for taint in parameters.taints:

@@ -68,6 +68,13 @@ RAISED = Sentence(
 )
 """Of a Job that runs: Kueue looks at it some time after its controller has made the pods."""
 RUNS_JOBS = ("batch/v1", "Job")
+RENUMBERED = Sentence(
+    "pods of this {kind} were counted with the numbers that they have, and new ones would run beside them",
+    "leave spec.ordinals as it is, or delete it and make it anew",
+)
+"""Of a StatefulSet: pods with other numbers come first, and those that have none any more go when all of
+these are ready and have been for minReadySeconds. Kueue starts them all."""
+NUMBERED = "StatefulSet"
 PART = Sentence(
     "this {kind} is a part of {owner} {name}, which was counted as a whole",
     "leave its spec as it is, and make {owner} {name} anew with what it needs",
@@ -165,11 +172,20 @@ def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
         return
     if workload.kind in COUNTED_ONCE and _asked(workload) != _asked(was):
         yield GROWS.slip(("spec",), kind=workload.kind)
+    if _renumbered(workload, was):
+        yield RENUMBERED.slip(("spec", "ordinals"), kind=workload.kind)
     if not (was.suspended or workload.suspended or workload.by_controller):
         yield from _raised(workload, was)
     started = was.suspended and not workload.suspended and not workload.by_controller
     if started and workload.kind in OF_ITSELF:
         yield STARTS.slip(("spec",), kind=workload.kind)
+
+
+def _renumbered(workload: Workload, was: Workload) -> bool:
+    """Whether pods of a StatefulSet get other numbers."""
+    first = [mapping(each.body.get("spec"), "ordinals").get("start", 0) for each in (workload, was)]
+    counted = any(map(asks, (*workload.pods, *was.pods)))
+    return workload.kind == NUMBERED and counted and first[0] != first[1]
 
 
 def _raised(workload: Workload, was: Workload) -> Iterator[Slip]:

@@ -81,7 +81,8 @@ class _Kept:
 
 def _book(read: dict[str, Any]) -> _Book:
     held = [
-        Resource(**{**each, "imports": tuple(each["imports"])}) for each in read.pop("resources")
+        Resource(each["kind"], each["id"], each["inputs"], each["state"], tuple(each["imports"]))
+        for each in read.pop("resources")
     ]
     return _Book(resources=held, **read)
 

@@ -54,6 +54,8 @@ TOLERATIONS: tuple[Value, ...] = (
     {"key": "gpuyard.dev/pool", "operator": "Equal", "value": "alpha", "effect": "NoSchedule"},
     {"key": GATE_TAINT, "operator": "Exists"},
     {"key": GATE_TAINT, "value": "unchecked", "effect": "NoSchedule"},
+    {"key": "gpuyard.dev/stop", "operator": "Exists"},
+    {"key": "karpenter.sh/disrupted", "operator": "Exists", "effect": "NoSchedule"},
     {"key": "other", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
 )
 ENVIRONMENT: tuple[Value, ...] = (
@@ -82,7 +84,15 @@ OWNERS: tuple[Value, ...] = (
 
 TAME = {"containers": [{"name": "a", "image": "nvcr.io/a:1"}]}
 MOUNTS = ("/var/run/nvidia-container-devices/all", "/data", "/var/run/nvidia-container-devices-x")
-ANNOTATIONS = ("cdi.k8s.io/x", "nvidia.cdi.k8s.io/x", "example.org/cdi.k8s.io")
+ANNOTATIONS = (
+    *("cdi.k8s.io/x", "nvidia.cdi.k8s.io/x", "example.org/cdi.k8s.io"),
+    *(
+        "devices.nri.io",
+        "cdi-devices.nri.io/pod",
+        "mounts.nri.io/pod",
+        "devices.gke.io/container.a",
+    ),
+)
 CLASSES = ("system-node-critical", "twins-low", "twins-fine")
 FINALIZERS = ("kueue.x-k8s.io/managed", "example.org/kept", "orphan")
 

@@ -22,7 +22,14 @@ from gpuyard.admission import (
 from gpuyard.admission.parameters import GUARANTEED
 from gpuyard.admission.requirement import Requirement
 from gpuyard.manifests.pods import CONTAINER_GROUPS, VENDOR
-from gpuyard.names import CLASS_LABEL, LOCAL_QUEUE, MOST_SHARES, QUEUE_GATE, QUEUE_LABEL
+from gpuyard.names import (
+    CLASS_LABEL,
+    LOCAL_QUEUE,
+    MOST_SHARES,
+    QUEUE_GATE,
+    QUEUE_LABEL,
+    STOP_TAINT,
+)
 from gpuyard.names import shared as shared_name
 from gpuyard.render.admission.cel import (
     annotated,
@@ -70,7 +77,8 @@ def _bypass() -> str:
         f" ? p.containers.filter(c, !({own})).map(c, {sees_all}) : [])"
     )
     annotations = (
-        f"p.annotations.filter(a, a.contains({quoted(bypass.DEVICES_SAID)}))"
+        f"p.annotations.filter(a, {listed(bypass.DEVICES_SAID)}.exists(d, a.contains(d))"
+        f" || !p.asks && a.contains({quoted(bypass.BESIDE_GPUS)}))"
         f".map(a, {said(requirements.BYPASS, bypass.ANNOTATED, name='a')})"
     )
     return _of_pods(f"{of_containers} + {of_runtime} + {annotations}")
@@ -120,6 +128,10 @@ def _placing() -> str:
         f"{key} in {listed(placing.NOT_OF_TEAMS)}"
         f" ? [{said(requirements.PLACING, placing.KEPT, key='t.key')}] : []"
     )
+    past_brake = (
+        f"{key} == {quoted(STOP_TAINT)}"
+        f" ? [{said(requirements.PLACING, placing.PAST_BRAKE, key='t.key')}] : []"
+    )
     no_gpu = (
         f"{key} in {listed(placing.GPU_NODES)} && !p.asks"
         f" ? [{said(requirements.PLACING, placing.NO_GPU, key='t.key')}] : []"
@@ -127,7 +139,7 @@ def _placing() -> str:
     tolerations = sentences(
         f"{maybe('p', 'spec.tolerations', '[]')}"
         f".map(t, ({every} ? [{said(requirements.PLACING, placing.EVERY_TAINT)}] : [])"
-        f" + ({kept}) + ({no_gpu}) + {of_others})"
+        f" + ({kept}) + ({past_brake}) + ({no_gpu}) + {of_others})"
     )
     # the scheduler writes it into pods; only who makes one sends it somewhere
     fresh = "(request.operation == 'CREATE' || variables.it.kind != 'Pod')"
@@ -310,7 +322,19 @@ def _past_count() -> str:
         f"variables.starts && !variables.by_controller && variables.it.kind in {listed(queued.OF_ITSELF)}"
         f" ? [{said(requirements.QUEUED, queued.STARTS, kind='variables.it.kind')}] : []"
     )
-    return f"variables.created || !({own}) ? [] : ({_grows()}) + ({_raised()}) + ({starts})"
+    past = f"({_grows()}) + ({_renumbered()}) + ({_raised()}) + ({starts})"
+    return f"variables.created || !({own}) ? [] : {past}"
+
+
+def _renumbered() -> str:
+    first = " != ".join(
+        maybe(f"variables.{one}", "spec.ordinals.start", "0") for one in ("it", "was")
+    )
+    sentence = said(requirements.QUEUED, queued.RENUMBERED, kind="variables.it.kind")
+    return (
+        f"variables.it.kind == {quoted(queued.NUMBERED)} && {first}"
+        f" && (variables.all_pods + variables.old_pods).exists(p, p.asks) ? [{sentence}] : []"
+    )
 
 
 def _raised() -> str:
