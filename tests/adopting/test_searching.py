@@ -7,8 +7,9 @@ from gpuyard.adopting.identities import filled, import_id
 from gpuyard.adopting.looks import LOOKS, CloudLook
 from gpuyard.adopting.matching import id_of, matched
 from gpuyard.catalogue.cloud_fields import cloud_kind
-from gpuyard.catalogue.software.cloud_ids import IDENTITIES
-from gpuyard.preflight.asking import NO_FORM, Answer
+from gpuyard.catalogue.software.cloud_ids import IDENTITIES, LOOKUPS
+from gpuyard.preflight.asking import NO_FORM, Answer, Question
+from kit.clouds.options import unknown_options
 from kit.clouds.running import running
 from kit.clouds.shown import shown
 from kit.every import every
@@ -52,6 +53,25 @@ def test_ids_have_the_form_of_the_provider(kind):
 @every("kind", LOOKS)
 def test_only_kinds_of_our_graphs_are_asked_about(kind):
     assert ":get" in kind or cloud_kind(kind)
+
+
+ASKED = [
+    *(list(look.words) for looks in LOOKS.values() for look in looks if look.words[0] == "aws"),
+    *(["aws", *look.words] for look in LOOKUPS.values()),
+]
+
+
+@every("words", ASKED, ids=lambda words: " ".join(words[1:3]))
+def test_aws_takes_every_option_that_it_is_given(words):
+    assert unknown_options(words[1:]) == []
+
+
+def test_an_option_of_another_call_is_refused():
+    """NAT gateways have `--filter`, most others `--filters`."""
+    one = ["ec2", "describe-nat-gateways", "--filters", "Name=a,Values=b", "--output=json"]
+    assert unknown_options(one) == ["--filters"]
+    question = Question("q", "q", ("aws", *one))
+    assert shown(lab("aws").account, [question])["q"].why == "Unknown options: --filters"
 
 
 # ── what is missing ───────────────────────────────────────────────────────────────────────────────

@@ -32,12 +32,17 @@ class CloudLook:
     """Fields that are said to differ where they do."""
 
 
+_ONE_FILTER = ("nat-gateways", "flow-logs")
+"""Whose flag has no s: it is the name of the API's own field (botocore 1.44.5, ec2)."""
+
+
 def _aws(words: str, **more: Any) -> CloudLook:
     return CloudLook(words=("aws", *words.split(), "--output=json", "--region={region}"), **more)
 
 
 def _ec2(what: str, by: str, **more: Any) -> CloudLook:
-    return _aws(f"ec2 describe-{what} --filters {by}", **more)
+    flag = "--filter" if what in _ONE_FILTER else "--filters"
+    return _aws(f"ec2 describe-{what} {flag} {by}", **more)
 
 
 def _gcp(words: str, id_: str = "name", *, named: bool = False, **more: Any) -> CloudLook:

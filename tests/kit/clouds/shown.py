@@ -8,6 +8,7 @@ from testbed.plugins.cloud.account import Account
 
 from gpuyard.adopting.matching import last_part, value_at
 from gpuyard.preflight.asking import Answer, Question
+from kit.clouds.options import unknown_options
 
 _SGR = {
     "SecurityGroupRuleId": "id",
@@ -137,7 +138,13 @@ _OPTIONS = {"--nodegroup-name": "nodeGroupName", "--name": "name", "--role-name"
 
 def shown(account: Account, questions: Sequence[Question]) -> dict[str, Answer]:
     """As the clouds' programs would answer."""
-    return {each.name: _answer(account, list(each.words[1:])) for each in questions}
+    found: dict[str, Answer] = {}
+    for each in questions:
+        program, *words = each.words
+        refused = unknown_options(words) if program == "aws" else []
+        said = Answer(why=f"Unknown options: {', '.join(refused)}") if refused else None
+        found[each.name] = said or _answer(account, words)
+    return found
 
 
 def _answer(account: Account, words: list[str]) -> Answer:

@@ -1,0 +1,51 @@
+"""Which options `aws` takes for a call: the names of its fields in botocore 1.44.5.
+
+Without those that page, and those that every call takes.
+"""
+
+OPTIONS = {
+    "ec2 describe-flow-logs": "filter flow-log-ids",
+    "ec2 describe-internet-gateways": "filters internet-gateway-ids",
+    "ec2 describe-launch-templates": (
+        "filters include-managed-resources launch-template-ids launch-template-names"
+    ),
+    "ec2 describe-nat-gateways": "filter nat-gateway-ids",
+    "ec2 describe-placement-groups": "filters group-ids group-names",
+    "ec2 describe-route-tables": "filters route-table-ids",
+    "ec2 describe-security-group-rules": "filters security-group-rule-ids",
+    "ec2 describe-security-groups": "filters group-ids group-names",
+    "ec2 describe-subnets": "filters subnet-ids",
+    "ec2 describe-tags": "filters",
+    "ec2 describe-vpc-endpoints": "filters vpc-endpoint-ids",
+    "ec2 describe-vpcs": "filters vpc-ids",
+    "efs describe-access-points": "access-point-id file-system-id",
+    "efs describe-file-systems": "creation-token file-system-id",
+    "efs describe-mount-targets": "access-point-id file-system-id mount-target-id",
+    "eks describe-cluster": "name",
+    "eks describe-nodegroup": "cluster-name nodegroup-name",
+    "eks list-addons": "cluster-name",
+    "eks list-nodegroups": "cluster-name",
+    "eks list-pod-identity-associations": "cluster-name namespace service-account",
+    "fsx describe-file-systems": "file-system-ids",
+    "iam list-role-policies": "role-name",
+    "iam list-roles": "path-prefix",
+    "logs describe-log-groups": (
+        "account-identifiers include-linked-accounts log-group-class log-group-identifiers "
+        "log-group-name-pattern log-group-name-prefix"
+    ),
+    "resourcegroupstaggingapi get-resources": (
+        "exclude-compliant-resources include-compliance-details pagination-token "
+        "resource-arn-list resource-type-filters resources-per-page tag-filters tags-per-page"
+    ),
+    "s3api list-buckets": "bucket-region continuation-token max-buckets prefix",
+}
+"""By service and operation; an option is such a word behind two dashes."""
+
+EVERYWHERE = ("output", "region", "profile")
+
+
+def unknown_options(words: list[str]) -> list[str]:
+    """Of the words behind `aws`, the options that the program would refuse."""
+    taken = {f"--{each}" for each in (*OPTIONS[" ".join(words[:2])].split(), *EVERYWHERE)}
+    given = [word.partition("=")[0] for word in words if word.startswith("--")]
+    return [each for each in given if each not in taken]
