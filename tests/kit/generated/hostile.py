@@ -66,6 +66,7 @@ class Member:
                 *(self._deletes, self._deletes, self._deletes, self._deletes_pods),
                 *(self._suspends, self._suspends, self._grows, self._grows, self._scales),
                 *(self._labels, self._owns, self._keeps, self._evicts, self._changes_template),
+                self._renumbers,
             )
         )()
 
@@ -179,6 +180,17 @@ class Member:
         path = self._at(kind, name) + ("/scale" if self._chance(0.7) else "")
         body = {"spec": {"replicas": number}}
         return Move(f"replicas={number} of {kind} {name}", "PATCH", path, body, MERGE)
+
+    def _renumbers(self) -> Move:
+        """Pods with other numbers come first; those that were there go when these are ready, late."""
+        if (one := self._one("StatefulSet")) is None:
+            return self._makes()
+        kind, name, _ = one
+        first = self._dice.randrange(9)
+        body = {"spec": {"minReadySeconds": 3600, "ordinals": {"start": first}}}
+        return Move(
+            f"ordinals={first} of {kind} {name}", "PATCH", self._at(kind, name), body, MERGE
+        )
 
     def _labels(self) -> Move:
         queue = self._dice.choice((None, "", self._queue, "elsewhere"))

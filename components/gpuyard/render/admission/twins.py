@@ -22,7 +22,14 @@ from gpuyard.admission import (
 from gpuyard.admission.parameters import GUARANTEED
 from gpuyard.admission.requirement import Requirement
 from gpuyard.manifests.pods import CONTAINER_GROUPS, VENDOR
-from gpuyard.names import CLASS_LABEL, LOCAL_QUEUE, MOST_SHARES, QUEUE_GATE, QUEUE_LABEL
+from gpuyard.names import (
+    CLASS_LABEL,
+    LOCAL_QUEUE,
+    MOST_SHARES,
+    QUEUE_GATE,
+    QUEUE_LABEL,
+    STOP_TAINT,
+)
 from gpuyard.names import shared as shared_name
 from gpuyard.render.admission.cel import (
     annotated,
@@ -122,7 +129,7 @@ def _placing() -> str:
         f" ? [{said(requirements.PLACING, placing.KEPT, key='t.key')}] : []"
     )
     past_brake = (
-        f"{key} == {quoted(placing.STOP_TAINT)}"
+        f"{key} == {quoted(STOP_TAINT)}"
         f" ? [{said(requirements.PLACING, placing.PAST_BRAKE, key='t.key')}] : []"
     )
     no_gpu = (
