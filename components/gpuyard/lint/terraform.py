@@ -149,7 +149,10 @@ def _read(
     if kind in _MANIFESTS:
         written = _get(values, _MANIFESTS[kind])
         if is_object(written):
-            yield Item(kubernetes_resource(written), replace(place, prefix=(*at, *manifest_at)))
+            module = address.rpartition(f"{kind}.")[0]
+            yield Item(
+                kubernetes_resource(written, module), replace(place, prefix=(*at, *manifest_at))
+            )
         elif isinstance(written, str):
             for document, inside in text_documents(
                 written, replace(place, prefix=at), ("yaml_body",)

@@ -67,7 +67,7 @@ def _by_hostname(found: Expression) -> bool:
 
 
 def _hostname_gone(stack: Stack) -> Severity | None:
-    """How grave the old label is: a fact where the exporter is known, else worth a note; None where it is there."""
+    """How grave the old label is: a fact where the exporter is known, else a note; None where it is there."""
     versions = exporter_versions(stack)
     if label_is_made(stack, _OLD_LABEL) or any(each < _RENAMED_IN for each in versions):
         return None
