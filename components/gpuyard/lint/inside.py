@@ -8,6 +8,7 @@ from gpuyard.findings import Path
 from gpuyard.lint.charts import values
 from gpuyard.lint.embedded import embedded, priorities, text_documents
 from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.languages.bottlerocket import USER_DATA, shared
 
 _VALUES: Mapping[str, tuple[tuple[Path, Path], ...]] = {
     "helm.toolkit.fluxcd.io/HelmRelease": (
@@ -32,6 +33,8 @@ def with_inside(item: Item) -> Iterator[Item]:
     if kind in _CONFIGURED:
         yield from embedded(properties, item.place)
         yield from priorities(properties, item.place)
+    if kind in USER_DATA and isinstance(text := _at(properties, USER_DATA[kind]), str):
+        yield from shared(text, item.place, USER_DATA[kind])
     for to_chart, to_values in _VALUES.get(kind, ()):
         chart = _at(properties, to_chart)
         yield from _values(_at(properties, to_values), item, to_values, chart)
