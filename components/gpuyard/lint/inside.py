@@ -44,7 +44,9 @@ def _values(value: Any, item: Item, path: Path, chart: Any) -> Iterator[Item]:
     """Values as a mapping, as text, or as the list of texts that Terraform's helm_release takes."""
     name = str(chart).rpartition("/")[2] if isinstance(chart, str) else None
     if isinstance(value, Mapping):
-        below = replace(item.place, prefix=(*item.place.prefix, *path))
+        below = replace(
+            item.place, prefix=(*item.place.prefix, *path), pulumi_name=None, own_name=None
+        )
         yield from values(value, below, name)
     elif isinstance(value, str):
         yield from _text(value, item.place, path, name)

@@ -66,7 +66,8 @@ class Resource:
     @property
     def namespace(self) -> str:
         """The namespace of a Kubernetes object, "" when it says none."""
-        found = mapping(self.properties.get("metadata")).get("namespace")
+        metadata = self.properties.get("metadata")
+        found = metadata.get("namespace") if isinstance(metadata, Mapping) else None
         return found if isinstance(found, str) else ""
 
 

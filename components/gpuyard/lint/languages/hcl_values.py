@@ -1,0 +1,227 @@
+"""What expressions of HCL are worth: literals, locals, and what encodes or decodes them; all else is unknown.
+
+An unknown part of a text is a sign in it until the text is read, as YAML for one; a text that has the sign then
+is unknown as a whole.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuyard.errors import UsageError
+from gpuyard.findings import Path
+from gpuyard.lint.languages.hcl import Attribute, Expression, Form
+from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
+from gpuyard.spec.yaml_tree import Document, parse_documents
+
+UNKNOWN_PART = "\ue000"
+"""A sign of no script stands for what is unknown inside a text."""
+_SAME = frozenset(
+    {
+        *("yamlencode", "jsonencode", "tolist", "toset", "tomap", "tostring", "tonumber", "tobool"),
+        *("base64encode", "trimspace", "chomp", "sensitive", "nonsensitive"),
+    }
+)
+"""Functions whose argument says all; of text that is encoded rules look at what it was."""
+_DECODED = frozenset({"yamldecode", "jsondecode"})
+_MOST_STEPS = 50
+
+
+@dataclass(slots=True)
+class Written:
+    """Where the values of a document stand, filled as they are read."""
+
+    document: Document = field(default_factory=lambda: Document([], {}))
+
+    def mark(self, path: Path, line: int, column: int) -> None:
+        self.document.lines.setdefault(path, line)
+        self.document.columns.setdefault(path, column)
+
+    def mark_all(self, path: Path, inside: Document, first_line: int, indent: int) -> None:
+        """What was read out of a text that begins after a line."""
+        for below, line in inside.lines.items():
+            self.mark((*path, *below), first_line + line, indent + inside.columns.get(below, 1))
+        self.document.blocks |= {(*path, *below) for below in inside.blocks}
+
+
+@dataclass(slots=True)
+class Module:
+    """The locals of a folder, which is what Terraform takes for one module."""
+
+    attributes: Mapping[str, Attribute]
+    known: dict[str, Any] = field(default_factory=dict[str, Any])
+    asked: list[str] = field(default_factory=list[str])
+
+    def value(self, expression: Expression, path: Path = (), into: Written | None = None) -> Any:
+        """What it is worth; where each part of it stands is marked, when it is written out here."""
+        match expression.form:
+            case Form.LITERAL:
+                return expression.value
+            case Form.TEMPLATE:
+                return self._template(expression, path, into)
+            case Form.LIST:
+                return self._items(expression, path, into)
+            case Form.OBJECT:
+                return self._pairs(expression, path, into)
+            case Form.REFERENCE:
+                return self._reference(expression.value)
+            case Form.CALL:
+                return self._call(expression, path, into)
+            case Form.OTHER:
+                return UNKNOWN
+
+    def decoded(self, expression: Expression, path: Path, into: Written) -> list[Any]:
+        """The YAML documents of a text, or what was to be encoded as such; [UNKNOWN] where nobody can say."""
+        value = self.value(expression, path, into)
+        documents = _documents(value)
+        if documents is None:
+            return [value if not isinstance(value, str) else UNKNOWN]
+        if expression.heredoc and len(documents) == 1:
+            into.mark_all(path, documents[0], expression.line, expression.indent)
+        return [each.value for each in documents]
+
+    def decoded_text(self, value: Any) -> Any:
+        """The same of a value that stands elsewhere."""
+        documents = _documents(value)
+        if documents is None:
+            return value if not isinstance(value, str) else UNKNOWN
+        return documents[0].value if len(documents) == 1 else UNKNOWN
+
+    def _items(self, expression: Expression, path: Path, into: Written | None) -> list[Any]:
+        found: list[Any] = []
+        for index, each in enumerate(expression.parts):
+            here = (*path, index)
+            if into is not None:
+                into.mark(here, each.line, each.column)
+            found.append(self.value(each, here, into))
+        return found
+
+    def _pairs(self, expression: Expression, path: Path, into: Written | None) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        whole = True
+        for key, each in expression.parts:
+            name = self.value(key)
+            if isinstance(name, bool) or not isinstance(name, str | int | float):
+                whole = False  # what it sets, nobody knows
+                continue
+            here = (*path, str(name))
+            if into is not None:
+                into.mark(here, key.line, key.column)
+            found[str(name)] = self.value(each, here, into)
+        return found if whole else PartlyKnown(found)
+
+    def _template(self, expression: Expression, path: Path, into: Written | None) -> Any:
+        if len(expression.parts) == 1 and isinstance(expression.parts[0], Expression):
+            return self.value(expression.parts[0])
+        if None in expression.parts:
+            return UNKNOWN  # a condition or a loop: which lines there are, nobody knows
+        texts = [self._text(part, expression) for part in expression.parts]
+        if into is not None and expression.heredoc:
+            into.document.blocks.add(path)
+        text = "".join(texts)
+        if expression.indent:
+            lines = text.splitlines(keepends=True)
+            return "".join(_less(line, expression.indent) for line in lines)
+        return text
+
+    def _text(self, part: Any, around: Expression) -> str:
+        """What stands in for a part; over several lines it would move those after it, and is not known."""
+        if isinstance(part, str):
+            return part
+        value = self.value(part)
+        if isinstance(value, bool):
+            return str(value).lower()
+        if not isinstance(value, str | int | float) or (around.heredoc and "\n" in str(value)):
+            return UNKNOWN_PART
+        return str(value)
+
+    def _reference(self, steps: tuple[str | int, ...]) -> Any:
+        name = steps[1] if len(steps) > 1 and steps[0] == "local" else None
+        if not isinstance(name, str) or name not in self.attributes:
+            return UNKNOWN
+        if name not in self.known:
+            if name in self.asked or len(self.asked) >= _MOST_STEPS:
+                return UNKNOWN  # Terraform refuses a circle
+            self.asked.append(name)
+            self.known[name] = self.value(self.attributes[name].value)
+            self.asked.pop()
+        value = self.known[name]
+        for step in steps[2:]:
+            value = _below(value, step)
+        return value
+
+    def _call(self, expression: Expression, path: Path, into: Written | None) -> Any:
+        name, arguments = expression.value, expression.parts
+        if name in _SAME and len(arguments) == 1:
+            return self.value(arguments[0], path, into)
+        if name in _DECODED and len(arguments) == 1:
+            found = self.decoded(arguments[0], path, into or Written())
+            return found[0] if len(found) == 1 else UNKNOWN
+        if name == "merge":
+            return overlaid([self.value(each, path, into) for each in arguments])
+        return UNKNOWN
+
+
+def _documents(value: Any) -> list[Document] | None:
+    """Of a text that is YAML."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return parse_documents(value.encode(), "a text")
+    except (UsageError, UnicodeEncodeError):
+        return None
+
+
+def overlaid(values: list[Any], *, deep: bool = False) -> Any:
+    """Mappings laid one over the other, the last wins; what stands under an unknown one is unknown."""
+    whole, found = True, dict[Any, Any]()
+    for value in values:
+        if value is None:
+            continue
+        if not isinstance(value, Mapping):
+            whole, found = False, {}
+        else:
+            whole = whole and not isinstance(value, PartlyKnown)
+            if isinstance(value, PartlyKnown):
+                found = {}  # it may set any of them anew
+            found = _deeper(found, value, whole=whole) if deep else {**found, **value}
+    return found if whole else PartlyKnown(found)
+
+
+def _deeper(under: Mapping[Any, Any], over: Mapping[Any, Any], *, whole: bool) -> dict[Any, Any]:
+    """As Helm does it: mappings into each other, anything else in place of what was there."""
+    found = dict(under)
+    for key, each in over.items():
+        before = found.get(key)
+        if isinstance(each, Mapping):
+            both = [before, each] if isinstance(before, Mapping) else [each]
+            found[key] = overlaid(both if whole else [UNKNOWN, *both], deep=True)
+        else:
+            found[key] = each
+    return found
+
+
+def cleaned(value: Any) -> Any:
+    """The value with every text unknown of which a part is."""
+    if isinstance(value, str):
+        return UNKNOWN if UNKNOWN_PART in value else value
+    if isinstance(value, list):
+        return [cleaned(each) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = {key: cleaned(each) for key, each in value.items() if UNKNOWN_PART not in str(key)}
+    whole = len(found) == len(value) and not isinstance(value, PartlyKnown)
+    return found if whole else PartlyKnown(found)
+
+
+def _below(value: Any, step: str | int) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(str(step), UNKNOWN)
+    if isinstance(value, list) and isinstance(step, int) and step < len(value):
+        return value[step]
+    return UNKNOWN
+
+
+def _less(line: str, indent: int) -> str:
+    """A line without so much space before it."""
+    return line[min(indent, len(line) - len(line.lstrip(" \t"))) :]
