@@ -191,15 +191,11 @@ class _Reader:
     def primary(self) -> Expression:
         line, column = self.place()
         sign = self.text[self.at : self.at + 1]
-        if sign == '"':
-            return self.quoted()
-        if sign == "<" and (match := _HEREDOC.match(self.text, self.at)):
-            return self.heredoc(match)
+        match = _HEREDOC.match(self.text, self.at)
+        if sign == '"' or match:
+            return self.heredoc(match) if match else self.quoted()
         if sign in {"[", "{"}:
-            if _FOR.match(self.text, self.at):
-                self.balanced()
-                return Expression(Form.OTHER, line, column)
-            return self.listed() if sign == "[" else self.pairs()
+            return self.collection(sign, line, column)
         if sign == "(":
             self.at += 1
             self.skip(lines=True)
@@ -208,15 +204,23 @@ class _Reader:
             return found
         if word := self.take(_NUMBER):
             return Expression(Form.LITERAL, line, column, _number(word))
-        if sign == "-" and (match := _NUMBER.match(self.text, self.at + 1)):
-            self.at = match.end()
-            return Expression(Form.LITERAL, line, column, -_number(match[0]))
-        if sign in {"-", "!"}:
-            self.at += 1
-            self.skip(lines=False)
-            self.primary()
+        return self.signed(line, column) if sign in {"-", "!"} else self.named(line, column)
+
+    def collection(self, sign: str, line: int, column: int) -> Expression:
+        if _FOR.match(self.text, self.at):
+            self.balanced()
             return Expression(Form.OTHER, line, column)
-        return self.named(line, column)
+        return self.listed() if sign == "[" else self.pairs()
+
+    def signed(self, line: int, column: int) -> Expression:
+        """A number below zero, or what an operator makes of the rest."""
+        negative = self.text[self.at] == "-"
+        self.at += 1
+        self.skip(lines=False)
+        if negative and (word := self.take(_NUMBER)):
+            return Expression(Form.LITERAL, line, column, -_number(word))
+        self.primary()
+        return Expression(Form.OTHER, line, column)
 
     def named(self, line: int, column: int) -> Expression:
         """A word that stands for itself, a call, or a reference."""
@@ -327,12 +331,12 @@ class _Reader:
         questions = 0
         while sign := self.skip(lines=inside):
             pair = self.text[self.at : self.at + 2]
-            if sign == "?":
+            if pair == "::" or (pair in _TWO and pair != "=>"):
+                self.at += 1
+            elif sign == "?":
                 questions += 1
             elif sign == ":" and questions:
                 questions -= 1
-            elif pair in _TWO and pair != "=>":
-                self.at += 1
             elif sign in _ENDS or sign == "=" or self.text.startswith("...", self.at):
                 return
             elif sign in _OPEN:

@@ -1,7 +1,7 @@
 """What expressions of HCL are worth: literals, locals, and what encodes or decodes them; all else is unknown.
 
-An unknown part of a text is a sign in it until the text is read, as YAML for one; a text that has the sign then
-is unknown as a whole.
+An unknown part of a text is a sign in it until the text is read, as YAML for one; a text that has the sign
+then is unknown as a whole.
 """
 
 from collections.abc import Mapping
@@ -34,6 +34,7 @@ class Written:
     document: Document = field(default_factory=lambda: Document([], {}))
 
     def mark(self, path: Path, line: int, column: int) -> None:
+        """Something stands there; where it was said twice, the first counts."""
         self.document.lines.setdefault(path, line)
         self.document.columns.setdefault(path, column)
 
@@ -54,21 +55,13 @@ class Module:
 
     def value(self, expression: Expression, path: Path = (), into: Written | None = None) -> Any:
         """What it is worth; where each part of it stands is marked, when it is written out here."""
-        match expression.form:
-            case Form.LITERAL:
-                return expression.value
-            case Form.TEMPLATE:
-                return self._template(expression, path, into)
-            case Form.LIST:
-                return self._items(expression, path, into)
-            case Form.OBJECT:
-                return self._pairs(expression, path, into)
-            case Form.REFERENCE:
-                return self._reference(expression.value)
-            case Form.CALL:
-                return self._call(expression, path, into)
-            case Form.OTHER:
-                return UNKNOWN
+        form = expression.form
+        if form is Form.LITERAL:
+            return expression.value
+        if form is Form.REFERENCE:
+            return self._reference(expression.value)
+        read = _READ.get(form)
+        return read(self, expression, path, into) if read else UNKNOWN
 
     def decoded(self, expression: Expression, path: Path, into: Written) -> list[Any]:
         """The YAML documents of a text, or what was to be encoded as such; [UNKNOWN] where nobody can say."""
@@ -160,6 +153,14 @@ class Module:
         if name == "merge":
             return overlaid([self.value(each, path, into) for each in arguments])
         return UNKNOWN
+
+
+_READ = {
+    Form.TEMPLATE: Module._template,  # noqa: SLF001  its own
+    Form.LIST: Module._items,  # noqa: SLF001
+    Form.OBJECT: Module._pairs,  # noqa: SLF001
+    Form.CALL: Module._call,  # noqa: SLF001
+}
 
 
 def _documents(value: Any) -> list[Document] | None:

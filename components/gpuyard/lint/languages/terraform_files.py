@@ -38,9 +38,20 @@ _TYPES = (*KINDS, *MANIFESTS)
 _OURS = re.compile(rf'resource\s+"?(?:{"|".join(_TYPES)})"?\s'.encode())
 _LOCALS = re.compile(rb"^\s*locals\s*\{", re.MULTILINE)
 _PROVIDER = re.compile(rb'^\s*provider\s+"?aws"?\s', re.MULTILINE)
-_META = frozenset({"count", "for_each", "provider", "depends_on"})
+_TIMES = frozenset({"count", "for_each"})
+_META = _TIMES | {"provider", "depends_on"}
 _META_BLOCKS = frozenset({"lifecycle", "provisioner", "connection", "timeouts"})
 _RELEASE = "helm_release"
+_NODE_POOL = "google_container_node_pool"
+FILLED_IN: Mapping[str, tuple[str, ...]] = {
+    "aws_launch_template": ("metadata_options",),
+    "google_container_cluster": ("private_cluster_config", "release_channel"),
+    _NODE_POOL: ("management",),
+}
+"""What the cloud fills in where nothing is said, with what it thinks best: a plan has it as unknown too."""
+OF_THE_CLUSTER = ("workload_metadata_config", "resource_labels")
+"""What nodes of GKE have from their cluster, where their pool says nothing of its own."""
+_ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm|kueue|karpenter|guest_accelerator", re.IGNORECASE)
 _SETS = ("set", "set_sensitive", "set_list")
 _DOT = re.compile(r"(?<!\\)\.")
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
@@ -52,6 +63,8 @@ class _Folder:
     """What is known of a module beside one of its files."""
 
     module: Module
+    types: tuple[str, ...]
+    """What is looked at: of a folder in which nothing is said of GPUs the cloud is somebody else's matter."""
     more_tags: bool
     """Whether a provider may add tags: one that says so, or one of a caller's."""
 
@@ -72,32 +85,33 @@ def read_terraform(files: Mapping[str, bytes]) -> FilesRead:
     blocks = [block for top in parsed.values() for block in top.blocks]
     said = [block.attributes for block in blocks if block.type == "locals"]
     local = {name: each for attributes in said for name, each in attributes.items()}
+    about = any(_ABOUT_GPUS.search(data) for data in files.values())
     root = any(_PROVIDER.search(data) for data in files.values())
     adds = any(b"default_tags" in data for data in files.values())
-    folder = _Folder(Module(local), adds or not root)
+    types = _TYPES if about else (_RELEASE, *MANIFESTS)
+    folder = _Folder(Module(local), types, adds or not root)
     items = [
         item for file in wanted if file in parsed for item in _file(file, parsed[file], folder)
     ]
+    found = {item.place.file for item in items}
+    unread += [Unread(f, NOTHING, foreign=True) for f in wanted if f in parsed and f not in found]
     return FilesRead(tuple(items), tuple(unread), tuple(files))
 
 
 def _file(file: str, top: Block, folder: _Folder) -> Iterator[Item]:
     into = Written()
     for block in top.blocks:
-        if block.type == "resource" and len(block.labels) == len(("type", "name")):
-            if block.labels[0] in _TYPES and not _absent(block, folder.module):
-                for item in _resource(file, block, folder, into):
-                    yield from _finished(
-                        item, maybe=bool({"count", "for_each"} & set(block.attributes))
-                    )
+        ours = block.type == "resource" and len(block.labels) == len(("type", "name"))
+        if ours and block.labels[0] in folder.types and not _absent(block, folder.module):
+            maybe = bool(_TIMES & set(block.attributes))
+            for item in _resource(file, block, folder, into):
+                yield from _finished(item, maybe=maybe)
 
 
 def _absent(block: Block, module: Module) -> bool:
     """Whether it is there no time at all."""
-    return any(
-        name in block.attributes and module.value(block.attributes[name].value) in nothing
-        for name, nothing in (("count", ([0])), ("for_each", ([[], {}])))
-    )
+    given = [block.attributes[name] for name in _TIMES if name in block.attributes]
+    return any(module.value(each.value) in ([], {}, 0) for each in given)
 
 
 def _finished(item: Item, *, maybe: bool) -> Iterator[Item]:
@@ -129,6 +143,12 @@ def _resource(file: str, block: Block, folder: _Folder, into: Written) -> Iterat
     if kind == _RELEASE:
         values["values"] = _chart_values(block, folder.module, (*at, "values"), into)
     values |= {k: v for k, v in _inside(block, folder.module, at, into).items() if k not in values}
+    for missing in FILLED_IN.get(kind, ()):
+        values.setdefault(missing, UNKNOWN)
+    nodes = values.get("node_config") if kind == _NODE_POOL else None
+    for each in nodes if isinstance(nodes, list) else ():
+        for missing in OF_THE_CLUSTER if isinstance(each, dict) else ():
+            each.setdefault(missing, UNKNOWN)
     if kind.startswith("aws_") and folder.more_tags:
         values["tags"] = UNKNOWN
     named: dict[str, Any] = named_as_pulumi(values)
