@@ -20,7 +20,7 @@ _FOR = re.compile(r"[\[{]\s*for\b")
 _LITERAL = re.compile(r"[^\"\\$%\n]+")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
-_ENDS = frozenset(",]})\n:")
+_ENDS = frozenset(",]})\n:~")
 _OPEN = {"[": "]", "{": "}", "(": ")"}
 _TWO = ("==", "!=", ">=", "<=", "=>", "&&", "||")
 
