@@ -318,3 +318,25 @@ def test_of_user_data_in_base64_no_line_is_told_but_its_own():
     _, item = read(text.encode(), "f.yaml").items
     assert item.resource.properties["sharing"]["timeSlicing"]["renameByDefault"] is UNKNOWN
     assert item.place.position(("sharing", "timeSlicing")) == (5, 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "chart"),
+    [
+        ({"controllers": {"a": {"containers": {"b": {}}}}}, "app-template"),
+        ({"controllers": {"a": {"containers": []}, "b": 1}}, None),
+        ({"controllers": {}}, None),
+        ({"controllers": [1]}, None),
+    ],
+)
+def test_a_chart_for_anybodys_containers_is_told_by_them(values, chart):
+    assert chart_of(values) == chart
+    release = {
+        "apiVersion": "helm.toolkit.fluxcd.io/v2",
+        "kind": "HelmRelease",
+        "metadata": {"name": "exporter"},
+        "spec": {"chartRef": {"kind": "OCIRepository", "name": "exporter"}, "values": values},
+    }
+    found = [("helm.toolkit.fluxcd.io/v2/HelmRelease", "exporter")]
+    found += [(f"values:{chart}", chart)] if chart else []
+    assert kinds(json.dumps(release)) == found

@@ -300,6 +300,8 @@ RELEASE = """resource "helm_release" "operator" {
       cdi: {enabled: "${var.cdi}"}
     EOT
   ]
+  postrender {}
+  dynamic "postrender" {}
   set {
     name  = "toolkit.enabled"
     value = "false"
@@ -463,7 +465,7 @@ def test_every_case_is_found_on_the_line_that_has_it():
                 written = text.splitlines()[hit.line - 1]
                 names = re.findall(r"[\w/-]{2,}", hit.where)
                 assert any(n in written for n in names) or re.search(
-                    r"resource |\{$|^ *[\"<\[]", written
+                    r"resource |user_data|\{$|^ *[\"<\[]", written
                 ), (path.stem, hit.where, written)
                 seen += 1
             assert items_
