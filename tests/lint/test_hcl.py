@@ -1,5 +1,7 @@
 """HCL is read whole, with a line for each thing; what it would take Terraform to say has no known value."""
 
+import random
+
 import pytest
 
 from gpuyard.lint.languages.hcl import MAX_DEPTH, Form, HclError, parse_hcl
@@ -260,3 +262,53 @@ def test_an_operator_makes_an_expression_that_is_known_as_such():
     }
     for written, form in forms.items():
         assert parse_hcl(f"x = {written}").attributes["x"].value.form is form
+
+
+def test_locals_of_locals_are_made_no_larger_than_is_good():
+    """Forty lines that would be a million million values, and as much text."""
+    lists = "".join(f"l{i} = [local.l{i + 1}, local.l{i + 1}]\n" for i in range(40))
+    assert value("local.l39", f"locals {{\n{lists}l40 = 1\n}}") == [1, 1]
+    found = value("local.l0", f"locals {{\n{lists}l40 = 1\n}}")
+    while isinstance(found, list):
+        found = found[-1]
+    assert found is UNKNOWN
+    texts = "".join(f'l{i} = "${{local.l{i + 1}}}${{local.l{i + 1}}}"\n' for i in range(40))
+    assert value("local.l0", f'locals {{\n{texts}l40 = "{"x" * 100}"\n}}') is UNKNOWN
+
+
+SEED = f"""{BODY}
+locals {{
+  a = "${{var.x}}-%{{ if a }}b%{{ endif }}" # c
+  b = <<-EOT
+    ${{local.a}}
+  EOT
+  c = [for x in local.l : {{ a = x }} if x != "]"]
+  d = var.a ? f(1, [2]...) : {{ (var.b) = -1 }}
+}}
+"""
+SIGNS = ["{", "}", "[", "]", "(", ")", '"', "<<EOT\n", "${", "%{", "#", "/*", "*/", "=", ":", "?"]
+SIGNS += ["\n", ",", ".", "...", "=>", "~", "\\", "-", "for ", "\x00", "\ue000", "é", " "]
+
+
+def test_no_slip_of_the_hand_ends_otherwise_than_told():
+    """What is read is read, what is not is told with a line that is there."""
+    random_ = random.Random(19)  # noqa: S311  the same slips each time
+    times, ends = 1500, {"read": 0, "told": 0}
+    for _ in range(times):
+        text = SEED
+        for _ in range(random_.randint(1, 4)):
+            at_, gone = random_.randrange(len(text)), random_.choice([0, 0, 1, 5])
+            text = text[:at_] + random_.choice(SIGNS) + text[at_ + gone :]
+        try:
+            top = parse_hcl(text)
+        except HclError as e:
+            ends["told"] += 0 < e.line <= text.count("\n") + 1
+            continue
+        ends["read"] += 1
+        attributes = {}
+        for block in top.blocks:
+            attributes |= block.attributes
+        for each in attributes.values():
+            cleaned(Module(attributes).value(each.value, ("x",), Written()))
+    assert sum(ends.values()) == times
+    assert min(ends.values()) > 100

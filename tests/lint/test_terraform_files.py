@@ -12,6 +12,7 @@ from gpuyard.lint.report import HitState, report
 from gpuyard.lint.terraform import KINDS, terraform_name
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, at
+from gpuyard.spec.yaml_tree import MAX_BYTES
 from kit.cases.front_ends import hcl
 from kit.chart import ROOT
 from proofs import load
@@ -421,6 +422,14 @@ def test_a_chart_whose_name_is_unknown_is_told_by_its_values():
 def test_a_file_that_cannot_be_read_is_told(text, reason):
     (unread,) = read(text, "main.tf").unread
     assert (unread.reason, unread.foreign, unread.line) == (reason, False, 1)
+
+
+def test_a_file_that_no_hand_wrote_is_not_read():
+    large = b"# gpu\n" * (MAX_BYTES // 6 + 1)
+    reading = read_module({"a.tf": large, "main.tf": GROUP.encode()})
+    assert len(reading.items) == 1
+    assert reading.files == ("main.tf", "a.tf")
+    assert [(u.file, u.foreign) for u in reading.unread] == [("a.tf", False)]
 
 
 def test_a_folder_is_one_module_and_its_neighbour_another(tmp_path):

@@ -25,6 +25,9 @@ _SAME = frozenset(
 """Functions whose argument says all; of text that is encoded rules look at what it was."""
 _DECODED = frozenset({"yamldecode", "jsondecode"})
 _MOST_STEPS = 50
+_MOST_VALUES = 500_000
+"""So much is made of locals at most, a stretch of text counting as a value."""
+_STRETCH = 64
 
 
 @dataclass(slots=True)
@@ -50,7 +53,9 @@ class Module:
     """The locals of a folder, which is what Terraform takes for one module."""
 
     attributes: Mapping[str, Attribute]
-    known: dict[str, Any] = field(default_factory=dict[str, Any])
+    known: dict[str, tuple[Any, int]] = field(default_factory=dict[str, tuple[Any, int]])
+    """Values by name, and how large each is."""
+    spent: int = 0
     asked: list[str] = field(default_factory=list[str])
 
     def value(self, expression: Expression, path: Path = (), into: Written | None = None) -> Any:
@@ -136,9 +141,13 @@ class Module:
             if name in self.asked or len(self.asked) >= _MOST_STEPS:
                 return UNKNOWN  # Terraform refuses a circle
             self.asked.append(name)
-            self.known[name] = self.value(self.attributes[name].value)
+            value = self.value(self.attributes[name].value)
+            self.known[name] = value, _size(value)
             self.asked.pop()
-        value = self.known[name]
+        value, size = self.known[name]
+        self.spent += size
+        if self.spent > _MOST_VALUES:
+            return UNKNOWN  # locals of locals can be endless, in few lines
         for step in steps[2:]:
             value = _below(value, step)
         return value
@@ -213,6 +222,21 @@ def cleaned(value: Any) -> Any:
     found = {key: cleaned(each) for key, each in value.items() if UNKNOWN_PART not in str(key)}
     whole = len(found) == len(value) and not isinstance(value, PartlyKnown)
     return found if whole else PartlyKnown(found)
+
+
+def _size(value: Any) -> int:
+    """How many values stand below, itself included; no further than what counts."""
+    total, todo = 0, [value]
+    while todo and total <= _MOST_VALUES:
+        item = todo.pop()
+        total += 1
+        if isinstance(item, str):
+            total += len(item) // _STRETCH
+        elif isinstance(item, Mapping):
+            todo.extend(item.values())
+        elif isinstance(item, list):
+            todo.extend(item)
+    return total
 
 
 def _below(value: Any, step: str | int) -> Any:

@@ -32,6 +32,7 @@ from gpuyard.lint.terraform import (
     terraform_name,
 )
 from gpuyard.rules.rule import UNKNOWN, Resource
+from gpuyard.spec.yaml_tree import MAX_BYTES
 
 NOTHING = "no resource that rules know; what variables and modules give is in a plan: `terraform show -json`"
 _TYPES = (*KINDS, *MANIFESTS)
@@ -71,9 +72,14 @@ class _Folder:
 
 def read_terraform(files: Mapping[str, bytes]) -> FilesRead:
     """The files of one folder."""
+    large = {f for f, d in files.items() if len(d) > MAX_BYTES}
+    files = {f: d for f, d in files.items() if f not in large}
     wanted = {f: d for f, d in files.items() if _OURS.search(d)}
     beside = {f: d for f, d in files.items() if f not in wanted and wanted and _LOCALS.search(d)}
-    unread = [Unread(f, NOTHING, foreign=True) for f in files if f not in wanted]
+    unread = [
+        Unread(f, f"more than {MAX_BYTES:,} bytes: nobody's hand wrote it") for f in sorted(large)
+    ]
+    unread += [Unread(f, NOTHING, foreign=True) for f in files if f not in wanted]
     parsed: dict[str, Block] = {}
     for file, data in {**wanted, **beside}.items():
         try:
@@ -95,7 +101,7 @@ def read_terraform(files: Mapping[str, bytes]) -> FilesRead:
     ]
     found = {item.place.file for item in items}
     unread += [Unread(f, NOTHING, foreign=True) for f in wanted if f in parsed and f not in found]
-    return FilesRead(tuple(items), tuple(unread), tuple(files))
+    return FilesRead(tuple(items), tuple(unread), (*files, *sorted(large)))
 
 
 def _file(file: str, top: Block, folder: _Folder) -> Iterator[Item]:
