@@ -227,7 +227,7 @@ def test_what_is_written_out_is_marked_where_it_stands():
         ("a = {b = 1 c = 2}", 1, "`,` or a new line was expected"),
         ("a = [for x in [1)]", 1, "`]` was expected"),
         ("a = <<EOT\nb", 1, "the line `EOT` after it was expected"),
-        ("a = <<EOT\n${b\nEOT\n", 4, "`}` was expected"),
+        ("a = <<EOT\n${b\nEOT\n", 3, "`}` was expected"),
         ("a = (1", 1, "`)` was expected"),
         ('a = "${b', 1, "`}` was expected"),
     ],

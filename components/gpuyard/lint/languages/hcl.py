@@ -109,7 +109,8 @@ class _Reader:
         return line, self.at - self.starts[line - 1] + 1
 
     def error(self, wanted: str) -> HclError:
-        return HclError(self.place()[0], f"{wanted} was expected")
+        last = self.text.rstrip().count("\n") + 1
+        return HclError(min(self.place()[0], last), f"{wanted} was expected")
 
     def skip(self, *, lines: bool) -> str:
         """Over space and comments; the next sign, "" at the end."""
