@@ -517,3 +517,66 @@ def test_what_only_a_plan_knows_is_told_apart():
     (old,) = [hit for hit in made.hits if hit.rule.id == "GPU-AWS-08"]
     assert (old.line, old.where, old.severity) == (3, "ami_type", Severity.REFUSE)
     assert terraform_name("amiType") == old.where
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "rule"),
+    [
+        (
+            "google_container_node_pool",
+            'node_config {\n machine_type = "a3-highgpu-8g"\n resource_labels = %s\n }',
+            "GPU-CAP-06",
+        ),
+        (
+            "kubernetes_manifest",
+            'manifest = { apiVersion = "v1", kind = "Pod", metadata = { name = "p" }, spec = {'
+            ' containers = [{ name = "a", image = "x@sha256:1", resources = {'
+            ' requests = { "nvidia.com/gpu" = 1 }, limits = %s } }] } }',
+            "GPU-POD-04",
+        ),
+    ],
+)
+def test_nothing_is_missed_in_a_mapping_of_which_a_part_is_known(kind, body, rule):
+    def states(mapping):
+        text = f'resource "{kind}" "x" {{\n {body % mapping}\n}}\n# gpu\n'
+        rules = [each for each in RULES if each.id == rule]
+        return {hit.state for hit in report(read(text.encode(), "main.tf"), rules).hits}
+
+    assert states('{ a = "b" }') == {HitState.OPEN}
+    assert states('{ a = "b", (var.k) = "c" }') == {HitState.NOT_EVALUATED}
+    assert states("var.all") == {HitState.NOT_EVALUATED}
+
+
+def test_a_queue_whose_name_is_unknown_may_be_the_one_that_a_job_names():
+    def queue(name):
+        return f"""resource "kubernetes_manifest" "queue{len(name)}" {{
+  manifest = {{
+    apiVersion = "kueue.x-k8s.io/v1beta2"
+    kind       = "LocalQueue"
+    metadata   = {{ name = {name}, namespace = "a" }}
+    spec       = {{ clusterQueue = "all" }}
+  }}
+}}
+"""
+
+    job = """resource "kubernetes_manifest" "job" {
+  manifest = {
+    apiVersion = "batch/v1"
+    kind       = "Job"
+    metadata = {
+      name      = "j"
+      namespace = "a"
+      labels    = { "kueue.x-k8s.io/queue-name" = "train" }
+    }
+    spec = {}
+  }
+}
+"""
+
+    def states(text):
+        made = report(read(text.encode(), "main.tf"), RULES)
+        return [(h.line, h.state.value) for h in made.hits if h.rule.id == "GPU-QUE-01"]
+
+    assert states(job + queue('"other"')) == [(8, "open")]
+    assert states(job + queue('"other"') + queue("var.queue")) == [(1, "not-evaluated")]
+    assert states(job + queue('"train"')) == []

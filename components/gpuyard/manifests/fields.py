@@ -44,6 +44,13 @@ def mapping(value: Any, *keys: str) -> Mapping[Any, Any]:
     return value if isinstance(known(value), Mapping) else {}
 
 
+def whole(value: Any) -> Mapping[Any, Any]:
+    """A mapping of which all is known, for who looks for what is not in it."""
+    if isinstance(value, PartlyKnown):
+        raise NotEvaluatedError
+    return mapping(value)
+
+
 def block(value: Any) -> Mapping[str, Any]:
     """A block of a cloud resource; where it may stand once, Terraform writes a list of one."""
     alone = isinstance(known(value), list | tuple) and len(value) == 1

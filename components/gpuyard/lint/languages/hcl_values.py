@@ -60,13 +60,23 @@ class Module:
 
     def value(self, expression: Expression, path: Path = (), into: Written | None = None) -> Any:
         """What it is worth; where each part of it stands is marked, when it is written out here."""
-        form = expression.form
-        if form is Form.LITERAL:
-            return expression.value
-        if form is Form.REFERENCE:
-            return self._reference(expression.value)
-        read = _READ.get(form)
-        return read(self, expression, path, into) if read else UNKNOWN
+        found: Any = UNKNOWN
+        match expression.form:
+            case Form.LITERAL:
+                found = expression.value
+            case Form.TEMPLATE:
+                found = self._template(expression, path, into)
+            case Form.LIST:
+                found = self._items(expression, path, into)
+            case Form.OBJECT:
+                found = self._pairs(expression, path, into)
+            case Form.REFERENCE:
+                found = self._reference(expression.value)
+            case Form.CALL:
+                found = self._call(expression, path, into)
+            case Form.OTHER:
+                pass
+        return found
 
     def decoded(self, expression: Expression, path: Path, into: Written) -> list[Any]:
         """The YAML documents of a text, or what was to be encoded as such; [UNKNOWN] where nobody can say."""
@@ -162,14 +172,6 @@ class Module:
         if name == "merge":
             return overlaid([self.value(each, path, into) for each in arguments])
         return UNKNOWN
-
-
-_READ = {
-    Form.TEMPLATE: Module._template,  # noqa: SLF001  its own
-    Form.LIST: Module._items,  # noqa: SLF001
-    Form.OBJECT: Module._pairs,  # noqa: SLF001
-    Form.CALL: Module._call,  # noqa: SLF001
-}
 
 
 def _documents(value: Any) -> list[Document] | None:
