@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from gpuyard.lint.languages.hcl import MAX_DEPTH, Form, HclError, parse_hcl
-from gpuyard.lint.languages.hcl_values import Module, Written, cleaned, overlaid
+from gpuyard.lint.languages.hcl import MAX_DEPTH, HclError, TermForm, parse_hcl
+from gpuyard.lint.languages.hcl_values import Module, Places, cleaned, overlaid
 from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, at, mapping
 
 LOCALS = """
@@ -204,7 +204,7 @@ def test_blocks_have_labels_attributes_and_lines():
 
 def test_what_is_written_out_is_marked_where_it_stands():
     (block,) = parse_hcl(BODY).blocks
-    into = Written()
+    into = Places()
     Module({}).value(block.attributes["labels"].value, ("l",), into)
     assert into.document.lines == {("l", "a/b"): 7, ("l", "c"): 8, ("l", "c", 0): 9}
     assert into.document.columns[("l", "c", 0)] == 7
@@ -253,12 +253,12 @@ def test_locals_that_lead_far_end_unknown():
 
 def test_an_operator_makes_an_expression_that_is_known_as_such():
     forms = {
-        "1": Form.LITERAL,
-        "a.b": Form.REFERENCE,
-        "f(1)": Form.CALL,
-        "a.b != c": Form.OTHER,
-        "a >= 1": Form.OTHER,
-        "{ a = 1 }.a": Form.OTHER,
+        "1": TermForm.LITERAL,
+        "a.b": TermForm.REFERENCE,
+        "f(1)": TermForm.CALL,
+        "a.b != c": TermForm.OTHER,
+        "a >= 1": TermForm.OTHER,
+        "{ a = 1 }.a": TermForm.OTHER,
     }
     for written, form in forms.items():
         assert parse_hcl(f"x = {written}").attributes["x"].value.form is form
@@ -309,6 +309,6 @@ def test_no_slip_of_the_hand_ends_otherwise_than_told():
         for block in top.blocks:
             attributes |= block.attributes
         for each in attributes.values():
-            cleaned(Module(attributes).value(each.value, ("x",), Written()))
+            cleaned(Module(attributes).value(each.value, ("x",), Places()))
     assert sum(ends.values()) == times
     assert min(ends.values()) > 100

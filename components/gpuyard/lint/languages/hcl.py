@@ -33,7 +33,7 @@ class HclError(Exception):
         self.line = line
 
 
-class Form(StrEnum):
+class TermForm(StrEnum):
     """What an expression is."""
 
     LITERAL = "literal"
@@ -47,10 +47,10 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class Term:
     """An expression and where it begins."""
 
-    form: Form
+    form: TermForm
     line: int
     column: int
     value: Any = None
@@ -63,30 +63,30 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class HclAttribute:
     """A name with its value."""
 
     line: int
     column: int
-    value: Expression
+    value: Term
 
 
 @dataclass(slots=True)
-class Block:
+class HclBlock:
     """A block: its type, its labels, and what stands inside."""
 
     type: str
     labels: tuple[str, ...]
     line: int
     column: int
-    attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
-    blocks: list["Block"] = field(default_factory=list["Block"])
+    attributes: dict[str, HclAttribute] = field(default_factory=dict[str, HclAttribute])
+    blocks: list["HclBlock"] = field(default_factory=list["HclBlock"])
 
 
-def parse_hcl(text: str) -> Block:
+def parse_hcl(text: str) -> HclBlock:
     """The whole file as one block without a type; HclError where it is no HCL."""
     reader = _Reader(text)
-    found = Block("", (), 1, 1)
+    found = HclBlock("", (), 1, 1)
     reader.body(found)
     if reader.at < len(text):
         raise reader.error("a name")
@@ -136,7 +136,7 @@ class _Reader:
 
     # ── blocks and attributes ──
 
-    def body(self, into: Block) -> None:
+    def body(self, into: HclBlock) -> None:
         """Attributes and blocks until a brace that closes, or the end."""
         self.deeper()
         while self.skip(lines=True) not in {"", "}"}:
@@ -147,12 +147,12 @@ class _Reader:
             if self.skip(lines=False) == "=":
                 self.at += 1
                 self.skip(lines=False)
-                into.attributes[name] = Attribute(line, column, self.expression(inside=False))
+                into.attributes[name] = HclAttribute(line, column, self.expression(inside=False))
             else:
                 into.blocks.append(self.block(name, line, column))
         self.depth -= 1
 
-    def block(self, type_: str, line: int, column: int) -> Block:
+    def block(self, type_: str, line: int, column: int) -> HclBlock:
         labels: list[str] = []
         while (sign := self.skip(lines=False)) != "{":
             if sign == '"':
@@ -163,21 +163,21 @@ class _Reader:
             else:
                 raise self.error("`=` or `{`")
         self.at += 1
-        found = Block(type_, tuple(labels), line, column)
+        found = HclBlock(type_, tuple(labels), line, column)
         self.body(found)
         self.expect("}")
         return found
 
     # ── expressions ──
 
-    def expression(self, *, inside: bool) -> Expression:
+    def expression(self, *, inside: bool) -> Term:
         """One that ends where its line does, or inside brackets, where a sign ends it."""
         self.deeper()
         line, column = self.place()
         found = self.primary()
         if not self.ended(inside=inside):
             self.over(inside=inside)
-            found = Expression(Form.OTHER, line, column)
+            found = Term(TermForm.OTHER, line, column)
         self.depth -= 1
         return found
 
@@ -189,7 +189,7 @@ class _Reader:
     def arrow(self) -> bool:
         return self.text.startswith("=>", self.at)
 
-    def primary(self) -> Expression:
+    def primary(self) -> Term:
         line, column = self.place()
         sign = self.text[self.at : self.at + 1]
         match = _HEREDOC.match(self.text, self.at)
@@ -204,38 +204,38 @@ class _Reader:
             self.expect(")")
             return found
         if word := self.take(_NUMBER):
-            return Expression(Form.LITERAL, line, column, _number(word))
+            return Term(TermForm.LITERAL, line, column, _number(word))
         return self.signed(line, column) if sign in {"-", "!"} else self.named(line, column)
 
-    def collection(self, sign: str, line: int, column: int) -> Expression:
+    def collection(self, sign: str, line: int, column: int) -> Term:
         if _FOR.match(self.text, self.at):
             self.balanced()
-            return Expression(Form.OTHER, line, column)
+            return Term(TermForm.OTHER, line, column)
         return self.listed() if sign == "[" else self.pairs()
 
-    def signed(self, line: int, column: int) -> Expression:
+    def signed(self, line: int, column: int) -> Term:
         """A number below zero, or what an operator makes of the rest."""
         negative = self.text[self.at] == "-"
         self.at += 1
         self.skip(lines=False)
         if negative and (word := self.take(_NUMBER)):
-            return Expression(Form.LITERAL, line, column, -_number(word))
+            return Term(TermForm.LITERAL, line, column, -_number(word))
         self.primary()
-        return Expression(Form.OTHER, line, column)
+        return Term(TermForm.OTHER, line, column)
 
-    def named(self, line: int, column: int) -> Expression:
+    def named(self, line: int, column: int) -> Term:
         """A word that stands for itself, a call, or a reference."""
         name = self.take(_IDENT)
         if not name:
             raise self.error("a value")
         if name in _WORDS:
-            return Expression(Form.LITERAL, line, column, _WORDS[name])
+            return Term(TermForm.LITERAL, line, column, _WORDS[name])
         if self.text.startswith(("(", "::"), self.at):
             return self.call(name, line, column)
         steps: list[str | int] = [name]
         while (step := self.step()) is not None:
             steps.append(step)
-        return Expression(Form.REFERENCE, line, column, tuple(steps))
+        return Term(TermForm.REFERENCE, line, column, tuple(steps))
 
     def step(self) -> str | int | None:
         """One step of a reference; None where it ends, also where something other than a name follows."""
@@ -256,13 +256,13 @@ class _Reader:
             self.at = before
         return None
 
-    def call(self, name: str, line: int, column: int) -> Expression:
+    def call(self, name: str, line: int, column: int) -> Term:
         if self.text.startswith("::", self.at):  # of a provider: nobody here knows it
             while self.take(re.compile("::")):
                 self.take(_IDENT)
             name = ""
         self.expect("(", lines=False)
-        found: list[Expression] = []
+        found: list[Term] = []
         while self.skip(lines=True) != ")":
             found.append(self.expression(inside=True))
             if self.text.startswith("...", self.at):
@@ -270,7 +270,7 @@ class _Reader:
                 name = ""
             self.comma(")")
         self.at += 1
-        return Expression(Form.CALL, line, column, name, tuple(found))
+        return Term(TermForm.CALL, line, column, name, tuple(found))
 
     def comma(self, end: str) -> None:
         sign = self.skip(lines=True)
@@ -279,21 +279,21 @@ class _Reader:
         elif sign != end:
             raise self.error(f"`,` or `{end}`")
 
-    def listed(self) -> Expression:
+    def listed(self) -> Term:
         line, column = self.place()
         self.at += 1
-        found: list[Expression] = []
+        found: list[Term] = []
         while self.skip(lines=True) != "]":
             found.append(self.expression(inside=True))
             self.comma("]")
         self.at += 1
-        return Expression(Form.LIST, line, column, parts=tuple(found))
+        return Term(TermForm.LIST, line, column, parts=tuple(found))
 
-    def pairs(self) -> Expression:
+    def pairs(self) -> Term:
         """Keys and values; where no comma is, the end of a line ends a value."""
         line, column = self.place()
         self.at += 1
-        found: list[tuple[Expression, Expression]] = []
+        found: list[tuple[Term, Term]] = []
         while self.skip(lines=True) != "}":
             key = self.key()
             if self.skip(lines=False) not in {"=", ":"}:
@@ -306,7 +306,7 @@ class _Reader:
             elif self.skip(lines=True) != "}":
                 self.line_began()
         self.at += 1
-        return Expression(Form.OBJECT, line, column, parts=tuple(found))
+        return Term(TermForm.OBJECT, line, column, parts=tuple(found))
 
     def line_began(self) -> None:
         """After a value without a comma the next one stands on a line of its own."""
@@ -314,7 +314,7 @@ class _Reader:
         if (match := _LINES.match(self.text, begun)) is None or match.end() < self.at:
             raise self.error("`,` or a new line")
 
-    def key(self) -> Expression:
+    def key(self) -> Term:
         """A bare name is the key itself, whatever it would mean elsewhere."""
         line, column = self.place()
         if match := _IDENT.match(self.text, self.at):
@@ -322,7 +322,7 @@ class _Reader:
             after = self.text[rest.end() : rest.end() + 1] if rest else ""
             if after in {"=", ":"}:
                 self.at = match.end()
-                return Expression(Form.LITERAL, line, column, match[0])
+                return Term(TermForm.LITERAL, line, column, match[0])
         return self.expression(inside=False)
 
     # ── over what has no known value ──
@@ -374,7 +374,7 @@ class _Reader:
 
     # ── texts ──
 
-    def quoted(self) -> Expression:
+    def quoted(self) -> Term:
         line, column = self.place()
         self.at += 1
         parts: list[Any] = []
@@ -388,7 +388,7 @@ class _Reader:
             else:
                 self.special(parts, '"')
         self.at += 1
-        return Expression(Form.TEMPLATE, line, column, parts=tuple(parts))
+        return Term(TermForm.TEMPLATE, line, column, parts=tuple(parts))
 
     def special(self, parts: list[Any], what: str) -> None:
         """A sign that may begin something else than text."""
@@ -413,7 +413,7 @@ class _Reader:
         else:
             raise self.error(f"`{what}`")
 
-    def heredoc(self, match: re.Match[str]) -> Expression:
+    def heredoc(self, match: re.Match[str]) -> Term:
         line, column = self.place()
         ended = re.compile(rf"^[ \t]*{re.escape(match[2])}[ \t\r]*$", re.MULTILINE)
         end = ended.search(self.text, match.end())
@@ -433,8 +433,8 @@ class _Reader:
                 self.special(parts, match[2])
         self.at = end.end()
         indent = most if match[1] else 0
-        return Expression(
-            Form.TEMPLATE, line, column, parts=tuple(parts), heredoc=True, indent=indent
+        return Term(
+            TermForm.TEMPLATE, line, column, parts=tuple(parts), heredoc=True, indent=indent
         )
 
 
@@ -449,10 +449,10 @@ def _escaped(sign: str) -> str:
     return _ESCAPES.get(sign, sign)
 
 
-def _plain(expression: Expression) -> str | int | None:
+def _plain(expression: Term) -> str | int | None:
     """A key that is written out."""
-    if expression.form is Form.LITERAL and isinstance(expression.value, int):
+    if expression.form is TermForm.LITERAL and isinstance(expression.value, int):
         return int(expression.value)
-    if expression.form is Form.TEMPLATE and all(isinstance(p, str) for p in expression.parts):
+    if expression.form is TermForm.TEMPLATE and all(isinstance(p, str) for p in expression.parts):
         return "".join(expression.parts)
     return None

@@ -10,7 +10,7 @@ from typing import Any
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path
-from gpuyard.lint.languages.hcl import Attribute, Expression, Form
+from gpuyard.lint.languages.hcl import HclAttribute, Term, TermForm
 from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
 from gpuyard.spec.yaml_tree import Document, parse_documents
 
@@ -31,7 +31,7 @@ _STRETCH = 64
 
 
 @dataclass(slots=True)
-class Written:
+class Places:
     """Where the values of a document stand, filled as they are read."""
 
     document: Document = field(default_factory=lambda: Document([], {}))
@@ -52,33 +52,33 @@ class Written:
 class Module:
     """The locals of a folder, which is what Terraform takes for one module."""
 
-    attributes: Mapping[str, Attribute]
+    attributes: Mapping[str, HclAttribute]
     known: dict[str, tuple[Any, int]] = field(default_factory=dict[str, tuple[Any, int]])
     """Values by name, and how large each is."""
     spent: int = 0
     asked: list[str] = field(default_factory=list[str])
 
-    def value(self, expression: Expression, path: Path = (), into: Written | None = None) -> Any:
+    def value(self, expression: Term, path: Path = (), into: Places | None = None) -> Any:
         """What it is worth; where each part of it stands is marked, when it is written out here."""
         found: Any = UNKNOWN
         match expression.form:
-            case Form.LITERAL:
+            case TermForm.LITERAL:
                 found = expression.value
-            case Form.TEMPLATE:
+            case TermForm.TEMPLATE:
                 found = self._template(expression, path, into)
-            case Form.LIST:
+            case TermForm.LIST:
                 found = self._items(expression, path, into)
-            case Form.OBJECT:
+            case TermForm.OBJECT:
                 found = self._pairs(expression, path, into)
-            case Form.REFERENCE:
+            case TermForm.REFERENCE:
                 found = self._reference(expression.value)
-            case Form.CALL:
+            case TermForm.CALL:
                 found = self._call(expression, path, into)
-            case Form.OTHER:
+            case TermForm.OTHER:
                 pass
         return found
 
-    def decoded(self, expression: Expression, path: Path, into: Written) -> list[Any]:
+    def decoded(self, expression: Term, path: Path, into: Places) -> list[Any]:
         """The YAML documents of a text, or what was to be encoded as such; [UNKNOWN] where nobody can say."""
         value = self.value(expression, path, into)
         documents = _documents(value)
@@ -95,7 +95,7 @@ class Module:
             return value if not isinstance(value, str) else UNKNOWN
         return documents[0].value if len(documents) == 1 else UNKNOWN
 
-    def _items(self, expression: Expression, path: Path, into: Written | None) -> list[Any]:
+    def _items(self, expression: Term, path: Path, into: Places | None) -> list[Any]:
         found: list[Any] = []
         for index, each in enumerate(expression.parts):
             here = (*path, index)
@@ -104,7 +104,7 @@ class Module:
             found.append(self.value(each, here, into))
         return found
 
-    def _pairs(self, expression: Expression, path: Path, into: Written | None) -> dict[Any, Any]:
+    def _pairs(self, expression: Term, path: Path, into: Places | None) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
         whole = True
         for key, each in expression.parts:
@@ -118,8 +118,8 @@ class Module:
             found[str(name)] = self.value(each, here, into)
         return found if whole else PartlyKnown(found)
 
-    def _template(self, expression: Expression, path: Path, into: Written | None) -> Any:
-        if len(expression.parts) == 1 and isinstance(expression.parts[0], Expression):
+    def _template(self, expression: Term, path: Path, into: Places | None) -> Any:
+        if len(expression.parts) == 1 and isinstance(expression.parts[0], Term):
             return self.value(expression.parts[0])
         if None in expression.parts:
             return UNKNOWN  # a condition or a loop: which lines there are, nobody knows
@@ -132,7 +132,7 @@ class Module:
             return "".join(_less(line, expression.indent) for line in lines)
         return text
 
-    def _text(self, part: Any, around: Expression) -> str:
+    def _text(self, part: Any, around: Term) -> str:
         """What stands in for a part; over several lines it would move those after it, and is not known."""
         if isinstance(part, str):
             return part
@@ -162,12 +162,12 @@ class Module:
             value = _below(value, step)
         return value
 
-    def _call(self, expression: Expression, path: Path, into: Written | None) -> Any:
+    def _call(self, expression: Term, path: Path, into: Places | None) -> Any:
         name, arguments = expression.value, expression.parts
         if name in _SAME and len(arguments) == 1:
             return self.value(arguments[0], path, into)
         if name in _DECODED and len(arguments) == 1:
-            found = self.decoded(arguments[0], path, into or Written())
+            found = self.decoded(arguments[0], path, into or Places())
             return found[0] if len(found) == 1 else UNKNOWN
         if name == "merge":
             return overlaid([self.value(each, path, into) for each in arguments])

@@ -15,11 +15,11 @@ from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
-from gpuyard.lint.languages.hcl import Block, Expression, Form, HclError, parse_hcl
+from gpuyard.lint.languages.hcl import HclBlock, HclError, Term, TermForm, parse_hcl
 from gpuyard.lint.languages.hcl_values import (
     UNKNOWN_PART,
     Module,
-    Written,
+    Places,
     cleaned,
     overlaid,
 )
@@ -80,7 +80,7 @@ def read_terraform(files: Mapping[str, bytes]) -> FilesRead:
         Unread(f, f"more than {MAX_BYTES:,} bytes: nobody's hand wrote it") for f in sorted(large)
     ]
     unread += [Unread(f, NOTHING, foreign=True) for f in files if f not in wanted]
-    parsed: dict[str, Block] = {}
+    parsed: dict[str, HclBlock] = {}
     for file, data in {**wanted, **beside}.items():
         try:
             parsed[file] = parse_hcl(data.decode("utf-8-sig"))
@@ -104,8 +104,8 @@ def read_terraform(files: Mapping[str, bytes]) -> FilesRead:
     return FilesRead(tuple(items), tuple(unread), (*files, *sorted(large)))
 
 
-def _file(file: str, top: Block, folder: _Folder) -> Iterator[Item]:
-    into = Written()
+def _file(file: str, top: HclBlock, folder: _Folder) -> Iterator[Item]:
+    into = Places()
     for block in top.blocks:
         ours = block.type == "resource" and len(block.labels) == len(("type", "name"))
         if ours and block.labels[0] in folder.types and not _absent(block, folder.module):
@@ -114,7 +114,7 @@ def _file(file: str, top: Block, folder: _Folder) -> Iterator[Item]:
                 yield from _finished(item, maybe=maybe)
 
 
-def _absent(block: Block, module: Module) -> bool:
+def _absent(block: HclBlock, module: Module) -> bool:
     """Whether it is there no time at all."""
     given = [block.attributes[name] for name in _TIMES if name in block.attributes]
     return any(module.value(each.value) in ([], {}, 0) for each in given)
@@ -133,7 +133,7 @@ def _finished(item: Item, *, maybe: bool) -> Iterator[Item]:
             )
 
 
-def _resource(file: str, block: Block, folder: _Folder, into: Written) -> Iterator[Item]:
+def _resource(file: str, block: HclBlock, folder: _Folder, into: Places) -> Iterator[Item]:
     kind, name = block.labels
     index = len(into.document.value)
     at: Path = (index,)
@@ -165,14 +165,14 @@ def _resource(file: str, block: Block, folder: _Folder, into: Written) -> Iterat
     )
 
 
-def _kept(block: Block, module: Module) -> bool | None:
+def _kept(block: HclBlock, module: Module) -> bool | None:
     """True where Terraform itself refuses to delete it."""
     said = [b.attributes.get("prevent_destroy") for b in block.blocks if b.type == "lifecycle"]
     return True if any(each and module.value(each.value) is True for each in said) else None
 
 
 def _object(
-    file: str, block: Block, module: Module, place: FilePlace, into: Written
+    file: str, block: HclBlock, module: Module, place: FilePlace, into: Places
 ) -> Iterator[Item]:
     """An object of Kubernetes, as values or as text."""
     written = block.attributes.get(str(place.prefix[-1]))
@@ -180,14 +180,14 @@ def _object(
         return
     into.mark(place.prefix, written.line, written.column)
     provider = block.attributes.get("provider")
-    to = provider.value.value if provider and provider.value.form is Form.REFERENCE else ()
+    to = provider.value.value if provider and provider.value.form is TermForm.REFERENCE else ()
     for value in module.decoded(written.value, place.prefix, into):
         if is_object(value):
             source = ":".join((posixpath.dirname(file), *map(str, to)))
             yield Item(kubernetes_resource(value, source), place)
 
 
-def _inside(block: Block, module: Module, path: Path, into: Written) -> dict[str, Any]:
+def _inside(block: HclBlock, module: Module, path: Path, into: Places) -> dict[str, Any]:
     """Attributes and blocks as a plan has them: each block in a list, what is null left out."""
     found: dict[str, Any] = {}
     for name, attribute in block.attributes.items():
@@ -209,7 +209,7 @@ def _inside(block: Block, module: Module, path: Path, into: Written) -> dict[str
     return found
 
 
-def _chart_values(block: Block, module: Module, path: Path, into: Written) -> Any:
+def _chart_values(block: HclBlock, module: Module, path: Path, into: Places) -> Any:
     """What Helm makes of `values` and `set`, the last of them counting most, also for where it stands."""
     given = block.attributes.get("values")
     if given is not None:
@@ -231,9 +231,9 @@ def _chart_values(block: Block, module: Module, path: Path, into: Written) -> An
     return overlaid([*reversed(layers)], deep=True)
 
 
-def _texts(written: Expression, module: Module, path: Path, into: Written) -> list[Any]:
+def _texts(written: Term, module: Module, path: Path, into: Places) -> list[Any]:
     found: list[Any] = []
-    if written.form is Form.LIST:
+    if written.form is TermForm.LIST:
         for each in reversed(written.parts):
             found += reversed(module.decoded(each, path, into))
         return found[::-1]
@@ -243,8 +243,8 @@ def _texts(written: Expression, module: Module, path: Path, into: Written) -> li
     return [module.decoded_text(each) for each in listed]
 
 
-def _set_all(written: Expression, module: Module, path: Path, into: Written) -> list[Any]:
-    if written.form is not Form.LIST:
+def _set_all(written: Term, module: Module, path: Path, into: Places) -> list[Any]:
+    if written.form is not TermForm.LIST:
         return [UNKNOWN]
     found: list[Any] = []
     for each in written.parts:
@@ -257,7 +257,7 @@ def _set_all(written: Expression, module: Module, path: Path, into: Written) -> 
     return found
 
 
-def _set(entry: Mapping[str, Any], path: Path, line: int, column: int, into: Written) -> Any:
+def _set(entry: Mapping[str, Any], path: Path, line: int, column: int, into: Places) -> Any:
     """One value by its name with dots, as `helm --set` reads it."""
     name, value = entry.get("name"), entry.get("value")
     if not isinstance(name, str) or UNKNOWN_PART in name:
