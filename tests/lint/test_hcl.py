@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from gpuyard.lint.languages.hcl import MAX_DEPTH, HclError, TermForm, parse_hcl
+from gpuyard.lint.languages.hcl import MAX_DEPTH, HclError, HclForm, parse_hcl
 from gpuyard.lint.languages.hcl_values import Module, Places, cleaned, overlaid
 from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, at, mapping
 
@@ -253,12 +253,12 @@ def test_locals_that_lead_far_end_unknown():
 
 def test_an_operator_makes_an_expression_that_is_known_as_such():
     forms = {
-        "1": TermForm.LITERAL,
-        "a.b": TermForm.REFERENCE,
-        "f(1)": TermForm.CALL,
-        "a.b != c": TermForm.OTHER,
-        "a >= 1": TermForm.OTHER,
-        "{ a = 1 }.a": TermForm.OTHER,
+        "1": HclForm.LITERAL,
+        "a.b": HclForm.REFERENCE,
+        "f(1)": HclForm.CALL,
+        "a.b != c": HclForm.OTHER,
+        "a >= 1": HclForm.OTHER,
+        "{ a = 1 }.a": HclForm.OTHER,
     }
     for written, form in forms.items():
         assert parse_hcl(f"x = {written}").attributes["x"].value.form is form

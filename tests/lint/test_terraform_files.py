@@ -529,9 +529,21 @@ def test_what_only_a_plan_knows_is_told_apart():
         ),
         (
             "kubernetes_manifest",
-            'manifest = { apiVersion = "v1", kind = "Pod", metadata = { name = "p" }, spec = {'
-            ' containers = [{ name = "a", image = "x@sha256:1", resources = {'
-            ' requests = { "nvidia.com/gpu" = 1 }, limits = %s } }] } }',
+            """manifest = {
+              apiVersion = "v1"
+              kind       = "Pod"
+              metadata   = { name = "p" }
+              spec = {
+                containers = [{
+                  name  = "a"
+                  image = "x@sha256:1"
+                  resources = {
+                    requests = { "nvidia.com/gpu" = 1 }
+                    limits   = %s
+                  }
+                }]
+              }
+            }""",
             "GPU-POD-04",
         ),
     ],

@@ -33,7 +33,7 @@ class HclError(Exception):
         self.line = line
 
 
-class TermForm(StrEnum):
+class HclForm(StrEnum):
     """What an expression is."""
 
     LITERAL = "literal"
@@ -47,10 +47,10 @@ class TermForm(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class HclTerm:
     """An expression and where it begins."""
 
-    form: TermForm
+    form: HclForm
     line: int
     column: int
     value: Any = None
@@ -68,7 +68,7 @@ class HclAttribute:
 
     line: int
     column: int
-    value: Term
+    value: HclTerm
 
 
 @dataclass(slots=True)
@@ -170,14 +170,14 @@ class _Reader:
 
     # ── expressions ──
 
-    def expression(self, *, inside: bool) -> Term:
+    def expression(self, *, inside: bool) -> HclTerm:
         """One that ends where its line does, or inside brackets, where a sign ends it."""
         self.deeper()
         line, column = self.place()
         found = self.primary()
         if not self.ended(inside=inside):
             self.over(inside=inside)
-            found = Term(TermForm.OTHER, line, column)
+            found = HclTerm(HclForm.OTHER, line, column)
         self.depth -= 1
         return found
 
@@ -189,7 +189,7 @@ class _Reader:
     def arrow(self) -> bool:
         return self.text.startswith("=>", self.at)
 
-    def primary(self) -> Term:
+    def primary(self) -> HclTerm:
         line, column = self.place()
         sign = self.text[self.at : self.at + 1]
         match = _HEREDOC.match(self.text, self.at)
@@ -204,38 +204,38 @@ class _Reader:
             self.expect(")")
             return found
         if word := self.take(_NUMBER):
-            return Term(TermForm.LITERAL, line, column, _number(word))
+            return HclTerm(HclForm.LITERAL, line, column, _number(word))
         return self.signed(line, column) if sign in {"-", "!"} else self.named(line, column)
 
-    def collection(self, sign: str, line: int, column: int) -> Term:
+    def collection(self, sign: str, line: int, column: int) -> HclTerm:
         if _FOR.match(self.text, self.at):
             self.balanced()
-            return Term(TermForm.OTHER, line, column)
+            return HclTerm(HclForm.OTHER, line, column)
         return self.listed() if sign == "[" else self.pairs()
 
-    def signed(self, line: int, column: int) -> Term:
+    def signed(self, line: int, column: int) -> HclTerm:
         """A number below zero, or what an operator makes of the rest."""
         negative = self.text[self.at] == "-"
         self.at += 1
         self.skip(lines=False)
         if negative and (word := self.take(_NUMBER)):
-            return Term(TermForm.LITERAL, line, column, -_number(word))
+            return HclTerm(HclForm.LITERAL, line, column, -_number(word))
         self.primary()
-        return Term(TermForm.OTHER, line, column)
+        return HclTerm(HclForm.OTHER, line, column)
 
-    def named(self, line: int, column: int) -> Term:
+    def named(self, line: int, column: int) -> HclTerm:
         """A word that stands for itself, a call, or a reference."""
         name = self.take(_IDENT)
         if not name:
             raise self.error("a value")
         if name in _WORDS:
-            return Term(TermForm.LITERAL, line, column, _WORDS[name])
+            return HclTerm(HclForm.LITERAL, line, column, _WORDS[name])
         if self.text.startswith(("(", "::"), self.at):
             return self.call(name, line, column)
         steps: list[str | int] = [name]
         while (step := self.step()) is not None:
             steps.append(step)
-        return Term(TermForm.REFERENCE, line, column, tuple(steps))
+        return HclTerm(HclForm.REFERENCE, line, column, tuple(steps))
 
     def step(self) -> str | int | None:
         """One step of a reference; None where it ends, also where something other than a name follows."""
@@ -256,13 +256,13 @@ class _Reader:
             self.at = before
         return None
 
-    def call(self, name: str, line: int, column: int) -> Term:
+    def call(self, name: str, line: int, column: int) -> HclTerm:
         if self.text.startswith("::", self.at):  # of a provider: nobody here knows it
             while self.take(re.compile("::")):
                 self.take(_IDENT)
             name = ""
         self.expect("(", lines=False)
-        found: list[Term] = []
+        found: list[HclTerm] = []
         while self.skip(lines=True) != ")":
             found.append(self.expression(inside=True))
             if self.text.startswith("...", self.at):
@@ -270,7 +270,7 @@ class _Reader:
                 name = ""
             self.comma(")")
         self.at += 1
-        return Term(TermForm.CALL, line, column, name, tuple(found))
+        return HclTerm(HclForm.CALL, line, column, name, tuple(found))
 
     def comma(self, end: str) -> None:
         sign = self.skip(lines=True)
@@ -279,21 +279,21 @@ class _Reader:
         elif sign != end:
             raise self.error(f"`,` or `{end}`")
 
-    def listed(self) -> Term:
+    def listed(self) -> HclTerm:
         line, column = self.place()
         self.at += 1
-        found: list[Term] = []
+        found: list[HclTerm] = []
         while self.skip(lines=True) != "]":
             found.append(self.expression(inside=True))
             self.comma("]")
         self.at += 1
-        return Term(TermForm.LIST, line, column, parts=tuple(found))
+        return HclTerm(HclForm.LIST, line, column, parts=tuple(found))
 
-    def pairs(self) -> Term:
+    def pairs(self) -> HclTerm:
         """Keys and values; where no comma is, the end of a line ends a value."""
         line, column = self.place()
         self.at += 1
-        found: list[tuple[Term, Term]] = []
+        found: list[tuple[HclTerm, HclTerm]] = []
         while self.skip(lines=True) != "}":
             key = self.key()
             if self.skip(lines=False) not in {"=", ":"}:
@@ -306,7 +306,7 @@ class _Reader:
             elif self.skip(lines=True) != "}":
                 self.line_began()
         self.at += 1
-        return Term(TermForm.OBJECT, line, column, parts=tuple(found))
+        return HclTerm(HclForm.OBJECT, line, column, parts=tuple(found))
 
     def line_began(self) -> None:
         """After a value without a comma the next one stands on a line of its own."""
@@ -314,7 +314,7 @@ class _Reader:
         if (match := _LINES.match(self.text, begun)) is None or match.end() < self.at:
             raise self.error("`,` or a new line")
 
-    def key(self) -> Term:
+    def key(self) -> HclTerm:
         """A bare name is the key itself, whatever it would mean elsewhere."""
         line, column = self.place()
         if match := _IDENT.match(self.text, self.at):
@@ -322,7 +322,7 @@ class _Reader:
             after = self.text[rest.end() : rest.end() + 1] if rest else ""
             if after in {"=", ":"}:
                 self.at = match.end()
-                return Term(TermForm.LITERAL, line, column, match[0])
+                return HclTerm(HclForm.LITERAL, line, column, match[0])
         return self.expression(inside=False)
 
     # ── over what has no known value ──
@@ -374,7 +374,7 @@ class _Reader:
 
     # ── texts ──
 
-    def quoted(self) -> Term:
+    def quoted(self) -> HclTerm:
         line, column = self.place()
         self.at += 1
         parts: list[Any] = []
@@ -388,7 +388,7 @@ class _Reader:
             else:
                 self.special(parts, '"')
         self.at += 1
-        return Term(TermForm.TEMPLATE, line, column, parts=tuple(parts))
+        return HclTerm(HclForm.TEMPLATE, line, column, parts=tuple(parts))
 
     def special(self, parts: list[Any], what: str) -> None:
         """A sign that may begin something else than text."""
@@ -413,7 +413,7 @@ class _Reader:
         else:
             raise self.error(f"`{what}`")
 
-    def heredoc(self, match: re.Match[str]) -> Term:
+    def heredoc(self, match: re.Match[str]) -> HclTerm:
         line, column = self.place()
         ended = re.compile(rf"^[ \t]*{re.escape(match[2])}[ \t\r]*$", re.MULTILINE)
         end = ended.search(self.text, match.end())
@@ -433,8 +433,8 @@ class _Reader:
                 self.special(parts, match[2])
         self.at = end.end()
         indent = most if match[1] else 0
-        return Term(
-            TermForm.TEMPLATE, line, column, parts=tuple(parts), heredoc=True, indent=indent
+        return HclTerm(
+            HclForm.TEMPLATE, line, column, parts=tuple(parts), heredoc=True, indent=indent
         )
 
 
@@ -449,10 +449,10 @@ def _escaped(sign: str) -> str:
     return _ESCAPES.get(sign, sign)
 
 
-def _plain(expression: Term) -> str | int | None:
+def _plain(expression: HclTerm) -> str | int | None:
     """A key that is written out."""
-    if expression.form is TermForm.LITERAL and isinstance(expression.value, int):
+    if expression.form is HclForm.LITERAL and isinstance(expression.value, int):
         return int(expression.value)
-    if expression.form is TermForm.TEMPLATE and all(isinstance(p, str) for p in expression.parts):
+    if expression.form is HclForm.TEMPLATE and all(isinstance(p, str) for p in expression.parts):
         return "".join(expression.parts)
     return None

@@ -10,7 +10,7 @@ from typing import Any
 
 from gpuyard.errors import UsageError
 from gpuyard.findings import Path
-from gpuyard.lint.languages.hcl import HclAttribute, Term, TermForm
+from gpuyard.lint.languages.hcl import HclAttribute, HclForm, HclTerm
 from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
 from gpuyard.spec.yaml_tree import Document, parse_documents
 
@@ -58,27 +58,27 @@ class Module:
     spent: int = 0
     asked: list[str] = field(default_factory=list[str])
 
-    def value(self, expression: Term, path: Path = (), into: Places | None = None) -> Any:
+    def value(self, expression: HclTerm, path: Path = (), into: Places | None = None) -> Any:
         """What it is worth; where each part of it stands is marked, when it is written out here."""
         found: Any = UNKNOWN
         match expression.form:
-            case TermForm.LITERAL:
+            case HclForm.LITERAL:
                 found = expression.value
-            case TermForm.TEMPLATE:
+            case HclForm.TEMPLATE:
                 found = self._template(expression, path, into)
-            case TermForm.LIST:
+            case HclForm.LIST:
                 found = self._items(expression, path, into)
-            case TermForm.OBJECT:
+            case HclForm.OBJECT:
                 found = self._pairs(expression, path, into)
-            case TermForm.REFERENCE:
+            case HclForm.REFERENCE:
                 found = self._reference(expression.value)
-            case TermForm.CALL:
+            case HclForm.CALL:
                 found = self._call(expression, path, into)
-            case TermForm.OTHER:
+            case HclForm.OTHER:
                 pass
         return found
 
-    def decoded(self, expression: Term, path: Path, into: Places) -> list[Any]:
+    def decoded(self, expression: HclTerm, path: Path, into: Places) -> list[Any]:
         """The YAML documents of a text, or what was to be encoded as such; [UNKNOWN] where nobody can say."""
         value = self.value(expression, path, into)
         documents = _documents(value)
@@ -95,7 +95,7 @@ class Module:
             return value if not isinstance(value, str) else UNKNOWN
         return documents[0].value if len(documents) == 1 else UNKNOWN
 
-    def _items(self, expression: Term, path: Path, into: Places | None) -> list[Any]:
+    def _items(self, expression: HclTerm, path: Path, into: Places | None) -> list[Any]:
         found: list[Any] = []
         for index, each in enumerate(expression.parts):
             here = (*path, index)
@@ -104,7 +104,7 @@ class Module:
             found.append(self.value(each, here, into))
         return found
 
-    def _pairs(self, expression: Term, path: Path, into: Places | None) -> dict[Any, Any]:
+    def _pairs(self, expression: HclTerm, path: Path, into: Places | None) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
         whole = True
         for key, each in expression.parts:
@@ -118,8 +118,8 @@ class Module:
             found[str(name)] = self.value(each, here, into)
         return found if whole else PartlyKnown(found)
 
-    def _template(self, expression: Term, path: Path, into: Places | None) -> Any:
-        if len(expression.parts) == 1 and isinstance(expression.parts[0], Term):
+    def _template(self, expression: HclTerm, path: Path, into: Places | None) -> Any:
+        if len(expression.parts) == 1 and isinstance(expression.parts[0], HclTerm):
             return self.value(expression.parts[0])
         if None in expression.parts:
             return UNKNOWN  # a condition or a loop: which lines there are, nobody knows
@@ -132,7 +132,7 @@ class Module:
             return "".join(_less(line, expression.indent) for line in lines)
         return text
 
-    def _text(self, part: Any, around: Term) -> str:
+    def _text(self, part: Any, around: HclTerm) -> str:
         """What stands in for a part; over several lines it would move those after it, and is not known."""
         if isinstance(part, str):
             return part
@@ -162,7 +162,7 @@ class Module:
             value = _below(value, step)
         return value
 
-    def _call(self, expression: Term, path: Path, into: Places | None) -> Any:
+    def _call(self, expression: HclTerm, path: Path, into: Places | None) -> Any:
         name, arguments = expression.value, expression.parts
         if name in _SAME and len(arguments) == 1:
             return self.value(arguments[0], path, into)

@@ -15,7 +15,7 @@ from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
-from gpuyard.lint.languages.hcl import HclBlock, HclError, Term, TermForm, parse_hcl
+from gpuyard.lint.languages.hcl import HclBlock, HclError, HclForm, HclTerm, parse_hcl
 from gpuyard.lint.languages.hcl_values import (
     UNKNOWN_PART,
     Module,
@@ -180,7 +180,7 @@ def _object(
         return
     into.mark(place.prefix, written.line, written.column)
     provider = block.attributes.get("provider")
-    to = provider.value.value if provider and provider.value.form is TermForm.REFERENCE else ()
+    to = provider.value.value if provider and provider.value.form is HclForm.REFERENCE else ()
     for value in module.decoded(written.value, place.prefix, into):
         if is_object(value):
             source = ":".join((posixpath.dirname(file), *map(str, to)))
@@ -231,9 +231,9 @@ def _chart_values(block: HclBlock, module: Module, path: Path, into: Places) -> 
     return overlaid([*reversed(layers)], deep=True)
 
 
-def _texts(written: Term, module: Module, path: Path, into: Places) -> list[Any]:
+def _texts(written: HclTerm, module: Module, path: Path, into: Places) -> list[Any]:
     found: list[Any] = []
-    if written.form is TermForm.LIST:
+    if written.form is HclForm.LIST:
         for each in reversed(written.parts):
             found += reversed(module.decoded(each, path, into))
         return found[::-1]
@@ -243,8 +243,8 @@ def _texts(written: Term, module: Module, path: Path, into: Places) -> list[Any]
     return [module.decoded_text(each) for each in listed]
 
 
-def _set_all(written: Term, module: Module, path: Path, into: Places) -> list[Any]:
-    if written.form is not TermForm.LIST:
+def _set_all(written: HclTerm, module: Module, path: Path, into: Places) -> list[Any]:
+    if written.form is not HclForm.LIST:
         return [UNKNOWN]
     found: list[Any] = []
     for each in written.parts:
