@@ -1,13 +1,13 @@
-"""`gpuyard lint` on public repositories: what it says there, and what somebody who read the files says of that.
+"""`gpuyard lint` on public repositories: what it says, and what somebody who read the files says of that.
 
     python benchmarks/abroad.py                     writes docs/concepts/lint-abroad.md anew
     python benchmarks/abroad.py --run FOLDER        lints first; FOLDER/OWNER+NAME/repo is a git directory
     python benchmarks/abroad.py --run FOLDER OWNER/NAME …    only these
 
 abroad-repositories.yaml says which repositories at which commits, and what linting each cost. abroad-verdicts.csv
-has every finding, equal ones of a repository in one row, with its verdict. A run keeps the verdict of what it finds
-again and leaves that of a new finding empty: somebody has to read the file, and say why in their own words.
-Nothing of the repositories themselves is kept here. tests/lint/test_abroad.py holds the page to the data.
+has every finding, equal ones of a repository in one row, with its verdict. A run keeps the verdict of what
+it finds again and leaves that of a new finding empty: somebody has to read the file, and say why in their own
+words. Nothing of the repositories themselves is kept. tests/lint/test_abroad.py holds the page to the data.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def write_out(git: Path, commit: str, folder: Path) -> None:
 
 def _git(git: Path, *words: str, given: bytes = b"") -> bytes:
     return subprocess.run(
-        ["git", "--git-dir", str(git), *words],
+        ["git", "--git-dir", str(git), *words],  # noqa: S607  whichever git the reader has
         input=given,
         check=True,
         capture_output=True,
@@ -287,7 +287,7 @@ COUNTING = """
 FOUND = """
 ## What is refused
 
-Each line is one thing that is said of one repository, with the first of its places; samples are not among them.
+Each line is one thing that is said of a repository, with the first of its places; samples are not among them.
 
 """
 OTHERS = """
@@ -359,7 +359,9 @@ def _lines(rows: Iterable[Judged]) -> Iterator[str]:
     for row in sorted(rows, key=lambda row: (row.verdict, row.rule, row.repository.lower())):
         file, _, line = row.places[0].rpartition(":")
         where = quote(file)
-        link = f"https://github.com/{row.repository}/blob/{of[row.repository].commit}/{where}#L{line}"
+        link = (
+            f"https://github.com/{row.repository}/blob/{of[row.repository].commit}/{where}#L{line}"
+        )
         more = f" and {len(row.places) - 1} more" if len(row.places) > 1 else ""
         word = "" if row.verdict == TRUE else f"{row.verdict}, "
         said = row.problem.replace("<", "&lt;").replace("|", "\\|")

@@ -1,4 +1,4 @@
-"""The verdicts on what lint says of public repositories: complete, within the goal, and what the page says."""
+"""The verdicts on what lint says of public repositories: complete, within the goal, as the page says."""
 
 import re
 import subprocess

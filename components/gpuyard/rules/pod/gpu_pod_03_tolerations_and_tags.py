@@ -1,11 +1,12 @@
 """GPU-POD-03: GPU pods go where they are sent, and run what was built."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from gpuyard.admission.images import allowed, prefix
 from gpuyard.admission.placing import EVERY_TAINT
-from gpuyard.findings import Severity
+from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_no_image
 from gpuyard.rules.rule import (
     Parameters,
@@ -51,12 +52,20 @@ def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Vi
         name = image.rpartition("/")[2]
         if _DIGEST.search(image):
             continue
-        if ":" not in name or name.endswith(":latest"):
+        if (":" not in name or name.endswith(":latest")) and _runs_beside(
+            resource, where, container
+        ):
             yield Violation(
                 where,
                 f"{image} can be another image tomorrow: {_then(resource)}",
                 "pin the image by digest, as name:tag@sha256:…",
             )
+
+
+def _runs_beside(resource: Resource, where: Path, container: Mapping[str, Any]) -> bool:
+    """Not what ends before the work begins, nor a template that only asks for nodes of its size."""
+    first = "initContainers" in where and text(container.get("restartPolicy")) != "Always"
+    return not first and resource.group_kind != "PodTemplate"
 
 
 def _then(resource: Resource) -> str:
