@@ -4,10 +4,11 @@
     python benchmarks/abroad.py --run FOLDER        lints first; FOLDER/OWNER+NAME/repo is a git directory
     python benchmarks/abroad.py --run FOLDER OWNER/NAME …    only these
 
-abroad-repositories.yaml says which repositories at which commits, and what linting each cost. abroad-verdicts.csv
-has every finding, equal ones of a repository in one row, with its verdict. A run keeps the verdict of what
-it finds again and leaves that of a new finding empty: somebody has to read the file, and say why in their own
-words. Nothing of the repositories themselves is kept. tests/lint/test_abroad.py holds the page to the data.
+abroad-repositories.yaml says which repositories at which commits, and what linting each cost.
+abroad-verdicts.csv has every finding, equal ones of a repository in one row, with its verdict. A run keeps the
+verdict of what it finds again and leaves that of a new finding empty: somebody has to read the file, and say
+why in their own words. Nothing of the repositories themselves is kept.
+tests/lint/test_abroad.py holds the page to the data.
 """
 
 from __future__ import annotations

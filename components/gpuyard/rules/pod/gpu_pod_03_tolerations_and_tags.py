@@ -44,9 +44,10 @@ def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Vi
     places = tuple(prefix(each) for each in parameters["images_from"])
     for path, container in pod.containers():
         image, where = text(container.get("image")), (*path, "image")
-        if not image or is_no_image(image):
+        unknown = is_no_image(image)
+        if not image or (unknown and not _only_the_registry_is(image)):
             continue  # somebody fills it in later
-        if places and not allowed(image, places):
+        if places and not unknown and not allowed(image, places):
             problem = f"{image} comes from no allowed registry"
             yield Violation(where, problem, f"use one of {', '.join(places)}")
         name = image.rpartition("/")[2]
@@ -60,6 +61,12 @@ def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Vi
                 f"{image} can be another image tomorrow: {_then(resource)}",
                 "pin the image by digest, as name:tag@sha256:…",
             )
+
+
+def _only_the_registry_is(image: str) -> bool:
+    """As of `<registry>/server:latest`: whoever fills that in, the tag moves."""
+    registry, _, name = image.rpartition("/")
+    return bool(registry) and name.endswith(":latest") and not is_no_image(name)
 
 
 def _runs_beside(resource: Resource, where: Path, container: Mapping[str, Any]) -> bool:
