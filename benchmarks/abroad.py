@@ -5,9 +5,9 @@
     python benchmarks/abroad.py --run FOLDER OWNER/NAME …    only these
 
 abroad-repositories.yaml says which repositories at which commits, and what linting each cost.
-abroad-verdicts.csv has every finding, equal ones of a repository in one row, with its verdict. A run keeps the
-verdict of what it finds again and leaves that of a new finding empty: somebody has to read the file, and say
-why in their own words. Nothing of the repositories themselves is kept.
+abroad-verdicts.csv has every finding, equal ones of a repository in one row, with its verdict. A run keeps
+the verdict of what it finds again and leaves that of a new finding empty: somebody has to read the file, and
+say why in their own words. Nothing of the repositories themselves is kept.
 tests/lint/test_abroad.py holds the page to the data.
 """
 
@@ -17,7 +17,6 @@ import argparse
 import csv
 import hashlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -46,6 +45,13 @@ DRAWN = "drawn"
 """Of a row that somebody else shall read as well, until their verdict stands there."""
 JOINT = " | "
 MOST_SECONDS = 600
+_MEASURED = """
+import os, subprocess, sys
+ran = subprocess.Popen(sys.argv[1:], stderr=subprocess.DEVNULL)
+used = os.wait4(ran.pid, 0)[2]
+print(used.ru_utime + used.ru_stime, used.ru_maxrss, file=sys.stderr)
+"""
+"""A small program between: what a process is started with counts as its own memory."""
 
 
 @dataclass(frozen=True)
@@ -159,13 +165,9 @@ def linted(each: Repository, git: Path) -> tuple[list[dict[str, Any]], Repositor
         write_out(git, each.commit, Path(name))
         program = Path(sys.executable).with_name("gpuyard")
         with tempfile.TemporaryFile() as out:
-            ran = subprocess.Popen(
-                [program, "lint", "--format", "json", "."],
-                cwd=name,
-                stdout=out,
-                stderr=subprocess.DEVNULL,
-            )
-            _, _, used = os.wait4(ran.pid, 0)
+            words = [sys.executable, "-c", _MEASURED, program, "lint", "--format", "json", "."]
+            ran = subprocess.run(words, cwd=name, stdout=out, stderr=subprocess.PIPE, check=True)
+            seconds, kibibytes = ran.stderr.split()
             out.seek(0)
             said = json.load(out)
     hits = [hit for hit in said["hits"] if hit["state"] in {"open", "sample"}]
@@ -174,8 +176,8 @@ def linted(each: Repository, git: Path) -> tuple[list[dict[str, Any]], Repositor
         files=len(said["files"]),
         resources=said["resources"],
         known=said["known"],
-        seconds=round(used.ru_utime + used.ru_stime, 1),
-        mebibytes=used.ru_maxrss // 1024,
+        seconds=round(float(seconds), 1),
+        mebibytes=int(kibibytes) // 1024,
     )
 
 

@@ -63,7 +63,7 @@ def _without_matchers(path: Path, query: str, rule: Mapping[str, Any]) -> Violat
     if kept:
         problem = (
             f"without {_MATCHERS} all namespaces are read:"
-            " of two pods of one name each may be told the other's"
+            " of two objects of one name each may be told the other's"
         )
     else:
         problem = f"without {_MATCHERS} the figure is one of all pods, and is told of none"
