@@ -18,6 +18,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
+from gpuyard.rules.subjects.components import components_in
 from gpuyard.rules.subjects.pods import POD_KINDS, SYSTEM_NAMESPACES, Pod, is_gpu_pod, pods_of
 
 _DEVICES = ("/dev/nvidia", "/dev/dri")
@@ -31,7 +32,7 @@ _SHARED = ("hostPID", "hostIPC")
 
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
-    if resource.namespace in parameters["namespaces"]:
+    if resource.namespace in parameters["namespaces"] or _is_agent(resource):
         return
     for pod in pods_of(resource):
         if not (is_gpu_pod(pod) or _reaches_for_devices(pod)):
@@ -42,6 +43,11 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
         for slip in _privileged(pod):
             yield Violation(slip.path, slip.problem, slip.fix, severity=grave)
         yield from _volumes(pod)
+
+
+def _is_agent(resource: Resource) -> bool:
+    """NVIDIA's own on every node, in whatever namespace: it is there to look after every GPU."""
+    return resource.group_kind == "apps/DaemonSet" and any(components_in(resource))
 
 
 def _reaches_for_devices(pod: Pod) -> bool:
