@@ -29,11 +29,13 @@ _OF_FABRIC = re.compile(r"gpudirect|tcpx|nccl-tests?\b")
 """Images of Google's GPUDirect, and of the test of a fabric."""
 _SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a file of ours
 _SHARED = ("hostPID", "hostIPC")
+_PRIVILEGE = ("securityContext", "privileged")
 
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
-    if resource.namespace in parameters["namespaces"] or _is_agent(resource):
+    if resource.namespace in parameters["namespaces"]:
         return
+    agents = _agents(resource)
     for pod in pods_of(resource):
         if not (is_gpu_pod(pod) or _reaches_for_devices(pod)):
             continue
@@ -41,13 +43,16 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
             yield Violation(slip.path, slip.problem, slip.fix)
         grave = Severity.WARN if _on_a_fabric(pod) else None
         for slip in _privileged(pod):
-            yield Violation(slip.path, slip.problem, slip.fix, severity=grave)
+            if slip.path[: -len(_PRIVILEGE)] not in agents:
+                yield Violation(slip.path, slip.problem, slip.fix, severity=grave)
         yield from _volumes(pod)
 
 
-def _is_agent(resource: Resource) -> bool:
-    """NVIDIA's own on every node, in whatever namespace: it is there to look after every GPU."""
-    return resource.group_kind == "apps/DaemonSet" and any(components_in(resource))
+def _agents(resource: Resource) -> set[Path]:
+    """Containers of NVIDIA's own on every node, in whatever namespace: there to look after every GPU."""
+    if resource.group_kind != "apps/DaemonSet":
+        return set()
+    return {found.path[:-1] for found in components_in(resource)}
 
 
 def _reaches_for_devices(pod: Pod) -> bool:
@@ -80,7 +85,7 @@ def _host(pod: Pod) -> Iterator[Slip]:
 def _privileged(pod: Pod) -> Iterator[Slip]:
     for path, container in pod.containers():
         if is_true(mapping(container.get("securityContext")).get("privileged")):
-            where = (*path, "securityContext", "privileged")
+            where = (*path, *_PRIVILEGE)
             yield PRIVILEGED.slip(where, container=text(container.get("name")))
 
 
