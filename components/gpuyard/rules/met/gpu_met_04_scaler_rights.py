@@ -48,9 +48,11 @@ def _of_namespaces(rule: Mapping[str, Any]) -> bool:
 
 
 def _labels(rule: Mapping[str, Any]) -> list[str]:
-    """Those by which a series is told to be of an object, other than of a namespace."""
-    overrides = mapping(mapping(rule.get("resources")).get("overrides"))
-    return [
+    """Those by which a series is told to be of an object, not of a namespace; any where a template says."""
+    resources = mapping(rule.get("resources"))
+    overrides = mapping(resources.get("overrides"))
+    of_template = [" by"] if text(resources.get("template")) else []
+    return of_template + [
         str(label)
         for label, each in overrides.items()
         if text(mapping(each).get("resource")) not in {"namespace", "namespaces"}
