@@ -45,6 +45,7 @@ DRAWN = "drawn"
 """Of a row that somebody else shall read as well, until their verdict stands there."""
 JOINT = " | "
 MOST_SECONDS = 600
+RUNS = 2
 _MEASURED = """
 import os, subprocess, sys
 ran = subprocess.Popen(sys.argv[1:], stderr=subprocess.DEVNULL)
@@ -64,7 +65,7 @@ class Repository:
     resources: int = 0
     known: int = 0
     seconds: float = 0.0
-    """CPU, user and system, start included."""
+    """CPU, user and system, start included, the lesser of two runs."""
     mebibytes: int = 0
 
 
@@ -163,22 +164,28 @@ def linted(each: Repository, git: Path) -> tuple[list[dict[str, Any]], Repositor
     """What is said of one repository, and what that cost."""
     with tempfile.TemporaryDirectory() as name:
         write_out(git, each.commit, Path(name))
-        program = Path(sys.executable).with_name("gpuyard")
-        with tempfile.TemporaryFile() as out:
-            words = [sys.executable, "-c", _MEASURED, program, "lint", "--format", "json", "."]
-            ran = subprocess.run(words, cwd=name, stdout=out, stderr=subprocess.PIPE, check=True)
-            seconds, kibibytes = ran.stderr.split()
-            out.seek(0)
-            said = json.load(out)
+        runs = [_ran(Path(name)) for _ in range(RUNS)]
+    said = runs[0][0]
     hits = [hit for hit in said["hits"] if hit["state"] in {"open", "sample"}]
     return hits, replace(
         each,
         files=len(said["files"]),
         resources=said["resources"],
         known=said["known"],
-        seconds=round(float(seconds), 1),
-        mebibytes=int(kibibytes) // 1024,
+        seconds=round(min(seconds for _, seconds, _ in runs), 1),
+        mebibytes=max(kibibytes for _, _, kibibytes in runs) // 1024,
     )
+
+
+def _ran(folder: Path) -> tuple[dict[str, Any], float, int]:
+    """One run: what it said, its CPU seconds, and the most memory it had."""
+    program = Path(sys.executable).with_name("gpuyard")
+    words = [sys.executable, "-c", _MEASURED, program, "lint", "--format", "json", "."]
+    with tempfile.TemporaryFile() as out:
+        ran = subprocess.run(words, cwd=folder, stdout=out, stderr=subprocess.PIPE, check=True)
+        out.seek(0)
+        seconds, kibibytes = ran.stderr.split()
+        return json.load(out), float(seconds), int(kibibytes)
 
 
 def write_out(git: Path, commit: str, folder: Path) -> None:
@@ -300,8 +307,9 @@ OTHERS = """
 LAST = """
 ## Repositories
 
-Seconds are CPU time, user and system, of one run with its start, on a machine that others used as well; memory is the most that was resident.
-The slowest of those with 200 files or more took {slowest:.1f} s for each 1,000 files ({slow}), the largest {largest} MiB ({large}).
+Seconds are CPU time, user and system, the lesser of two runs, on a machine that others used as well; memory is the most that was resident.
+The least of them, {start:.1f} s, is nearly all start. Beside that 1,000 files took {all:.1f} s on average; of those with 200 files or more the slowest
+is {slow} with {slowest:.1f} s, for {slow_resources:,} resources in {slow_files:,} files. The most memory was {largest} MiB ({large}).
 
 | repository | commit | files | resources | refuse, warn, note | true, debatable, false | in samples | true, debatable, false | s | MiB |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|
@@ -374,13 +382,17 @@ def _lines(rows: Iterable[Judged]) -> Iterator[str]:
 def _costs(
     all_: Sequence[Repository], own: Sequence[Judged], samples: Sequence[Judged]
 ) -> Iterator[str]:
-    slow = max(
-        (each for each in all_ if each.files >= MANY_FILES), key=lambda r: r.seconds / r.files
-    )
+    start = min(each.seconds for each in all_)
+    many = [each for each in all_ if each.files >= MANY_FILES]
+    slow = max(many, key=lambda each: (each.seconds - start) / each.files)
     large = max(all_, key=lambda each: each.mebibytes)
     yield LAST.format(
-        slowest=slow.seconds / slow.files * 1000,
+        start=start,
+        all=sum(each.seconds - start for each in all_) / sum(each.files for each in all_) * 1000,
+        slowest=(slow.seconds - start) / slow.files * 1000,
         slow=slow.name,
+        slow_files=slow.files,
+        slow_resources=slow.resources,
         largest=large.mebibytes,
         large=large.name,
     )
