@@ -46,6 +46,8 @@ DRAWN = "drawn"
 JOINT = " | "
 MOST_SECONDS = 600
 RUNS = 2
+START, PER_THOUSAND, MOST_MEBIBYTES = 1.0, 2.0, 300
+"""What linting may cost: CPU seconds, and those of a thousand files."""
 _MEASURED = """
 import os, subprocess, sys
 ran = subprocess.Popen(sys.argv[1:], stderr=subprocess.DEVNULL)
@@ -67,6 +69,11 @@ class Repository:
     seconds: float = 0.0
     """CPU, user and system, start included, the lesser of two runs."""
     mebibytes: int = 0
+
+    @property
+    def slow(self) -> bool:
+        """Whether it took longer than its number of files lets one expect."""
+        return self.seconds > START + PER_THOUSAND * self.files / 1000
 
 
 @dataclass(frozen=True)
@@ -308,13 +315,11 @@ LAST = """
 ## Repositories
 
 Seconds are CPU time, user and system, the lesser of two runs, on a machine that others used as well; memory is the most that was resident.
-The least of them, {start:.1f} s, is nearly all start. Beside that 1,000 files took {all:.1f} s on average; of those with 200 files or more the slowest
-is {slow} with {slowest:.1f} s, for {slow_resources:,} resources in {slow_files:,} files. The most memory was {largest} MiB ({large}).
+The limit is {start:g} s for the start and {thousand:g} s for each 1,000 files, and {most} MiB. Slower: {slow}. The most memory was {largest} MiB ({large}).
 
 | repository | commit | files | resources | refuse, warn, note | true, debatable, false | in samples | true, debatable, false | s | MiB |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|
 """  # noqa: E501  a row of a table is one line
-MANY_FILES = 200
 
 
 def page() -> str:
@@ -382,17 +387,17 @@ def _lines(rows: Iterable[Judged]) -> Iterator[str]:
 def _costs(
     all_: Sequence[Repository], own: Sequence[Judged], samples: Sequence[Judged]
 ) -> Iterator[str]:
-    start = min(each.seconds for each in all_)
-    many = [each for each in all_ if each.files >= MANY_FILES]
-    slow = max(many, key=lambda each: (each.seconds - start) / each.files)
+    slow = [
+        f"{each.name} with {each.seconds:g} s for {each.files:,} files of {each.resources:,} resources"
+        for each in all_
+        if each.slow
+    ]
     large = max(all_, key=lambda each: each.mebibytes)
     yield LAST.format(
-        start=start,
-        all=sum(each.seconds - start for each in all_) / sum(each.files for each in all_) * 1000,
-        slowest=(slow.seconds - start) / slow.files * 1000,
-        slow=slow.name,
-        slow_files=slow.files,
-        slow_resources=slow.resources,
+        start=START,
+        thousand=PER_THOUSAND,
+        most=MOST_MEBIBYTES,
+        slow=" and ".join(slow) or "none",
         largest=large.mebibytes,
         large=large.name,
     )

@@ -16,7 +16,6 @@ OWN = [row for row in ROWS if not row.sample]
 REPOSITORIES = abroad.repositories()
 FEWEST = 60
 LARGEST = 300 * 1024
-NOISE, PER_FILE, MOST_MEMORY = 0.3, 0.002, 300
 IDS = {rule.id for rule in RULES}
 HIT = {
     "rule": "GPU-POD-03",
@@ -85,16 +84,14 @@ def test_findings_are_as_true_as_is_promised(rows, least_true, most_false):
 
 
 def test_linting_costs_as_little_as_is_promised():
-    """Two seconds for a thousand files beside the start, or for a thousand objects where files hold many."""
-    start = min(each.seconds for each in REPOSITORIES)
-    files, seconds = (
-        sum(getattr(each, of) for each in REPOSITORIES) for of in ("files", "seconds")
-    )
-    assert seconds - start * len(REPOSITORIES) <= PER_FILE * files
-    for each in REPOSITORIES:
-        most = start + NOISE + PER_FILE * max(each.files, each.resources)
-        assert each.seconds <= most, each
-        assert each.mebibytes <= MOST_MEMORY, each
+    assert [each.name for each in REPOSITORIES if each.slow] == []
+    assert max(each.mebibytes for each in REPOSITORIES) <= abroad.MOST_MEBIBYTES
+
+
+@every(("seconds", "slow"), [(3.0, False), (3.1, True)])
+def test_a_repository_is_slow_by_its_number_of_files(seconds, slow):
+    each = abroad.Repository("a/b", "0" * 40, files=1000, seconds=seconds)
+    assert each.slow is slow
 
 
 def test_a_tenth_is_drawn_for_a_second_reading_and_the_same_every_time():
