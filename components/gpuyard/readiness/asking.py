@@ -100,7 +100,11 @@ def ask_readiness(
     plan: PlatformPlan, findings: Iterable[Finding], cluster: ClusterSeen | None = None
 ) -> Readiness:
     """Every check, from the plan, and from a cluster where one was asked."""
-    subject = Subject(plan, tuple(findings))
+    return ask_all(Subject(plan, tuple(findings)), cluster)
+
+
+def ask_all(subject: Subject, cluster: ClusterSeen | None = None) -> Readiness:
+    """The same of a plan with what it renders."""
     return Readiness(tuple(_answered(each, subject, cluster) for each in readiness_checks()))
 
 
@@ -111,14 +115,14 @@ def _answered(check: ReadinessCheck, subject: Subject, cluster: ClusterSeen | No
     seen = _looked(LIVE, check, subject, cluster)
     if not seen:
         return _of_plan(check, planned, "the cluster shows nothing of it")
-    known = [each for each in planned if each.ready is Ready.PASS]
+    known = [each for each in planned if each.ready is Ready.PASS and each not in seen]
     return _made(check, [*seen, *([] if _is_outside(seen) else known)], "cluster")
 
 
 def _looked(
     who: Mapping[str, Looks], check: ReadinessCheck, subject: Subject, objects: ClusterSeen
 ) -> list[ThingSeen]:
-    """What is seen; one word that it does not apply is all there is to say, and so is one that nobody knows."""
+    """What is seen; that it does not apply, or that it cannot be read, ends the looking."""
     seen: list[ThingSeen] = []
     try:
         for each in who[check.id](subject, objects) if check.id in who else ():

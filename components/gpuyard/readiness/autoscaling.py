@@ -1,4 +1,4 @@
-"""Autoscaling: what is known of nodes that do not run, whom a scale-down spares, and what services scale on."""
+"""Autoscaling: what is known of nodes that do not run, whom a scale-down spares, what services scale on."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -83,6 +83,9 @@ def _bounded(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
         wrong = f"it has no {' and no '.join(lack)}" if lack else ""
         yield judged(where, f"{most or 'any number of'} GPUs", wrong)
     for where, each in planned_ones(subject, objects, "EC2NodeClass"):
+        if each is None:
+            yield not_there(where)
+            continue
         terms = listed(each, "spec", "amiSelectorTerms")
         images = [str(at(term, "alias") or at(term, "id") or "any") for term in terms]
         loose = not images or any(i == "any" or i.endswith("@latest") for i in images)

@@ -103,10 +103,10 @@ def _exporters(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
         return "exporter runs" if there else "none", "" if there else "no exporter runs on it"
 
     yield from by_node(subject.plan.pools, cluster, judge)
-    for pod in pods[:1]:
-        own = any(at(volume, "configMap") for volume in listed(pod, "spec", "volumes"))
-        wrong = "" if own else "it serves the list that comes with it"
-        yield judged(place_of(pod), "a list of its own" if own else "no list", wrong)
+    lists = [any(at(v, "configMap") for v in listed(pod, "spec", "volumes")) for pod in pods]
+    if pods:
+        wrong = "" if all(lists) else "not all serve a list of the platform's"
+        yield judged("volumes of exporters", f"{sum(lists)} of {len(pods)} with a list", wrong)
     found = monitors(cluster, _EXPORTER)
     for each in found:
         yield good(place_of(each), "scrapes it")

@@ -49,13 +49,18 @@ def _scraped(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
             if every is not None and every > MOST_SECONDS:
                 wrong = f"{MOST_SECONDS} s at most"
             yield judged(place_of(each), f"every {at(end, 'interval') or 'so often'}", wrong)
-    for pod in [pod for pod in cluster.all("Pod") if is_exporter(pod)][:1]:
-        containers = listed(pod, "spec", "containers")
-        named = {at(v, "name"): at(v, "value") for c in containers for v in listed(c, "env")}
-        wrong = (
-            "" if str(named.get(_ATTRIBUTION)).lower() == "true" else "nobody knows whose GPU it is"
-        )
-        yield judged(place_of(pod), f"{_ATTRIBUTION}={named.get(_ATTRIBUTION)}", wrong)
+    pods = [pod for pod in cluster.all("Pod") if is_exporter(pod)]
+    told = [pod for pod in pods if _attributes(pod)]
+    if pods:
+        wrong = "" if len(told) == len(pods) else "nobody knows whose GPU it is"
+        yield judged(f"{_ATTRIBUTION} of exporters", f"{len(told)} of {len(pods)}", wrong)
+
+
+def _attributes(pod: K8sObject) -> bool:
+    variables = [v for c in listed(pod, "spec", "containers") for v in listed(c, "env")]
+    return any(
+        at(v, "name") == _ATTRIBUTION and str(at(v, "value")).lower() == "true" for v in variables
+    )
 
 
 def _dashboards(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:

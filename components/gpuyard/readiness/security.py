@@ -46,7 +46,10 @@ def _pod_security(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]
     spaces = {name_of(each): each for each in objects.all("Namespace")}
     for team, space in subject.team_spaces:
         where = f"Namespace {space}"
-        level = label(spaces.get(space, {}), POD_SECURITY_LABEL)
+        if space not in spaces:
+            yield not_there(where)
+            continue
+        level = label(spaces[space], POD_SECURITY_LABEL)
         yield judged(where, level or "none", _too_loose(subject, team, level))
     brings = operator_namespace(subject.plan)
     ours = {space for _, space in subject.team_spaces}
@@ -61,9 +64,9 @@ def _too_loose(subject: Subject, team: TeamPlan, level: str) -> str:
         return ""
     reached = within_reach(team.quotas)
     rdma = [p.name for p in subject.plan.pools if p.nccl is not None and p.name in reached]
-    if level == PodSecurity.BASELINE.value and rdma:
-        return ""  # what RDMA needs, restricted refuses
-    return "no pool that it reaches has RDMA: restricted would do"
+    if level != PodSecurity.BASELINE.value:
+        return "pods of it may reach the node"
+    return "" if rdma else "no pool that it reaches has RDMA: restricted would do"
 
 
 def _walls(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
