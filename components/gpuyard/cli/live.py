@@ -99,7 +99,7 @@ class ListsRead:
 
 
 def read_lists(context: str | None, asked: Mapping[str, tuple[str, ...]]) -> ListsRead:
-    """Every list that can be read, in bounded time; one without an answer ends the asking, not the command."""
+    """Every list that can be read, in bounded time; one without an answer ends the asking."""
     chosen = ("--context", context) if context else ()
     until = time.monotonic() + SECONDS_IN_ALL
     found = ListsRead()
@@ -111,18 +111,22 @@ def read_lists(context: str | None, asked: Mapping[str, tuple[str, ...]]) -> Lis
             found.unread[name] = found.silent
             continue
         try:
-            code, said, problem = _kubectl(*chosen, "get", *words, "-o", "json", seconds=left)
-            if not code:
-                found.objects[name] = _items(said, name)
-            elif _NO_SUCH_KIND in problem:
-                found.absent.add(name)
-            elif any(denied in problem for denied in _DENIED):
-                found.unread[name] = problem
-            else:
-                raise EnvironmentLacks(f"the cluster did not answer: {problem}")
+            _read_one(found, name, (*chosen, "get", *words), left)
         except EnvironmentLacks as silent:
             found.silent = found.unread[name] = str(silent)
     return found
+
+
+def _read_one(found: ListsRead, name: str, words: tuple[str, ...], seconds: float) -> None:
+    code, said, problem = _kubectl(*words, "-o", "json", seconds=seconds)
+    if not code:
+        found.objects[name] = _items(said, name)
+    elif _NO_SUCH_KIND in problem:
+        found.absent.add(name)
+    elif any(denied in problem for denied in _DENIED):
+        found.unread[name] = problem
+    else:
+        raise EnvironmentLacks(f"the cluster did not answer: {problem}")
 
 
 def _current() -> str:
@@ -139,8 +143,9 @@ def _items(said: bytes, name: str) -> list[Any]:
     return list(found) if isinstance(found, list) else []
 
 
-def _kubectl(*words: str, seconds: float = SECONDS) -> tuple[int, bytes, str]:
+def _kubectl(*words: str, seconds: float | None = None) -> tuple[int, bytes, str]:
     """Its exit code, what it wrote, and its last words of complaint in one line."""
+    limit = SECONDS if seconds is None else seconds
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         command = ["kubectl", "--request-timeout=60s", *words]
         try:
@@ -150,12 +155,12 @@ def _kubectl(*words: str, seconds: float = SECONDS) -> tuple[int, bytes, str]:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
-                timeout=seconds,
+                timeout=limit,
                 check=False,
             )
         except subprocess.TimeoutExpired:
             raise EnvironmentLacks(
-                f"the cluster did not answer within {seconds:.0f} seconds."
+                f"the cluster did not answer within {limit:.0f} seconds."
             ) from None
         except OSError as problem:
             raise EnvironmentLacks(

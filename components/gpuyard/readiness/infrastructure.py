@@ -53,9 +53,9 @@ def _operator(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
         return
     yield good("plan.software.gpu-operator", subject.plan.software["gpu-operator"])
     for pool in subject.plan.pools:
-        if pool.node_software is not None:
-            owners = (f"{part}: {who}" for part, who in pool.node_software.owners.items())
-            yield good(f"plan.pools.{pool.name}.node_software.owners", ", ".join(owners))
+        owners = pool.node_software.owners if pool.node_software else {}
+        said = ", ".join(f"{part}: {who}" for part, who in owners.items())
+        yield good(f"plan.pools.{pool.name}.node_software.owners", said)
 
 
 def _operator_ready(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
@@ -163,7 +163,7 @@ def _nccl(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
     for pool in subject.wide_pools:
         where = f"plan.pools.{pool.name}.nccl"
         if pool.nccl is None:
-            yield bad(where, "none", "nothing is known of its fabric")
+            yield unknown("no fabric of it is known: NCCL takes TCP there", where, "none")
             continue
         if not pool.nccl.variables:
             yield good(where, f"{pool.nccl.fabric}, which needs none")

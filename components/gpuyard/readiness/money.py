@@ -29,8 +29,7 @@ def _spot_written(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
         below = [rung.mode for rung in pool.ladder if rung.mode != "spot"]
         wrong = "" if below else "there is nothing to fall back on"
         yield judged(f"plan.pools.{pool.name}.ladder", ", ".join(below) or "spot alone", wrong)
-    if spot_pools(subject):
-        yield unknown("what an interruption loses is in no stack file: it depends on your jobs")
+    yield unknown("what an interruption loses is in no stack file: it depends on your jobs")
 
 
 def _committed(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
@@ -38,7 +37,6 @@ def _committed(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
     lines = [line for line in subject.plan.bill.lines if line.floor.usd != 0]
     if subject.plan.cloud.value == "none" or not lines:
         yield outside("no node is paid by the hour whatever it does")
-        return
     yield from (_covered(line) for line in lines)
     for each in subject.plan.bill.commitments:
         even = each.break_even_percent

@@ -208,7 +208,7 @@ def _images(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
     yield from simulated(subject, "they pull no image")
     yield from subject.found("software.vulnerable")
     found = pulled_images(subject.plan)
-    by_tag = [image.repository for image in found if not image.digest]
+    by_tag = [image.repository.rpartition("/")[2] for image in found if not image.digest]
     wrong = f"{len(by_tag)} by tag alone, such as {by_tag[0]}" if by_tag else ""
     yield judged("images of the stack", len(found), wrong)
 

@@ -35,10 +35,12 @@ def show_readiness(found: Readiness, console: Console) -> None:
 
 def score_words(found: Readiness) -> str:
     """What the score counts."""
-    counts, out = found.counts, len(found.answers) - found.applying
+    passed, failed, open_ones = (
+        found.counts.get(each, 0) for each in (Ready.PASS, Ready.FAIL, Ready.NOT_RUN)
+    )
     return (
-        f"of {found.applying} checks that apply {counts.get(Ready.PASS, 0)} passed, {counts.get(Ready.FAIL, 0)}"
-        f" failed and {counts.get(Ready.NOT_RUN, 0)} were not run; {out} do not apply. {COUNTS}"
+        f"of {found.applying} checks that apply {passed} passed, {failed} failed and {open_ones} were not"
+        f" run; {len(found.answers) - found.applying} do not apply. {COUNTS}"
     )
 
 
