@@ -290,7 +290,8 @@ COUNTING = """
   is refused where nothing fails and nobody is in danger.
 - Findings in samples (examples, data of tests, copies of others' work, old documentation) never fail anything and are counted
   apart, as `gpuyard lint` shows them.
-- These repositories were looked at while the rules were written: what is said here is no promise about yours.
+- These repositories were looked at while the rules were written: what is said here is no promise about yours. Terraform's own files (`.tf`)
+  were not read yet: what is found in them is not judged here.
 - The mistakes are those of files that people publish to help others, most of them old: every one of us makes such, and a line here is no
   judgement on a project. Where a file has changed since, its commit says which one was read.
 - A share is rounded down.
