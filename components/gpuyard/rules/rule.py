@@ -17,6 +17,7 @@ from gpuyard.manifests.fields import (
     mapping,
     number,
     text,
+    whole,
 )
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "mapping",
     "number",
     "text",
+    "whole",
 ]
 
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from gpuyard.catalogue.machines import find_machine
 from gpuyard.findings import Severity
-from gpuyard.manifests.fields import whole
-from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, number
+from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, number, whole
 from gpuyard.rules.subjects.pools import (
     KARPENTER,
     NODE_GROUP,

@@ -31,27 +31,27 @@ def _check(queue: Resource, _: Parameters) -> Iterator[Violation]:
     spec = mapping(queue.properties.get("spec"))
     if _in_cohort(spec):
         yield from _borrowing(queue)
+    elif known(spec.get("namespaceSelector")) is None:
+        yield _shut(queue)
 
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    yield from _shut(stack)
+    yield from _shut_in_cohorts(stack)
     yield from _wide_open(stack)
 
 
-def _shut(stack: Stack) -> Iterator[Violation]:
+def _shut_in_cohorts(stack: Stack) -> Iterator[Violation]:
     """A queue that nobody stands in may be there to lend to its cohort."""
     wanted = {text(at(queue.properties, "spec", "clusterQueue")) for queue in stack.of(LOCAL_QUEUE)}
     for queue in stack.of(QUEUE):
         spec = mapping(queue.properties.get("spec"))
-        if known(spec.get("namespaceSelector")) is None:
-            lends = _in_cohort(spec) and queue.name not in wanted
-            yield Violation(
-                _SELECTOR,
-                "without a namespaceSelector no namespace may submit a job",
-                _FIX,
-                queue,
-                severity=Severity.WARN if lends else None,
-            )
+        if _in_cohort(spec) and known(spec.get("namespaceSelector")) is None:
+            yield _shut(queue, None if queue.name in wanted else Severity.WARN)
+
+
+def _shut(queue: Resource, severity: Severity | None = None) -> Violation:
+    says = "without a namespaceSelector no namespace may submit a job"
+    return Violation(_SELECTOR, says, _FIX, queue, severity=severity)
 
 
 def _in_cohort(spec: Mapping[str, Any]) -> bool:
