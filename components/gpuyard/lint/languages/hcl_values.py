@@ -74,7 +74,7 @@ class Module:
                 found = self._reference(expression.value)
             case HclForm.CALL:
                 found = self._call(expression, path, into)
-            case HclForm.OTHER:
+            case _:
                 pass
         return found
 
