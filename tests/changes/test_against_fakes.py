@@ -4,10 +4,10 @@ import pytest
 from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.changes.announced import announced
-from gpuyard.changes.cloud_graph import graph_of
 from gpuyard.changes.deployed import stand_of
 from gpuyard.changes.graphs import Fate
 from gpuyard.render.cloud.graph import names_in
+from gpuyard.render.cloud_graph import graph_of
 from kit.clouds.deployments import NAME, Deployment
 from kit.generated.changed import REGIONS, changed
 

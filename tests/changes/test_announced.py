@@ -4,11 +4,11 @@ import pytest
 from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.changes.announced import announced
-from gpuyard.changes.cloud_graph import graph_of
 from gpuyard.changes.deployed import stand_of
 from gpuyard.changes.judging import judged_against
 from gpuyard.judging import judge
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource
+from gpuyard.render.cloud_graph import graph_of
 from gpuyard.spec.read import read_platform
 from kit.clouds.deployments import Deployment, exported
 from kit.generated.changed import planned

@@ -5,8 +5,8 @@ from testbed.plugins.cloud import facts
 import cloud_fields
 from gpuyard.catalogue.cloud_fields import CLOUD_FIELDS, cloud_kind
 from gpuyard.catalogue.software.providers import PROVIDERS
-from gpuyard.changes.cloud_graph import graph_of
 from gpuyard.changes.conditions import CONDITIONS
+from gpuyard.render.cloud_graph import graph_of
 from kit.generated.changed import changed
 
 

@@ -7,9 +7,9 @@ import pytest
 import yaml
 from testbed.plugins.cloud.judging import judged
 
-from gpuyard.changes.cloud_graph import graph_of
 from gpuyard.judging import judge
 from gpuyard.render.cloud.graph import called_in
+from gpuyard.render.cloud_graph import graph_of
 from gpuyard.render.platform import platform_objects
 from gpuyard.rules.rule import Resource
 from gpuyard.rules.run import RuleVerdict

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from gpuyard.changes.announced import Announced, announced
-from gpuyard.changes.cloud_graph import graph_of
 from gpuyard.changes.deployed import Stand
 from gpuyard.changes.findings import change_findings
 from gpuyard.findings import in_order
 from gpuyard.judging import Judged
+from gpuyard.render.cloud_graph import graph_of
 
 
 def judged_against(judged: Judged, stand: Stand) -> tuple[Judged, Announced | None]:

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from gpuyard.errors import UsageError
+
 
 class Format(StrEnum):
     """How a result is written."""
@@ -39,3 +41,17 @@ Job = Annotated[
     ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to write the result.")]
+ContextOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="With --live: the kubeconfig's context; by default the current one.",
+        show_default=False,
+    ),
+]
+
+
+def check_context(context: str | None, *, live: bool) -> None:
+    """A context is of use only to who asks a cluster."""
+    if context is not None and not live:
+        raise UsageError("--context names the cluster that --live asks. Add --live.")

@@ -20,7 +20,6 @@ from gpuyard.readiness.subject import (
     ClusterSeen,
     K8sObject,
     Looks,
-    Objects,
     Subject,
     at,
     by_node,
@@ -120,7 +119,7 @@ def is_exporter(pod: K8sObject) -> bool:
     return any(label(pod, key).endswith(_EXPORTER) for key in keys)
 
 
-def monitors(objects: Objects, of: str) -> list[K8sObject]:
+def monitors(objects: ClusterSeen, of: str) -> list[K8sObject]:
     """What Prometheus is told to scrape by that name, or by a selector with it."""
     found = (*objects.all("ServiceMonitor"), *objects.all("PodMonitor"))
     return [m for m in found if of in f"{name_of(m)} {at(m, 'spec', 'selector')}"]

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from gpuyard.findings import Finding, Severity
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.readiness.evidence import ThingSeen, bad, good, outside, unknown
 from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard.render.cloud_graph import graph_of
 from gpuyard.render.platform import platform_objects
-from gpuyard.spec.platform import Cloud
 
 K8sObject = Mapping[str, Any]
 _EVERYWHERE = "--all-namespaces"
@@ -59,17 +59,9 @@ class NotRead(Exception):
     """A list of the cluster that nobody could read; its text says why."""
 
 
-class Objects(Protocol):
-    """Objects by kind: those that a plan renders, or those of a cluster."""
-
-    def all(self, kind: str) -> Sequence[K8sObject]:
-        """Every one of a kind; NotRead where nobody knows."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSeen:
-    """A cluster's own words: its objects by kind."""
+    """Objects by kind: a cluster's own words, or what a plan renders."""
 
     objects: Mapping[str, Sequence[K8sObject]]
     unread: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -107,16 +99,7 @@ class Subject:
     @cached_property
     def graph(self) -> CloudGraph | None:
         """What the plan makes in a cloud's account; None where it makes no cluster."""
-        if self.plan.spec.cluster_exists or self.plan.cloud not in {Cloud.AWS, Cloud.GCP}:
-            return None
-        # only now: each cloud loads nothing of the other
-        if self.plan.cloud is Cloud.AWS:
-            from gpuyard.render.aws.graph import aws_graph
-
-            return aws_graph(self.plan)
-        from gpuyard.render.gcp.graph import gcp_graph
-
-        return gcp_graph(self.plan)
+        return None if self.plan.spec.cluster_exists else graph_of(self.plan)
 
     def found(self, *ids: str) -> Iterator[ThingSeen]:
         """What the proofs warn of, among these."""
@@ -180,7 +163,7 @@ def is_true(obj: K8sObject, condition: str) -> bool:
     return any(at(c, "type") == condition and at(c, "status") == "True" for c in found)
 
 
-def nodes_of(pool: PoolPlan, objects: Objects) -> list[K8sObject]:
+def nodes_of(pool: PoolPlan, objects: ClusterSeen) -> list[K8sObject]:
     """The nodes of a pool that are there."""
     wanted = pool.node_selector.items()
     return [n for n in objects.all("Node") if all(label(n, key) == v for key, v in wanted)]
@@ -202,7 +185,7 @@ def not_there(where: str) -> ThingSeen:
 
 def by_node(
     pools: Iterable[PoolPlan],
-    objects: Objects,
+    objects: ClusterSeen,
     judge: Callable[[PoolPlan, K8sObject], tuple[str, str]],
 ) -> Iterator[ThingSeen]:
     """Each node that is not as it must be, and of the others how many there are.
@@ -225,7 +208,7 @@ def by_node(
 
 
 def in_each_space(
-    subject: Subject, objects: Objects, kind: str
+    subject: Subject, objects: ClusterSeen, kind: str
 ) -> Iterator[tuple[TeamPlan, str, list[K8sObject]]]:
     """What there is of a kind in each namespace of a team."""
     for team, space in subject.team_spaces:

@@ -27,7 +27,7 @@ from gpuyard.plan.queueing.kueue import QUEUED, queued_by_group
 from gpuyard.plan.records import IdlePlan, IdleTeam, PlatformPlan
 from gpuyard.plan.teams.idle import CHECK_MINUTES
 from gpuyard.render.access import granted
-from gpuyard.render.objects import Object, made, system_tolerations
+from gpuyard.render.objects import Object, made, service_account, system_tolerations
 from gpuyard.render.programs import CONFINED, NOBODY, source_of
 
 PACKAGE = "gpuyard_idle"
@@ -41,14 +41,7 @@ def idle_objects(plan: PlatformPlan) -> list[Object]:
     if idle is None:
         return []
     return [
-        made(
-            plan.name,
-            "v1",
-            "ServiceAccount",
-            IDLE,
-            namespace=system_namespace(plan.name),
-            automountServiceAccountToken=False,
-        ),
+        service_account(plan.name, IDLE, system_namespace(plan.name)),
         *(obj for team in idle.teams for obj in _rights(plan.name, team)),
         _config_map(plan.name, IDLE_PROGRAM, source_of(PACKAGE)),
         _config_map(plan.name, IDLE_SETTINGS, {SETTINGS_FILE: settings_text(plan, idle)}),

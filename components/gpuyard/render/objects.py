@@ -45,6 +45,18 @@ def namespace_object(owner: str, name: str, labels: Mapping[str, str]) -> Object
     return made(owner, "v1", "Namespace", name, labels=labels)
 
 
+def service_account(owner: str, name: str, namespace: str) -> Object:
+    """An account whose token no pod has that does not ask for it."""
+    return made(
+        owner,
+        "v1",
+        "ServiceAccount",
+        name,
+        namespace=namespace,
+        automountServiceAccountToken=False,
+    )
+
+
 def node_agent(owner: str, name: str, label: str, pod: Object) -> Object:
     """A pod of the system on each node that it fits; its pods carry the name under `label`.
 

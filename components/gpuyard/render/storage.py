@@ -12,7 +12,7 @@ from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, NamespacePlan, Pl
 from gpuyard.plan.records.late import Late
 from gpuyard.render.cloud.spelling import digest
 from gpuyard.render.limits import gib
-from gpuyard.render.objects import Object, made
+from gpuyard.render.objects import Object, made, service_account
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
 
@@ -52,14 +52,7 @@ def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> I
         yield _place(plan, storage.checkpoints, name, space)
     asks = storage.buckets(name) or storage.keeps_checkpoints(name)
     if asks and plan.cloud in {Cloud.AWS, Cloud.GCP}:
-        yield made(
-            plan.name,
-            "v1",
-            "ServiceAccount",
-            DATA_ACCOUNT,
-            namespace=space.name,
-            automountServiceAccountToken=False,
-        )
+        yield service_account(plan.name, DATA_ACCOUNT, space.name)
     for data in storage.of(name):
         if data.kind is not DatasetKind.CLASS:
             yield _volume(plan, name, space, data)

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
 
-from gpuyard.changes.cloud_graph import graph_of
 from gpuyard.changes.holding import HOLDING, Holds
 from gpuyard.findings import Finding, Fix, refuse
 from gpuyard.plan.capacity.karpenter import pools_not_made
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard.render.cloud_graph import graph_of
 from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import Object
 from gpuyard.resources.clouds import CloudResources

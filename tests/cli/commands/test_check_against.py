@@ -6,7 +6,7 @@ import json
 import pytest
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.changes.cloud_graph import graph_of
+from gpuyard.render.cloud_graph import graph_of
 from kit.clouds.deployments import Deployment, exported
 from kit.generated.changed import planned
 from kit.stacks import cut_pool, plan_of, platform, pool

@@ -10,10 +10,10 @@ from testbed.plugins.cloud.account import Account
 from testbed.plugins.cloud.judging import judged
 from testbed.yard.first import first_of_two
 
-from gpuyard.changes.cloud_graph import graph_of
 from gpuyard.judging import judge
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.render.cloud.graph import called_in
+from gpuyard.render.cloud_graph import graph_of
 from gpuyard.spec.read import read_platform
 from kit.clouds.answers import PLACES
 

@@ -11,10 +11,10 @@ from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.adopting.searching import Searched, search
-from gpuyard.changes.cloud_graph import graph_of
 from gpuyard.judging import judge
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudGraph, called_in
+from gpuyard.render.cloud_graph import graph_of
 from gpuyard.spec.read import read_platform
 from kit.clouds.shown import shown
 from kit.stacks import platform, pool, team

@@ -6,7 +6,7 @@ import pulumi
 import pytest
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.changes.cloud_graph import graph_of
+from gpuyard.render.cloud_graph import graph_of
 from gpuyard.resources.clusters import guarding
 from gpuyard.resources.errors import PlatformRefused
 from kit.clouds.deployments import NAME, Deployment, exported

@@ -9,7 +9,14 @@ import typer
 from gpuyard.cli.exit_codes import FINE, FOUND
 from gpuyard.cli.job_files import no_workload, objects_in, read_documents, read_dump, unread_in
 from gpuyard.cli.live import ClusterSays, ask_cluster
-from gpuyard.cli.options import Format, FormatOption, Job, StackArgument
+from gpuyard.cli.options import (
+    ContextOption,
+    Format,
+    FormatOption,
+    Job,
+    StackArgument,
+    check_context,
+)
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import Column, Console, asides, results, table, write
 from gpuyard.cli.terminal.text import many
@@ -57,14 +64,7 @@ def explain(
             " kubeconfig; nothing is written.",
         ),
     ] = False,
-    context: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --live: the kubeconfig's context; by default the current one.",
-            show_default=False,
-        ),
-    ] = None,
+    context: ContextOption = None,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Say whether a job would start. Where, on what condition, at whose expense; or why never."""
@@ -101,8 +101,7 @@ def _check_source(running: str | None, context: str | None, *, live: bool) -> No
     """What runs comes from one place."""
     if live and running is not None:
         raise UsageError("--live asks the cluster, --running reads a file. Give one of the two.")
-    if context is not None and not live:
-        raise UsageError("--context names the cluster that --live asks. Add --live.")
+    check_context(context, live=live)
 
 
 def _check_teams(plan: PlatformPlan, jobs: Sequence[JobRead], team: str | None, shown: str) -> None:

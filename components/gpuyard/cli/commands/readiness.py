@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpuyard.cli.exit_codes import FINE, FOUND, LACKS
-from gpuyard.cli.options import StackArgument
+from gpuyard.cli.options import ContextOption, StackArgument, check_context
 from gpuyard.cli.stacks import judge_stack
 from gpuyard.cli.terminal.console import asides, results, write
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, show_refusal
-from gpuyard.errors import UsageError
 
 if TYPE_CHECKING:
     from gpuyard.readiness.subject import ClusterSeen
@@ -33,14 +32,7 @@ def readiness(
             "--live", help="Also look at the cluster, with kubectl and its kubeconfig; only reads."
         ),
     ] = False,
-    context: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --live: the kubeconfig's context; by default the current one.",
-            show_default=False,
-        ),
-    ] = None,
+    context: ContextOption = None,
     threshold: Annotated[
         int,
         typer.Option(
@@ -62,8 +54,7 @@ def readiness(
     )
     from gpuyard.readiness.asking import ask_readiness
 
-    if context is not None and not live:
-        raise UsageError("--context names the cluster that --live asks. Add --live.")
+    check_context(context, live=live)
     judged = judge_stack(stack)
     if judged.plan is None:
         if format is ReadinessFormat.JSON:

@@ -23,7 +23,7 @@ from gpuyard.render.access import RBAC, granted
 from gpuyard.render.admission.cel import listed, maybe, quoted
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gpu_operator.objects import agents_tolerate, operator_namespace
-from gpuyard.render.objects import Object, made, system_tolerations, taint_object
+from gpuyard.render.objects import Object, made, service_account, system_tolerations, taint_object
 from gpuyard.render.programs import CONFINED, NOBODY, source_of
 from gpuyard.render.validation.jobs import check_pod, expectations_object, node_digest
 
@@ -101,14 +101,7 @@ def _rights(plan: PlatformPlan) -> list[Object]:
         )
     )
     return [
-        made(
-            plan.name,
-            "v1",
-            "ServiceAccount",
-            name,
-            namespace=space,
-            automountServiceAccountToken=False,
-        ),
+        service_account(plan.name, name, space),
         made(plan.name, f"{RBAC}/v1", "ClusterRole", name, rules=nodes),
         made(plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who),
         *granted(plan.name, space, name, pods, who),

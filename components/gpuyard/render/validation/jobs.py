@@ -26,7 +26,7 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
 from gpuyard.render.access import granted
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gpu_operator.objects import operator_namespace
-from gpuyard.render.objects import Object, made, toleration_object
+from gpuyard.render.objects import Object, made, service_account, toleration_object
 from gpuyard.render.programs import source_of
 from gpuyard.render.validation.expectations import expectations_text, pinned_driver
 
@@ -49,14 +49,7 @@ def validation_objects(plan: PlatformPlan) -> list[Object]:
     name, space = validator_name(plan.name), operator_namespace(plan)
     account = {"kind": "ServiceAccount", "name": name, "namespace": space}
     return [
-        made(
-            plan.name,
-            "v1",
-            "ServiceAccount",
-            name,
-            namespace=space,
-            automountServiceAccountToken=False,
-        ),
+        service_account(plan.name, name, space),
         *(granted(plan.name, space, name, [_rights(plan)], [account]) if checked else []),
         made(plan.name, "v1", "ConfigMap", name, namespace=space, data=_program()),
         *(obj for pool in checked for obj in _of_pool(plan, asked, pool)),

@@ -11,12 +11,12 @@ from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import monitor_supports_feature
 
 from gpuyard.changes.announced import Does, announced
-from gpuyard.changes.cloud_graph import graph_of
 from gpuyard.changes.deployed import Stand, stand_told
 from gpuyard.changes.findings import change_findings
 from gpuyard.changes.platforms import driver_of
 from gpuyard.findings import Finding, Severity
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.cloud_graph import graph_of
 from gpuyard.resources.errors import PlatformRefused
 
 _LAST_STATE = "pulumi:pulumi:readStackResourceOutputs"

@@ -69,7 +69,7 @@ def adopt(  # noqa: PLR0913, PLR0917  each is an option
     """Take a cluster that runs into a stack. Writes what `pulumi import` takes; the cloud is only read."""
     from gpuyard.adopting.import_file import import_file
     from gpuyard.adopting.searching import search
-    from gpuyard.changes.cloud_graph import graph_of
+    from gpuyard.render.cloud_graph import graph_of
 
     given = read_ids(ids) if ids is not None else {}
     judged = judge_stack(stack)
