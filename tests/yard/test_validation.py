@@ -201,6 +201,8 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     first = jobs(live)
     later_nodes(live)
     its_account_changes_no_more(live)
+    ready = live.readiness()["TST-02"]
+    assert (ready["answer"], ready["by"]) == ("PASS", "cluster")
 
     code, said = deploy(live, spec(live))
     assert code == 0, said
@@ -219,6 +221,8 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     assert re.search(rf"  failed: node train-001, pool train: .*\n +{facts}\n", said), said
 
     becomes(live, "train-001", (REMAPPED, False, True))
+    ready = live.readiness()["TST-02"]
+    assert (ready["answer"], ready["why"]) == ("FAIL", f"node train-001: {REMAPPED} did not pass")
     annotate(live, "train-001", None)
     becomes(live, "train-001", OPEN)
     code, said = deploy(live, spec(live, image="2", **pinned))
