@@ -63,7 +63,10 @@ def test_the_newest_whole_copy_takes_the_place_of_what_was_cut(tmp_path_factory,
         assert mend(stack(folder)) == []
 
 
-@every("there", [{}, {"before": CUT}, {"before": "", "run_1": CUT}, {"other": WHOLE}])
+ANOTHER = {"before": '{"resources": [{"urn": "of something else"}, {"u'}
+
+
+@every("there", [{}, {"before": CUT}, {"before": "", "run_1": CUT}, {"other": WHOLE}, ANOTHER])
 def test_without_a_whole_copy_nothing_is_touched_and_the_way_out_is_said(tmp_path_factory, there):
     folder = tmp_path_factory.mktemp("backend")
     state = written(folder, state=CUT, **there)
@@ -94,3 +97,94 @@ def test_what_the_engine_writes_is_whole(tmp_path):
     state = written(tmp_path, state=json.dumps({"version": 3, "checkpoint": {"latest": {}}}))
     assert mend(stack(tmp_path)) == []
     assert not state.with_name("dev.json.cut").exists()
+
+
+# ── what can still be read ────────────────────────────────────────────────────────────────────────
+def checkpoint(*resources, **more):
+    """As the engine writes it: what it is first, then the resources, then what was under way."""
+    latest = {"manifest": {"version": "v3"}, "resources": list(resources), **more}
+    return json.dumps({"version": 3, "checkpoint": {"stack": "dev", "latest": latest}})
+
+
+def made(name, **more):
+    return {"urn": f"urn:{name}", "id": f"{name}-1", "inputs": {"text": '"]}, é'}, **more}
+
+
+def creating(name, operation="creating"):
+    return {"resource": {"urn": f"urn:{name}"}, "type": operation}
+
+
+A, B, C, D = (made(name) for name in "abcd")
+
+
+def mended(folder, **texts):
+    state = written(folder, **texts)
+    (said,) = mend(stack(folder))
+    latest = json.loads(state.read_text())["checkpoint"]["latest"]
+    assert latest["manifest"] == {"version": "v3"}
+    words = said.removeprefix("the state was cut short, as by a full disk: ")
+    return latest, words.removesuffix(", and what was left of it is dev.json.cut")
+
+
+def cut(whole, before):
+    """Up to the middle of that resource."""
+    return whole[: whole.index(f'"{before}-1"')]
+
+
+BAK = "dev.json.bak of 2026-11-18T11:06:40Z takes its place"
+MORE = "and {} more of its resources could still be read"
+
+
+@every(
+    "left, before, names, said",
+    [
+        (cut(checkpoint(A, B, C), "c"), "", "ab", "2 of its resources could still be read"),
+        (
+            cut(checkpoint(A), "a"),
+            cut(checkpoint(A, B), "b"),
+            "a",
+            "1 of its resources could still be read",
+        ),
+        (cut(checkpoint(A, B, C), "c"), checkpoint(A), "ab", f"{BAK}, {MORE.format(1)}"),
+        (cut(checkpoint(A, B, C), "c"), checkpoint(D, A), "abd", f"{BAK}, {MORE.format(1)}"),
+        (cut(checkpoint(A, B, C), "b"), checkpoint(A, B), "ab", BAK),
+        (cut(checkpoint(A, B, C), "a"), checkpoint(B), "b", BAK),
+        (checkpoint(A, B)[:-1], checkpoint(), "ab", f"{BAK}, {MORE.format(2)}"),
+    ],
+)
+def test_what_can_be_read_of_a_state_is_kept(tmp_path_factory, left, before, names, said):
+    folder = tmp_path_factory.mktemp("backend")
+    latest, words = mended(folder, state=left, before=before)
+    assert [each["id"] for each in latest["resources"]] == [f"{name}-1" for name in names]
+    assert words == said
+
+
+@every("at", range(0, len(checkpoint(A, B)), 7))
+def test_wherever_it_was_cut_no_half_of_a_resource_is_taken(tmp_path_factory, at):
+    folder = tmp_path_factory.mktemp("backend")
+    state = written(folder, state=checkpoint(A, B)[:at], before=checkpoint(C))
+    mend(stack(folder))
+    found = json.loads(state.read_text())["checkpoint"]["latest"]["resources"]
+    assert found in ([C], [A, C], [A, B, C])
+
+
+@every(
+    "older, then",
+    [
+        (made("a", id="a-0"), [A, made("a", id="a-0", delete=True)]),
+        (made("a", id="a-0", delete=True), [A, made("a", id="a-0", delete=True)]),
+        (A, [A]),
+    ],
+)
+def test_what_was_replaced_is_still_to_be_deleted(tmp_path_factory, older, then):
+    folder = tmp_path_factory.mktemp("backend")
+    left = cut(checkpoint(A, B), "b")
+    latest, _ = mended(folder, state=left, before=checkpoint(older))
+    assert latest["resources"] == then
+
+
+def test_what_was_under_way_and_is_made_is_under_way_no_more(tmp_path):
+    under_way = [creating("a"), creating("c"), creating("a", "updating")]
+    before = checkpoint(pending_operations=under_way)
+    latest, _ = mended(tmp_path, state=cut(checkpoint(A, B), "b"), before=before)
+    assert latest["pending_operations"] == under_way[1:]
