@@ -63,10 +63,10 @@ def test_the_newest_whole_copy_takes_the_place_of_what_was_cut(tmp_path_factory,
         assert mend(stack(folder)) == []
 
 
-ANOTHER = {"before": '{"resources": [{"urn": "of something else"}, {"u'}
+OTHERS = [{"before": text + '"resources": [{"urn": "a"}, {"u'} for text in ("{", '{"a": {"b": {')]
 
 
-@every("there", [{}, {"before": CUT}, {"before": "", "run_1": CUT}, {"other": WHOLE}, ANOTHER])
+@every("there", [{}, {"before": CUT}, {"before": "", "run_1": CUT}, {"other": WHOLE}, *OTHERS])
 def test_without_a_whole_copy_nothing_is_touched_and_the_way_out_is_said(tmp_path_factory, there):
     folder = tmp_path_factory.mktemp("backend")
     state = written(folder, state=CUT, **there)

@@ -31,9 +31,9 @@ def left_of(text: str) -> StateFile | None:
         resources.append(found)
     try:
         state: StateFile = json.loads(text[: begun.end()] + _END)
-    except ValueError:
+        state["checkpoint"]["latest"]["resources"] = resources
+    except (ValueError, KeyError):
         return None
-    state["checkpoint"]["latest"]["resources"] = resources
     return state if resources else None
 
 
