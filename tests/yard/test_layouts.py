@@ -111,8 +111,10 @@ def test_a_layout_changes_with_consent_and_goes_back_where_a_node_fails(two: Yar
     two.api.merge(
         "/api/v1/nodes/serve-000", {"metadata": {"annotations": {BROKEN: "GPU 3 is lost"}}}
     )
-    code, said = deploy(two, changed(two, NEW, consent=consent[0]))
+    shared = advertised(two, "dev")
+    code, said = deploy(two, changed(two, NEW, shares=8, consent=consent[0]))
     assert code != 0
+    assert advertised(two, "dev") == shared, "its turn came after one that failed"
     assert re.search(
         r"the GPUs of node serve-000 were not cut into serve\.\w+: GPU 3 is lost", said
     ), said

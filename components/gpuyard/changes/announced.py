@@ -25,9 +25,11 @@ from gpuyard.changes.platforms import (
     pools_gone,
     recut,
     report_of,
+    reshared,
     teams_gone,
 )
 from gpuyard.changes.settling import Mark, has_mark
+from gpuyard.changes.turns import Turns, turns
 from gpuyard.findings import Path
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
@@ -75,6 +77,8 @@ class Announced:
     lowered: tuple[tuple[LostGuarantee, int], ...]
     unforeseen: tuple[tuple[str, str], ...]
     """What only the engine's own preview says: replace or delete, and a name."""
+    turns: Turns = ()
+    """The order in which pools change that the deployment itself changes."""
 
 
 def platform_in(stand: Stand, component: str = "") -> Deployed | None:
@@ -109,6 +113,7 @@ def announced(
         losses=losses,
         lowered=tuple(lowered(report, plan)),
         unforeseen=tuple(_unforeseen(stand, there, changes)),
+        turns=turns(plan, teller.drained(), reshared(report, plan)),
     )
 
 
@@ -200,13 +205,16 @@ class _Teller:
     def rolled(self) -> Iterator[Loss]:
         """Pools whose groups stay and whose nodes do not: another image, disk, version or setting."""
         for pool in self.plan.pools:
-            mine = [each for each in self.changes if each.part == pool.stable_name]
-            mine = [each for each in mine if each.verdict is Fate.UPDATE]
-            why = {f.path: f.new for each in mine for f in each.fields if rolls(each.kind, f.path)}
+            why = self._rolling(pool.stable_name)
             if not why:
                 continue
             # A new version says nothing of itself: what changed is in the template.
-            inside = {f.path: f.new for e in mine if e.kind == TEMPLATE for f in e.fields}
+            inside = {
+                f.path: f.new
+                for e in self._updated(pool.stable_name)
+                if e.kind == TEMPLATE
+                for f in e.fields
+            }
             said = inside | {
                 path: new for path, new in why.items() if not has_mark(new, Mark.LATER)
             }
@@ -219,6 +227,24 @@ class _Teller:
                 key=[_field(path, new) for path, new in (said or why).items()],
                 pools=[former_pool(self.report, self.plan, pool.stable_name)],
             )
+
+    def drained(self) -> list[str]:
+        """Pools of which this deployment takes nodes in turn; the operator takes those of all by itself."""
+        names = [pool.stable_name for pool in self.plan.pools if self._rolling(pool.stable_name)]
+        anew = {
+            each.part
+            for each in self.changes
+            if each.verdict is Fate.REPLACE and HOLDING.get(each.kind) is Holds.NODES
+        }
+        return [*names, *anew, *(pool.stable_name for pool, _ in recut(self.report, self.plan))]
+
+    def _updated(self, pool: str) -> list[ResourceChange]:
+        return [e for e in self.changes if e.part == pool and e.verdict is Fate.UPDATE]
+
+    def _rolling(self, pool: str) -> dict[str, Any]:
+        """Fields that make its nodes anew, and what they are to be."""
+        mine = self._updated(pool)
+        return {f.path: f.new for each in mine for f in each.fields if rolls(each.kind, f.path)}
 
     def redriven(self) -> Iterator[Loss]:
         """Pools on whose nodes the GPU Operator puts another driver, which no job survives."""

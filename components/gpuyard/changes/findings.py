@@ -6,6 +6,7 @@ from gpuyard.changes.announced import Announced, Does, Loss
 from gpuyard.changes.platforms import Drained, LostGuarantee
 from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.validation.jobs import checked_pools
 
 _HOW_LONG = (
     "until new nodes have come; how long that takes is unknown: no boot time is in the catalogue"
@@ -35,7 +36,30 @@ def change_findings(plan: PlatformPlan, said: Announced) -> list[Finding]:
         )
         for op, name in said.unforeseen
     ]
-    return [*findings, *_unneeded(plan, said.losses)]
+    return [*findings, *_in_turns(plan, said), *_unneeded(plan, said.losses)]
+
+
+def _in_turns(plan: PlatformPlan, said: Announced) -> Iterator[Finding]:
+    if not said.turns:
+        return
+    (first, *_), rest = said.turns
+    name = next(pool.name for pool in plan.pools if pool.stable_name == first)
+    required = plan.validation is not None and plan.validation.required
+    awaited = required and name in {pool.name for pool in checked_pools(plan)}
+    until = "its check has passed" if awaited else "its nodes are there"
+    names = [pool.name for pool in plan.pools if pool.stable_name in rest]
+    yield note(
+        "change.turns",
+        ("pools",),
+        f"{1 + len(rest)} pools change: {name} first, and {listed(names)} when {until}; where that fails,"
+        f" {listed(names)} {'stays' if len(names) == 1 else 'stay'} as before",
+        given=f"{name}, then {listed(names)}",
+        fix=Fix(
+            says="nothing; a check of hardware (`validation`) is awaited between them"
+            if awaited
+            else "nothing; with `validation` and an image a check of hardware is awaited between them"
+        ),
+    )
 
 
 def _of_loss(plan: PlatformPlan, loss: Loss) -> Finding:

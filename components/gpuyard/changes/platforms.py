@@ -91,6 +91,16 @@ def recut(report: Reported, plan: PlatformPlan) -> Iterator[tuple[PoolPlan, str]
             yield pool, name
 
 
+def reshared(report: Reported, plan: PlatformPlan) -> list[str]:
+    """Pools whose nodes advertise something else than they did, on the machine that they are."""
+    found: list[str] = []
+    for pool in plan.pools:
+        said = report.pools.get(former_pool(report, plan, pool.stable_name), {})
+        if said.get("machine") == pool.machine.name and _counted(said) != _advertised(pool):
+            found.append(pool.stable_name)
+    return found
+
+
 def other_machine(report: Reported, plan: PlatformPlan) -> Iterator[tuple[PoolPlan, str, str]]:
     """Pools of fake nodes that become nodes of another machine: with their name, and machine, until now."""
     for pool in plan.pools if plan.simulated else ():
@@ -141,10 +151,17 @@ def _names(name: str, formerly: tuple[str, ...]) -> tuple[str, ...]:
 
 def _cut(said: Mapping[str, Any], pool: PoolPlan) -> bool:
     """Slices change only by draining; replicas do not."""
-    was = {name: int(count) for name, count in said["resources"].items()}
-    now = {each.resource: each.per_node for each in pool.advertised}
     sliced = {str(said.get("sharing")), pool.sharing.value} & _SLICED
-    return was != now and bool(sliced) and said.get("machine") == pool.machine.name
+    anew = _counted(said) != _advertised(pool)
+    return anew and bool(sliced) and said.get("machine") == pool.machine.name
+
+
+def _counted(said: Mapping[str, Any]) -> dict[str, int]:
+    return {name: int(count) for name, count in (said.get("resources") or {}).items()}
+
+
+def _advertised(pool: PoolPlan) -> dict[str, int]:
+    return {each.resource: each.per_node for each in pool.advertised}
 
 
 _SLICED = {each.value for each in SharingMethod if "mig" in each.value}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 import pulumi
 
 from gpuyard.changes.platforms import driver_of
+from gpuyard.changes.turns import Turns
 from gpuyard.findings import Finding, Severity, in_order
 from gpuyard.names import GKE_NETWORKING_GROUP, system_namespace
 from gpuyard.plan.digests import spec_digest
@@ -134,14 +135,14 @@ class Platform(Component):
             plan = replace(plan, cluster_name=plan.name)
         changes = guard(name, plan)
         super().__init__("gpuyard:index:Platform", name, state, opts)
-        self._warn((*proof.findings, *changes, *due_today(plan.spec)))
+        self._warn((*proof.findings, *changes.findings, *due_today(plan.spec)))
         enters = not self._has_provider
         cluster = cluster_for(f"{name}-cluster", plan, self._child(), entered=enters)
         if cluster is not None and enters:
             self._enter(provider_inside(name, plan, cluster, pulumi.ResourceOptions(parent=self)))
         if self._ours is not None and self._ours.looks is not None:
             tell_of_gone_teams(self._ours.looks, plan)
-        nodes = self._make(name, plan, late, cluster)
+        nodes = self._make(name, plan, late, cluster, changes.turns)
         self._report(plan, proof.findings, nodes if plan.simulated else ())
 
     def _make(
@@ -150,9 +151,11 @@ class Platform(Component):
         plan: PlatformPlan,
         late: Mapping[str, Any],
         cluster: "CloudCluster | None",
+        turns: Turns,
     ) -> list[GpuNodePool]:
         self._register(record_objects(plan), late)
         operator, chart = None, list[pulumi.CustomResource]()
+        self.validation = pulumi.Output.from_input({})
         nodes = list[GpuNodePool]()
         if not plan.queueing.dispatch:
             operator = GpuOperator(f"{name}-gpu-operator", {"platform": plan}, self._child())
@@ -166,8 +169,11 @@ class Platform(Component):
         if operator is not None:
             first = [*operator.read_by_agents(), *networks]
             karpenter_for(f"{name}-karpenter", plan, self._child(first), cluster)
-            nodes += self._make_pools(name, plan, cluster, first)
-        self.validation = self._check(name, plan, [*nodes, *([operator] if operator else ())])
+            nodes += self._make_in_turns(name, plan, cluster, operator, first, turns)
+        elif plan.validation is not None:
+            self.validation = Validation(
+                f"{name}-validation", {"platform": plan}, self._child()
+            ).pools
         # Nothing runs in a team's namespace before it is held to anything.
         held = self._register(admission_objects(plan))
         self._register(catalogue_objects(plan))
@@ -186,25 +192,51 @@ class Platform(Component):
             IdleReclaim(f"{name}-idle", {"platform": plan}, self._child([home, *teams]))
         return nodes
 
-    def _check(
-        self, name: str, plan: PlatformPlan, first: list[pulumi.Resource]
-    ) -> pulumi.Output[dict[str, PoolVerdict]]:
-        """Nothing waits for it: teams have what is there, and a deployment with a bad node ends with it."""
-        if plan.validation is None:
-            return pulumi.Output.from_input({})
-        child = self._child(first)
-        return Validation(f"{name}-validation", {"platform": plan}, child).pools
+    def _make_in_turns(
+        self,
+        name: str,
+        plan: PlatformPlan,
+        cluster: "CloudCluster | None",
+        operator: GpuOperator,
+        first: list[pulumi.CustomResource],
+        turns: Turns,
+    ) -> list[GpuNodePool]:
+        """Pools and the check of their hardware.
+
+        Nothing else waits for the check: teams have what is there, and a deployment with a bad node ends with
+        it. Where several pools change, those of the second turn wait for the first one's verdict.
+        """
+        later = turns[1] if turns else ()
+        now = [pool for pool in plan.pools if pool.stable_name not in later]
+        nodes = self._make_pools(name, plan, now, cluster, first)
+        check = None
+        if plan.validation is not None:
+            child = self._child([*nodes, operator])
+            check = Validation(f"{name}-validation", {"platform": plan}, child, later=later)
+        if later:
+            tried = [
+                each for each, pool in zip(nodes, now, strict=True) if pool.stable_name in turns[0]
+            ]
+            rest = [pool for pool in plan.pools if pool.stable_name in later]
+            passed = check.passed if check is not None else ()
+            nodes += self._make_pools(name, plan, rest, cluster, [*first, *tried, *passed])
+            if check is not None:
+                check.then(later, nodes)
+        if check is not None:
+            self.validation = check.pools
+        return nodes
 
     def _make_pools(
         self,
         name: str,
         plan: PlatformPlan,
+        pools: Iterable[PoolPlan],
         cluster: "CloudCluster | None",
-        first: list[pulumi.CustomResource],
+        first: Iterable[pulumi.Resource],
     ) -> list[GpuNodePool]:
         """A node agent starts on a node with the configuration that is there then."""
         made: list[GpuNodePool] = []
-        for pool in plan.pools:
+        for pool in pools:
             child = f"{name}-{pool.stable_name}"
             args: GpuNodePoolArgs = {"platform": plan, "pool": pool.name}
             made.append(GpuNodePool(child, args, self._child(first), cluster=cluster))

@@ -14,6 +14,7 @@ from kit.generated.changed import planned
 from kit.stacks import cut_pool, plan_of, platform, pool
 
 RAW = platform([pool(nodes="0..4", scaling="autoscaler"), pool("more", nodes=2)], cloud="aws")
+NOTHING = guarding.Foreseen()
 LESS = {**RAW, "pools": RAW["pools"][:1]}
 
 
@@ -57,14 +58,14 @@ def told_of(plan):
 
 def test_a_loss_is_refused_until_it_is_consented_to(tells):
     tells(outputs())
-    assert guarding.guard(NAME, planned(RAW, "aws")) == []
+    assert guarding.guard(NAME, planned(RAW, "aws")) == NOTHING
     with pytest.raises(PlatformRefused) as refused:
         guarding.guard(NAME, planned(LESS, "aws"))
     (found,) = refused.value.findings
     assert (found.id, found.where) == ("change.deletes", "pools")
-    (said,) = guarding.guard(NAME, planned({**LESS, "consent": found.fix.value}, "aws"))
+    (said,) = guarding.guard(NAME, planned({**LESS, "consent": found.fix.value}, "aws")).findings
     assert said.id == "change.consented"
-    assert guarding.guard("another", planned(LESS, "aws")) == []
+    assert guarding.guard("another", planned(LESS, "aws")) == NOTHING
 
 
 def test_elsewhere_only_gpus_that_are_cut_anew_need_consent(tells):
@@ -73,14 +74,14 @@ def test_elsewhere_only_gpus_that_are_cut_anew_need_consent(tells):
     before = plan_of(platform(more, cloud="simulated"))
     tells(told_of(before))
     cut = {"mig": {"1g.5gb": 7}}
-    assert guarding.guard(NAME, before) == []
-    assert guarding.guard(NAME, plan_of(platform(more[:1], cloud="simulated"))) == []
+    assert guarding.guard(NAME, before) == NOTHING
+    assert guarding.guard(NAME, plan_of(platform(more[:1], cloud="simulated"))) == NOTHING
     with pytest.raises(PlatformRefused) as refused:
         guarding.guard(NAME, plan_of(platform([cut_pool(sharing=cut)], cloud="simulated")))
     (found,) = refused.value.findings
     assert (found.id, found.where) == ("change.recuts", "pools[0]")
     allowed = platform([cut_pool(sharing=cut)], cloud="simulated", consent=found.fix.value)
-    (said,) = guarding.guard(NAME, plan_of(allowed))
+    (said,) = guarding.guard(NAME, plan_of(allowed)).findings
     assert said.id == "change.consented"
 
 
@@ -89,7 +90,7 @@ def test_another_driver_of_the_operator_on_nodes_of_ones_own_needs_consent(tells
         return plan_of(platform(software={"driver": driver}))
 
     tells(told_of(of("580.159.03")))
-    assert guarding.guard(NAME, of("580.159.03")) == []
+    assert guarding.guard(NAME, of("580.159.03")) == NOTHING
     with pytest.raises(PlatformRefused) as refused:
         guarding.guard(NAME, of("595.91.07"))
     assert {each.id for each in refused.value.findings} == {"change.rolls"}
@@ -99,7 +100,7 @@ def test_a_backend_that_does_not_tell_stops_nothing_and_says_so(tells, monkeypat
     said = []
     monkeypatch.setattr(pulumi.log, "warn", said.append)
     tells(RuntimeError("no such function"))
-    assert guarding.guard(NAME, planned(LESS, "aws")) == []
+    assert guarding.guard(NAME, planned(LESS, "aws")) == NOTHING
     assert "no such function" in said[0]
     assert "gpuyard check STACK --against -" in said[0]
 
@@ -107,7 +108,7 @@ def test_a_backend_that_does_not_tell_stops_nothing_and_says_so(tells, monkeypat
 def test_nobody_is_asked_where_the_operator_is_anothers_or_there_is_no_engine(monkeypatch):
     monkeypatch.setattr(guarding, "last_state", None)
     theirs = platform(gpu_operator={"install": False})
-    assert guarding.guard(NAME, plan_of(theirs)) == []
+    assert guarding.guard(NAME, plan_of(theirs)) == NOTHING
     monkeypatch.undo()
     monkeypatch.setattr(guarding, "monitor_supports_feature", lambda _: False)
-    assert guarding.guard(NAME, planned(LESS, "aws")) == []
+    assert guarding.guard(NAME, planned(LESS, "aws")) == NOTHING

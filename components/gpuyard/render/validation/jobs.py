@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 
+from gpuyard.catalogue.kubernetes.eks_nodes import AL2023_RELEASES
 from gpuyard.catalogue.software.images import Owner, SoftwarePart
 from gpuyard.names import (
     CHECKS_LABEL,
@@ -29,6 +30,7 @@ from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.objects import Object, made, service_account, toleration_object
 from gpuyard.render.programs import source_of
 from gpuyard.render.validation.expectations import expectations_text, pinned_driver
+from gpuyard.spec.platform import Cloud
 
 PACKAGE = "gpuyard_validator"
 EXPECTATIONS_FILE = "expectations.json"
@@ -42,6 +44,12 @@ _NAME = 50
 
 def validation_objects(plan: PlatformPlan) -> list[Object]:
     """Account and program, then for each pool what is expected and the Job; nothing where none is checked."""
+    pools = [obj for pool in checked_pools(plan) for obj in pool_check_objects(plan, pool)]
+    return [*validator_objects(plan), *pools]
+
+
+def validator_objects(plan: PlatformPlan) -> list[Object]:
+    """Account and program, which the checks of all pools share."""
     asked = plan.validation
     if asked is None or not asked.checks:
         return []
@@ -52,8 +60,12 @@ def validation_objects(plan: PlatformPlan) -> list[Object]:
         service_account(plan.name, name, space),
         *(granted(plan.name, space, name, [_rights(plan)], [account]) if checked else []),
         made(plan.name, "v1", "ConfigMap", name, namespace=space, data=_program()),
-        *(obj for pool in checked for obj in _of_pool(plan, asked, pool)),
     ]
+
+
+def pool_check_objects(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
+    """What is expected of a pool's nodes, and the Job that looks at them."""
+    return [] if plan.validation is None else list(_of_pool(plan, plan.validation, pool))
 
 
 def checked_pools(plan: PlatformPlan) -> list[PoolPlan]:
@@ -83,7 +95,18 @@ def node_digest(plan: PlatformPlan, pool: PoolPlan) -> str:
 
 def _rests_on(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
     image = plan.validation.image if plan.validation else ""
-    return expectations_text(plan, pool), image, dict(source_of(PACKAGE))
+    return expectations_text(plan, pool), image, dict(source_of(PACKAGE)), *_made_of(plan, pool)
+
+
+def _made_of(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
+    """What makes a cloud's nodes anew when it changes: the check of those before says nothing of them."""
+    software = pool.node_software
+    if plan.cloud not in {Cloud.AWS, Cloud.GCP} or software is None:
+        return ()
+    spec = next(each for each in plan.spec.pools if each.name == pool.name)
+    release = AL2023_RELEASES.get(plan.kubernetes)
+    boots = (software.image, software.variant, plan.kubernetes, release)
+    return (*boots, pool.machine.name, str(spec.disk_gib), pool.numa.value)
 
 
 def _digest(*parts: object) -> str:

@@ -4,7 +4,7 @@ A program is told its own last state by the engine (`pulumi:pulumi:readStackReso
 every resource, at a preview as at an `up`. `gpuyard check --against` says the same of an exported state.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pulumi
 from pulumi.runtime.proto import resource_pb2
@@ -14,6 +14,7 @@ from gpuyard.changes.announced import Does, announced
 from gpuyard.changes.deployed import Stand, stand_told
 from gpuyard.changes.findings import change_findings
 from gpuyard.changes.platforms import driver_of
+from gpuyard.changes.turns import Turns
 from gpuyard.findings import Finding, Severity
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud_graph import graph_of
@@ -22,7 +23,16 @@ from gpuyard.resources.errors import PlatformRefused
 _LAST_STATE = "pulumi:pulumi:readStackResourceOutputs"
 
 
-def guard(name: str, plan: PlatformPlan) -> list[Finding]:
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What a deployment does to what is there."""
+
+    findings: tuple[Finding, ...] = ()
+    turns: Turns = ()
+    """Where several pools change: which first."""
+
+
+def guard(name: str, plan: PlatformPlan) -> Foreseen:
     """What else there is to say; PlatformRefused where something is lost that nobody consented to.
 
     Where no cloud makes nodes nothing that is bought is given back, and only jobs are lost, on GPUs that are
@@ -32,7 +42,7 @@ def guard(name: str, plan: PlatformPlan) -> list[Finding]:
     asks = graph is not None or plan.simulated or any(driver_of(plan, each) for each in plan.pools)
     stand = last_state() if asks else None
     if stand is None:
-        return []
+        return Foreseen()
     said = announced(plan, graph, stand, name)
     if graph is None:
         jobs = tuple(each for each in said.losses if each.does in {Does.RECUTS, Does.ROLLS})
@@ -40,7 +50,7 @@ def guard(name: str, plan: PlatformPlan) -> list[Finding]:
     found = change_findings(plan, said)
     if refused := [each for each in found if each.severity is Severity.REFUSE]:
         raise PlatformRefused(f"the change of the platform {plan.name}", refused)
-    return found
+    return Foreseen(tuple(found), said.turns)
 
 
 def last_state() -> Stand | None:

@@ -1,5 +1,6 @@
 """Validation: pods that hold each node of a pool against its plan, and a deployment that waits for them."""
 
+from collections.abc import Collection, Iterable
 from typing import TypedDict
 
 import pulumi
@@ -11,7 +12,8 @@ from gpuyard.render.validation.jobs import (
     check_digest,
     check_name,
     checked_pools,
-    validation_objects,
+    pool_check_objects,
+    validator_objects,
     verdict_object,
 )
 from gpuyard.resources.component import Component, once_made
@@ -57,15 +59,40 @@ class Validation(Component):
         name: str,
         args: ValidationArgs,
         opts: pulumi.ResourceOptions | None = None,
+        *,
+        later: Collection[str] = (),
     ) -> None:
+        """Pools in `later`, by their first names, are checked when `then` is called for the last of them."""
         given = read_args("Validation", args, required=("platform",))
         plan = prove(given["platform"]).plan
         asked = plan.spec.validation
         state = {"platform": plan.name, "validation": state_of(asked) if asked else {}}
         super().__init__("gpuyard:index:Validation", name, state, opts)
-        self._register([*validation_objects(plan), *gate_objects(plan)])
-        last = [self._judged(name, plan, pool) for pool in checked_pools(plan)]
-        self.pools = once_made(_verdicts(plan, plan.validation), *last)
+        self._plan, self._called = plan, name
+        now = [pool for pool in checked_pools(plan) if pool.stable_name not in later]
+        checks = [obj for pool in now for obj in pool_check_objects(plan, pool)]
+        self._register([*validator_objects(plan), *checks, *gate_objects(plan)])
+        self._last = [self._judged(name, plan, pool) for pool in now]
+        if not later:
+            self._report()
+
+    @property
+    def passed(self) -> tuple[pulumi.CustomResource, ...]:
+        """What stands when all pools have passed that are looked at until now."""
+        return tuple(self._last)
+
+    def then(self, pools: Collection[str], nodes: Iterable[pulumi.Resource]) -> None:
+        """Look at the pools that came later, once their nodes are there."""
+        self._waits_for = self._after(nodes)
+        plan = self._plan
+        for pool in checked_pools(plan):
+            if pool.stable_name in pools:
+                self._register(pool_check_objects(plan, pool))
+                self._last.append(self._judged(self._called, plan, pool))
+        self._report()
+
+    def _report(self) -> None:
+        self.pools = once_made(_verdicts(self._plan, self._plan.validation), *self._last)
         self.register_outputs({"pools": self.pools})
 
     def _judged(self, name: str, plan: PlatformPlan, pool: PoolPlan) -> pulumi.CustomResource:

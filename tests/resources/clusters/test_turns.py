@@ -1,0 +1,77 @@
+"""Several pools that change: what the second turn waits for."""
+
+import pytest
+
+from gpuyard.changes.deployed import stand_of
+from gpuyard.render.validation.jobs import check_name
+from gpuyard.resources import Platform
+from gpuyard.resources.clusters import guarding
+from kit.clouds.deployments import NAME, exported
+from kit.components import waits_for
+from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool
+
+IMAGE = {"image": "registry.example.org/ml/base:1"}
+
+
+def of(**more):
+    return platform([pool(), cut_pool(), shared_pool()], cloud="simulated", **more)
+
+
+def before():
+    """The same pools, two of them shared in another way."""
+    cut, shared = {"mig": {"1g.5gb": 7}}, {"time_slicing": 2}
+    pools = [pool(), cut_pool(sharing=cut), shared_pool(sharing=shared)]
+    return platform(pools, cloud="simulated")
+
+
+@pytest.fixture
+def graph(pulumi_mocks, monkeypatch):
+    """Of a deployment over that state, with everything consented to."""
+
+    def made(state, raw):
+        stand = stand_of(exported(plan_of(state)))
+        monkeypatch.setattr(guarding, "last_state", lambda: stand)
+        monkeypatch.setattr(guarding, "change_findings", lambda plan, said: [])
+        return pulumi_mocks.run(lambda: Platform(NAME, {"platform": raw}))
+
+    return made
+
+
+def nodes_of(graph, name):
+    return {each for each in waits_for(graph, name) if each.startswith("Node:")}
+
+
+@pytest.mark.parametrize("validation", [{}, {"validation": IMAGE}])
+def test_the_others_wait_for_the_first_one_and_its_verdict(graph, validation):
+    raw = of(**validation)
+    made, plan = graph(before(), raw), plan_of(raw)
+    waits = waits_for(made, f"{NAME}-dev:Node:dev-000")
+    assert nodes_of(made, f"{NAME}-serve:Node:serve-000") == set()
+    assert nodes_of(made, f"{NAME}-train:Node:train-000") == set()
+    assert "Node:serve-000" in waits
+    assert "Node:train-000" not in waits
+    if validation:
+        first, last = (check_name(plan, plan.pool(name)) for name in ("serve", "dev"))
+        assert f"ConfigMap:gpu-operator/{first}-passed" in waits
+        job = nodes_of(made, f"{NAME}-validation:Job:gpu-operator/{first}")
+        assert {"Node:serve-000", "Node:train-000"} <= job
+        assert "Node:dev-000" not in job
+        assert "Node:dev-000" in nodes_of(made, f"{NAME}-validation:Job:gpu-operator/{last}")
+        pools = made.one(name=NAME).registered_outputs["validation"]
+        assert {each["verdict"] for each in pools.values()} == {"passed"}
+    else:
+        assert made.one(name=NAME).registered_outputs["validation"] == {}
+
+
+@pytest.mark.parametrize("state", [of(), platform([pool("old")], cloud="simulated")])
+def test_where_nothing_or_everything_is_new_nobody_waits(graph, state):
+    made = graph(state, of(validation=IMAGE))
+    for name in ("train", "serve", "dev"):
+        assert nodes_of(made, f"{NAME}-{name}:Node:{name}-000") == set()
+
+
+def test_turns_change_no_name_and_no_input(graph):
+    """What the next deployment registers without them is what it finds."""
+    raw = of(validation=IMAGE)
+    first, second = graph(before(), raw), graph(raw, raw)
+    assert {one.urn: one.inputs for one in first} == {one.urn: one.inputs for one in second}
