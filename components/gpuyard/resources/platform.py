@@ -218,7 +218,7 @@ class Platform(Component):
                 each for each, pool in zip(nodes, now, strict=True) if pool.stable_name in turns[0]
             ]
             rest = [pool for pool in plan.pools if pool.stable_name in later]
-            passed = check.passed if check is not None else ()
+            passed = check.passed(turns[0]) if check is not None else ()
             nodes += self._make_pools(name, plan, rest, cluster, [*first, *tried, *passed])
             if check is not None:
                 check.then(later, nodes)

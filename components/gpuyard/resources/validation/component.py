@@ -72,14 +72,13 @@ class Validation(Component):
         now = [pool for pool in checked_pools(plan) if pool.stable_name not in later]
         checks = [obj for pool in now for obj in pool_check_objects(plan, pool)]
         self._register([*validator_objects(plan), *checks, *gate_objects(plan)])
-        self._last = [self._judged(name, plan, pool) for pool in now]
+        self._last = {pool.stable_name: self._judged(name, plan, pool) for pool in now}
         if not later:
             self._report()
 
-    @property
-    def passed(self) -> tuple[pulumi.CustomResource, ...]:
-        """What stands when all pools have passed that are looked at until now."""
-        return tuple(self._last)
+    def passed(self, pools: Iterable[str]) -> list[pulumi.CustomResource]:
+        """What stands when these pools have passed, as far as they are looked at."""
+        return [self._last[pool] for pool in pools if pool in self._last]
 
     def then(self, pools: Collection[str], nodes: Iterable[pulumi.Resource]) -> None:
         """Look at the pools that came later, once their nodes are there."""
@@ -88,11 +87,11 @@ class Validation(Component):
         for pool in checked_pools(plan):
             if pool.stable_name in pools:
                 self._register(pool_check_objects(plan, pool))
-                self._last.append(self._judged(self._called, plan, pool))
+                self._last[pool.stable_name] = self._judged(self._called, plan, pool)
         self._report()
 
     def _report(self) -> None:
-        self.pools = once_made(_verdicts(self._plan, self._plan.validation), *self._last)
+        self.pools = once_made(_verdicts(self._plan, self._plan.validation), *self._last.values())
         self.register_outputs({"pools": self.pools})
 
     def _judged(self, name: str, plan: PlatformPlan, pool: PoolPlan) -> pulumi.CustomResource:
