@@ -189,7 +189,8 @@ def test_whatever_hostile_teams_do_no_gpu_runs_that_is_not_counted(lab: reality.
                 cleared = now
                 teams.clears(turns.choice(sorted(QUEUES)))
     except AssertionError as found:
-        found.add_note("\n".join(teams.log[-120:]))
+        found.add_note("\n".join(teams.log[-300:]))
+        found.add_note(teams.left())
         raise
     finally:
         print(  # noqa: T201  the figures of a campaign
