@@ -68,6 +68,11 @@ RAISED = Sentence(
 )
 """Of a Job that runs: Kueue looks at it some time after its controller has made the pods."""
 RUNS_JOBS = ("batch/v1", "Job")
+STALE = Sentence(
+    "workload {name} was changed after it was counted, and more would run than that",
+    "it waits for Kueue, which counts it anew by itself",
+)
+"""Said to Kueue's scheduler, which comes back with what stands there now."""
 RENUMBERED = Sentence(
     "pods of this {kind} were counted with the numbers that they have, and new ones would run beside them",
     "leave spec.ordinals as it is, or delete it and make it anew",
