@@ -3,6 +3,7 @@
 `GPUYARD_HOSTILE` says how many seconds they try, with which seed after a colon; a campaign takes an hour.
 """
 
+import contextlib
 import os
 import random
 import time
@@ -12,11 +13,12 @@ from typing import Any
 import pytest
 
 from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api
+from gpuyard.simulate.api import Api, ApiError
 from kit.cluster import lab as reality
 from kit.cluster.hostile import Hostile, Picture, Referee
-from kit.cluster.tenants import tenants
-from kit.generated.hostile import Member
+from kit.cluster.queues import job
+from kit.cluster.tenants import acting, cleared, tenants
+from kit.generated.hostile import MERGE, Member
 from kit.stacks import Raw, cut_pool, platform, pool, team
 from kit.waiting import PATIENCE
 
@@ -162,6 +164,35 @@ def test_the_referee_minds_who_waits_behind_strangers_and_nobody_else():
 
 
 # ── the game ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_job_that_grows_while_it_is_counted_is_admitted_as_it_is(lab: reality.Lab):
+    """Kueue's scheduler writes what it had counted, whatever stands there by then: one in twelve ran more."""
+    team, path = acting(lab.api, "hos-b"), "/apis/batch/v1/namespaces/hos-b/jobs"
+    value = job("hos-b", "grows", pods=6, gpus=1, queue="batch")
+    value["spec"]["parallelism"] = 1
+    taken = 0
+    for lag in (0.0, 0.002, 0.005, 0.01, 0.02, 0.05) * 2:
+        team.call("POST", path, value)
+        time.sleep(lag)
+        with contextlib.suppress(ApiError):  # it runs by then
+            team.call("PATCH", f"{path}/grows", {"spec": {"parallelism": 6}}, MERGE)
+            taken += 1
+        (workload,) = reality.wait(lambda: reserved(lab.api), "a count")
+        (counted,) = workload["status"]["admission"]["podSetAssignments"]
+        assert counted["count"] == workload["spec"]["podSets"][0]["count"]
+        cleared(lab.api, "hos-b")
+        reality.wait(lambda: not workloads(lab.api), "no workload")
+    assert taken, "none of them grew"
+
+
+def workloads(api: Api) -> list[Value]:
+    return list(api.call("GET", f"{reality.KUEUE}/namespaces/hos-b/workloads")["items"])
+
+
+def reserved(api: Api) -> list[Value]:
+    found = workloads(api)
+    return [w for w in found if reality.condition(w, "QuotaReserved").get("status") == "True"]
 
 
 @pytest.mark.timeout(7200)
