@@ -77,6 +77,53 @@ def test_what_is_counted_once_asks_for_the_same_ever_after(before, after, refuse
         assert said == ([GROWN] if refused else [])
 
 
+def elastic(gpus=1, replicas=1, kind="Job", groups=1, **more):
+    """A Job, or what is of Ray, that Kueue counts anew when it grows; with groups of workers."""
+    template = {"spec": {"containers": [container(gpus=gpus)]}}
+    ray = {"workerGroupSpecs": [{"replicas": replicas, "template": template}] * groups}
+    spec = {
+        "Job": {"parallelism": replicas, "template": template, "suspend": True},
+        "RayCluster": ray,
+        "RayJob": {"rayClusterSpec": ray},
+        "Pod": template["spec"],
+    }[kind]
+    version = {"Job": "batch/v1", "Pod": "v1"}.get(kind, "ray.io/v1")
+    metadata = {"name": "x", "labels": {QUEUE_LABEL: "main"}, "annotations": {ELASTIC: "true"}}
+    return {"apiVersion": version, "kind": kind, "metadata": {**metadata, **more}, "spec": spec}
+
+
+@every(
+    ("before", "after", "refused"),
+    [
+        (elastic(), elastic(8), "Job"),
+        (elastic(8), elastic(), "Job"),
+        (elastic(), elastic(0), "Job"),
+        (elastic(), elastic(8, annotations={}), "Job"),
+        (elastic(annotations={}), elastic(8), "Job"),
+        (elastic(labels={}), elastic(8), "Job"),
+        (elastic(annotations={}), elastic(8, annotations={}), ""),
+        (elastic(), elastic(replicas=8), ""),
+        (elastic(0), elastic(0, replicas=8), ""),
+        (elastic(kind="RayCluster"), elastic(8, kind="RayCluster"), "RayCluster"),
+        (
+            elastic(kind="RayCluster", groups=9),
+            elastic(8, kind="RayCluster", groups=9),
+            "RayCluster",
+        ),
+        (elastic(kind="RayCluster"), elastic(kind="RayCluster", groups=2), "RayCluster"),
+        (elastic(kind="RayCluster"), elastic(kind="RayCluster", replicas=8), ""),
+        (elastic(kind="RayJob"), elastic(8, kind="RayJob"), "RayJob"),
+        (elastic(kind="Pod"), elastic(8, kind="Pod"), ""),
+    ],
+)
+def test_pods_of_what_is_elastic_ask_for_the_same_ever_after(before, after, refused):
+    """One that waits, of 1 GPU, grew to 8 and ran them with 1 counted: Kueue looks at numbers alone."""
+    said = [each for each in changed(before, after) if "counted" in each]
+    assert said == ([GROWN.replace("StatefulSet", refused)] if refused else [])
+    by_controller = changed(before, after, by_controller=True)
+    assert [each for each in by_controller if "counted" in each] == said
+
+
 RENUMBERED = (
     "GPU-ADM-01: pods of this StatefulSet were counted with the numbers that they have, and new ones would"
     " run beside them; leave spec.ordinals as it is, or delete it and make it anew"

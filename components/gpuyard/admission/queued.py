@@ -85,7 +85,12 @@ PART = Sentence(
     "leave its spec as it is, and make {owner} {name} anew with what it needs",
 )
 ELASTIC = "kueue.x-k8s.io/elastic-job"
-"""The annotation of what Kueue counts anew when it grows; a RayCluster has it of the RayJob that made it."""
+"""The annotation of what Kueue counts anew when it grows; a RayCluster has it of the RayJob that made it.
+
+Kueue (v0.19.2) then looks at how many pods there are, and never again at what each asks for
+(`EnsureWorkloadSlices` in `pkg/workloadslicing`)."""
+MOST_TEMPLATES = 16
+"""Of pods, in one object: Kueue counts no more than eight."""
 ELASTIC_PART = "RayCluster"
 JOINS = Sentence(
     "this {kind} names the workload {name}: it would run beside what that was counted for",
@@ -173,10 +178,13 @@ def _finalizers(workload: Workload) -> list[str]:
 
 
 def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
-    if not (_names_queue(workload.metadata) or _names_queue(was.metadata)):
-        return
-    if workload.kind in COUNTED_ONCE and _asked(workload) != _asked(was):
+    queues = _names_queue(workload.metadata) or _names_queue(was.metadata)
+    elastic = workload.kind != "Pod" and (_elastic(workload) or _elastic(was))
+    once = elastic or (queues and workload.kind in COUNTED_ONCE)
+    if once and _asked(workload) != _asked(was):
         yield GROWS.slip(("spec",), kind=workload.kind)
+    if not queues:
+        return
     if _renumbered(workload, was):
         yield RENUMBERED.slip(("spec", "ordinals"), kind=workload.kind)
     if not (was.suspended or workload.suspended or workload.by_controller):

@@ -302,28 +302,39 @@ def _grows() -> str:
         f"p.containers.size() == q.containers.size() && {names}"
         f" && p.containers.all(c, q.containers.exists(o, {container}))"
     )
-    # two templates at most: of a leader, and of workers
     differs = (
-        "[0, 1].exists(i, i < variables.all_pods.size() && [variables.all_pods[i]].exists(p,"
+        f"{[*range(queued.MOST_TEMPLATES)]}.exists(i, i < variables.all_pods.size()"
+        " && [variables.all_pods[i]].exists(p,"
         f" [variables.old_pods[i]].exists(q, (p.asks || q.asks) && !({same_pod}))))"
     )
     number = "variables.all_pods.size() != variables.old_pods.size()"
+    elastic = " || ".join(map(_elastic, ("variables.it", "variables.was")))
+    once = f"{_own()} && variables.it.kind in {listed(queued.COUNTED_ONCE)}"
     return (
-        f"variables.it.kind in {listed(queued.COUNTED_ONCE)} && ({number} || {differs})"
+        f"({once} || variables.it.kind != 'Pod' && ({elastic})) && ({number} || {differs})"
         f" ? [{said(requirements.QUEUED, queued.GROWS, kind='variables.it.kind')}] : []"
     )
 
 
-def _past_count() -> str:
-    own = " || ".join(
+def _own() -> str:
+    """Whether it names a queue itself, or did."""
+    names = (
         f"{label(f'variables.{one}.?metadata.?labels', QUEUE_LABEL)} != ''" for one in ("it", "was")
     )
+    return f"({' || '.join(names)})"
+
+
+def _elastic(value: str) -> str:
+    return f"({label(f'{value}.?metadata.?annotations', queued.ELASTIC)} == 'true')"
+
+
+def _past_count() -> str:
     starts = (
         f"variables.starts && !variables.by_controller && variables.it.kind in {listed(queued.OF_ITSELF)}"
         f" ? [{said(requirements.QUEUED, queued.STARTS, kind='variables.it.kind')}] : []"
     )
-    past = f"({_grows()}) + ({_renumbered()}) + ({_raised()}) + ({starts})"
-    return f"variables.created || !({own}) ? [] : {past}"
+    of_queues = f"({_renumbered()}) + ({_raised()}) + ({starts})"
+    return f"variables.created ? [] : ({_grows()}) + ({_own()} ? {of_queues} : [])"
 
 
 def _renumbered() -> str:
@@ -339,7 +350,6 @@ def _renumbered() -> str:
 
 def _raised() -> str:
     version, kind = map(quoted, queued.RUNS_JOBS)
-    elastic = f"{label('variables.was.?metadata.?annotations', queued.ELASTIC)} == 'true'"
     counted, wanted = map(_runs_at_once, ("variables.was", "variables.it"))
     sentence = said(
         requirements.QUEUED, queued.RAISED, counted=f"string({counted})", wanted=f"string({wanted})"
@@ -347,7 +357,7 @@ def _raised() -> str:
     queues = f"{label('variables.was.?metadata.?labels', QUEUE_LABEL)} != ''"
     return (
         f"variables.runs && !variables.by_controller && variables.it.apiVersion == {version}"
-        f" && variables.it.kind == {kind} && {queues} && !({elastic})"
+        f" && variables.it.kind == {kind} && {queues} && !{_elastic('variables.was')}"
         " && variables.all_pods.exists(p, p.asks)"
         f" && {wanted} > {counted} ? [{sentence}] : []"
     )
@@ -366,10 +376,7 @@ def _queues_for_theirs(controller: str) -> str:
 
 
 def _part() -> str:
-    it, was = (
-        f"({label(f'variables.{one}.?metadata.?annotations', queued.ELASTIC)} == 'true')"
-        for one in ("it", "was")
-    )
+    it, was = map(_elastic, ("variables.it", "variables.was"))
     same = f"variables.it.?spec == variables.was.?spec && {it} == {was}"
     counted_anew = f"variables.it.kind == {quoted(queued.ELASTIC_PART)} && {it} && {was}"
     asks = "(variables.all_pods + variables.old_pods).exists(p, p.asks)"
