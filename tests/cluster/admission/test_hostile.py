@@ -89,12 +89,15 @@ def pod(name: str, gpus: int = 8, **metadata: Any) -> Value:
     }
 
 
-def counted(name: str, gpus: int, owner: str) -> Value:
+def counted(name: str, gpus: int, owner: str, *, pods: int = 2, over: int = 0) -> Value:
+    """So many GPUs of two pods, of which by now there may be fewer, or some are over."""
     usage = {"resourceUsage": {"nvidia.com/gpu": str(gpus), "cpu": "1"}}
     return {
         "metadata": {"name": name, "namespace": "hos-a", "ownerReferences": [{"uid": owner}]},
+        "spec": {"podSets": [{"name": "main", "count": pods}]},
         "status": {
-            "admission": {"podSetAssignments": [usage]},
+            "admission": {"podSetAssignments": [{"name": "main", "count": 2, **usage}]},
+            "reclaimablePods": [{"name": "main", "count": over}] if over else [],
             "conditions": [{"type": "QuotaReserved", "status": "True"}],
         },
     }
@@ -123,6 +126,14 @@ def made_by(uid: str) -> list[Value]:
 )
 def test_the_referee_sees_what_is_not_counted(pods: list[Value], wrong: list[str]):
     assert [each.what for each in Picture(pods, [counted("w", 8, "j")]).wrongs()] == wrong
+
+
+def test_what_is_over_or_was_taken_away_counts_no_more():
+    pods = [pod("x", 4, ownerReferences=made_by("j")), pod("y", 4, ownerReferences=made_by("j"))]
+    for some in ({}, {"over": 1}, {"pods": 1}, {"pods": 3}):
+        wrong = list(Picture(pods, [counted("w", 8, "j", **some)]).wrongs())
+        assert bool(wrong) == (some in ({"over": 1}, {"pods": 1}))
+        assert not wrong or "8 nvidia.com/gpu run, 4 counted" in wrong[0].about
 
 
 def test_pods_of_a_counted_job_that_name_a_group_are_counted_with_their_job():

@@ -118,11 +118,19 @@ def _is_counted(workload: Value) -> bool:
 
 
 def _amounts(workload: Value) -> Counter[str]:
+    """What Kueue counts by now: less than was admitted once pods are over, or an elastic job has shrunk."""
     found: Counter[str] = Counter()
-    admission = workload["status"].get("admission", {})
-    for each in admission.get("podSetAssignments", []):
-        usage = each.get("resourceUsage", {})
-        found.update({k: int(v) for k, v in usage.items() if k.startswith(GPU_PREFIXES)})
+    status = workload["status"]
+    left = {each["name"]: int(each["count"]) for each in workload["spec"]["podSets"]}
+    for each in status.get("reclaimablePods", []):
+        left[each["name"]] -= int(each["count"])
+    for each in status.get("admission", {}).get("podSetAssignments", []):
+        admitted = int(each["count"])
+        usage = each.get("resourceUsage", {}) if admitted else {}
+        stays = min(left[each["name"]], admitted)
+        found.update(
+            {k: int(v) * stays // admitted for k, v in usage.items() if k.startswith(GPU_PREFIXES)}
+        )
     return found
 
 

@@ -301,7 +301,7 @@ class Member:
             case 0:
                 labels["kueue.x-k8s.io/managed"] = "true"
             case 1:
-                notes.setdefault("annotations", {})["kueue.x-k8s.io/elastic-job"] = "true"
+                notes["labels"]["kueue.x-k8s.io/managed"] = "true"
             case 2:
                 notes["labels"]["kueue.x-k8s.io/prebuilt-workload-name"] = "x"
             case 3:
@@ -378,6 +378,11 @@ class Member:
         if value["kind"] == "Job":
             value["spec"]["managedBy"] = "example.org/mine"
 
+    def elastic(self, value: Value) -> None:
+        """Kueue counts each size of it as a slice, and holds its pods by a gate."""
+        notes = value["metadata"].setdefault("annotations", {})
+        notes["kueue.x-k8s.io/elastic-job"] = "true"
+
     def takes_pods_in(self, value: Value) -> None:
         """What has the selector of others adopts their pods."""
         _, name, _ = self._one() or ("Job", "job-0", {})
@@ -420,6 +425,8 @@ BENT: tuple[Bend, ...] = (
     Member.stays,
     Member.started,
     Member.of_somebody_else,
+    Member.elastic,
+    Member.elastic,
     Member.takes_pods_in,
     Member.takes_pods_in,
     Member.one_after_the_other,
