@@ -89,6 +89,11 @@ ELASTIC = "kueue.x-k8s.io/elastic-job"
 
 Kueue (v0.19.2) then looks at how many pods there are, and never again at what each asks for
 (`EnsureWorkloadSlices` in `pkg/workloadslicing`)."""
+UNGATED = Sentence(
+    "pods of this {kind} wait by the gate {gate} until they are counted, and would start without it",
+    "leave spec.schedulingGates of its templates as they are",
+)
+"""Of what is elastic and waits: Kueue puts the gate in when it is made, and never again."""
 MOST_TEMPLATES = 16
 """Of pods, in one object: Kueue counts no more than eight."""
 ELASTIC_PART = "RayCluster"
@@ -183,6 +188,8 @@ def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
     once = elastic or (queues and workload.kind in COUNTED_ONCE)
     if once and _asked(workload) != _asked(was):
         yield GROWS.slip(("spec",), kind=workload.kind)
+    if elastic and not workload.by_controller and _gated(workload) < _gated(was):
+        yield UNGATED.slip(("spec",), kind=workload.kind, gate=ELASTIC)
     if not queues:
         return
     if _renumbered(workload, was):
@@ -202,9 +209,9 @@ def _renumbered(workload: Workload, was: Workload) -> bool:
 
 
 def _raised(workload: Workload, was: Workload) -> Iterator[Slip]:
-    """More pods of a Job that runs; an elastic one starts none of them before they are counted."""
+    """More pods of a Job that runs; the gate of an elastic one holds them until they are counted."""
     kind = (text(workload.body.get("apiVersion")), workload.kind)
-    queues = _names_queue(was.metadata) and not _elastic(was)
+    queues = _names_queue(was.metadata) and not (_elastic(was) and _gated(was))
     if kind != RUNS_JOBS or not queues or not any(map(asks, workload.pods)):
         return
     counted, wanted = _runs_at_once(was), _runs_at_once(workload)
@@ -234,6 +241,12 @@ def _part(workload: Workload, was: Workload) -> Iterator[Slip]:
 
 def _elastic(workload: Workload) -> bool:
     return text(mapping(workload.metadata.get("annotations")).get(ELASTIC)) == "true"
+
+
+def _gated(workload: Workload) -> int:
+    """How many of its templates wait for their count."""
+    gates = (items(pod.spec.get("schedulingGates")) for pod in workload.pods if asks(pod))
+    return sum(ELASTIC in [text(mapping(gate).get("name")) for gate in each] for each in gates)
 
 
 def _asked(workload: Workload) -> list[Any]:

@@ -250,6 +250,7 @@ class Member:
                 {"op": "add", "path": "/spec/template/spec/containers/-", "value": more},
                 {"op": "add", "path": "/spec/template/spec/initContainers", "value": [more]},
                 {"op": "remove", "path": label},
+                {"op": "remove", "path": "/spec/template/spec/schedulingGates"},
             )
         )
         return Move(

@@ -308,10 +308,9 @@ def _grows() -> str:
         f" [variables.old_pods[i]].exists(q, (p.asks || q.asks) && !({same_pod}))))"
     )
     number = "variables.all_pods.size() != variables.old_pods.size()"
-    elastic = " || ".join(map(_elastic, ("variables.it", "variables.was")))
     once = f"{_own()} && variables.it.kind in {listed(queued.COUNTED_ONCE)}"
     return (
-        f"({once} || variables.it.kind != 'Pod' && ({elastic})) && ({number} || {differs})"
+        f"({once} || {_is_elastic()}) && ({number} || {differs})"
         f" ? [{said(requirements.QUEUED, queued.GROWS, kind='variables.it.kind')}] : []"
     )
 
@@ -324,6 +323,12 @@ def _own() -> str:
     return f"({' || '.join(names)})"
 
 
+def _is_elastic() -> str:
+    """Whether it is counted as slices, or was."""
+    either = " || ".join(map(_elastic, ("variables.it", "variables.was")))
+    return f"(variables.it.kind != 'Pod' && ({either}))"
+
+
 def _elastic(value: str) -> str:
     return f"({label(f'{value}.?metadata.?annotations', queued.ELASTIC)} == 'true')"
 
@@ -333,8 +338,26 @@ def _past_count() -> str:
         f"variables.starts && !variables.by_controller && variables.it.kind in {listed(queued.OF_ITSELF)}"
         f" ? [{said(requirements.QUEUED, queued.STARTS, kind='variables.it.kind')}] : []"
     )
+    once = f"({_grows()}) + ({_ungated()})"
     of_queues = f"({_renumbered()}) + ({_raised()}) + ({starts})"
-    return f"variables.created ? [] : ({_grows()}) + ({_own()} ? {of_queues} : [])"
+    return f"variables.created ? [] : {once} + ({_own()} ? {of_queues} : [])"
+
+
+_GATED = (
+    f"p.asks && {maybe('p.spec', 'schedulingGates', '[]')}"
+    f".exists(g, g.name == {quoted(queued.ELASTIC)})"
+)
+"""Whether a template's pods wait until they are counted."""
+
+
+def _ungated() -> str:
+    less = " < ".join(
+        f"variables.{pods}.filter(p, {_GATED}).size()" for pods in ("all_pods", "old_pods")
+    )
+    sentence = said(
+        requirements.QUEUED, queued.UNGATED, kind="variables.it.kind", gate=quoted(queued.ELASTIC)
+    )
+    return f"!variables.by_controller && {_is_elastic()} && {less} ? [{sentence}] : []"
 
 
 def _renumbered() -> str:
@@ -355,9 +378,10 @@ def _raised() -> str:
         requirements.QUEUED, queued.RAISED, counted=f"string({counted})", wanted=f"string({wanted})"
     )
     queues = f"{label('variables.was.?metadata.?labels', QUEUE_LABEL)} != ''"
+    held = f"({_elastic('variables.was')} && variables.old_pods.exists(p, {_GATED}))"
     return (
         f"variables.runs && !variables.by_controller && variables.it.apiVersion == {version}"
-        f" && variables.it.kind == {kind} && {queues} && !{_elastic('variables.was')}"
+        f" && variables.it.kind == {kind} && {queues} && !{held}"
         " && variables.all_pods.exists(p, p.asks)"
         f" && {wanted} > {counted} ? [{sentence}] : []"
     )
