@@ -197,6 +197,11 @@ def growth_name(platform: str) -> str:
     return f"{admission_name(platform)}-growth"
 
 
+def reservations_name(platform: str) -> str:
+    """The same of what Kueue admits for teams."""
+    return f"{admission_name(platform)}-reservations"
+
+
 def catalogue_name(platform: str) -> str:
     """The role by which people of a platform's teams see classes that belong to nobody, and who has it."""
     return f"gpuyard-{platform}-classes"

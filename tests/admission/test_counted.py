@@ -12,6 +12,7 @@ from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard.rules.subjects.admission import workload
 from kit.every import every
 
+IS_ELASTIC = {ELASTIC: "true"}
 MAIN = TeamParameters(queues=("main",))
 GPU = "nvidia.com/gpu"
 
@@ -77,6 +78,82 @@ def test_what_is_counted_once_asks_for_the_same_ever_after(before, after, refuse
         assert said == ([GROWN] if refused else [])
 
 
+def elastic(gpus=1, replicas=1, kind="Job", groups=1, gates=(ELASTIC,), **more):
+    """A Job, or what is of Ray, that Kueue counts anew when it grows; with groups of workers."""
+    held = [{"name": name} for name in gates]
+    template = {"spec": {"containers": [container(gpus=gpus)], "schedulingGates": held}}
+    ray = {"workerGroupSpecs": [{"replicas": replicas, "template": template}] * groups}
+    spec = {
+        "Job": {"parallelism": replicas, "template": template, "suspend": True},
+        "RayCluster": ray,
+        "RayJob": {"rayClusterSpec": ray},
+        "Pod": template["spec"],
+    }[kind]
+    version = {"Job": "batch/v1", "Pod": "v1"}.get(kind, "ray.io/v1")
+    metadata = {"name": "x", "labels": {QUEUE_LABEL: "main"}, "annotations": {ELASTIC: "true"}}
+    return {"apiVersion": version, "kind": kind, "metadata": {**metadata, **more}, "spec": spec}
+
+
+@every(
+    ("before", "after", "refused"),
+    [
+        (elastic(), elastic(8), "Job"),
+        (elastic(8), elastic(), "Job"),
+        (elastic(), elastic(0), "Job"),
+        (elastic(), elastic(8, annotations={}), "Job"),
+        (elastic(annotations={}), elastic(8), "Job"),
+        (elastic(labels={}), elastic(8), "Job"),
+        (elastic(annotations={}), elastic(8, annotations={}), ""),
+        (elastic(), elastic(replicas=8), ""),
+        (elastic(0), elastic(0, replicas=8), ""),
+        (elastic(kind="RayCluster"), elastic(8, kind="RayCluster"), "RayCluster"),
+        (
+            elastic(kind="RayCluster", groups=9),
+            elastic(8, kind="RayCluster", groups=9),
+            "RayCluster",
+        ),
+        (elastic(kind="RayCluster"), elastic(kind="RayCluster", groups=2), "RayCluster"),
+        (elastic(kind="RayCluster"), elastic(kind="RayCluster", replicas=8), ""),
+        (elastic(kind="RayJob"), elastic(8, kind="RayJob"), "RayJob"),
+        (elastic(kind="Pod"), elastic(8, kind="Pod"), ""),
+    ],
+)
+def test_pods_of_what_is_elastic_ask_for_the_same_ever_after(before, after, refused):
+    """One that waits, of 1 GPU, grew to 8 and ran them with 1 counted: Kueue looks at numbers alone."""
+    for by_controller in (False, True):
+        told = changed(before, after, by_controller=by_controller)
+        said = [each for each in told if "counted when" in each]
+        assert said == ([GROWN.replace("StatefulSet", refused)] if refused else [])
+
+
+UNGATED = (
+    "GPU-ADM-01: pods of this {kind} wait by the gate kueue.x-k8s.io/elastic-job until they are counted, and"
+    " would start without it; leave spec.schedulingGates of its templates as they are"
+)
+OTHERS = ("example.org/later",)
+
+
+@every(
+    ("before", "after", "refused"),
+    [
+        (elastic(), elastic(gates=()), "Job"),
+        (elastic(), elastic(gates=OTHERS), "Job"),
+        (elastic(gates=(*OTHERS, ELASTIC)), elastic(), ""),
+        (elastic(), elastic(gates=(*OTHERS, ELASTIC)), ""),
+        (elastic(gates=()), elastic(), ""),
+        (elastic(0), elastic(0, gates=()), ""),
+        (elastic(annotations={}), elastic(gates=(), annotations={}), ""),
+        (elastic(kind="RayCluster"), elastic(kind="RayCluster", gates=()), "RayCluster"),
+        (elastic(kind="Pod"), elastic(kind="Pod", gates=()), ""),
+    ],
+)
+def test_pods_of_what_is_elastic_wait_for_their_count(before, after, refused):
+    """Without the gate they ran at once: 4 GPUs with 1 counted, and Kueue stopped nothing."""
+    said = [each for each in changed(before, after) if "counted" in each]
+    assert said == ([UNGATED.format(kind=refused)] if refused else [])
+    assert not [each for each in changed(before, after, by_controller=True) if "gate" in each]
+
+
 RENUMBERED = (
     "GPU-ADM-01: pods of this StatefulSet were counted with the numbers that they have, and new ones would"
     " run beside them; leave spec.ordinals as it is, or delete it and make it anew"
@@ -110,8 +187,9 @@ def test_pods_that_were_counted_get_no_others_beside_them_with_other_numbers(
         assert said == ([RENUMBERED] if refused else [])
 
 
-def job(gpus=1, queue="main", annotations=None, version="batch/v1", **spec):
-    template = {"spec": {"containers": [container(gpus=gpus)]}}
+def job(gpus=1, queue="main", annotations=None, version="batch/v1", gates=(), **spec):
+    held = [{"name": name} for name in gates]
+    template = {"spec": {"containers": [container(gpus=gpus)], "schedulingGates": held}}
     labels = {QUEUE_LABEL: queue} if queue else {}
     return {
         "apiVersion": version,
@@ -134,7 +212,12 @@ def job(gpus=1, queue="main", annotations=None, version="batch/v1", **spec):
         (job(suspend=True), job(parallelism=2, suspend=True), None),
         (job(gpus=0), job(gpus=0, parallelism=2), None),
         (job(queue=""), job(queue="", parallelism=2), None),
-        (job(annotations={ELASTIC: "true"}), job(parallelism=2), None),
+        (
+            job(annotations=IS_ELASTIC, gates=[ELASTIC]),
+            job(annotations=IS_ELASTIC, gates=[ELASTIC], parallelism=2),
+            None,
+        ),
+        (job(annotations=IS_ELASTIC), job(annotations=IS_ELASTIC, parallelism=2), (1, 2)),
         (job(), job(parallelism=2, annotations={ELASTIC: "true"}), (1, 2)),
         (job(version="batch.volcano.sh/v1alpha1"), job(parallelism=2), (1, 2)),
         (job(), job(parallelism=2, version="batch.volcano.sh/v1alpha1"), None),
@@ -188,7 +271,6 @@ def group_of_leaders(replicas):
 
 
 NOBODYS = ("example.org/v1", "Operator")
-IS_ELASTIC = {ELASTIC: "true"}
 
 
 @every(

@@ -27,7 +27,7 @@ def objects(plan):
     return {(o["kind"], o["metadata"]["name"]): o for o in admission_objects(plan)}
 
 
-def test_there_is_a_policy_of_pods_of_the_rest_of_what_goes_and_grows_with_a_binding_each():
+def test_there_is_a_policy_of_pods_of_the_rest_and_of_what_goes_grows_and_is_admitted_with_a_binding_each():
     assert list(objects(two_teams())) == [
         ("ValidatingAdmissionPolicy", "gpuyard-lab"),
         ("ValidatingAdmissionPolicyBinding", "gpuyard-lab"),
@@ -37,6 +37,8 @@ def test_there_is_a_policy_of_pods_of_the_rest_of_what_goes_and_grows_with_a_bin
         ("ValidatingAdmissionPolicyBinding", "gpuyard-lab-departures"),
         ("ValidatingAdmissionPolicy", "gpuyard-lab-growth"),
         ("ValidatingAdmissionPolicyBinding", "gpuyard-lab-growth"),
+        ("ValidatingAdmissionPolicy", "gpuyard-lab-reservations"),
+        ("ValidatingAdmissionPolicyBinding", "gpuyard-lab-reservations"),
     ]
 
 
@@ -94,9 +96,24 @@ def test_what_grows_is_looked_at_by_the_subresource_alone():
     assert said.count("GPU-ADM-01: ") == 2
 
 
+def test_what_kueue_admits_is_looked_at_where_it_writes_it():
+    name = "gpuyard-lab-reservations"
+    spec = objects(two_teams())["ValidatingAdmissionPolicy", name]["spec"]
+    assert spec["matchConstraints"]["resourceRules"] == [
+        {
+            "apiGroups": ["kueue.x-k8s.io"],
+            "apiVersions": ["*"],
+            "operations": ["UPDATE"],
+            "resources": ["workloads/status"],
+        }
+    ]
+    assert "paramKind" not in spec
+    assert spec["variables"][-1]["expression"].count("GPU-ADM-01: ") == 1
+
+
 NAMES = [
     "gpuyard-lab",
-    *(f"gpuyard-lab-{which}" for which in ("belongings", "departures", "growth")),
+    *(f"gpuyard-lab-{which}" for which in ("belongings", "departures", "growth", "reservations")),
 ]
 
 

@@ -345,7 +345,7 @@ def test_a_team_waits_for_its_own_cluster_queue_and_for_what_it_is_held_to():
     first = {"ClusterQueue:lab-vision"} | {
         f"ValidatingAdmissionPolicy{what}:gpuyard-lab{which}"
         for what in ("", "Binding")
-        for which in ("", "-belongings", "-departures", "-growth")
+        for which in ("", "-belongings", "-departures", "-growth", "-reservations")
     }
     kinds = ("LimitRange", "NetworkPolicy", "ResourceQuota")
     limits = {"Namespace:vision", *(f"{kind}:vision/gpuyard" for kind in kinds)}

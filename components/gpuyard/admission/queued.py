@@ -68,6 +68,11 @@ RAISED = Sentence(
 )
 """Of a Job that runs: Kueue looks at it some time after its controller has made the pods."""
 RUNS_JOBS = ("batch/v1", "Job")
+STALE = Sentence(
+    "workload {name} was changed after it was counted, and more would run than that",
+    "it waits for Kueue, which counts it anew by itself",
+)
+"""Said to Kueue's scheduler, which comes back with what stands there now."""
 RENUMBERED = Sentence(
     "pods of this {kind} were counted with the numbers that they have, and new ones would run beside them",
     "leave spec.ordinals as it is, or delete it and make it anew",
@@ -80,7 +85,17 @@ PART = Sentence(
     "leave its spec as it is, and make {owner} {name} anew with what it needs",
 )
 ELASTIC = "kueue.x-k8s.io/elastic-job"
-"""The annotation of what Kueue counts anew when it grows; a RayCluster has it of the RayJob that made it."""
+"""The annotation of what Kueue counts anew when it grows; a RayCluster has it of the RayJob that made it.
+
+Kueue (v0.19.2) then looks at how many pods there are, and never again at what each asks for
+(`EnsureWorkloadSlices` in `pkg/workloadslicing`)."""
+UNGATED = Sentence(
+    "pods of this {kind} wait by the gate {gate} until they are counted, and would start without it",
+    "leave spec.schedulingGates of its templates as they are",
+)
+"""Of what is elastic and waits: Kueue puts the gate in when it is made, and never again."""
+MOST_TEMPLATES = 16
+"""Of pods, in one object: Kueue counts no more than eight."""
 ELASTIC_PART = "RayCluster"
 JOINS = Sentence(
     "this {kind} names the workload {name}: it would run beside what that was counted for",
@@ -168,10 +183,15 @@ def _finalizers(workload: Workload) -> list[str]:
 
 
 def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
-    if not (_names_queue(workload.metadata) or _names_queue(was.metadata)):
-        return
-    if workload.kind in COUNTED_ONCE and _asked(workload) != _asked(was):
+    queues = _names_queue(workload.metadata) or _names_queue(was.metadata)
+    elastic = workload.kind != "Pod" and (_elastic(workload) or _elastic(was))
+    once = elastic or (queues and workload.kind in COUNTED_ONCE)
+    if once and _asked(workload) != _asked(was):
         yield GROWS.slip(("spec",), kind=workload.kind)
+    if elastic and not workload.by_controller and _gated(workload) < _gated(was):
+        yield UNGATED.slip(("spec",), kind=workload.kind, gate=ELASTIC)
+    if not queues:
+        return
     if _renumbered(workload, was):
         yield RENUMBERED.slip(("spec", "ordinals"), kind=workload.kind)
     if not (was.suspended or workload.suspended or workload.by_controller):
@@ -189,9 +209,9 @@ def _renumbered(workload: Workload, was: Workload) -> bool:
 
 
 def _raised(workload: Workload, was: Workload) -> Iterator[Slip]:
-    """More pods of a Job that runs; an elastic one starts none of them before they are counted."""
+    """More pods of a Job that runs; the gate of an elastic one holds them until they are counted."""
     kind = (text(workload.body.get("apiVersion")), workload.kind)
-    queues = _names_queue(was.metadata) and not _elastic(was)
+    queues = _names_queue(was.metadata) and not (_elastic(was) and _gated(was))
     if kind != RUNS_JOBS or not queues or not any(map(asks, workload.pods)):
         return
     counted, wanted = _runs_at_once(was), _runs_at_once(workload)
@@ -221,6 +241,12 @@ def _part(workload: Workload, was: Workload) -> Iterator[Slip]:
 
 def _elastic(workload: Workload) -> bool:
     return text(mapping(workload.metadata.get("annotations")).get(ELASTIC)) == "true"
+
+
+def _gated(workload: Workload) -> int:
+    """How many of its templates wait for their count."""
+    gates = (items(pod.spec.get("schedulingGates")) for pod in workload.pods if asks(pod))
+    return sum(ELASTIC in [text(mapping(gate).get("name")) for gate in each] for each in gates)
 
 
 def _asked(workload: Workload) -> list[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpuyard.admission.queued import OF_ANOTHER, SCALED
+from gpuyard.admission.queued import ELASTIC, OF_ANOTHER, SCALED
 from gpuyard.lint.kubernetes import resource
 from gpuyard.names import QUEUE_GATE, QUEUE_LABEL
 from gpuyard.rules.subjects.admission import workload
@@ -110,6 +110,42 @@ def test_what_waits_in_a_queue_is_started_by_nobody_in_the_team(held: Api):
         assert change(account(held, OPERATORS), f"{path}?dryRun=All", start) == ""
     finally:
         held.call("DELETE", path, {"propagationPolicy": "Background"})
+
+
+def test_both_twins_say_the_same_of_what_is_elastic_and_waits(held: Api):
+    """Nobody has its queue here, so it waits; the API server lets such a template change."""
+    value = job("mine", labels={QUEUE_LABEL: "main"}, annotations={ELASTIC: "true"})
+    value["metadata"]["namespace"] = HELD
+    of_pods = value["spec"]["template"]["spec"]
+    del of_pods["hostPID"]
+    of_pods["schedulingGates"] = [{"name": ELASTIC}]
+    path = f"{path_of(value, HELD)}/mine"
+    held.call("POST", path_of(value, HELD), value)
+
+    def larger(was: Value) -> None:
+        was["spec"]["template"]["spec"]["containers"] = [limited(8)]
+
+    def ungated(was: Value) -> None:
+        del was["spec"]["template"]["spec"]["schedulingGates"]
+
+    def more(was: Value) -> None:
+        was["spec"]["parallelism"] = 8
+
+    said = []
+    try:
+        for edit in (larger, ungated, more):
+            for asker in (person(held), account(held, OPERATORS)):
+                was = held.get(path)
+                after = copy.deepcopy(was)
+                edit(after)
+                by_controller = len(said) % 2 == 1
+                ours = expected(after, by_controller=by_controller, was=workload(resource(was)))
+                del after["metadata"]["resourceVersion"]
+                assert written(asker, "PUT", f"{path}?dryRun=All", after) == ours
+                said.append(ours)
+    finally:
+        held.call("DELETE", path, {"propagationPolicy": "Background"})
+    assert [bool(each) for each in said] == [True, True, True, False, False, False]
 
 
 # ── what is there already ─────────────────────────────────────────────────────────────────────────

@@ -3,6 +3,7 @@
 `GPUYARD_HOSTILE` says how many seconds they try, with which seed after a colon; a campaign takes an hour.
 """
 
+import contextlib
 import os
 import random
 import time
@@ -12,11 +13,12 @@ from typing import Any
 import pytest
 
 from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api
+from gpuyard.simulate.api import Api, ApiError
 from kit.cluster import lab as reality
 from kit.cluster.hostile import Hostile, Picture, Referee
-from kit.cluster.tenants import tenants
-from kit.generated.hostile import Member
+from kit.cluster.queues import job
+from kit.cluster.tenants import acting, cleared, tenants
+from kit.generated.hostile import MERGE, Member
 from kit.stacks import Raw, cut_pool, platform, pool, team
 from kit.waiting import PATIENCE
 
@@ -87,12 +89,15 @@ def pod(name: str, gpus: int = 8, **metadata: Any) -> Value:
     }
 
 
-def counted(name: str, gpus: int, owner: str) -> Value:
+def counted(name: str, gpus: int, owner: str, *, pods: int = 2, over: int = 0) -> Value:
+    """So many GPUs of two pods, of which by now there may be fewer, or some are over."""
     usage = {"resourceUsage": {"nvidia.com/gpu": str(gpus), "cpu": "1"}}
     return {
         "metadata": {"name": name, "namespace": "hos-a", "ownerReferences": [{"uid": owner}]},
+        "spec": {"podSets": [{"name": "main", "count": pods}]},
         "status": {
-            "admission": {"podSetAssignments": [usage]},
+            "admission": {"podSetAssignments": [{"name": "main", "count": 2, **usage}]},
+            "reclaimablePods": [{"name": "main", "count": over}] if over else [],
             "conditions": [{"type": "QuotaReserved", "status": "True"}],
         },
     }
@@ -121,6 +126,14 @@ def made_by(uid: str) -> list[Value]:
 )
 def test_the_referee_sees_what_is_not_counted(pods: list[Value], wrong: list[str]):
     assert [each.what for each in Picture(pods, [counted("w", 8, "j")]).wrongs()] == wrong
+
+
+def test_what_is_over_or_was_taken_away_counts_no_more():
+    pods = [pod("x", 4, ownerReferences=made_by("j")), pod("y", 4, ownerReferences=made_by("j"))]
+    for some in ({}, {"over": 1}, {"pods": 1}, {"pods": 3}):
+        wrong = list(Picture(pods, [counted("w", 8, "j", **some)]).wrongs())
+        assert bool(wrong) == (some in ({"over": 1}, {"pods": 1}))
+        assert not wrong or "8 nvidia.com/gpu run, 4 counted" in wrong[0].about
 
 
 def test_pods_of_a_counted_job_that_name_a_group_are_counted_with_their_job():
@@ -164,6 +177,35 @@ def test_the_referee_minds_who_waits_behind_strangers_and_nobody_else():
 # ── the game ──────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_a_job_that_grows_while_it_is_counted_is_admitted_as_it_is(lab: reality.Lab):
+    """Kueue's scheduler writes what it had counted, whatever stands there by then: one in twelve ran more."""
+    team, path = acting(lab.api, "hos-b"), "/apis/batch/v1/namespaces/hos-b/jobs"
+    value = job("hos-b", "grows", pods=6, gpus=1, queue="batch")
+    value["spec"]["parallelism"] = 1
+    taken = 0
+    for lag in (0.0, 0.002, 0.005, 0.01, 0.02, 0.05) * 2:
+        team.call("POST", path, value)
+        time.sleep(lag)
+        with contextlib.suppress(ApiError):  # it runs by then
+            team.call("PATCH", f"{path}/grows", {"spec": {"parallelism": 6}}, MERGE)
+            taken += 1
+        (workload,) = reality.wait(lambda: reserved(lab.api), "a count")
+        (counted,) = workload["status"]["admission"]["podSetAssignments"]
+        assert counted["count"] == workload["spec"]["podSets"][0]["count"]
+        cleared(lab.api, "hos-b")
+        reality.wait(lambda: not workloads(lab.api), "no workload")
+    assert taken, "none of them grew"
+
+
+def workloads(api: Api) -> list[Value]:
+    return list(api.call("GET", f"{reality.KUEUE}/namespaces/hos-b/workloads")["items"])
+
+
+def reserved(api: Api) -> list[Value]:
+    found = workloads(api)
+    return [w for w in found if reality.condition(w, "QuotaReserved").get("status") == "True"]
+
+
 @pytest.mark.timeout(7200)
 def test_whatever_hostile_teams_do_no_gpu_runs_that_is_not_counted(lab: reality.Lab):
     seed, seconds = SEED or "0", float(SECONDS)
@@ -189,7 +231,8 @@ def test_whatever_hostile_teams_do_no_gpu_runs_that_is_not_counted(lab: reality.
                 cleared = now
                 teams.clears(turns.choice(sorted(QUEUES)))
     except AssertionError as found:
-        found.add_note("\n".join(teams.log[-120:]))
+        found.add_note("\n".join(teams.log[-300:]))
+        found.add_note(teams.left())
         raise
     finally:
         print(  # noqa: T201  the figures of a campaign

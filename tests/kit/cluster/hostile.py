@@ -8,6 +8,7 @@ Two lists are never of the same moment, and pods are removed a moment after the 
 counted by. So what is wrong has to be seen in several looks, at the same pods, for `LASTING` seconds.
 """
 
+import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -117,11 +118,19 @@ def _is_counted(workload: Value) -> bool:
 
 
 def _amounts(workload: Value) -> Counter[str]:
+    """What Kueue counts by now: less than was admitted once pods are over, or an elastic job has shrunk."""
     found: Counter[str] = Counter()
-    admission = workload["status"].get("admission", {})
-    for each in admission.get("podSetAssignments", []):
-        usage = each.get("resourceUsage", {})
-        found.update({k: int(v) for k, v in usage.items() if k.startswith(GPU_PREFIXES)})
+    status = workload["status"]
+    left = {each["name"]: int(each["count"]) for each in workload["spec"]["podSets"]}
+    for each in status.get("reclaimablePods", []):
+        left[each["name"]] -= int(each["count"])
+    for each in status.get("admission", {}).get("podSetAssignments", []):
+        admitted = int(each["count"])
+        usage = each.get("resourceUsage", {}) if admitted else {}
+        stays = min(left[each["name"]], admitted)
+        found.update(
+            {k: int(v) * stays // admitted for k, v in usage.items() if k.startswith(GPU_PREFIXES)}
+        )
     return found
 
 
@@ -273,7 +282,7 @@ class Hostile:
         move = member.move()
         answer = self._send(namespace, member, move)
         self.answers[answer.split(":")[0]] += 1
-        self.log.append(f"{namespace}: {move.what}: {answer[:160]}")
+        self.log.append(f"{time.monotonic():.2f} {namespace}: {move.what}: {answer[:160]}")
 
     def _send(self, namespace: str, member: Member, move: Move) -> str:
         try:
@@ -290,7 +299,14 @@ class Hostile:
     def clears(self, namespace: str) -> None:
         """Everything of a team goes."""
         self.answers["not cleared"] += cleared(self.api, namespace)
-        self.log.append(f"{namespace}: cleared")
+        self.log.append(f"{time.monotonic():.2f} {namespace}: cleared")
+
+    def left(self) -> str:
+        """Jobs, workloads and pods of the teams, with who wrote what when: what a found hole is read from."""
+        kinds = ("/apis/batch/v1/jobs", f"{KUEUE}/workloads", "/api/v1/pods", "/api/v1/events")
+        found = (each for kind in kinds for each in self.api.call("GET", kind)["items"])
+        mine = (each for each in found if each["metadata"]["namespace"] in self.members)
+        return "\n".join(map(json.dumps, mine))
 
 
 def _refused(problem: ApiError) -> str:

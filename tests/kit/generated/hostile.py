@@ -56,9 +56,14 @@ class Member:
         """What was sent last under each name, taken or not."""
         self.uids: dict[tuple[str, str], str] = {}
         """Of what was taken: whoever forges an owner names one that is there."""
+        self._then: Move | None = None
+        """What follows at once."""
 
     def move(self) -> Move:
         """The next thing that is tried."""
+        if self._then:
+            then, self._then = self._then, None
+            return then
         if not self._made or self._chance(0.45):
             return self._makes()
         return self._dice.choice(
@@ -84,7 +89,19 @@ class Member:
         self._made[kind, name] = value
         how = ", ".join(bend.__name__.strip("_") for bend in tried)
         path = PLURALS[kind].format(namespace=self._namespace)
+        if kind == "Job" and self._chance(0.3):
+            self._then = self._grown(name)
         return Move(f"make {kind} {name} ({how})", "POST", path, value)
+
+    def _grown(self, name: str) -> Move:
+        """More pods, or larger ones, just when the queue counts those that there were."""
+        at = "/spec/template/spec/containers/0/resources/limits/" + GPU.replace("/", "~1")
+        steps = (("/spec/parallelism", 8), ("/spec/parallelism", 2), (at, 8))
+        where, number = self._dice.choice(steps)
+        step = {"op": "add", "path": where, "value": number}
+        return Move(
+            f"at once {where}={number} of {name}", "PATCH", self._at("Job", name), [step], JSON
+        )
 
     def _allowed(self, kind: str) -> Value:
         """What the platform takes, and a queue starts."""
@@ -114,7 +131,11 @@ class Member:
         if kind in {"Job", "CronJob"}:
             spec["restartPolicy"] = "Never"
             pods = self._dice.choice((1, 1, 2))
-            job: Value = {"parallelism": pods, "completions": pods, "template": template}
+            job: Value = {
+                "parallelism": pods,
+                "completions": self._dice.choice((pods, pods, 8)),
+                "template": template,
+            }
             if kind == "Job":
                 return {"apiVersion": "batch/v1", **found, "spec": job}
             made = {"metadata": {"labels": own}, "spec": job}
@@ -229,6 +250,7 @@ class Member:
                 {"op": "add", "path": "/spec/template/spec/containers/-", "value": more},
                 {"op": "add", "path": "/spec/template/spec/initContainers", "value": [more]},
                 {"op": "remove", "path": label},
+                {"op": "remove", "path": "/spec/template/spec/schedulingGates"},
             )
         )
         return Move(
@@ -280,7 +302,7 @@ class Member:
             case 0:
                 labels["kueue.x-k8s.io/managed"] = "true"
             case 1:
-                notes.setdefault("annotations", {})["kueue.x-k8s.io/elastic-job"] = "true"
+                notes["labels"]["kueue.x-k8s.io/managed"] = "true"
             case 2:
                 notes["labels"]["kueue.x-k8s.io/prebuilt-workload-name"] = "x"
             case 3:
@@ -357,6 +379,11 @@ class Member:
         if value["kind"] == "Job":
             value["spec"]["managedBy"] = "example.org/mine"
 
+    def elastic(self, value: Value) -> None:
+        """Kueue counts each size of it as a slice, and holds its pods by a gate."""
+        notes = value["metadata"].setdefault("annotations", {})
+        notes["kueue.x-k8s.io/elastic-job"] = "true"
+
     def takes_pods_in(self, value: Value) -> None:
         """What has the selector of others adopts their pods."""
         _, name, _ = self._one() or ("Job", "job-0", {})
@@ -399,6 +426,8 @@ BENT: tuple[Bend, ...] = (
     Member.stays,
     Member.started,
     Member.of_somebody_else,
+    Member.elastic,
+    Member.elastic,
     Member.takes_pods_in,
     Member.takes_pods_in,
     Member.one_after_the_other,

@@ -1,4 +1,4 @@
-"""The objects of admission: four policies for the platform, bound to the namespaces of its teams.
+"""The objects of admission: five policies for the platform, bound to the namespaces of its teams.
 
 What differs from team to team stands in annotations of its namespace, which the team cannot write to. Where
 one is missing, everything is refused rather than nothing.
@@ -27,9 +27,10 @@ from gpuyard.names import (
     belongings_name,
     departures_name,
     growth_name,
+    reservations_name,
 )
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.admission import belongings, departures, growth
+from gpuyard.render.admission import belongings, departures, growth, reservations
 from gpuyard.render.admission.cel import (
     annotated,
     label,
@@ -85,7 +86,7 @@ class _Policy:
 
 
 def admission_objects(plan: PlatformPlan) -> list[Object]:
-    """Of pods, of the rest, of what goes and what grows, each with what binds the namespaces; or none."""
+    """Of pods, of the rest, of what goes, grows and is admitted, each with its binding; or none."""
     if not plan.teams:
         return []
     policies = (
@@ -108,6 +109,12 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
             growth.variables(),
             operations=("UPDATE",),
             parameters=growth.PARAMETERS,
+        ),
+        _Policy(
+            reservations_name(plan.name),
+            reservations.RULES,
+            reservations.variables(),
+            operations=("UPDATE",),
         ),
     )
     return [

@@ -302,28 +302,62 @@ def _grows() -> str:
         f"p.containers.size() == q.containers.size() && {names}"
         f" && p.containers.all(c, q.containers.exists(o, {container}))"
     )
-    # two templates at most: of a leader, and of workers
     differs = (
-        "[0, 1].exists(i, i < variables.all_pods.size() && [variables.all_pods[i]].exists(p,"
+        f"{[*range(queued.MOST_TEMPLATES)]}.exists(i, i < variables.all_pods.size()"
+        " && [variables.all_pods[i]].exists(p,"
         f" [variables.old_pods[i]].exists(q, (p.asks || q.asks) && !({same_pod}))))"
     )
     number = "variables.all_pods.size() != variables.old_pods.size()"
+    once = f"{_own()} && variables.it.kind in {listed(queued.COUNTED_ONCE)}"
     return (
-        f"variables.it.kind in {listed(queued.COUNTED_ONCE)} && ({number} || {differs})"
+        f"({once} || {_is_elastic()}) && ({number} || {differs})"
         f" ? [{said(requirements.QUEUED, queued.GROWS, kind='variables.it.kind')}] : []"
     )
 
 
-def _past_count() -> str:
-    own = " || ".join(
+def _own() -> str:
+    """Whether it names a queue itself, or did."""
+    names = (
         f"{label(f'variables.{one}.?metadata.?labels', QUEUE_LABEL)} != ''" for one in ("it", "was")
     )
+    return f"({' || '.join(names)})"
+
+
+def _is_elastic() -> str:
+    """Whether it is counted as slices, or was."""
+    either = " || ".join(map(_elastic, ("variables.it", "variables.was")))
+    return f"(variables.it.kind != 'Pod' && ({either}))"
+
+
+def _elastic(value: str) -> str:
+    return f"({label(f'{value}.?metadata.?annotations', queued.ELASTIC)} == 'true')"
+
+
+def _past_count() -> str:
     starts = (
         f"variables.starts && !variables.by_controller && variables.it.kind in {listed(queued.OF_ITSELF)}"
         f" ? [{said(requirements.QUEUED, queued.STARTS, kind='variables.it.kind')}] : []"
     )
-    past = f"({_grows()}) + ({_renumbered()}) + ({_raised()}) + ({starts})"
-    return f"variables.created || !({own}) ? [] : {past}"
+    once = f"({_grows()}) + ({_ungated()})"
+    of_queues = f"({_renumbered()}) + ({_raised()}) + ({starts})"
+    return f"variables.created ? [] : {once} + ({_own()} ? {of_queues} : [])"
+
+
+_GATED = (
+    f"p.asks && {maybe('p.spec', 'schedulingGates', '[]')}"
+    f".exists(g, g.name == {quoted(queued.ELASTIC)})"
+)
+"""Whether a template's pods wait until they are counted."""
+
+
+def _ungated() -> str:
+    less = " < ".join(
+        f"variables.{pods}.filter(p, {_GATED}).size()" for pods in ("all_pods", "old_pods")
+    )
+    sentence = said(
+        requirements.QUEUED, queued.UNGATED, kind="variables.it.kind", gate=quoted(queued.ELASTIC)
+    )
+    return f"!variables.by_controller && {_is_elastic()} && {less} ? [{sentence}] : []"
 
 
 def _renumbered() -> str:
@@ -339,15 +373,15 @@ def _renumbered() -> str:
 
 def _raised() -> str:
     version, kind = map(quoted, queued.RUNS_JOBS)
-    elastic = f"{label('variables.was.?metadata.?annotations', queued.ELASTIC)} == 'true'"
     counted, wanted = map(_runs_at_once, ("variables.was", "variables.it"))
     sentence = said(
         requirements.QUEUED, queued.RAISED, counted=f"string({counted})", wanted=f"string({wanted})"
     )
     queues = f"{label('variables.was.?metadata.?labels', QUEUE_LABEL)} != ''"
+    held = f"({_elastic('variables.was')} && variables.old_pods.exists(p, {_GATED}))"
     return (
         f"variables.runs && !variables.by_controller && variables.it.apiVersion == {version}"
-        f" && variables.it.kind == {kind} && {queues} && !({elastic})"
+        f" && variables.it.kind == {kind} && {queues} && !{held}"
         " && variables.all_pods.exists(p, p.asks)"
         f" && {wanted} > {counted} ? [{sentence}] : []"
     )
@@ -366,10 +400,7 @@ def _queues_for_theirs(controller: str) -> str:
 
 
 def _part() -> str:
-    it, was = (
-        f"({label(f'variables.{one}.?metadata.?annotations', queued.ELASTIC)} == 'true')"
-        for one in ("it", "was")
-    )
+    it, was = map(_elastic, ("variables.it", "variables.was"))
     same = f"variables.it.?spec == variables.was.?spec && {it} == {was}"
     counted_anew = f"variables.it.kind == {quoted(queued.ELASTIC_PART)} && {it} && {was}"
     asks = "(variables.all_pods + variables.old_pods).exists(p, p.asks)"
