@@ -23,6 +23,7 @@ from gpuyard.plan.cluster.reach import (
     check_endpoint,
     check_maintenance,
 )
+from gpuyard.plan.cluster.tags import check_tags
 from gpuyard.plan.cluster.words import check_cluster_words
 from gpuyard.plan.deferred import (
     check_deferred,
@@ -198,6 +199,7 @@ CHECKS: tuple[Check, ...] = (
     check_store_words,
     check_store_zones,
     check_system,
+    check_tags,
     check_targets,
     check_team_names,
     check_topology,
