@@ -122,7 +122,7 @@ def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None,
     path: Path = ("pools", index)
     fixed = scaling_of(spec.cloud, pool) is Scaling.FIXED
     findings = [
-        *check_labels(pool, path),
+        *check_labels(spec.cloud.value, pool, path),
         *_check_range(pool, path),
         *check_own_nodes(spec, pool, path),
         *check_dra(spec, pool, path),

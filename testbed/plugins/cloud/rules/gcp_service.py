@@ -2,7 +2,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from testbed.plugins.cloud.rules.looking import Inputs, Rule, at, has, items, number, text, unsure
+from testbed.plugins.cloud.rules.looking import (
+    Inputs,
+    Rule,
+    at,
+    has,
+    items,
+    mapping,
+    number,
+    text,
+    unsure,
+    within,
+)
 from testbed.plugins.kubernetes.values import Unknown
 
 _TOTALS, _PER_ZONE = ("totalMinNodeCount", "totalMaxNodeCount"), ("minNodeCount", "maxNodeCount")
@@ -34,6 +45,10 @@ _KEY_PURPOSES = (
     "AES_WRAPPING",
 )
 _A_WEEK = 7 * 24 * 3600
+_TOOLKIT_LABELS = tuple(
+    f"cloud.google.com/gke-{name}"
+    for name in ("dpv2-unified-cni", "networking-dra-driver", "queued")
+)
 
 
 # ── pools ─────────────────────────────────────────────────────────────────────────────────────────
@@ -161,6 +176,16 @@ def reservation(inputs: Inputs) -> Iterator[str]:
                 yield f"reservationAffinity.{name} is for SPECIFIC_RESERVATION; it is {way}"
 
 
+def node_labels(inputs: Inputs) -> Iterator[str]:
+    """[ct] Of GKE's own only those that it sets; else as GoogleCloudPlatform/magic-modules#11878 says."""
+    for key in mapping(inputs, "nodeConfig.labels"):
+        if within(key, ("kubernetes.io", "k8s.io")):
+            yield f"Applying kubernetes label is not allowed: {key}"
+        elif within(key, ("cloud.google.com",)) and key not in _TOOLKIT_LABELS:
+            managed = "managed by GKE or Kubernetes and must not be manually specified"
+            yield f'Node labels with key "{key}" are {managed}'
+
+
 # ── others ────────────────────────────────────────────────────────────────────────────────────────
 def first_pool(inputs: Inputs) -> Iterator[str]:
     """[doc] A cluster begins with a pool, also where it is taken away again."""
@@ -215,7 +240,7 @@ def direction(inputs: Inputs) -> Iterator[str]:
                 yield f"{name} is not for direction EGRESS"
 
 
-_POOL = (bounds, sharing, flex_start, run_duration, queued, spot, compact, reservation)
+_POOL = (bounds, sharing, flex_start, run_duration, queued, spot, compact, reservation, node_labels)
 RULES: Mapping[str, Sequence[Rule]] = {
     "gcp:container/nodePool:NodePool": _POOL,
     "gcp:container/cluster:Cluster": (first_pool,),
