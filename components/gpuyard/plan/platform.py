@@ -16,12 +16,12 @@ from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.autoscaler import check_autoscaler
 from gpuyard.plan.capacity.karpenter import check_karpenter
 from gpuyard.plan.capacity.ladder_proofs import check_reservations
+from gpuyard.plan.cluster.maintenance import check_maintenance
 from gpuyard.plan.cluster.network import check_addresses, check_ranges
 from gpuyard.plan.cluster.reach import (
     check_cluster_names,
     check_cluster_zones,
     check_endpoint,
-    check_maintenance,
 )
 from gpuyard.plan.cluster.tags import check_tags
 from gpuyard.plan.cluster.words import check_cluster_words

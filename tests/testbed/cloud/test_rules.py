@@ -58,6 +58,20 @@ def _trust(**statement):
     return {"assumeRolePolicy": json.dumps({"Statement": statement})}
 
 
+def _frozen(*ends):
+    """A cluster with freezes from New Year on."""
+    exclusions = [
+        {
+            "exclusionName": f"freeze-{n}",
+            "startTime": "2027-01-01T00:00:00Z",
+            "endTime": end if end is UNKNOWN else f"{end}T00:00:00Z",
+            "exclusionOptions": {"scope": "NO_UPGRADES"},
+        }
+        for n, end in enumerate(ends)
+    ]
+    return {"initialNodeCount": 1, "maintenancePolicy": {"maintenanceExclusions": exclusions}}
+
+
 CASES = [
     # rule, kind, refused, what it says, passes
     (
@@ -73,6 +87,27 @@ CASES = [
         {"strategy": "cluster", "spreadLevel": "rack"},
         "spreadLevel is for strategy spread",
         {"strategy": "cluster"},
+    ),
+    (
+        gcp_service.exclusions,
+        GKE,
+        _frozen(*("2027-01-02",) * 4),
+        "4 maintenance exclusions of NO_UPGRADES; allowed: 3",
+        _frozen(*("2027-01-02",) * 3),
+    ),
+    (
+        gcp_service.exclusions,
+        GKE,
+        _frozen("2027-04-02"),
+        "allowed: up to 90 days",
+        _frozen("2027-04-01", UNKNOWN),
+    ),
+    (
+        gcp_service.exclusions,
+        GKE,
+        _frozen("2027-01-01"),
+        "allowed: up to 90",
+        _frozen("2027-01-02"),
     ),
     (
         aws_service.node_labels,

@@ -9,7 +9,7 @@ import pytest
 from testbed.plugins.cloud.account import Account
 from testbed.plugins.cloud.checking import refusals
 from testbed.plugins.cloud.judging import judged
-from testbed.plugins.cloud.opinions.bodies import SENT, model
+from testbed.plugins.cloud.opinions.bodies import SENT, model, requests
 from testbed.plugins.cloud.opinions.walk import said_against
 from testbed.plugins.cloud.shapes import Place
 
@@ -65,6 +65,30 @@ def test_the_models_say_nothing_against_what_golden_stacks_would_send(sent):
             assert said_against(kind, inputs) == [], kind
 
     every(sent, judge)
+
+
+FREEZE = {
+    "exclusionName": "launch",
+    "startTime": "2027-01-01T00:00:00Z",
+    "endTime": "2027-01-15T00:00:00Z",
+    "exclusionOptions": {"scope": "NO_UPGRADES"},
+}
+
+
+def test_freezes_are_sent_by_their_names():
+    kind = "gcp:container/cluster:Cluster"
+    inputs = {"maintenancePolicy": {"maintenanceExclusions": [FREEZE]}}
+    (body,) = requests(kind, inputs).values()
+    assert body["maintenancePolicy"]["window"]["maintenanceExclusions"] == {
+        "launch": {
+            "startTime": "2027-01-01T00:00:00Z",
+            "endTime": "2027-01-15T00:00:00Z",
+            "maintenanceExclusionOptions": {"scope": "NO_UPGRADES"},
+        }
+    }
+    assert said_against(kind, inputs) == []
+    wrong = changed(inputs, ("maintenancePolicy", "maintenanceExclusions"), [{**FREEZE, "to": "x"}])
+    assert "[launch].to: no such member" in "".join(said_against(kind, wrong))
 
 
 def leaves(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:

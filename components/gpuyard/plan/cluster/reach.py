@@ -1,4 +1,4 @@
-"""Proofs about who and what a cluster names: networks outside, principals, keys, zones, and times."""
+"""Proofs about who and what a cluster names: networks outside, principals, keys and zones."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
@@ -9,15 +9,11 @@ from gpuyard.findings import Finding, Fix, Path, listed, refuse
 from gpuyard.plan.cluster.ranges import MOST_ZONES, cluster_of, zones_of
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud
-from gpuyard.spec.sections import Freeze
 
 _CLUSTER: Path = ("cluster",)
 _WIDEST = {4: 8, 6: 32}
 """By version of IP, the shortest prefix of a network that somebody may own; two halves are the world, too."""
 _EKS_ZONES = 2
-_WEEKS = 4
-"""Of each weekday there are four at least in any 32 days."""
-_LEAST_HOURS = 48
 
 
 def check_endpoint(draft: Draft) -> list[Finding]:
@@ -172,39 +168,3 @@ def _too_few_subnets(draft: Draft) -> list[Finding]:
         return []
     path, allowed = (*_CLUSTER, "network", word), "a subnet in each of two zones"
     return [refuse("cluster.zone", path, problem, allowed=allowed, fix=fix)]
-
-
-def check_maintenance(draft: Draft) -> list[Finding]:
-    """GKE wants 48 hours in which it may upgrade within any 32 days, and a freeze ends after it began."""
-    if draft.spec.cloud is not Cloud.GCP:
-        return []
-    window = cluster_of(draft.spec).maintenance
-    path: Path = (*_CLUSTER, "maintenance")
-    hours = _WEEKS * len(set(window.days)) * window.hours
-    findings = [_ends_before(f, (*path, "freezes", i)) for i, f in enumerate(window.freezes)]
-    if hours < _LEAST_HOURS:
-        needed = -(-_LEAST_HOURS // (_WEEKS * len(set(window.days))))
-        findings.append(
-            refuse(
-                "cluster.maintenance",
-                path,
-                f"GKE wants {_LEAST_HOURS} hours for upgrades within any 32 days",
-                given=f"{hours} hours",
-                allowed=f"{needed} hours on each of these days, or more days",
-                fix=Fix(says=f"write hours: {needed}", at=(*path, "hours"), value=needed),
-            )
-        )
-    return [f for f in findings if f]
-
-
-def _ends_before(freeze: Freeze, path: Path) -> Finding | None:
-    if freeze.begins < freeze.ends:
-        return None
-    return refuse(
-        "cluster.maintenance",
-        (*path, "ends"),
-        "a freeze ends after the day on which it begins",
-        given=str(freeze.ends),
-        allowed=f"a day after {freeze.begins}",
-        fix=Fix(says="write the first day on which GKE may upgrade again"),
-    )

@@ -1,6 +1,7 @@
 """What Google Cloud itself says when it is asked; its provider lets it through."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 
 from testbed.plugins.cloud.rules.looking import (
     Inputs,
@@ -45,6 +46,7 @@ _KEY_PURPOSES = (
     "AES_WRAPPING",
 )
 _A_WEEK = 7 * 24 * 3600
+_MOST_EXCLUSIONS, _LONGEST_EXCLUSION = 3, timedelta(days=90)
 _TOOLKIT_LABELS = tuple(
     f"cloud.google.com/gke-{name}"
     for name in ("dpv2-unified-cni", "networking-dra-driver", "queued")
@@ -195,6 +197,24 @@ def first_pool(inputs: Inputs) -> Iterator[str]:
         yield f"initialNodeCount is {count}; allowed: 1 or more, or nodePools"
 
 
+def exclusions(inputs: Inputs) -> Iterator[str]:
+    """[doc] Three exclusions of all upgrades, of 90 days at most."""
+    found = [
+        each
+        for each in items(inputs, "maintenancePolicy.maintenanceExclusions")
+        if text(each, "exclusionOptions.scope") in {"", "NO_UPGRADES"}
+    ]
+    if len(found) > _MOST_EXCLUSIONS:
+        yield f"{len(found)} maintenance exclusions of NO_UPGRADES; allowed: {_MOST_EXCLUSIONS}"
+    for each in found:
+        begins, ends = (text(each, name) for name in ("startTime", "endTime"))
+        if not begins or not ends:
+            continue
+        length = datetime.fromisoformat(ends) - datetime.fromisoformat(begins)
+        if not timedelta(0) < length <= _LONGEST_EXCLUSION:
+            yield f"maintenance exclusion {begins} to {ends}; allowed: up to {_LONGEST_EXCLUSION.days} days"
+
+
 def subnetworks(inputs: Inputs) -> Iterator[str]:
     """[doc] Subnetworks are listed where the list is asked for."""
     which = text(inputs, "sourceSubnetworkIpRangesToNat")
@@ -243,7 +263,7 @@ def direction(inputs: Inputs) -> Iterator[str]:
 _POOL = (bounds, sharing, flex_start, run_duration, queued, spot, compact, reservation, node_labels)
 RULES: Mapping[str, Sequence[Rule]] = {
     "gcp:container/nodePool:NodePool": _POOL,
-    "gcp:container/cluster:Cluster": (first_pool,),
+    "gcp:container/cluster:Cluster": (first_pool, exclusions),
     "gcp:compute/routerNat:RouterNat": (subnetworks, nat_ranges),
     "gcp:compute/globalAddress:GlobalAddress": (address_purpose,),
     "gcp:filestore/instance:Instance": (tier,),
