@@ -16,6 +16,7 @@ from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.autoscaler import check_autoscaler
 from gpuyard.plan.capacity.karpenter import check_karpenter
 from gpuyard.plan.capacity.ladder_proofs import check_reservations
+from gpuyard.plan.cluster.given import check_given
 from gpuyard.plan.cluster.maintenance import check_maintenance
 from gpuyard.plan.cluster.network import check_addresses, check_ranges
 from gpuyard.plan.cluster.reach import (
@@ -160,6 +161,7 @@ CHECKS: tuple[Check, ...] = (
     check_exceptions,
     check_fabric,
     check_flavors,
+    check_given,
     check_held,
     check_idle,
     check_isolation,
