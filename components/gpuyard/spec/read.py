@@ -104,7 +104,7 @@ def platform_in(root: Any) -> Any:
 
 
 def read_platform(value: object, config: Mapping[str, object] | None = None) -> Reading:
-    """Read the `gpuyard:platform` value, already parsed, and what the configuration beside it says of places."""
+    """Read the `gpuyard:platform` value, already parsed, and what the configuration beside it says."""
     reading = _read(value)
     part = reading.judged_part
     if part is None:

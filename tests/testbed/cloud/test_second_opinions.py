@@ -23,6 +23,7 @@ from kit.every import every
 from kit.stacks import spec_of
 
 STACKS = Path(__file__).parents[2] / "golden_stacks"
+SHIPPED = STACKS.parents[1] / "stacks"
 KARPENTER = STACKS.parent / "render" / "aws" / "stacks" / "karpenter.yaml"
 PLACES = {
     Cloud.AWS: Place("aws", region="us-east-1"),
@@ -38,7 +39,8 @@ def golden(path: Path) -> PlatformSpec:
 
 def made(spec: PlatformSpec) -> list[tuple[str, dict[str, Any]]]:
     """What a stack makes in an account of its own: by kind, the inputs with their defaults and names."""
-    if spec.cloud not in PLACES or (spec.cluster and spec.cluster.network.id):
+    there = spec.cluster_exists or (spec.cluster and spec.cluster.network.id)
+    if spec.cloud not in PLACES or there:
         return []
     place, account = PLACES[spec.cloud], Account()
     render = aws_graph if spec.cloud is Cloud.AWS else gcp_graph
@@ -49,12 +51,23 @@ def made(spec: PlatformSpec) -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.fixture(scope="module")
 def sent() -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    found = {path.stem: made(golden(path)) for path in (*sorted(STACKS.glob("*.yaml")), KARPENTER)}
+    found = {
+        path.stem: made(golden(path))
+        for path in (
+            *sorted(STACKS.glob("*.yaml")),
+            *sorted(SHIPPED.glob("Pulumi.*.yaml")),
+            KARPENTER,
+        )
+    }
     found |= {f"stores on {cloud}": made(spec_of(raw)) for cloud, raw in STORED.items()}
     return {name: resources for name, resources in found.items() if resources}
 
 
 def test_the_models_say_nothing_against_what_golden_stacks_would_send(sent):
+    assert {path.stem for path in SHIPPED.glob("Pulumi.*.yaml")} & sent.keys() == {
+        *("Pulumi.aws-training", "Pulumi.aws-inference"),
+        *("Pulumi.gcp-training", "Pulumi.gcp-inference"),
+    }
     assert {kind.partition(":")[0] for resources in sent.values() for kind, _ in resources} == {
         "aws",
         "gcp",
