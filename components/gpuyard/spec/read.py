@@ -10,8 +10,7 @@ from gpuyard.errors import SpecError
 from gpuyard.findings import Finding, Fix, Path, Severity, refuse, refused, show
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import findings_of, show_given
-from gpuyard.spec.project import check_project
-from gpuyard.spec.region import Region, region_of
+from gpuyard.spec.region import Region, check_project, region_of
 from gpuyard.spec.salvage import Salvage, salvage, silenced
 from gpuyard.spec.yaml_tree import Document, parse_yaml
 

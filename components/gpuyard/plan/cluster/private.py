@@ -19,7 +19,7 @@ def from_inside_only(spec: PlatformSpec) -> Iterator[Finding]:
     if made and not endpoint.public and not endpoint.dns:
         yield note(
             "cluster.private",
-            ("cluster", "endpoint"),
+            ("cluster", "endpoint") if spec.cluster else ("cluster",),
             "the Kubernetes API answers in the cluster's own network only: from elsewhere `up` makes the"
             " cloud's part, and then reaches nothing inside",
             fix=Fix(
