@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from gpuyard.findings import Finding, Fix, note
 from gpuyard.plan.cluster.ranges import cluster_of
-from gpuyard.spec.platform import Apply, Cloud, PlatformSpec
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.sections import Apply
 
 _OPENS = {
     Cloud.AWS: "endpoint: {public: [YOUR RANGE]}",
