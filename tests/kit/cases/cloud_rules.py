@@ -1,5 +1,7 @@
 """Rules of the fakes about labels of nodes and freezes: what each refuses, and what it lets through."""
 
+from typing import Any
+
 from testbed.plugins.cloud.rules import aws_service, gcp_service
 from testbed.plugins.kubernetes.values import UNKNOWN
 
@@ -7,7 +9,7 @@ GROUP, POOL = "aws:eks/nodeGroup:NodeGroup", "gcp:container/nodePool:NodePool"
 GKE = "gcp:container/cluster:Cluster"
 
 
-def _frozen(*ends):
+def _frozen(*ends: Any) -> dict[str, Any]:
     """A cluster with freezes from New Year on."""
     exclusions = [
         {
