@@ -10,6 +10,7 @@ from datetime import date
 
 from gpuyard.findings import Finding, Path, Severity, in_order, refused, worst
 from gpuyard.plan.capacity.karpenter import pools_not_made
+from gpuyard.plan.cluster.private import from_inside_only
 from gpuyard.plan.held import WAITS, waits
 from gpuyard.plan.platform import plan
 from gpuyard.plan.records import PlatformPlan
@@ -52,8 +53,14 @@ def judge(reading: Reading, day: date | None = None, file: str = "") -> Judged:
         return Judged(reading, None, tuple(in_order(found)), file)
     planned, findings = plan(reading.spec, day, reading.region)
     beside = list(_beside_the_plan(reading.spec))
-    found = [*reading.findings, *findings, *beside]
-    return Judged(reading, None if refused(beside) else planned, tuple(in_order(found)), file)
+    stands = None if refused(beside) else planned
+    found = [
+        *reading.findings,
+        *findings,
+        *beside,
+        *(from_inside_only(reading.spec) if stands else ()),
+    ]
+    return Judged(reading, stands, tuple(in_order(found)), file)
 
 
 def due(spec: PlatformSpec, day: date) -> list[Finding]:

@@ -3,6 +3,8 @@
 Labels, taints, resource names, namespaces and object names are made here and nowhere else.
 """
 
+from collections.abc import Mapping
+
 POOL_LABEL = "gpuyard.dev/pool"
 """On every node of a pool; flavors select by it."""
 PLATFORM_LABEL = "gpuyard.dev/platform"
@@ -48,6 +50,11 @@ KARPENTER_CRDS = "karpenter-crd"
 
 OUR_DOMAIN = "gpuyard.dev"
 RESERVED_LABEL_DOMAINS = (OUR_DOMAIN, "kubernetes.io", "k8s.io", "nvidia.com", "karpenter.sh")
+CLOUD_LABEL_DOMAINS: Mapping[str, tuple[str, ...]] = {
+    "aws": ("eks.amazonaws.com",),
+    "gcp": ("cloud.google.com",),
+}
+"""By cloud, what its node groups refuse beside (kubernetes/cloud-provider-aws#242; magic-modules#11878)."""
 
 GPU = "nvidia.com/gpu"
 GPU_SHARED = "nvidia.com/gpu.shared"

@@ -674,7 +674,9 @@ class Subnets(TypedDict):
     private: list[str] | tuple[str, ...]
     """Where nodes and the control plane's interfaces go; on gcp one subnetwork."""
     public: NotRequired[list[str] | tuple[str, ...]]
-    """Where load balancers that face the internet go, on aws. Default: none."""
+    """Where load balancers that face the internet go, on aws; their tag is yours to set.
+    Default: none.
+    """
 
 
 class ClusterNetwork(TypedDict):
@@ -785,7 +787,7 @@ class Cluster(TypedDict):
     on gcp.
     """
     key: NotRequired[str | None]
-    """The key, of KMS or Cloud KMS, that secrets are encrypted with. Default: one is made, and
+    """The key, of KMS or Cloud KMS, of secrets, on gcp of disks too. Default: one is made, and
     renewed.
     """
     logs: NotRequired[ControlPlaneLogs]

@@ -59,8 +59,8 @@ def answer(path: Path) -> int:
         if finding.id not in {"spec.no_platform", "spec.duplicate_key"}:
             assert finding.path or finding.id.startswith("spec."), finding
             # what is missing or could be said has no place yet; everything above it has
-            # a region stands beside the platform
-            above = () if finding.id == "stack.region" else ("config", "gpuyard:platform")
+            # a region and a project stand beside the platform
+            above = () if finding.id.startswith("stack.") else ("config", "gpuyard:platform")
             least = len(above) + len(finding.path) - 1
             assert reached(root, (*above, *finding.path)) >= least, finding
             assert judged.line_of(finding), finding

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.spec.read import read_platform, read_stack_file
-from gpuyard.spec.region import region_keys, region_of
+from gpuyard.spec.region import place_keys, region_of
 from kit.stacks import platform, pool
 
 
@@ -59,4 +59,4 @@ def test_a_value_without_a_file_has_the_region_that_comes_with_it():
     assert read_platform(raw, {"aws:region": "eu-west-1"}).region.name == "eu-west-1"
     assert read_platform(raw).region is None
     assert read_platform({"name": 1}, {"aws:region": "eu-west-1"}).region is None
-    assert region_keys() == ("aws:region", "gcp:region", "gcp:zone")
+    assert place_keys() == ("aws:region", "gcp:region", "gcp:zone", "gcp:project")

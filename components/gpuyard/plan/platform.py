@@ -16,13 +16,15 @@ from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.autoscaler import check_autoscaler
 from gpuyard.plan.capacity.karpenter import check_karpenter
 from gpuyard.plan.capacity.ladder_proofs import check_reservations
+from gpuyard.plan.cluster.given import check_given
+from gpuyard.plan.cluster.maintenance import check_maintenance
 from gpuyard.plan.cluster.network import check_addresses, check_ranges
 from gpuyard.plan.cluster.reach import (
     check_cluster_names,
     check_cluster_zones,
     check_endpoint,
-    check_maintenance,
 )
+from gpuyard.plan.cluster.tags import check_tags
 from gpuyard.plan.cluster.words import check_cluster_words
 from gpuyard.plan.deferred import (
     check_deferred,
@@ -159,6 +161,7 @@ CHECKS: tuple[Check, ...] = (
     check_exceptions,
     check_fabric,
     check_flavors,
+    check_given,
     check_held,
     check_idle,
     check_isolation,
@@ -198,6 +201,7 @@ CHECKS: tuple[Check, ...] = (
     check_store_words,
     check_store_zones,
     check_system,
+    check_tags,
     check_targets,
     check_team_names,
     check_topology,

@@ -319,7 +319,9 @@ class SubnetsSpec(TypedDict):
     private: list[str]
     """Where nodes and the control plane's interfaces go; on gcp one subnetwork."""
     public: NotRequired[list[str]]
-    """Where load balancers that face the internet go, on aws. Default: none."""
+    """Where load balancers that face the internet go, on aws; their tag is yours to set.
+    Default: none.
+    """
 
 
 class ClusterNetworkSpec(TypedDict):
@@ -411,7 +413,7 @@ class ClusterSpec(TypedDict):
     on gcp.
     """
     key: NotRequired[str]
-    """The key, of KMS or Cloud KMS, that secrets are encrypted with. Default: one is made, and
+    """The key, of KMS or Cloud KMS, of secrets, on gcp of disks too. Default: one is made, and
     renewed.
     """
     logs: NotRequired[ControlPlaneLogsSpec]

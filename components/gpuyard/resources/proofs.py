@@ -18,7 +18,7 @@ from gpuyard.spec import platform as vocabulary
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.problems import show_given
 from gpuyard.spec.read import read_platform
-from gpuyard.spec.region import region_keys
+from gpuyard.spec.region import place_keys
 from gpuyard.today import today
 from gpuyard.typed import PlatformDict
 
@@ -106,10 +106,9 @@ def read_args(
 
 
 def _stack_config() -> Mapping[str, object]:
-    """What the stack's configuration says of a region, under the keys of its file."""
+    """What the stack's configuration says of region and project, under the keys of its file."""
     values = {
-        key: pulumi.Config(key.partition(":")[0]).get(key.partition(":")[2])
-        for key in region_keys()
+        key: pulumi.Config(key.partition(":")[0]).get(key.partition(":")[2]) for key in place_keys()
     }
     return {key: value for key, value in values.items() if value is not None}
 

@@ -10,7 +10,7 @@ from gpuyard.errors import SpecError
 from gpuyard.findings import Finding, Fix, Path, Severity, refuse, refused, show
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import findings_of, show_given
-from gpuyard.spec.region import Region, region_of
+from gpuyard.spec.region import Region, check_project, region_of
 from gpuyard.spec.salvage import Salvage, salvage, silenced
 from gpuyard.spec.yaml_tree import Document, parse_yaml
 
@@ -103,13 +103,13 @@ def platform_in(root: Any) -> Any:
 
 
 def read_platform(value: object, config: Mapping[str, object] | None = None) -> Reading:
-    """Read the `gpuyard:platform` value, already parsed, and the region in the configuration beside it."""
+    """Read the `gpuyard:platform` value, already parsed, and what the configuration beside it says."""
     reading = _read(value)
     part = reading.judged_part
     if part is None:
         return reading
     region, wrong = region_of(config or {}, part.cloud.value)
-    findings = (*reading.findings, *wrong)
+    findings = (*reading.findings, *wrong, *check_project(config or {}, part.cloud.value))
     return _refused(replace(reading, findings=findings, region=region))
 
 

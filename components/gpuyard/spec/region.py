@@ -1,15 +1,18 @@
-"""The region of a stack: what its file tells the cloud's own provider, beside the platform."""
+"""Region and project of a stack: what its file tells the cloud's own provider, beside the platform."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpuyard.catalogue.buying import GCE_ZONE, REGIONS
+from gpuyard.catalogue.cluster.names import PROJECT
 from gpuyard.catalogue.cluster.places import region_names
 from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.spec.nearest import nearest
 
 _KEYS: Mapping[str, tuple[str, ...]] = {"aws": ("aws:region",), "gcp": ("gcp:region", "gcp:zone")}
 """By cloud, the first that is set."""
+_PROJECT = "gcp:project"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +24,9 @@ class Region:
     """`aws:region`, or the zone of a pool."""
 
 
-def region_keys() -> tuple[str, ...]:
-    """Every key that can say a region."""
-    return tuple(key for keys in _KEYS.values() for key in keys)
+def place_keys() -> tuple[str, ...]:
+    """Every key that can say a region or a project."""
+    return (*(key for keys in _KEYS.values() for key in keys), _PROJECT)
 
 
 def region_of(config: Mapping[str, object], cloud: str) -> tuple[Region | None, list[Finding]]:
@@ -101,3 +104,23 @@ def _zone_elsewhere(config: Mapping[str, object], regions: Mapping[str, str]) ->
         allowed=f"a zone of {region}",
         fix=Fix(says="remove one of the two"),
     )
+
+
+# ── the project ──────────────────────────────────────────────────────────────────────────────────────
+def check_project(config: Mapping[str, object], cloud: str) -> list[Finding]:
+    """Whether it is the id of a project, as far as the configuration says one in plain text."""
+    project = config.get(_PROJECT)
+    if cloud != "gcp" or not isinstance(project, str) or PROJECT.pattern.fullmatch(project):
+        return []
+    near = re.sub(r"[^a-z0-9-]+", "-", project.lower()).strip("-")
+    meant = f", such as {near}" if PROJECT.pattern.fullmatch(near) else ""
+    return [
+        refuse(
+            "stack.project",
+            ("config", _PROJECT),
+            "not the id of a project on gcp, which is not its name",
+            given=project,
+            allowed=f"6 to 30 small letters, digits and dashes, a letter first, such as {PROJECT.example}",
+            fix=Fix(says=f"write the id that `gcloud projects list` shows{meant}"),
+        )
+    ]

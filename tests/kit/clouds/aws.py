@@ -56,11 +56,9 @@ def _shown(value):
     return settle(dict(value), lambda name: f"${{{name}}}")
 
 
-def refused(graph, unknown_types=()):
+def refused(graph):
     """What the provider says against the graph, by resource."""
-    found = {
-        r.name: refusals(r.kind, r.inputs) for r in graph.resources if r.kind not in unknown_types
-    }
+    found = {r.name: refusals(r.kind, r.inputs) for r in graph.resources}
     return {name: said for name, said in found.items() if said}
 
 

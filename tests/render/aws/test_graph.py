@@ -33,8 +33,6 @@ STACKS = {
     "existing-cluster": HERE / "stacks" / "existing-cluster.yaml",
     "karpenter": HERE / "stacks" / "karpenter.yaml",
 }
-FLOW = "aws:ec2/flowLog:FlowLog"
-"""The provider's tables have no such type yet."""
 
 
 @cache
@@ -49,7 +47,7 @@ def test_the_graph_of_a_stack_is_the_golden_one(name, golden):
 
 @pytest.mark.parametrize("name", STACKS)
 def test_its_provider_refuses_nothing_of_a_stack(name):
-    assert refused(aws_graph(stack(name)), {FLOW}) == {}
+    assert refused(aws_graph(stack(name))) == {}
 
 
 @pytest.mark.parametrize("name", ["given-network", "existing-cluster", "karpenter"])
@@ -173,7 +171,7 @@ def test_the_provider_refuses_and_our_rules_find_nothing_of_what_may_be_written(
         assert found or findings, raw
         if found:
             graph = aws_graph(found)
-            assert refused(graph, {FLOW}) == {}, raw
+            assert refused(graph) == {}, raw
             assert found_by_rules(graph, known=True) == set(), raw
             taken += 1
     assert taken > examples(36) * 0.8

@@ -16,7 +16,6 @@ from kit.stacks import pool, team
 
 CLUSTER = {"zones": ["us-east-1a", "us-east-1b"], "admins": [ADMIN]}
 TEAMS = [team("vision"), team("speech", namespaces=["speech", "speech-dev"])]
-FLOW = "aws:ec2/flowLog:FlowLog"
 EFS, LUSTRE = "aws:efs/fileSystem:FileSystem", "aws:fsx/lustreFileSystem:LustreFileSystem"
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 KEY = "arn:aws:kms:us-east-1:123456789012:key/12345678-90ab-cdef-1234-567890abcdef"
@@ -58,7 +57,7 @@ def test_its_provider_and_service_refuse_nothing_and_our_rules_find_nothing(name
     for cluster in ({}, {"key": KEY}):
         data = {"name": "corpus", "kind": kind, **KINDS[name]}
         graph = graph_with(cluster, datasets=[data], checkpoints={})
-        assert refused(graph, {FLOW}) == {}
+        assert refused(graph) == {}
         assert found_by_rules(graph, known=True) == set()
         if not cluster:  # the account of the judge has no key that is not made
             assert judged(graph, Place("aws", region="us-east-1")) == []

@@ -108,6 +108,7 @@ def test_a_name_that_is_too_long_keeps_its_beginning_and_a_digest():
         ({"Owner": "ML Platform"}, ("owner", "ml-platform")),
         ({"cost-center": "4711"}, ("cost-center", "4711")),
         ({"4711": "x" * 70}, ("tag-4711", "x" * 63)),
+        ({"équipe": "a"}, ("tag--quipe", "a")),
     ],
 )
 def test_tags_become_labels_in_googles_letters(tags, label):

@@ -33,6 +33,11 @@ TRUST = json.dumps(
     {"Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": "*"}]}
 )
 
+
+def _disk(gib, device="/dev/xvda"):
+    return {"blockDeviceMappings": [{"deviceName": device, "ebs": {"volumeSize": gib}}]}
+
+
 TARGET = {"capacityReservationTarget": {"capacityReservationId": "cr-1"}}
 BLOCK = {
     "instanceMarketOptions": {"marketType": "capacity-block"},
@@ -267,6 +272,8 @@ def test_one_mount_target_a_zone():
     [
         ({"iamInstanceProfile": {"name": "a"}}, {}, "should not specify iamInstanceProfile"),
         ({"networkInterfaces": [{"subnetId": "s"}]}, {}, "should not specify a subnet"),
+        (_disk(8), {"amiType": "AL2023_x86_64_NVIDIA"}, "8GB is smaller than snapshot"),
+        (_disk(65_537), {"amiType": "BOTTLEROCKET_x86_64"}, "maximum is 65536GiB"),
         ({"instanceType": "p5.48xlarge"}, {"instanceTypes": ["p5.48xlarge"]}, "give one"),
         ({"imageId": "ami-1"}, {"amiType": "AL2023_x86_64_NVIDIA"}, "amiType cannot be given"),
         ({}, {"capacityType": "CAPACITY_BLOCK"}, "CAPACITY_BLOCK needs a launch template"),
@@ -281,6 +288,20 @@ def test_a_group_and_its_launch_template_agree(template, group, said):
     with pytest.raises(Refused) as refused:
         world.nodes(ground, **{**of_template, **group})
     assert said in str(refused.value)
+
+
+@every(
+    ("template", "image"),
+    [
+        (_disk(20), "AL2023_x86_64_NVIDIA"),
+        (_disk(65_536, "/dev/xvdb"), "AL2023_x86_64_NVIDIA"),
+        (_disk(8, "/dev/xvdb"), "BOTTLEROCKET_x86_64_NVIDIA"),
+    ],
+)
+def test_a_group_comes_up_on_a_disk_that_holds_its_image(template, image):
+    world = World()
+    id_ = world.make(TEMPLATE, name="t", **template)
+    world.nodes(world.ground(), amiType=image, launchTemplate={"id": id_, "version": "1"})
 
 
 # ── deletes ───────────────────────────────────────────────────────────────────────────────────────

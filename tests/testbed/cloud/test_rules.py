@@ -13,6 +13,7 @@ from testbed.plugins.cloud.rules import (
 )
 from testbed.plugins.kubernetes.values import UNKNOWN
 
+from kit.cases.cloud_rules import OF_CLUSTERS
 from kit.every import every
 
 GROUP, POOL = "aws:eks/nodeGroup:NodeGroup", "gcp:container/nodePool:NodePool"
@@ -59,6 +60,7 @@ def _trust(**statement):
 
 
 CASES = [
+    *OF_CLUSTERS,
     # rule, kind, refused, what it says, passes
     (
         aws.placement_group,

@@ -9,7 +9,7 @@ import pytest
 from testbed.plugins.cloud.account import Account
 from testbed.plugins.cloud.checking import refusals
 from testbed.plugins.cloud.judging import judged
-from testbed.plugins.cloud.opinions.bodies import SENT, model
+from testbed.plugins.cloud.opinions.bodies import SENT, model, requests
 from testbed.plugins.cloud.opinions.walk import said_against
 from testbed.plugins.cloud.shapes import Place
 
@@ -23,6 +23,7 @@ from kit.every import every
 from kit.stacks import spec_of
 
 STACKS = Path(__file__).parents[2] / "golden_stacks"
+SHIPPED = STACKS.parents[1] / "stacks"
 KARPENTER = STACKS.parent / "render" / "aws" / "stacks" / "karpenter.yaml"
 PLACES = {
     Cloud.AWS: Place("aws", region="us-east-1"),
@@ -38,7 +39,8 @@ def golden(path: Path) -> PlatformSpec:
 
 def made(spec: PlatformSpec) -> list[tuple[str, dict[str, Any]]]:
     """What a stack makes in an account of its own: by kind, the inputs with their defaults and names."""
-    if spec.cloud not in PLACES or (spec.cluster and spec.cluster.network.id):
+    there = spec.cluster_exists or (spec.cluster and spec.cluster.network.id)
+    if spec.cloud not in PLACES or there:
         return []
     place, account = PLACES[spec.cloud], Account()
     render = aws_graph if spec.cloud is Cloud.AWS else gcp_graph
@@ -49,12 +51,23 @@ def made(spec: PlatformSpec) -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.fixture(scope="module")
 def sent() -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    found = {path.stem: made(golden(path)) for path in (*sorted(STACKS.glob("*.yaml")), KARPENTER)}
+    found = {
+        path.stem: made(golden(path))
+        for path in (
+            *sorted(STACKS.glob("*.yaml")),
+            *sorted(SHIPPED.glob("Pulumi.*.yaml")),
+            KARPENTER,
+        )
+    }
     found |= {f"stores on {cloud}": made(spec_of(raw)) for cloud, raw in STORED.items()}
     return {name: resources for name, resources in found.items() if resources}
 
 
 def test_the_models_say_nothing_against_what_golden_stacks_would_send(sent):
+    assert {path.stem for path in SHIPPED.glob("Pulumi.*.yaml")} & sent.keys() == {
+        *("Pulumi.aws-training", "Pulumi.aws-inference"),
+        *("Pulumi.gcp-training", "Pulumi.gcp-inference"),
+    }
     assert {kind.partition(":")[0] for resources in sent.values() for kind, _ in resources} == {
         "aws",
         "gcp",
@@ -65,6 +78,30 @@ def test_the_models_say_nothing_against_what_golden_stacks_would_send(sent):
             assert said_against(kind, inputs) == [], kind
 
     every(sent, judge)
+
+
+FREEZE = {
+    "exclusionName": "launch",
+    "startTime": "2027-01-01T00:00:00Z",
+    "endTime": "2027-01-15T00:00:00Z",
+    "exclusionOptions": {"scope": "NO_UPGRADES"},
+}
+
+
+def test_freezes_are_sent_by_their_names():
+    kind = "gcp:container/cluster:Cluster"
+    inputs = {"maintenancePolicy": {"maintenanceExclusions": [FREEZE]}}
+    (body,) = requests(kind, inputs).values()
+    assert body["maintenancePolicy"]["window"]["maintenanceExclusions"] == {
+        "launch": {
+            "startTime": "2027-01-01T00:00:00Z",
+            "endTime": "2027-01-15T00:00:00Z",
+            "maintenanceExclusionOptions": {"scope": "NO_UPGRADES"},
+        }
+    }
+    assert said_against(kind, inputs) == []
+    wrong = changed(inputs, ("maintenancePolicy", "maintenanceExclusions"), [{**FREEZE, "to": "x"}])
+    assert "[launch].to: no such member" in "".join(said_against(kind, wrong))
 
 
 def leaves(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:

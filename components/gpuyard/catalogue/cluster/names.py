@@ -65,3 +65,12 @@ SUBNETS: Mapping[str, Form] = {
     ),
 }
 """By cloud."""
+PROJECT = Form(
+    re.compile(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]"),
+    "my-project-4711",
+    Source(
+        "Cloud Resource Manager API, projectId: 6 to 30 small letters, digits or dashes, a letter first, no dash last",
+        date(2026, 11, 24),
+    ),
+)
+"""The id of a project of Google's, which is neither its name nor its number; old ones begin with a domain."""

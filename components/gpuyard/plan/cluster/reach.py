@@ -1,4 +1,4 @@
-"""Proofs about who and what a cluster names: networks outside, principals, keys, zones, and times."""
+"""Proofs about who and what a cluster names: networks outside, principals, keys and zones."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
@@ -9,15 +9,11 @@ from gpuyard.findings import Finding, Fix, Path, listed, refuse
 from gpuyard.plan.cluster.ranges import MOST_ZONES, cluster_of, zones_of
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud
-from gpuyard.spec.sections import Freeze
 
 _CLUSTER: Path = ("cluster",)
 _WIDEST = {4: 8, 6: 32}
 """By version of IP, the shortest prefix of a network that somebody may own; two halves are the world, too."""
 _EKS_ZONES = 2
-_WEEKS = 4
-"""Of each weekday there are four at least in any 32 days."""
-_LEAST_HOURS = 48
 
 
 def check_endpoint(draft: Draft) -> list[Finding]:
@@ -89,7 +85,10 @@ def check_cluster_zones(draft: Draft) -> list[Finding]:
     ]
     if not zones:
         return [*_too_many(draft), *_too_few_subnets(draft)]
-    return found or [*_too_few(draft, zones, path), *_pools_elsewhere(draft, zones)]
+    return found or [
+        *(_too_few(draft, zones, path) or _too_few_subnets(draft)),
+        *_pools_elsewhere(draft, form, zones),
+    ]
 
 
 def _zone(draft: Draft, form: Form, zone: str, path: Path) -> Finding | None:
@@ -142,7 +141,8 @@ def _too_many(draft: Draft) -> list[Finding]:
     ]
 
 
-def _pools_elsewhere(draft: Draft, zones: tuple[str, ...]) -> list[Finding]:
+def _pools_elsewhere(draft: Draft, form: Form, zones: tuple[str, ...]) -> list[Finding]:
+    """Of a zone that is none, or of another region, `pool.zone` says enough."""
     return [
         refuse(
             "cluster.zone",
@@ -153,58 +153,29 @@ def _pools_elsewhere(draft: Draft, zones: tuple[str, ...]) -> list[Finding]:
             fix=Fix(says=f"add {listed(missing)} to `cluster.zones`"),
         )
         for i, pool in enumerate(draft.spec.pools)
-        if (missing := [zone for zone in pool.zones if zone not in zones])
+        if (missing := [z for z in pool.zones if z not in zones and _is_zone(draft, form, z)])
     ]
+
+
+def _is_zone(draft: Draft, form: Form, zone: str) -> bool:
+    """Whether it is a zone of the region, as far as that is known."""
+    read, region = form.pattern.fullmatch(zone), draft.region
+    return read is not None and (region is None or read["region"] == region.name)
 
 
 def _too_few_subnets(draft: Draft) -> list[Finding]:
     """Tags find a subnet in each zone that has a name, and a list is what it is: EKS wants two of them."""
     cluster = cluster_of(draft.spec)
     subnets, tags = cluster.network.subnets, cluster.network.tags
-    needed = 1 if cluster.existing else _EKS_ZONES
+    needed = max(1 if cluster.existing else _EKS_ZONES, len(zones_of(draft.spec)))
     if tags and len(zones_of(draft.spec)) < needed:
         word, problem = "tags", "subnets are looked for in zones, and too few zones are named"
         fix = Fix(says="add zones: [ZONE, ZONE] to `cluster`")
-    elif draft.spec.cloud is Cloud.AWS and subnets and len(subnets.private) < needed:
-        word, problem = "subnets", "EKS needs subnets in two zones"
+    elif draft.spec.cloud is Cloud.AWS and subnets and len(set(subnets.private)) < needed:
+        word = "subnets"
+        problem = "EKS needs subnets in two zones, and each zone of the cluster has one of its own"
         fix = Fix(says="add a private subnet of another zone")
     else:
         return []
-    path, allowed = (*_CLUSTER, "network", word), "a subnet in each of two zones"
+    path, allowed = (*_CLUSTER, "network", word), f"a subnet in each of {needed} zones"
     return [refuse("cluster.zone", path, problem, allowed=allowed, fix=fix)]
-
-
-def check_maintenance(draft: Draft) -> list[Finding]:
-    """GKE wants 48 hours in which it may upgrade within any 32 days, and a freeze ends after it began."""
-    if draft.spec.cloud is not Cloud.GCP:
-        return []
-    window = cluster_of(draft.spec).maintenance
-    path: Path = (*_CLUSTER, "maintenance")
-    hours = _WEEKS * len(set(window.days)) * window.hours
-    findings = [_ends_before(f, (*path, "freezes", i)) for i, f in enumerate(window.freezes)]
-    if hours < _LEAST_HOURS:
-        needed = -(-_LEAST_HOURS // (_WEEKS * len(set(window.days))))
-        findings.append(
-            refuse(
-                "cluster.maintenance",
-                path,
-                f"GKE wants {_LEAST_HOURS} hours for upgrades within any 32 days",
-                given=f"{hours} hours",
-                allowed=f"{needed} hours on each of these days, or more days",
-                fix=Fix(says=f"write hours: {needed}", at=(*path, "hours"), value=needed),
-            )
-        )
-    return [f for f in findings if f]
-
-
-def _ends_before(freeze: Freeze, path: Path) -> Finding | None:
-    if freeze.begins < freeze.ends:
-        return None
-    return refuse(
-        "cluster.maintenance",
-        (*path, "ends"),
-        "a freeze ends after the day on which it begins",
-        given=str(freeze.ends),
-        allowed=f"a day after {freeze.begins}",
-        fix=Fix(says="write the first day on which GKE may upgrade again"),
-    )

@@ -10,7 +10,7 @@ from gpuyard.catalogue.kubernetes.api import (
     LONGEST_LABEL_PREFIX,
 )
 from gpuyard.findings import Finding, Fix, Path, refuse
-from gpuyard.names import RESERVED_LABEL_DOMAINS
+from gpuyard.names import CLOUD_LABEL_DOMAINS, RESERVED_LABEL_DOMAINS
 from gpuyard.spec.pools import Pool
 
 GRAMMAR = (
@@ -19,17 +19,24 @@ GRAMMAR = (
 )
 
 
-def check_labels(pool: Pool, path: Path) -> Iterator[Finding]:
+def check_labels(cloud: str, pool: Pool, path: Path) -> Iterator[Finding]:
     """Labels that the kubelet would refuse, and labels of other domains."""
+    theirs = CLOUD_LABEL_DOMAINS.get(cloud, ())
     for key, value in pool.labels.items():
         where = (*path, "labels", key)
         domain, _, name = key.rpartition("/")
-        if any(domain == d or domain.endswith(f".{d}") for d in RESERVED_LABEL_DOMAINS):
-            yield _reserved(domain, key, where)
+        if _within(domain, RESERVED_LABEL_DOMAINS):
+            yield _reserved(domain, "Kubernetes, NVIDIA or this platform", key, where)
+        elif _within(domain, theirs):
+            yield _reserved(domain, f"{cloud}, which refuses nodes that bring them", key, where)
         if not is_name(name) or ((domain or "/" in key) and not _is_prefix(domain)):
             yield _bad_key(pool, key, where)
         if not is_name(value):
             yield _bad_value(value, where)
+
+
+def _within(domain: str, domains: tuple[str, ...]) -> bool:
+    return any(domain == d or domain.endswith(f".{d}") for d in domains)
 
 
 def is_name(text: str) -> bool:
@@ -46,11 +53,11 @@ def _near_name(text: str) -> str:
     return re.sub(r"[^-A-Za-z0-9_.]+", "-", text).strip("-_.")[:LONGEST_LABEL].strip("-_.")
 
 
-def _reserved(domain: str, key: str, where: Path) -> Finding:
+def _reserved(domain: str, owner: str, key: str, where: Path) -> Finding:
     return refuse(
         "pool.label_reserved",
         where,
-        f"labels of {domain} are set by Kubernetes, NVIDIA or this platform",
+        f"labels of {domain} are set by {owner}",
         given=key,
         allowed="labels of a domain of yours, or without one",
         fix=Fix(says="remove it", at=where),

@@ -23,6 +23,7 @@ from gpuyard.plan.capacity.provisioning import check_provisioning
 from gpuyard.plan.capacity.scaling import check_scaling, plan_scaling, scaling_of
 from gpuyard.plan.capacity.warm import check_warm
 from gpuyard.plan.draft import Draft
+from gpuyard.plan.pools.disks import check_disk
 from gpuyard.plan.pools.fabrics import plan_nccl
 from gpuyard.plan.pools.flavor_topology import flavor_name, plan_placement
 from gpuyard.plan.pools.gpu_operator import ImagedPool, agree
@@ -121,7 +122,7 @@ def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None,
     path: Path = ("pools", index)
     fixed = scaling_of(spec.cloud, pool) is Scaling.FIXED
     findings = [
-        *check_labels(pool, path),
+        *check_labels(spec.cloud.value, pool, path),
         *_check_range(pool, path),
         *check_own_nodes(spec, pool, path),
         *check_dra(spec, pool, path),
@@ -140,6 +141,7 @@ def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None,
     findings += check_provisioning(spec, pool, path)
     image, problems = choose_image(spec, pool, machines[0], gpus.method, path)
     findings += problems
+    findings += check_disk(spec, pool, image, path)
     findings += check_pods(spec, machines[0], gpus.advertised, path)
     return _Choice(index, pool, machines, gpus, image), findings
 

@@ -10,9 +10,11 @@ from gpuyard.plan.pools.alternatives import largest_system, of_size, smallest_sy
 from gpuyard.plan.pools.machines import nearest_machine, sold_here
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import HostShape
+from gpuyard.spec.values import Range
 
 _MODES = [Capacity.ON_DEMAND]
 _PATH: Path = ("system", "machine")
+_ENOUGH = 2
 
 
 def decide_system(draft: Draft) -> tuple[Draft, list[Finding]]:
@@ -35,8 +37,10 @@ def check_system(draft: Draft) -> list[Finding]:
     """Refuse a cluster that we make in a cloud without nodes for its controllers."""
     spec = draft.spec
     made = spec.cloud in {Cloud.AWS, Cloud.GCP} and not spec.cluster_exists
-    if spec.system is not None or not made:
+    if not made:
         return []
+    if spec.system is not None:
+        return _too_few(spec, spec.system.nodes)
     machine = "m7i.xlarge" if spec.cloud is Cloud.AWS else "e2-standard-4"
     return [
         refuse(
@@ -49,6 +53,24 @@ def check_system(draft: Draft) -> list[Finding]:
                 at=("system",),
                 value={"machine": machine, "nodes": "2..3"},
             ),
+        )
+    ]
+
+
+def _too_few(spec: PlatformSpec, nodes: Range) -> list[Finding]:
+    """DNS and controllers run on them; on EKS the autoscaler that would bring the first is one of these."""
+    least = nodes.low if spec.cloud is Cloud.AWS else nodes.high
+    if least:
+        return []
+    enough = f"2..{nodes.high}" if nodes.high > _ENOUGH else str(_ENOUGH)
+    return [
+        refuse(
+            "system.no_nodes",
+            ("system", "nodes"),
+            f"on {spec.cloud.value} no node would be there for controllers and add-ons, which wait for one",
+            given=str(nodes),
+            allowed="1 or more from the beginning; 2 keep the controllers up when one goes",
+            fix=Fix(says=f"write {enough}", at=("system", "nodes"), value=enough),
         )
     ]
 

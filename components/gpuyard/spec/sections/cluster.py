@@ -37,7 +37,7 @@ class Subnets(SpecModel):
     private: Annotated[tuple[Text, ...], Field(min_length=1, max_length=16)]
     """Where nodes and the control plane's interfaces go; on gcp one subnetwork."""
     public: Annotated[tuple[Text, ...], Field(max_length=16)] = ()
-    """Where load balancers that face the internet go, on aws. Default: none."""
+    """Where load balancers that face the internet go, on aws; their tag is yours to set. Default: none."""
 
 
 class ClusterNetwork(SpecModel):
@@ -194,7 +194,7 @@ class ClusterSpec(SpecModel):
     admins: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
     """Who may do everything in it, who deploys it too: ARNs, or members such as group:NAME@HOST on gcp."""
     key: Text | None = None
-    """The key, of KMS or Cloud KMS, that secrets are encrypted with. Default: one is made, and renewed."""
+    """The key, of KMS or Cloud KMS, of secrets, on gcp of disks too. Default: one is made, and renewed."""
     logs: ControlPlaneLogs = ControlPlaneLogs.model_construct()
     """What is kept of what the control plane writes down. Default: everything, for 90 days."""
     release_channel: ReleaseChannel = ReleaseChannel.REGULAR

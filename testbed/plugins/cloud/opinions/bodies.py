@@ -35,7 +35,8 @@ def requests(kind: str, inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             continue
         call, at = _target(sent, field)
         top = model(kind.partition(":")[0])["calls"][call]
-        said = (field, _without(value, field, sent.get("own", {})))
+        kept = _without(value, field, sent.get("own", {}))
+        said = (field, _keyed(kept, field, sent.get("keyed", {})))
         _put(bodies.setdefault(call, {}), shapes, top, at, said, sent.get("to", {}))
     return bodies
 
@@ -47,6 +48,16 @@ def _without(value: Any, path: str, own: Mapping[str, str]) -> Any:
     if isinstance(value, Mapping):
         inside = {key: _without(each, f"{path}.{key}", own) for key, each in value.items()}
         return {key: each for key, each in inside.items() if f"{path}.{key}" not in own}
+    return value
+
+
+def _keyed(value: Any, path: str, keyed: Mapping[str, str]) -> Any:
+    """A value with the lists as mappings that the API has by a field of their items."""
+    if isinstance(value, list) and path in keyed:
+        key = keyed[path]
+        return {each[key]: {k: v for k, v in each.items() if k != key} for each in value}
+    if isinstance(value, Mapping):
+        return {name: _keyed(each, f"{path}.{name}", keyed) for name, each in value.items()}
     return value
 
 
@@ -113,6 +124,18 @@ def _made(
                 at = to.get(here, field).split(".")
                 _put(body, shapes, shape, at, (here, each), to)
         return body
+    return _mapped(shapes, facts, value, path, to)
+
+
+def _mapped(
+    shapes: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    value: Any,
+    path: str,
+    to: Mapping[str, str],
+) -> Any:
+    if "values" in facts and isinstance(value, Mapping):
+        return {k: _made(shapes, facts["values"], each, path, to) for k, each in value.items()}
     return _scalar(facts, value)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from testbed.plugins.cloud.rules import aws, aws_service, gcp, gcp_service
+from testbed.plugins.cloud.rules.marks import of_marks
 
 
 def of_provider(kind: str, inputs: Mapping[str, Any]) -> list[str]:
@@ -20,4 +21,5 @@ def of_provider(kind: str, inputs: Mapping[str, Any]) -> list[str]:
 def of_service(kind: str, inputs: Mapping[str, Any]) -> list[str]:
     """What the service refuses when it is asked to make or change the resource."""
     found = (*aws_service.RULES.get(kind, ()), *gcp_service.RULES.get(kind, ()))
-    return [f"{kind}: {said}" for rule in found for said in rule(inputs)]
+    said = (each for rule in found for each in rule(inputs))
+    return [f"{kind}: {each}" for each in (*said, *of_marks(kind, inputs))]

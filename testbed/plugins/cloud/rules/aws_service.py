@@ -4,10 +4,22 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from testbed.plugins.cloud.rules.looking import Inputs, Rule, at, has, items, number, text, unsure
+from testbed.plugins.cloud.rules.looking import (
+    Inputs,
+    Rule,
+    at,
+    has,
+    items,
+    mapping,
+    number,
+    text,
+    unsure,
+    within,
+)
 
 _NODE_TYPES = ("EC2", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "HYBRID_LINUX")
 _MOST_TYPES = 20
+_RESERVED = ("kubernetes.io", "k8s.io", "eks.amazonaws.com")
 
 
 # ── eks ───────────────────────────────────────────────────────────────────────────────────────────
@@ -69,6 +81,14 @@ def service_range(inputs: Inputs) -> Iterator[str]:
     given = has(inputs, "kubernetesNetworkConfig.serviceIpv4Cidr")
     if given and text(inputs, "kubernetesNetworkConfig.ipFamily") == "ipv6":
         yield "InvalidParameterException: serviceIpv4Cidr cannot be given with ipFamily ipv6"
+
+
+def node_labels(inputs: Inputs) -> Iterator[str]:
+    """[doc] Nodes get these labels from nobody but Kubernetes and EKS (cloud-provider-aws#242)."""
+    for key in mapping(inputs, "labels"):
+        if within(key, _RESERVED):
+            prefixes = ", ".join(f"{each}/" for each in _RESERVED)
+            yield f"InvalidParameterException: Label cannot contain reserved prefixes [{prefixes}]"
 
 
 # ── ec2 ───────────────────────────────────────────────────────────────────────────────────────────
@@ -178,7 +198,13 @@ def _list(value: Any) -> list[Any]:
 
 
 RULES: Mapping[str, Sequence[Rule]] = {
-    "aws:eks/nodeGroup:NodeGroup": (scaling, with_template, capacity_block, warm_pool),
+    "aws:eks/nodeGroup:NodeGroup": (
+        scaling,
+        with_template,
+        capacity_block,
+        warm_pool,
+        node_labels,
+    ),
     "aws:eks/accessEntry:AccessEntry": (access_entry,),
     "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": (access_scope,),
     "aws:eks/cluster:Cluster": (service_range,),

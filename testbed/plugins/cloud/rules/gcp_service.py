@@ -1,8 +1,20 @@
 """What Google Cloud itself says when it is asked; its provider lets it through."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 
-from testbed.plugins.cloud.rules.looking import Inputs, Rule, at, has, items, number, text, unsure
+from testbed.plugins.cloud.rules.looking import (
+    Inputs,
+    Rule,
+    at,
+    has,
+    items,
+    mapping,
+    number,
+    text,
+    unsure,
+    within,
+)
 from testbed.plugins.kubernetes.values import Unknown
 
 _TOTALS, _PER_ZONE = ("totalMinNodeCount", "totalMaxNodeCount"), ("minNodeCount", "maxNodeCount")
@@ -34,6 +46,11 @@ _KEY_PURPOSES = (
     "AES_WRAPPING",
 )
 _A_WEEK = 7 * 24 * 3600
+_MOST_EXCLUSIONS, _LONGEST_EXCLUSION = 3, timedelta(days=90)
+_TOOLKIT_LABELS = tuple(
+    f"cloud.google.com/gke-{name}"
+    for name in ("dpv2-unified-cni", "networking-dra-driver", "queued")
+)
 
 
 # ── pools ─────────────────────────────────────────────────────────────────────────────────────────
@@ -161,6 +178,16 @@ def reservation(inputs: Inputs) -> Iterator[str]:
                 yield f"reservationAffinity.{name} is for SPECIFIC_RESERVATION; it is {way}"
 
 
+def node_labels(inputs: Inputs) -> Iterator[str]:
+    """[ct] Of GKE's own only those that it sets; else as GoogleCloudPlatform/magic-modules#11878 says."""
+    for key in mapping(inputs, "nodeConfig.labels"):
+        if within(key, ("kubernetes.io", "k8s.io")):
+            yield f"Applying kubernetes label is not allowed: {key}"
+        elif within(key, ("cloud.google.com",)) and key not in _TOOLKIT_LABELS:
+            managed = "managed by GKE or Kubernetes and must not be manually specified"
+            yield f'Node labels with key "{key}" are {managed}'
+
+
 # ── others ────────────────────────────────────────────────────────────────────────────────────────
 def first_pool(inputs: Inputs) -> Iterator[str]:
     """[doc] A cluster begins with a pool, also where it is taken away again."""
@@ -168,6 +195,24 @@ def first_pool(inputs: Inputs) -> Iterator[str]:
     count = number(inputs, "initialNodeCount", 0)
     if not autopilot and not has(inputs, "nodePools") and count is not None and count < 1:
         yield f"initialNodeCount is {count}; allowed: 1 or more, or nodePools"
+
+
+def exclusions(inputs: Inputs) -> Iterator[str]:
+    """[doc] Three exclusions of all upgrades, of 90 days at most."""
+    found = [
+        each
+        for each in items(inputs, "maintenancePolicy.maintenanceExclusions")
+        if text(each, "exclusionOptions.scope") in {"", "NO_UPGRADES"}
+    ]
+    if len(found) > _MOST_EXCLUSIONS:
+        yield f"{len(found)} maintenance exclusions of NO_UPGRADES; allowed: {_MOST_EXCLUSIONS}"
+    for each in found:
+        begins, ends = (text(each, name) for name in ("startTime", "endTime"))
+        if not begins or not ends:
+            continue
+        length = datetime.fromisoformat(ends) - datetime.fromisoformat(begins)
+        if not timedelta(0) < length <= _LONGEST_EXCLUSION:
+            yield f"maintenance exclusion {begins} to {ends}; allowed: up to {_LONGEST_EXCLUSION.days} days"
 
 
 def subnetworks(inputs: Inputs) -> Iterator[str]:
@@ -215,10 +260,10 @@ def direction(inputs: Inputs) -> Iterator[str]:
                 yield f"{name} is not for direction EGRESS"
 
 
-_POOL = (bounds, sharing, flex_start, run_duration, queued, spot, compact, reservation)
+_POOL = (bounds, sharing, flex_start, run_duration, queued, spot, compact, reservation, node_labels)
 RULES: Mapping[str, Sequence[Rule]] = {
     "gcp:container/nodePool:NodePool": _POOL,
-    "gcp:container/cluster:Cluster": (first_pool,),
+    "gcp:container/cluster:Cluster": (first_pool, exclusions),
     "gcp:compute/routerNat:RouterNat": (subnetworks, nat_ranges),
     "gcp:compute/globalAddress:GlobalAddress": (address_purpose,),
     "gcp:filestore/instance:Instance": (tier,),

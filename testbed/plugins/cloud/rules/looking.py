@@ -48,6 +48,18 @@ def items(inputs: Any, path: str) -> list[Any]:
     )
 
 
+def mapping(inputs: Any, path: str) -> Mapping[str, Any]:
+    """The keys and values at a path; none where it is not known."""
+    value = at(inputs, path)
+    return value if isinstance(value, Mapping) else {}
+
+
+def within(key: str, domains: tuple[str, ...]) -> bool:
+    """Whether a label is of one of these domains, or of one below."""
+    domain = key.rpartition("/")[0]
+    return any(domain == each or domain.endswith(f".{each}") for each in domains)
+
+
 def unsure(inputs: Any, *paths: str) -> bool:
     """Whether one of these is not known yet."""
     return any(isinstance(at(inputs, path), Unknown) for path in paths)

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.plugins.cloud.rules.looking import at, has, items, text
+from testbed.plugins.cloud.rules.looking import at, has, items, number, text
 from testbed.plugins.cloud.service import ties
 from testbed.plugins.cloud.service.ties import Resource
 
 GROUP, POOL = "aws:eks/nodeGroup:NodeGroup", "gcp:container/nodePool:NodePool"
+_SNAPSHOT_GIB, _MOST_GIB = 20, 65_536
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def mismatches(kind: str, inputs: Mapping[str, Any], there: Iterable[Resource]) 
             *_refused_fields(template),
             *_said_twice(inputs, template),
             *_block(inputs, template),
+            *_disks(inputs, template),
         )
     ]
 
@@ -110,6 +112,17 @@ def _block(inputs: Mapping[str, Any], template: Mapping[str, Any]) -> list[str]:
             "A launch template with marketType capacity-block needs capacityType CAPACITY_BLOCK."
         ]
     return []
+
+
+def _disks(inputs: Mapping[str, Any], template: Mapping[str, Any]) -> Iterable[str]:
+    """awslabs/amazon-eks-ami: the snapshot of an AL2023 image has 20 GiB, and a disk made of it no less."""
+    al2023 = text(inputs, "amiType").startswith("AL2023")
+    for each in items(template, "blockDeviceMappings"):
+        size, device = number(each, "ebs.volumeSize"), text(each, "deviceName")
+        if size is not None and al2023 and device == "/dev/xvda" and size < _SNAPSHOT_GIB:
+            yield f"Volume of size {size:g}GB is smaller than snapshot, expect size >= {_SNAPSHOT_GIB}GB"
+        if size is not None and size > _MOST_GIB:
+            yield f"Volume of {size:g}GiB is too large for volume type gp3; maximum is {_MOST_GIB}GiB"
 
 
 def read_of_others(kind: str, state: dict[str, Any], there: Iterable[Resource]) -> None:

@@ -1,0 +1,39 @@
+"""How large the disk of a node may be: what its image needs, and what the cloud sells."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from gpuyard.catalogue.sources import Source
+
+_LOOKED_UP = date(2026, 11, 24)
+
+
+@dataclass(frozen=True, slots=True)
+class DiskBounds:
+    """In GiB, both included."""
+
+    least: int
+    most: int | None
+    """None where no source says it."""
+
+
+BOUNDS: Mapping[str, DiskBounds] = {"aws": DiskBounds(1, 65_536), "gcp": DiskBounds(10, None)}
+"""By cloud: of gp3, and of a boot disk on GKE."""
+BOUNDS_SOURCE = Source(
+    "AWS re:Invent 2025, STG320: gp3 has up to 64 TiB; diskSizeGb in terraform-provider-google-beta:"
+    " 10 or more",
+    _LOOKED_UP,
+)
+IMAGES_NEED: Mapping[str, int] = {"al2023-nvidia": 20}
+"""By image: the size of the snapshot that the disk is made of; EC2 starts no node on a smaller one."""
+IMAGES_SOURCE = Source(
+    "awslabs/amazon-eks-ami templates/al2023/variables-default.json: launch_block_device_mappings_volume_size 20",
+    _LOOKED_UP,
+)
+
+
+def disk_bounds(cloud: str, image: str | None) -> DiskBounds | None:
+    """What the disk of a node may be; None on a cloud where we make none."""
+    found = BOUNDS.get(cloud)
+    return found and DiskBounds(max(found.least, IMAGES_NEED.get(image or "", 0)), found.most)

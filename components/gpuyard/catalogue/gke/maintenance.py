@@ -1,0 +1,22 @@
+"""When GKE may upgrade: how much time it wants, and how long and how often it can be told to wait."""
+
+from datetime import date
+
+from gpuyard.catalogue.sources import Source
+
+WINDOWS_SOURCE = Source(
+    "GKE, maintenance windows and exclusions: 48 hours in a 32-day rolling window",
+    date(2026, 11, 22),
+)
+LEAST_HOURS = 48
+"""Within any 32 days."""
+
+FREEZES_SOURCE = Source(
+    "GKE, limitations of maintenance exclusions: three of the scope `no upgrades`, which cannot exceed 30 days; of"
+    " 2026, second-hand: 90 days, and 30 recommended",
+    date(2026, 11, 24),
+    verified=False,
+)
+MOST_FREEZES = 3
+LONG_FREEZE_DAYS = 30
+LONGEST_FREEZE_DAYS = 90

@@ -1,0 +1,34 @@
+"""Proof about the disk of a pool's nodes: its image has room on it, and the cloud sells it."""
+
+from collections.abc import Iterator
+
+from gpuyard.catalogue.cluster.disks import disk_bounds
+from gpuyard.catalogue.software.images import NodeImage
+from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.pools import Pool
+
+
+def check_disk(
+    spec: PlatformSpec, pool: Pool, image: NodeImage | None, path: Path
+) -> Iterator[Finding]:
+    """A disk that is too small is refused when a node starts: each start of each node, in silence."""
+    bounds = disk_bounds(spec.cloud.value, image.name if image else None)
+    size = pool.disk_gib
+    if bounds is None or size is None:
+        return
+    near = max(bounds.least, min(size, bounds.most or size))
+    if near == size:
+        return
+    where = (*path, "disk_gib")
+    on = f"{image.name} on {spec.cloud.value}" if image else spec.cloud.value
+    yield refuse(
+        "pool.disk_size",
+        where,
+        f"no node of {on} starts on a disk of this size",
+        given=f"{size:,} GiB",
+        allowed=f"{bounds.least:,} to {bounds.most:,} GiB"
+        if bounds.most
+        else f"{bounds.least:,} GiB or more",
+        fix=Fix(says=f"write {near}", at=where, value=near),
+    )
