@@ -7,11 +7,12 @@ from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, is_true
 from gpuyard.rules.subjects.components import RELEASES, release_of
 
-CHARTS = frozenset(
+_AROUND = frozenset({"kube-prometheus-stack", "prometheus-adapter", "opencost", "keda"})
+"""They watch a GPU platform, as they do any: a newer one breaks graphs, not nodes."""
+CHARTS = _AROUND | frozenset(
     {
         *("gpu-operator", "nvidia-device-plugin", "dcgm-exporter", "network-operator"),
-        *("kueue", "volcano", "karpenter", "cluster-autoscaler", "keda", "jobset"),
-        *("kubeflow-trainer", "kube-prometheus-stack", "prometheus-adapter", "opencost"),
+        *("kueue", "volcano", "karpenter", "cluster-autoscaler", "jobset", "kubeflow-trainer"),
         *("k8s-dra-driver-gpu", "nvidia-dra-driver-gpu", "node-feature-discovery"),
     }
 )
@@ -29,6 +30,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             path,
             f"{given} of {chart} installs whatever is newest on the day",
             "write one exact version",
+            severity=Severity.WARN if chart in _AROUND else None,
         )
     if is_true(resource.properties.get("reuseValues")):
         yield Violation(
