@@ -152,7 +152,7 @@ def _items(document: Document, file: str, before: int) -> list[Item] | None:
     """What is in a document; None when it is nothing that is known here."""
     place = FilePlace(file, document, (), before)
     if is_kustomization(document.value, file) and not is_object(document.value):
-        return [Item(Resource(KUSTOMIZATION, file, document.value), place)]
+        return [*with_inside(Item(Resource(KUSTOMIZATION, file, document.value), place))]
     for _, fits, reader in READERS:
         if fits(document.value):
             return [each for item in reader(document.value, place) for each in with_inside(item)]

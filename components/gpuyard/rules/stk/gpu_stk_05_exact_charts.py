@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from gpuyard.findings import Severity
+from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, is_true
-from gpuyard.rules.subjects.components import RELEASES, release_of
+from gpuyard.rules.subjects.components import RELEASES, releases_of
 
 _AROUND = frozenset({"kube-prometheus-stack", "prometheus-adapter", "opencost", "keda"})
 """They watch a GPU platform, as they do any: a newer one breaks graphs, not nodes."""
@@ -21,9 +21,12 @@ _EXACT = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    chart, version, path = release_of(resource)
-    if chart not in CHARTS:
-        return
+    for chart, version, path in releases_of(resource):
+        if chart in CHARTS:
+            yield from _release(resource, chart, version, path)
+
+
+def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterator[Violation]:
     if not _EXACT.fullmatch(version):
         given = f"`{version}`" if version else "no version"
         yield Violation(
