@@ -9,6 +9,7 @@ from gpuyard.lint.charts import values
 from gpuyard.lint.embedded import embedded, priorities, text_documents
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.languages.bottlerocket import USER_DATA, shared
+from gpuyard.lint.languages.eksctl import CLUSTER_CONFIG, node_groups
 from gpuyard.manifests.fields import NotEvaluatedError
 from gpuyard.rules.subjects.components import CHART_FIELDS, charts_at
 
@@ -47,6 +48,8 @@ def with_inside(item: Item) -> Iterator[Item]:
         yield from priorities(properties, item.place)
     if kind in USER_DATA and isinstance(text := _at(properties, USER_DATA[kind]), str):
         yield from shared(text, item.place, USER_DATA[kind])
+    if kind == CLUSTER_CONFIG:
+        yield from node_groups(properties, item.place)
     for to_chart, to_values in _charts(kind, properties):
         yield from _values(_at(properties, to_values), item, to_values, _at(properties, to_chart))
 

@@ -1,7 +1,7 @@
 """From the bytes of one file to what rules can look at. Pure: who opens files is the command line."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -97,9 +97,23 @@ def read(data: bytes, file: str) -> FilesRead:
 
 def read_module(files: Mapping[str, bytes]) -> FilesRead:
     """Everything in the files of one module of Terraform, which is a folder."""
+    return read_modules({"": files})
+
+
+def read_modules(
+    folders: Mapping[str, Mapping[str, bytes]], samples: Collection[str] = ()
+) -> FilesRead:
+    """Everything in the files of some, which may call each other; samples call nobody."""
+    from gpuyard.lint.languages.terraform_calls import Calls
     from gpuyard.lint.languages.terraform_files import read_terraform
 
-    return read_terraform(files)
+    calls = Calls(folders, samples)
+    read = [read_terraform(files, calls.given(folder)) for folder, files in folders.items()]
+    return FilesRead(
+        tuple(item for each in read for item in each.items),
+        tuple(unread for each in read for unread in each.unread),
+        tuple(file for each in read for file in each.files),
+    )
 
 
 def _documents(data: bytes, file: str, unread: list[Unread]) -> list[Item]:

@@ -1,7 +1,7 @@
 """Resources of Terraform and OpenTofu as their files have them: literals and locals, all else unknown.
 
 A folder is a module: its locals are known in each of its files. What a variable, a data source or another
-resource gives is not known before a plan, and neither is what stands in a module that is called.
+resource gives is not known before a plan; what a folder in view that calls this one gives is.
 """
 
 import posixpath
@@ -72,8 +72,8 @@ class _Folder:
     """Whether a provider may add tags: one that says so, or one of a caller's."""
 
 
-def read_terraform(files: Mapping[str, bytes]) -> FilesRead:
-    """The files of one folder."""
+def read_terraform(files: Mapping[str, bytes], given: Mapping[str, Any]) -> FilesRead:
+    """The files of one folder, and what is known of its variables."""
     large = {f for f, d in files.items() if len(d) > MAX_BYTES}
     files = {f: d for f, d in files.items() if f not in large}
     wanted = {f: d for f, d in files.items() if _OURS.search(d)}
@@ -97,7 +97,7 @@ def read_terraform(files: Mapping[str, bytes]) -> FilesRead:
     root = any(_PROVIDER.search(data) for data in files.values())
     adds = any(b"default_tags" in data for data in files.values())
     types = _TYPES if about else ()
-    folder = _Folder(Module(local), types, adds or not root)
+    folder = _Folder(Module(local, given), types, adds or not root)
     items = [
         item for file in wanted if file in parsed for item in _file(file, parsed[file], folder)
     ]
