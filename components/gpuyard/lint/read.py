@@ -14,6 +14,7 @@ from gpuyard.lint.embedded import counters, embedded, has_configuration
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object, objects
+from gpuyard.lint.languages.pulumi_yaml import is_program, program_resources
 from gpuyard.lint.passed_over import DEFINITIONS, is_definition, is_passed_over, parts
 from gpuyard.lint.pulumi import preview_resources, state_resources
 from gpuyard.lint.terraform import (
@@ -59,6 +60,7 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a Kubernetes object", is_object, objects),
     ("a Pulumi preview", is_preview, preview_resources),
     ("a Pulumi state", is_state, state_resources),
+    ("a Pulumi program", is_program, program_resources),
     ("a Terraform plan", is_plan, plan_resources),
     ("a Terraform state", is_terraform_state, terraform_state_resources),
     ("values of a chart", is_values, values_or_subcharts),
