@@ -180,6 +180,12 @@ def test_taints_are_a_list_or_stand_by_key(field):
     assert group(field, taints="none").properties["taints"] == []
 
 
+def test_tags_of_the_cluster_are_those_of_its_groups_too():
+    text = HEAD.replace("us-west-2}", "us-west-2, tags: {owner: a, team: b}}")
+    _, item = items(text + "managedNodeGroups: [{name: g, tags: {team: c}}]\n")
+    assert item.resource.properties["tags"] == {"owner": "a", "team": "c"}
+
+
 def test_what_is_no_group_is_passed_over():
     config, unnamed = items(HEAD + "managedNodeGroups: [5, {}]\nnodeGroups: 5\n")
     assert config.resource.kind == "eksctl.io/v1alpha5/ClusterConfig"

@@ -35,6 +35,7 @@ _OF_EKS = {own: name for name, own in _WORDS.items()}
 
 def node_groups(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
     """Every node group of a ClusterConfig."""
+    of_all = _mapping(_mapping(value.get("metadata")).get("tags"))
     for field in (_MANAGED, _OWN):
         listed = value.get(field)
         for index, group in enumerate(listed if isinstance(listed, list) else ()):
@@ -42,6 +43,7 @@ def node_groups(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
                 name = group.get("name")
                 shown = name if isinstance(name, str) else "(no name)"
                 found = _properties(group)
+                found["tags"] = {**of_all, **_mapping(group.get("tags"))}
                 if field == _OWN:  # of machines of its own EKS repairs none
                     found["nodeRepairConfig"] = {"enabled": True}
                 yield Item(Resource(NODE_GROUP, shown, found), _place(place, (field, index)))
@@ -71,7 +73,7 @@ def _properties(group: Mapping[str, Any]) -> dict[str, Any]:
         "remoteAccess": _ssh(
             _mapping(group.get("ssh")), private=bool(group.get("privateNetworking"))
         ),
-        **{key: group.get(key) or {} for key in ("tags", "labels", "nodeRepairConfig")},
+        **{key: group.get(key) or {} for key in ("labels", "nodeRepairConfig")},
     }
 
 

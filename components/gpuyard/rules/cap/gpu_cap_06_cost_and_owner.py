@@ -30,7 +30,7 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     ceiling = parameters["usd_per_hour"]
     costs = [] if ceiling is None else [(pool, _worst(pool)) for pool in pools]
     total = sum(cost for _, cost in costs)
-    if costs and total > ceiling:
+    if ceiling is not None and total > ceiling:
         dearest = max(costs, key=lambda each: each[1])[0]
         yield Violation(
             (),

@@ -122,7 +122,9 @@ def _claimed(resource: Resource, path: Path) -> Iterator[Violation]:
     for index, request in enumerate(mappings(devices, "requests")):
         here: Path = (*path, "devices", "requests", index)
         exactly = mapping(request, "exactly")
-        asks = [(exactly, (*here, "exactly"))] if exactly else [(request, here)]
+        asks: list[tuple[Mapping[Any, Any], Path]] = (
+            [(exactly, (*here, "exactly"))] if exactly else [(request, here)]
+        )
         for position, each in enumerate(mappings(request, "firstAvailable")):
             asks.append((each, (*here, "firstAvailable", position)))
         for ask, where in asks:
