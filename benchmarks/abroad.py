@@ -290,8 +290,8 @@ COUNTING = """
   is refused where nothing fails and nobody is in danger.
 - Findings in samples (examples, data of tests, copies of others' work, old documentation) never fail anything and are counted
   apart, as `gpuyard lint` shows them.
-- These repositories were looked at while the rules were written: what is said here is no promise about yours. Terraform's own files (`.tf`)
-  were not read yet: what is found in them is not judged here.
+- These repositories were looked at while the rules were written: what is said here is no promise about yours. Of Terraform's own files
+  (`.tf`) what variables, data and modules from elsewhere decide is unknown, and nothing is said of it.
 - The mistakes are those of files that people publish to help others, most of them old: every one of us makes such, and a line here is no
   judgement on a project. Where a file has changed since, its commit says which one was read.
 - A share is rounded down.
@@ -361,8 +361,12 @@ def second_reading(rows: Iterable[Judged]) -> str:
     read = [row for row in drawn if row.second != DRAWN]
     if not read:
         return f"{len(drawn)} rows are drawn, none has been read yet"
-    agreed = sum(row.second == row.verdict for row in read)
-    return f"of {len(drawn)} rows {len(read)} are read, {agreed} with the same verdict"
+    other = [row for row in read if row.second != row.verdict]
+    same = (
+        f"of {len(drawn)} rows {len(read)} are read, {len(read) - len(other)} with the same verdict"
+    )
+    told = [f"{row.rule} in {row.repository} {row.second} and not {row.verdict}" for row in other]
+    return f"{same}; else {', '.join(told)}" if told else same
 
 
 def _by_rule(own: Sequence[Judged], samples: Sequence[Judged]) -> Iterator[str]:

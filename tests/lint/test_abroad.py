@@ -140,7 +140,10 @@ def test_what_is_kept_is_read_again(tmp_path, monkeypatch):
     [
         (["drawn", "drawn"], "2 rows are drawn, none has been read yet"),
         (["true", "drawn"], "of 2 rows 1 are read, 1 with the same verdict"),
-        (["true", "false"], "of 2 rows 2 are read, 1 with the same verdict"),
+        (
+            ["true", "false"],
+            "of 2 rows 2 are read, 1 with the same verdict; else GPU-POD-03 in a/b false and not true",
+        ),
     ],
 )
 def test_the_page_says_how_far_the_second_reading_is(second, says):

@@ -7,10 +7,14 @@ import textwrap
 import pytest
 
 from gpuyard.lint.charts import chart_of
+from gpuyard.lint.inside import with_inside
+from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.read import read
-from gpuyard.rules.rule import UNKNOWN
+from gpuyard.rules.rule import UNKNOWN, Resource
+from gpuyard.spec.yaml_tree import Document
 from kit.levels import upstream
 
+NOWHERE = FilePlace("", Document(None, {}))
 MIG = "version: v1\nmig-configs:\n  mixed:\n  - {devices: all, mig-devices: {1g.5gb: 4}}\n"
 PLUGIN = "version: v1\nsharing: {timeSlicing: {replicas: 4}}\n"
 RULES = "groups:\n- name: a\n  rules: [{alert: x, expr: y}]\n"
@@ -181,6 +185,22 @@ def test_a_release_of_pulumi_and_of_terraform_has_values():
             ("values:gpu-operator", "gpu-operator"),
             ("config:device-plugin", "a"),
         ]
+
+
+def test_how_many_sources_there_are_may_be_unknown():
+    spec = {"template": {"spec": {"sources": UNKNOWN}}}
+    item = Item(Resource("argoproj.io/v1alpha1/ApplicationSet", "a", {"spec": spec}), NOWHERE)
+    assert list(with_inside(item)) == [item]
+
+
+def test_values_in_a_kustomization_without_a_kind_stand_where_they_are_written():
+    text = (
+        "helmCharts:\n- name: other\n- name: gpu-operator\n  valuesInline:\n"
+        "    mig:\n      config: all-1g.10gb\n"
+    )
+    _, values = read(text.encode(), "apps/kustomization.yaml").items
+    assert values.resource.kind == "values:gpu-operator"
+    assert values.place.position(("mig", "config")) == (6, 7)
 
 
 def test_a_release_without_a_chart_or_values_has_none():

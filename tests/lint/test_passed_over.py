@@ -135,3 +135,13 @@ def test_another_programs_settings_are_nobodys_unless_they_speak_of_gpus():
 )
 def test_a_sample_is_known_by_its_folders(name, expected):
     assert is_sample(name) is expected
+
+
+def test_a_large_file_of_numbers_is_passed_over_without_a_look_at_what_they_are():
+    def fits(_):
+        raise AssertionError
+
+    numbers = b'{"instances": [' + b"0.123456, " * 20_000 + b"1]}"
+    assert passed_over.is_passed_over(numbers, fits)
+    words = b'{"a": [' + b'"b", ' * 20_000 + b"1]}"
+    assert not passed_over.is_passed_over(words, lambda value: "a" in value)

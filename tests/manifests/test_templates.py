@@ -46,8 +46,13 @@ def put(steps, value, *, as_list=False):
 
 
 def merged(one, two):
+    if isinstance(one, list):
+        return [merged(a, b) for a, b in zip(one, two, strict=True)]
+    if not isinstance(one, dict):
+        assert one == two
+        return one
     both = {key: merged(one[key], two[key]) for key in one.keys() & two.keys()}
-    return {**one, **two, **both} if isinstance(one, dict) else one
+    return {**one, **two, **both}
 
 
 def whole(kind):
@@ -68,7 +73,7 @@ def test_every_place_of_a_kind_is_found(kind):
     for place, template in zip(places, found, strict=True):
         inside = template.path[: len(place.at)]
         assert all(a in {b, 0, "one"} for a, b in zip(inside, place.at, strict=True))
-        assert template.spec in (INLINE, PARTS)
+        assert (PARTS if place.form is PodsForm.PARTS else INLINE).items() <= template.spec.items()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -81,15 +86,73 @@ def test_rules_and_classify_see_the_same_pods_of_a_kind(kind):
         assert [dict(p.asks) for p in read.pods] == [{"nvidia.com/gpu": 1}]
     elif not KINDS[kind].makes_pods:
         assert read is None
-        assert [p.gpus() for p in seen] == [{"nvidia.com/gpu": 1}]
+        assert [p.gpus() for p in seen] == [{"nvidia.com/gpu": 1}] * len(KINDS[kind].places)
     else:
         assert [show_path(p.at()) for p in seen] == [p.path for p in read.pods]
         assert [p.gpus() for p in seen] == [dict(p.asks) for p in read.pods]
 
 
+HELD = {
+    *("PodTemplate", "TrainingRuntime", "ClusterTrainingRuntime", "Rollout", "NIMService"),
+    *("Workflow", "WorkflowTemplate", "ClusterWorkflowTemplate", "CronWorkflow", "Workspace"),
+    *(
+        "LLMInferenceService",
+        "LLMInferenceServiceConfig",
+        "ServingRuntime",
+        "ClusterServingRuntime",
+    ),
+    *("SparkApplication", "ScheduledSparkApplication", "HyperPodPyTorchJob"),
+}
+"""Kinds in which pods stand that another controller makes."""
+
+
+GPU_STEP = {"image": "torch", "resources": {"limits": {"nvidia.com/gpu": 2}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "where"),
+    [
+        (
+            "argoproj.io/Workflow",
+            {"spec": {"templates": [{"name": "dag", "dag": {}}, {"container": GPU_STEP}]}},
+            ["spec.templates[1].container"],
+        ),
+        (
+            "argoproj.io/CronWorkflow",
+            {"spec": {"workflowSpec": {"templates": [{"script": GPU_STEP}]}}},
+            ["spec.workflowSpec.templates[0].script"],
+        ),
+        (
+            "argoproj.io/WorkflowTemplate",
+            {"spec": {"templates": [{"containerSet": {"containers": [GPU_STEP]}}]}},
+            ["spec.templates[0].containerSet.containers[0]"],
+        ),
+        ("apps.nvidia.com/NIMService", {"spec": GPU_STEP}, ["spec"]),
+        (
+            "serving.kserve.io/LLMInferenceService",
+            {"spec": {"prefill": {"template": {"containers": [GPU_STEP]}}}},
+            ["spec.prefill.template.containers[0]"],
+        ),
+        (
+            "serving.kserve.io/ServingRuntime",
+            {"spec": {"containers": [GPU_STEP], "workerSpec": {"pipelineParallelSize": 2}}},
+            ["spec.containers[0]"],
+        ),
+        ("sparkoperator.k8s.io/SparkApplication", {"spec": {"driver": {"cores": 1}}}, []),
+    ],
+)
+def test_a_container_of_a_kind_that_others_run_is_found_where_it_stands(kind, value, where):
+    api_version, name = versioned(kind)
+    seen = pods_of(Resource(f"{api_version}/{name}", "x", value))
+    found = [(show_path(path), c) for p in seen for path, c in p.containers() if "resources" in c]
+    assert [path for path, _ in found] == where
+    assert all(container is GPU_STEP for _, container in found)
+
+
 def test_the_two_readers_cover_all_kinds():
     names = {kind.name for kind in KINDS.values()}
-    assert names == {*WORKLOADS, "PodTemplate", "TrainingRuntime", "ClusterTrainingRuntime"}
+    assert names == {*WORKLOADS, *HELD}
+    assert not HELD & set(WORKLOADS)
     assert set(KINDS) - set(POD_KINDS) == {"trainer.kubeflow.org/TrainJob"}
 
 

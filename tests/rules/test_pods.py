@@ -123,3 +123,13 @@ def test_a_resource_knows_its_namespace_and_its_kind_without_a_version():
     assert (resource.group_kind, resource.namespace) == ("apps/Deployment", "team")
     assert Resource("aws:eks/NodeGroup", "x", {"metadata": {"namespace": 5}}).namespace == ""
     assert Resource("values:gpu-operator", "x", {}).group_kind == "values:gpu-operator"
+
+
+def test_pods_before_one_that_is_unknown_are_still_seen_each_time():
+    sets = [{"template": {"spec": {"containers": [{"name": "a"}]}}}, UNKNOWN]
+    resource = Resource("batch.volcano.sh/v1alpha1/Job", "j", {"spec": {"tasks": sets}})
+    for _ in range(2):
+        pods = pods_of(resource)
+        assert [next(pods).spec["containers"][0]["name"]] == ["a"]
+        with pytest.raises(NotEvaluatedError):
+            next(pods)

@@ -50,6 +50,7 @@ KINDS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("prometheus-rules", lambda value: _listed(value, "groups", "rules")),
     ("prometheus-adapter", lambda value: _listed(value, "rules", "seriesQuery", "metricsQuery")),
     ("prometheus-adapter", lambda value: any(_adapts(value, each) for each in _BY_USE)),
+    ("grafana-alerts", lambda value: _listed(value, "rules", "data")),
     ("grafana-dashboard", lambda value: _listed(value, "panels", "targets", "panels", "gridPos")),
 )
 """What a mapping is, by what it says; the first that fits."""

@@ -9,21 +9,34 @@ from gpuyard.lint.charts import values
 from gpuyard.lint.embedded import embedded, priorities, text_documents
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.languages.bottlerocket import USER_DATA, shared
+from gpuyard.lint.languages.eksctl import CLUSTER_CONFIG, node_groups
+from gpuyard.manifests.fields import NotEvaluatedError
+from gpuyard.rules.subjects.components import CHART_FIELDS, charts_at
 
-_VALUES: Mapping[str, tuple[tuple[Path, Path], ...]] = {
-    "helm.toolkit.fluxcd.io/HelmRelease": (
-        (("spec", "chart", "spec", "chart"), ("spec", "values")),
-    ),
-    "argoproj.io/Application": (
-        (("spec", "source", "chart"), ("spec", "source", "helm", "valuesObject")),
-        (("spec", "source", "chart"), ("spec", "source", "helm", "values")),
-    ),
-    "helm.cattle.io/HelmChart": ((("spec", "chart"), ("spec", "valuesContent")),),
-    "helm:Release": ((("chart",), ("values",)),),
-    "helm:Chart": ((("chart",), ("values",)),),
+_OF_ARGO: tuple[Path, ...] = (("helm", "valuesObject"), ("helm", "values"))
+_VALUES: Mapping[str, tuple[Path, ...]] = {
+    "argoproj.io/Application": _OF_ARGO,
+    "argoproj.io/ApplicationSet": _OF_ARGO,
+    "kustomize.config.k8s.io/Kustomization": (("valuesInline",),),
+    "helm:Release": (("values",),),
+    "helm:Chart": (("values",),),
 }
-"""By kind: where the name of a chart and its values stand."""
-_CONFIGURED = frozenset({"ConfigMap", "monitoring.coreos.com/PrometheusRule"})
+"""By kind: where values stand beside the name of their chart."""
+_ELSEWHERE: Mapping[str, tuple[Path, Path]] = {
+    "helm.toolkit.fluxcd.io/HelmRelease": (
+        ("spec", "chart", "spec", "chart"),
+        ("spec", "values"),
+    ),
+    "helm.cattle.io/HelmChart": (("spec", "chart"), ("spec", "valuesContent")),
+}
+"""By kind: where the name of a chart and its values stand, where they do not stand together."""
+_CONFIGURED = frozenset(
+    {
+        *("ConfigMap", "monitoring.coreos.com/PrometheusRule"),
+        *(f"monitoring.googleapis.com/{kind}" for kind in ("Rules", "ClusterRules", "GlobalRules")),
+        *(f"grafana.integreatly.org/Grafana{kind}" for kind in ("AlertRuleGroup", "Dashboard")),
+    }
+)
 
 
 def with_inside(item: Item) -> Iterator[Item]:
@@ -35,9 +48,23 @@ def with_inside(item: Item) -> Iterator[Item]:
         yield from priorities(properties, item.place)
     if kind in USER_DATA and isinstance(text := _at(properties, USER_DATA[kind]), str):
         yield from shared(text, item.place, USER_DATA[kind])
-    for to_chart, to_values in _VALUES.get(kind, ()):
-        chart = _at(properties, to_chart)
-        yield from _values(_at(properties, to_values), item, to_values, chart)
+    if kind == CLUSTER_CONFIG:
+        yield from node_groups(properties, item.place)
+    for to_chart, to_values in _charts(kind, properties):
+        yield from _values(_at(properties, to_values), item, to_values, _at(properties, to_chart))
+
+
+def _charts(kind: str, properties: Mapping[str, Any]) -> Iterator[tuple[Path, Path]]:
+    """Where the name of each chart and its values stand."""
+    if kind in _ELSEWHERE:
+        yield _ELSEWHERE[kind]
+    try:
+        found = list(charts_at(kind, properties)) if kind in _VALUES else []
+    except NotEvaluatedError:
+        return  # how many there are, nobody knows yet
+    for path in found:
+        for below in _VALUES[kind]:
+            yield (*path, CHART_FIELDS.get(kind, "chart")), (*path, *below)
 
 
 def _values(value: Any, item: Item, path: Path, chart: Any) -> Iterator[Item]:
@@ -63,5 +90,8 @@ def _text(text: str, place: FilePlace, path: Path, chart: str | None) -> Iterato
 
 def _at(value: Any, path: Path) -> Any:
     for step in path:
-        value = value.get(step) if isinstance(value, Mapping) else None
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) else None
+        else:
+            value = value.get(step) if isinstance(value, Mapping) else None
     return value

@@ -1,7 +1,7 @@
 """From the bytes of one file to what rules can look at. Pure: who opens files is the command line."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from gpuyard.lint.embedded import counters, embedded, has_configuration
 from gpuyard.lint.inside import with_inside
 from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
 from gpuyard.lint.kubernetes import is_object, objects
+from gpuyard.lint.languages.pulumi_yaml import is_program, program_resources
 from gpuyard.lint.passed_over import DEFINITIONS, is_definition, is_passed_over, parts
 from gpuyard.lint.pulumi import preview_resources, state_resources
 from gpuyard.lint.terraform import (
@@ -59,6 +60,7 @@ READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a Kubernetes object", is_object, objects),
     ("a Pulumi preview", is_preview, preview_resources),
     ("a Pulumi state", is_state, state_resources),
+    ("a Pulumi program", is_program, program_resources),
     ("a Terraform plan", is_plan, plan_resources),
     ("a Terraform state", is_terraform_state, terraform_state_resources),
     ("values of a chart", is_values, values_or_subcharts),
@@ -97,9 +99,23 @@ def read(data: bytes, file: str) -> FilesRead:
 
 def read_module(files: Mapping[str, bytes]) -> FilesRead:
     """Everything in the files of one module of Terraform, which is a folder."""
+    return read_modules({"": files})
+
+
+def read_modules(
+    folders: Mapping[str, Mapping[str, bytes]], samples: Collection[str] = ()
+) -> FilesRead:
+    """Everything in the files of some, which may call each other; samples call nobody."""
+    from gpuyard.lint.languages.terraform_calls import Calls
     from gpuyard.lint.languages.terraform_files import read_terraform
 
-    return read_terraform(files)
+    calls = Calls(folders, samples)
+    read = [read_terraform(files, calls.given(folder)) for folder, files in folders.items()]
+    return FilesRead(
+        tuple(item for each in read for item in each.items),
+        tuple(unread for each in read for unread in each.unread),
+        tuple(file for each in read for file in each.files),
+    )
 
 
 def _documents(data: bytes, file: str, unread: list[Unread]) -> list[Item]:
@@ -152,7 +168,7 @@ def _items(document: Document, file: str, before: int) -> list[Item] | None:
     """What is in a document; None when it is nothing that is known here."""
     place = FilePlace(file, document, (), before)
     if is_kustomization(document.value, file) and not is_object(document.value):
-        return [Item(Resource(KUSTOMIZATION, file, document.value), place)]
+        return [*with_inside(Item(Resource(KUSTOMIZATION, file, document.value), place))]
     for _, fits, reader in READERS:
         if fits(document.value):
             return [each for item in reader(document.value, place) for each in with_inside(item)]

@@ -187,6 +187,30 @@ _JOBS: Path = ("replicatedJobs", EACH, "template", "spec", "template")
 _RUNTIME = (PodsPlace(("spec", "template", "spec", *_JOBS), _of_jobs),)
 _GROUPS: Path = ("spec", "leaderWorkerTemplate")
 
+
+def _held(name: str, *at: Path, form: PodsForm = PodsForm.INLINE) -> Kind:
+    """A kind of which another controller makes pods, in ways that nobody counts here."""
+    places = tuple(PodsPlace(each, _one, form, optional=True) for each in at)
+    return Kind(name=name, places=places, makes_pods=False)
+
+
+def _steps(name: str, *spec: str) -> Kind:
+    """A workflow of Argo's: each of its steps has the fields of a pod, and its container under a name."""
+    step = (*spec, "templates", EACH)
+    return _held(name, step, (*step, "containerSet"))
+
+
+def _models(name: str) -> Kind:
+    """What KServe serves large models by: leaders and workers, and those that read the prompts."""
+    each = (("template",), ("worker",), ("prefill", "template"), ("prefill", "worker"))
+    return _held(name, *(("spec", *path) for path in each))
+
+
+def _spark(name: str, *spec: str) -> Kind:
+    roles = (("driver", "template"), ("executor", "template"))
+    return _held(name, *((*spec, *role) for role in roles), form=PodsForm.TEMPLATE)
+
+
 KINDS: Mapping[str, Kind] = {
     "Pod": Kind(name="Pod", places=(PodsPlace((), _one),)),
     "batch/CronJob": Kind(
@@ -243,6 +267,26 @@ KINDS: Mapping[str, Kind] = {
     "serving.knative.dev/Service": _plain("Service.serving.knative.dev", _one),
     "PodTemplate": Kind(
         name="PodTemplate", places=(PodsPlace(("template",), _one),), makes_pods=False
+    ),
+    "argoproj.io/Rollout": _held("Rollout", ("spec", "template"), form=PodsForm.TEMPLATE),
+    "argoproj.io/Workflow": _steps("Workflow", "spec"),
+    "argoproj.io/WorkflowTemplate": _steps("WorkflowTemplate", "spec"),
+    "argoproj.io/ClusterWorkflowTemplate": _steps("ClusterWorkflowTemplate", "spec"),
+    "argoproj.io/CronWorkflow": _steps("CronWorkflow", "spec", "workflowSpec"),
+    "serving.kserve.io/LLMInferenceService": _models("LLMInferenceService"),
+    "serving.kserve.io/LLMInferenceServiceConfig": _models("LLMInferenceServiceConfig"),
+    "serving.kserve.io/ServingRuntime": _held("ServingRuntime", ("spec",), ("spec", "workerSpec")),
+    "serving.kserve.io/ClusterServingRuntime": _held(
+        "ClusterServingRuntime", ("spec",), ("spec", "workerSpec")
+    ),
+    "sparkoperator.k8s.io/SparkApplication": _spark("SparkApplication", "spec"),
+    "sparkoperator.k8s.io/ScheduledSparkApplication": _spark(
+        "ScheduledSparkApplication", "spec", "template"
+    ),
+    "apps.nvidia.com/NIMService": _held("NIMService", ()),  # its spec is that of a container
+    "kaito.sh/Workspace": _held("Workspace", ("inference", "template"), form=PodsForm.TEMPLATE),
+    "sagemaker.amazonaws.com/HyperPodPyTorchJob": _held(
+        "HyperPodPyTorchJob", ("spec", "replicaSpecs", EACH, "template"), form=PodsForm.TEMPLATE
     ),
     "trainer.kubeflow.org/TrainingRuntime": Kind(
         name="TrainingRuntime", places=_RUNTIME, makes_pods=False

@@ -53,6 +53,8 @@ class Module:
     """The locals of a folder, which is what Terraform takes for one module."""
 
     attributes: Mapping[str, HclAttribute]
+    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Variables, where those who call it say what they are."""
     known: dict[str, tuple[Any, int]] = field(default_factory=dict[str, tuple[Any, int]])
     """Values by name, and how large each is."""
     spent: int = 0
@@ -144,8 +146,11 @@ class Module:
         return str(value)
 
     def _reference(self, steps: tuple[str | int, ...]) -> Any:
-        name = steps[1] if len(steps) > 1 and steps[0] == "local" else None
-        if not isinstance(name, str) or name not in self.attributes:
+        whose, name = steps[:2] if len(steps) > 1 else ("", "")
+        if whose == "var" and name in self.given:
+            found = self.given[str(name)]
+            return self._part(found, _size(found), steps[2:])
+        if whose != "local" or not isinstance(name, str) or name not in self.attributes:
             return UNKNOWN
         if name not in self.known:
             if name in self.asked or len(self.asked) >= _MOST_STEPS:
@@ -154,11 +159,13 @@ class Module:
             value = self.value(self.attributes[name].value)
             self.known[name] = value, _size(value)
             self.asked.pop()
-        value, size = self.known[name]
+        return self._part(*self.known[name], steps[2:])
+
+    def _part(self, value: Any, size: int, steps: tuple[str | int, ...]) -> Any:
         self.spent += size
         if self.spent > _MOST_VALUES:
             return UNKNOWN  # locals of locals can be endless, in few lines
-        for step in steps[2:]:
+        for step in steps:
             value = _below(value, step)
         return value
 

@@ -1,7 +1,7 @@
 """Resources of Terraform and OpenTofu as their files have them: literals and locals, all else unknown.
 
 A folder is a module: its locals are known in each of its files. What a variable, a data source or another
-resource gives is not known before a plan, and neither is what stands in a module that is called.
+resource gives is not known before a plan; what a folder in view that calls this one gives is.
 """
 
 import posixpath
@@ -52,7 +52,9 @@ FILLED_IN: Mapping[str, tuple[str, ...]] = {
 """What the cloud fills in where nothing is said, with what it thinks best: a plan has it as unknown too."""
 OF_THE_CLUSTER = ("workload_metadata_config", "resource_labels")
 """What nodes of GKE have from their cluster, where their pool says nothing of its own."""
-_ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm|kueue|karpenter|guest_accelerator", re.IGNORECASE)
+_ABOUT_GPUS = re.compile(
+    rb"nvidia|gpu|dcgm|kueue|karpenter|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
+)
 _SETS = ("set", "set_sensitive", "set_list")
 _DOT = re.compile(r"(?<!\\)\.")
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
@@ -65,13 +67,13 @@ class _Folder:
 
     module: Module
     types: tuple[str, ...]
-    """What is looked at: of a folder in which nothing is said of GPUs the cloud is somebody else's matter."""
+    """What is looked at: of a folder in which nothing is said of GPUs all is somebody else's matter."""
     more_tags: bool
     """Whether a provider may add tags: one that says so, or one of a caller's."""
 
 
-def read_terraform(files: Mapping[str, bytes]) -> FilesRead:
-    """The files of one folder."""
+def read_terraform(files: Mapping[str, bytes], given: Mapping[str, Any]) -> FilesRead:
+    """The files of one folder, and what is known of its variables."""
     large = {f for f, d in files.items() if len(d) > MAX_BYTES}
     files = {f: d for f, d in files.items() if f not in large}
     wanted = {f: d for f, d in files.items() if _OURS.search(d)}
@@ -94,8 +96,8 @@ def read_terraform(files: Mapping[str, bytes]) -> FilesRead:
     about = any(_ABOUT_GPUS.search(data) for data in files.values())
     root = any(_PROVIDER.search(data) for data in files.values())
     adds = any(b"default_tags" in data for data in files.values())
-    types = _TYPES if about else (_RELEASE, *MANIFESTS)
-    folder = _Folder(Module(local), types, adds or not root)
+    types = _TYPES if about else ()
+    folder = _Folder(Module(local, given), types, adds or not root)
     items = [
         item for file in wanted if file in parsed for item in _file(file, parsed[file], folder)
     ]

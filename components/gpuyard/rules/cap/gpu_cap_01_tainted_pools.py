@@ -14,11 +14,13 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if pool is None:
         return
     if not any(text(taint.get("effect")) in _KEEPS for taint in pool.taints):
-        effect = "NO_SCHEDULE" if resource.group_kind == NODE_GROUP else "NoSchedule"
+        of_eks = (
+            ", an effect that EKS calls NO_SCHEDULE" if resource.group_kind == NODE_GROUP else ""
+        )
         yield Violation(
             pool.taints_at,
             "no taint keeps other pods off these GPU nodes: a web server can hold a machine of GPUs",
-            f"taint it {GPU}=present:{effect}",
+            f"taint it {GPU}=present:NoSchedule{of_eks}",
         )
 
 

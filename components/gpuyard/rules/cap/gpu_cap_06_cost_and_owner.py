@@ -28,7 +28,7 @@ _NODES: Mapping[str, tuple[tuple[str, ...], ...]] = {
 def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     pools = list(gpu_pools(stack.of(*POOL_KINDS)))
     ceiling = parameters["usd_per_hour"]
-    costs = [(pool, _worst(pool)) for pool in pools]
+    costs = [] if ceiling is None else [(pool, _worst(pool)) for pool in pools]
     total = sum(cost for _, cost in costs)
     if ceiling is not None and total > ceiling:
         dearest = max(costs, key=lambda each: each[1])[0]

@@ -9,12 +9,14 @@ from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, known,
 from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
 from gpuyard.spec.nearest import nearest
 
+_FOUND = ("operator", "defaultRuntime")
+"""Nobody misses it: what it chose is found without it."""
 _INSTEAD: Mapping[tuple[str, ...], str] = {
     (
         "mig",
         "config",
     ): "label nodes nvidia.com/mig.config; layouts of your own go into migManager.config",
-    ("operator", "defaultRuntime"): "remove it: the container runtime is found on the node",
+    _FOUND: "remove it: the container runtime is found on the node",
     ("devicePlugin", "mps", "enabled"): "remove it; write sharing.mps into devicePlugin.config",
     ("devicePlugin", "mps", "replicas"): "remove it; write sharing.mps into devicePlugin.config",
     ("driver", "useOpenKernelModules"): "write driver.kernelModuleType: open",
@@ -40,7 +42,10 @@ def _unread(values: Mapping[str, Any]) -> Iterator[Violation]:
         if at(values, *path) is not None:
             said.add(path)
             yield Violation(
-                path, f"{'.'.join(path)} is no value of the chart: it does nothing", instead
+                path,
+                f"{'.'.join(path)} is no value of the chart: it does nothing",
+                instead,
+                severity=Severity.WARN if path == _FOUND else None,
             )
     for key, below in values.items():
         if key not in TOP_LEVEL:

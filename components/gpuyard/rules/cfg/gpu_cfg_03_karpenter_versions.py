@@ -18,6 +18,8 @@ from gpuyard.rules.rule import (
 from gpuyard.rules.subjects.pools import KARPENTER
 
 NODE_CLASS = "karpenter.k8s.aws/EC2NodeClass"
+_OVERLAY = "karpenter.sh/NodeOverlay"
+_NOT_ADDED = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 _OLD_KINDS = {
     "karpenter.sh/Provisioner": "NodePool",
     "karpenter.k8s.aws/AWSNodeTemplate": "EC2NodeClass",
@@ -36,6 +38,9 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if kind in _OLD_KINDS:
         problem = f"{resource.kind} is of Karpenter before 0.32: nothing serves it"
         yield Violation(("kind",), problem, f"write it as {_OLD_KINDS[kind]} of {_served(kind)}")
+        return
+    if kind == _OVERLAY:
+        yield from _overlay(mapping(resource.properties, "spec"))
         return
     if resource.kind.split("/")[1] != _SERVED:
         problem = f"{resource.kind} is not served since Karpenter 1.1"
@@ -103,13 +108,32 @@ def _class(properties: Any) -> Iterator[Violation]:
             )
 
 
+def _overlay(spec: Any) -> Iterator[Violation]:
+    if known(spec.get("price")) is not None and known(spec.get("priceAdjustment")) is not None:
+        yield Violation(
+            ("spec", "priceAdjustment"),
+            "a NodeOverlay with price and priceAdjustment is rejected: one says what a node costs",
+            "keep one of them",
+        )
+    for name in mapping(spec, "capacity"):
+        if name in _NOT_ADDED:
+            yield Violation(
+                ("spec", "capacity", name),
+                f"a NodeOverlay that sets {name} is rejected: it adds resources of devices alone",
+                "remove it; what a node has of it Karpenter takes from the machine type",
+            )
+
+
 RULE = Rule(
     id="GPU-CFG-03",
     title="Karpenter objects are of the version and in the words that are served",
     severity=Severity.REFUSE,
     why="An old version is rejected, and fields that moved are dropped: the pool makes other nodes, or none.",
     fix="Write karpenter.sh/v1 with a whole nodeClassRef; kubelet policies go into userData.",
-    sources=("kubernetes-sigs/karpenter v1.14.1 CRDs and aws/karpenter-provider-aws EC2NodeClass",),
-    kinds=(KARPENTER, NODE_CLASS, *_OLD_KINDS),
+    sources=(
+        "kubernetes-sigs/karpenter v1.14.1 CRDs and aws/karpenter-provider-aws EC2NodeClass",
+        "kubernetes-sigs/karpenter CRD karpenter.sh_nodeoverlays.yaml, its validations",
+    ),
+    kinds=(KARPENTER, NODE_CLASS, _OVERLAY, *_OLD_KINDS),
     check=_check,
 )

@@ -19,17 +19,27 @@ from gpuyard.rules.subjects.exporters import EXPORTER_VALUES, OPTIONS, is_export
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 from gpuyard.rules.subjects.queries import MONITOR
 
+_OPERATORS = ("app", "nvidia-dcgm-exporter")
 _PORTS = {
-    ("app", "nvidia-dcgm-exporter"): "gpu-metrics",
+    _OPERATORS: "gpu-metrics",
     ("app.kubernetes.io/name", "dcgm-exporter"): "metrics",
 }
 """By the label of its Service: what the operator, and the exporter's own chart, call the port."""
+_POD_MONITORS = {
+    "monitoring.coreos.com/PodMonitor": "podMetricsEndpoints",
+    "monitoring.googleapis.com/PodMonitoring": "endpoints",
+    "monitoring.googleapis.com/ClusterPodMonitoring": "endpoints",
+}
+"""What scrapes pods, and where it says their ports."""
 _FIELD = "DCGM_"
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for monitor in stack.of(MONITOR):
         yield from _port(monitor, stack)
+    for kind, field in _POD_MONITORS.items():
+        for monitor in stack.of(kind):
+            yield from _port_of_pods(monitor, field)
     for values in stack.of(EXPORTER_VALUES):
         yield from _collectors(values, ("arguments",))
     for resource in stack.of(*POD_KINDS):
@@ -52,6 +62,23 @@ def _port(monitor: Resource, stack: Stack) -> Iterator[Violation]:
                 ("spec", "endpoints", index, "port"),
                 f"the exporter's Service has no port {port}: nothing is scraped, and nothing says so",
                 f"write port: {named}",
+                monitor,
+            )
+
+
+def _port_of_pods(monitor: Resource, field: str) -> Iterator[Violation]:
+    """Who scrapes pods goes past the Service: a port is called as the container calls it."""
+    labels = mapping(at(monitor.properties, "spec", "selector", "matchLabels"))
+    if labels.get(_OPERATORS[0]) != _OPERATORS[1]:
+        return
+    for index, each in enumerate(items(at(monitor.properties, "spec", field))):
+        port = text(mapping(each).get("port"))
+        if port == _PORTS[_OPERATORS]:
+            yield Violation(
+                ("spec", field, index, "port"),
+                f"{port} is a port of the exporter's Service, its pods have none of that name:"
+                " nothing is scraped, and nothing says so",
+                "write port: metrics",
                 monitor,
             )
 
@@ -89,8 +116,9 @@ RULE = Rule(
     fix="Write the port as the Service has it; give --collectors the path of a file.",
     sources=(
         "NVIDIA/gpu-operator assets/state-dcgm-exporter/0400_service.yaml: port gpu-metrics",
+        "NVIDIA/gpu-operator assets/state-dcgm-exporter/0800_daemonset.yaml: the container's port metrics",
         "NVIDIA/dcgm-exporter deployment/templates/service.yaml, and its option --collectors",
     ),
-    kinds=(MONITOR, EXPORTER_VALUES, *POD_KINDS),
+    kinds=(MONITOR, *_POD_MONITORS, EXPORTER_VALUES, *POD_KINDS),
     check_stack=_check,
 )

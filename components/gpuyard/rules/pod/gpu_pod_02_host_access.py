@@ -20,6 +20,7 @@ from gpuyard.rules.rule import (
 )
 from gpuyard.rules.subjects.components import components_in
 from gpuyard.rules.subjects.pods import POD_KINDS, SYSTEM_NAMESPACES, Pod, is_gpu_pod, pods_of
+from gpuyard.rules.subjects.pools import GPU
 
 _DEVICES = ("/dev/nvidia", "/dev/dri")
 _ALL_DEVICES = frozenset({"", "/dev"})
@@ -29,6 +30,7 @@ _OF_FABRIC = re.compile(r"gpudirect|tcpx|nccl-tests?\b")
 """Images of Google's GPUDirect, and of the test of a fabric."""
 _SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a file of ours
 _SHARED = ("hostPID", "hostIPC")
+_OF_A_NODE = 8
 _PRIVILEGE = ("securityContext", "privileged")
 
 
@@ -42,7 +44,7 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
         for slip in _host(pod):
             yield Violation(slip.path, slip.problem, slip.fix)
         grave = Severity.WARN if _on_a_fabric(pod) else None
-        for slip in _privileged(pod):
+        for slip in () if _tests_a_node(pod) else _privileged(pod):
             if slip.path[: -len(_PRIVILEGE)] not in agents:
                 yield Violation(slip.path, slip.problem, slip.fix, severity=grave)
         yield from _volumes(pod)
@@ -68,8 +70,17 @@ def _on_a_fabric(pod: Pod) -> bool:
         for mount in items(container.get("volumeMounts"))
     ]
     paths = [*mounted, *map(_path, items(pod.spec.get("volumes")))]
-    images = [text(container.get("image")) for container in containers]
-    return any(map(_FABRIC.match, paths)) or any(map(_OF_FABRIC.search, images))
+    return any(map(_FABRIC.match, paths)) or _is_a_fabric(pod)
+
+
+def _tests_a_node(pod: Pod) -> bool:
+    """Whether it is a fabric's own, and has as many GPUs as a node: none is left to take from others."""
+    return _is_a_fabric(pod) and pod.gpus().get(GPU, 0) >= _OF_A_NODE
+
+
+def _is_a_fabric(pod: Pod) -> bool:
+    images = [text(container.get("image")) for _, container in pod.containers()]
+    return any(map(_OF_FABRIC.search, images))
 
 
 def _path(volume: object) -> str:

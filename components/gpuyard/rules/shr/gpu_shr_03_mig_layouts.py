@@ -1,5 +1,6 @@
-"""GPU-SHR-03: MIG layouts exist on a GPU, and quotas name slices that nodes advertise."""
+"""GPU-SHR-03: MIG layouts exist on a GPU, and quotas and claims name slices that there are."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from gpuyard.rules.rule import (
     at,
     items,
     mapping,
+    mappings,
     number,
     text,
 )
@@ -24,15 +26,30 @@ from gpuyard.spec.nearest import nearest
 
 MIG_PARTED = "config:mig-parted"
 QUEUE = "kueue.x-k8s.io/ClusterQueue"
+_CLASS = "resource.k8s.io/DeviceClass"
+_CLAIMS: Mapping[str, Path] = {
+    "resource.k8s.io/ResourceClaim": ("spec",),
+    "resource.k8s.io/ResourceClaimTemplate": ("spec", "spec"),
+}
+"""Where claims of devices have what they ask for."""
+_PROFILE = re.compile(r"""\.profile\s*==\s*["']([^"']+)["']""")
+_DRIVER = "gpu.nvidia.com"
+_OF_ONE_GPU = f"{_DRIVER}/parentUUID"
 _STRATEGIES = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
 _PREFIX = "nvidia.com/mig-"
 _PRODUCTS = (*MIG_PRODUCTS.values(), *ALSO_CUT_AS.values())
 _RESOURCES = {p.resource: p.name for product in _PRODUCTS for p in product.profiles}
+_NAMES = frozenset(_RESOURCES.values())
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for config in stack.of(MIG_PARTED):
         yield from _layouts(config)
+    for resource in stack.of(_CLASS):
+        yield from _selected(resource, mapping(resource.properties, "spec"), ("spec",))
+    for kind, path in _CLAIMS.items():
+        for resource in stack.of(kind):
+            yield from _claimed(resource, path)
     named = list(_named(stack))
     for resource, path, name in named:
         if name not in _RESOURCES:
@@ -99,6 +116,66 @@ def _named(stack: Stack) -> Iterator[tuple[Resource, Path, str]]:
                     yield queue, path, text(name)
 
 
+def _claimed(resource: Resource, path: Path) -> Iterator[Violation]:
+    devices = mapping(at(resource.properties, *path), "devices")
+    counts: dict[str, dict[str, int]] = {}
+    for index, request in enumerate(mappings(devices, "requests")):
+        here: Path = (*path, "devices", "requests", index)
+        exactly = mapping(request, "exactly")
+        asks: list[tuple[Mapping[Any, Any], Path]] = (
+            [(exactly, (*here, "exactly"))] if exactly else [(request, here)]
+        )
+        for position, each in enumerate(mappings(request, "firstAvailable")):
+            asks.append((each, (*here, "firstAvailable", position)))
+        for ask, where in asks:
+            yield from _selected(resource, ask, where)
+        counts[text(request, "name")] = _slices(asks[0][0]) if len(asks) == 1 else {}
+    for index, constraint in enumerate(mappings(devices, "constraints")):
+        if text(constraint, "matchAttribute") == _OF_ONE_GPU:
+            names = [text(each) for each in items(constraint, "requests")] or list(counts)
+            if problem := _on_one_gpu([counts.get(name, {}) for name in names]):
+                where = (*path, "devices", "constraints", index)
+                yield Violation(
+                    where, problem, "ask for slices that one GPU has room for", resource
+                )
+
+
+def _on_one_gpu(asked: list[dict[str, int]]) -> str:
+    """Why these are on no GPU together; "" where they may be, or where nobody can say what they are."""
+    total: dict[str, int] = {}
+    for each in asked:
+        for name, count in each.items():
+            total[name] = total.get(name, 0) + count
+    unsure = not total or not all(asked) or any(name not in _NAMES for name in total)
+    return "" if unsure else _impossible(total, None)
+
+
+def _slices(ask: Mapping[Any, Any]) -> dict[str, int]:
+    """Of a request, its profile and how many."""
+    found = {name for _, name in _profiles(ask, ())}
+    count = number(ask.get("count"))
+    return {name: 1 if count is None else int(count) for name in found} if len(found) == 1 else {}
+
+
+def _profiles(ask: Mapping[Any, Any], path: Path) -> Iterator[tuple[Path, str]]:
+    for index, selector in enumerate(mappings(ask, "selectors")):
+        written = text(selector, "cel", "expression")
+        for name in _PROFILE.findall(written) if _DRIVER in written else ():
+            yield (*path, "selectors", index, "cel", "expression"), name
+
+
+def _selected(resource: Resource, ask: Mapping[Any, Any], path: Path) -> Iterator[Violation]:
+    for where, name in _profiles(ask, path):
+        if name not in _NAMES:
+            near = nearest(name, sorted(_NAMES))
+            yield Violation(
+                where,
+                f"no GPU has a slice {name}: no device ever matches, and who claims one waits",
+                f"write {near}" if near else "write a profile as `gpuyard mig GPU` lists them",
+                resource,
+            )
+
+
 def _single(stack: Stack) -> Iterator[Violation]:
     operators = stack.of(*_STRATEGIES)
     for operator in (
@@ -117,11 +194,14 @@ def _single(stack: Stack) -> Iterator[Violation]:
 
 RULE = Rule(
     id="GPU-SHR-03",
-    title="MIG layouts fit their GPU, and quotas name what nodes advertise",
+    title="MIG layouts fit their GPU, and quotas and claims name slices that there are",
     severity=Severity.REFUSE,
     why="An impossible layout fails on the node, with a label as its only word; a wrong name counts nothing.",
     fix="Take layouts that `gpuyard mig` proves, and names as nodes advertise them.",
-    sources=("MIG User Guide, placements; mig-parted v0.15.0; gpuyard.catalogue.mig",),
-    kinds=(MIG_PARTED, QUOTA, QUEUE),
+    sources=(
+        "MIG User Guide, placements; mig-parted v0.15.0; gpuyard.catalogue.mig",
+        "kubernetes-sigs/dra-driver-nvidia-gpu, attributes profile and parentUUID of its MIG devices",
+    ),
+    kinds=(MIG_PARTED, QUOTA, QUEUE, _CLASS, *_CLAIMS),
     check_stack=_check,
 )

@@ -26,18 +26,19 @@ def _vulnerable(found: ComponentVersion) -> Iterator[Violation]:
         return  # a tag such as `latest` is no version; another rule is about those
     if not against:
         return
-    remarks = [_remark(each, found) for each in against]
-    worst, lowest = against[0], floor(found.component, branch_of(found.component, found.version))
+    plain = [each for each in against if not _remark(each, found)]
+    worst = (plain or against)[0]  # what some alone are affected by stands behind what all are
+    lowest = floor(found.component, branch_of(found.component, found.version))
     score = "" if worst.score is None else f" (score {worst.score})"
     more = f" and {len(against) - 1} more" if against[1:] else ""
     yield Violation(
         found.path,
         f"{found.component} {found.version} has {worst.cve}{score}{more},"
-        f" NVIDIA bulletin {worst.bulletin}{remarks[0]}",
+        f" NVIDIA bulletin {worst.bulletin}{_remark(worst, found)}",
         f"take a version {lowest}"
         if lowest is not None and lowest.above
         else f"take {lowest} or later",
-        severity=Severity.WARN if all(remarks) else None,
+        severity=None if plain else Severity.WARN,
     )
 
 

@@ -3,15 +3,16 @@
 import re
 from collections.abc import Iterator
 
-from gpuyard.findings import Severity
+from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, is_true
-from gpuyard.rules.subjects.components import RELEASES, release_of
+from gpuyard.rules.subjects.components import RELEASES, releases_of
 
-CHARTS = frozenset(
+_AROUND = frozenset({"kube-prometheus-stack", "prometheus-adapter", "opencost", "keda"})
+"""They watch a GPU platform, as they do any: a newer one breaks graphs, not nodes."""
+CHARTS = _AROUND | frozenset(
     {
         *("gpu-operator", "nvidia-device-plugin", "dcgm-exporter", "network-operator"),
-        *("kueue", "volcano", "karpenter", "cluster-autoscaler", "keda", "jobset"),
-        *("kubeflow-trainer", "kube-prometheus-stack", "prometheus-adapter", "opencost"),
+        *("kueue", "volcano", "karpenter", "cluster-autoscaler", "jobset", "kubeflow-trainer"),
         *("k8s-dra-driver-gpu", "nvidia-dra-driver-gpu", "node-feature-discovery"),
     }
 )
@@ -20,15 +21,19 @@ _EXACT = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    chart, version, path = release_of(resource)
-    if chart not in CHARTS:
-        return
+    for chart, version, path in releases_of(resource):
+        if chart in CHARTS:
+            yield from _release(resource, chart, version, path)
+
+
+def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterator[Violation]:
     if not _EXACT.fullmatch(version):
         given = f"`{version}`" if version else "no version"
         yield Violation(
             path,
             f"{given} of {chart} installs whatever is newest on the day",
             "write one exact version",
+            severity=Severity.WARN if chart in _AROUND else None,
         )
     if is_true(resource.properties.get("reuseValues")):
         yield Violation(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, is_true
 from gpuyard.rules.stk.gpu_stk_05_exact_charts import CHARTS
-from gpuyard.rules.subjects.components import OPERATOR_VALUES, RELEASES, release_of
+from gpuyard.rules.subjects.components import OPERATOR_VALUES, RELEASES, releases_of
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -23,7 +23,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
                 "leave operator.cleanupCRD off",
             )
         return
-    if release_of(resource)[0] in CHARTS and is_true(resource.properties.get("skipCrds")):
+    ours = any(chart in CHARTS for chart, _, _ in releases_of(resource))
+    if ours and is_true(resource.properties.get("skipCrds")):
         yield Violation(
             ("skipCrds",),
             "the definitions of custom resources are not installed: nothing that needs them can be made",

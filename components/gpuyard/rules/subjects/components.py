@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.rules.rule import Resource, mapping, text
+from gpuyard.rules.rule import Resource, items, mapping, text
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
 OPERATOR_VALUES = "values:gpu-operator"
@@ -15,7 +15,14 @@ RELEASES = (
     "helm:Chart",
     "helm.toolkit.fluxcd.io/HelmRelease",
     "argoproj.io/Application",
+    "argoproj.io/ApplicationSet",
+    "kustomize.config.k8s.io/Kustomization",
 )
+_SOURCES: Mapping[str, Path] = {
+    "argoproj.io/Application": ("spec",),
+    "argoproj.io/ApplicationSet": ("spec", "template", "spec"),
+}
+"""Where Argo CD has what it deploys: one source, or several."""
 _CHARTS: Mapping[str, str] = {
     "values:dcgm-exporter": "dcgm-exporter",
     "values:nvidia-device-plugin": "k8s-device-plugin",
@@ -69,9 +76,9 @@ def components_in(resource: Resource) -> Iterator[ComponentVersion]:
     elif kind == APP_VALUES:
         yield from _of_containers(resource.properties)
     elif kind in RELEASES:
-        chart, version, path = release_of(resource)
-        if chart == "gpu-operator" and version:
-            yield ComponentVersion("gpu-operator", version, path)
+        for chart, version, path in releases_of(resource):
+            if chart == "gpu-operator" and version:
+                yield ComponentVersion("gpu-operator", version, path)
     else:
         yield from _images(resource)
 
@@ -117,18 +124,33 @@ def _of_containers(values: Mapping[str, Any]) -> Iterator[ComponentVersion]:
                 yield from _image(mapping(container), path)
 
 
-def release_of(resource: Resource) -> tuple[str, str, Path]:
-    """The chart of a release, its version, and where the version stands."""
-    properties, kind = resource.properties, resource.group_kind
+def releases_of(resource: Resource) -> Iterator[tuple[str, str, Path]]:
+    """The charts that it installs, the version of each, and where the version stands."""
+    kind = resource.group_kind
+    field = "targetRevision" if kind in _SOURCES else "version"
+    for path in charts_at(kind, resource.properties):
+        there: Any = resource.properties
+        for step in path:
+            there = items(there)[step] if isinstance(step, int) else mapping(there).get(step)
+        found = mapping(there)
+        chart = text(found.get(CHART_FIELDS.get(kind, "chart"))).rstrip("/").rpartition("/")[2]
+        yield chart, text(found.get(field)), (*path, field)
+
+
+CHART_FIELDS: Mapping[str, str] = {"kustomize.config.k8s.io/Kustomization": "name"}
+"""What the name of a chart stands under, where that is another word."""
+
+
+def charts_at(kind: str, properties: Mapping[str, Any]) -> Iterator[Path]:
+    """Where a resource of RELEASES says which chart, and by what version."""
     if kind == "helm.toolkit.fluxcd.io/HelmRelease":
-        path: Path = ("spec", "chart", "spec")
-    elif kind == "argoproj.io/Application":
-        path = ("spec", "source")
+        yield ("spec", "chart", "spec")
+    elif kind in CHART_FIELDS:
+        yield from (("helmCharts", index) for index in range(len(items(properties, "helmCharts"))))
+    elif kind in _SOURCES:
+        spec = mapping(properties, *(str(step) for step in _SOURCES[kind]))
+        yield (*_SOURCES[kind], "source")
+        for index in range(len(items(spec, "sources"))):
+            yield (*_SOURCES[kind], "sources", index)
     else:
-        path = ()
-    found = properties
-    for step in path:
-        found = mapping(found.get(str(step)))
-    field = "targetRevision" if kind == "argoproj.io/Application" else "version"
-    chart = text(found.get("chart")).rstrip("/").rpartition("/")[2]
-    return chart, text(found.get(field)), (*path, field)
+        yield ()

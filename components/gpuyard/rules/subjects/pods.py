@@ -1,10 +1,11 @@
 """Pods inside the many kinds that make them, so that a pod rule is written once."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from gpuyard.manifests.pods import GPU_PREFIXES, VENDOR, Pod, gpu_requests
 from gpuyard.manifests.templates import KINDS, POD_KINDS, Kind, PodsForm, templates_of
-from gpuyard.rules.rule import Resource, mapping
+from gpuyard.rules.rule import NotEvaluatedError, Resource, mapping
 
 __all__ = [
     "GPU_PREFIXES",
@@ -30,6 +31,8 @@ SYSTEM_NAMESPACES = (
     *("kube-system", "kueue-system"),
 )
 """Where those run who bring GPUs to nodes, as their own guides name it."""
+_KEPT = 64
+"""Of so many resources, the last that were asked for."""
 OTHER_ACCELERATORS = (
     "google.com/tpu",
     "amd.com/gpu",
@@ -54,8 +57,22 @@ def is_gpu_pod(pod: Pod) -> bool:
 
 def pods_of(resource: Resource) -> Iterator[Pod]:
     """Every pod, or template of pods, that stands in a resource as Kubernetes has it."""
+    found, known_to_the_end = _pods(resource)
+    yield from found
+    if not known_to_the_end:
+        raise NotEvaluatedError
+
+
+@lru_cache(maxsize=_KEPT)
+def _pods(resource: Resource) -> tuple[tuple[Pod, ...], bool]:
+    """Kept for the next rule, which asks for the same; and whether what is unknown does not hide others."""
     kind = KINDS.get(resource.group_kind)
-    return pods_in(kind, resource) if kind else iter(())
+    found: list[Pod] = []
+    try:
+        found.extend(pods_in(kind, resource) if kind else ())
+    except NotEvaluatedError:
+        return tuple(found), False
+    return tuple(found), True
 
 
 def pods_in(kind: Kind, resource: Resource) -> Iterator[Pod]:

@@ -1,13 +1,25 @@
 """GPU node pools of any maker as one thing, so that a rule about pools is written once."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from gpuyard.catalogue.machines import MACHINES, find_machine
 from gpuyard.findings import Path
-from gpuyard.rules.rule import Resource, at, block, items, mapping, text
+from gpuyard.rules.rule import (
+    UNKNOWN,
+    NotEvaluatedError,
+    Resource,
+    UnknownValue,
+    at,
+    block,
+    items,
+    known,
+    mapping,
+    text,
+)
 
 NODE_GROUP = "aws:eks/NodeGroup"
 NODE_POOL = "gcp:container/NodePool"
@@ -20,6 +32,7 @@ _GPU_LABELS = (
     "karpenter.azure.com/sku-gpu-",  # of AKS
 )
 _TYPE_LABEL = "node.kubernetes.io/instance-type"
+_CAPACITY_LABEL = "karpenter.sh/capacity-type"
 _FAMILY_LABELS = tuple(
     f"{maker}/instance-{part}"
     for maker in ("karpenter.k8s.aws", "eks.amazonaws.com")
@@ -28,17 +41,40 @@ _FAMILY_LABELS = tuple(
 _MAKER = "-gpu-manufacturer"
 
 
+_SPOT, _ON_DEMAND = "spot", "on-demand"
+_GPU_IMAGE = re.compile(r"NVIDIA|_GPU$")
+
+
 @dataclass(frozen=True, slots=True)
 class GpuPool:
-    """A pool of GPU nodes, whoever makes them."""
+    """A pool of GPU nodes, whoever makes them. What it does not say yet ends only a rule that asks for it."""
 
     resource: Resource
-    machines: tuple[str, ...]
-    """Machine types it may be of, as far as it says."""
-    taints: tuple[Mapping[str, Any], ...]
+    machines_given: Any
+    taints_given: Any
     taints_at: Path
-    spot: bool
-    on_demand: bool
+    modes_given: Any
+    """How its nodes are bought: of _SPOT and _ON_DEMAND."""
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """Machine types it may be of, as far as it says."""
+        return tuple(text(each) for each in known(self.machines_given))
+
+    @property
+    def taints(self) -> tuple[Mapping[str, Any], ...]:
+        """What keeps other pods off its nodes."""
+        return tuple(mapping(each) for each in items(self.taints_given))
+
+    @property
+    def spot(self) -> bool:
+        """Whether its nodes may be taken back at any time."""
+        return _SPOT in known(self.modes_given)
+
+    @property
+    def on_demand(self) -> bool:
+        """Whether its nodes may be of those that stay."""
+        return _ON_DEMAND in known(self.modes_given)
 
 
 def gpu_pool(resource: Resource) -> GpuPool | None:
@@ -46,70 +82,104 @@ def gpu_pool(resource: Resource) -> GpuPool | None:
     return _MAKERS[resource.group_kind](resource)
 
 
+def _any_sure(signs: Iterable[bool | UnknownValue]) -> bool:
+    """Whether one sign of GPUs is there; nobody knows where none is and one is unknown."""
+    seen = list(signs)
+    if True not in seen and UNKNOWN in seen:
+        raise NotEvaluatedError
+    return True in seen
+
+
+def _sign(value: Any, holds: Callable[[str], Any]) -> bool | UnknownValue:
+    return UNKNOWN if isinstance(value, UnknownValue) else bool(holds(text(value)))
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, UnknownValue) else items(value)
+
+
+def _signs(machines: Any) -> list[bool | UnknownValue]:
+    """Of each machine type, whether it has GPUs."""
+    if isinstance(machines, UnknownValue):
+        return [UNKNOWN]
+    return [_sign(each, is_gpu_machine) for each in machines]
+
+
 def _node_group(resource: Resource) -> GpuPool | None:
     properties = resource.properties
-    machines = tuple(text(each) for each in items(properties.get("instanceTypes")))
-    image = text(properties.get("amiType"))
-    if not (any(map(is_gpu_machine, machines)) or "NVIDIA" in image or image.endswith("_GPU")):
+    machines = _listed(properties.get("instanceTypes"))
+    image = _sign(properties.get("amiType"), _GPU_IMAGE.search)
+    if not _any_sure([image, *_signs(machines)]):
         return None
-    mode = text(properties.get("capacityType"))
-    taints = tuple(mapping(each) for each in items(properties.get("taints")))
+    mode = properties.get("capacityType")
     return GpuPool(
         resource,
         machines,
-        taints=taints,
+        taints_given=properties.get("taints"),
         taints_at=("taints",),
-        spot=mode == "SPOT",
-        on_demand=mode in {"", "ON_DEMAND"},
+        modes_given=mode if isinstance(mode, UnknownValue) else _BOUGHT.get(text(mode), ()),
     )
 
 
+_BOUGHT: Mapping[str, tuple[str, ...]] = {
+    "": (_ON_DEMAND,),
+    "ON_DEMAND": (_ON_DEMAND,),
+    "SPOT": (_SPOT,),
+}
+
+
 def _node_pool(resource: Resource) -> GpuPool | None:
-    properties = resource.properties
-    config = block(properties.get("nodeConfig"))
-    machine = text(config.get("machineType"))
-    if not (is_gpu_machine(machine) or items(config.get("guestAccelerators"))):
+    config = block(resource.properties.get("nodeConfig"))
+    machine, cards = config.get("machineType"), _listed(config.get("guestAccelerators"))
+    has_cards = UNKNOWN if isinstance(cards, UnknownValue) else bool(cards)
+    if not _any_sure([has_cards, _sign(machine, is_gpu_machine)]):
         return None
-    spot = at(config, "spot") is True or at(config, "preemptible") is True
-    taints = tuple(mapping(each) for each in items(config.get("taints")))
+    given = [config.get("spot"), config.get("preemptible")]
+    unsure = True not in given and any(isinstance(each, UnknownValue) for each in given)
     return GpuPool(
         resource,
-        (machine,),
-        taints=taints,
+        UNKNOWN if isinstance(machine, UnknownValue) else (machine,),
+        taints_given=config.get("taints"),
         taints_at=("nodeConfig", "taints"),
-        spot=spot,
-        on_demand=not spot,
+        modes_given=UNKNOWN if unsure else (_SPOT if True in given else _ON_DEMAND,),
     )
 
 
 def _karpenter(resource: Resource) -> GpuPool | None:
-    spec = at(resource.properties, "spec", "template", "spec")
-    wanted = [mapping(each) for each in items(block(spec).get("requirements"))]
-    machines: tuple[str, ...] = ()
-    has_gpus = False
-    modes: set[str] = set()
-    for each in wanted:
-        key, values = text(each.get("key")), [text(v) for v in items(each.get("values"))]
+    spec = block(at(resource.properties, "spec", "template", "spec"))
+    machines: list[Any] = []
+    signs: list[bool | UnknownValue] = []
+    modes: list[Any] = []
+    for each in map(mapping, items(spec.get("requirements"))):
         if text(each.get("operator")) in {"NotIn", "DoesNotExist"}:
             continue
+        key, values = text(each.get("key")), _listed(each.get("values"))
+        listed = [UNKNOWN] if isinstance(values, UnknownValue) else values
         if key == _TYPE_LABEL:
-            machines += tuple(values)
-        of_another = key.endswith(_MAKER) and values and "nvidia" not in values
-        has_gpus |= key.startswith(_GPU_LABELS) and not of_another
-        has_gpus |= key in _FAMILY_LABELS and any(value in _gpu_families() for value in values)
-        if key == "karpenter.sh/capacity-type":
-            modes |= set(values)
-    if not (has_gpus or any(map(is_gpu_machine, machines))):
+            machines += listed
+        elif key == _CAPACITY_LABEL:
+            modes += listed
+        signs += _signs_of(key, listed)
+    if not _any_sure([*signs, *_signs(machines)]):
         return None
-    taints = tuple(mapping(each) for each in items(block(spec).get("taints")))
     return GpuPool(
         resource,
-        machines,
-        taints=taints,
+        UNKNOWN if UNKNOWN in machines else machines,
+        taints_given=spec.get("taints"),
         taints_at=("spec", "template", "spec", "taints"),
-        spot="spot" in modes,
-        on_demand=not modes or "on-demand" in modes,
+        modes_given=UNKNOWN if UNKNOWN in modes else modes or (_ON_DEMAND,),
     )
+
+
+def _signs_of(key: str, values: list[Any]) -> list[bool | UnknownValue]:
+    """What one requirement says of GPUs."""
+    if key in _FAMILY_LABELS:
+        return [_sign(value, _gpu_families().__contains__) for value in values]
+    if not key.startswith(_GPU_LABELS):
+        return []
+    if key.endswith(_MAKER) and values:
+        return [_sign(value, "nvidia".__eq__) for value in values]
+    return [True]
 
 
 _MAKERS = {NODE_GROUP: _node_group, NODE_POOL: _node_pool, KARPENTER: _karpenter}

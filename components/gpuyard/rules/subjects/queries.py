@@ -1,6 +1,7 @@
 """PromQL queries in resources: alerts, dashboards, adapters and what scales by it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.rules.rule import Resource, Stack, at, is_true, items, mapping, text
@@ -11,9 +12,10 @@ OF_PODS = ("rules", "custom")
 ADAPTER_RULES = (*OF_PODS, "externalRules", "external")
 """Lists of an adapter's configuration, and of the values of its chart."""
 DASHBOARD = "config:grafana-dashboard"
+ALERTS = "config:grafana-alerts"
 COUNTERS = "config:dcgm-counters"
 SCALERS = ("keda.sh/ScaledObject", "keda.sh/ScaledJob")
-QUERY_KINDS = (RULE_FILES, ADAPTER, DASHBOARD, *SCALERS)
+QUERY_KINDS = (RULE_FILES, ADAPTER, DASHBOARD, ALERTS, *SCALERS)
 MONITOR = "monitoring.coreos.com/ServiceMonitor"
 _EXPORTERS = ("values:gpu-operator", "nvidia.com/ClusterPolicy", "values:dcgm-exporter")
 _MONITOR_AT: tuple[Path, ...] = (
@@ -37,6 +39,15 @@ def _of_rules(resource: Resource) -> _Found:
     for g, group in enumerate(items(resource.properties.get("groups"))):
         for r, rule in enumerate(items(mapping(group).get("rules"))):
             yield ("groups", g, "rules", r, "expr"), mapping(rule).get("expr")
+        yield from _of_alerts(mapping(group), ("groups", g))
+
+
+def _of_alerts(group: Mapping[str, Any], path: Path) -> _Found:
+    """Grafana's own alerts: each has several queries, of which some are its arithmetic."""
+    for r, rule in enumerate(items(group.get("rules"))):
+        for d, query in enumerate(items(mapping(rule).get("data"))):
+            where = (*path, "rules", r, "data", d, "model", "expr")
+            yield where, mapping(mapping(query).get("model")).get("expr")
 
 
 def _of_adapter(resource: Resource) -> _Found:
@@ -69,6 +80,7 @@ _WHERE = {
     RULE_FILES: _of_rules,
     ADAPTER: _of_adapter,
     DASHBOARD: _of_dashboard,
+    ALERTS: lambda resource: _of_alerts(resource.properties, ()),
     **dict.fromkeys(SCALERS, _of_scaler),
 }
 

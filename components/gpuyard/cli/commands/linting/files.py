@@ -11,7 +11,7 @@ from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
 from gpuyard.errors import UsageError
 from gpuyard.lint.ignores import Ignores, ignores_in
 from gpuyard.lint.items import FilesRead, Item, Unread
-from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_module
+from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.samples import is_sample
 from gpuyard.spec.yaml_tree import MAX_BYTES
@@ -75,10 +75,9 @@ def read_all(paths: Sequence[str], wanted: WantedFiles = EVERYTHING) -> tuple[Fi
         ignores += ignores_in(data, shown)
         if sample:
             samples.add(shown)
-    for module in modules.values():
-        reading = read_module(module)
-        items += reading.items
-        unread += reading.unread
+    reading = read_modules(modules, samples)
+    items += reading.items
+    unread += reading.unread
     # who names a file wants to know why it is not read
     unread = [replace(u, foreign=u.foreign and u.file not in paths) for u in unread]
     return FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples)), ignores

@@ -1,0 +1,113 @@
+"""Node groups of eksctl as those of EKS that it makes; what they leave out, eksctl fills in.
+
+What it makes of `nodeGroups` is a group of machines of its own, which EKS does not look after.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.lint.items import FilePlace, Item
+from gpuyard.rules.rule import UNKNOWN, Resource
+from gpuyard.rules.subjects.pools import NODE_GROUP, is_gpu_machine
+
+CLUSTER_CONFIG = "eksctl.io/ClusterConfig"
+_MANAGED, _OWN = "managedNodeGroups", "nodeGroups"
+_USUAL = "AmazonLinux2023"
+_IMAGES: Mapping[str, tuple[str, str]] = {
+    _USUAL: ("AL2023_x86_64_STANDARD", "AL2023_x86_64_NVIDIA"),
+    "AmazonLinux2": ("AL2_x86_64", "AL2_x86_64_GPU"),
+    "Bottlerocket": ("BOTTLEROCKET_x86_64", "BOTTLEROCKET_x86_64_NVIDIA"),
+}
+"""By family: the image that eksctl takes, and the one where the machines have GPUs."""
+_SIZES = ("maxSize", "desiredCapacity", "minSize")
+_NODES = 2
+"""So many there are where nothing says how many."""
+_WORDS: Mapping[str, str] = {
+    "amiType": "amiFamily",
+    "capacityType": "spot",
+    "remoteAccess": "ssh",
+}
+"""What eksctl calls a field of EKS."""
+_OF_EKS = {own: name for name, own in _WORDS.items()}
+
+
+def node_groups(value: Mapping[str, Any], place: FilePlace) -> Iterator[Item]:
+    """Every node group of a ClusterConfig."""
+    of_all = _mapping(_mapping(value.get("metadata")).get("tags"))
+    for field in (_MANAGED, _OWN):
+        listed = value.get(field)
+        for index, group in enumerate(listed if isinstance(listed, list) else ()):
+            if isinstance(group, Mapping):
+                name = group.get("name")
+                shown = name if isinstance(name, str) else "(no name)"
+                found = _properties(group)
+                found["tags"] = {**of_all, **_mapping(group.get("tags"))}
+                if field == _OWN:  # of machines of its own EKS repairs none
+                    found["nodeRepairConfig"] = {"enabled": True}
+                yield Item(Resource(NODE_GROUP, shown, found), _place(place, (field, index)))
+
+
+def _place(place: FilePlace, path: Path) -> FilePlace:
+    return replace(
+        place,
+        prefix=(*place.prefix, *path),
+        pulumi_name=lambda own: _OF_EKS.get(own, own),
+        own_name=lambda name: _WORDS.get(name, name),
+    )
+
+
+def _properties(group: Mapping[str, Any]) -> dict[str, Any]:
+    distribution = _mapping(group.get("instancesDistribution"))
+    machines = group.get("instanceTypes") or distribution.get("instanceTypes")
+    types = machines if isinstance(machines, list) else [group.get("instanceType")]
+    types = [each for each in types if isinstance(each, str)]
+    elsewhere = not types and ("launchTemplate" in group or "instanceSelector" in group)
+    return {
+        "instanceTypes": UNKNOWN if elsewhere else types,
+        "amiType": _image(group, has_gpus=any(map(is_gpu_machine, types))),
+        "capacityType": "SPOT" if _all_spot(group, distribution) else "ON_DEMAND",
+        "scalingConfig": {"maxSize": next(filter(None, map(group.get, _SIZES)), _NODES)},
+        "taints": _taints(group.get("taints")),
+        "remoteAccess": _ssh(
+            _mapping(group.get("ssh")), private=bool(group.get("privateNetworking"))
+        ),
+        **{key: group.get(key) or {} for key in ("labels", "nodeRepairConfig")},
+    }
+
+
+def _image(group: Mapping[str, Any], *, has_gpus: bool) -> str:
+    """It takes the image for GPUs by itself, where it knows the machine."""
+    if group.get("ami") or "launchTemplate" in group:
+        return "CUSTOM"
+    return _IMAGES.get(str(group.get("amiFamily") or _USUAL), ("CUSTOM", "CUSTOM"))[has_gpus]
+
+
+def _all_spot(group: Mapping[str, Any], distribution: Mapping[str, Any]) -> bool:
+    kept = (
+        distribution.get("onDemandBaseCapacity"),
+        distribution.get("onDemandPercentageAboveBaseCapacity"),
+    )
+    return group.get("spot") is True or (kept[1] == 0 and not kept[0])
+
+
+def _taints(given: Any) -> list[Mapping[str, Any]]:
+    """A list; of groups of its own also by key, `value:effect`."""
+    if isinstance(given, Mapping):
+        return [{"key": key, "effect": str(each).rpartition(":")[2]} for key, each in given.items()]
+    return [each for each in given if isinstance(each, Mapping)] if isinstance(given, list) else []
+
+
+def _ssh(given: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
+    """Open where it says so, or names a key: to groups, to the network of private nodes, or to all."""
+    names = ("publicKey", "publicKeyName", "publicKeyPath")
+    allowed = given.get("allow", any(given.get(name) for name in names))
+    if allowed is not True:
+        return {}
+    to = given.get("sourceSecurityGroupIds") or (["its network"] if private else [])
+    return {"ec2SshKey": "a key", "sourceSecurityGroupIds": to}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,128 @@
+"""What a folder's variables are where other folders in view call it as a module, by a path and with literals.
+
+Its calls have to agree: what two of them give differently, and what a folder that nobody calls is given, is
+unknown. What no call gives has its default. Calls of samples do not count: nobody deploys those.
+"""
+
+import posixpath
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuyard.lint.languages.hcl import HclBlock, HclError, parse_hcl
+from gpuyard.lint.languages.hcl_values import Module
+from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
+from gpuyard.spec.yaml_tree import MAX_BYTES
+
+_CALLS = re.compile(rb'^\s*source\s*=\s*"\.\.?(?:/|")', re.MULTILINE)
+_SAYS = re.compile(rb"^\s*(?:variable|locals)\b", re.MULTILINE)
+_OPTIONAL = b"optional("
+_OF_TERRAFORM = frozenset({"source", "version", "count", "for_each", "providers", "depends_on"})
+Folders = Mapping[str, Mapping[str, bytes]]
+"""By folder, its files of Terraform."""
+
+
+@dataclass(slots=True)
+class Calls:
+    """Every call by a path among some folders."""
+
+    folders: Folders
+    samples: Collection[str] = ()
+    parsed: dict[str, list[HclBlock]] = field(default_factory=dict[str, list[HclBlock]])
+    known: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    _callers: dict[str, list[tuple[str, HclBlock]]] | None = None
+
+    def given(self, folder: str) -> Mapping[str, Any]:
+        """What is known of the variables of a folder."""
+        if folder not in self.known:
+            self.known[folder] = {}  # a circle, which Terraform refuses, gives nothing
+            self.known[folder] = self._given(folder)
+        return self.known[folder]
+
+    def _given(self, folder: str) -> dict[str, Any]:
+        callers = self._by_target().get(folder, ())
+        if not callers:
+            return {}
+        files = self.folders[folder].values()
+        partly = any(
+            _OPTIONAL in data for data in files
+        )  # a type may fill in what a call leaves out
+        defaults = dict(self._defaults(folder))
+        calls = [self._arguments(caller, block) for caller, block in callers]
+        return {
+            name: _softened(value, partly=partly)
+            for name, default in defaults.items()
+            if (value := _agreed([call.get(name, default) for call in calls])) is not UNKNOWN
+        }
+
+    def _by_target(self) -> Mapping[str, list[tuple[str, HclBlock]]]:
+        if self._callers is None:
+            self._callers = {}
+            for folder, files in self.folders.items():
+                if any(_CALLS.search(data) for data in files.values()):
+                    for target, block in self._calls_of(folder):
+                        self._callers.setdefault(target, []).append((folder, block))
+        return self._callers
+
+    def _calls_of(self, folder: str) -> Iterator[tuple[str, HclBlock]]:
+        for block in self._blocks(folder):
+            source = block.attributes.get("source") if block.type == "module" else None
+            path = Module({}).value(source.value) if source else None
+            if isinstance(path, str) and path.startswith("."):
+                target = posixpath.normpath(posixpath.join(folder, path))
+                yield ("" if target == "." else target), block
+
+    def _arguments(self, caller: str, block: HclBlock) -> dict[str, Any]:
+        module = Module(
+            {
+                name: each
+                for found in self._blocks(caller)
+                if found.type == "locals"
+                for name, each in found.attributes.items()
+            },
+            self.given(caller),
+        )
+        return {
+            name: UNKNOWN if (value := module.value(each.value)) is None else value
+            for name, each in block.attributes.items()
+            if name not in _OF_TERRAFORM
+        }
+
+    def _defaults(self, folder: str) -> Iterator[tuple[str, Any]]:
+        for block in self._blocks(folder):
+            if block.type == "variable" and block.labels:
+                default = block.attributes.get("default")
+                yield block.labels[0], Module({}).value(default.value) if default else UNKNOWN
+
+    def _blocks(self, folder: str) -> list[HclBlock]:
+        """Of files that deploy; what cannot be read says so where it is read for itself."""
+        if folder not in self.parsed:
+            found: list[HclBlock] = []
+            for file, data in self.folders[folder].items():
+                wanted = _CALLS.search(data) or _SAYS.search(data)
+                if wanted and file not in self.samples and len(data) <= MAX_BYTES:
+                    found += _parsed(data)
+            self.parsed[folder] = found
+        return self.parsed[folder]
+
+
+def _parsed(data: bytes) -> list[HclBlock]:
+    try:
+        return parse_hcl(data.decode("utf-8-sig")).blocks
+    except (HclError, UnicodeDecodeError):
+        return []
+
+
+def _agreed(values: list[Any]) -> Any:
+    return values[0] if all(each == values[0] for each in values) else UNKNOWN
+
+
+def _softened(value: Any, *, partly: bool) -> Any:
+    """The value with mappings that may have more in them."""
+    if isinstance(value, list):
+        return [_softened(each, partly=partly) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = {key: _softened(each, partly=partly) for key, each in value.items()}
+    return PartlyKnown(found) if partly or isinstance(value, PartlyKnown) else found

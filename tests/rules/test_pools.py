@@ -1,0 +1,160 @@
+"""A pool of which something is not known yet: only rules that ask for that come to no end."""
+
+import json
+
+import pytest
+
+from gpuyard.lint.read import read
+from gpuyard.rules import RULES
+from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, Resource
+from gpuyard.rules.run import RuleVerdict, evaluate
+from gpuyard.rules.subjects.pools import gpu_pool
+from kit.every import every
+
+CARD = {"type": "nvidia-l4", "count": 1}
+
+
+def node_group(**given):
+    return Resource("aws:eks/NodeGroup", "g", {"amiType": "AL2023_x86_64_NVIDIA", **given})
+
+
+def node_pool(**given):
+    return Resource("gcp:container/NodePool", "p", {"nodeConfig": given})
+
+
+def karpenter(*requirements, **given):
+    each = [{"key": k, "operator": o, "values": v} for k, o, v in requirements]
+    spec = {"template": {"spec": {"requirements": each, **given}}}
+    return Resource("karpenter.sh/v1/NodePool", "k", {"spec": spec})
+
+
+FAMILY = ("karpenter.k8s.aws/instance-family", "In", ["g6"])
+TYPE = "node.kubernetes.io/instance-type"
+CAPACITY = "karpenter.sh/capacity-type"
+MAKER = "karpenter.k8s.aws/instance-gpu-manufacturer"
+
+
+def outcomes(*resources):
+    """By verdict, which rules have said so."""
+    found = {}
+    for each in evaluate(resources, RULES):
+        found.setdefault(each.verdict, set()).add(each.rule.id)
+    return found
+
+
+def group_in_a_plan(unknown, **values):
+    resource = {
+        "type": "aws_eks_node_group",
+        "address": "aws_eks_node_group.gpus",
+        "values": {"ami_type": "AL2_x86_64_GPU", **values},
+    }
+    return {
+        "planned_values": {"root_module": {"resources": [resource]}},
+        "resource_changes": [
+            {"address": "aws_eks_node_group.gpus", "change": {"after_unknown": unknown}}
+        ],
+    }
+
+
+@every(
+    ("unknown", "not_evaluated"),
+    [
+        ({}, set()),
+        ({"capacity_type": True}, {"GPU-CAP-03"}),
+        ({"capacity_type": True, "instance_types": True}, {"GPU-CAP-02", "GPU-CAP-03"}),
+        ({"taint": True}, {"GPU-CAP-01"}),
+    ],
+)
+def test_what_a_provider_computes_keeps_no_other_rule_from_a_node_group(unknown, not_evaluated):
+    values = {"instance_types": ["p4d.24xlarge"], "scaling_config": [{"max_size": 4}]}
+    kept = {key: value for key, value in values.items() if key not in unknown}
+    reading = read(json.dumps(group_in_a_plan(unknown, **kept)).encode(), "plan.json")
+    found = outcomes(*(item.resource for item in reading.items))
+    assert found.get(RuleVerdict.NOT_EVALUATED, set()) == not_evaluated
+    told = {"GPU-CAP-01", "GPU-CAP-06", "GPU-AWS-09"} - not_evaluated
+    assert told <= found[RuleVerdict.VIOLATED]
+
+
+@every(
+    ("pool", "spot", "on_demand"),
+    [
+        (node_group(), False, True),
+        (node_group(capacityType="SPOT"), True, False),
+        (node_group(capacityType="ON_DEMAND"), False, True),
+        (node_group(capacityType="CAPACITY_BLOCK"), False, False),
+        (node_pool(guestAccelerators=[CARD]), False, True),
+        (node_pool(guestAccelerators=[CARD], spot=True), True, False),
+        (node_pool(guestAccelerators=[CARD], spot=UNKNOWN, preemptible=True), True, False),
+        (node_pool(machineType="g2-standard-4", spot=False), False, True),
+        (karpenter(FAMILY), False, True),
+        (karpenter(FAMILY, (CAPACITY, "In", ["spot"])), True, False),
+        (karpenter(FAMILY, (CAPACITY, "In", ["spot", "on-demand"])), True, True),
+        (karpenter(FAMILY, (CAPACITY, "NotIn", ["spot"])), False, True),
+    ],
+)
+def test_how_nodes_of_a_pool_are_bought(pool, spot, on_demand):
+    found = gpu_pool(pool)
+    assert (found.spot, found.on_demand) == (spot, on_demand)
+
+
+@every(
+    ("pool", "field"),
+    [
+        (node_group(capacityType=UNKNOWN), "spot"),
+        (node_group(capacityType=UNKNOWN), "on_demand"),
+        (node_group(instanceTypes=UNKNOWN), "machines"),
+        (node_group(instanceTypes=["p4d.24xlarge", UNKNOWN]), "machines"),
+        (node_group(taints=UNKNOWN), "taints"),
+        (node_pool(guestAccelerators=[CARD], spot=UNKNOWN), "spot"),
+        (node_pool(guestAccelerators=[CARD], preemptible=UNKNOWN), "on_demand"),
+        (node_pool(guestAccelerators=[CARD], machineType=UNKNOWN), "machines"),
+        (
+            node_pool(machineType="g2-standard-4", guestAccelerators=UNKNOWN, taints=UNKNOWN),
+            "taints",
+        ),
+        (karpenter(FAMILY, (CAPACITY, "In", UNKNOWN)), "spot"),
+        (karpenter(FAMILY, (CAPACITY, "In", ["spot", UNKNOWN])), "on_demand"),
+        (karpenter(FAMILY, (TYPE, "In", UNKNOWN)), "machines"),
+        (karpenter((MAKER, "In", ["nvidia"]), taints=UNKNOWN), "taints"),
+    ],
+)
+def test_one_thing_of_a_pool_is_unknown_and_all_else_is_known(pool, field):
+    found = gpu_pool(pool)
+    with pytest.raises(NotEvaluatedError):
+        getattr(found, field)
+    about = {"spot", "on_demand"} if field in {"spot", "on_demand"} else {field}
+    for other in {"spot", "on_demand", "machines", "taints"} - about:
+        getattr(found, other)
+
+
+@every(
+    "pool",
+    [
+        node_group(amiType=UNKNOWN),
+        node_group(amiType="AL2023_x86_64_STANDARD", instanceTypes=UNKNOWN),
+        node_group(amiType="AL2023_x86_64_STANDARD", instanceTypes=["m6i.large", UNKNOWN]),
+        node_pool(machineType=UNKNOWN),
+        node_pool(machineType="e2-standard-4", guestAccelerators=UNKNOWN),
+        karpenter((TYPE, "In", UNKNOWN)),
+        karpenter((MAKER, "In", [UNKNOWN])),
+        karpenter(("karpenter.k8s.aws/instance-category", "In", ["m", UNKNOWN])),
+    ],
+)
+def test_whether_a_pool_has_gpus_is_not_guessed(pool):
+    with pytest.raises(NotEvaluatedError):
+        gpu_pool(pool)
+
+
+@every(
+    "pool",
+    [
+        node_group(amiType="AL2023_x86_64_STANDARD", instanceTypes=["m6i.large"]),
+        node_pool(machineType="e2-standard-4"),
+        karpenter((TYPE, "In", ["m6i.large"])),
+        karpenter((TYPE, "NotIn", UNKNOWN)),
+        karpenter((MAKER, "In", ["amd"])),
+        karpenter(("karpenter.k8s.aws/instance-category", "In", ["m"])),
+    ],
+)
+def test_a_pool_without_gpus_is_none(pool):
+    assert gpu_pool(pool) is None
