@@ -130,6 +130,8 @@ def mirror(path: str) -> str:
         return str(Path("tests", *parts[2:-1]))
     if parts[:2] == ("components", "gpuyard_gate"):
         return "tests/gate"
+    if parts[:2] == ("components", "gpuyard_requeue"):
+        return "tests/requeue"
     if parts[:2] == ("components", "gpuyard_idle"):
         return "tests/idle"
     if parts[:2] == ("components", "gpuyard_validator"):

@@ -20,8 +20,8 @@ WITHOUT = 0
 """The priority of a job that names none."""
 
 
-def gives_priorities(kubernetes: str) -> bool:
-    """Whether jobs that name no priority get their team's from the API server."""
+def changes_jobs(kubernetes: str) -> bool:
+    """Whether the API server writes into jobs what they leave out: priorities, and what is no failure."""
     return int(kubernetes.partition(".")[2]) >= MUTATES_SINCE
 
 
@@ -54,7 +54,7 @@ def check_priorities(draft: Draft) -> list[Finding]:
 def _by_label(spec: PlatformSpec) -> list[Finding]:
     """Priorities of teams on a Kubernetes that cannot write them into jobs."""
     mine = [t.name for t in spec.teams if t.priority in spec.priorities]
-    if not mine or spec.kubernetes not in KUBERNETES_MINORS or gives_priorities(spec.kubernetes):
+    if not mine or spec.kubernetes not in KUBERNETES_MINORS or changes_jobs(spec.kubernetes):
         return []
     return [
         warn(
