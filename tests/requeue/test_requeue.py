@@ -1,4 +1,4 @@
-"""The program that queues gangs again: which nodes go, which gangs are stopped, whatever is killed on the way."""
+"""The program that queues gangs again: which nodes go, and which gangs stop, whoever is killed on the way."""
 
 import json
 import runpy
@@ -65,7 +65,7 @@ def workload(
     """Conditions hold since the moment that is given: Admitted=…."""
     version, _, owner = kind.rpartition("/")
     reference = {"apiVersion": version, "kind": owner, "name": name, "uid": f"uid-{name}"}
-    held = {"QuotaReserved": ADMITTED, "Admitted": ADMITTED} if not since else since
+    held = since or {"QuotaReserved": ADMITTED, "Admitted": ADMITTED}
     conditions = [
         {"type": k, "status": "True" if v else "False", "lastTransitionTime": v or LATE}
         for k, v in held.items()

@@ -31,7 +31,7 @@ def decide_interruption(draft: Draft) -> tuple[Draft, list[Finding]]:
 
 
 def goes(pool: PoolPlan) -> bool:
-    """Whether nodes are taken back while jobs run: as they are bought, or by Karpenter as it is told by AWS."""
+    """Whether nodes are taken back while jobs run: as they are bought, or by a Karpenter that AWS tells."""
     return bool(_ways(pool)) or pool.scaling is Scaling.KARPENTER
 
 

@@ -8,7 +8,7 @@ class SpotLoss:
     """What one notice loses of a job, where the stack file says how often jobs save."""
 
     expected_minutes: float
-    """Of work: half an interval and the checkpoint that was being written; 0 where one is written at notice."""
+    """Of work: half an interval and the checkpoint being written; 0 where one is written at notice."""
     worst_minutes: float
     gpus: int
     """Of the largest job that the plan knows there: a shape, else all that the spot rung holds."""

@@ -18,8 +18,8 @@ from gpuyard.plan.records import (
 from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.render.kueue.multikueue import dispatch_checks, multikueue_objects
 from gpuyard.render.kueue.priority import priority_objects
-from gpuyard.render.kueue.requeue import spared_objects
 from gpuyard.render.kueue.provisioning import admission_checks, check_objects
+from gpuyard.render.kueue.requeue import spared_objects
 from gpuyard.render.kueue.topology import topology_name, topology_objects
 from gpuyard.render.objects import Object, made, taint_object, toleration_object
 from gpuyard.spec.queueing import PoolChoice, Preemption
