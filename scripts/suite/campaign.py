@@ -146,6 +146,16 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         ),
         LIVE,
     ),
+    "notices": Campaign(
+        "nodes that go under gangs at random moments; each gang stops whole, queues again and ends complete",
+        100,
+        "notices",
+        lambda count, seed: pytest(
+            "tests/cluster/test_interruption.py", "-s", "-n", "0", "--timeout", "7200",
+            needs=LIVE, GPUYARD_NOTICES=f"{count}:{seed}",
+        ),
+        LIVE,
+    ),
     "queues": Campaign(
         "jobs through a real Kueue on 250 nodes, and the order that the queue model foresees",
         2000,

@@ -36,12 +36,12 @@ def goes(pool: PoolPlan) -> bool:
 
 
 def _ways(pool: PoolPlan) -> tuple[str, ...]:
-    return tuple(rung.mode for rung in pool.ladder if rung.mode in GOES)
+    return tuple(dict.fromkeys(rung.mode for rung in pool.ladder if rung.mode in GOES))
 
 
 def _pool(draft: Draft, pool: PoolPlan) -> PoolInterruption:
     spot = [rung.most for rung in pool.ladder if rung.mode == Capacity.SPOT]
-    notice = NOTICE_SECONDS[pool.machine.cloud] if spot else None
+    notice = NOTICE_SECONDS.get(pool.machine.cloud) if spot else None
     said = draft.spec.queueing.interruption
     loss = None
     if said and notice is not None:

@@ -27,7 +27,7 @@ class PoolInterruption:
     ways: tuple[str, ...]
     """Rungs of its ladder of which nodes go."""
     notice_seconds: int | None
-    """What a spot notice leaves to pods; None without spot."""
+    """What a spot notice leaves to pods; None without spot, and of machines that no cloud sells."""
     loss: SpotLoss | None
     """None without spot, and where nothing is said of checkpoints."""
 
