@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from gpuyard import names
+from gpuyard.catalogue.kubernetes.api import changes_jobs
 from gpuyard.explain.changes import homes, nearest_changes, pins
 from gpuyard.explain.decide import decide
 from gpuyard.explain.outcome import JobOutcome
@@ -12,7 +13,6 @@ from gpuyard.explain.records import Explanation, JobChange, Verdict
 from gpuyard.explain.sentences import cautions, namespace, queue
 from gpuyard.explain.workload import commit
 from gpuyard.manifests.workloads import JobRead
-from gpuyard.plan.queueing.priorities import changes_jobs
 from gpuyard.plan.queueing.waiting import compared
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.scheduler.desk import EMPTY, Desk, PlatformState

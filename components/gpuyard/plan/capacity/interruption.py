@@ -6,10 +6,12 @@ A gang that loses a node is stopped as a whole and queues again (docs/decisions/
 from collections.abc import Iterator
 from dataclasses import replace
 
+from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
 from gpuyard.catalogue.kubernetes.interruptions import GOES, NOTICE_SECONDS
 from gpuyard.catalogue.machines import Capacity
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.catalogue.software.programs import PYTHON
-from gpuyard.findings import Finding, Fix, Path, listed, warn
+from gpuyard.findings import Finding, Fix, Path, listed, note, warn
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import InterruptionPlan, PoolInterruption, PoolPlan, ShapePlan, SpotLoss
 from gpuyard.spec.pools import Scaling
@@ -70,12 +72,28 @@ def _has_time(said: InterruptionSpec, notice: int) -> bool:
 
 
 def check_interruption(draft: Draft) -> list[Finding]:
-    """More lost at a notice than may be, and a checkpoint for which a notice leaves no time."""
+    """Jobs that fail by a notice, more lost than may be, and a checkpoint for which there is no time."""
     said = draft.spec.queueing.interruption
     plan = draft.interruption
-    if said is None or plan is None:
+    if plan is None:
         return []
-    return [*_no_time(said, plan), *_loses(said, plan)]
+    words = [*_no_time(said, plan), *_loses(said, plan)] if said else []
+    return [*_fails(draft.spec.kubernetes, plan), *words]
+
+
+def _fails(kubernetes: str, plan: InterruptionPlan) -> Iterator[Finding]:
+    if kubernetes not in KUBERNETES_MINORS or changes_jobs(kubernetes):
+        return
+    yield note(
+        "spot.fails_jobs",
+        ("kubernetes",),
+        f"Kubernetes {kubernetes} cannot tell jobs that a pod which goes with its node is no failure: those"
+        f" in {listed(each.pool for each in plan.pools)} without a podFailurePolicy may end there by their"
+        " backoffLimit, before they are queued again",
+        given=kubernetes,
+        allowed=f"1.{MUTATES_SINCE} or newer",
+        fix=Fix(says=f"move to 1.{MUTATES_SINCE}, or have every job ignore DisruptionTarget"),
+    )
 
 
 def _no_time(said: InterruptionSpec, plan: InterruptionPlan) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ of lower priority there. Across queues a priority takes nothing from a guarantee
 can be taken back, whatever its priority. A job without a priority counts as 0.
 """
 
-from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE
+from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
 from gpuyard.names import PRIORITY_LABEL
@@ -18,11 +18,6 @@ from gpuyard.spec.teams import Team
 
 WITHOUT = 0
 """The priority of a job that names none."""
-
-
-def changes_jobs(kubernetes: str) -> bool:
-    """Whether the API server writes into jobs what they leave out: priorities, and what is no failure."""
-    return int(kubernetes.partition(".")[2]) >= MUTATES_SINCE
 
 
 def plan_priorities(spec: PlatformSpec) -> tuple[PriorityPlan, ...]:

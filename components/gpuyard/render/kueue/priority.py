@@ -4,9 +4,9 @@ The namespace says which, so one policy serves all teams, and members cannot cha
 priority keeps it; so do the parts of a job that Kueue takes as one, which say nothing by themselves.
 """
 
+from gpuyard.catalogue.kubernetes.api import changes_jobs
 from gpuyard.names import PRIORITY_LABEL, TEAM_PRIORITY_LABEL
 from gpuyard.plan.queueing.kueue import queued_by_group
-from gpuyard.plan.queueing.priorities import changes_jobs
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, made, namespaces_with
 

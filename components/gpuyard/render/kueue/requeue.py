@@ -6,6 +6,7 @@ jobs of teams that say nothing of failures are told that such a pod is none, by 
 
 import json
 
+from gpuyard.catalogue.kubernetes.api import changes_jobs
 from gpuyard.catalogue.kubernetes.interruptions import NOTICES
 from gpuyard.manifests.queued import JOBS, QUEUED_KINDS
 from gpuyard.names import (
@@ -19,7 +20,6 @@ from gpuyard.names import (
 )
 from gpuyard.plan.capacity.interruption import LOOK_SECONDS
 from gpuyard.plan.digests import short_digest
-from gpuyard.plan.queueing.priorities import changes_jobs
 from gpuyard.plan.records import InterruptionPlan, NamespacePlan, PlatformPlan
 from gpuyard.render.access import RBAC, granted
 from gpuyard.render.admission.accounts import account_policy
