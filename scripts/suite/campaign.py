@@ -151,7 +151,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         100,
         "notices",
         lambda count, seed: pytest(
-            "tests/cluster/test_interruption.py", "-s", "-n", "0", "--timeout", "7200",
+            "tests/cluster/simulated/test_interruption.py", "-s", "-n", "0", "--timeout", "7200",
             needs=LIVE, GPUYARD_NOTICES=f"{count}:{seed}",
         ),
         LIVE,
