@@ -184,12 +184,13 @@ def program_of(api: Api) -> list[Value]:
 
 
 def submitted(lab: QueueLab) -> None:
+    amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "8"}
     for name, pods in GANGS.items():
         container = {
             "name": "main",
             "image": "example.invalid/work",
             "env": [{"name": "CHECKPOINTS", "value": CHECKPOINTS}],
-            "resources": {"limits": {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "8"}},
+            "resources": {"requests": amounts, "limits": amounts},
         }
         lab.submit("t", name, pods=pods, spec={"containers": [container]})
     for name, pods in GANGS.items():

@@ -136,7 +136,7 @@ def test_the_account_sees_nodes_and_touches_workloads_of_teams_alone():
 def test_a_pod_that_is_put_out_is_no_failure_of_a_job_without_rules():
     policy, binding = spared_objects(spot())
     (mutation,) = policy["spec"]["mutations"]
-    text = mutation["applyConfiguration"]["expression"]
+    text = mutation["jsonPatch"]["expression"]
     assert "action: 'Ignore'" in text
     assert "type: 'DisruptionTarget'" in text
     assert {each["name"] for each in policy["spec"]["matchConditions"]} == {

@@ -120,11 +120,16 @@ def _holds() -> dict[str, str]:
     }
 
 
+_POLICY = "Object.spec.podFailurePolicy"
 _IGNORES = (
-    "Object.spec.podFailurePolicy{rules: [Object.spec.podFailurePolicy.rules{action: 'Ignore',"
-    " onPodConditions: [Object.spec.podFailurePolicy.rules.onPodConditions{type: 'DisruptionTarget',"
-    " status: 'True'}]}]}"
+    f"{_POLICY}{{rules: [{_POLICY}.rules{{action: 'Ignore', onPodConditions:"
+    f" [{_POLICY}.rules.onPodConditions{{type: 'DisruptionTarget', status: 'True'}}]}}]}}"
 )
+_ADDED = (
+    f"[JSONPatch{{op: 'add', path: '/spec/podFailurePolicy', value: {_IGNORES}}},"
+    " JSONPatch{op: 'add', path: '/spec/podReplacementPolicy', value: 'Failed'}]"
+)
+"""As a patch: lists that are one value, such as rules, are not merged."""
 
 
 def spared_objects(plan: PlatformPlan) -> list[Object]:
@@ -136,7 +141,6 @@ def spared_objects(plan: PlatformPlan) -> list[Object]:
     if plan.interruption is None or not changes_jobs(plan.kubernetes):
         return []
     name = spared_name(plan.name)
-    added = f"Object{{spec: Object.spec{{podReplacementPolicy: 'Failed', podFailurePolicy: {_IGNORES}}}}}"
     rule = {
         "apiGroups": ["batch"],
         "apiVersions": ["v1"],
@@ -154,9 +158,7 @@ def spared_objects(plan: PlatformPlan) -> list[Object]:
                 "expression": "object.spec.template.spec.?restartPolicy.orValue('') == 'Never'",
             },
         ],
-        "mutations": [
-            {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": added}}
-        ],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _ADDED}}],
     }
     selector = namespaces_with(plan.name, TEAM_LABEL)
     binding = {"policyName": name, "matchResources": {"namespaceSelector": selector}}

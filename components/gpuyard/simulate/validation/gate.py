@@ -18,6 +18,8 @@ from gpuyard.simulate.validation.pods import mounted_file
 PACKAGES: Final = ("gpuyard_gate", "gpuyard_requeue")
 _LOOK_SECONDS: Final = 10.0
 """Between looks when nothing has changed."""
+_SOON_SECONDS: Final = 3.0
+"""After a look that has done something: what it began may be over without any change of a node or a pod."""
 _PAUSE_SECONDS: Final = 0.3
 """Many changes at once are one look."""
 
@@ -58,21 +60,24 @@ class FakeGate:
             self._changed.set()
 
     def _run(self) -> None:
+        did = False
         while True:
-            self._changed.wait(_LOOK_SECONDS if self._pods else None)
+            idle = _SOON_SECONDS if did else _LOOK_SECONDS
+            self._changed.wait(idle if self._pods else None)
             self._changed.clear()
+            did = False
             for pod in self._pods:
                 try:
-                    self.look(pod)
+                    did |= self.look(pod)
                 except (ApiError, Unreachable) as problem:
                     self._say(f"gate: {problem}")
             threading.Event().wait(_PAUSE_SECONDS)
 
-    def look(self, pod: ApiObject) -> None:
-        """One look; what the program says goes into this log."""
+    def look(self, pod: ApiObject) -> bool:
+        """One look, whether it did anything; what the program says goes into this log."""
         where, package = mounted_file(pod, "--settings"), _package(pod)
         if where is None or package is None:
-            return
+            return False
         space, account = pod["metadata"]["namespace"], pod["spec"]["serviceAccountName"]
         home = f"/api/v1/namespaces/{space}"
         settings = self._api.get(f"{home}/configmaps/{where[0]}") or {}
@@ -93,5 +98,7 @@ class FakeGate:
                 capture_output=True,
                 check=False,
             )
-        for line in (done.stdout + done.stderr).decode(errors="replace").splitlines():
+        lines = (done.stdout + done.stderr).decode(errors="replace").splitlines()
+        for line in lines:
             self._say(f"{package.removeprefix('gpuyard_')}: {line}")
+        return bool(lines)
