@@ -50,8 +50,9 @@ def read_settings(text: str) -> Settings:
     Raises:
         ValueError, TypeError, KeyError: it is none.
     """
-    raw: dict[str, Any] = dict(json.loads(text))
-    return Settings(**{k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()})
+    raw = dict(json.loads(text)).items()
+    told: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in raw}
+    return Settings(**told)
 
 
 def look(server: Server, settings: Settings, say: Say) -> int:

@@ -324,7 +324,6 @@ def test_its_account_may_stop_and_start_a_workload_and_nothing_else(lab: QueueLa
         ({"metadata": {"finalizers": None}}, "finalizers"),
         ({"metadata": {"ownerReferences": None}}, "owners"),
         ({"spec": {"priority": 100}}, "parts of the spec"),
-        ({"spec": {"maximumExecutionTimeSeconds": 1}}, "parts of the spec"),
     ):
         with pytest.raises(ApiError, match=f"does not change other {what} of workloads"):
             api.merge(path, change)
