@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +20,7 @@ PACKAGES: Final = ("gpuyard_gate", "gpuyard_requeue")
 _LOOK_SECONDS: Final = 10.0
 """Between looks when nothing has changed."""
 _SOON_SECONDS: Final = 3.0
-"""After a look that has done something: what it began may be over without any change of a node or a pod."""
+"""For a while after one that has done something: what it began may end without a change of a node or a pod."""
 _PAUSE_SECONDS: Final = 0.3
 """Many changes at once are one look."""
 
@@ -60,15 +61,16 @@ class FakeGate:
             self._changed.set()
 
     def _run(self) -> None:
-        did = False
+        did = 0.0
         while True:
-            idle = _SOON_SECONDS if did else _LOOK_SECONDS
+            lately = time.monotonic() - did < _LOOK_SECONDS
+            idle = _SOON_SECONDS if lately else _LOOK_SECONDS
             self._changed.wait(idle if self._pods else None)
             self._changed.clear()
-            did = False
             for pod in self._pods:
                 try:
-                    did |= self.look(pod)
+                    if self.look(pod):
+                        did = time.monotonic()
                 except (ApiError, Unreachable) as problem:
                     self._say(f"gate: {problem}")
             threading.Event().wait(_PAUSE_SECONDS)
