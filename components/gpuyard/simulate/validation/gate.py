@@ -20,7 +20,7 @@ PACKAGES: Final = ("gpuyard_gate", "gpuyard_requeue")
 _LOOK_SECONDS: Final = 10.0
 """Between looks when nothing has changed."""
 _SOON_SECONDS: Final = 3.0
-"""For a while after one that has done something: what it began may end without a change of a node or a pod."""
+"""For a while after one that has done something: what it began may end without a change of nodes or pods."""
 _PAUSE_SECONDS: Final = 0.3
 """Many changes at once are one look."""
 
