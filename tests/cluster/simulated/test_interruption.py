@@ -34,8 +34,6 @@ SEED = int(os.environ.get("GPUYARD_NOTICES", "10:0").partition(":")[2] or 0)
 GANGS = {"two": 2, "three": 3}
 """Pods of eight GPUs of each gang: five of the seven nodes, so that there is room for who loses one."""
 CHECKPOINTS = "s3://flock/checkpoints/run-7"
-GONE_SECONDS = 2.0
-"""After which a node comes back: a new machine under the name of the old one."""
 HALF_SECONDS = 30.0
 """No gang runs with a part of its pods for so long; Kueue's own patience is minutes, by the platform 5."""
 
@@ -102,7 +100,8 @@ def by_kubelet(api: Api, node: str, pods: list[Value]) -> None:
             api.merge(path, {"status": status})
 
 
-WAYS = (by_karpenter, by_notice_alone, by_eks, by_kubelet)
+Way = Callable[[Api, str, list[Value]], None]
+WAYS: tuple[Way, ...] = (by_karpenter, by_notice_alone, by_eks, by_kubelet)
 
 
 def comes_back(api: Api, node: str) -> None:
@@ -205,58 +204,77 @@ def again(lab: QueueLab, name: str, before: set[str]) -> list[Value] | None:
 
 
 def test_every_gang_that_loses_a_node_stops_whole_and_ends_complete(lab: QueueLab):
-    api, rng = lab.api, random.Random(SEED)  # noqa: S311  moments, not secrets
-    submitted(lab)
-    template = asked(lab.pods("t", "two"))[0]
-    stops: list[float] = []
-    starts: list[float] = []
-    with watched(lab) as watch:
-        for way in itertools.islice(itertools.cycle(WAYS), NOTICES):
-            time.sleep(rng.uniform(0, 3))
-            name = rng.choice(list(GANGS))
-            was = {p["metadata"]["uid"]: p for p in lab.pods("t", name)}
-            node = rng.choice(sorted(p["spec"]["nodeName"] for p in was.values()))
-            began = time.monotonic()
-            on_it = [
-                p for p in was.values()
-                if p["spec"]["nodeName"] == node and p["status"]["phase"] == "Running"
-            ]  # fmt: skip
-            way(api, node, on_it)
-            soon(
-                lambda name=name, was=was: not set(was) & running_of(lab, name),
-                f"no pod of {name} to be left from before ({way.__name__})",
-            )
-            stops.append(time.monotonic() - began)
-            pods = soon(
-                lambda name=name, was=was: again(lab, name, set(was)),
-                f"{name} to run whole again ({way.__name__})",
-            )
-            starts.append(time.monotonic() - began)
-            assert {p["spec"]["nodeName"] for p in pods}.isdisjoint({node})
-            assert set(map(str, asked(pods))) == {str(template)}
-            time.sleep(GONE_SECONDS if len(WAYS) < NOTICES else 0)
-            comes_back(api, node)
+    """New gangs after every second notice: a Job waits after each pod that is put out, and longer each time."""
+    rng = random.Random(SEED)  # noqa: S311  moments, not secrets
+    seen = Seen()
+    ways = list(itertools.islice(itertools.cycle(WAYS), NOTICES))
+    for few in (ways[each : each + 2] for each in range(0, NOTICES, 2)):
+        submitted(lab)
+        with watched(lab) as watch:
+            for way in few:
+                time.sleep(rng.uniform(0, 3))
+                interrupted(lab, way, rng, seen)
+        ended(lab)
+        seen.half = max(seen.half, *watch.longest.values())
+        assert watch.most_used <= 8 * sum(GANGS.values())
+    print(f"\n{NOTICES} notices, seed {SEED}: {seen}")  # noqa: T201  figures of a campaign
+    assert len(seen.starts) == NOTICES
+    assert seen.half < HALF_SECONDS
+
+
+@dataclass
+class Seen:
+    """Seconds."""
+
+    stops: list[float] = field(default_factory=list)
+    starts: list[float] = field(default_factory=list)
+    half: float = 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"stopped after {shown(self.stops)}, whole again after {shown(self.starts)};"
+            f" a part alone for {self.half:.1f} s at most"
+        )
+
+
+def interrupted(lab: QueueLab, way: Way, rng: random.Random, seen: Seen) -> None:
+    """A node of a gang goes in this way, and comes back when the gang runs elsewhere."""
+    api, name = lab.api, rng.choice(list(GANGS))
+    was = {p["metadata"]["uid"]: p for p in lab.pods("t", name)}
+    live = [p for p in was.values() if p["status"]["phase"] == "Running"]
+    node = rng.choice(sorted(p["spec"]["nodeName"] for p in live))
+    began = time.monotonic()
+    way(api, node, [p for p in live if p["spec"]["nodeName"] == node])
+    soon(lambda: not set(was) & running_of(lab, name), f"{name} to stop ({way.__name__})")
+    seen.stops.append(time.monotonic() - began)
+    pods = soon(lambda: again(lab, name, set(was)), f"{name} to run again ({way.__name__})")
+    seen.starts.append(time.monotonic() - began)
+    assert {p["spec"]["nodeName"] for p in pods}.isdisjoint({node})
+    assert asked(pods) == asked(live)
+    comes_back(api, node)
+
+
+def ended(lab: QueueLab) -> None:
+    """Each gang ends complete, no pod counts as a failure, and no quota is left in use."""
     for name, pods in GANGS.items():
         for pod in lab.pods("t", name):
-            place = (
-                f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
-            )
+            space, own = (pod["metadata"][key] for key in ("namespace", "name"))
             with ignored(404):
-                api.merge(place, {"metadata": {"annotations": {DURATION: "10ms"}}})
+                lab.api.merge(
+                    f"/api/v1/namespaces/{space}/pods/{own}",
+                    {"metadata": {"annotations": {DURATION: "10ms"}}},
+                )
         lab.expect("t", name, "finished")
-        job = api.call("GET", f"/apis/batch/v1/namespaces/{lab.namespace('t')}/jobs/{name}")
+        job = lab.api.call("GET", f"/apis/batch/v1/namespaces/{lab.namespace('t')}/jobs/{name}")
         assert job["status"]["succeeded"] == pods
         assert not job["status"].get("failed"), "a pod that is put out is no failure"
-        (workload,) = lab._workloads(lab.namespace("t"), name)
-        assert INTERRUPTED_LABEL not in (workload["metadata"].get("labels") or {})
+        assert INTERRUPTED_LABEL not in (
+            (lab.workload("t", name) or {})["metadata"].get("labels") or {}
+        )
     lab.comes_to(t=0)
     assert quota_in_use(lab) == 0
-    print(  # noqa: T201  figures of a campaign
-        f"\n{NOTICES} notices, seed {SEED}: stopped after {shown(stops)}, whole again after {shown(starts)};"
-        f" a part alone for {max(watch.longest.values()):.1f} s at most"
-    )
-    assert max(watch.longest.values()) < HALF_SECONDS
-    assert watch.most_used <= 8 * sum(GANGS.values())
+    for name in GANGS:
+        lab.withdraw("t", name)
 
 
 def running_of(lab: QueueLab, name: str) -> set[str]:
