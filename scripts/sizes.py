@@ -23,7 +23,7 @@ TESTS_PER_SOURCE = 1.3
 
 EQUIPMENT = ("testbed/", "tests/testbed/", "tests/engine/")
 """The test bed is equipment of the tests, with tests of its own: it counts on neither side."""
-CASES = ("tests/plan/proofs/", "tests/plan/jobs/", "tests/rules/cases/")
+CASES = ("tests/plan/proofs/", "tests/plan/jobs/", "tests/readiness/cases/", "tests/rules/cases/")
 """Tests written as data: each entry is a case that a test runs. The words of a case file are not counted."""
 _CASE_KEYS = ("bad:", "good:", "near_miss:")
 TABLES = "components/gpuyard/catalogue/"

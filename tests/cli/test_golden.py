@@ -46,6 +46,9 @@ COMMANDS = {
     ),
     "permissions-aws": ("permissions", f"{STACKS}/reserved-training.yaml"),
     "permissions-gcp": ("permissions", f"{STACKS}/gke-h200.yaml"),
+    "readiness": ("readiness", "local"),
+    "readiness-aws": ("readiness", "aws-training"),
+    "readiness-markdown": ("readiness", "gcp-inference", "--format", "markdown"),
     "help": ("--help",),
 }
 

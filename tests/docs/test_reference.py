@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel
 
+import readiness_page
 import reference
 import words_today
 from gpuyard.plan import plan
@@ -25,6 +26,10 @@ def test_the_reference_is_what_the_models_say(golden):
 
 def test_the_page_of_what_words_do_today_is_what_the_plan_says_of_them(golden):
     golden(words_today.PAGE, words_today.page())
+
+
+def test_the_list_of_readiness_checks_is_the_librarys(golden):
+    golden(readiness_page.PAGE, readiness_page.page())
 
 
 def test_no_word_is_missing_on_that_page_and_each_has_one_state():

@@ -1,11 +1,14 @@
 """Configuration inside something else is found by what it says, with lines of the file around it."""
 
+import base64
 import json
+import textwrap
 
 import pytest
 
 from gpuyard.lint.charts import chart_of
 from gpuyard.lint.read import read
+from gpuyard.rules.rule import UNKNOWN
 from kit.levels import upstream
 
 MIG = "version: v1\nmig-configs:\n  mixed:\n  - {devices: all, mig-devices: {1g.5gb: 4}}\n"
@@ -247,3 +250,93 @@ def test_rules_of_the_adapter_are_read_in_the_values_of_its_chart():
     assert item.place.position(("custom", 0, "metricsQuery")) == (5, 41)
     assert read(b"rules: {custom: [{a: b}]}\n", "v.yaml").items == ()
     assert read(b"rules: 5\n", "v.yaml").items == ()
+
+
+NODE_CLASS = """apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: b}
+spec:
+  userData: |
+    [settings.kubernetes]
+    rename-by-default = 1
+    [settings.kubelet-device-plugins.nvidia]
+    device-sharing-strategy = "%s"
+    [settings.kubelet-device-plugins.nvidia.%s]
+    replicas = %s
+    rename-by-default = false
+"""
+
+
+@pytest.mark.parametrize(
+    ("strategy", "replicas", "method", "read_as"),
+    [
+        ("time-slicing", 4, "timeSlicing", 4),
+        ("mps", 1, "mps", UNKNOWN),
+        ("mps", '"x"', "mps", UNKNOWN),
+    ],
+)
+def test_settings_of_bottlerocket_share_gpus_where_they_stand(strategy, replicas, method, read_as):
+    text = NODE_CLASS % (strategy, strategy, replicas)
+    _, item = read(text.encode(), "f.yaml").items
+    assert item.resource.kind == "config:device-plugin"
+    (shared,) = item.resource.properties["sharing"].items()
+    assert shared[0] == method
+    assert shared[1]["resources"] == [{"name": "nvidia.com/gpu", "replicas": read_as}]
+    assert shared[1].get("failRequestsGreaterThanOne", method) in {UNKNOWN, "mps"}
+    for path, line in (
+        ((), "[settings.kubelet-device-plugins.nvidia]"),
+        (
+            ("sharing", method, "resources", 0),
+            f"[settings.kubelet-device-plugins.nvidia.{strategy}]",
+        ),
+        (("sharing", method, "renameByDefault"), "rename-by-default = false"),
+    ):
+        assert text.splitlines()[item.place.position(path)[0] - 1].strip() == line
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "[settings.kubelet-device-plugins]\nnvidia = 1",
+        "[settings]\nkubelet-device-plugins = 1",
+        'settings.kubelet-device-plugins.nvidia.device-sharing-strategy = "none"',
+        "#!/bin/sh\nset -e",
+    ],
+)
+def test_other_user_data_shares_nothing(settings):
+    text = NODE_CLASS[: NODE_CLASS.index("    [")] + indent(settings, 4)
+    assert len(read(text.encode(), "f.yaml").items) == 1
+
+
+def test_of_user_data_in_base64_no_line_is_told_but_its_own():
+    settings = textwrap.dedent(NODE_CLASS[NODE_CLASS.index("    [") :]) % (
+        "time-slicing",
+        "other",
+        2,
+    )
+    text = NODE_CLASS[: NODE_CLASS.index("|")] + base64.b64encode(settings.encode()).decode()
+    _, item = read(text.encode(), "f.yaml").items
+    assert item.resource.properties["sharing"]["timeSlicing"]["renameByDefault"] is UNKNOWN
+    assert item.place.position(("sharing", "timeSlicing")) == (5, 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "chart"),
+    [
+        ({"controllers": {"a": {"containers": {"b": {}}}}}, "app-template"),
+        ({"controllers": {"a": {"containers": []}, "b": 1}}, None),
+        ({"controllers": {}}, None),
+        ({"controllers": [1]}, None),
+    ],
+)
+def test_a_chart_for_anybodys_containers_is_told_by_them(values, chart):
+    assert chart_of(values) == chart
+    release = {
+        "apiVersion": "helm.toolkit.fluxcd.io/v2",
+        "kind": "HelmRelease",
+        "metadata": {"name": "exporter"},
+        "spec": {"chartRef": {"kind": "OCIRepository", "name": "exporter"}, "values": values},
+    }
+    found = [("helm.toolkit.fluxcd.io/v2/HelmRelease", "exporter")]
+    found += [(f"values:{chart}", chart)] if chart else []
+    assert kinds(json.dumps(release)) == found

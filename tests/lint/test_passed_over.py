@@ -19,6 +19,23 @@ def kinds(reading):
     return [item.resource.kind for item in reading.items]
 
 
+@every(
+    ("data", "found"),
+    [
+        (b"", []),
+        (b"---", [(0, b"---")]),
+        (b"---a\n", [(0, b"---a\n")]),
+        (b"a\n---", [(0, b"a\n"), (1, b"---")]),
+        (b"a\n---\nb\n--- # c\nd", [(0, b"a\n"), (1, b"---\nb\n"), (3, b"--- # c\nd")]),
+        (b"---\r\na\n---\tb", [(0, b"---\r\na\n"), (2, b"---\tb")]),
+        (b"a\n----\n ---\n\n---x\n", [(0, b"a\n----\n ---\n\n---x\n")]),
+        (b"\n\n---\n---\na", [(2, b"---\n"), (3, b"---\na")]),
+    ],
+)
+def test_documents_are_parted_by_lines_that_begin_with_three_dashes_alone(data, found):
+    assert passed_over.parts(data) == found
+
+
 def test_definitions_are_passed_over_and_the_rest_of_the_file_is_read():
     reading = read(CRD + b"---\n" + POD + b"---\n" + CRD, "x.yaml")
     assert read(b"\n---\n" + CRD, "x.yaml").items == ()

@@ -41,6 +41,8 @@ def cases(rule_id):
     nowhere = found.pop("not_as", {})
     for case in (each for kind in found.values() for each in kind):
         case["not_as"] = nowhere | case.get("not_as", {})
+        if "terraform" in case["not_as"]:  # what a plan cannot hold, no source of one does
+            case["not_as"] = {"hcl": case["not_as"]["terraform"]} | case["not_as"]
     return found
 
 

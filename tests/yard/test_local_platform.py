@@ -114,6 +114,27 @@ def test_live_flavors_select_nodes_that_exist(up, nodes):
         )
 
 
+def test_readiness_reads_the_cluster_as_it_is_and_sees_what_is_changed_by_hand(up, nodes):
+    found = up.readiness()
+    by_cluster = {name: c["answer"] for name, c in found.items() if c["by"] == "cluster"}
+    passed = {"INF-02", "INF-04", "INF-06", "SCH-02", "SCH-04", "SCH-05", "SEC-01", "SEC-09"}
+    assert {name for name, word in by_cluster.items() if word == "PASS"} >= passed
+    assert found["SCH-04"]["evidence"][0]["where"] == "1 of 1 nodes of serve"
+    assert by_cluster["TST-02"] == "NOT RUN", "no check of hardware was asked for"
+    assert (by_cluster["MON-01"], by_cluster["MON-06"]) == ("FAIL", "FAIL"), "nothing measures"
+
+    path = "/api/v1/nodes/dev-000"
+    taints = up.api.call("GET", path)["spec"]["taints"]
+    up.api.merge(path, {"spec": {"taints": None}})
+    try:
+        again = up.readiness()
+    finally:
+        up.api.merge(path, {"spec": {"taints": taints}})
+    changed = {name for name, check in again.items() if check["answer"] != found[name]["answer"]}
+    assert changed == {"SCH-05"}
+    assert again["SCH-05"]["why"].startswith("node dev-000: ")
+
+
 def test_more_to_borrow_updates_exactly_the_queue_and_the_quota_of_that_team(up):
     spec = up.spec()
     spec["teams"][1]["borrow"]["train"] = 16

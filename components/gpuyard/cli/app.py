@@ -51,6 +51,7 @@ COMMANDS: Mapping[str, Listed] = {
     "adopt": Listed("Take a cluster that runs into a stack.", "deploying.adopt"),
     "recover": Listed("Mend a stack after a killed `pulumi up`.", "deploying.recover"),
     "validate": Listed("Check this machine's GPUs.", "deploying.validate"),
+    "readiness": Listed("Say what is ready for production."),
     "sim": Listed(
         "The simulated cluster: a real control plane and real Kueue, with fake GPU nodes."
     ),

@@ -1,19 +1,23 @@
 """What a cluster says of itself, asked with kubectl: however somebody signs in to theirs, kubectl can.
 
 A client of our own would have to do what kubeconfigs ask for: sign-in programs, tokens that end, proxies.
-Three lists are read, nothing is ever written, and a list that may not be read is said to be missing.
+Lists are read, nothing is ever written, and a list that may not be read is said to be missing.
 """
 
 import json
 import subprocess
 import tempfile
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpuyard.errors import EnvironmentLacks
 
 SECONDS = 300.0
 """For one list; a cluster of ten thousand pods answers in a tenth of that."""
+SECONDS_IN_ALL = 120.0
+"""For many lists: a cluster that answers needs some tenths of a second for each."""
 _ASKED = {
     "nodes": ("nodes",),
     # those that are over, or have no node yet, hold no room
@@ -30,7 +34,8 @@ _WITHOUT = {
     "workloads": "quota is counted by the pods that run, and who waits is not known",
 }
 """What an answer lacks where a list could not be read."""
-_DENIED = ("(Forbidden)", "the server doesn't have a resource type")
+_NO_SUCH_KIND = "the server doesn't have a resource type"
+_DENIED = ("(Forbidden)", _NO_SUCH_KIND)
 INSTEAD = (
     "Or give the cluster's answer in a file: kubectl get pods,workloads,nodes -A -o json >now.json,"
     " then --running now.json."
@@ -60,7 +65,10 @@ def ask_cluster(context: str | None) -> ClusterSays:
     read: dict[str, int] = {}
     unread: dict[str, str] = {}
     for name, asked in _ASKED.items():
-        code, said, problem = _kubectl(*chosen, "get", *asked, "-o", "json")
+        try:
+            code, said, problem = _kubectl(*chosen, "get", *asked, "-o", "json")
+        except EnvironmentLacks as silent:
+            raise EnvironmentLacks(f"{silent} {INSTEAD}") from None
         if code and not any(words in problem for words in _DENIED):
             raise EnvironmentLacks(f"the cluster did not answer: {problem}. {INSTEAD}")
         if code:
@@ -77,6 +85,50 @@ def ask_cluster(context: str | None) -> ClusterSays:
     return ClusterSays(context or _current(), tuple(objects), read, tuple(lacks))
 
 
+@dataclass(slots=True)
+class ListsRead:
+    """Objects by the name of their list."""
+
+    objects: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    unread: dict[str, str] = field(default_factory=dict[str, str])
+    """Lists that could not be read, and why."""
+    absent: set[str] = field(default_factory=set[str])
+    """Lists of kinds that the cluster does not have."""
+    silent: str = ""
+    """Why nothing more was asked; empty where every list was."""
+
+
+def read_lists(context: str | None, asked: Mapping[str, tuple[str, ...]]) -> ListsRead:
+    """Every list that can be read, in bounded time; one without an answer ends the asking."""
+    chosen = ("--context", context) if context else ()
+    until = time.monotonic() + SECONDS_IN_ALL
+    found = ListsRead()
+    for name, words in asked.items():
+        left = until - time.monotonic()
+        if not found.silent and left <= 0:
+            found.silent = f"the time for asking, {SECONDS_IN_ALL:.0f} seconds, was over"
+        if found.silent:
+            found.unread[name] = found.silent
+            continue
+        try:
+            _read_one(found, name, (*chosen, "get", *words), left)
+        except EnvironmentLacks as silent:
+            found.silent = found.unread[name] = str(silent)
+    return found
+
+
+def _read_one(found: ListsRead, name: str, words: tuple[str, ...], seconds: float) -> None:
+    code, said, problem = _kubectl(*words, "-o", "json", seconds=seconds)
+    if not code:
+        found.objects[name] = _items(said, name)
+    elif _NO_SUCH_KIND in problem:
+        found.absent.add(name)
+    elif any(denied in problem for denied in _DENIED):
+        found.unread[name] = problem
+    else:
+        raise EnvironmentLacks(f"the cluster did not answer: {problem}")
+
+
 def _current() -> str:
     """The name of the context that was asked; a pod inside a cluster has none."""
     code, said, _ = _kubectl("config", "current-context")
@@ -91,8 +143,9 @@ def _items(said: bytes, name: str) -> list[Any]:
     return list(found) if isinstance(found, list) else []
 
 
-def _kubectl(*words: str) -> tuple[int, bytes, str]:
+def _kubectl(*words: str, seconds: float | None = None) -> tuple[int, bytes, str]:
     """Its exit code, what it wrote, and its last words of complaint in one line."""
+    limit = SECONDS if seconds is None else seconds
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         command = ["kubectl", "--request-timeout=60s", *words]
         try:
@@ -102,16 +155,16 @@ def _kubectl(*words: str) -> tuple[int, bytes, str]:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
-                timeout=SECONDS,
+                timeout=limit,
                 check=False,
             )
         except subprocess.TimeoutExpired:
             raise EnvironmentLacks(
-                f"the cluster did not answer within {SECONDS:.0f} seconds. {INSTEAD}"
+                f"the cluster did not answer within {limit:.0f} seconds."
             ) from None
         except OSError as problem:
             raise EnvironmentLacks(
-                f"--live asks the cluster with kubectl, which does not run here ({problem}). {INSTEAD}"
+                f"--live asks the cluster with kubectl, which does not run here ({problem})."
             ) from problem
         out.seek(0)
         err.seek(0)

@@ -48,12 +48,16 @@ _SURE: Mapping[str, frozenset[str]] = {
     "cluster-autoscaler": frozenset({"expanderPriorities", "autoDiscovery"}),
 }
 """Keys of which one is enough."""
+_APP = "app-template"
+"""The chart of bjw-s for anybody's containers, which most home clusters use."""
 
 
 def chart_of(value: Any) -> str | None:
     """The chart these values are for, None when they are for none of ours."""
     if not isinstance(value, Mapping) or "apiVersion" in value:
         return None
+    if _has_containers(value.get("controllers")):
+        return _APP
     keys = set(value)
     found = {
         chart: len(keys & own) + (_LEAST if keys & _SURE.get(chart, frozenset()) else 0)
@@ -67,6 +71,14 @@ def chart_of(value: Any) -> str | None:
         found.pop("gpu-operator")
     best = max(found, key=lambda chart: found[chart], default=None)
     return best if best is not None and found[best] >= _LEAST else None
+
+
+def _has_containers(controllers: Any) -> bool:
+    """Whether these are controllers as app-template has them, by name, each with its containers."""
+    return isinstance(controllers, Mapping) and any(
+        isinstance(each, Mapping) and isinstance(each.get("containers"), Mapping)
+        for each in controllers.values()
+    )
 
 
 def _is_another_chart(keys: set[str]) -> bool:

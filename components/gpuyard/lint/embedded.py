@@ -104,7 +104,7 @@ def _yaml(text: str, place: FilePlace, path: Path) -> Iterator[Item]:
     name = str(path[-1]) if path else place.file
     for document, inside in text_documents(text, place, path):
         if is_object(document.value):
-            yield Item(kubernetes_resource(document.value), inside)
+            yield Item(kubernetes_resource(document.value, place.file), inside)
             continue
         for item in embedded(document.value, inside):
             named = replace(item.resource, name=name) if not item.place.prefix else item.resource

@@ -8,6 +8,7 @@ from gpuyard.findings import Path
 from gpuyard.lint.charts import values
 from gpuyard.lint.embedded import embedded, priorities, text_documents
 from gpuyard.lint.items import FilePlace, Item
+from gpuyard.lint.languages.bottlerocket import USER_DATA, shared
 
 _VALUES: Mapping[str, tuple[tuple[Path, Path], ...]] = {
     "helm.toolkit.fluxcd.io/HelmRelease": (
@@ -32,6 +33,8 @@ def with_inside(item: Item) -> Iterator[Item]:
     if kind in _CONFIGURED:
         yield from embedded(properties, item.place)
         yield from priorities(properties, item.place)
+    if kind in USER_DATA and isinstance(text := _at(properties, USER_DATA[kind]), str):
+        yield from shared(text, item.place, USER_DATA[kind])
     for to_chart, to_values in _VALUES.get(kind, ()):
         chart = _at(properties, to_chart)
         yield from _values(_at(properties, to_values), item, to_values, chart)
@@ -41,7 +44,9 @@ def _values(value: Any, item: Item, path: Path, chart: Any) -> Iterator[Item]:
     """Values as a mapping, as text, or as the list of texts that Terraform's helm_release takes."""
     name = str(chart).rpartition("/")[2] if isinstance(chart, str) else None
     if isinstance(value, Mapping):
-        below = replace(item.place, prefix=(*item.place.prefix, *path))
+        below = replace(
+            item.place, prefix=(*item.place.prefix, *path), pulumi_name=None, own_name=None
+        )
         yield from values(value, below, name)
     elif isinstance(value, str):
         yield from _text(value, item.place, path, name)

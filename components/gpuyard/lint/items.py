@@ -42,7 +42,7 @@ class FilePlace:
     def inside(self, path: Path, document: Document) -> "FilePlace":
         """The place of a document that is the text at a path below this one."""
         line, column = self.position(path)
-        if self.fixed is None and (*self.prefix, *path) in self.document.blocks:
+        if self.fixed is None and (*self.prefix, *self._written(path)) in self.document.blocks:
             return FilePlace(
                 self.file, document, (), line
             )  # a block begins on the line after its key
@@ -99,6 +99,8 @@ class Item:
 
     resource: Resource
     place: FilePlace
+    maybe: bool = False
+    """Whether it may not be there at all: a variable decides."""
 
 
 @dataclass(frozen=True, slots=True)

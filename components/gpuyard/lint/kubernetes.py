@@ -26,12 +26,12 @@ def objects(value: Any, place: FilePlace) -> Iterator[Item]:
         for index, each in enumerate(listed):
             yield from objects(each, replace(place, prefix=(*place.prefix, "items", index)))
         return
-    yield Item(resource(value), place)
+    yield Item(resource(value, place.file), place)
 
 
-def resource(value: Mapping[str, Any]) -> Resource:
+def resource(value: Mapping[str, Any], source: str = "") -> Resource:
     """A Kubernetes object as rules see it."""
     metadata = value.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     shown = name if isinstance(name, str) else "(no name)"
-    return Resource(f"{value['apiVersion']}/{value['kind']}", shown, value)
+    return Resource(f"{value['apiVersion']}/{value['kind']}", shown, value, None, source)

@@ -5,7 +5,7 @@ A repository of an operator holds more text of these than of all that is deploye
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 HEAD = 4096
@@ -22,7 +22,8 @@ _LARGE = 8 * 1024 * 1024
 _OURS = re.compile(
     rb'"(?:apiVersion|steps|deployment|planned_values|terraform_version|lineage|panels|mig-configs)"'
 )
-_SEPARATOR = re.compile(rb"^---(?=\s|$)", re.MULTILINE)
+_SEPARATOR = b"\n---"
+_AFTER = frozenset(b" \t\n\r\x0b\x0c")
 
 DEFINITIONS = "definitions of kinds (CRDs), a schema, or data: passed over"
 
@@ -46,12 +47,21 @@ def is_passed_over(data: bytes, fits: Callable[[Any], bool]) -> bool:
         return False  # whoever reads it says what it is
 
 
+def _separators(data: bytes) -> Iterator[int]:
+    """Where lines of three dashes begin. A search for a text is ten times as quick as one for a pattern."""
+    at = 0 if data.startswith(_SEPARATOR[1:]) else data.find(_SEPARATOR) + 1 or -1
+    while at >= 0:
+        after = at + len(_SEPARATOR) - 1
+        if after == len(data) or data[after] in _AFTER:
+            yield at
+        at = data.find(_SEPARATOR, at) + 1 or -1
+
+
 def parts(data: bytes) -> list[tuple[int, bytes]]:
     """The documents of a text, each with the number of lines before it."""
     found: list[tuple[int, bytes]] = []
     start, lines = 0, 0
-    ends = [match.start() for match in _SEPARATOR.finditer(data)]
-    for end in [*ends, len(data)]:
+    for end in [*_separators(data), len(data)]:
         part = data[start:end]
         if part.strip():
             found.append((lines, part))

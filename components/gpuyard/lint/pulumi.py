@@ -41,6 +41,7 @@ def _of_state(state: Any, place: FilePlace, path: tuple[str | int, ...]) -> Iter
         protected=state.get("protect") is True,
     )
     if found is not None:
+        found = replace(found, source=str(state.get("provider", "")))
         yield Item(found, replace(place, prefix=(*path, "inputs")))
 
 

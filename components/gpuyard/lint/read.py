@@ -33,6 +33,8 @@ from gpuyard.rules.rule import Resource
 from gpuyard.spec.read import platform_in
 from gpuyard.spec.yaml_tree import Document, parse_documents
 
+TERRAFORM = (".tf", ".tofu")
+"""How names of Terraform's and OpenTofu's own files end; those of a folder are read together."""
 LIST = ".csv"
 """How names of lists of counters end."""
 TIMES = 32
@@ -78,6 +80,8 @@ def read(data: bytes, file: str) -> FilesRead:
     """Everything in one file."""
     if file.endswith(LIST):
         return _list(data, file)
+    if file.endswith(TERRAFORM):
+        return read_module({file: data})
     if is_passed_over(data, _fits):
         return FilesRead((), (Unread(file, DEFINITIONS, foreign=True),), (file,))
     unread: list[Unread] = []
@@ -89,6 +93,13 @@ def read(data: bytes, file: str) -> FilesRead:
     else:
         found = _documents(data, file, unread)
     return FilesRead(tuple(found), tuple(unread), (file,))
+
+
+def read_module(files: Mapping[str, bytes]) -> FilesRead:
+    """Everything in the files of one module of Terraform, which is a folder."""
+    from gpuyard.lint.languages.terraform_files import read_terraform
+
+    return read_terraform(files)
 
 
 def _documents(data: bytes, file: str, unread: list[Unread]) -> list[Item]:

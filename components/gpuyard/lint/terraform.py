@@ -13,6 +13,7 @@ from gpuyard.lint.embedded import text_documents
 from gpuyard.lint.items import FilePlace, Item
 from gpuyard.lint.kubernetes import is_object
 from gpuyard.lint.kubernetes import resource as kubernetes_resource
+from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.rules.rule import UNKNOWN, Resource
 
 KINDS: Mapping[str, str] = {
@@ -52,9 +53,10 @@ PLURAL: Mapping[str, str] = {
 _SINGULAR = {pulumi: terraform for terraform, pulumi in PLURAL.items()}
 _OPAQUE = frozenset(
     {"labels", "tags", "node_labels", "resource_labels", "metadata", "manifest", "default_tags"}
+    | {"values"}  # of a chart
 )
 """What stands below is named by users: names are kept as they are."""
-_MANIFESTS: Mapping[str, str] = {"kubernetes_manifest": "manifest", "kubectl_manifest": "yaml_body"}
+MANIFESTS: Mapping[str, str] = {"kubernetes_manifest": "manifest", "kubectl_manifest": "yaml_body"}
 """Objects of Kubernetes, and where each provider has them: as values, or as text of YAML."""
 _STATE_VERSION = 4
 
@@ -146,10 +148,13 @@ def _read(
     if each.get("mode", "managed") != "managed" or not isinstance(each.get("values"), Mapping):
         return
     values = _with_unknown(each["values"], unknown.get(address))
-    if kind in _MANIFESTS:
-        written = _get(values, _MANIFESTS[kind])
+    if kind in MANIFESTS:
+        written = _get(values, MANIFESTS[kind])
         if is_object(written):
-            yield Item(kubernetes_resource(written), replace(place, prefix=(*at, *manifest_at)))
+            module = address.rpartition(f"{kind}.")[0]
+            yield Item(
+                kubernetes_resource(written, module), replace(place, prefix=(*at, *manifest_at))
+            )
         elif isinstance(written, str):
             for document, inside in text_documents(
                 written, replace(place, prefix=at), ("yaml_body",)
@@ -157,13 +162,13 @@ def _read(
                 if is_object(document.value):
                     yield Item(kubernetes_resource(document.value), inside)
     elif kind in KINDS:
-        named: dict[str, Any] = _named(values)
-        found = Resource(KINDS[kind], address, named, _protected(KINDS[kind], named))
+        named: dict[str, Any] = named_as_pulumi(values)
+        found = Resource(KINDS[kind], address, named, protected(KINDS[kind], named))
         in_words = replace(place, prefix=at, pulumi_name=pulumi_name, own_name=terraform_name)
         yield Item(found, in_words)
 
 
-def _protected(kind: str, named: Mapping[str, Any]) -> bool | None:
+def protected(kind: str, named: Mapping[str, Any]) -> bool | None:
     """What the provider itself refuses to delete; whether Terraform would is not in a plan."""
     return True if named.get("deletionProtection") is True and kind.endswith("/Cluster") else None
 
@@ -179,14 +184,15 @@ def _with_unknown(value: Any, unknown: Any) -> Any:
     return value
 
 
-def _named(value: Any) -> Any:
+def named_as_pulumi(value: Any) -> Any:
     """Fields as Pulumi names them: camel case, plural where a block may stand many times."""
     if isinstance(value, Mapping):
-        return {
-            pulumi_name(key): each if key in _OPAQUE else _named(each)
+        found = {
+            pulumi_name(key): each if key in _OPAQUE else named_as_pulumi(each)
             for key, each in value.items()
         }
-    return [_named(each) for each in value] if isinstance(value, list) else value
+        return PartlyKnown(found) if isinstance(value, PartlyKnown) else found
+    return [named_as_pulumi(each) for each in value] if isinstance(value, list) else value
 
 
 def pulumi_name(key: str) -> str:

@@ -18,6 +18,14 @@ class UnknownValue:
 UNKNOWN = UnknownValue()
 
 
+class PartlyKnown(dict[Any, Any]):
+    """A mapping that may have more in it than is known: what it is not known to have is unknown."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """What is known to be there, else UNKNOWN: nobody can say that it is not there."""
+        return super().get(key, UNKNOWN if default is None else default)
+
+
 class NotEvaluatedError(Exception):
     """A rule met a value that is not known yet: it has said nothing, which is not the same as passing."""
 
@@ -34,6 +42,13 @@ def mapping(value: Any, *keys: str) -> Mapping[Any, Any]:
     for key in keys:
         value = mapping(value).get(key)
     return value if isinstance(known(value), Mapping) else {}
+
+
+def whole(value: Any) -> Mapping[Any, Any]:
+    """A mapping of which all is known, for who looks for what is not in it."""
+    if isinstance(value, PartlyKnown):
+        raise NotEvaluatedError
+    return mapping(value)
 
 
 def block(value: Any) -> Mapping[str, Any]:

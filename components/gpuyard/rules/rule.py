@@ -17,6 +17,7 @@ from gpuyard.manifests.fields import (
     mapping,
     number,
     text,
+    whole,
 )
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "mapping",
     "number",
     "text",
+    "whole",
 ]
 
 
@@ -55,6 +57,8 @@ class Resource:
     properties: Mapping[str, Any]
     protected: bool | None = None
     """Whether the engine refuses to delete it; None where nobody can say, as in a manifest."""
+    source: str = ""
+    """What it was read from, where several can stand side by side: a file, a provider, a module."""
 
     @property
     def group_kind(self) -> str:
@@ -64,7 +68,8 @@ class Resource:
     @property
     def namespace(self) -> str:
         """The namespace of a Kubernetes object, "" when it says none."""
-        found = mapping(self.properties.get("metadata")).get("namespace")
+        metadata = self.properties.get("metadata")
+        found = metadata.get("namespace") if isinstance(metadata, Mapping) else None
         return found if isinstance(found, str) else ""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from testbed.plugins.cloud import faults, installing
-from testbed.plugins.cloud.account import Account
+from testbed.plugins.cloud.account import CALLER, Account
 from testbed.plugins.cloud.inside import control_plane
 from testbed.plugins.kubernetes.cluster import Cluster
 from testbed.plugins.kubernetes.failures import ApiError, ProviderError
@@ -25,7 +25,7 @@ from kit.clouds.given import account_with
 from kit.clouds.programs import of_platform
 from kit.levels import upstream
 from kit.stacks import platform, pool, shared_pool, team
-from stacks import STACK, Stack
+from stacks import ROOT, STACK, Stack
 
 GROUP, CLUSTER = "aws:eks/nodeGroup:NodeGroup", "aws:eks/cluster:Cluster"
 POOL, GKE = "gcp:container/nodePool:NodePool", "gcp:container/cluster:Cluster"
@@ -245,6 +245,68 @@ def test_a_platform_in_a_cloud_lives_and_dies(yard, api, cloud):
         _a_loss_is_refused(lab, pools)
     lab.stack.destroy()
     assert lab.kinds() == STAYS[cloud]
+
+
+SHIPPED = ("aws-inference", "gcp-inference", "existing")
+"""The others come up in test_inside.py, as `make up` brings them up."""
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_stack_lives_and_dies_and_tells_no_secret(yard, name):
+    """Neither what whoever deploys it is let in by, nor what its cluster lets in by."""
+    config = yaml.safe_load((ROOT / "stacks" / f"Pulumi.{name}.yaml").read_text())["config"]
+    raw = config.pop("gpuyard:platform")
+    raw["queueing"] = {**raw.get("queueing", {}), "install": False}
+    lab = yard(raw["cloud"])
+    for key, value in config.items():
+        lab.stack.run("config", "set", "--stack", STACK, key, value)
+    if admins := raw.get("cluster", {}).get("admins"):
+        lab.stack.env[CALLER] = admins[0]
+    if "existing" in raw["cluster"]:
+        account_with(raw, lab.folder)
+    there, canary = set(_all_of(lab)), "canary-4f1c"
+    lab.stack.env.update(dict.fromkeys(CREDENTIALS, canary))
+
+    lab.write(**raw)
+    said = lab.stack.up("--diff", "-v=3", "--logflow", "--logtostderr").output
+    said += lab.stack.up("--refresh", "--expect-no-changes").output
+    said += lab.stack.preview("--expect-no-changes", "--json").output
+    held = _held(lab)
+    refused = lab.stack.run("destroy", "--yes", fails=True).output  # as people type it: previewed
+    assert "protected" in refused
+    assert _held(lab) == held
+    said += refused + lab.stack.run("stack", "export").output
+    said += lab.stack.run("stack", "output", "--json", "--show-secrets").output
+    _is_in_none(
+        lab, said, canary, yaml.safe_load(lab.inside.read_text())["users"][0]["user"]["token"]
+    )
+
+    teams = [{**each, "protect": False} for each in raw["teams"]]
+    lab.write(**raw | {"teams": teams, "cluster": {**raw["cluster"], "protect": False}})
+    lab.stack.up()
+    lab.stack.destroy()
+    left = {each.kind for each in lab.account.all() if each.id not in there}
+    assert left == STAYS[lab.cloud]
+    assert there <= set(_all_of(lab))
+
+
+CREDENTIALS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "GOOGLE_OAUTH_ACCESS_TOKEN",
+)
+
+
+def _is_in_none(lab, said, *secrets):
+    """Of what was said, the state and its copies, and the files of the project; encoded or not."""
+    kept = [file for file in lab.stack.backend.rglob("*") if file.is_file()]
+    kept += [file for file in lab.stack.folder.rglob("*") if file.is_file()]
+    assert len(kept) > len(secrets)
+    for secret in secrets:
+        for form in (secret, base64.b64encode(secret.encode()).decode()):
+            assert form not in said
+            assert not [file for file in kept if form.encode() in file.read_bytes()]
 
 
 OF_KARPENTER = "karpenter.k8s.aws/v1", "karpenter.sh/v1"

@@ -9,6 +9,7 @@ import re
 
 import yaml
 
+from gpuyard.lint.languages.terraform_files import FILLED_IN, OF_THE_CLUSTER
 from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.lint.terraform import KINDS, PLURAL
 
@@ -130,10 +131,51 @@ def _blocks(value):
     return [_blocks(each) for each in value] if isinstance(value, list) else value
 
 
+# ── Terraform's own files ──
+
+
+def hcl(resources):
+    """Blocks in blocks; what JSON has is written as HCL has it, which is nearly the same."""
+    written = [_block(raw) for raw in resources]
+    return "\n".join(["# for GPUs", 'provider "aws" {}', *written]) + "\n"
+
+
+def _block(raw):
+    planned = _planned(raw)
+    kind, _, name = planned["address"].partition(".")
+    values = planned["values"]
+    if is_values(raw):
+        values = {"chart": raw["chart"]}
+        lines = [f"  values = [yamlencode({_value(raw['values'])})]"]
+    else:
+        lines = [f"  {each} {{}}" for each in FILLED_IN.get(kind, ()) if each not in values]
+    if kind == "google_container_node_pool":
+        of_cluster = {each: [{}] for each in OF_THE_CLUSTER}
+        values = values | {
+            "node_config": [of_cluster | each for each in values.get("node_config", [])]
+        }
+    return "\n".join([f'resource "{kind}" "{name}" {{', *_body(values, "  "), *lines, "}"])
+
+
+def _body(values, indent):
+    for name, value in values.items():
+        blocks = isinstance(value, list) and value and all(isinstance(v, dict) for v in value)
+        for each in value if blocks else ():
+            yield from (f"{indent}{name} {{", *_body(each, indent + "  "), f"{indent}}}")
+        if not blocks:
+            yield f"{indent}{name} = {_value(value)}"
+
+
+def _value(value):
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return text.replace("${", "$${").replace("%{", "%%{")
+
+
 FRONT_ENDS = {
     "preview": ("preview.json", preview),
     "state": ("state.json", state),
     "yaml": ("k.yaml", manifests),
     "terraform": ("plan.json", terraform),
+    "hcl": ("main.tf", hcl),
 }
 """By name: the file, and what writes it."""

@@ -111,6 +111,22 @@ class Yard:
         steps = json.loads(said[said.index("{") :])["steps"]
         return {s["urn"].rpartition("::")[2]: s["op"] for s in steps if s["op"] != "same"}
 
+    def readiness(self, stack: str = STACK) -> dict[str, dict[str, Any]]:
+        """What `gpuyard readiness --live` answers, by check."""
+        command = [str(Path(sys.executable).with_name("gpuyard")), "readiness", stack, "--live"]
+        env = {**self.engine_env, "KUBECONFIG": str(self.kubeconfig)}
+        done = subprocess.run(
+            [*command, "--format", "json"],
+            cwd=ROOT,
+            env=env,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        found = json.loads(done.stdout)["readiness"]
+        assert found["not_asked"] is None
+        return {check["id"]: check for check in found["checks"]}
+
     def owned(self) -> list[str]:
         """Every live object with the platform's label, as kind/namespace/name, duplicates and all."""
         found = []

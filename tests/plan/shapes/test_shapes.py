@@ -174,6 +174,16 @@ REFUSED = [
         ("write cpu: 95", (*S0, "per_pod", "cpu"), 95),
     ),
     (
+        {"per_pod": {"slice": "3g.20gb", "cpu": 97}},
+        [cut_pool(machine={"gpu": "A100-40GB", "gpus": 1, "cpu": 1, "memory_gib": 1})],
+        "shape.cannot_start",
+        S0,
+        CANNOT + "serve: 0 CPUs and 0 GiB of a node are for pods, 97 CPUs and 1 GiB wanted",
+        "3g.20gb",
+        NODE,
+        None,
+    ),
+    (
         {"per_pod": {"shares": 1, "memory_gib": 193}},
         [shared_pool()],
         "shape.cannot_start",

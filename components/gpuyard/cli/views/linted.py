@@ -9,6 +9,7 @@ from gpuyard.cli.terminal.text import many
 from gpuyard.cli.views.findings import document, show_verdict
 from gpuyard.findings import Severity
 from gpuyard.lint.items import Unread
+from gpuyard.lint.read import TERRAFORM
 from gpuyard.lint.report import Hit, HitState, Report
 
 MAX_SHOWN = 200
@@ -24,6 +25,8 @@ _NOTHING = "nothing"
 def show_report(made: Report, word: str, console: Console) -> None:
     """A summary by rule, every finding with its places, samples apart, and the verdict."""
     shown = [hit for hit in made.hits if hit.state in {HitState.OPEN, HitState.NOT_EVALUATED}]
+    planned = [hit for hit in shown if _waits_for_a_plan(hit)]
+    shown = [hit for hit in shown if not _waits_for_a_plan(hit)]
     _by_rule([hit for hit in shown if hit.state is HitState.OPEN], console)
     groups = _grouped(shown)
     for number, group in enumerate(groups[:MAX_SHOWN]):
@@ -33,6 +36,12 @@ def show_report(made: Report, word: str, console: Console) -> None:
     if len(groups) > MAX_SHOWN:
         console.say()
         console.tell(f"… and {len(groups) - MAX_SHOWN:,} more findings; {_EVERY}.")
+    if planned:
+        shown += planned[:1]
+        places = (
+            f"{len(planned):,} times a rule needs what only a plan knows, as of {planned[0].file}"
+        )
+        console.tell(f"{places}: give it `terraform show -json plan.out`", first="unknown ")
     samples = [hit for hit in made.hits if hit.state is HitState.SAMPLE]
     _samples(samples, console)
     _unread(made.unread)
@@ -42,6 +51,11 @@ def show_report(made: Report, word: str, console: Console) -> None:
     if shown or samples:
         console.say()
     show_verdict(word, _summary(made), console)
+
+
+def _waits_for_a_plan(hit: Hit) -> bool:
+    """Of source in which every other value is a variable, one line says enough."""
+    return hit.state is HitState.NOT_EVALUATED and hit.file.endswith(TERRAFORM)
 
 
 def _grouped(hits: Iterable[Hit]) -> list[list[Hit]]:

@@ -7,7 +7,7 @@ of kustomize would tell (replacements, generators, a remote base) is unknown: fi
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpuyard.lint.items import FilePlace, FilesRead, Item
@@ -181,9 +181,7 @@ def deployed(resource: Resource, chain: Sequence[Kustomization]) -> Resource | N
         value = _by_one(each, value)
         if value is None:
             return None
-    return (
-        resource if value is resource.properties else Resource(resource.kind, resource.name, value)
-    )
+    return resource if value is resource.properties else replace(resource, properties=value)
 
 
 def _by_one(by: Kustomization, value: Any) -> Any:

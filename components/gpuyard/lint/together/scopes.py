@@ -128,14 +128,19 @@ def _tree_of(folder: str, trees: frozenset[str]) -> str:
 def _scope(chains: Chains, by_file: Mapping[str, Sequence[Item]]) -> LintScope:
     pairs: list[tuple[Resource, Resource]] = []
     charts: dict[tuple[str, str], list[str]] = defaultdict(list)
+    maybe: list[Resource] = []
     for file, chain in chains.items():
         for item in by_file.get(file, ()):
             there = deployed(item.resource, chain)
             pairs += [(item.resource, there)] if there is not None else []
+            maybe += [item.resource] if item.maybe else []
             if item.resource.kind.startswith("values:") and not item.place.prefix:
                 charts[posixpath.dirname(file), item.resource.kind].append(file)
     sets = [files for files in charts.values() if len(files) > 1]
-    return LintScope(tuple(pairs), tuple(_alternatives(sets, by_file)))
+    alternatives = list(_alternatives(sets, by_file))
+    if maybe:  # each with what a variable decides, and without
+        alternatives = [each for one in alternatives or [()] for each in (one, (*one, *maybe))]
+    return LintScope(tuple(pairs), tuple(alternatives))
 
 
 def _alternatives(

@@ -246,7 +246,8 @@ def _changes(shape: Shape, pool: PoolPlan) -> list[_Change]:
         change["per_pod", "memory_gib"] = pool.room.memory_gib
     if pod and pod.needs and pick(pod, pool) is None:
         change |= _less(pod, pool)
-    return [change] if change else []
+    # A node whose system takes all of its CPUs has room for no pod, however small.
+    return [change] if change and 0 not in change.values() else []
 
 
 def _less(pod: PerPod, pool: PoolPlan) -> _Change:

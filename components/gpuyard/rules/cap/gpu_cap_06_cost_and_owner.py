@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from gpuyard.catalogue.machines import find_machine
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, mapping, number
+from gpuyard.rules.rule import Parameters, Rule, Stack, Violation, at, number, whole
 from gpuyard.rules.subjects.pools import (
     KARPENTER,
     NODE_GROUP,
@@ -60,7 +60,7 @@ def _untagged(pool: GpuPool, wanted: tuple[str, ...]) -> Iterator[Violation]:
     path = _TAGS.get(pool.resource.group_kind)
     if path is None:
         return
-    given = mapping(at(pool.resource.properties, *path))
+    given = whole(at(pool.resource.properties, *path))
     tags = {key.lower().replace("_", "-") for key in given}
     if missing := [tag for tag in wanted if tag not in tags]:
         yield Violation(

@@ -26,6 +26,7 @@ _LEAST = 2
 _OWN = frozenset({"renameByDefault", "failRequestsGreaterThanOne", "resources"})
 _OF_RESOURCE = frozenset({"name", "replicas", "rename", "devices"})
 _MEMORY = "memory"
+_DEFAULT = "default"
 _EXAMPLE = "resources: [{name: nvidia.com/gpu, replicas: 4}]"
 
 
@@ -35,6 +36,28 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
             yield Violation(("sharing", *path), problem, fix, config)
         for path, problem, fix in _strategy(config, stack):
             yield Violation(path, problem, fix, config)
+    for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
+        yield from _chosen(operator, stack)
+
+
+def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
+    """Of configurations one that is called default, which the operator takes for no more than a name."""
+    base: Path = () if operator.group_kind == OPERATOR_VALUES else ("spec",)
+    path: Path = (*base, "devicePlugin", "config")
+    config = mapping(at(operator.properties, *path))
+    name = text(config.get("name"))
+    given = mapping(config.get("data")) or next(
+        (mapping(c.properties.get("data")) for c in stack.of("ConfigMap") if c.name == name), {}
+    )
+    if name and _DEFAULT in given and not text(config.get("default")):
+        yield Violation(
+            (*path, "default"),
+            f"nothing chooses one of the configurations in {name}: the operator takes none by its"
+            f" name, also not {_DEFAULT}, so GPUs are shared on no node that has no label for it",
+            f"set devicePlugin.config.default: {_DEFAULT}",
+            operator,
+            Severity.WARN,
+        )
 
 
 _Said = tuple[Path, str, str]
@@ -120,7 +143,10 @@ RULE = Rule(
     severity=Severity.REFUSE,
     why="The plugin drops unknown fields without a word, and without resources it stops: no GPU on the node.",
     fix="Write sharing.timeSlicing.resources (or mps.resources) with name and replicas, and nothing else.",
-    sources=("NVIDIA/k8s-device-plugin v0.20.0, api/config/v1: sharing.go, replicas.go",),
+    sources=(
+        "NVIDIA/k8s-device-plugin v0.20.0, api/config/v1: sharing.go, replicas.go",
+        "NVIDIA/gpu-operator controllers/object_controls.go: FALLBACK_STRATEGIES is empty",
+    ),
     kinds=(PLUGIN,),
     check_stack=_check,
 )

@@ -49,6 +49,7 @@ def _unread(values: Mapping[str, Any]) -> Iterator[Violation]:
                 (key,),
                 f"{key} is no value of the chart: it does nothing",
                 f"write {near}" if near else "remove it",
+                severity=_lost(below),
             )
         for name in _strange(key, known(below)):
             if (key, name) not in said:
@@ -57,7 +58,13 @@ def _unread(values: Mapping[str, Any]) -> Iterator[Violation]:
                     (key, name),
                     f"{key}.{name} is no value of the chart: it does nothing",
                     f"write {key}.{near}" if near else "remove it",
+                    severity=_lost(mapping(known(below))[name]),
                 )
+
+
+def _lost(value: Any) -> Severity | None:
+    """Less grave where nothing was set: `nodeSelector: {}` is lost without harm."""
+    return Severity.WARN if value in ("", [], {}, None) else None
 
 
 def _strange(key: str, below: Any) -> list[str]:

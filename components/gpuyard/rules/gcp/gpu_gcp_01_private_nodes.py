@@ -27,7 +27,10 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             "every GPU node has an address on the internet",
             "set enablePrivateNodes: true, with Cloud NAT for pulling images",
         )
-    if is_true(private.get("enablePrivateEndpoint")):
+    by_address = at(
+        resource.properties, "controlPlaneEndpointsConfig", "ipEndpointsConfig", "enabled"
+    )
+    if is_true(private.get("enablePrivateEndpoint")) or by_address is False:
         return
     networks = at(resource.properties, "masterAuthorizedNetworksConfig", "cidrBlocks")
     allowed = [text(block(each).get("cidrBlock")) for each in items(networks)]

@@ -12,8 +12,15 @@ from gpuyard.catalogue.metrics import (
 )
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, mapping, text
+from gpuyard.rules.subjects.exporters import exporter_versions
 from gpuyard.rules.subjects.promql import Expression, Selector, read_promql
-from gpuyard.rules.subjects.queries import QUERY_KINDS, exporter_keeps_labels, keeps_labels, queries
+from gpuyard.rules.subjects.queries import (
+    QUERY_KINDS,
+    exporter_keeps_labels,
+    keeps_labels,
+    label_is_made,
+    queries,
+)
 
 _OF_COUNTERS = frozenset({"rate", "irate", "increase"})
 _POD = ("pod", "namespace", "container")
@@ -26,12 +33,20 @@ _ACTIVE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 _UNDER_MIG = {f"{DEV}MEM_COPY_UTIL": "DCGM_FI_PROF_DRAM_ACTIVE"}
 """What says nearly the same of a slice."""
 
+_OLD_LABEL = "Hostname"
+_RENAMED_IN = (4, 8, 3)
+_LABEL_GONE = (
+    f"since exporter 4.8.3 the label is {_OLD_LABEL.lower()}: of {_OLD_LABEL} it serves no series",
+    f"write {_OLD_LABEL.lower()}; the older exporters have {_OLD_LABEL}",
+)
+
 _Said = tuple[str, str]
 
 
 def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     keeps = parameters["honor_labels"] or keeps_labels(stack)
     kept = exporter_keeps_labels(stack)
+    old = _hostname_gone(stack)
     slices = any(_mixed(stack)) or any(map(_of_ones_own, stack.of("config:mig-parted")))
     for resource in stack.of(*QUERY_KINDS):
         for path, query in queries(resource):
@@ -40,6 +55,23 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
             said += _renamed(found) if kept else ()
             for problem, fix in dict.fromkeys(said):
                 yield Violation(path, problem, fix, resource)
+            if old is not None and _by_hostname(found):
+                yield Violation(path, *_LABEL_GONE, resource, old)
+
+
+def _by_hostname(found: Expression) -> bool:
+    """Whether it finds or groups GPUs by the old name of the label, and not by both."""
+    of_gpus = [each for each in found.selectors if _field(each)]
+    named = {name for each in of_gpus for name in each.labels} | found.grouped if of_gpus else set()
+    return _OLD_LABEL in named and _OLD_LABEL.lower() not in named
+
+
+def _hostname_gone(stack: Stack) -> Severity | None:
+    """How grave the old label is: a fact where the exporter is known, else a note; None where it is there."""
+    versions = exporter_versions(stack)
+    if label_is_made(stack, _OLD_LABEL) or any(each < _RENAMED_IN for each in versions):
+        return None
+    return Severity.WARN if versions else Severity.NOTE
 
 
 def _of_ones_own(layouts: Resource) -> bool:
@@ -121,6 +153,7 @@ RULE = Rule(
     fix="Use deriv() for gauges, quantiles for histograms, exported_pod for whose work it is.",
     sources=(
         "NVIDIA/dcgm-exporter issues 27, 85, 216, 342, 430; etc/default-counters.csv for the types",
+        "NVIDIA/dcgm-exporter pull request 655: the label Hostname is hostname since 4.8.3",
         "Prometheus documentation, honor_labels and rate()",
     ),
     kinds=QUERY_KINDS,

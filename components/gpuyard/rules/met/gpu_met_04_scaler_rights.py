@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.findings import Severity
+from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, items, mapping, text
 from gpuyard.rules.subjects.queries import ADAPTER, ADAPTER_RULES, OF_PODS, SCALERS
 
@@ -12,6 +12,8 @@ _MISNAMED = tuple(f"autoscaling.{kind}" for kind in SCALERS)
 _MATCHERS = "<<.LabelMatchers>>"
 _FIELDS = frozenset({"Series", "LabelMatchers", "LabelValuesByName", "GroupBy", "GroupBySlice"})
 _FIELD = re.compile(r"<<-?\s*\.(\w+)")
+_SUMMED = re.compile(r"\b(?:sum|avg|min|max|count|topk|bottomk|quantile|stddev|group)\b")
+"""What takes labels away; `avg_over_time` and its like take none."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -45,6 +47,32 @@ def _of_namespaces(rule: Mapping[str, Any]) -> bool:
     return bool(kinds) and kinds <= {"namespace", "namespaces"}
 
 
+def _labels(rule: Mapping[str, Any]) -> list[str]:
+    """Those by which a series is told to be of an object, not of a namespace; any where a template says."""
+    resources = mapping(rule.get("resources"))
+    overrides = mapping(resources.get("overrides"))
+    of_template = [" by"] if text(resources.get("template")) else []
+    return of_template + [
+        str(label)
+        for label, each in overrides.items()
+        if text(mapping(each).get("resource")) not in {"namespace", "namespaces"}
+    ]
+
+
+def _without_matchers(path: Path, query: str, rule: Mapping[str, Any]) -> Violation:
+    """The adapter looks its objects up by a label of what comes back: a query may well have kept it."""
+    kept = not _SUMMED.search(query) or any(label in query for label in (*_labels(rule), "GroupBy"))
+    if kept:
+        problem = (
+            f"without {_MATCHERS} all namespaces are read:"
+            " of two objects of one name each may be told the other's"
+        )
+    else:
+        problem = f"without {_MATCHERS} the figure is one of all pods, and is told of none"
+    fix = f"write <<.Series>>{{{_MATCHERS}}}, by (<<.GroupBy>>)"
+    return Violation(path, problem, fix, severity=Severity.WARN if kept else None)
+
+
 def _adapter(resource: Resource) -> Iterator[Violation]:
     for key in ADAPTER_RULES:
         for index, rule in enumerate(items(resource.properties.get(key))):
@@ -61,11 +89,7 @@ def _adapter(resource: Resource) -> Iterator[Violation]:
                 and _MATCHERS not in query
                 and ".LabelValuesByName" not in query
             ):
-                yield Violation(
-                    path,
-                    f"without {_MATCHERS} every pod is told the figure of all pods",
-                    f"write <<.Series>>{{{_MATCHERS}}}",
-                )
+                yield _without_matchers(path, query, mapping(rule))
 
 
 RULE = Rule(
@@ -76,7 +100,7 @@ RULE = Rule(
     fix="Write keda.sh/v1alpha1 with authenticationRef; keep <<.LabelMatchers>> in every metricsQuery.",
     sources=(
         "kedacore/keda v2.20 CRDs, scaler aws-sqs-queue",
-        "kubernetes-sigs/prometheus-adapter docs/config.md",
+        "kubernetes-sigs/prometheus-adapter docs/config.md and MatchValuesToNames",
     ),
     kinds=(*SCALERS, *_MISNAMED, ADAPTER),
     check=_check,

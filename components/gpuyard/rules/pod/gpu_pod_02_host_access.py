@@ -1,5 +1,6 @@
 """GPU-POD-02: pods get devices from the device plugin, not from the host."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from gpuyard.admission.host import PRIVILEGED, SHARES_HOST
@@ -17,28 +18,58 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
+from gpuyard.rules.subjects.components import components_in
 from gpuyard.rules.subjects.pods import POD_KINDS, SYSTEM_NAMESPACES, Pod, is_gpu_pod, pods_of
 
 _DEVICES = ("/dev/nvidia", "/dev/dri")
 _ALL_DEVICES = frozenset({"", "/dev"})
 """Without a slash at the end; the first is the root. There is no device below /sys."""
+_FABRIC = re.compile(r"/dev/infiniband\b|/dev/aperture_devices\b|/run/tcpx\b")
+_OF_FABRIC = re.compile(r"gpudirect|tcpx|nccl-tests?\b")
+"""Images of Google's GPUDirect, and of the test of a fabric."""
 _SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a file of ours
 _SHARED = ("hostPID", "hostIPC")
+_PRIVILEGE = ("securityContext", "privileged")
 
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if resource.namespace in parameters["namespaces"]:
         return
+    agents = _agents(resource)
     for pod in pods_of(resource):
         if not (is_gpu_pod(pod) or _reaches_for_devices(pod)):
             continue
-        for slip in (*_host(pod), *_privileged(pod)):
+        for slip in _host(pod):
             yield Violation(slip.path, slip.problem, slip.fix)
+        grave = Severity.WARN if _on_a_fabric(pod) else None
+        for slip in _privileged(pod):
+            if slip.path[: -len(_PRIVILEGE)] not in agents:
+                yield Violation(slip.path, slip.problem, slip.fix, severity=grave)
         yield from _volumes(pod)
+
+
+def _agents(resource: Resource) -> set[Path]:
+    """Containers of NVIDIA's own on every node, in whatever namespace: there to look after every GPU."""
+    if resource.group_kind != "apps/DaemonSet":
+        return set()
+    return {found.path[:-1] for found in components_in(resource)}
 
 
 def _reaches_for_devices(pod: Pod) -> bool:
     return any(_path(volume).startswith(_DEVICES) for volume in items(pod.spec.get("volumes")))
+
+
+def _on_a_fabric(pod: Pod) -> bool:
+    """Whether it drives network cards of the host, for which their vendors' guides ask for privilege."""
+    containers = [container for _, container in pod.containers()]
+    mounted = [
+        text(mapping(mount).get("mountPath"))
+        for container in containers
+        for mount in items(container.get("volumeMounts"))
+    ]
+    paths = [*mounted, *map(_path, items(pod.spec.get("volumes")))]
+    images = [text(container.get("image")) for container in containers]
+    return any(map(_FABRIC.match, paths)) or any(map(_OF_FABRIC.search, images))
 
 
 def _path(volume: object) -> str:
@@ -54,7 +85,7 @@ def _host(pod: Pod) -> Iterator[Slip]:
 def _privileged(pod: Pod) -> Iterator[Slip]:
     for path, container in pod.containers():
         if is_true(mapping(container.get("securityContext")).get("privileged")):
-            where = (*path, "securityContext", "privileged")
+            where = (*path, *_PRIVILEGE)
             yield PRIVILEGED.slip(where, container=text(container.get("name")))
 
 
@@ -63,9 +94,14 @@ def _volumes(pod: Pod) -> Iterator[Violation]:
     for index, volume in enumerate(items(pod.spec.get("volumes"))):
         path, where = _path(volume), pod.at("volumes", index)
         if path.startswith(_DEVICES) or (path and path.rstrip("/") in _ALL_DEVICES):
+            root = (
+                f"the host's {path} is all that is on the node, other pods' files and keys among it"
+            )
             yield Violation(
                 (*where, "hostPath", "path"),
-                f"the host's {path} hands out devices past the device plugin",
+                f"the host's {path} hands out devices past the device plugin"
+                if path.strip("/")
+                else root,
                 "remove the volume; the device plugin mounts what the pod was given",
             )
         yield from _shared_memory(volume, where, shm)
@@ -104,6 +140,7 @@ def _shared_memory(volume: object, where: Path, shm: Mapping[str, bool]) -> Iter
             (*where, "emptyDir"),
             "shared memory without sizeLimit may take all memory of the node",
             "add sizeLimit, at most the pod's memory limit",
+            severity=Severity.WARN,
         )
 
 

@@ -1,11 +1,12 @@
 """GPU-POD-03: GPU pods go where they are sent, and run what was built."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from gpuyard.admission.images import allowed, prefix
 from gpuyard.admission.placing import EVERY_TAINT
-from gpuyard.findings import Severity
+from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_no_image
 from gpuyard.rules.rule import (
     Parameters,
@@ -43,20 +44,35 @@ def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Vi
     places = tuple(prefix(each) for each in parameters["images_from"])
     for path, container in pod.containers():
         image, where = text(container.get("image")), (*path, "image")
-        if not image or is_no_image(image):
+        unknown = is_no_image(image)
+        if not image or (unknown and not _only_the_registry_is(image)):
             continue  # somebody fills it in later
-        if places and not allowed(image, places):
+        if places and not unknown and not allowed(image, places):
             problem = f"{image} comes from no allowed registry"
             yield Violation(where, problem, f"use one of {', '.join(places)}")
         name = image.rpartition("/")[2]
         if _DIGEST.search(image):
             continue
-        if ":" not in name or name.endswith(":latest"):
+        if (":" not in name or name.endswith(":latest")) and _runs_beside(
+            resource, where, container
+        ):
             yield Violation(
                 where,
                 f"{image} can be another image tomorrow: {_then(resource)}",
                 "pin the image by digest, as name:tag@sha256:…",
             )
+
+
+def _only_the_registry_is(image: str) -> bool:
+    """As of `<registry>/server:latest`: whoever fills that in, the tag moves."""
+    registry, _, name = image.rpartition("/")
+    return bool(registry) and name.endswith(":latest") and not is_no_image(name)
+
+
+def _runs_beside(resource: Resource, where: Path, container: Mapping[str, Any]) -> bool:
+    """Not what ends before the work begins, nor a template that only asks for nodes of its size."""
+    first = "initContainers" in where and text(container.get("restartPolicy")) != "Always"
+    return not first and resource.group_kind != "PodTemplate"
 
 
 def _then(resource: Resource) -> str:

@@ -6,7 +6,17 @@ from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
 from gpuyard.manifests.queued import JOBS
 from gpuyard.names import QUEUE_LABEL
-from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, mapping, text
+from gpuyard.rules.rule import (
+    Parameters,
+    Resource,
+    Rule,
+    Stack,
+    Violation,
+    at,
+    known,
+    mapping,
+    text,
+)
 from gpuyard.rules.subjects.pods import is_gpu_pod, pods_of
 from gpuyard.rules.subjects.tenants import LOCAL_QUEUE
 
@@ -19,6 +29,7 @@ _DEFAULT = "default"
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     queues: dict[str, set[str]] = {}
     for queue in stack.of(LOCAL_QUEUE):
+        known(at(queue.properties, "metadata", "name"))
         queues.setdefault(queue.namespace, set()).add(queue.name)
     of_cluster = {queue.name for queue in stack.of(CLUSTER_QUEUE)}
     for job in stack.of(*JOBS):

@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, known
+from gpuyard.manifests.placeholders import is_placeholder
+from gpuyard.rules.rule import Parameters, Resource, Rule, Stack, Violation, at, known
+from gpuyard.rules.subjects.tenants import LOCAL_QUEUE
 
 PRIORITY = "kueue.x-k8s.io/WorkloadPriorityClass"
 _QUEUE = "kueue.x-k8s.io/ClusterQueue"
+_FLAVOR = "kueue.x-k8s.io/ResourceFlavor"
+_NAMED = (_QUEUE, _FLAVOR, LOCAL_QUEUE, PRIORITY)
 _TOP = ("value", "description")
 _SERVED = "kueue.x-k8s.io/v1beta2/"
 
@@ -34,13 +38,38 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         )
 
 
+def _twice(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    """Of two with one name in one file the later one is there, and the earlier was never meant to go."""
+    first: dict[tuple[str, ...], Resource] = {}
+    for each in stack.of(*_NAMED):
+        name = at(each.properties, "metadata", "name")
+        inside = each.namespace if each.group_kind == LOCAL_QUEUE else ""
+        if not isinstance(name, str) or is_placeholder(name):
+            continue
+        before = first.setdefault((each.source, each.kind, inside, name), each)
+        if _without_metadata(before) != _without_metadata(each):
+            kind = each.kind.rpartition("/")[2]
+            yield Violation(
+                ("metadata", "name"),
+                f"another {kind} here is called {name} as well, with other contents:"
+                " the one that is applied last is there, for both",
+                "give each a name of its own",
+                each,
+            )
+
+
+def _without_metadata(resource: Resource) -> dict[str, object]:
+    return {key: each for key, each in resource.properties.items() if key != "metadata"}
+
+
 RULE = Rule(
     id="GPU-QUE-02",
-    title="Priorities and cohorts of Kueue stand where they are read",
+    title="Priorities, cohorts and queues of Kueue are what is read",
     severity=Severity.REFUSE,
-    why="A priority in the wrong place is rejected, a cohort of the wrong name is none.",
-    fix="Write value at the top level of a WorkloadPriorityClass, and cohortName in a ClusterQueue.",
+    why="A priority in the wrong place is rejected, a cohort of the wrong name is none, of two one is.",
+    fix="Write value at the top of a WorkloadPriorityClass, cohortName in queues, no name twice.",
     sources=("kubernetes-sigs/kueue v0.19.2 CRDs of v1beta2",),
-    kinds=(PRIORITY, _QUEUE),
+    kinds=_NAMED,
     check=_check,
+    check_stack=_twice,
 )

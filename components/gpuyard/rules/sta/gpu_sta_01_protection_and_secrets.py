@@ -7,7 +7,7 @@ from typing import Any
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, items, mapping, text
-from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
+from gpuyard.rules.subjects.pods import POD_KINDS, is_gpu_pod, pods_of
 
 CLUSTERS = ("aws:eks/Cluster", "gcp:container/Cluster")
 STORES = ("aws:s3/Bucket", "aws:s3/BucketV2", "gcp:storage/Bucket")
@@ -72,11 +72,12 @@ def _in_values(value: Any, path: Path) -> Iterator[Violation]:
 
 def _in_environment(resource: Resource) -> Iterator[Violation]:
     for pod in pods_of(resource):
+        grave = None if is_gpu_pod(pod) else Severity.WARN  # as bad, and not about GPUs
         for path, container in pod.containers():
             for index, variable in enumerate(items(container.get("env"))):
                 given = mapping(variable)
                 if _SECRET.search(text(given.get("name"))) and _is_secret(given.get("value")):
-                    yield _written((*path, "env", index, "value"))
+                    yield _written((*path, "env", index, "value"), grave)
 
 
 def _is_secret(value: Any) -> bool:
@@ -93,11 +94,12 @@ def _is_a_name(value: str) -> bool:
     return _WORDS.fullmatch(value) is not None
 
 
-def _written(path: Path) -> Violation:
+def _written(path: Path, grave: Severity | None = None) -> Violation:
     return Violation(
         path,
         "a secret in plain text: whoever reads the file, the cluster or the state has it",
         "put it into a Secret (or a secret store), and refer to it",
+        severity=grave,
     )
 
 

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from gpuyard.catalogue.cves import branch_of, floor, known_vulnerabilities
+from gpuyard.catalogue.cves import Advisory, branch_of, floor, known_vulnerabilities
+from gpuyard.catalogue.software.versions import parse_version
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation
 from gpuyard.rules.subjects.components import VERSIONED_KINDS, ComponentVersion, components_in
@@ -25,17 +26,26 @@ def _vulnerable(found: ComponentVersion) -> Iterator[Violation]:
         return  # a tag such as `latest` is no version; another rule is about those
     if not against:
         return
+    remarks = [_remark(each, found) for each in against]
     worst, lowest = against[0], floor(found.component, branch_of(found.component, found.version))
     score = "" if worst.score is None else f" (score {worst.score})"
     more = f" and {len(against) - 1} more" if against[1:] else ""
     yield Violation(
         found.path,
         f"{found.component} {found.version} has {worst.cve}{score}{more},"
-        f" NVIDIA bulletin {worst.bulletin}",
+        f" NVIDIA bulletin {worst.bulletin}{remarks[0]}",
         f"take a version {lowest}"
         if lowest is not None and lowest.above
         else f"take {lowest} or later",
+        severity=Severity.WARN if all(remarks) else None,
     )
+
+
+def _remark(advisory: Advisory, found: ComponentVersion) -> str:
+    """Who alone is affected, or why the bulletin may not mean this version; "" where it is plain."""
+    given, fixed = (parse_version(found.component, v) for v in (found.version, advisory.fixed))
+    remark = advisory.condition or (advisory.doubt if given >= fixed else None)
+    return f": {remark}" if remark else ""
 
 
 RULE = Rule(

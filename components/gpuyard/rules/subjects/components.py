@@ -16,7 +16,14 @@ RELEASES = (
     "helm.toolkit.fluxcd.io/HelmRelease",
     "argoproj.io/Application",
 )
-VERSIONED_KINDS = (OPERATOR_VALUES, CLUSTER_POLICY, *RELEASES, *POD_KINDS)
+_CHARTS: Mapping[str, str] = {
+    "values:dcgm-exporter": "dcgm-exporter",
+    "values:nvidia-device-plugin": "k8s-device-plugin",
+}
+"""Values that say one image, and which it is where they name none."""
+APP_VALUES = "values:app-template"
+"""Values of a chart for anybody's containers."""
+VERSIONED_KINDS = (OPERATOR_VALUES, CLUSTER_POLICY, *_CHARTS, APP_VALUES, *RELEASES, *POD_KINDS)
 
 _PARTS: Mapping[str, str] = {
     "driver": "driver",
@@ -57,6 +64,10 @@ def components_in(resource: Resource) -> Iterator[ComponentVersion]:
         yield from _parts(resource.properties, ())
     elif kind == CLUSTER_POLICY:
         yield from _parts(mapping(resource.properties.get("spec")), ("spec",))
+    elif kind in _CHARTS:
+        yield from _image(resource.properties, (), f"nvidia/{_CHARTS[kind]}")
+    elif kind == APP_VALUES:
+        yield from _of_containers(resource.properties)
     elif kind in RELEASES:
         chart, version, path = release_of(resource)
         if chart == "gpu-operator" and version:
@@ -75,10 +86,35 @@ def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
 def _images(resource: Resource) -> Iterator[ComponentVersion]:
     for pod in pods_of(resource):
         for path, container in pod.containers():
-            image = text(container.get("image"))
-            name, _, tag = image.rpartition("/")[2].partition("@")[0].partition(":")
-            if name in _IMAGES and tag and any(vendor in image for vendor in _VENDORS):
-                yield ComponentVersion(_IMAGES[name], tag, (*path, "image"))
+            image, _, tag = _split(text(container.get("image")))
+            yield from _of_image(image, tag, (*path, "image"))
+
+
+def _split(image: str) -> tuple[str, str, str]:
+    folder, slash, last = image.partition("@")[0].rpartition("/")
+    name, colon, tag = last.partition(":")
+    return f"{folder}{slash}{name}", colon, tag
+
+
+def _of_image(image: str, tag: str, path: Path) -> Iterator[ComponentVersion]:
+    name = image.rpartition("/")[2]
+    if name in _IMAGES and tag and any(vendor in image for vendor in _VENDORS):
+        yield ComponentVersion(_IMAGES[name], tag, path)
+
+
+def _image(values: Mapping[str, Any], path: Path, usual: str = "") -> Iterator[ComponentVersion]:
+    """An image in parts, as charts have it: `image: {repository, tag}`."""
+    image = mapping(values.get("image"))
+    tag = text(image.get("tag")).partition("@")[0]
+    yield from _of_image(text(image.get("repository")) or usual, tag, (*path, "image", "tag"))
+
+
+def _of_containers(values: Mapping[str, Any]) -> Iterator[ComponentVersion]:
+    for name, controller in mapping(values, "controllers").items():
+        for field in ("containers", "initContainers"):
+            for each, container in mapping(mapping(controller), field).items():
+                path = ("controllers", name, field, each)
+                yield from _image(mapping(container), path)
 
 
 def release_of(resource: Resource) -> tuple[str, str, Path]:

@@ -4,11 +4,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.rules.rule import Stack, at, items, known, mapping, text
-from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES
+from gpuyard.catalogue.software.versions import is_version, parse_version
+from gpuyard.rules.rule import NotEvaluatedError, Stack, at, items, known, mapping, text
+from gpuyard.rules.subjects.components import (
+    CLUSTER_POLICY,
+    OPERATOR_VALUES,
+    VERSIONED_KINDS,
+    components_in,
+)
 from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
 EXPORTER_VALUES = "values:dcgm-exporter"
+_NAME = "dcgm-exporter"
 _IMAGE = re.compile(r"(^|/)dcgm-exporter(:|@|$)")
 _VARIABLE = "DCGM_EXPORTER_COLLECTORS"
 OPTIONS = ("-f", "--collectors")
@@ -28,6 +35,18 @@ def serve_the_default(stack: Stack) -> bool:
 
 def _is_own(name: str) -> bool:
     return not name.endswith(_OF_THE_IMAGE)
+
+
+def exporter_versions(stack: Stack) -> list[tuple[int, ...]]:
+    """Versions of the exporters in view, as far as they are known; its own, not DCGM's."""
+    found: list[tuple[int, ...]] = []
+    for resource in stack.of(*VERSIONED_KINDS):
+        try:
+            parts = [each for each in components_in(resource) if each.component == _NAME]
+        except NotEvaluatedError:
+            continue  # of one that is not known, no more can be said than of one that is not there
+        found += [parse_version(_NAME, p.version)[0] for p in parts if is_version(_NAME, p.version)]
+    return found
 
 
 def _lists(stack: Stack) -> Iterator[list[str]]:

@@ -102,3 +102,21 @@ def keeps_labels(stack: Stack) -> bool:
         for monitor in stack.of(MONITOR)
         for endpoint in items(at(monitor.properties, "spec", "endpoints"))
     )
+
+
+_RELABELINGS = ("relabelings", "metricRelabelings")
+
+
+def label_is_made(stack: Stack, name: str) -> bool:
+    """True where a monitor gives series a label of this name, whatever the exporter calls it."""
+    places = [
+        at(resource.properties, *path) for resource in stack.of(*_EXPORTERS) for path in _MONITOR_AT
+    ]
+    for monitor in stack.of(MONITOR):
+        places += items(at(monitor.properties, "spec", "endpoints"))
+    return any(
+        text(mapping(each).get("targetLabel")) == name
+        for place in places
+        for field in _RELABELINGS
+        for each in items(mapping(place).get(field))
+    )

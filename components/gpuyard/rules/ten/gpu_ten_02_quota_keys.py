@@ -13,10 +13,12 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     for key in hard:
         if key.startswith((_VENDOR, f"limits.{_VENDOR}")):
             name = key.removeprefix("limits.")
+            bound = f"requests.{name}" in hard
             yield Violation(
                 ("spec", "hard", key),
                 f"`{key}` never binds: of extended resources a quota counts only `requests.`",
-                f"write requests.{name}",
+                "remove it" if bound else f"write requests.{name}",
+                severity=Severity.WARN if bound else None,
             )
 
 

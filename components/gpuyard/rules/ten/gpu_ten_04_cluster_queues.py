@@ -1,6 +1,6 @@
 """GPU-TEN-04: a Kueue queue that admits whom it should, and says how much it may borrow."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Path, Severity
@@ -17,6 +17,7 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.pods import OTHER_ACCELERATORS
+from gpuyard.rules.subjects.tenants import LOCAL_QUEUE
 
 QUEUE = "kueue.x-k8s.io/ClusterQueue"
 
@@ -28,15 +29,36 @@ _SELECTOR: Path = ("spec", "namespaceSelector")
 
 def _check(queue: Resource, _: Parameters) -> Iterator[Violation]:
     spec = mapping(queue.properties.get("spec"))
-    if known(spec.get("namespaceSelector")) is None:
-        yield Violation(
-            _SELECTOR, "without a namespaceSelector no namespace may submit a job", _FIX
-        )
-    if known(spec.get("cohortName")) or known(spec.get("cohort")):
+    if _in_cohort(spec):
         yield from _borrowing(queue)
+    elif known(spec.get("namespaceSelector")) is None:
+        yield _shut(queue)
 
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
+    yield from _shut_in_cohorts(stack)
+    yield from _wide_open(stack)
+
+
+def _shut_in_cohorts(stack: Stack) -> Iterator[Violation]:
+    """A queue that nobody stands in may be there to lend to its cohort."""
+    wanted = {text(at(queue.properties, "spec", "clusterQueue")) for queue in stack.of(LOCAL_QUEUE)}
+    for queue in stack.of(QUEUE):
+        spec = mapping(queue.properties.get("spec"))
+        if _in_cohort(spec) and known(spec.get("namespaceSelector")) is None:
+            yield _shut(queue, None if queue.name in wanted else Severity.WARN)
+
+
+def _shut(queue: Resource, severity: Severity | None = None) -> Violation:
+    says = "without a namespaceSelector no namespace may submit a job"
+    return Violation(_SELECTOR, says, _FIX, queue, severity=severity)
+
+
+def _in_cohort(spec: Mapping[str, Any]) -> bool:
+    return bool(known(spec.get("cohortName")) or known(spec.get("cohort")))
+
+
+def _wide_open(stack: Stack) -> Iterator[Violation]:
     """Where no queue selects, the cluster is of one team, or a sample; beside others it may be meant."""
     queues = [queue for queue in stack.of(QUEUE) if any(map(_is_gpu, _covered(queue)))]
     given = [at(queue.properties, *_SELECTOR) for queue in queues]

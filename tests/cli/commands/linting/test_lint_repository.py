@@ -218,3 +218,58 @@ def test_every_format_has_the_same_findings(gpuyard, repository, name):
     sample = "examples/quota.yaml" in ended.out
     assert sample is (name != "github")  # annotations are of what counts
     assert "nothing that is known here" not in ended.err
+
+
+TERRAFORM = {
+    "infra/main.tf": """\
+resource "aws_eks_node_group" "gpus" {
+  ami_type       = "AL2_x86_64_GPU"
+  capacity_type  = var.mode
+  instance_types = ["p5.48xlarge"]
+}
+resource "aws_eks_node_group" "known" {
+  ami_type       = local.image
+  capacity_type  = "SPOT"
+  instance_types = ["p5.48xlarge"] # gpuyard: ignore GPU-AWS-09 because nodes live for a day
+}
+""",
+    "infra/locals.tf": 'locals {\n  image = "AL2_x86_64_GPU"\n}\n',
+    "infra/broken.tf": 'resource "aws_eks_cluster" "x" {\n',
+    "other/main.tf": 'module "eks" {\n  source = "x"\n}\n',
+}
+
+
+@pytest.fixture
+def infra(tmp_path, monkeypatch):
+    for name, text in TERRAFORM.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("infra")
+def test_terraform_is_read_folder_by_folder_and_what_a_plan_would_say_is_one_line(gpuyard):
+    done = gpuyard("lint", ".")
+    out = " ".join(done.out.split())
+    assert done.code == 3
+    assert "at infra/main.tf:7:3" in out
+    assert out.count("unknown") == 1
+    assert "times a rule needs what only a plan knows, as of infra/" in out
+    assert "`terraform show -json plan.out`" in out
+    err = " ".join(done.err.split())
+    assert "infra/broken.tf:1: not HCL: line 1: `}` was expected" in err
+    assert "2 files with nothing for these rules: infra/locals.tf, other/main.tf" in err
+    made = json.loads(gpuyard("lint", ".", "--format", "json").out)
+    assert made["resources"] == made["known"] == 2
+    assert {"GPU-AWS-08"} <= {hit["rule"] for hit in made["hits"] if hit["state"] == "open"}
+    assert made["counts"]["not-evaluated"] > 1
+
+
+@pytest.mark.usefixtures("infra")
+def test_a_file_of_terraform_that_is_named_alone_knows_its_own_locals_alone(gpuyard):
+    made = json.loads(gpuyard("lint", "infra/main.tf", "--format", "json").out)
+    assert made["files"] == ["infra/main.tf"]
+    assert "GPU-AWS-08" not in {hit["rule"] for hit in made["hits"] if hit["state"] == "open"}
+    done = gpuyard("lint", "other/main.tf")
+    assert done.code == 2
+    assert "what variables and modules give is in a plan" in " ".join(done.err.split())

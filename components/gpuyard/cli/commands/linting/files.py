@@ -11,12 +11,12 @@ from gpuyard.cli.stacks import STDIN, read_regular, read_stdin
 from gpuyard.errors import UsageError
 from gpuyard.lint.ignores import Ignores, ignores_in
 from gpuyard.lint.items import FilesRead, Item, Unread
-from gpuyard.lint.read import LIST, TIMES, read
+from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_module
 from gpuyard.lint.together.kustomize import NAMES as KUSTOMIZATIONS
 from gpuyard.lint.together.samples import is_sample
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
-SUFFIXES = frozenset({".yaml", ".yml", ".json", ".tfstate", LIST})
+SUFFIXES = frozenset({".yaml", ".yml", ".json", ".tfstate", LIST, *TERRAFORM})
 """What is read of a folder; a file that is named itself is read whatever it is called."""
 _LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
 _SIGNS = frozenset("*?[")
@@ -53,6 +53,7 @@ def read_all(paths: Sequence[str], wanted: WantedFiles = EVERYTHING) -> tuple[Fi
     files: list[str] = []
     ignores = Ignores()
     samples: set[str] = set()
+    modules: dict[str, dict[str, bytes]] = {}
     for name, sample in _chosen(paths, wanted).items():
         try:
             data = _bytes(name)
@@ -63,14 +64,23 @@ def read_all(paths: Sequence[str], wanted: WantedFiles = EVERYTHING) -> tuple[Fi
             files.append(name)
             continue
         shown = "<stdin>" if name == STDIN else name
-        reading = read(data, shown)
+        if shown.endswith(TERRAFORM):
+            modules.setdefault(os.path.dirname(shown), {})[shown] = data  # noqa: PTH120  a name as it is
+            reading = FilesRead(files=(shown,))
+        else:
+            reading = read(data, shown)
         items += reading.items
-        # who names a file wants to know why it is not read
-        unread += (replace(u, foreign=u.foreign and name not in paths) for u in reading.unread)
+        unread += reading.unread
         files += reading.files
         ignores += ignores_in(data, shown)
         if sample:
             samples.add(shown)
+    for module in modules.values():
+        reading = read_module(module)
+        items += reading.items
+        unread += reading.unread
+    # who names a file wants to know why it is not read
+    unread = [replace(u, foreign=u.foreign and u.file not in paths) for u in unread]
     return FilesRead(tuple(items), tuple(unread), tuple(files), frozenset(samples)), ignores
 
 

@@ -109,7 +109,10 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
     ] = True,
     format: Annotated[LintFormat, typer.Option(help="How to write the result.")] = LintFormat.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Hold files against the GPU rules. Kubernetes YAML, Pulumi previews and states, Terraform plans."""
+    """Hold files against the GPU rules.
+
+    Kubernetes YAML, what Pulumi shows, Terraform files and plans.
+    """
     if rules:
         from gpuyard.cli.commands.linting.rules import show_rules
 

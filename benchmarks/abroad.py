@@ -1,0 +1,445 @@
+"""`gpuyard lint` on public repositories: what it says, and what somebody who read the files says of that.
+
+    python benchmarks/abroad.py                     writes docs/concepts/lint-abroad.md anew
+    python benchmarks/abroad.py --run FOLDER        lints first; FOLDER/OWNER+NAME/repo is a git directory
+    python benchmarks/abroad.py --run FOLDER OWNER/NAME …    only these
+
+abroad-repositories.yaml says which repositories at which commits, and what linting each cost.
+abroad-verdicts.csv has every finding, equal ones of a repository in one row, with its verdict. A run keeps
+the verdict of what it finds again and leaves that of a new finding empty: somebody has to read the file, and
+say why in their own words. Nothing of the repositories themselves is kept.
+tests/lint/test_abroad.py holds the page to the data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+REPOSITORIES = Path(__file__).with_name("abroad-repositories.yaml")
+VERDICTS = Path(__file__).with_name("abroad-verdicts.csv")
+PAGE = ROOT / "docs" / "concepts" / "lint-abroad.md"
+
+TRUE, DEBATABLE, FALSE = WORDS = ("true", "debatable", "false")
+SEVERITIES = ("refuse", "warn", "note")
+SUFFIXES = (".yaml", ".yml", ".json", ".tf", ".tfstate", ".csv", ".tpl", ".txt")
+"""What lint may look at, and what its neighbours say of it."""
+NAMES = ("Kustomization", ".helmignore")
+SEED = "a second reading"
+ONE_IN = 10
+DRAWN = "drawn"
+"""Of a row that somebody else shall read as well, until their verdict stands there."""
+JOINT = " | "
+MOST_SECONDS = 600
+RUNS = 2
+START, PER_THOUSAND, MOST_MEBIBYTES = 1.0, 2.0, 300
+"""What linting may cost: CPU seconds, and those of a thousand files."""
+_MEASURED = """
+import os, subprocess, sys
+ran = subprocess.Popen(sys.argv[1:], stderr=subprocess.DEVNULL)
+used = os.wait4(ran.pid, 0)[2]
+print(used.ru_utime + used.ru_stime, used.ru_maxrss, file=sys.stderr)
+"""
+"""A small program between: what a process is started with counts as its own memory."""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A public repository at a commit, and what linting it cost."""
+
+    name: str
+    commit: str
+    files: int = 0
+    resources: int = 0
+    known: int = 0
+    seconds: float = 0.0
+    """CPU, user and system, start included, the lesser of two runs."""
+    mebibytes: int = 0
+
+    @property
+    def slow(self) -> bool:
+        """Whether it took longer than its number of files lets one expect."""
+        return self.seconds > START + PER_THOUSAND * self.files / 1000
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Findings that say the same of one repository, and what is to be thought of them."""
+
+    repository: str
+    rule: str
+    severity: str
+    sample: bool
+    verdict: str
+    why: str
+    problem: str
+    places: tuple[str, ...]
+    second: str = ""
+    """Whether somebody else is to read it too, or what they said."""
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it is in the tenth for a second reading; the same on every run."""
+        key = "\0".join((SEED, self.repository, self.rule, self.problem, str(self.sample)))
+        return int(hashlib.sha256(key.encode()).hexdigest(), 16) % ONE_IN == 0
+
+
+Key = tuple[str, str, str, str]
+"""Repository, rule, file and problem: what a verdict is about, whatever line it has moved to."""
+
+
+# ── The data ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def repositories() -> list[Repository]:
+    """Every one, by name."""
+    listed = yaml.safe_load(REPOSITORIES.read_text(encoding="utf-8"))
+    return [Repository(**each) for each in listed]
+
+
+def judged() -> list[Judged]:
+    """Every row of the verdicts."""
+    with VERDICTS.open(encoding="utf-8", newline="") as file:
+        return [
+            Judged(
+                **{
+                    **each,
+                    "sample": each["sample"] == "yes",
+                    "places": tuple(each["places"].split(JOINT)),
+                }
+            )
+            for each in csv.DictReader(file)
+        ]
+
+
+def keep(rows: Iterable[Judged], costs: Iterable[Repository]) -> None:
+    """Write both files of data."""
+    ordered = sorted(
+        rows,
+        key=lambda r: (r.repository.lower(), r.rule, r.sample, r.problem, r.verdict, r.places),
+    )
+    with VERDICTS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(Judged.__dataclass_fields__), lineterminator="\n")
+        writer.writeheader()
+        for each in ordered:
+            second = (each.second or DRAWN) if each.drawn else ""
+            sample = "yes" if each.sample else "no"
+            cells = {**vars(each), "sample": sample, "second": second}
+            writer.writerow({**cells, "places": JOINT.join(each.places)})
+    listed = [vars(each) for each in sorted(costs, key=lambda r: r.name.lower())]
+    text = "".join(f"- {json.dumps(each)}\n" for each in listed)
+    REPOSITORIES.write_text(text, encoding="utf-8")
+
+
+# ── The run ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def run(folder: Path, only: Sequence[str]) -> None:
+    """Lint every repository whose snapshot is there, and keep what is found beside the verdicts of before."""
+    rows, costs = judged() if VERDICTS.exists() else [], []
+    for each in repositories():
+        git = folder / each.name.replace("/", "+") / "repo"
+        if (only and each.name not in only) or not git.is_dir():
+            costs.append(each)
+            continue
+        found, cost = linted(each, git / ".git" if (git / ".git").is_dir() else git)
+        before = [row for row in rows if row.repository == each.name]
+        rows = [row for row in rows if row.repository != each.name]
+        new = list(grouped(each.name, found, before))
+        rows += new
+        costs.append(cost)
+        open_ = sum(len(row.places) for row in new if not row.verdict)
+        print(f"{each.name}: {len(found)} findings, {open_} to judge, {cost.seconds} s")
+    keep(rows, costs)
+
+
+def linted(each: Repository, git: Path) -> tuple[list[dict[str, Any]], Repository]:
+    """What is said of one repository, and what that cost."""
+    with tempfile.TemporaryDirectory() as name:
+        write_out(git, each.commit, Path(name))
+        runs = [_ran(Path(name)) for _ in range(RUNS)]
+    said = runs[0][0]
+    hits = [hit for hit in said["hits"] if hit["state"] in {"open", "sample"}]
+    return hits, replace(
+        each,
+        files=len(said["files"]),
+        resources=said["resources"],
+        known=said["known"],
+        seconds=round(min(seconds for _, seconds, _ in runs), 1),
+        mebibytes=max(kibibytes for _, _, kibibytes in runs) // 1024,
+    )
+
+
+def _ran(folder: Path) -> tuple[dict[str, Any], float, int]:
+    """One run: what it said, its CPU seconds, and the most memory it had."""
+    program = Path(sys.executable).with_name("gpuyard")
+    words = [sys.executable, "-c", _MEASURED, program, "lint", "--format", "json", "."]
+    with tempfile.TemporaryFile() as out:
+        ran = subprocess.run(words, cwd=folder, stdout=out, stderr=subprocess.PIPE, check=True)
+        out.seek(0)
+        seconds, kibibytes = ran.stderr.split()
+        return json.load(out), float(seconds), int(kibibytes)
+
+
+def write_out(git: Path, commit: str, folder: Path) -> None:
+    """The files that lint looks at, as they were; what the snapshot lacks is left out."""
+    listed = _git(git, "ls-tree", "-r", "-z", commit).decode(errors="surrogateescape")
+    wanted: list[tuple[str, str]] = []
+    for line in listed.split("\0"):
+        head, _, name = line.partition("\t")
+        if head.startswith("100") and (name.endswith(SUFFIXES) or name.endswith(NAMES)):
+            wanted.append((head.split()[2], name))
+    asked = "".join(f"{object_}\n" for object_, _ in wanted).encode()
+    data, at = _git(git, "cat-file", "--batch", given=asked), 0
+    for _, name in wanted:
+        end = data.index(b"\n", at)
+        head, at = data[at:end].split(), end + 1
+        if head[-1] == b"missing":
+            continue
+        size = int(head[-1])
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data[at : at + size])
+        at += size + 1
+
+
+def _git(git: Path, *words: str, given: bytes = b"") -> bytes:
+    return subprocess.run(
+        ["git", "--git-dir", str(git), *words],  # noqa: S607  whichever git the reader has
+        input=given,
+        check=True,
+        capture_output=True,
+        timeout=MOST_SECONDS,
+    ).stdout
+
+
+def grouped(
+    repository: str, hits: Iterable[dict[str, Any]], before: Iterable[Judged]
+) -> Iterator[Judged]:
+    """Equal findings as one row, with the verdict that they had."""
+    verdicts = {
+        (row.rule, place.rpartition(":")[0], row.problem): (row.verdict, row.why, row.second)
+        for row in before
+        for place in row.places
+    }
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for hit in hits:
+        key = (hit["rule"], hit["file"], hit["problem"])
+        verdict = verdicts.get(key, ("", "", ""))
+        same = (hit["rule"], hit["severity"], hit["state"] == "sample", *verdict, hit["problem"])
+        found.setdefault(same, []).append(f"{hit['file']}:{hit['line']}")
+    for (rule, severity, sample, verdict, why, second, problem), places in found.items():
+        yield Judged(
+            repository, rule, severity, sample, verdict, why, problem, tuple(places), second
+        )
+
+
+# ── The page ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def count(rows: Iterable[Judged]) -> Counter[str]:
+    """Findings by verdict."""
+    found: Counter[str] = Counter()
+    for each in rows:
+        found[each.verdict] += len(each.places)
+    return found
+
+
+def share(part: int, whole: int) -> str:
+    """In percent, rounded down: a goal that is missed by a little is missed."""
+    return f"{part * 100 // whole} %" if whole else "–"
+
+
+def _cells(rows: Sequence[Judged]) -> str:
+    found = count(rows)
+    whole = found.total()
+    shown = [str(found[word]) for word in WORDS]
+    return " | ".join([str(whole), *shown, share(found[TRUE], whole)])
+
+
+HEAD = """\
+# Lint abroad
+
+`gpuyard lint` on {repositories} public repositories whose authors have never seen it: {files:,} files, {resources:,} resources, {findings:,} findings.
+Every finding was judged by somebody who read the file around it, against upstream's own documentation and code where that decides. The data
+are [the repositories](../../benchmarks/abroad-repositories.yaml) and [the verdicts](../../benchmarks/abroad-verdicts.csv), each with its place and the
+reason; this page is made of them by `python benchmarks/abroad.py`.
+
+| | findings | true | debatable | false | of them true |
+|---|---:|---:|---:|---:|---:|
+"""  # noqa: E501  a row of a table is one line
+COUNTING = """
+## How it is judged
+
+- **true**: what is said is right, and of use to who owns the file. **debatable**: right, but a choice that can be defended, asked
+  for by a vendor, or off the subject of GPUs. **false**: what is said is wrong, the object is not what the rule takes it for, or it
+  is refused where nothing fails and nobody is in danger.
+- Findings in samples (examples, data of tests, copies of others' work, old documentation) never fail anything and are counted
+  apart, as `gpuyard lint` shows them.
+- These repositories were looked at while the rules were written: what is said here is no promise about yours. Terraform's own files (`.tf`)
+  were not read yet: what is found in them is not judged here.
+- The mistakes are those of files that people publish to help others, most of them old: every one of us makes such, and a line here is no
+  judgement on a project. Where a file has changed since, its commit says which one was read.
+- A share is rounded down.
+- A second reading by somebody else, of a tenth of the rows that a fixed seed draws: {second}.
+
+## By rule
+
+| rule | findings | true | debatable | false | of them true | in samples | true | debatable | false | of them true |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+"""  # noqa: E501  a page, not code
+FOUND = """
+## What is refused
+
+Each line is one thing that is said of a repository, with the first of its places; samples are not among them.
+
+"""
+OTHERS = """
+## What is not true, or can be argued about
+
+"""
+LAST = """
+## Repositories
+
+Seconds are CPU time, user and system, the lesser of two runs, on a machine that others used as well; memory is the most that was resident.
+The limit is {start:g} s for the start and {thousand:g} s for each 1,000 files, and {most} MiB. Slower: {slow}. The most memory was {largest} MiB ({large}).
+
+| repository | commit | files | resources | refuse, warn, note | true, debatable, false | in samples | true, debatable, false | s | MiB |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|
+"""  # noqa: E501  a row of a table is one line
+
+
+def page() -> str:
+    """The whole page."""
+    rows, all_ = judged(), repositories()
+    own = [row for row in rows if not row.sample]
+    samples = [row for row in rows if row.sample]
+    return "".join(
+        [
+            HEAD.format(
+                repositories=len(all_),
+                files=sum(each.files for each in all_),
+                resources=sum(each.resources for each in all_),
+                findings=count(rows).total(),
+            ),
+            *_totals(own, samples),
+            COUNTING.format(second=second_reading(rows)),
+            *_by_rule(own, samples),
+            FOUND,
+            *_lines([row for row in own if row.severity == "refuse" and row.verdict == TRUE]),
+            OTHERS,
+            *_lines([row for row in own if row.verdict != TRUE]),
+            *_costs(all_, own, samples),
+        ]
+    )
+
+
+def _totals(own: Sequence[Judged], samples: Sequence[Judged]) -> Iterator[str]:
+    for severity in SEVERITIES:
+        yield f"| {severity} | {_cells([row for row in own if row.severity == severity])} |\n"
+    yield f"| **all** | {_cells(own)} |\n"
+    yield f"| in samples, apart | {_cells(samples)} |\n"
+
+
+def second_reading(rows: Iterable[Judged]) -> str:
+    """How far it has come."""
+    drawn = [row for row in rows if row.drawn]
+    read = [row for row in drawn if row.second != DRAWN]
+    if not read:
+        return f"{len(drawn)} rows are drawn, none has been read yet"
+    agreed = sum(row.second == row.verdict for row in read)
+    return f"of {len(drawn)} rows {len(read)} are read, {agreed} with the same verdict"
+
+
+def _by_rule(own: Sequence[Judged], samples: Sequence[Judged]) -> Iterator[str]:
+    for rule in sorted({row.rule for row in (*own, *samples)}):
+        cells = [_cells([row for row in some if row.rule == rule]) for some in (own, samples)]
+        yield f"| {rule} | {cells[0]} | {cells[1]} |\n"
+
+
+def _lines(rows: Iterable[Judged]) -> Iterator[str]:
+    of = {each.name: each for each in repositories()}
+    for row in sorted(rows, key=lambda row: (row.verdict, row.rule, row.repository.lower())):
+        file, _, line = row.places[0].rpartition(":")
+        where = quote(file)
+        link = (
+            f"https://github.com/{row.repository}/blob/{of[row.repository].commit}/{where}#L{line}"
+        )
+        more = f" and {len(row.places) - 1} more" if len(row.places) > 1 else ""
+        word = "" if row.verdict == TRUE else f"{row.verdict}, "
+        said = row.problem.replace("<", "&lt;").replace("|", "\\|")
+        yield f"- {row.rule} [{row.repository}]({link}){more}: “{said}” — {word}{row.why}\n"
+
+
+def _costs(
+    all_: Sequence[Repository], own: Sequence[Judged], samples: Sequence[Judged]
+) -> Iterator[str]:
+    slow = [
+        f"{each.name} with {each.seconds:g} s for {each.files:,} files of {each.resources:,} resources"
+        for each in all_
+        if each.slow
+    ]
+    large = max(all_, key=lambda each: each.mebibytes)
+    yield LAST.format(
+        start=START,
+        thousand=PER_THOUSAND,
+        most=MOST_MEBIBYTES,
+        slow=" and ".join(slow) or "none",
+        largest=large.mebibytes,
+        large=large.name,
+    )
+    for each in all_:
+        here = [row for row in own if row.repository == each.name]
+        there = [row for row in samples if row.repository == each.name]
+        levels = [
+            sum(len(row.places) for row in here if row.severity == severity)
+            for severity in SEVERITIES
+        ]
+        cells: tuple[object, ...] = (
+            f"[{each.name}](https://github.com/{each.name})",
+            each.commit[:10],
+            f"{each.files:,}",
+            f"{each.resources:,}",
+            _slashed(levels),
+            _slashed([count(here)[word] for word in WORDS]),
+            count(there).total(),
+            _slashed([count(there)[word] for word in WORDS]),
+            each.seconds,
+            each.mebibytes,
+        )
+        yield f"| {' | '.join(map(str, cells))} |\n"
+
+
+def _slashed(numbers: Iterable[int]) -> str:
+    return " / ".join(map(str, numbers))
+
+
+def main() -> None:
+    """Lint where that is asked for, then write the page."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--run", metavar="FOLDER", type=Path, help="folder of snapshots")
+    parser.add_argument("only", nargs="*", metavar="OWNER/NAME", help="lint only these")
+    given = parser.parse_args()
+    if given.run:
+        run(given.run, given.only)
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

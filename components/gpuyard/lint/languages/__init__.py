@@ -1,0 +1,1 @@
+"""Files, and texts inside them, that are not YAML: settings of Bottlerocket, HCL of Terraform."""

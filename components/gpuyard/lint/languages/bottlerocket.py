@@ -1,0 +1,86 @@
+"""How Bottlerocket shares GPUs: settings of its device plugin, as TOML in the user data of nodes.
+
+What a node is not told it has by default, and versions of the system differ in that: it is unknown here.
+"""
+
+import re
+import tomllib
+from base64 import b64decode
+from binascii import Error
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.lint.items import FilePlace, Item
+from gpuyard.manifests.fields import UNKNOWN
+from gpuyard.rules.rule import Resource
+from gpuyard.spec.yaml_tree import Document
+
+USER_DATA: Mapping[str, Path] = {
+    "karpenter.k8s.aws/EC2NodeClass": ("spec", "userData"),
+    "aws:ec2/LaunchTemplate": ("userData",),
+}
+"""By kind, where user data stands; what a launch template has may be in base64."""
+_SETTINGS = ("settings", "kubelet-device-plugins", "nvidia")
+_METHODS = {"time-slicing": "timeSlicing", "mps": "mps"}
+_FIELDS = {
+    "rename-by-default": "renameByDefault",
+    "fail-requests-greater-than-one": "failRequestsGreaterThanOne",
+}
+_HEAD = re.compile(r"\s*\[([\w.\"' -]+)\]")
+_KEY = re.compile(r"\s*([\w-]+)\s*=")
+_LEAST = 2
+
+
+def shared(text: str, place: FilePlace, path: Path) -> Iterator[Item]:
+    """The sharing that user data sets, as a configuration of the device plugin."""
+    plain = _plain(text)
+    try:
+        value: Any = tomllib.loads(plain)
+    except tomllib.TOMLDecodeError:
+        return  # of another system: a script, MIME parts
+    for step in _SETTINGS:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    strategy = value.get("device-sharing-strategy") if isinstance(value, Mapping) else None
+    if strategy not in _METHODS:
+        return
+    method, below = _METHODS[strategy], value.get(strategy)
+    given: Mapping[str, Any] = below if isinstance(below, Mapping) else {}
+    sharing = {name: given.get(key, UNKNOWN) for key, name in _FIELDS.items()}
+    if method == "mps":  # it always refuses two
+        del sharing["failRequestsGreaterThanOne"]
+    replicas = given.get("replicas")
+    some = isinstance(replicas, int) and replicas >= _LEAST
+    sharing["resources"] = [{"name": "nvidia.com/gpu", "replicas": replicas if some else UNKNOWN}]
+    document = Document({"version": "v1", "sharing": {method: sharing}}, _lines(plain, strategy))
+    inside = place.inside(path, document) if plain is text else _at_once(place, path, document)
+    yield Item(Resource("config:device-plugin", "userData", document.value), inside)
+
+
+def _at_once(place: FilePlace, path: Path, document: Document) -> FilePlace:
+    """Of what is in base64 no line can be told."""
+    return FilePlace(place.file, document, (), 0, place.position(path))
+
+
+def _plain(text: str) -> str:
+    try:
+        return b64decode(text, validate=True).decode()
+    except (Error, ValueError):
+        return text
+
+
+def _lines(text: str, strategy: str) -> dict[Path, int]:
+    """Where each field stands: of the section it is in, and the line of its key."""
+    method = _METHODS[strategy]
+    found: dict[Path, int] = {}
+    section = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if head := _HEAD.match(line):
+            section = head[1].rpartition(".")[2].strip(" \"'")
+            if section == "nvidia":
+                found[()] = number
+            elif section == strategy:
+                found["sharing", method] = number
+        elif (key := _KEY.match(line)) and section == strategy and key[1] in _FIELDS:
+            found["sharing", method, _FIELDS[key[1]]] = number
+    return found

@@ -1,0 +1,254 @@
+"""What expressions of HCL are worth: literals, locals, and what encodes or decodes them; all else is unknown.
+
+An unknown part of a text is a sign in it until the text is read, as YAML for one; a text that has the sign
+then is unknown as a whole.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuyard.errors import UsageError
+from gpuyard.findings import Path
+from gpuyard.lint.languages.hcl import HclAttribute, HclForm, HclTerm
+from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
+from gpuyard.spec.yaml_tree import Document, parse_documents
+
+UNKNOWN_PART = "\ue000"
+"""A sign of no script stands for what is unknown inside a text."""
+_SAME = frozenset(
+    {
+        *("yamlencode", "jsonencode", "tolist", "toset", "tomap", "tostring", "tonumber", "tobool"),
+        *("base64encode", "trimspace", "chomp", "sensitive", "nonsensitive"),
+    }
+)
+"""Functions whose argument says all; of text that is encoded rules look at what it was."""
+_DECODED = frozenset({"yamldecode", "jsondecode"})
+_MOST_STEPS = 50
+_MOST_VALUES = 500_000
+"""So much is made of locals at most, a stretch of text counting as a value."""
+_STRETCH = 64
+
+
+@dataclass(slots=True)
+class Places:
+    """Where the values of a document stand, filled as they are read."""
+
+    document: Document = field(default_factory=lambda: Document([], {}))
+
+    def mark(self, path: Path, line: int, column: int) -> None:
+        """Something stands there; where it was said twice, the first counts."""
+        self.document.lines.setdefault(path, line)
+        self.document.columns.setdefault(path, column)
+
+    def mark_all(self, path: Path, inside: Document, first_line: int, indent: int) -> None:
+        """What was read out of a text that begins after a line."""
+        for below, line in inside.lines.items():
+            self.mark((*path, *below), first_line + line, indent + inside.columns.get(below, 1))
+        self.document.blocks |= {(*path, *below) for below in inside.blocks}
+
+
+@dataclass(slots=True)
+class Module:
+    """The locals of a folder, which is what Terraform takes for one module."""
+
+    attributes: Mapping[str, HclAttribute]
+    known: dict[str, tuple[Any, int]] = field(default_factory=dict[str, tuple[Any, int]])
+    """Values by name, and how large each is."""
+    spent: int = 0
+    asked: list[str] = field(default_factory=list[str])
+
+    def value(self, expression: HclTerm, path: Path = (), into: Places | None = None) -> Any:
+        """What it is worth; where each part of it stands is marked, when it is written out here."""
+        found: Any = UNKNOWN
+        match expression.form:
+            case HclForm.LITERAL:
+                found = expression.value
+            case HclForm.TEMPLATE:
+                found = self._template(expression, path, into)
+            case HclForm.LIST:
+                found = self._items(expression, path, into)
+            case HclForm.OBJECT:
+                found = self._pairs(expression, path, into)
+            case HclForm.REFERENCE:
+                found = self._reference(expression.value)
+            case HclForm.CALL:
+                found = self._call(expression, path, into)
+            case _:
+                pass
+        return found
+
+    def decoded(self, expression: HclTerm, path: Path, into: Places) -> list[Any]:
+        """The YAML documents of a text, or what was to be encoded as such; [UNKNOWN] where nobody can say."""
+        value = self.value(expression, path, into)
+        documents = _documents(value)
+        if documents is None:
+            return [value if not isinstance(value, str) else UNKNOWN]
+        if expression.heredoc and len(documents) == 1:
+            into.mark_all(path, documents[0], expression.line, expression.indent)
+        return [each.value for each in documents]
+
+    def decoded_text(self, value: Any) -> Any:
+        """The same of a value that stands elsewhere."""
+        documents = _documents(value)
+        if documents is None:
+            return value if not isinstance(value, str) else UNKNOWN
+        return documents[0].value if len(documents) == 1 else UNKNOWN
+
+    def _items(self, expression: HclTerm, path: Path, into: Places | None) -> list[Any]:
+        found: list[Any] = []
+        for index, each in enumerate(expression.parts):
+            here = (*path, index)
+            if into is not None:
+                into.mark(here, each.line, each.column)
+            found.append(self.value(each, here, into))
+        return found
+
+    def _pairs(self, expression: HclTerm, path: Path, into: Places | None) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        whole = True
+        for key, each in expression.parts:
+            name = self.value(key)
+            if isinstance(name, bool) or not isinstance(name, str | int | float):
+                whole = False  # what it sets, nobody knows
+                continue
+            here = (*path, str(name))
+            if into is not None:
+                into.mark(here, key.line, key.column)
+            found[str(name)] = self.value(each, here, into)
+        return found if whole else PartlyKnown(found)
+
+    def _template(self, expression: HclTerm, path: Path, into: Places | None) -> Any:
+        if len(expression.parts) == 1 and isinstance(expression.parts[0], HclTerm):
+            return self.value(expression.parts[0])
+        if None in expression.parts:
+            return UNKNOWN  # a condition or a loop: which lines there are, nobody knows
+        texts = [self._text(part, expression) for part in expression.parts]
+        if into is not None and expression.heredoc:
+            into.document.blocks.add(path)
+        text = "".join(texts)
+        if expression.indent:
+            lines = text.splitlines(keepends=True)
+            return "".join(_less(line, expression.indent) for line in lines)
+        return text
+
+    def _text(self, part: Any, around: HclTerm) -> str:
+        """What stands in for a part; over several lines it would move those after it, and is not known."""
+        if isinstance(part, str):
+            return part
+        value = self.value(part)
+        if isinstance(value, bool):
+            return str(value).lower()
+        if not isinstance(value, str | int | float) or (around.heredoc and "\n" in str(value)):
+            return UNKNOWN_PART
+        return str(value)
+
+    def _reference(self, steps: tuple[str | int, ...]) -> Any:
+        name = steps[1] if len(steps) > 1 and steps[0] == "local" else None
+        if not isinstance(name, str) or name not in self.attributes:
+            return UNKNOWN
+        if name not in self.known:
+            if name in self.asked or len(self.asked) >= _MOST_STEPS:
+                return UNKNOWN  # Terraform refuses a circle
+            self.asked.append(name)
+            value = self.value(self.attributes[name].value)
+            self.known[name] = value, _size(value)
+            self.asked.pop()
+        value, size = self.known[name]
+        self.spent += size
+        if self.spent > _MOST_VALUES:
+            return UNKNOWN  # locals of locals can be endless, in few lines
+        for step in steps[2:]:
+            value = _below(value, step)
+        return value
+
+    def _call(self, expression: HclTerm, path: Path, into: Places | None) -> Any:
+        name, arguments = expression.value, expression.parts
+        if name in _SAME and len(arguments) == 1:
+            return self.value(arguments[0], path, into)
+        if name in _DECODED and len(arguments) == 1:
+            found = self.decoded(arguments[0], path, into or Places())
+            return found[0] if len(found) == 1 else UNKNOWN
+        if name == "merge":
+            return overlaid([self.value(each, path, into) for each in arguments])
+        return UNKNOWN
+
+
+def _documents(value: Any) -> list[Document] | None:
+    """Of a text that is YAML."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return parse_documents(value.encode(), "a text")
+    except (UsageError, UnicodeEncodeError):
+        return None
+
+
+def overlaid(values: list[Any], *, deep: bool = False) -> Any:
+    """Mappings laid one over the other, the last wins; what stands under an unknown one is unknown."""
+    whole, found = True, dict[Any, Any]()
+    for value in values:
+        if value is None:
+            continue
+        if not isinstance(value, Mapping):
+            whole, found = False, {}
+        else:
+            whole = whole and not isinstance(value, PartlyKnown)
+            if isinstance(value, PartlyKnown):
+                found = {}  # it may set any of them anew
+            found = _deeper(found, value, whole=whole) if deep else {**found, **value}
+    return found if whole else PartlyKnown(found)
+
+
+def _deeper(under: Mapping[Any, Any], over: Mapping[Any, Any], *, whole: bool) -> dict[Any, Any]:
+    """As Helm does it: mappings into each other, anything else in place of what was there."""
+    found = dict(under)
+    for key, each in over.items():
+        before = found.get(key)
+        if isinstance(each, Mapping):
+            both = [before, each] if isinstance(before, Mapping) else [each]
+            found[key] = overlaid(both if whole else [UNKNOWN, *both], deep=True)
+        else:
+            found[key] = each
+    return found
+
+
+def cleaned(value: Any) -> Any:
+    """The value with every text unknown of which a part is."""
+    if isinstance(value, str):
+        return UNKNOWN if UNKNOWN_PART in value else value
+    if isinstance(value, list):
+        return [cleaned(each) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    found = {key: cleaned(each) for key, each in value.items() if UNKNOWN_PART not in str(key)}
+    whole = len(found) == len(value) and not isinstance(value, PartlyKnown)
+    return found if whole else PartlyKnown(found)
+
+
+def _size(value: Any) -> int:
+    """How many values stand below, itself included; no further than what counts."""
+    total, todo = 0, [value]
+    while todo and total <= _MOST_VALUES:
+        item = todo.pop()
+        total += 1
+        if isinstance(item, str):
+            total += len(item) // _STRETCH
+        elif isinstance(item, Mapping):
+            todo.extend(item.values())
+        elif isinstance(item, list):
+            todo.extend(item)
+    return total
+
+
+def _below(value: Any, step: str | int) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(str(step), UNKNOWN)
+    if isinstance(value, list) and isinstance(step, int) and step < len(value):
+        return value[step]
+    return UNKNOWN
+
+
+def _less(line: str, indent: int) -> str:
+    """A line without so much space before it."""
+    return line[min(indent, len(line) - len(line.lstrip(" \t"))) :]

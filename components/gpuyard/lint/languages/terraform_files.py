@@ -1,0 +1,287 @@
+"""Resources of Terraform and OpenTofu as their files have them: literals and locals, all else unknown.
+
+A folder is a module: its locals are known in each of its files. What a variable, a data source or another
+resource gives is not known before a plan, and neither is what stands in a module that is called.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpuyard.findings import Path
+from gpuyard.lint.inside import with_inside
+from gpuyard.lint.items import FilePlace, FilesRead, Item, Unread
+from gpuyard.lint.kubernetes import is_object
+from gpuyard.lint.kubernetes import resource as kubernetes_resource
+from gpuyard.lint.languages.hcl import HclBlock, HclError, HclForm, HclTerm, parse_hcl
+from gpuyard.lint.languages.hcl_values import (
+    UNKNOWN_PART,
+    Module,
+    Places,
+    cleaned,
+    overlaid,
+)
+from gpuyard.lint.terraform import (
+    KINDS,
+    MANIFESTS,
+    named_as_pulumi,
+    protected,
+    pulumi_name,
+    terraform_name,
+)
+from gpuyard.rules.rule import UNKNOWN, Resource
+from gpuyard.spec.yaml_tree import MAX_BYTES
+
+NOTHING = "no resource that rules know; what variables and modules give is in a plan: `terraform show -json`"
+_TYPES = (*KINDS, *MANIFESTS)
+_OURS = re.compile(rf'resource\s+"?(?:{"|".join(_TYPES)})"?\s'.encode())
+_LOCALS = re.compile(rb"^\s*locals\s*\{", re.MULTILINE)
+_PROVIDER = re.compile(rb'^\s*provider\s+"?aws"?\s', re.MULTILINE)
+_TIMES = frozenset({"count", "for_each"})
+_META = _TIMES | {"provider", "depends_on"}
+_META_BLOCKS = frozenset({"lifecycle", "provisioner", "connection", "timeouts"})
+_RELEASE = "helm_release"
+_NODE_POOL = "google_container_node_pool"
+FILLED_IN: Mapping[str, tuple[str, ...]] = {
+    "aws_launch_template": ("metadata_options",),
+    "google_container_cluster": ("private_cluster_config", "release_channel"),
+    _NODE_POOL: ("management",),
+}
+"""What the cloud fills in where nothing is said, with what it thinks best: a plan has it as unknown too."""
+OF_THE_CLUSTER = ("workload_metadata_config", "resource_labels")
+"""What nodes of GKE have from their cluster, where their pool says nothing of its own."""
+_ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm|kueue|karpenter|guest_accelerator", re.IGNORECASE)
+_SETS = ("set", "set_sensitive", "set_list")
+_DOT = re.compile(r"(?<!\\)\.")
+_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_WORDS: Mapping[str, Any] = {"true": True, "false": False, "null": None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """What is known of a module beside one of its files."""
+
+    module: Module
+    types: tuple[str, ...]
+    """What is looked at: of a folder in which nothing is said of GPUs the cloud is somebody else's matter."""
+    more_tags: bool
+    """Whether a provider may add tags: one that says so, or one of a caller's."""
+
+
+def read_terraform(files: Mapping[str, bytes]) -> FilesRead:
+    """The files of one folder."""
+    large = {f for f, d in files.items() if len(d) > MAX_BYTES}
+    files = {f: d for f, d in files.items() if f not in large}
+    wanted = {f: d for f, d in files.items() if _OURS.search(d)}
+    beside = {f: d for f, d in files.items() if f not in wanted and wanted and _LOCALS.search(d)}
+    unread = [
+        Unread(f, f"more than {MAX_BYTES:,} bytes: nobody's hand wrote it") for f in sorted(large)
+    ]
+    unread += [Unread(f, NOTHING, foreign=True) for f in files if f not in wanted]
+    parsed: dict[str, HclBlock] = {}
+    for file, data in {**wanted, **beside}.items():
+        try:
+            parsed[file] = parse_hcl(data.decode("utf-8-sig"))
+        except HclError as e:
+            unread.append(Unread(file, str(e), e.line))
+        except UnicodeDecodeError as e:
+            unread.append(Unread(file, f"not text (byte {e.start} is not UTF-8)"))
+    blocks = [block for top in parsed.values() for block in top.blocks]
+    said = [block.attributes for block in blocks if block.type == "locals"]
+    local = {name: each for attributes in said for name, each in attributes.items()}
+    about = any(_ABOUT_GPUS.search(data) for data in files.values())
+    root = any(_PROVIDER.search(data) for data in files.values())
+    adds = any(b"default_tags" in data for data in files.values())
+    types = _TYPES if about else (_RELEASE, *MANIFESTS)
+    folder = _Folder(Module(local), types, adds or not root)
+    items = [
+        item for file in wanted if file in parsed for item in _file(file, parsed[file], folder)
+    ]
+    found = {item.place.file for item in items}
+    unread += [Unread(f, NOTHING, foreign=True) for f in wanted if f in parsed and f not in found]
+    return FilesRead(tuple(items), tuple(unread), (*files, *sorted(large)))
+
+
+def _file(file: str, top: HclBlock, folder: _Folder) -> Iterator[Item]:
+    into = Places()
+    for block in top.blocks:
+        ours = block.type == "resource" and len(block.labels) == len(("type", "name"))
+        if ours and block.labels[0] in folder.types and not _absent(block, folder.module):
+            maybe = bool(_TIMES & set(block.attributes))
+            for item in _resource(file, block, folder, into):
+                yield from _finished(item, maybe=maybe)
+
+
+def _absent(block: HclBlock, module: Module) -> bool:
+    """Whether it is there no time at all."""
+    given = [block.attributes[name] for name in _TIMES if name in block.attributes]
+    return any(module.value(each.value) in ([], {}, 0) for each in given)
+
+
+def _finished(item: Item, *, maybe: bool) -> Iterator[Item]:
+    """With what is inside it; only then is a text of which a part is unknown no text any more."""
+    for each in with_inside(item):
+        raw = each.resource
+        if UNKNOWN_PART not in raw.kind:
+            name = "(no name)" if UNKNOWN_PART in raw.name else raw.name
+            yield replace(
+                each,
+                resource=replace(raw, name=name, properties=cleaned(raw.properties)),
+                maybe=maybe,
+            )
+
+
+def _resource(file: str, block: HclBlock, folder: _Folder, into: Places) -> Iterator[Item]:
+    kind, name = block.labels
+    index = len(into.document.value)
+    at: Path = (index,)
+    into.mark(at, block.line, block.column)
+    values: dict[str, Any] = {}
+    into.document.value.append(values)
+    place = FilePlace(file, into.document, at)
+    if kind in MANIFESTS:
+        yield from _object(
+            file, block, folder.module, replace(place, prefix=(*at, MANIFESTS[kind])), into
+        )
+        return
+    if kind == _RELEASE:
+        values["values"] = _chart_values(block, folder.module, (*at, "values"), into)
+    values |= {k: v for k, v in _inside(block, folder.module, at, into).items() if k not in values}
+    for missing in FILLED_IN.get(kind, ()):
+        values.setdefault(missing, UNKNOWN)
+    nodes = values.get("node_config") if kind == _NODE_POOL else None
+    for each in nodes if isinstance(nodes, list) else ():
+        for missing in OF_THE_CLUSTER if isinstance(each, dict) else ():
+            each.setdefault(missing, UNKNOWN)
+    if kind.startswith("aws_") and folder.more_tags:
+        values["tags"] = UNKNOWN
+    named: dict[str, Any] = named_as_pulumi(values)
+    kept = _kept(block, folder.module) or protected(KINDS[kind], named)
+    yield Item(
+        Resource(KINDS[kind], f"{kind}.{name}", named, kept),
+        replace(place, pulumi_name=pulumi_name, own_name=terraform_name),
+    )
+
+
+def _kept(block: HclBlock, module: Module) -> bool | None:
+    """True where Terraform itself refuses to delete it."""
+    said = [b.attributes.get("prevent_destroy") for b in block.blocks if b.type == "lifecycle"]
+    return True if any(each and module.value(each.value) is True for each in said) else None
+
+
+def _object(
+    file: str, block: HclBlock, module: Module, place: FilePlace, into: Places
+) -> Iterator[Item]:
+    """An object of Kubernetes, as values or as text."""
+    written = block.attributes.get(str(place.prefix[-1]))
+    if written is None:
+        return
+    into.mark(place.prefix, written.line, written.column)
+    provider = block.attributes.get("provider")
+    to = provider.value.value if provider and provider.value.form is HclForm.REFERENCE else ()
+    for value in module.decoded(written.value, place.prefix, into):
+        if is_object(value):
+            source = ":".join((posixpath.dirname(file), *map(str, to)))
+            yield Item(kubernetes_resource(value, source), place)
+
+
+def _inside(block: HclBlock, module: Module, path: Path, into: Places) -> dict[str, Any]:
+    """Attributes and blocks as a plan has them: each block in a list, what is null left out."""
+    found: dict[str, Any] = {}
+    for name, attribute in block.attributes.items():
+        if name not in _META:
+            into.mark((*path, name), attribute.line, attribute.column)
+            value = module.value(attribute.value, (*path, name), into)
+            found |= {name: value} if value is not None else {}
+    for each in block.blocks:
+        if each.type not in _META_BLOCKS and each.type != "dynamic":
+            listed: list[Any] = found.setdefault(each.type, [])
+            here = (*path, each.type, len(listed))
+            into.mark((*path, each.type), each.line, each.column)
+            into.mark(here, each.line, each.column)
+            listed.append(_inside(each, module, here, into))
+    for each in block.blocks:
+        if each.type == "dynamic" and each.labels:
+            into.mark((*path, each.labels[0]), each.line, each.column)
+            found[each.labels[0]] = UNKNOWN
+    return found
+
+
+def _chart_values(block: HclBlock, module: Module, path: Path, into: Places) -> Any:
+    """What Helm makes of `values` and `set`, the last of them counting most, also for where it stands."""
+    given = block.attributes.get("values")
+    if given is not None:
+        into.mark(path, given.line, given.column)
+    layers: list[Any] = []
+    for each in reversed(block.blocks):
+        if each.type in _SETS:
+            entry = {name: module.value(a.value) for name, a in each.attributes.items()}
+            value = each.attributes.get("value")
+            line, column = (value.line, value.column) if value else (each.line, each.column)
+            layers.append(_set(entry, path, line, column, into))
+        elif each.type == "dynamic" and set(each.labels) & set(_SETS):
+            layers.append(UNKNOWN)
+    for name in _SETS:  # a list of objects, as version 3 of the provider has it
+        if attribute := block.attributes.get(name):
+            layers += reversed(_set_all(attribute.value, module, path, into))
+    if given is not None:
+        layers += reversed(_texts(given.value, module, path, into))
+    return overlaid([*reversed(layers)], deep=True)
+
+
+def _texts(written: HclTerm, module: Module, path: Path, into: Places) -> list[Any]:
+    found: list[Any] = []
+    if written.form is HclForm.LIST:
+        for each in reversed(written.parts):
+            found += reversed(module.decoded(each, path, into))
+        return found[::-1]
+    listed = module.value(written)
+    if not isinstance(listed, list):
+        return [UNKNOWN]
+    return [module.decoded_text(each) for each in listed]
+
+
+def _set_all(written: HclTerm, module: Module, path: Path, into: Places) -> list[Any]:
+    if written.form is not HclForm.LIST:
+        return [UNKNOWN]
+    found: list[Any] = []
+    for each in written.parts:
+        entry = module.value(each)
+        found.append(
+            _set(entry, path, each.line, each.column, into)
+            if isinstance(entry, Mapping)
+            else UNKNOWN
+        )
+    return found
+
+
+def _set(entry: Mapping[str, Any], path: Path, line: int, column: int, into: Places) -> Any:
+    """One value by its name with dots, as `helm --set` reads it."""
+    name, value = entry.get("name"), entry.get("value")
+    if not isinstance(name, str) or UNKNOWN_PART in name:
+        return UNKNOWN
+    steps = [step.replace("\\.", ".") for step in _DOT.split(name)]
+    numbered = next((i for i, step in enumerate(steps) if "[" in step), None)
+    if numbered is not None:  # of a list one item: what else is in it, nobody knows
+        steps = [*steps[:numbered], steps[numbered].partition("[")[0]]
+        value = UNKNOWN
+    elif entry.get("type") != "string":
+        value = _typed(value)
+    into.mark((*path, *steps), line, column)
+    for step in reversed(steps):
+        value = {step: value}
+    return value
+
+
+def _typed(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if value in _WORDS:
+        return _WORDS[value]
+    if _WHOLE.fullmatch(value):
+        return int(value)
+    if value.startswith("{") and value.endswith("}"):
+        return [_typed(each.strip()) for each in value[1:-1].split(",")] if value[1:-1] else []
+    return value

@@ -1,0 +1,240 @@
+"""Infrastructure: operator and driver, what nodes say of themselves, the fabric, and who stands where."""
+
+from collections.abc import Iterator, Mapping
+
+from gpuyard.catalogue.software.images import SoftwarePart
+from gpuyard.names import (
+    COUNT_LABEL,
+    DRIVER_VERSION_LABEL,
+    GPU,
+    GPU_OPERATOR_NAMESPACE,
+    KUBE_SYSTEM,
+    KUEUE_NAMESPACE,
+    MIG_CONFIG_LABEL,
+    admission_name,
+    nccl_name,
+)
+from gpuyard.plan.records import PoolPlan
+from gpuyard.readiness.evidence import ThingSeen, bad, good, judged, outside, unknown
+from gpuyard.readiness.subject import (
+    ClusterSeen,
+    K8sObject,
+    Looks,
+    Objects,
+    Subject,
+    at,
+    by_node,
+    label,
+    listed,
+    name_of,
+    no_teams,
+    nodes_of,
+    place_of,
+    simulated,
+    space_of,
+)
+from gpuyard.render.gpu_operator.values import gpu_operator_release
+
+_OLD = (
+    *("software.vulnerable", "software.kubernetes", "software.ended", "software.branch_ended"),
+    *("software.deprecated", "software.unknown"),
+)
+_DRIVER = ("driver.too_old", "driver.too_new", "driver.pools_disagree")
+_EXPORTER = "dcgm-exporter"
+_NO_PROGRAM = "no program of NVIDIA's runs on them"
+
+
+def _operator(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+    yield from simulated(subject, _NO_PROGRAM)
+    yield from subject.found(*_OLD)
+    parts = subject.plan.operator
+    if parts is None or not parts.install:
+        yield unknown("the operator is not the stack's own: add --live", "plan.operator.install")
+        return
+    yield good("plan.software.gpu-operator", subject.plan.software["gpu-operator"])
+    for pool in subject.plan.pools:
+        owners = pool.node_software.owners if pool.node_software else {}
+        said = ", ".join(f"{part}: {who}" for part, who in owners.items())
+        yield good(f"plan.pools.{pool.name}.node_software.owners", said)
+
+
+def _operator_ready(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+    found = [*cluster.all("ClusterPolicy"), *cluster.all("GPUCluster")]
+    for each in found:
+        state = str(at(each, "status", "state") or "none")
+        wrong = "" if state == "ready" else "its operator does not say that it is ready"
+        yield judged(place_of(each), f"state {state}", wrong)
+    if len(found) != 1:
+        yield bad("clusterpolicies.nvidia.com", len(found), "one and only one is looked after")
+
+
+def _drivers(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+    yield from subject.found(*_DRIVER)
+    for pool in subject.plan.pools:
+        version = pool.node_software.driver if pool.node_software else None
+        where = f"plan.pools.{pool.name}.node_software.driver"
+        if version is None:
+            yield unknown("it is not the plan that chooses it: add --live", where)
+        else:
+            yield good(where, version)
+
+
+def _drivers_of_nodes(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+    for pool in subject.plan.pools:
+        first = next((label(n, DRIVER_VERSION_LABEL) for n in nodes_of(pool, cluster)), "")
+        software, parts = pool.node_software, subject.plan.operator
+        brings = parts is not None and parts.enabled[SoftwarePart.DRIVER.value]
+        wanted = software.driver if software and brings else None
+
+        def judge(_: PoolPlan, node: K8sObject, as_all: str = wanted or first) -> tuple[str, str]:
+            version = label(node, DRIVER_VERSION_LABEL)
+            wrong = "" if version == as_all else f"{as_all or 'nothing'} is that of its pool"
+            return version or "none", wrong if version else "no driver answers"
+
+        yield from by_node([pool], cluster, judge)
+
+
+def _exporters(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+    pods = [pod for pod in cluster.all("Pod") if is_exporter(pod)]
+    running = {at(p, "spec", "nodeName") for p in pods if at(p, "status", "phase") == "Running"}
+
+    def judge(_: PoolPlan, node: K8sObject) -> tuple[str, str]:
+        there = name_of(node) in running
+        return "exporter runs" if there else "none", "" if there else "no exporter runs on it"
+
+    yield from by_node(subject.plan.pools, cluster, judge)
+    lists = [any(at(v, "configMap") for v in listed(pod, "spec", "volumes")) for pod in pods]
+    if pods:
+        wrong = "" if all(lists) else "not all serve a list of the platform's"
+        yield judged("volumes of exporters", f"{sum(lists)} of {len(pods)} with a list", wrong)
+    found = monitors(cluster, _EXPORTER)
+    for each in found:
+        yield good(place_of(each), "scrapes it")
+    if not found:
+        yield bad("servicemonitors, podmonitors", 0, "none is of the exporter: nobody scrapes it")
+
+
+def is_exporter(pod: K8sObject) -> bool:
+    """Whether a pod is DCGM's exporter, by the operator's label or by that of its own chart."""
+    keys = ("app", "app.kubernetes.io/name")
+    return any(label(pod, key).endswith(_EXPORTER) for key in keys)
+
+
+def monitors(objects: Objects, of: str) -> list[K8sObject]:
+    """What Prometheus is told to scrape by that name, or by a selector with it."""
+    found = (*objects.all("ServiceMonitor"), *objects.all("PodMonitor"))
+    return [m for m in found if of in f"{name_of(m)} {at(m, 'spec', 'selector')}"]
+
+
+def _labels(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+    def judge(pool: PoolPlan, node: K8sObject) -> tuple[str, str]:
+        gpu = pool.machine.gpu
+        product, count = label(node, f"{GPU}.product"), label(node, COUNT_LABEL)
+        cut = label(node, MIG_CONFIG_LABEL)
+        value = f"{product or 'no product'}, count {count or 'none'}"
+        wanted = gpu.product if gpu else ""
+        if not product.startswith(wanted) or not product:
+            return value, f"the plan says {wanted}"
+        if count != str(pool.machine.gpus):
+            return value, f"the plan says {pool.machine.gpus} GPUs"
+        if pool.mig_config and cut != pool.mig_config:
+            return f"{value}, {cut or 'not cut'}", f"the plan says {pool.mig_config}"
+        return value, ""
+
+    yield from by_node(subject.plan.pools, cluster, judge)
+
+
+def _numa(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+    yield from simulated(subject, "they have no kubelet")
+    yield from subject.found("numa.single_node")
+    for pool in subject.plan.pools:
+        where = f"plan.pools.{pool.name}.numa"
+        if subject.plan.cloud.value == "none":
+            yield unknown("kubelets of your own nodes are yours", where, pool.numa.value)
+        else:
+            yield good(where, pool.numa.value)
+
+
+def _nccl(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
+    """The same of what is rendered and of what is there."""
+    if not subject.wide_pools:
+        yield outside("no shape needs several nodes")
+    there = {(space_of(c), name_of(c)) for c in objects.all("ConfigMap")}
+    for pool in subject.wide_pools:
+        where = f"plan.pools.{pool.name}.nccl"
+        if pool.nccl is None:
+            yield unknown("no fabric of it is known: NCCL takes TCP there", where, "none")
+            continue
+        if not pool.nccl.variables:
+            yield good(where, f"{pool.nccl.fabric}, which needs none")
+            continue
+        lack = [s for _, s in subject.team_spaces if (s, nccl_name(pool.name)) not in there]
+        wrong = f"no ConfigMap {nccl_name(pool.name)} in {', '.join(lack)}" if lack else ""
+        yield judged(where, f"{pool.nccl.fabric}, {len(pool.nccl.variables)} variables", wrong)
+
+
+def _devices(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+    yield from simulated(subject, "no container is started")
+    yield from no_teams(subject)
+    release = gpu_operator_release(subject.plan)
+    if release is None:
+        yield unknown("the operator is not the stack's own", "plan.operator.install")
+        return
+    on = release.values["cdi"]["enabled"]
+    wrong = "" if on else "devices reach pods without it"
+    yield judged(f"values of {release.name}: cdi.enabled", on, wrong)
+    yield from _held(subject, subject.rendered)
+
+
+def _held(subject: Subject, objects: ClusterSeen) -> Iterator[ThingSeen]:
+    """Whether admission of pods refuses."""
+    name = admission_name(subject.plan.name)
+    found = objects.all("ValidatingAdmissionPolicyBinding")
+    actions = [listed(b, "spec", "validationActions") for b in found if name_of(b) == name]
+    for each in actions:
+        wrong = "" if "Deny" in each else "pods are let in all the same"
+        yield judged(f"ValidatingAdmissionPolicyBinding {name}", ", ".join(map(str, each)), wrong)
+    if not actions:
+        yield bad(f"ValidatingAdmissionPolicyBinding {name}", "none", "nothing holds pods of teams")
+
+
+def _system_nodes(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+    yield from simulated(subject, "controllers do not run on them")
+    system = subject.plan.system
+    if system is not None:
+        yield good("plan.system", f"{system.nodes} × {system.machine}")
+    else:
+        yield unknown("nodes of controllers are not the stack's own: add --live", "plan.system")
+
+
+def _who_stands_where(subject: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+    ours = {name_of(n) for pool in subject.plan.pools for n in nodes_of(pool, cluster)}
+    rest = [n for n in cluster.all("Node") if name_of(n) not in ours]
+    free = [n for n in rest if not at(n, "status", "capacity", GPU)]
+    wrong = "" if free else "every node has GPUs: controllers have nowhere else to be"
+    yield judged("nodes without GPUs", len(free), wrong)
+    for pod in cluster.all("Pod"):
+        system = space_of(pod) in {KUBE_SYSTEM, KUEUE_NAMESPACE, GPU_OPERATOR_NAMESPACE}
+        owners = {at(owner, "kind") for owner in listed(pod, "metadata", "ownerReferences")}
+        node = at(pod, "spec", "nodeName")
+        if system and node in ours and not owners & {"DaemonSet", "Node", "Job"}:
+            yield bad(place_of(pod), f"on {node}", "a controller takes room of a GPU node")
+
+
+PLANNED: Mapping[str, Looks] = {
+    "INF-01": _operator,
+    "INF-02": _drivers,
+    "INF-05": _numa,
+    "INF-06": _nccl,
+    "INF-08": _devices,
+    "INF-09": _system_nodes,
+}
+LIVE: Mapping[str, Looks] = {
+    "INF-01": _operator_ready,
+    "INF-02": _drivers_of_nodes,
+    "INF-03": _exporters,
+    "INF-04": _labels,
+    "INF-06": _nccl,
+    "INF-08": _held,
+    "INF-09": _who_stands_where,
+}

@@ -1,0 +1,101 @@
+"""Cost: targets, spot and commitments, and who pays for what."""
+
+from collections.abc import Iterator, Mapping
+
+from gpuyard.plan.records import BillLine
+from gpuyard.readiness.autoscaling import no_spot, spot_pools
+from gpuyard.readiness.evidence import ThingSeen, bad, good, judged, outside, unknown
+from gpuyard.readiness.monitoring import alerts_with
+from gpuyard.readiness.subject import ClusterSeen, Looks, Subject, no_teams
+
+_TARGETS = ("utilisation_percent", "memory_percent", "idle_percent", "wait_p95_minutes")
+
+
+def _targets(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+    for name in _TARGETS:
+        value = getattr(subject.plan.spec.targets, name, None)
+        wrong = "" if value else "nobody knows what is good enough"
+        yield judged(f"plan.spec.targets.{name}", value or "none", wrong)
+
+
+def _nothing_billed(subject: Subject) -> Iterator[ThingSeen]:
+    if subject.plan.simulated:
+        yield outside("nothing is billed for simulated nodes")
+
+
+def _spot_written(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+    yield from no_spot(subject)
+    for pool in spot_pools(subject):
+        below = [rung.mode for rung in pool.ladder if rung.mode != "spot"]
+        wrong = "" if below else "there is nothing to fall back on"
+        yield judged(f"plan.pools.{pool.name}.ladder", ", ".join(below) or "spot alone", wrong)
+    yield unknown("what an interruption loses is in no stack file: it depends on your jobs")
+
+
+def _committed(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+    yield from _nothing_billed(subject)
+    lines = [line for line in subject.plan.bill.lines if line.floor.usd != 0]
+    if subject.plan.cloud.value == "none" or not lines:
+        yield outside("no node is paid by the hour whatever it does")
+    yield from (_covered(line) for line in lines)
+    for each in subject.plan.bill.commitments:
+        even = each.break_even_percent
+        wrong = "" if even is not None else "its price is unknown"
+        value = "none" if even is None else f"{even:.0f} % of the time"
+        yield judged(f"plan.bill.commitments.{each.machine}: break even", value, wrong)
+
+
+def _covered(line: BillLine) -> ThingSeen:
+    value = f"{line.open_floor:g} of {line.nodes.low} nodes at the price on demand"
+    wrong = "they always run, and no commitment pays for them" if line.open_floor else ""
+    return judged(f"plan.bill.lines.{line.pool}", value, wrong)
+
+
+def _showback(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+    yield from _nothing_billed(subject)
+    yield from no_teams(subject)
+    for team in subject.plan.teams:
+        value = team.guarantee_usd_per_month
+        if value is None:
+            yield bad(f"plan.teams.{team.name}", "unknown", "a price is unknown")
+        else:
+            yield good(
+                f"plan.teams.{team.name}", f"{value:,.0f} $ a month for what it is guaranteed"
+            )
+    yield unknown("what each has used, nothing of this release measures")
+
+
+def _budgets(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+    yield from _nothing_billed(subject)
+    budget = subject.plan.spec.budget
+    value = f"{budget.worst_usd_per_hour:g} $ an hour" if budget else "none"
+    yield judged("plan.spec.budget", value, "" if budget else "the platform has none")
+    for team in subject.plan.teams:
+        usd = team.budget_usd_per_month
+        where = f"plan.teams.{team.name}.budget_usd_per_month"
+        yield judged(
+            where, "none" if usd is None else f"{usd:,.0f} $", "" if usd else "it has none"
+        )
+    yield unknown("whether an alert says when one burns: add --live")
+
+
+def _burning(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+    yield _alerted(alerts_with(cluster, "budget"), "no alert is about a budget")
+
+
+def _idle_cost(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+    yield _alerted(alerts_with(cluster, "idle", "cost"), "no alert is about the cost of idle GPUs")
+
+
+def _alerted(names: list[str], wrong: str) -> ThingSeen:
+    return judged("prometheusrules", ", ".join(names) or "none", "" if names else wrong)
+
+
+PLANNED: Mapping[str, Looks] = {
+    "CST-01": _targets,
+    "CST-03": _spot_written,
+    "CST-04": _committed,
+    "CST-05": _showback,
+    "CST-06": _budgets,
+}
+LIVE: Mapping[str, Looks] = {"CST-02": _idle_cost, "CST-06": _burning}

@@ -1,0 +1,165 @@
+"""Monitoring: what a cluster measures, shows and tells. The stack installs none of it."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from gpuyard.readiness.evidence import ThingSeen, bad, good, judged, outside, unknown
+from gpuyard.readiness.infrastructure import is_exporter, monitors
+from gpuyard.readiness.subject import ClusterSeen, K8sObject, Looks, Subject, at, listed, place_of
+
+MOST_SECONDS = 30
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+_ATTRIBUTION = "DCGM_EXPORTER_KUBERNETES"
+"""What makes the exporter say whose pod a GPU is (NVIDIA/dcgm-exporter, `--kubernetes`)."""
+_PANELS: Mapping[str, str] = {
+    "utilisation": r"GPU_UTIL|GR_ENGINE_ACTIVE",
+    "memory": r"FB_USED|FB_FREE",
+    "temperature": r"GPU_TEMP|MEMORY_TEMP",
+    "NVLink": r"NVLINK",
+    "throttle": r"THROTTLE|CLOCKS_EVENT|VIOLATION",
+    "allocation": r"resource_requests|allocat",
+    "queue": r"kueue_",
+}
+_ALERTS: Mapping[str, str] = {
+    "XID": r"XID",
+    "temperature": r"GPU_TEMP|MEMORY_TEMP",
+    "memory": r"FB_USED|FB_FREE",
+    "idle": r"idle|GPU_UTIL|GR_ENGINE_ACTIVE",
+    "NCCL stall": r"nccl|stall",
+    "queue wait": r"kueue_",
+}
+"""What an expression about each has in it, in the names that DCGM's exporter and Kueue serve."""
+
+
+def _seconds(text: object) -> float | None:
+    """A duration as Prometheus has it; None where it is none."""
+    parts = re.findall(r"(\d+)(h|m|s)", str(text))
+    return sum(int(n) * _UNITS[unit] for n, unit in parts) if parts else None
+
+
+def _scraped(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+    found = monitors(cluster, "dcgm-exporter")
+    if not found:
+        yield bad("servicemonitors, podmonitors", 0, "none is of the exporter")
+    for each in found:
+        ends = (*listed(each, "spec", "endpoints"), *listed(each, "spec", "podMetricsEndpoints"))
+        for end in ends:
+            every = _seconds(at(end, "interval"))
+            wrong = "no interval is said" if every is None else ""
+            if every is not None and every > MOST_SECONDS:
+                wrong = f"{MOST_SECONDS} s at most"
+            yield judged(place_of(each), f"every {at(end, 'interval') or 'so often'}", wrong)
+    pods = [pod for pod in cluster.all("Pod") if is_exporter(pod)]
+    told = [pod for pod in pods if _attributes(pod)]
+    if pods:
+        wrong = "" if len(told) == len(pods) else "nobody knows whose GPU it is"
+        yield judged(f"{_ATTRIBUTION} of exporters", f"{len(told)} of {len(pods)}", wrong)
+
+
+def _attributes(pod: K8sObject) -> bool:
+    variables = [v for c in listed(pod, "spec", "containers") for v in listed(c, "env")]
+    return any(
+        at(v, "name") == _ATTRIBUTION and str(at(v, "value")).lower() == "true" for v in variables
+    )
+
+
+def _dashboards(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+    found = cluster.all("Dashboard")
+    text = " ".join(str(at(each, "data")) for each in found)
+    yield from _topics(_PANELS, text, f"{len(found)} dashboards")
+
+
+def _topics(wanted: Mapping[str, str], text: str, where: str) -> Iterator[ThingSeen]:
+    for topic, pattern in wanted.items():
+        there = re.search(pattern, text, re.IGNORECASE)
+        yield judged(
+            where, there.group() if there else "none", "" if there else f"nothing of {topic}"
+        )
+
+
+def alerts(cluster: ClusterSeen) -> list[tuple[K8sObject, K8sObject]]:
+    """Every alert, with the object that it stands in."""
+    return [
+        (each, rule)
+        for each in cluster.all("PrometheusRule")
+        for group in listed(each, "spec", "groups")
+        for rule in listed(group, "rules")
+        if at(rule, "alert")
+    ]
+
+
+def alerts_with(cluster: ClusterSeen, *words: str) -> list[str]:
+    """Names of the alerts whose name or expression has all of the words."""
+    found = ((str(at(r, "alert")), f"{at(r, 'alert')} {at(r, 'expr')}") for _, r in alerts(cluster))
+    return [name for name, text in found if all(word in text.lower() for word in words)]
+
+
+def _loaded(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+    found = alerts(cluster)
+    text = " ".join(f"{at(rule, 'alert')} {at(rule, 'expr')}" for _, rule in found)
+    yield from _topics(_ALERTS, text, f"{len(found)} alerts")
+    yield unknown("that each was seen firing, only a test of yours can tell")
+
+
+def _cost(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
+    if subject.plan.simulated:
+        yield outside("nothing is billed for simulated nodes")
+
+
+def _cost_there(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+    named = ("opencost", "kubecost")
+    found = [pod for pod in cluster.all("Pod") if any(n in place_of(pod) for n in named)]
+    if not found:
+        yield bad("pods", 0, "neither OpenCost nor Kubecost runs")
+    for pod in found[:1]:
+        yield unknown(
+            "that it adds up to the bill, only a comparison can tell", place_of(pod), "runs"
+        )
+
+
+def _queue_metrics(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+    """Kueue's figures of both have the priority as a label (kueue v0.19.2 pkg/metrics/metrics.go)."""
+    found = monitors(cluster, "kueue")
+    yield from (good(place_of(each), "scrapes Kueue") for each in found)
+    if not found:
+        yield bad("servicemonitors, podmonitors", 0, "none is of Kueue")
+
+
+def _reach(_: Subject, cluster: ClusterSeen) -> Iterator[ThingSeen]:
+    silent = [str(at(r, "alert")) for _, r in alerts(cluster) if not _runbook(r)]
+    count = len(alerts(cluster))
+    yield judged("prometheusrules", f"{count} alerts", _missing(count, silent))
+    receivers = [
+        str(at(receiver, "name"))
+        for each in cluster.all("AlertmanagerConfig")
+        for receiver in listed(each, "spec", "receivers")
+        if any(key.endswith("Configs") for key in receiver)
+    ]
+    if receivers:
+        yield good("alertmanagerconfigs", ", ".join(receivers))
+    else:
+        yield unknown(
+            "a receiver may stand in a secret, which is not read", "alertmanagerconfigs", 0
+        )
+
+
+def _runbook(rule: K8sObject) -> bool:
+    return bool(at(rule, "annotations", "runbook_url"))
+
+
+def _missing(count: int, silent: Iterable[str]) -> str:
+    first = next(iter(silent), "")
+    if not count:
+        return "nothing alerts"
+    return f"{first} names no runbook" if first else ""
+
+
+PLANNED: Mapping[str, Looks] = {"MON-04": _cost}
+LIVE: Mapping[str, Looks] = {
+    "MON-01": _scraped,
+    "MON-02": _dashboards,
+    "MON-03": _loaded,
+    "MON-04": _cost_there,
+    "MON-05": _queue_metrics,
+    "MON-06": _reach,
+}

@@ -1,0 +1,50 @@
+"""The list of readiness checks as a page, made from the library's own: docs/reference/readiness.md.
+
+`make golden` writes it; tests/docs/test_reference.py fails when the list has moved on.
+"""
+
+from itertools import groupby
+from pathlib import Path
+
+from gpuyard.readiness.listed import ai_requirements, ai_source, readiness_checks
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "readiness.md"
+HEAD = """\
+# Readiness checks
+
+Made from the library's own list (`make golden`). What the answers mean is in
+[the concept](../concepts/readiness.md). Who can answer: P the plan, L the live cluster, R a run.
+"""
+CONFORMANCE = """\
+## CNCF AI Conformance for Kubernetes 1.36
+
+From {source}.
+For each MUST the programme asks for a status, notes, and evidence that anybody can reach; it has no test of
+its own. Our answers point to evidence, they are no certificate.
+
+| requirement | level | our checks |
+|---|---|---|
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    text = HEAD
+    for category, checks in groupby(readiness_checks(), lambda each: each.category):
+        text += f"\n## {category}\n\n| check | from | what must be true | by hand |\n|---|---|---|---|\n"
+        for each in checks:
+            run = (
+                f"{_cell(each.by_hand)}<br>run: {_cell(each.run)}"
+                if each.run
+                else _cell(each.by_hand)
+            )
+            text += f"| {each.id} | {each.source} | {_cell(each.title)} | {run} |\n"
+    text += "\n" + CONFORMANCE.format(source=ai_source())
+    for asked in ai_requirements():
+        named = ", ".join(asked.checks) or f"none: {asked.lacks}"
+        text += f"| `{asked.id}` | {asked.level} | {named} |\n"
+    return text
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

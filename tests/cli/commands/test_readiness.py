@@ -1,0 +1,275 @@
+"""`gpuyard readiness`: formats, the threshold, and clusters that answer, refuse or are silent."""
+
+import json
+import os
+import re
+import stat
+
+import pytest
+
+from gpuyard.cli import live
+from gpuyard.readiness.subject import ASKED
+from kit.cases.readiness import base, healthy
+from kit.stacks import platform, pool
+
+KUBECTL = r"""#!/bin/sh
+echo "$*" >>"$0.asked"
+for word; do
+  case "$word" in --*) ;; *) if [ "$last" = get ]; then list=$word; fi; last=$word ;; esac
+done
+case "$*" in *grafana_dashboard*) list=dashboards ;; esac
+[ -e "$0.$list.err" ] && { cat "$0.$list.err" >&2; exit 1; }
+[ -e "$0.$list" ] || { echo "error: the server doesn't have a resource type \"$list\"" >&2; exit 1; }
+cat "$0.$list"
+"""
+FORBIDDEN = 'Error from server (Forbidden): {} is forbidden: User "ann" cannot list resource.'
+DEAD = "Unable to connect to the server: dial tcp 10.0.0.1:443: i/o timeout"
+
+
+def list_name(kind: str) -> str:
+    return "dashboards" if kind == "Dashboard" else ASKED[kind][0]
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    """A kubectl that has the lists of a healthy cluster, without some, and refuses others."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "kubectl"
+    program.write_text(KUBECTL, encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+    def told(refused=None, without=(), raw=None):
+        for kind, objects in healthy().items():
+            if kind not in without:
+                text = json.dumps({"items": [known(each) for each in objects]})
+                (folder / f"kubectl.{list_name(kind)}").write_text(text, encoding="utf-8")
+        for kind, words in (refused or {}).items():
+            (folder / f"kubectl.{list_name(kind)}.err").write_text(words, encoding="utf-8")
+        for kind, text in (raw or {}).items():
+            (folder / f"kubectl.{list_name(kind)}").write_text(text, encoding="utf-8")
+        return folder / "kubectl.asked"
+
+    return told
+
+
+def known(value):
+    """Late values as a cluster would have them: some text."""
+    if isinstance(value, dict):
+        return {key: known(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [known(each) for each in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+@pytest.fixture
+def stack(write):
+    return write(base(), region="us-east-1")
+
+
+def document(ended):
+    return json.loads(ended.out)["readiness"]
+
+
+def answers(ended):
+    return {check["id"]: check["answer"] for check in document(ended)["checks"]}
+
+
+def checked(ended, name):
+    return next(check for check in document(ended)["checks"] if check["id"] == name)
+
+
+# ── what is written ───────────────────────────────────────────────────────────────────────────────
+def test_a_document_has_every_check_with_what_was_seen_and_where(gpuyard, stack):
+    ended = gpuyard("readiness", stack, "--format", "json")
+    made = document(ended)
+    assert ended.code == 0
+    assert len(made["checks"]) == 61
+    assert made["counts"] == {"apply": 61, "do_not_apply": 0, "pass": 25, "fail": 2, "not_run": 34}
+    assert made["score"] == 40
+    assert made["not_asked"] is None
+    assert checked(ended, "SCH-03") == {
+        "id": "SCH-03",
+        "category": "scheduling",
+        "title": "at least three priorities (production, research, batch) exist and are used",
+        "from": "P L",
+        "answer": "PASS",
+        "applies": True,
+        "by": "plan",
+        "why": "",
+        "evidence": [
+            {"where": "WorkloadPriorityClass production", "value": "1000", "answer": "PASS"},
+            {"where": "WorkloadPriorityClass research", "value": "500", "answer": "PASS"},
+            {"where": "WorkloadPriorityClass batch", "value": "100", "answer": "PASS"},
+            {"where": "plan.teams[].priority", "value": "1", "answer": "PASS"},
+        ],
+        "by_hand": "kubectl get workloadpriorityclasses",
+        "run": None,
+    }
+
+
+def test_a_document_maps_what_the_programme_asks_for(gpuyard, stack):
+    made = document(gpuyard("readiness", stack, "--format", "json"))["conformance"]
+    assert len(made["requirements"]) == 14
+    assert made["requirements"][1] == {
+        "id": "gang_scheduling",
+        "level": "MUST",
+        "answer": "NOT RUN",
+        "checks": ["SCH-01", "TST-03"],
+    }
+
+
+def test_text_says_what_failed_why_and_how_to_see_it_by_hand(gpuyard, write):
+    text = gpuyard("readiness", write(platform([pool(nodes=1)]))).out
+    lines = text.splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith("FAIL     CST-01"))
+    said = " ".join(" ".join(lines[at : at + 12]).split())
+    assert "why plan.spec.targets.utilisation_percent" in said
+    assert "nobody knows what is good enough" in said
+    assert "by hand gpuyard get STACK spec.targets" in said
+
+
+def test_text_ends_with_the_score_and_what_it_counts(gpuyard, stack):
+    text = " ".join(gpuyard("readiness", stack).out.split())
+    assert text.endswith(
+        "40 % of 61 checks that apply 25 passed, 2 failed and 34 were not run; 0 do not apply. A check that"
+        " was not run is not passed, and one that does not apply is not counted."
+    )
+
+
+def test_markdown_is_tables_whose_cells_hold_no_bars(gpuyard, stack):
+    text = gpuyard("readiness", stack, "--format", "markdown").out
+    assert text.startswith("### Readiness of `lab`: 40 %\n")
+    rows = [line for line in text.splitlines() if re.match(r"\| [A-Z]{3}-\d\d \|", line)]
+    assert len(rows) == 61
+    assert {row.replace("\\|", "").count("|") for row in rows} == {5}
+    assert "| gang_scheduling | MUST | NOT RUN | SCH-01, TST-03 |" in text
+
+
+# ── the end ───────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.parametrize(("threshold", "code"), [(0, 0), (40, 0), (41, 3), (100, 3)])
+def test_a_score_below_the_threshold_is_found(gpuyard, stack, threshold, code):
+    ended = gpuyard("readiness", stack, "--threshold", threshold)
+    assert ended.code == code
+    assert ended.err == ""
+
+
+@pytest.mark.parametrize("threshold", ["-1", "101", "most"])
+def test_a_threshold_is_a_percentage(gpuyard, stack, threshold):
+    assert gpuyard("readiness", stack, "--threshold", threshold).code == 2
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_a_stack_that_is_refused_is_no_platform(gpuyard, write, form):
+    refused = write(platform([pool(machine="none.large")]))
+    ended = gpuyard("readiness", refused, "--format", form)
+    assert ended.code == 3
+    if form == "json":
+        assert document(ended) is None
+        assert json.loads(ended.out)["findings"]
+    else:
+        assert ended.out == ""
+        assert "no such machine in the catalogue" in ended.err
+
+
+def test_a_context_without_a_cluster_is_a_slip(gpuyard, stack):
+    ended = gpuyard("readiness", stack, "--context", "blue")
+    assert ended.code == 2
+    assert "--context names the cluster that --live asks. Add --live." in ended.err
+
+
+# ── a cluster ─────────────────────────────────────────────────────────────────────────────────────
+def test_a_cluster_that_answers_is_read_list_by_list_and_no_more(gpuyard, stack, cluster):
+    log = cluster(without=("GPUCluster",))
+    ended = gpuyard("readiness", stack, "--live", "--context", "blue", "--format", "json")
+    assert ended.code == 0
+    assert ended.err == ""
+    found = answers(ended)
+    assert list(found.values()).count("FAIL") == 2
+    assert [found[name] for name in ("INF-01", "SCH-01", "MON-06", "TST-02")] == ["PASS"] * 4
+    assert checked(ended, "SCH-01")["by"] == "cluster"
+    asked = log.read_text(encoding="utf-8").splitlines()
+    head = "--request-timeout=60s --context blue get"
+    assert asked == [f"{head} {' '.join(words)} -o json" for words in ASKED.values()]
+
+
+def test_a_list_that_may_not_be_read_leaves_open_what_rests_on_it(gpuyard, stack, cluster):
+    cluster({"ClusterPolicy": FORBIDDEN.format("clusterpolicies")})
+    ended = gpuyard("readiness", stack, "--live", "--format", "json")
+    assert ended.code == 0, "the others were read"
+    found = checked(ended, "INF-01")
+    assert found["answer"] == "NOT RUN"
+    assert found["why"].startswith(
+        "clusterpolicies.nvidia.com could not be read: Error from server"
+    )
+    assert checked(ended, "SCH-02")["answer"] == "PASS"
+
+
+def test_a_kind_that_the_cluster_does_not_have_is_an_answer(gpuyard, stack, cluster):
+    cluster(without=("ClusterPolicy", "GPUCluster", "Pipeline", "PrometheusRule"))
+    ended = gpuyard("readiness", stack, "--live", "--format", "json")
+    found = answers(ended)
+    assert ended.code == 0
+    assert [found[name] for name in ("INF-01", "MLO-03", "MON-06")] == ["FAIL"] * 3
+    assert checked(ended, "MLO-03")["why"] == "tekton: the cluster does not know its kinds"
+
+
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        (DEAD, "the cluster did not answer: Unable to connect to the server"),
+        ("error: You must be logged in to the server (Unauthorized)", "(Unauthorized)"),
+    ],
+)
+def test_a_silent_cluster_leaves_everything_open_and_is_asked_once(
+    gpuyard, stack, cluster, first, why
+):
+    log = cluster({"Node": first})
+    ended = gpuyard("readiness", stack, "--live", "--format", "json")
+    assert ended.code == 4
+    assert "NOT ASKED" in ended.err
+    assert why in document(ended)["not_asked"]
+    found = answers(ended)
+    assert "PASS" not in {found[name] for name in ("INF-01", "INF-04", "SCH-01", "SCH-02")}
+    assert why in checked(ended, "SCH-02")["why"]
+    assert len(log.read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_a_cluster_that_falls_silent_keeps_what_it_has_said(gpuyard, stack, cluster):
+    cluster({"ClusterQueue": DEAD})
+    ended = gpuyard("readiness", stack, "--live", "--format", "json")
+    assert ended.code == 4
+    found = answers(ended)
+    assert found["INF-04"] == "PASS"
+    assert found["SCH-01"] == "NOT RUN"
+    assert found["AUT-03"] == "NOT RUN"
+
+
+def test_silence_ends_with_4_even_below_the_threshold(gpuyard, stack, cluster):
+    cluster({"Node": DEAD})
+    assert gpuyard("readiness", stack, "--live", "--threshold", "100").code == 4
+
+
+def test_a_list_that_is_none_is_silence_not_a_traceback(gpuyard, stack, cluster):
+    cluster(raw={"Node": "<html>sign in</html>"})
+    ended = gpuyard("readiness", stack, "--live", "--format", "json")
+    assert ended.code == 4
+    assert "kubectl's list of Node is none" in document(ended)["not_asked"]
+
+
+def test_without_kubectl_nothing_is_asked(gpuyard, stack, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    ended = gpuyard("readiness", stack, "--live", "--format", "json")
+    assert ended.code == 4
+    assert "kubectl, which does not run here" in document(ended)["not_asked"]
+    assert "now.json" not in ended.err, "that is the way of another command"
+
+
+def test_asking_ends_in_bounded_time(gpuyard, stack, cluster, monkeypatch):
+    log = cluster()
+    monkeypatch.setattr(live, "SECONDS_IN_ALL", 0.0)
+    ended = gpuyard("readiness", stack, "--live", "--format", "json")
+    assert ended.code == 4
+    assert document(ended)["not_asked"] == "the time for asking, 0 seconds, was over"
+    assert not log.exists()

@@ -1,0 +1,181 @@
+"""A platform that is ready, a cluster that shows it, and what a case changes of the two."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import proofs
+from gpuyard.findings import Finding, Severity
+from gpuyard.judging import Judged, judge
+from gpuyard.names import (
+    CHECK_RESULT_LABEL,
+    CHECKED_LABEL,
+    COUNT_LABEL,
+    DRIVER_VERSION_LABEL,
+    GPU,
+    MIG_CONFIG_LABEL,
+    MIG_STATE_LABEL,
+)
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.readiness.asking import Readiness, ask_all
+from gpuyard.readiness.subject import ASKED, ClusterSeen, Subject
+from gpuyard.render.cloud.graph import CloudGraph, Json
+from gpuyard.spec.read import read_stack_file
+from kit.stacks import stack_file
+
+HERE = Path(__file__).parents[2] / "readiness"
+NODES = 2
+"""Of each pool in the cluster."""
+
+
+@cache
+def base(name: str = "ready") -> Any:
+    """A platform, as its file has it."""
+    return yaml.safe_load((HERE / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def judged(case: Mapping[str, Any]) -> Judged:
+    """The platform with a change; fails with every finding when that is refused."""
+    raw = proofs.patched(base(case.get("base", "ready")), case.get("with", {}))
+    config = {"aws:region": "us-east-1"} if raw["cloud"] == "aws" else {}
+    found = judge(read_stack_file(stack_file(raw, config), "ready.yaml"), date(2026, 11, 21))
+    assert found.plan is not None, [str(f) for f in found.findings]
+    return found
+
+
+@cache
+def subject(name: str = "ready") -> Subject:
+    """A platform as its file has it, rendered once."""
+    found = judged({"base": name})
+    return Subject(found.plan, found.findings)
+
+
+@cache
+def healthy(name: str = "ready") -> dict[str, list[Any]]:
+    """The objects of a cluster that shows all it can; not to be changed."""
+    return cluster_of(subject(name).plan)
+
+
+def subject_of(case: Mapping[str, Any]) -> Subject:
+    """What a case changes: the platform, its pools, what it renders, what it makes in a cloud."""
+    if not case.keys() & {"with", "findings", "pools", "rendered", "graph"}:
+        return subject(case.get("base", "ready"))
+    found = judged(case)
+    warned = tuple(
+        Finding(id=each, severity=Severity.WARN, path=("software",), problem="as said", given="x")
+        for each in case.get("findings", ())
+    )
+    plan = found.plan
+    for name, fields in case.get("pools", {}).items():
+        pools = [replace(p, **fields) if p.name == name else p for p in plan.pools]
+        plan = replace(plan, pools=tuple(pools))
+    made = Subject(plan, (*found.findings, *warned))
+    if "rendered" in case:
+        made.__dict__["rendered"] = changed(made.rendered.objects, {"cluster": case["rendered"]})
+    for name, patch in case.get("graph", {}).items():
+        made.__dict__["graph"] = _regraphed(made.graph, name, patch)
+    return made
+
+
+def _regraphed(graph: CloudGraph, name: str, patch: Mapping[str, Any]) -> CloudGraph:
+    """The graph with other inputs of one resource; of a document's text, its tree is patched."""
+    old = graph.resource(name)
+    plain = {k: v.tree if isinstance(v, Json) else v for k, v in old.inputs.items()}
+    inputs = proofs.patched(plain, patch)
+    inputs |= {k: Json(inputs[k]) for k, v in old.inputs.items() if isinstance(v, Json)}
+    new = replace(old, inputs=inputs)
+    return replace(graph, resources=tuple(new if r is old else r for r in graph.resources))
+
+
+def asked(case: Mapping[str, Any], *, live: bool = False) -> Readiness:
+    """Every check, of what a case changes, and with `live` of its cluster."""
+    kinds = healthy(case.get("base", "ready")) if live else {}
+    return ask_all(subject_of(case), changed(kinds, case) if live else None)
+
+
+def answers(found: Readiness) -> dict[str, str]:
+    """How each is answered, in the word that people see."""
+    return {a.check.id: a.ready.value if a.applies else "n/a" for a in found.answers}
+
+
+# ── the cluster ───────────────────────────────────────────────────────────────────────────────────
+def cluster_of(plan: PlatformPlan) -> dict[str, list[Any]]:
+    """Objects by kind: what the plan renders and what stands beside it, as controllers leave them."""
+    kinds: dict[str, list[Any]] = {kind: [] for kind in ASKED}
+    rendered = Subject(plan).rendered
+    for kind in ASKED:
+        kinds[kind] += copy.deepcopy(list(rendered.all(kind)))
+    for each in yaml.safe_load((HERE / "cluster.yaml").read_text(encoding="utf-8")):
+        kinds[each["kind"]].append(each)
+    for queue in kinds["ClusterQueue"]:
+        queue["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
+    for claim in kinds["PersistentVolumeClaim"]:
+        claim["status"] = {"phase": "Bound"}
+    for pool in plan.pools:
+        for number in range(NODES):
+            kinds["Node"].append(node(pool, f"{pool.name}-{number}"))
+            kinds["Pod"].append(exporter(f"{pool.name}-{number}"))
+    return kinds
+
+
+def node(pool: PoolPlan, name: str) -> dict[str, Any]:
+    """A node of a pool with what runs on it has written."""
+    labels = {
+        **pool.node_selector,
+        f"{GPU}.product": pool.machine.gpu.product,
+        COUNT_LABEL: str(pool.machine.gpus),
+        DRIVER_VERSION_LABEL: pool.node_software.driver if pool.node_software else "1",
+        CHECK_RESULT_LABEL: "passed",
+        CHECKED_LABEL: "0123",
+    }
+    if pool.mig_config:
+        labels |= {MIG_CONFIG_LABEL: pool.mig_config, MIG_STATE_LABEL: "success"}
+    return {
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"taints": [{"key": taint.key} for taint in pool.taints]},
+        "status": {"capacity": {GPU: str(pool.machine.gpus)}},
+    }
+
+
+def exporter(on: str) -> dict[str, Any]:
+    """DCGM's exporter on a node."""
+    env = [{"name": "DCGM_EXPORTER_KUBERNETES", "value": "true"}]
+    image = "registry.example.org/dcgm@sha256:0123"
+    return {
+        "kind": "Pod",
+        "metadata": {
+            "name": f"exporter-{on}",
+            "namespace": "gpu-operator",
+            "labels": {"app": "nvidia-dcgm-exporter"},
+            "ownerReferences": [{"kind": "DaemonSet"}],
+        },
+        "spec": {
+            "nodeName": on,
+            "containers": [{"name": "c", "image": image, "env": env}],
+            "volumes": [{"name": "counters", "configMap": {"name": "counters"}}],
+        },
+        "status": {"phase": "Running"},
+    }
+
+
+def changed(kinds: Mapping[str, Sequence[Any]], case: Mapping[str, Any]) -> ClusterSeen:
+    """The cluster of a case: by kind and name what is other, gone (`null`) or new; what it lacks or hides."""
+    made = {kind: list(objects) for kind, objects in kinds.items()}
+    for kind, changes in case.get("cluster", {}).items():
+        for name, patch in changes.items():
+            found = [each for each in made[kind] if each["metadata"]["name"] == name]
+            made[kind] = [each for each in made[kind] if each not in found]
+            if patch is not None:
+                old = found or [{"kind": kind, "metadata": {"name": name}}]
+                made[kind] += [proofs.patched(each, patch) for each in old]
+    absent = frozenset(case.get("lacks", ()))
+    for kind in {*absent, *case.get("empty", ())}:
+        made[kind] = []
+    return ClusterSeen(objects=made, unread=case.get("unread", {}), absent=absent)
