@@ -204,7 +204,7 @@ def again(lab: QueueLab, name: str, before: set[str]) -> list[Value] | None:
 
 
 def test_every_gang_that_loses_a_node_stops_whole_and_ends_complete(lab: QueueLab):
-    """New gangs after every second notice: a Job waits after each pod that is put out, and longer each time."""
+    """New gangs after every second notice: a Job waits after each pod that is put out, ever longer."""
     rng = random.Random(SEED)  # noqa: S311  moments, not secrets
     seen = Seen()
     ways = list(itertools.islice(itertools.cycle(WAYS), NOTICES))
