@@ -33,6 +33,8 @@ NOTICES = int(os.environ.get("GPUYARD_NOTICES", "10").partition(":")[0])
 SEED = int(os.environ.get("GPUYARD_NOTICES", "10:0").partition(":")[2] or 0)
 GANGS = {"two": 2, "three": 3}
 """Pods of eight GPUs of each gang: five of the seven nodes, so that there is room for who loses one."""
+MOMENT_SECONDS = 12.0
+"""Within so long comes the next notice: a gang whose pod was put out runs again after ten."""
 CHECKPOINTS = "s3://flock/checkpoints/run-7"
 HALF_SECONDS = 30.0
 """No gang runs with a part of its pods for so long; Kueue's own patience is minutes, by the platform 5."""
@@ -203,55 +205,104 @@ def again(lab: QueueLab, name: str, before: set[str]) -> list[Value] | None:
     return new if len(new) == len(pods) == GANGS[name] and lab.ready("t", name) else None
 
 
-def test_every_gang_that_loses_a_node_stops_whole_and_ends_complete(lab: QueueLab):
-    """New gangs after every second notice: a Job waits after each pod that is put out, ever longer."""
-    rng = random.Random(SEED)  # noqa: S311  moments, not secrets
-    seen = Seen()
-    ways = list(itertools.islice(itertools.cycle(WAYS), NOTICES))
-    for few in (ways[each : each + 2] for each in range(0, NOTICES, 2)):
-        submitted(lab)
-        with watched(lab) as watch:
-            for way in few:
-                time.sleep(rng.uniform(0, 3))
-                interrupted(lab, way, rng, seen)
-        ended(lab)
-        seen.half = max(seen.half, *watch.longest.values())
-        assert watch.most_used <= 8 * sum(GANGS.values())
-    print(f"\n{NOTICES} notices, seed {SEED}: {seen}")  # noqa: T201  figures of a campaign
-    assert len(seen.starts) == NOTICES
-    assert seen.half < HALF_SECONDS
-
-
 @dataclass
 class Seen:
     """Seconds."""
 
     stops: list[float] = field(default_factory=list)
     starts: list[float] = field(default_factory=list)
+    """Of those that lost nothing more meanwhile, since their notice."""
+    meanwhile: int = 0
+    """Notices that came before the last one's gang was whole again."""
     half: float = 0.0
 
     def __str__(self) -> str:
         return (
             f"stopped after {shown(self.stops)}, whole again after {shown(self.starts)};"
-            f" a part alone for {self.half:.1f} s at most"
+            f" {self.meanwhile} came before all were whole; a part alone for {self.half:.1f} s at most"
         )
 
 
-def interrupted(lab: QueueLab, way: Way, rng: random.Random, seen: Seen) -> None:
-    """A node of a gang goes in this way, and comes back when the gang runs elsewhere."""
-    api, name = lab.api, rng.choice(list(GANGS))
-    was = {p["metadata"]["uid"]: p for p in lab.pods("t", name)}
-    live = [p for p in was.values() if p["status"]["phase"] == "Running"]
-    node = rng.choice(sorted(p["spec"]["nodeName"] for p in live))
-    began = time.monotonic()
-    way(api, node, [p for p in live if p["spec"]["nodeName"] == node])
-    soon(lambda: not set(was) & running_of(lab, name), f"{name} to stop ({way.__name__})")
-    seen.stops.append(time.monotonic() - began)
-    pods = soon(lambda: again(lab, name, set(was)), f"{name} to run again ({way.__name__})")
-    seen.starts.append(time.monotonic() - began)
-    assert {p["spec"]["nodeName"] for p in pods}.isdisjoint({node})
-    assert asked(pods) == asked(live)
-    comes_back(api, node)
+@dataclass
+class Round:
+    """New gangs, the nodes that go under them, and who has not come back yet."""
+
+    lab: QueueLab
+    seen: Seen
+    gone: set[str] = field(default_factory=set)
+    lost: dict[str, tuple[float, set[str], list[Any]]] = field(default_factory=dict)
+    """By gang: when it lost a node, its pods then, and what they were told."""
+
+    def notice(self, way: Way, node: str) -> None:
+        """A node of a gang goes in this way, and the gang stops."""
+        lab = self.lab
+        (name,) = {n for n, pod in self.live() if pod["spec"]["nodeName"] == node}
+        was = lab.pods("t", name)
+        uids = {p["metadata"]["uid"] for p in was}
+        self.seen.meanwhile += bool(self.lost)
+        self.gone.add(node)
+        self.lost[name] = time.monotonic(), uids, asked(was[:1])
+        way(lab.api, node, [p for n, p in self.live(gone=True) if p["spec"]["nodeName"] == node])
+        soon(lambda: not uids & running_of(lab, name), f"{name} to stop ({way.__name__})")
+        self.seen.stops.append(time.monotonic() - self.lost[name][0])
+
+    def live(self, *, gone: bool = False) -> list[tuple[str, Value]]:
+        """Pods that run, with their gang; those on nodes that have gone when asked for."""
+        return [
+            (name, pod)
+            for name in GANGS
+            for pod in self.lab.pods("t", name)
+            if pod["status"].get("phase") == "Running"
+            and "deletionTimestamp" not in pod["metadata"]
+            and (gone or pod["spec"]["nodeName"] not in self.gone)
+        ]
+
+    def nodes(self) -> list[str]:
+        """Where gangs run."""
+        return sorted({pod["spec"]["nodeName"] for _, pod in self.live()})
+
+    def whole(self) -> bool:
+        """Whether all are whole again; when each was is noted."""
+        for name, (since, before, told) in list(self.lost.items()):
+            if pods := again(self.lab, name, before):
+                self.seen.starts.append(time.monotonic() - since)
+                assert {p["spec"]["nodeName"] for p in pods}.isdisjoint(self.gone)
+                assert all(asked([pod]) == told for pod in pods)
+                del self.lost[name]
+        return not self.lost
+
+    def goes_on(self, seconds: float) -> None:
+        """Time goes by."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self.whole()
+            time.sleep(0.1)
+
+
+def test_every_gang_that_loses_a_node_stops_whole_and_ends_complete(lab: QueueLab):
+    """New gangs after every second notice: a Job waits after each pod that is put out, ever longer.
+
+    The second one comes at any moment: while the gang runs, is stopped, waits or starts again.
+    """
+    rng = random.Random(SEED)  # noqa: S311  moments, not secrets
+    seen = Seen()
+    ways = rng.sample([*itertools.islice(itertools.cycle(WAYS), NOTICES)], NOTICES)
+    for few in (ways[each : each + 2] for each in range(0, NOTICES, 2)):
+        submitted(lab)
+        now = Round(lab, seen)
+        with watched(lab) as watch:
+            for way in few:
+                now.goes_on(rng.uniform(0, MOMENT_SECONDS))
+                now.notice(way, rng.choice(soon(now.nodes, "a gang that runs")))
+            soon(now.whole, "all gangs to run again")
+        for node in now.gone:
+            comes_back(lab.api, node)
+        ended(lab)
+        seen.half = max(seen.half, *watch.longest.values())
+        assert watch.most_used <= 8 * sum(GANGS.values())
+    print(f"\n{NOTICES} notices, seed {SEED}: {seen}")  # noqa: T201  figures of a campaign
+    assert len(seen.stops) == NOTICES
+    assert seen.half < HALF_SECONDS
 
 
 def ended(lab: QueueLab) -> None:
