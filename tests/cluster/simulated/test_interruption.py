@@ -29,8 +29,8 @@ from kit.stacks import Raw, platform, pool, team
 pytestmark = [pytest.mark.cluster]
 
 NAME = "gone"
-NOTICES = int(os.environ.get("GPUYARD_NOTICES", "10").partition(":")[0])
-SEED = int(os.environ.get("GPUYARD_NOTICES", "10:0").partition(":")[2] or 0)
+NOTICES = int(os.environ.get("GPUYARD_NOTICES", "6").partition(":")[0])
+SEED = int(os.environ.get("GPUYARD_NOTICES", "6:0").partition(":")[2] or 0)
 GANGS = {"two": 2, "three": 3}
 """Pods of eight GPUs of each gang: five of the seven nodes, so that there is room for who loses one."""
 MOMENT_SECONDS = 12.0
