@@ -11,10 +11,18 @@ from urllib.parse import quote
 
 from gpuyard_gate.loop import Say, listed
 from gpuyard_idle.web import Refused, Server
-from gpuyard_requeue.judge import Leaving, is_lost, leaving, patch, starts_again, stopped
+from gpuyard_requeue.judge import (
+    Leaving,
+    broken,
+    goes_now,
+    is_lost,
+    leaving,
+    patch,
+    starts_again,
+    stopped,
+)
 
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
-_GONE = 404
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +31,9 @@ class Settings:
 
     every_seconds: float
     selectors: tuple[str, ...]
-    """Of nodes that may go."""
+    """Of nodes that may go, pool by pool."""
+    flavors: tuple[str, ...]
+    """What queues call these pools, in the same order."""
     namespaces: tuple[str, ...]
     """Where gangs run."""
     taints: tuple[str, ...]
@@ -63,9 +73,9 @@ def look(server: Server, settings: Settings, say: Say) -> int:
     """
     going = [
         found
-        for selector in settings.selectors
+        for selector, flavor in zip(settings.selectors, settings.flavors, strict=True)
         for node in listed(server, "/api/v1/nodes", labelSelector=selector)
-        if (found := leaving(node, settings.taints))
+        if (found := leaving(node, settings.taints, flavor))
     ]
     changed = 0
     for space in settings.namespaces:
@@ -80,12 +90,14 @@ def _in_space(
     server: Server, settings: Settings, space: str, going: list[Leaving], say: Say
 ) -> int:
     changed = 0
-    for name, lost in _lost(server, settings, space, going).items():
-        workload = _workload(server, space, name)
-        if workload is None or not stopped(workload, lost.pods, settings.kinds):
+    lost, now = _lost(server, settings, space, going), datetime.now(UTC)
+    new = [node for node in going if goes_now(node, now)]
+    for workload in listed(server, _place(space)) if lost or new else ():
+        node = _for(workload, lost.get(workload["metadata"]["name"]), new, settings.kinds)
+        if node is None:
             continue
         told = (
-            f"Node {lost.node.name} goes, for {lost.node.why}: all pods are stopped at once, and the job"
+            f"Node {node.name} goes, for {node.why}: all pods are stopped at once, and the job"
             " queues again as a whole."
         )
         body = patch(workload, settings.interrupted, "true", active=False)
@@ -112,6 +124,15 @@ def _lost(server: Server, settings: Settings, space: str, going: list[Leaving]) 
     return found
 
 
+def _for(
+    workload: dict[str, Any], lost: _Lost | None, new: list[Leaving], kinds: tuple[str, ...]
+) -> Leaving | None:
+    """The node for which a workload is stopped."""
+    if lost and stopped(workload, lost.pods, kinds):
+        return lost.node
+    return next((node for node in new if broken(workload, node, kinds)), None)
+
+
 def _pods_on(server: Server, space: str, node: Leaving) -> Iterator[dict[str, Any]]:
     path = f"/api/v1/namespaces/{space}/pods"
     return listed(server, path, fieldSelector=f"spec.nodeName={node.name}")
@@ -119,17 +140,6 @@ def _pods_on(server: Server, space: str, node: Leaving) -> Iterator[dict[str, An
 
 def _place(space: str) -> str:
     return f"{_KUEUE}/namespaces/{space}/workloads"
-
-
-def _workload(server: Server, space: str, name: str) -> dict[str, Any] | None:
-    """None where it has gone meanwhile."""
-    try:
-        found: dict[str, Any] = server.ask("GET", f"{_place(space)}/{quote(name)}")
-    except Refused as refused:
-        if refused.status == _GONE:
-            return None
-        raise
-    return found
 
 
 def _write(

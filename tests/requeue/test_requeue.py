@@ -4,6 +4,7 @@ import json
 import runpy
 import sys
 from copy import deepcopy
+from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -13,7 +14,16 @@ from gpuyard.render.programs import SETTINGS_FILE
 from gpuyard_gate import loop
 from gpuyard_idle.web import Refused
 from gpuyard_requeue import command
-from gpuyard_requeue.judge import Leaving, is_lost, leaving, patch, starts_again, stopped
+from gpuyard_requeue.judge import (
+    Leaving,
+    broken,
+    goes_now,
+    is_lost,
+    leaving,
+    patch,
+    starts_again,
+    stopped,
+)
 from gpuyard_requeue.look import look, read_settings
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
@@ -29,6 +39,7 @@ def told():
 
 SETTINGS = read_settings(told())
 SPACE, LABEL = "vision", SETTINGS.interrupted
+(FLAVOR,) = SETTINGS.flavors
 POOL = {"gpuyard.dev/pool": "train"}
 GPU = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 EARLY, ADMITTED, LATE = (f"2026-11-24T00:{minute}:00Z" for minute in ("00", "10", "20"))
@@ -39,6 +50,12 @@ def node(name="n0", *taints, labels=POOL, going=False, **spec):
         {"deletionTimestamp": LATE, "finalizers": ["karpenter.sh/termination"]} if going else {}
     )
     return {"metadata": metadata, "spec": {"taints": [GPU, *taints], **spec}}
+
+
+def closed(since=ADMITTED, name="n0"):
+    """As Kubernetes marks a node that was closed."""
+    taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule", "timeAdded": since}
+    return node(name, taint, unschedulable=True)
 
 
 def noticed(key="karpenter.sh/disrupted"):
@@ -113,6 +130,16 @@ def test_a_node_goes_by_a_notice_by_its_deletion_or_by_a_drain(raw, why, surely)
     assert leaving(raw, SETTINGS.taints) == (why and Leaving("n0", why, surely=surely))
 
 
+def test_a_closed_node_says_since_when_and_what_its_pool_is_called():
+    assert leaving(closed(), SETTINGS.taints, FLAVOR) == Leaving(
+        "n0", "it is drained", surely=False, flavor=FLAVOR, closed=ADMITTED
+    )
+    for raw in (node("n0", noticed()), node(going=True)):
+        found = leaving(raw, SETTINGS.taints, FLAVOR)
+        assert found is not None
+        assert (found.flavor, found.closed) == (FLAVOR, "")
+
+
 @every(
     "raw, surely, lost",
     [
@@ -155,6 +182,56 @@ def test_a_closed_node_keeps_its_pods_until_they_are_put_out(raw, surely, lost):
 )
 def test_a_gang_that_runs_is_stopped_once_for_a_part_that_it_loses(raw, pods, stops):
     assert stopped(raw, pods, SETTINGS.kinds) is stops
+
+
+SURE = Leaving("n0", "", surely=True, flavor=FLAVOR)
+SINCE = Leaving("n0", "", surely=False, flavor=FLAVOR, closed=LATE)
+
+
+def lacking(since=LATE, *, why="WaitForRecovery", ready="False", flavor=FLAVOR, **more):
+    """A gang that ran whole and does so no more."""
+    found = workload(**more)
+    condition = {"type": "PodsReady", "status": ready, "reason": why, "lastTransitionTime": since}
+    found["status"]["conditions"].append(condition)
+    assigned = [{"name": "main", "flavors": {"cpu": flavor, "nvidia.com/gpu": flavor}}]
+    found["status"]["admission"] = {"podSetAssignments": [*assigned, {"name": "none"}]}
+    return found
+
+
+@every(
+    "raw, node, says",
+    [
+        (lacking(), SURE, True),
+        (lacking(ADMITTED), SURE, True),
+        (lacking(), SINCE, True),
+        (lacking("2026-11-24T00:22:00Z"), SINCE, True),
+        # longer after its node was closed, before it, and who knows when
+        (lacking("2026-11-24T00:22:01Z"), SINCE, False),
+        (lacking("2026-11-24T00:19:59Z"), SINCE, False),
+        (lacking(), Leaving("n0", "", surely=False, flavor=FLAVOR), False),
+        # it starts, it is whole, and what it lacked before it was stopped
+        (lacking(why="WaitForStart"), SURE, False),
+        (lacking(ready="True", why="Recovered"), SURE, False),
+        (lacking(EARLY), SURE, False),
+        (workload(), SURE, False),
+        # on other nodes
+        (lacking(flavor="other"), SURE, False),
+        # one pod, stopped already, made by nobody
+        (lacking(counts=(1,)), SURE, False),
+        (lacking(active=False), SURE, False),
+        (lacking(kind="v1/Pod"), SURE, False),
+    ],
+)
+def test_a_gang_whose_pod_was_gone_before_the_look_is_known_by_what_it_lacks(raw, node, says):
+    assert broken(raw, node, SETTINGS.kinds) is says
+
+
+def test_of_a_node_that_was_closed_long_ago_nothing_is_asked():
+    at = datetime.fromisoformat(LATE)
+    assert goes_now(SURE, at)
+    assert goes_now(SINCE, at + timedelta(minutes=10))
+    assert not goes_now(SINCE, at + timedelta(minutes=10, seconds=1))
+    assert not goes_now(Leaving("n0", "", surely=False), at)
 
 
 @every(
@@ -224,6 +301,8 @@ class Cluster:
             (at,) = query["fieldSelector"]
             return [p for p in self.pods if at == f"spec.nodeName={p['spec']['nodeName']}"]
         found = self.nodes if what == "nodes" else self.workloads.values()
+        if "labelSelector" not in query:
+            return list(found)
         key, _, value = query["labelSelector"][0].partition("=")
         return [each for each in found if each["metadata"]["labels"].get(key) == value]
 
@@ -289,6 +368,16 @@ def test_a_gang_on_a_node_that_goes_is_stopped_whole_and_queues_again():
     assert look(cluster, SETTINGS, lines.append) == 0
 
 
+def test_a_gang_whose_pod_has_gone_already_is_stopped_as_well():
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    drained, long_ago = closed(now), closed(EARLY)
+    for goes, changed in ((node("n0", noticed()), 2), (drained, 2), (long_ago, 0), (node(), 0)):
+        cluster, lines = Cluster([goes], [], [lacking(now), workload("job-b")]), []
+        assert look(cluster, SETTINGS, lines.append) == changed
+        assert cluster.states() == {"job-gang": AGAIN if changed else RUNS, "job-b": RUNS}
+        assert not changed or lines[0].startswith("vision/job-gang: GangInterrupted: Node n0 goes")
+
+
 def test_who_is_killed_at_any_moment_is_followed_by_one_who_ends_it():
     whole = yard()
     look(whole, SETTINGS, print)
@@ -323,7 +412,7 @@ def test_one_that_keeps_its_quota_waits_and_one_that_is_over_loses_its_label():
         ({("POST", "events"): 403}, 3, "vision/job-gang: GangInterrupted: Node n0 goes"),
         # a namespace that is not ours any more
         ({("GET", "pods"): 403}, 0, "vision: left alone: 403: no"),
-        ({("GET", "workloads/job-gang"): 500}, 0, "vision: left alone: 500: no"),
+        ({("GET", "workloads"): 500}, 0, "vision: left alone: 500: no"),
     ],
 )
 def test_what_is_refused_of_one_keeps_no_other_from_its_own(fails, changed, says):

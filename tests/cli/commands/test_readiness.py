@@ -87,7 +87,7 @@ def test_a_document_has_every_check_with_what_was_seen_and_where(gpuyard, stack)
     assert ended.code == 0
     assert len(made["checks"]) == 61
     assert made["counts"] == {"apply": 61, "do_not_apply": 0, "pass": 26, "fail": 2, "not_run": 33}
-    assert made["score"] == 40
+    assert made["score"] == 42
     assert made["not_asked"] is None
     assert checked(ended, "SCH-03") == {
         "id": "SCH-03",

@@ -45,9 +45,11 @@ def test_it_is_made_where_nodes_go_under_jobs_of_teams(plan, made):
 def test_the_program_is_told_where_to_look_and_for_what():
     other = pool("serve", nodes=1)
     spots = pool(nodes="0..4", capacity=["spot"])
-    (data,) = [o["data"] for o in of_kind(spot(spots, other), "ConfigMap")]
+    plan = spot(spots, other)
+    (data,) = [o["data"] for o in of_kind(plan, "ConfigMap")]
     found = read_settings(data["settings.json"])
     assert found.selectors == ("gpuyard.dev/pool=train",)
+    assert found.flavors == (plan.pool("train").flavor,)
     assert found.namespaces == ("vision", "nlp", "nlp-eval")
     assert found.taints == (
         "karpenter.sh/disrupted",
@@ -112,7 +114,7 @@ def test_the_account_sees_nodes_and_touches_workloads_of_teams_alone():
         for o in requeue_objects(plan)
         if o["kind"].endswith("Role")
     }
-    inside = {"pods": {"list"}, "events": {"create"}, "workloads": {"get", "list", "patch"}}
+    inside = {"pods": {"list"}, "events": {"create"}, "workloads": {"list", "patch"}}
     assert rules == {
         ("ClusterRole", None): {"nodes": {"list"}},
         **{("Role", space): inside for space in ("vision", "nlp", "nlp-eval")},

@@ -82,6 +82,7 @@ def settings_text(plan: PlatformPlan, asked: InterruptionPlan) -> str:
         "selectors": [
             ",".join(f"{k}={v}" for k, v in sorted(pool.node_selector.items())) for pool in pools
         ],
+        "flavors": [pool.flavor for pool in pools],
         "namespaces": [space.name for space in _spaces(plan)],
         "taints": list(NOTICES),
         "kinds": list(STARTS_AGAIN),
@@ -99,7 +100,7 @@ def _rights(plan: PlatformPlan, name: str, home: str) -> list[Object]:
     inside = [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
         {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
-        {"apiGroups": [KUEUE_GROUP], "resources": ["workloads"], "verbs": ["get", "list", "patch"]},
+        {"apiGroups": [KUEUE_GROUP], "resources": ["workloads"], "verbs": ["list", "patch"]},
     ]
     return [
         made(plan.name, f"{RBAC}/v1", "ClusterRole", name, rules=nodes),

@@ -20,7 +20,7 @@ PACKAGES: Final = ("gpuyard_gate", "gpuyard_requeue")
 _LOOK_SECONDS: Final = 10.0
 """Between looks when nothing has changed."""
 _SOON_SECONDS: Final = 3.0
-"""For a while after one that has done something: what it began may end without a change of nodes or pods."""
+"""For a while after a change and after a deed: what follows may change no node and no pod."""
 _PAUSE_SECONDS: Final = 0.3
 """Many changes at once are one look."""
 
@@ -61,11 +61,12 @@ class FakeGate:
             self._changed.set()
 
     def _run(self) -> None:
-        did = 0.0
+        did = 0.0  # when there was something to do, or to see
         while True:
             lately = time.monotonic() - did < _LOOK_SECONDS
             idle = _SOON_SECONDS if lately else _LOOK_SECONDS
-            self._changed.wait(idle if self._pods else None)
+            if self._changed.wait(idle if self._pods else None):
+                did = time.monotonic()
             self._changed.clear()
             for pod in self._pods:
                 try:
