@@ -173,6 +173,16 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         ),
         LIVE,
     ),
+    "jobset": Campaign(
+        "a JobSet that loses a node in each of four ways: queued again whole, and no restart counted",
+        1,
+        "rounds",
+        lambda _, __: pytest(
+            "tests/cluster/simulated/test_jobset.py", "-s", "-n", "0", needs=LIVE,
+            GPUYARD_JOBSET=os.environ.get("GPUYARD_JOBSET", ".testbed/bin/jobset"),
+        ),
+        LIVE,
+    ),
     "snapshots": Campaign(
         "machines that say strange things, each answered with a verdict",
         100_000,
