@@ -128,12 +128,8 @@ def mirror(path: str) -> str:
     parts = Path(path).parts
     if parts[:2] == ("components", "gpuyard"):
         return str(Path("tests", *parts[2:-1]))
-    if parts[:2] == ("components", "gpuyard_gate"):
-        return "tests/gate"
-    if parts[:2] == ("components", "gpuyard_idle"):
-        return "tests/idle"
-    if parts[:2] == ("components", "gpuyard_validator"):
-        return "tests/validator"
+    if parts[0] == "components":
+        return f"tests/{parts[1].removeprefix('gpuyard_')}"
     known = {"docs": "tests/docs", "stacks": "tests/stacks", "policies": "tests/policies"}
     if parts[0] in {"scripts", "testbed"}:
         return "tests/house" if parts[0] == "scripts" else "tests/testbed"

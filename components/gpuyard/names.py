@@ -129,6 +129,8 @@ CHECK_SAYS, CHECK_BOOT, CHECK_CLOSED = (
     f"gpuyard.dev/check-{word}" for word in ("says", "boot", "closed")
 )
 """Annotations of nodes: what the check said, of which start of the machine, and that it was closed."""
+INTERRUPTED_LABEL = "gpuyard.dev/interrupted"
+"""On a workload that was stopped because one of its nodes goes, until it queues again."""
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
 """On every pod of a Job: its name."""
 MULTIKUEUE_SECRET_KEY = "kubeconfig"  # noqa: S105  a key, not a secret
@@ -227,6 +229,16 @@ def validator_name(platform: str) -> str:
 def gate_name(platform: str) -> str:
     """Beside the GPU Operator: the program that opens nodes, its account, and the policy that holds it."""
     return f"gpuyard-{platform}-gate"
+
+
+def requeue_name(platform: str) -> str:
+    """The program that queues gangs again whose nodes go, its account, and the policy that holds it."""
+    return f"gpuyard-{platform}-requeue"
+
+
+def spared_name(platform: str) -> str:
+    """The policy by which a pod that ends with its node is no failure of its job."""
+    return f"gpuyard-{platform}-spared"
 
 
 def node_name(pool: str, index: int) -> str:

@@ -38,6 +38,7 @@ __all__ = [
     "Gate",
     "HostShape",
     "Idle",
+    "Interruption",
     "Isolation",
     "Latency",
     "Level",
@@ -574,6 +575,19 @@ guarantee serves every profile.
 """
 
 
+class Interruption(TypedDict):
+    """How jobs meet nodes that go: by this the plan says what a spot notice loses."""
+
+    save_every_minutes: int
+    """Minutes from one checkpoint to the next."""
+    save_seconds: NotRequired[int]
+    """Seconds that writing one takes. Default 60."""
+    saves_on_notice: NotRequired[bool]
+    """Jobs write one when they are told to end, if they have the time. Default: they do not."""
+    most_lost_minutes: NotRequired[int]
+    """Of work, expected at one notice; more is told. Default 60."""
+
+
 class WorkerCluster(TypedDict):
     """Another cluster that this one sends jobs to."""
 
@@ -610,6 +624,8 @@ class Queueing(TypedDict):
     """
     mig_quota: NotRequired[MigQuota]
     """profiles or slices. Default profiles: what nodes advertise is what is counted."""
+    interruption: NotRequired[Interruption | None]
+    """What jobs on spot save, and how often. Default: not known."""
     stop: NotRequired[Stop | None]
     """hold or drain, for every queue of the platform: a brake for emergencies. Default: none."""
     clusters: NotRequired[Sequence[WorkerCluster]]

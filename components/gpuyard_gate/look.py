@@ -2,17 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from gpuyard_gate.judge import Change, Names, Node, Pool, change_for, most_closed, said_of
+from gpuyard_gate.loop import listed
 from gpuyard_idle.web import Refused, Server
 
-PAGE = 500
 MOST_CHANGES = 100
 """Nodes that are changed in one look; the others are in the next."""
 _EVENTS = "/api/v1/namespaces/default/events"
@@ -51,15 +51,15 @@ def look(server: Server, settings: Settings, say: Callable[[str], None]) -> int:
     for pool in settings.pools:
         nodes = [
             Node(each, settings.names)
-            for each in _all(server, "/api/v1/nodes", pool.selector)
+            for each in listed(server, "/api/v1/nodes", labelSelector=pool.selector)
             if "deletionTimestamp" not in each["metadata"]
         ]
         said = {
             pod["spec"].get("nodeName"): said_of(pod)
-            for pod in _all(
+            for pod in listed(
                 server,
                 f"/api/v1/namespaces/{settings.namespace}/pods",
-                f"{settings.names.checks}={pool.checks},{settings.names.checked}={pool.digest}",
+                labelSelector=f"{settings.names.checks}={pool.checks},{settings.names.checked}={pool.digest}",
             )
         }
         closed = sum(node.closed for node in nodes)
@@ -89,16 +89,6 @@ def _write(server: Server, node: Node, change: Change) -> str:
     except Refused as refused:
         return f"left alone: {refused}"
     return ""
-
-
-def _all(server: Server, path: str, labels: str) -> Iterator[dict[str, Any]]:
-    more = ""
-    while True:
-        query = {"limit": PAGE, "labelSelector": labels, "continue": more}
-        found = server.ask("GET", f"{path}?{urlencode({k: v for k, v in query.items() if v})}")
-        yield from found["items"] or ()
-        if not (more := found["metadata"].get("continue", "")):
-            return
 
 
 def _event(node: Node, change: Change) -> dict[str, Any]:

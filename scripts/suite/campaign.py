@@ -146,6 +146,16 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         ),
         LIVE,
     ),
+    "notices": Campaign(
+        "nodes that go under gangs at random moments; each gang stops whole, queues again and ends complete",
+        100,
+        "notices",
+        lambda count, seed: pytest(
+            "tests/cluster/simulated/test_interruption.py", "-s", "-n", "0", "--timeout", "7200",
+            needs=LIVE, GPUYARD_NOTICES=f"{count}:{seed}",
+        ),
+        LIVE,
+    ),
     "queues": Campaign(
         "jobs through a real Kueue on 250 nodes, and the order that the queue model foresees",
         2000,
@@ -160,6 +170,16 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         lambda _, __: pytest(
             "tests/cluster/simulated/test_karpenter.py", "-s", "-n", "0", needs=LIVE,
             GPUYARD_KARPENTER=os.environ.get("GPUYARD_KARPENTER", ".testbed/bin/karpenter"),
+        ),
+        LIVE,
+    ),
+    "jobset": Campaign(
+        "a JobSet that loses a node in each of four ways: queued again whole, and no restart counted",
+        1,
+        "rounds",
+        lambda _, __: pytest(
+            "tests/cluster/simulated/test_jobset.py", "-s", "-n", "0", needs=LIVE,
+            GPUYARD_JOBSET=os.environ.get("GPUYARD_JOBSET", ".testbed/bin/jobset"),
         ),
         LIVE,
     ),

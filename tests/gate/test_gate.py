@@ -8,8 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from gpuyard.render.validation.gate import SETTINGS_FILE, gate_objects
-from gpuyard_gate import command
+from gpuyard.render.programs import SETTINGS_FILE
+from gpuyard.render.validation.gate import gate_objects
+from gpuyard_gate import command, loop
 from gpuyard_gate import look as looking
 from gpuyard_gate.judge import Change, Node, Said, change_for, most_closed, said_of
 from gpuyard_gate.look import look, read_settings
@@ -394,7 +395,7 @@ def test_a_node_that_goes_is_left_alone():
 
 
 def test_one_look_asks_in_pages_and_changes_no_more_than_so_many(monkeypatch):
-    monkeypatch.setattr(looking, "PAGE", 4)
+    monkeypatch.setattr(loop, "PAGE", 4)
     monkeypatch.setattr(looking, "MOST_CHANGES", 5)
     cluster = Cluster(*fleet(7, working=False))
     assert (look(cluster, SETTINGS, print), look(cluster, SETTINGS, print)) == (5, 2)
@@ -425,7 +426,7 @@ def test_a_look_is_made_as_the_account_of_its_pod(account, monkeypatch):
         def close(self):
             seen.append("closed")
 
-    monkeypatch.setattr(command, "Server", Server)
+    monkeypatch.setattr(loop, "Server", Server)
     monkeypatch.setattr(command, "look", lambda server, settings, say: say(settings.namespace))
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
     assert command.main(started(account, "--once")) == 0
@@ -440,8 +441,8 @@ def test_what_goes_wrong_is_said_and_tried_again(account, monkeypatch, capsys):
         if len(naps) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(command.time, "sleep", sleep)
-    monkeypatch.setattr(command, "Server", lambda *_: (_ for _ in ()).throw(Unreachable("nobody")))
+    monkeypatch.setattr(loop.time, "sleep", sleep)
+    monkeypatch.setattr(loop, "Server", lambda *_: (_ for _ in ()).throw(Unreachable("nobody")))
     with pytest.raises(KeyboardInterrupt):
         command.main(started(account))
     assert naps == [15, 15, 15]

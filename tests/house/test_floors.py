@@ -16,7 +16,13 @@ LINT = Path(sys.executable).with_name("lint-imports")
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     root = tmp_path_factory.mktemp("floors")
-    for package in ("gpuyard", "gpuyard_gate", "gpuyard_idle", "gpuyard_validator"):
+    for package in (
+        "gpuyard",
+        "gpuyard_gate",
+        "gpuyard_idle",
+        "gpuyard_requeue",
+        "gpuyard_validator",
+    ):
         shutil.copytree(
             sizes.ROOT / "components" / package,
             root / "components" / package,
@@ -56,6 +62,7 @@ def contracts(root: Path) -> tuple[int, str]:
         ("cli/app.py", "import gpuyard_idle", "a program that runs elsewhere "),
         ("../gpuyard_idle/judge.py", "import gpuyard.plan", "a program that runs elsewhere "),
         ("../gpuyard_gate/look.py", "import gpuyard.names", "the gate, too: "),
+        ("../gpuyard_requeue/judge.py", "import gpuyard.names", "what requeues gangs, too: "),
         (
             "render/validation/expectations.py",
             "import gpuyard_validator",

@@ -7,8 +7,8 @@ import pytest
 
 import sizes
 
-PROGRAMS = ("gpuyard_gate", "gpuyard_idle", "gpuyard_validator")
-BORROWS = {"gpuyard_gate": {"gpuyard_idle"}}
+PROGRAMS = ("gpuyard_gate", "gpuyard_idle", "gpuyard_requeue", "gpuyard_validator")
+BORROWS = {"gpuyard_gate": {"gpuyard_idle"}, "gpuyard_requeue": {"gpuyard_gate", "gpuyard_idle"}}
 """What is carried with a program of another one.
 
 The validator asks for nvidia-ml-py by name when it runs on a GPU node, and does without elsewhere."""

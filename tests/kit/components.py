@@ -22,7 +22,7 @@ from kit.stacks import cut_pool, platform, pool, shared_pool, team
 LAB = platform(
     cloud="simulated",
     pools=[
-        pool(zones=["a", "b"], labels={"rack": "r1"}),
+        pool(zones=["a", "b"], labels={"rack": "r1"}, capacity=["spot"]),
         cut_pool(),
         shared_pool(),
     ],

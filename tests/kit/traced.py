@@ -30,7 +30,7 @@ from kit.seconds import is_random
 
 UNTRACED = (*LEVELS, "search", "timed", "repeats")
 """Markers of tests, setup and teardown included, that are run without the tracer."""
-MEASURED = ("gpuyard", "gpuyard_gate", "gpuyard_idle", "gpuyard_validator")
+MEASURED = ("gpuyard", "gpuyard_gate", "gpuyard_idle", "gpuyard_requeue", "gpuyard_validator")
 OTHERS = ("pulumi", "pulumi_kubernetes.core.v1", "pydantic", "rich.console", "typer", "yaml")
 """What ours import and nobody measures: imported before the tracer starts."""
 REPEATING = Path(__file__).with_name("repeating.txt")

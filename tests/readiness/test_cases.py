@@ -35,7 +35,7 @@ PASSES_PLANNED = {
     *("SCH-02", "SCH-03", "SCH-04", "SCH-05", "SCH-06", "SCH-08"),
     *("AUT-01", "AUT-02", "AUT-03", "AUT-04"),
     *("SEC-01", "SEC-02", "SEC-05", "SEC-06", "SEC-07"),
-    *("STO-01", "STO-02", "CST-01", "CST-04"),
+    *("STO-01", "STO-02", "CST-01", "CST-03", "CST-04"),
 }
 """Of a platform that has all its plan alone can show."""
 

@@ -131,7 +131,7 @@ BUILT_IN = {
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
     *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
     *("GKENetworkParamSet", "Network"),  # GKE's own
-    *("CronJob", "DaemonSet", "Role", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"),
+    *("CronJob", "DaemonSet", "Deployment", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"),
 }
 
 
@@ -239,6 +239,7 @@ NAMESPACED = {
 } | {
     "CronJob",
     "DaemonSet",
+    "Deployment",
     "ServiceAccount",
 }
 
@@ -304,7 +305,7 @@ def test_quantities_are_text_as_the_api_gives_them_back():
     checked = set()
     for plan in plans():
         for path, value in (x for obj in platform_objects(plan) for x in leaves(obj)):
-            if path[-1] in QUANTITIES or path[:2] == ("spec", "hard"):
+            if (path[-1] in QUANTITIES and "affinity" not in path) or path[:2] == ("spec", "hard"):
                 assert isinstance(value, str), path
                 assert quantity(value) >= 0
                 checked.add(path[-1])
@@ -371,4 +372,5 @@ def test_groups_are_named_for_what_they_are_for():
         "access",
         "team-vision",
         "team-speech",
+        "requeue",
     ]

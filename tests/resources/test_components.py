@@ -59,6 +59,7 @@ def test_each_object_is_under_the_component_it_is_for():
         "team-vision": "lab-vision",
         "team-speech": "lab-speech",
         "idle": "lab-idle",
+        "requeue": "lab",
         "validation": "lab-validation",
         "gate": "lab-validation",
     }
@@ -211,6 +212,7 @@ def test_the_state_of_a_part_holds_that_part_only():
             "nodes": "4",
             "zones": ["a", "b"],
             "labels": {"rack": "r1"},
+            "capacity": ["spot"],
         },
     }
     assert graph.one(token("Team"), "lab-speech").inputs["team"] == {

@@ -230,6 +230,7 @@ def test_the_stages_are_yaml_with_distinct_names():
         "pod-starts",
         "pod-succeeds",
         "pod-fails",
+        "pod-ends",
         "pod-goes",
     ]
 

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 from gpuyard import names
+from gpuyard.catalogue.kubernetes.api import changes_jobs
 from gpuyard.explain.changes import homes, nearest_changes, pins
 from gpuyard.explain.decide import decide
 from gpuyard.explain.outcome import JobOutcome
@@ -12,7 +13,6 @@ from gpuyard.explain.records import Explanation, JobChange, Verdict
 from gpuyard.explain.sentences import cautions, namespace, queue
 from gpuyard.explain.workload import commit
 from gpuyard.manifests.workloads import JobRead
-from gpuyard.plan.queueing.priorities import gives_priorities
 from gpuyard.plan.queueing.waiting import compared
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.scheduler.desk import EMPTY, Desk, PlatformState
@@ -104,7 +104,7 @@ def _priority(
 ) -> tuple[int, tuple[str, ...]]:
     """What the job's priority is worth to Kueue, and what is not known of it."""
     ours = {p.name: p.value for p in plan.queueing.priorities}
-    given = team.priority if team is not None and gives_priorities(plan.kubernetes) else None
+    given = team.priority if team is not None and changes_jobs(plan.kubernetes) else None
     if request.priority_label or given:
         known, name = ours, request.priority_label or str(given)
     else:

@@ -12,6 +12,7 @@ from gpuyard.catalogue.machines import Machine
 from gpuyard.plan.records import (
     Bill,
     IdlePlan,
+    InterruptionPlan,
     LimitsPlan,
     PoolPlan,
     QueueingPlan,
@@ -109,6 +110,8 @@ class Draft:
     """Data and checkpoints, as far as they are understood."""
     idle: IdlePlan | None = None
     """What becomes of idle jobs; None when no team asks for it."""
+    interruption: InterruptionPlan | None = None
+    """What becomes of gangs whose nodes go; None where none do."""
     validation: ValidationPlan | None = None
     """What becomes of the hardware check; None when none is asked for."""
 

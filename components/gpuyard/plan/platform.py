@@ -14,6 +14,7 @@ from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, in_order, refuse, refused, show
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.autoscaler import check_autoscaler
+from gpuyard.plan.capacity.interruption import check_interruption, decide_interruption
 from gpuyard.plan.capacity.karpenter import check_karpenter
 from gpuyard.plan.capacity.ladder_proofs import check_reservations
 from gpuyard.plan.cluster.given import check_given
@@ -132,6 +133,7 @@ STAGES: tuple[Stage, ...] = (
     decide_teams,
     decide_queueing,
     decide_idle,
+    decide_interruption,
     decide_storage,
     decide_validation,
 )
@@ -164,6 +166,7 @@ CHECKS: tuple[Check, ...] = (
     check_given,
     check_held,
     check_idle,
+    check_interruption,
     check_isolation,
     check_karpenter,
     check_kubernetes,
@@ -263,6 +266,7 @@ def _recorded(draft: Draft) -> PlatformPlan:
         software=versions(effective_pins(spec)),
         operator=None if draft.queueing.dispatch else operator_parts(spec, pools),
         idle=draft.idle,
+        interruption=draft.interruption,
         storage=draft.storage,
     )
 

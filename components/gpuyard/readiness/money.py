@@ -29,7 +29,21 @@ def _spot_written(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:
         below = [rung.mode for rung in pool.ladder if rung.mode != "spot"]
         wrong = "" if below else "there is nothing to fall back on"
         yield judged(f"plan.pools.{pool.name}.ladder", ", ".join(below) or "spot alone", wrong)
-    yield unknown("what an interruption loses is in no stack file: it depends on your jobs")
+        yield from _lost(subject, pool.name)
+
+
+def _lost(subject: Subject, pool: str) -> Iterator[ThingSeen]:
+    """What a notice in this pool is expected to lose."""
+    where = f"plan.interruption.pools.{pool}.loss"
+    planned = subject.plan.interruption
+    losses = {each.pool: each.loss for each in planned.pools} if planned else {}
+    said = subject.plan.spec.queueing.interruption
+    if said is None or (loss := losses.get(pool)) is None:
+        yield unknown("what a team's job loses is not known (queueing.interruption)", where)
+        return
+    over = loss.expected_minutes > said.most_lost_minutes
+    wrong = f"it is more than {said.most_lost_minutes} minutes" if over else ""
+    yield judged(where, f"{loss.expected_minutes:g} minutes expected", wrong)
 
 
 def _committed(subject: Subject, _: ClusterSeen) -> Iterator[ThingSeen]:

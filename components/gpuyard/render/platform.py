@@ -11,6 +11,7 @@ from gpuyard.render.gpu_operator import gpu_operator_objects
 from gpuyard.render.idle import idle_objects
 from gpuyard.render.kueue.chart import kueue_objects
 from gpuyard.render.kueue.queueing import queueing_objects
+from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.nodes import node_objects
 from gpuyard.render.objects import Object, made, namespace_object
 from gpuyard.render.storage import storage_objects
@@ -51,6 +52,7 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
             for team in plan.teams
         ),
         ("idle", idle_objects(plan) if plan.idle else []),
+        ("requeue", requeue_objects(plan)),
         ("validation", validation_objects(plan)),
         ("gate", gate_objects(plan)),
     ]

@@ -1,11 +1,14 @@
 """Programs of ours that run elsewhere, carried as text: neither side imports the other."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import gpuyard
-from gpuyard.render.objects import Object
+from gpuyard.names import POOL_LABEL
+from gpuyard.render.objects import Object, made, system_tolerations
 
 _NOBODY = 65534
 NOBODY: Object = {
@@ -31,3 +34,90 @@ def source_of(package: str) -> Mapping[str, str]:
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(folder.rglob("*.py"))
     }
+
+
+SETTINGS_FILE = "settings.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looker:
+    """A program that looks at its cluster every few seconds, in one pod, as an account of its own name."""
+
+    name: str
+    namespace: str
+    package: str
+    borrows: Mapping[str, Sequence[str]]
+    """Files of other programs that are carried with it, by package."""
+    image: str
+    settings: str
+    """What it is told, as JSON."""
+
+    def files(self) -> dict[str, str]:
+        """All that is mounted, by path."""
+        lent = {
+            f"{package}/{path}": source_of(package)[path]
+            for package, paths in self.borrows.items()
+            for path in paths
+        }
+        own = {f"{self.package}/{path}": text for path, text in source_of(self.package).items()}
+        return {**own, **lent, SETTINGS_FILE: self.settings}
+
+    def objects(
+        self, owner: str, tolerations: Sequence[Object], notes: Mapping[str, str]
+    ) -> list[Object]:
+        """Its files and its pod. `notes` on the pod change with the settings: it reads them once."""
+        space, files = self.namespace, self.files()
+        data = {_key(path): text for path, text in files.items()}
+        labels = {"app.kubernetes.io/name": self.name}
+        spec = {
+            "replicas": 1,
+            # Two at once would each do what one is to do.
+            "strategy": {"type": "Recreate"},
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels, "annotations": dict(notes)},
+                "spec": self._pod(tolerations, list(files)),
+            },
+        }
+        return [
+            made(owner, "v1", "ConfigMap", self.name, namespace=space, data=data),
+            made(owner, "apps/v1", "Deployment", self.name, namespace=space, spec=spec),
+        ]
+
+    def _pod(self, tolerations: Sequence[Object], paths: Sequence[str]) -> Object:
+        """On nodes without GPUs where there are any; else on those that it is there for."""
+        elsewhere = {"matchExpressions": [{"key": POOL_LABEL, "operator": "DoesNotExist"}]}
+        items = [{"key": _key(path), "path": path} for path in paths]
+        first: dict[str, Any] = {"weight": 100, "preference": elsewhere}
+        return {
+            "serviceAccountName": self.name,
+            "automountServiceAccountToken": True,
+            "tolerations": [*system_tolerations(), *tolerations],
+            "affinity": {
+                "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [first]}
+            },
+            "securityContext": dict(NOBODY),
+            "containers": [
+                {
+                    "name": self.package.removeprefix("gpuyard_"),
+                    "image": self.image,
+                    "command": ["python3", "-B", "-m", self.package],
+                    "args": ["--settings", f"/program/{SETTINGS_FILE}"],
+                    "workingDir": "/program",
+                    "resources": {
+                        "requests": {"cpu": "20m", "memory": "64Mi"},
+                        "limits": {"memory": "512Mi"},
+                    },
+                    "securityContext": dict(CONFINED),
+                    "volumeMounts": [
+                        {"name": "program", "mountPath": "/program", "readOnly": True}
+                    ],
+                }
+            ],
+            "volumes": [{"name": "program", "configMap": {"name": self.name, "items": items}}],
+        }
+
+
+def _key(path: str) -> str:
+    """The key of a file in a ConfigMap, which has no folders."""
+    return path.replace("/", "..")

@@ -16,6 +16,7 @@ from gpuyard.plan.records.late import Late
 from gpuyard.plan.sharing.claims import installs_claims
 from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
+from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.platform import cloud_objects, record_objects
 from gpuyard.resources.clusters.guarding import guard
 from gpuyard.resources.clusters.making import (
@@ -190,6 +191,8 @@ class Platform(Component):
         if plan.idle:
             home = self._object("Namespace", system_namespace(plan.name))
             IdleReclaim(f"{name}-idle", {"platform": plan}, self._child([home, *teams]))
+        self._waits_for = self._after(teams)
+        self._register(requeue_objects(plan))
         return nodes
 
     def _make_in_turns(

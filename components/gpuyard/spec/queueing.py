@@ -77,6 +77,19 @@ class WorkerCluster(SpecModel):
     """The Secret beside Kueue, in kueue-system, whose key `kubeconfig` leads there."""
 
 
+class InterruptionSpec(SpecModel):
+    """How jobs meet nodes that go: by this the plan says what a spot notice loses."""
+
+    save_every_minutes: Positive
+    """Minutes from one checkpoint to the next."""
+    save_seconds: Positive = 60
+    """Seconds that writing one takes. Default 60."""
+    saves_on_notice: Switch = False
+    """Jobs write one when they are told to end, if they have the time. Default: they do not."""
+    most_lost_minutes: Positive = 60
+    """Of work, expected at one notice; more is told. Default 60."""
+
+
 class QueueingSpec(SpecModel):
     """How jobs wait for GPUs."""
 
@@ -98,6 +111,8 @@ class QueueingSpec(SpecModel):
     """Among a team's queues, who used less goes first; use counts half after so long. Default: off."""
     mig_quota: MigQuota = MigQuota.PROFILES
     """profiles or slices. Default profiles: what nodes advertise is what is counted."""
+    interruption: InterruptionSpec | None = None
+    """What jobs on spot save, and how often. Default: not known."""
     stop: Stop | None = None
     """hold or drain, for every queue of the platform: a brake for emergencies. Default: none."""
     clusters: Annotated[tuple[WorkerCluster, ...], Field(max_length=MAX_CLUSTERS)] = ()

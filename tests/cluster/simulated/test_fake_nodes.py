@@ -206,6 +206,39 @@ def test_a_pod_that_wants_two_shares_fails_as_the_kubelet_fails_it(
             )
 
 
+def test_a_held_pod_that_is_deleted_has_failed_before_it_goes(api: Api, until: Until, make: Make):
+    """A Job that replaces what has failed, and nothing else, waits for that word; of unstarted pods too."""
+    make("holds-0", "g6.12xlarge")
+    pods = "/api/v1/namespaces/default/pods"
+    nodes = {"started": "holds-0", "unstarted": "holds-1"}
+    for name, node in nodes.items():
+        metadata = {"name": name, "finalizers": ["example.com/held"]}
+        container = {"name": "main", "image": "x"}
+        spec = {"nodeName": node, "restartPolicy": "Never", "containers": [container]}
+        create(api, pods, {"metadata": metadata, "spec": spec})
+    try:
+        for name, phase in (("started", "Running"), ("unstarted", "Pending")):
+            until(
+                lambda name=name: (api.get(f"{pods}/{name}") or {})["status"]["phase"],
+                lambda found, phase=phase: bool(found == phase),
+            )
+        for name in nodes:
+            delete(api, f"{pods}/{name}")
+        make("holds-1", "g6.12xlarge")
+        for name in nodes:
+            until(
+                lambda name=name: (api.get(f"{pods}/{name}") or {})["status"]["phase"],
+                lambda found: bool(found == "Failed"),
+            )
+    finally:
+        for name in nodes:
+            api.merge(f"{pods}/{name}", {"metadata": {"finalizers": None}})
+    until(
+        lambda: [api.get(f"{pods}/{name}") for name in nodes],
+        lambda found: found == [None, None],
+    )
+
+
 def shares(labels: dict[str, str]) -> bool:
     return "nvidia.com/gpu.replicas" in labels
 

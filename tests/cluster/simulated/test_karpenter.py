@@ -87,7 +87,7 @@ def program(started, tmp_path_factory):
     for folder in os.environ[DEFINITIONS].split(os.pathsep):
         for file in sorted(Path(folder).glob("*.yaml")):
             put(api, yaml.safe_load(file.read_text()))
-    with karpenter.Karpenter(
+    with karpenter.beside(
         Path(os.environ[PROGRAM]), kubeconfig, tmp_path_factory.mktemp("karpenter")
     ):
         yield api

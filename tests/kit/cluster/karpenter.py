@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 from urllib.request import urlopen
@@ -156,30 +156,21 @@ def place(value: Value) -> str:
 
 
 # ── the program ───────────────────────────────────────────────────────────────────────────────────
-class Karpenter:
-    """The program beside a cluster, until the block ends."""
+class Beside:
+    """A program beside a cluster, until the block ends; `health` is its port that says when it is ready."""
 
-    def __init__(self, program: Path, kubeconfig: Path, folder: Path) -> None:
-        self._log = (folder / "karpenter.log").open("ab")
-        catalogue = folder / "types.json"
-        catalogue.write_text(json.dumps(instance_types()))
-        metrics, self._health = _ports()
+    def __init__(
+        self, words: Sequence[str], log: Path, health: int, environment: Mapping[str, str]
+    ) -> None:
+        self._log = log.open("ab")
+        self._health = health
         self._process = subprocess.Popen(
-            [str(program)],
+            words,
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
             start_new_session=True,
-            env={
-                **os.environ,
-                "KUBECONFIG": str(kubeconfig),
-                "INSTANCE_TYPES_FILE_PATH": str(catalogue),
-                "DISABLE_LEADER_ELECTION": "true",
-                "SYSTEM_NAMESPACE": "kube-system",
-                "METRICS_PORT": str(metrics),
-                "HEALTH_PROBE_PORT": str(self._health),
-                "FEATURE_GATES": "NodeOverlay=true",
-            },
+            env={**os.environ, **environment},
         )
 
     def __enter__(self) -> Self:
@@ -202,7 +193,25 @@ class Karpenter:
         self._log.close()
 
 
-def _ports() -> tuple[int, int]:
+def beside(program: Path, kubeconfig: Path, folder: Path) -> Beside:
+    """Karpenter with our machines."""
+    catalogue = folder / "types.json"
+    catalogue.write_text(json.dumps(instance_types()))
+    metrics, health = ports()
+    environment = {
+        "KUBECONFIG": str(kubeconfig),
+        "INSTANCE_TYPES_FILE_PATH": str(catalogue),
+        "DISABLE_LEADER_ELECTION": "true",
+        "SYSTEM_NAMESPACE": "kube-system",
+        "METRICS_PORT": str(metrics),
+        "HEALTH_PROBE_PORT": str(health),
+        "FEATURE_GATES": "NodeOverlay=true",
+    }
+    return Beside([str(program)], folder / "karpenter.log", health, environment)
+
+
+def ports() -> tuple[int, int]:
+    """Two that nobody listens on."""
     with socket.socket() as one, socket.socket() as two:
         one.bind(("127.0.0.1", 0))
         two.bind(("127.0.0.1", 0))

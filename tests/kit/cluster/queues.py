@@ -59,7 +59,7 @@ class QueueLab(Lab):
     def __init__(self, api: Api, raw: Mapping[str, Any]) -> None:
         super().__init__(api, plan_of(raw))
         self.jobs: dict[tuple[str, str], str] = {}
-        """Everything submitted: its namespace and name, and what it looks like to Kueue."""
+        """All that is submitted and not withdrawn: namespace and name, and what it looks like to Kueue."""
 
     def becomes(self, raw: Mapping[str, Any]) -> None:
         """Apply the same platform after a change of its stack file."""
@@ -110,6 +110,7 @@ class QueueLab(Lab):
             lambda: self.workload(team, name) is None and not self.pods(team, name),
             f"{name} to be gone",
         )
+        self.jobs.pop((namespace, name), None)
 
     def workload(self, team: str, name: str) -> Value | None:
         """Kueue's own record of a job."""

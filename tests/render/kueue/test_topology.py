@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpuyard.names import KUEUE_GROUP
 from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.testing import CrdFolder
 from kit.levels import upstream
@@ -44,7 +45,7 @@ def test_kueue_takes_every_object(raw):
     checked = {
         o["kind"]: crds.violations(o)
         for o in queueing_objects(plan_of(raw))
-        if o["kind"] != "ConfigMap"
+        if o["apiVersion"].startswith(KUEUE_GROUP)
     }
     assert {"Topology", "ResourceFlavor", "AdmissionCheck", "ProvisioningRequestConfig"} <= set(
         checked

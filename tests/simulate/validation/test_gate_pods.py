@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.simulate.api import ApiError
 from gpuyard.simulate.validation import gate
 from gpuyard.simulate.validation.gate import FakeGate, is_gate
-from kit.stacks import plan_of, platform, pool
+from kit.stacks import plan_of, platform, pool, team
 from kit.waiting import SHORTER, until
 
 OBJECTS = gate_objects(
@@ -57,6 +58,20 @@ def test_the_program_is_a_pod_that_runs():
     assert not is_gate(pod() | {"status": {"phase": "Pending"}})
     other = {"containers": [{"command": ["sleep"]}, {}]}
     assert not is_gate(pod() | {"spec": other})
+
+
+def test_what_requeues_gangs_is_run_as_well():
+    stack = platform([pool(capacity=["spot"])], [team()], cloud="simulated")
+    objects = {each["kind"]: each for each in requeue_objects(plan_of(stack))}
+    spec = objects["Deployment"]["spec"]["template"]["spec"]
+    running = pod() | {"spec": spec}
+    assert is_gate(running)
+    found, api, said = made()
+    found.look(running | {"metadata": {**running["metadata"], "namespace": "gpuyard-lab"}})
+    assert api.tokens == [
+        "POST /api/v1/namespaces/gpuyard-lab/serviceaccounts/gpuyard-lab-requeue/token TokenRequest"
+    ]
+    assert [line.partition(":")[0] for line in said] == ["requeue"]
 
 
 def test_a_look_is_the_real_program_as_the_account_of_the_pod():

@@ -19,3 +19,8 @@ MUTATES_SINCE = 36
 """The minor of Kubernetes 1 from which every API server has MutatingAdmissionPolicy; in 1.34 and 1.35 it is a
 beta that is off."""
 MUTATES_SOURCE = Source("KEP-3962; apiserver v0.36.3, pkg/features/kube_features.go", _LOOKED_UP)
+
+
+def changes_jobs(kubernetes: str) -> bool:
+    """Whether the API server writes into jobs what they leave out: priorities, and what is no failure."""
+    return int(kubernetes.partition(".")[2]) >= MUTATES_SINCE

@@ -7,6 +7,7 @@ from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.cli.terminal.text import many, usd
 from gpuyard.cli.views.cost import priced, show_totals
 from gpuyard.cli.views.findings import show_finding
+from gpuyard.cli.views.interruption import show_interruption
 from gpuyard.cli.views.pool import show_pool
 from gpuyard.cli.views.queues import show_queues
 from gpuyard.cli.views.storage import show_stores
@@ -295,6 +296,7 @@ def _queues(plan: PlatformPlan, console: Console) -> None:
     _priorities(plan, console)
     _slices(plan, console)
     _idle(plan, console)
+    show_interruption(plan, console)
     _sent(plan, console)
     spare = _amounts(plan, [(q, q.nominal) for q in queueing.unassigned])
     console.tell(

@@ -14,6 +14,7 @@ from gpuyard.plan.capacity.cron import Cron, read_cron
 from gpuyard.spec.nearest import nearest
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import WarmWindow
+from gpuyard.spec.values import Range
 
 _WEEK_DAYS = 7
 _CYCLE_DAYS = 28 * 365 + 7
@@ -98,6 +99,8 @@ def check_warm(pool: Pool, path: Path, *, fixed: bool) -> list[Finding]:
             *_check_zone(window, here),
             *_check_nodes(window, pool, here),
         ]
+    if not findings and not fixed and warm_hours_per_week(pool) >= _WEEK_DAYS * 24:
+        findings.append(_never_ends(pool, path))
     if pool.warm and fixed:
         findings.append(
             warn(
@@ -110,6 +113,20 @@ def check_warm(pool: Pool, path: Path, *, fixed: bool) -> list[Finding]:
             )
         )
     return findings
+
+
+def _never_ends(pool: Pool, path: Path) -> Finding:
+    """Windows that follow each other without a gap: a floor, under another name."""
+    least = min(nodes for _, nodes in _stretches(pool.warm))
+    nodes = Range(max(least, pool.nodes.low), pool.nodes.high)
+    return warn(
+        "warm.never_ends",
+        (*path, "warm"),
+        f"each window lasts until the next begins: {least} nodes run all the time, and no hour is outside",
+        given=" and ".join(f"{each.hours:g} hours from {each.cron}" for each in pool.warm),
+        allowed="windows with hours between them",
+        fix=Fix(says=f"write nodes: {nodes}, or shorter windows"),
+    )
 
 
 def _check_cron(window: WarmWindow, path: Path) -> list[Finding]:

@@ -5,7 +5,7 @@ of lower priority there. Across queues a priority takes nothing from a guarantee
 can be taken back, whatever its priority. A job without a priority counts as 0.
 """
 
-from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE
+from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
 from gpuyard.names import PRIORITY_LABEL
@@ -18,11 +18,6 @@ from gpuyard.spec.teams import Team
 
 WITHOUT = 0
 """The priority of a job that names none."""
-
-
-def gives_priorities(kubernetes: str) -> bool:
-    """Whether jobs that name no priority get their team's from the API server."""
-    return int(kubernetes.partition(".")[2]) >= MUTATES_SINCE
 
 
 def plan_priorities(spec: PlatformSpec) -> tuple[PriorityPlan, ...]:
@@ -54,7 +49,7 @@ def check_priorities(draft: Draft) -> list[Finding]:
 def _by_label(spec: PlatformSpec) -> list[Finding]:
     """Priorities of teams on a Kubernetes that cannot write them into jobs."""
     mine = [t.name for t in spec.teams if t.priority in spec.priorities]
-    if not mine or spec.kubernetes not in KUBERNETES_MINORS or gives_priorities(spec.kubernetes):
+    if not mine or spec.kubernetes not in KUBERNETES_MINORS or changes_jobs(spec.kubernetes):
         return []
     return [
         warn(

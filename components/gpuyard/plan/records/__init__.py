@@ -4,6 +4,11 @@ from gpuyard.plan.records.idle import (
     IdlePlan,
     IdleTeam,
 )
+from gpuyard.plan.records.interruption import (
+    InterruptionPlan,
+    PoolInterruption,
+    SpotLoss,
+)
 from gpuyard.plan.records.money import (
     Bill,
     BillLine,
@@ -93,6 +98,7 @@ __all__ = [
     "HostAmount",
     "IdlePlan",
     "IdleTeam",
+    "InterruptionPlan",
     "LadderRung",
     "LimitsPlan",
     "NamespacePlan",
@@ -103,6 +109,7 @@ __all__ = [
     "OperatorParts",
     "PlatformPlan",
     "PoolCheck",
+    "PoolInterruption",
     "PoolPlan",
     "PriorityPlan",
     "QueueingPlan",
@@ -112,6 +119,7 @@ __all__ = [
     "ShapePlan",
     "Share",
     "Slice",
+    "SpotLoss",
     "StoragePlan",
     "StorePlan",
     "Taint",

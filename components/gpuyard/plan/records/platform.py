@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from gpuyard.plan.records.idle import IdlePlan
+from gpuyard.plan.records.interruption import InterruptionPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.plan.records.money import Bill, BillLine
 from gpuyard.plan.records.pools import PoolPlan, Taint
@@ -82,6 +83,8 @@ class PlatformPlan:
     """What the GPU Operator is told; None on simulated nodes."""
     idle: IdlePlan | None = None
     """What becomes of idle jobs; None when no team asks for it."""
+    interruption: InterruptionPlan | None = None
+    """What becomes of gangs whose nodes go; None where none do."""
     storage: StoragePlan = NO_STORAGE
     """Data and checkpoints."""
     software: Mapping[str, str] = field(default_factory=dict)

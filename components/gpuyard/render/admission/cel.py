@@ -92,3 +92,24 @@ def container_asks(container: str) -> str:
 def named(value: str, name: str, expression: str) -> str:
     """An expression over a value that it uses more than once."""
     return f"[{value}].map({name}, {expression})[0]"
+
+
+def metadata_kept(*, labels: Iterable[str], annotations: Iterable[str]) -> dict[str, str]:
+    """That an update changes no other labels and annotations than these, and nothing else of the metadata."""
+    new, old = "object", "oldObject"
+
+    def kept(part: str, ours: str) -> str:
+        there, was = (maybe(each, f"metadata.{part}", "{}") for each in (new, old))
+        return (
+            f"{there}.all(k, k in {ours} || (k in {was} && {was}[k] == {there}[k]))"
+            f" && {was}.all(k, k in {ours} || k in {there})"
+        )
+
+    return {
+        "labels": kept("labels", listed(labels)),
+        "annotations": kept("annotations", listed(annotations)),
+        "finalizers": " == ".join(maybe(each, "metadata.finalizers", "[]") for each in (new, old)),
+        "owners": " == ".join(
+            f"{maybe(each, 'metadata.ownerReferences', '[]')}.map(o, o.uid)" for each in (new, old)
+        ),
+    }

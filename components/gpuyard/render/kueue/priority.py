@@ -4,9 +4,9 @@ The namespace says which, so one policy serves all teams, and members cannot cha
 priority keeps it; so do the parts of a job that Kueue takes as one, which say nothing by themselves.
 """
 
+from gpuyard.catalogue.kubernetes.api import changes_jobs
 from gpuyard.names import PRIORITY_LABEL, TEAM_PRIORITY_LABEL
 from gpuyard.plan.queueing.kueue import queued_by_group
-from gpuyard.plan.queueing.priorities import gives_priorities
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, made, namespaces_with
 
@@ -21,7 +21,7 @@ _GIVEN = f"namespaceObject.metadata.labels['{TEAM_PRIORITY_LABEL}']"
 
 def priority_objects(plan: PlatformPlan) -> list[Object]:
     """The policy and where it holds; none where no team has a priority, or no API server knows policies."""
-    if not gives_priorities(plan.kubernetes) or not any(team.priority for team in plan.teams):
+    if not changes_jobs(plan.kubernetes) or not any(team.priority for team in plan.teams):
         return []
     name = f"gpuyard-{plan.name}-priority"
     added = f"Object{{metadata: Object.metadata{{labels: {{'{PRIORITY_LABEL}': {_GIVEN}}}}}}}"

@@ -19,6 +19,7 @@ from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.render.kueue.multikueue import dispatch_checks, multikueue_objects
 from gpuyard.render.kueue.priority import priority_objects
 from gpuyard.render.kueue.provisioning import admission_checks, check_objects
+from gpuyard.render.kueue.requeue import spared_objects
 from gpuyard.render.kueue.topology import topology_name, topology_objects
 from gpuyard.render.objects import Object, made, taint_object, toleration_object
 from gpuyard.spec.queueing import PoolChoice, Preemption
@@ -36,6 +37,7 @@ def queueing_objects(plan: PlatformPlan) -> list[Object]:
         *([kueue_configuration_object(plan)] if simulated else []),
         *(_priority(plan.name, priority) for priority in plan.queueing.priorities),
         *priority_objects(plan),
+        *spared_objects(plan),
         *topology_objects(plan),
         *(_flavor(plan.name, flavor) for flavor in plan.queueing.flavors),
         *check_objects(plan),

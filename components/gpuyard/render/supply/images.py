@@ -52,7 +52,7 @@ def pulled_images(plan: PlatformPlan) -> list[PulledImage]:
     """Each once, by name; none on a simulated cluster, whose nodes run nothing."""
     if plan.simulated:
         return []
-    found = (_kueue, _operator, _autoscaler, _karpenter, _of_cloud, _idle, _validator)
+    found = (_kueue, _operator, _autoscaler, _karpenter, _of_cloud, _programs, _validator)
     return sorted({image for each in found for image in each(plan)})
 
 
@@ -86,9 +86,14 @@ def _of_cloud(plan: PlatformPlan) -> Iterator[PulledImage]:
             )
 
 
-def _idle(plan: PlatformPlan) -> Iterator[PulledImage]:
-    if plan.idle is not None:
-        yield _named(plan.idle.image, "idle reclaim")
+def _programs(plan: PlatformPlan) -> Iterator[PulledImage]:
+    """Of ours, which run in an image of Python."""
+    asked = (("idle reclaim", plan.idle), ("requeueing", plan.interruption))
+    of: dict[str, list[str]] = {}
+    for what, found in asked:
+        if found is not None:
+            of.setdefault(found.image, []).append(what)
+    yield from (_named(image, " and ".join(whats)) for image, whats in of.items())
 
 
 def _validator(plan: PlatformPlan) -> Iterator[PulledImage]:

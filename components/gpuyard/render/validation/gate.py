@@ -15,24 +15,22 @@ from gpuyard.names import (
     CHECKED_LABEL,
     CHECKS_LABEL,
     GATE_TAINT,
-    POOL_LABEL,
     gate_name,
 )
 from gpuyard.plan.records import STARTS_WITH, PlatformPlan, PoolPlan, ValidationPlan
 from gpuyard.render.access import RBAC, granted
-from gpuyard.render.admission.cel import listed, maybe, quoted
+from gpuyard.render.admission.accounts import account_policy
+from gpuyard.render.admission.cel import maybe, metadata_kept, quoted
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gpu_operator.objects import agents_tolerate, operator_namespace
 from gpuyard.render.objects import Object, made, service_account, system_tolerations, taint_object
 from gpuyard.render.programs import CONFINED, NOBODY, source_of
 from gpuyard.render.validation.jobs import check_pod, expectations_object, node_digest
 
-PACKAGE, BORROWED = "gpuyard_gate", ("__init__.py", "web.py")
-_LENDER = "gpuyard_idle"
+PACKAGE = "gpuyard_gate"
+BORROWED = {"gpuyard_idle": ("__init__.py", "web.py")}
 PASSED = "passed"
-SETTINGS_FILE = "settings.json"
 EVERY_SECONDS = 15
-_API = "admissionregistration.k8s.io/v1"
 
 
 def gate_objects(plan: PlatformPlan) -> list[Object]:
@@ -112,119 +110,26 @@ def _rights(plan: PlatformPlan) -> list[Object]:
 def _policy(plan: PlatformPlan) -> list[Object]:
     """Of a node the account changes its marks, our taint and whether it takes pods, and nothing else."""
     name = gate_name(plan.name)
-    account = f"system:serviceaccount:{operator_namespace(plan)}:{name}"
-    ours = listed((CHECKED_LABEL, CHECK_RESULT_LABEL, CHECK_SAYS, CHECK_BOOT, CHECK_CLOSED))
-    new, old = "object", "oldObject"
-
-    def kept(part: str) -> str:
-        there, was = (maybe(each, f"metadata.{part}", "{}") for each in (new, old))
-        return (
-            f"{there}.all(k, k in {ours} || (k in {was} && {was}[k] == {there}[k]))"
-            f" && {was}.all(k, k in {ours} || k in {there})"
-        )
-
-    def others(each: str) -> str:
-        text = f"t.key + '=' + {maybe('t', 'value', quoted(''))} + ':' + t.effect"
-        return f"{maybe(each, 'spec.taints', '[]')}.filter(t, t.key != {quoted(GATE_TAINT)}).map(t, {text})"
-
-    holds = {
-        "labels": kept("labels"),
-        "annotations": kept("annotations"),
-        "taints": f"{others(new)} == {others(old)}",
-        "finalizers": " == ".join(maybe(each, "metadata.finalizers", "[]") for each in (new, old)),
-        "owners": " == ".join(
-            f"{maybe(each, 'metadata.ownerReferences', '[]')}.map(o, o.uid)" for each in (new, old)
-        ),
-    }
-    who = f"request.userInfo.username == {quoted(account)}"
-    spec = {
-        "failurePolicy": "Fail",
-        "matchConstraints": {
-            "resourceRules": [
-                {
-                    "apiGroups": [""],
-                    "apiVersions": ["v1"],
-                    "operations": ["UPDATE"],
-                    "resources": ["nodes"],
-                }
-            ]
-        },
-        "matchConditions": [{"name": "the-gate", "expression": who}],
-        "validations": [
-            {"expression": text, "message": f"{name} does not change other {what} of nodes"}
-            for what, text in holds.items()
-        ],
-    }
-    bound = {"policyName": name, "validationActions": ["Deny"]}
-    return [
-        made(plan.name, _API, "ValidatingAdmissionPolicy", name, spec=spec),
-        made(plan.name, _API, "ValidatingAdmissionPolicyBinding", name, spec=bound),
-    ]
+    ours = (CHECKED_LABEL, CHECK_RESULT_LABEL, CHECK_SAYS, CHECK_BOOT, CHECK_CLOSED)
+    text = f"t.key + '=' + {maybe('t', 'value', quoted(''))} + ':' + t.effect"
+    others = f"filter(t, t.key != {quoted(GATE_TAINT)}).map(t, {text})"
+    new, old = (f"{maybe(each, 'spec.taints', '[]')}.{others}" for each in ("object", "oldObject"))
+    holds = {**metadata_kept(labels=ours, annotations=ours), "taints": f"{new} == {old}"}
+    return account_policy(plan.name, name, operator_namespace(plan), ("", "v1", "nodes"), holds)
 
 
 def _program(plan: PlatformPlan, asked: ValidationPlan, pools: list[PoolPlan]) -> list[Object]:
-    name, space = gate_name(plan.name), operator_namespace(plan)
-    own, lent = source_of(PACKAGE), source_of(_LENDER)
-    files = {f"{PACKAGE}/{path}": text for path, text in own.items()}
-    files |= {f"{_LENDER}/{path}": lent[path] for path in BORROWED}
-    data = {path.replace("/", ".."): text for path, text in files.items()}
-    data[SETTINGS_FILE] = settings_text(plan, asked)
-    items = [{"key": path.replace("/", ".."), "path": path} for path in files]
-    items.append({"key": SETTINGS_FILE, "path": SETTINGS_FILE})
-    labels = {"app.kubernetes.io/name": name}
-    spec = {
-        "replicas": 1,
-        # Two at once would each count what may be closed.
-        "strategy": {"type": "Recreate"},
-        "selector": {"matchLabels": labels},
-        "template": {
-            "metadata": {
-                "labels": labels,
-                # It reads its settings once.
-                "annotations": {CHECKED_LABEL: ",".join(node_digest(plan, p) for p in pools)},
-            },
-            "spec": _pod(plan, asked, items),
-        },
-    }
-    return [
-        made(plan.name, "v1", "ConfigMap", name, namespace=space, data=data),
-        made(plan.name, "apps/v1", "Deployment", name, namespace=space, spec=spec),
-    ]
-
-
-def _pod(plan: PlatformPlan, asked: ValidationPlan, items: list[Object]) -> Object:
-    """On nodes without GPUs where there are any; else it must not wait for what it is there to open."""
-    elsewhere = {"matchExpressions": [{"key": POOL_LABEL, "operator": "DoesNotExist"}]}
-    name = gate_name(plan.name)
-    return {
-        "serviceAccountName": name,
-        "automountServiceAccountToken": True,
-        "tolerations": [*system_tolerations(), *agents_tolerate(plan)],
-        "affinity": {
-            "nodeAffinity": {
-                "preferredDuringSchedulingIgnoredDuringExecution": [
-                    {"weight": 100, "preference": elsewhere}
-                ]
-            }
-        },
-        "securityContext": dict(NOBODY),
-        "containers": [
-            {
-                "name": "gate",
-                "image": asked.image,
-                "command": ["python3", "-B", "-m", PACKAGE],
-                "args": ["--settings", f"/program/{SETTINGS_FILE}"],
-                "workingDir": "/program",
-                "resources": {
-                    "requests": {"cpu": "20m", "memory": "64Mi"},
-                    "limits": {"memory": "512Mi"},
-                },
-                "securityContext": dict(CONFINED),
-                "volumeMounts": [{"name": "program", "mountPath": "/program", "readOnly": True}],
-            }
-        ],
-        "volumes": [{"name": "program", "configMap": {"name": name, "items": items}}],
-    }
+    looker = Looker(
+        name=gate_name(plan.name),
+        namespace=operator_namespace(plan),
+        package=PACKAGE,
+        borrows=BORROWED,
+        image=asked.image,
+        settings=settings_text(plan, asked),
+    )
+    notes = {CHECKED_LABEL: ",".join(node_digest(plan, p) for p in pools)}
+    # It must not wait for what it is there to open.
+    return looker.objects(plan.name, agents_tolerate(plan), notes)
 
 
 def _checks(plan: PlatformPlan, asked: ValidationPlan, pool: PoolPlan) -> list[Object]:

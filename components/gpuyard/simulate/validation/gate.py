@@ -1,6 +1,6 @@
-"""Run the program that opens nodes, where a pod of it runs, as the account of that pod.
+"""Run the programs that open nodes and requeue gangs, where a pod of them runs, as the account of that pod.
 
-The program is the one that is installed beside this. Each look is a process of its own: what a look begins
+They are those that are installed beside this. Each look is a process of its own: what a look begins
 the next one must be able to end.
 """
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -15,25 +16,32 @@ from typing import Any, Final
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable
 from gpuyard.simulate.validation.pods import mounted_file
 
-PACKAGE: Final = "gpuyard_gate"
+PACKAGES: Final = ("gpuyard_gate", "gpuyard_requeue")
 _LOOK_SECONDS: Final = 10.0
 """Between looks when nothing has changed."""
+_SOON_SECONDS: Final = 3.0
+"""For a while after a change and after a deed: what follows may change no node and no pod."""
 _PAUSE_SECONDS: Final = 0.3
 """Many changes at once are one look."""
 
 
 def is_gate(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod is the program, and a kubelet has started it."""
+    """Whether a pod is one of the programs, and a kubelet has started it."""
     if (
         "deletionTimestamp" in pod["metadata"]
         or (pod.get("status") or {}).get("phase") != "Running"
     ):
         return False
-    return any(PACKAGE in (each.get("command") or ()) for each in pod["spec"]["containers"])
+    return _package(pod) is not None
+
+
+def _package(pod: Mapping[str, Any]) -> str | None:
+    words = [word for each in pod["spec"]["containers"] for word in each.get("command") or ()]
+    return next((package for package in PACKAGES if package in words), None)
 
 
 class FakeGate:
-    """Looks after each change of a node or a pod, as long as a pod of the program runs."""
+    """Looks after each change of a node or a pod, as long as a pod of a program runs."""
 
     def __init__(self, api: Api, say: Callable[[str], None]) -> None:
         self._api = api
@@ -53,21 +61,26 @@ class FakeGate:
             self._changed.set()
 
     def _run(self) -> None:
+        did = 0.0  # when there was something to do, or to see
         while True:
-            self._changed.wait(_LOOK_SECONDS if self._pods else None)
+            lately = time.monotonic() - did < _LOOK_SECONDS
+            idle = _SOON_SECONDS if lately else _LOOK_SECONDS
+            if self._changed.wait(idle if self._pods else None):
+                did = time.monotonic()
             self._changed.clear()
             for pod in self._pods:
                 try:
-                    self.look(pod)
+                    if self.look(pod):
+                        did = time.monotonic()
                 except (ApiError, Unreachable) as problem:
                     self._say(f"gate: {problem}")
             threading.Event().wait(_PAUSE_SECONDS)
 
-    def look(self, pod: ApiObject) -> None:
-        """One look; what the program says goes into this log."""
-        where = mounted_file(pod, "--settings")
-        if where is None:
-            return
+    def look(self, pod: ApiObject) -> bool:
+        """One look, whether it did anything; what the program says goes into this log."""
+        where, package = mounted_file(pod, "--settings"), _package(pod)
+        if where is None or package is None:
+            return False
         space, account = pod["metadata"]["namespace"], pod["spec"]["serviceAccountName"]
         home = f"/api/v1/namespaces/{space}"
         settings = self._api.get(f"{home}/configmaps/{where[0]}") or {}
@@ -83,10 +96,12 @@ class FakeGate:
                 Path(folder, name).write_text(text, encoding="utf-8")
             words = ("--once", "--server", self._api.server, "--account", folder)
             done = subprocess.run(  # noqa: S603  our own program, no shell
-                [sys.executable, "-m", PACKAGE, *words, "--settings", f"{folder}/settings.json"],
+                [sys.executable, "-m", package, *words, "--settings", f"{folder}/settings.json"],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 check=False,
             )
-        for line in (done.stdout + done.stderr).decode(errors="replace").splitlines():
-            self._say(f"gate: {line}")
+        lines = (done.stdout + done.stderr).decode(errors="replace").splitlines()
+        for line in lines:
+            self._say(f"{package.removeprefix('gpuyard_')}: {line}")
+        return bool(lines)

@@ -1,0 +1,31 @@
+"""How it is said that a node goes, and how long its pods have from then on."""
+
+from collections.abc import Mapping
+from datetime import date
+
+from gpuyard.catalogue.machines import Capacity
+from gpuyard.catalogue.sources import Source
+
+_LOOKED_UP = date(2026, 11, 23)
+NOTICES = (
+    "karpenter.sh/disrupted",
+    "aws-node-termination-handler/",
+    "cloud.google.com/impending-node-termination",
+)
+"""Taints of nodes that go: Karpenter's, AWS Node Termination Handler's (it has several), and GKE's."""
+NOTICES_SOURCE = Source(
+    "Karpenter v1.15 docs, Disruption: the termination controller taints the node karpenter.sh/disrupted:NoSchedule and"
+    " evicts its pods; aws-node-termination-handler docs, TAINT_NODE; arguments of GKE's maintenance-handler as"
+    " published: --taint=cloud.google.com/impending-node-termination::NoSchedule. Node groups of EKS are cordoned and"
+    " drained by EKS (ec2spotworkshops.com), which is a DisruptionTarget of the pods",
+    _LOOKED_UP,
+)
+NOTICE_SECONDS: Mapping[str, int] = {"aws": 120, "gcp": 15}
+"""By cloud: what a spot notice leaves to pods."""
+NOTICE_SOURCE = Source(
+    "EC2: two minutes; GKE concepts, Spot VMs: 30 seconds by default, of which pods that are not the system's have the"
+    " first 15",
+    _LOOKED_UP,
+)
+GOES = frozenset({Capacity.SPOT, Capacity.BLOCK, Capacity.FLEX_START})
+"""Ways to buy of which nodes are taken back while jobs run."""

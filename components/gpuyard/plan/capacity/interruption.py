@@ -1,0 +1,137 @@
+"""Nodes that go while jobs run: which pools have such, and how much of a job a notice loses.
+
+A gang that loses a node is stopped as a whole and queues again (docs/decisions/0050).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
+from gpuyard.catalogue.kubernetes.interruptions import GOES, NOTICE_SECONDS
+from gpuyard.catalogue.machines import Capacity
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
+from gpuyard.catalogue.software.programs import PYTHON
+from gpuyard.findings import Finding, Fix, Path, listed, note, warn
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import InterruptionPlan, PoolInterruption, PoolPlan, ShapePlan, SpotLoss
+from gpuyard.spec.pools import Scaling
+from gpuyard.spec.queueing import InterruptionSpec
+
+LOOK_SECONDS = 3
+"""From one look of the program to the next: so much of a notice is gone before pods are told to end."""
+_SAID: Path = ("queueing", "interruption")
+
+
+def decide_interruption(draft: Draft) -> tuple[Draft, list[Finding]]:
+    """The program, where nodes may go under jobs of teams; another cluster's jobs are that cluster's."""
+    spec = draft.spec
+    pools = tuple(_pool(draft, pool) for pool in draft.sound.values() if goes(pool))
+    if not pools or not spec.teams or draft.queueing.dispatch:
+        return draft, []
+    image = PYTHON.at(spec.mirror.images if spec.mirror else None)
+    return replace(draft, interruption=InterruptionPlan(image=image, pools=pools)), []
+
+
+def goes(pool: PoolPlan) -> bool:
+    """Whether nodes are taken back while jobs run: as they are bought, or by a Karpenter that AWS tells."""
+    return bool(_ways(pool)) or pool.scaling is Scaling.KARPENTER
+
+
+def _ways(pool: PoolPlan) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(rung.mode for rung in pool.ladder if rung.mode in GOES))
+
+
+def _pool(draft: Draft, pool: PoolPlan) -> PoolInterruption:
+    spot = [rung.most for rung in pool.ladder if rung.mode == Capacity.SPOT]
+    notice = NOTICE_SECONDS.get(pool.machine.cloud) if spot else None
+    said = draft.spec.queueing.interruption
+    loss = None
+    if said and notice is not None:
+        jobs = [_gpus(pool, shape) for shape in draft.shapes if shape.pool == pool.name]
+        loss = _loss(said, notice, max(jobs, default=sum(spot) * pool.gpus_per_node))
+    return PoolInterruption(pool=pool.name, ways=_ways(pool), notice_seconds=notice, loss=loss)
+
+
+def _gpus(pool: PoolPlan, shape: ShapePlan) -> int:
+    """Whole GPUs that a shape keeps busy, at least one of each node."""
+    share = next(a.gpu_share for a in pool.advertised if a.resource == shape.resource)
+    return shape.nodes * max(1, int(shape.per_node * share))
+
+
+def _loss(said: InterruptionSpec, notice: int, gpus: int) -> SpotLoss:
+    """A notice comes at any moment between two checkpoints, and the one being written then is of no use."""
+    if said.saves_on_notice and _has_time(said, notice):
+        return SpotLoss(expected_minutes=0, worst_minutes=0, gpus=gpus)
+    writing = said.save_seconds / 60
+    every = said.save_every_minutes
+    return SpotLoss(expected_minutes=every / 2 + writing, worst_minutes=every + writing, gpus=gpus)
+
+
+def _has_time(said: InterruptionSpec, notice: int) -> bool:
+    return said.save_seconds <= notice - LOOK_SECONDS
+
+
+def check_interruption(draft: Draft) -> list[Finding]:
+    """Jobs that fail by a notice, more lost than may be, and a checkpoint for which there is no time."""
+    said = draft.spec.queueing.interruption
+    plan = draft.interruption
+    if plan is None:
+        return []
+    words = [*_no_time(said, plan), *_loses(said, plan)] if said else []
+    return [*_fails(draft.spec.kubernetes, plan), *words]
+
+
+def _fails(kubernetes: str, plan: InterruptionPlan) -> Iterator[Finding]:
+    if kubernetes not in KUBERNETES_MINORS or changes_jobs(kubernetes):
+        return
+    yield note(
+        "spot.fails_jobs",
+        ("kubernetes",),
+        f"Kubernetes {kubernetes} cannot tell jobs that a pod which goes with its node is no failure: those"
+        f" in {listed(each.pool for each in plan.pools)} without a podFailurePolicy may end there by their"
+        " backoffLimit, before they are queued again",
+        given=kubernetes,
+        allowed=f"1.{MUTATES_SINCE} or newer",
+        fix=Fix(says=f"move to 1.{MUTATES_SINCE}, or have every job ignore DisruptionTarget"),
+    )
+
+
+def _no_time(said: InterruptionSpec, plan: InterruptionPlan) -> Iterator[Finding]:
+    short = [
+        each
+        for each in plan.pools
+        if each.notice_seconds is not None and not _has_time(said, each.notice_seconds)
+    ]
+    if said.saves_on_notice and short:
+        least = min(each.notice_seconds or 0 for each in short) - LOOK_SECONDS
+        yield warn(
+            "spot.no_time",
+            (*_SAID, "saves_on_notice"),
+            f"a notice leaves pods of {listed(each.pool for each in short)} {least} seconds, and writing a"
+            f" checkpoint takes {said.save_seconds}: they are ended while they write it",
+            given=f"save_seconds: {said.save_seconds}",
+            allowed=f"save_seconds: {least} or less",
+            fix=Fix(says="write false", at=(*_SAID, "saves_on_notice"), value=False),
+        )
+
+
+def _loses(said: InterruptionSpec, plan: InterruptionPlan) -> Iterator[Finding]:
+    lost = [(each, each.loss) for each in plan.pools if each.loss]
+    over = [(each, loss) for each, loss in lost if loss.expected_minutes > said.most_lost_minutes]
+    if not over:
+        return
+    most = max((loss for _, loss in over), key=lambda loss: loss.expected_gpu_hours)
+    every = int((said.most_lost_minutes - said.save_seconds / 60) * 2)
+    at = (*_SAID, "save_every_minutes")
+    yield warn(
+        "spot.loses",
+        at,
+        f"a spot notice in {listed(each.pool for each, _ in over)} is expected to lose"
+        f" {most.expected_minutes:.0f} minutes of work, {most.expected_gpu_hours:,.0f} GPU hours of a job on"
+        f" {most.gpus:,} GPUs",
+        given=f"{said.save_every_minutes} minutes",
+        allowed=f"at most {said.most_lost_minutes} minutes lost: a checkpoint every {every} minutes"
+        if every > 0
+        else f"at most {said.most_lost_minutes} minutes lost: a checkpoint that is written sooner",
+        fix=Fix(says=f"write {every}", at=at, value=every) if every > 0 else None,
+    )

@@ -1,0 +1,169 @@
+"""Gangs that lose a node: the program that queues them again whole, and jobs that do not fail by it.
+
+A pod that is put out of its node ends its job where that allows no failure, and a JobSet counts a restart. So
+jobs of teams that say nothing of failures are told that such a pod is none, by the API server.
+"""
+
+import json
+
+from gpuyard.catalogue.kubernetes.api import changes_jobs
+from gpuyard.catalogue.kubernetes.interruptions import NOTICES
+from gpuyard.manifests.queued import JOBS, QUEUED_KINDS
+from gpuyard.names import (
+    INTERRUPTED_LABEL,
+    KUEUE_GROUP,
+    TEAM_LABEL,
+    WORKLOAD_ANNOTATION,
+    requeue_name,
+    spared_name,
+    system_namespace,
+)
+from gpuyard.plan.capacity.interruption import LOOK_SECONDS
+from gpuyard.plan.digests import short_digest
+from gpuyard.plan.records import InterruptionPlan, NamespacePlan, PlatformPlan
+from gpuyard.render.access import RBAC, granted
+from gpuyard.render.admission.accounts import account_policy
+from gpuyard.render.admission.cel import maybe, metadata_kept
+from gpuyard.render.gpu_operator.objects import agents_tolerate
+from gpuyard.render.kueue.priority import API
+from gpuyard.render.objects import Object, made, namespaces_with
+from gpuyard.render.programs import Looker
+
+PACKAGE = "gpuyard_requeue"
+BORROWED = {"gpuyard_gate": ("__init__.py", "loop.py"), "gpuyard_idle": ("__init__.py", "web.py")}
+STARTS_AGAIN = tuple(kind for kind in JOBS if QUEUED_KINDS[kind].by_default)
+"""Owners of workloads that start again when these do."""
+_TOLD = "gpuyard.dev/told"
+_KEPT = (
+    "podSets",
+    "queueName",
+    "priority",
+    "priorityClassRef",
+    "maximumExecutionTimeSeconds",
+    "preemptionGates",
+)
+"""All that a workload's spec says (Kueue v0.19.2, v1beta2) beside whether it is active."""
+
+
+def requeue_objects(plan: PlatformPlan) -> list[Object]:
+    """Rights and their limits first; nothing where no node goes under a job of a team."""
+    asked = plan.interruption
+    if asked is None:
+        return []
+    name, space = requeue_name(plan.name), system_namespace(plan.name)
+    looker = Looker(
+        name=name,
+        namespace=space,
+        package=PACKAGE,
+        borrows=BORROWED,
+        image=asked.image,
+        settings=settings_text(plan, asked),
+    )
+    account = made(
+        plan.name, "v1", "ServiceAccount", name, namespace=space, automountServiceAccountToken=False
+    )
+    return [
+        account,
+        *_rights(plan, name, space),
+        *account_policy(plan.name, name, space, (KUEUE_GROUP, "*", "workloads"), _holds()),
+        *looker.objects(plan.name, agents_tolerate(plan), {_TOLD: short_digest(looker.settings)}),
+    ]
+
+
+def _spaces(plan: PlatformPlan) -> list[NamespacePlan]:
+    return [space for team in plan.teams for space in team.namespaces]
+
+
+def settings_text(plan: PlatformPlan, asked: InterruptionPlan) -> str:
+    """What the program is told, as JSON."""
+    pools = [plan.pool(each.pool) for each in asked.pools]
+    told = {
+        "every_seconds": LOOK_SECONDS,
+        "selectors": [
+            ",".join(f"{k}={v}" for k, v in sorted(pool.node_selector.items())) for pool in pools
+        ],
+        "flavors": [pool.flavor for pool in pools],
+        "namespaces": [space.name for space in _spaces(plan)],
+        "taints": list(NOTICES),
+        "kinds": list(STARTS_AGAIN),
+        "workload": WORKLOAD_ANNOTATION,
+        "interrupted": INTERRUPTED_LABEL,
+    }
+    return json.dumps(told, indent=2) + "\n"
+
+
+def _rights(plan: PlatformPlan, name: str, home: str) -> list[Object]:
+    """Nodes to list; where teams run pods to list, workloads to stop and start, and events to tell."""
+    who = [{"kind": "ServiceAccount", "name": name, "namespace": home}]
+    ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
+    nodes = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
+    inside = [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+        {"apiGroups": [KUEUE_GROUP], "resources": ["workloads"], "verbs": ["list", "patch"]},
+    ]
+    return [
+        made(plan.name, f"{RBAC}/v1", "ClusterRole", name, rules=nodes),
+        made(plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who),
+        *(obj for s in _spaces(plan) for obj in granted(plan.name, s.name, name, inside, who)),
+    ]
+
+
+def _holds() -> dict[str, str]:
+    """Of a workload the account changes one label of ours and whether it is active, and nothing else."""
+    same = (
+        " == ".join(maybe(each, f"spec.{part}", "''") for each in ("dyn(object)", "dyn(oldObject)"))
+        for part in _KEPT
+    )
+    return {
+        **metadata_kept(labels=(INTERRUPTED_LABEL,), annotations=()),
+        "parts of the spec": " && ".join(same),
+    }
+
+
+_POLICY = "Object.spec.podFailurePolicy"
+_IGNORES = (
+    f"{_POLICY}{{rules: [{_POLICY}.rules{{action: 'Ignore', onPodConditions:"
+    f" [{_POLICY}.rules.onPodConditions{{type: 'DisruptionTarget', status: 'True'}}]}}]}}"
+)
+_ADDED = (
+    f"[JSONPatch{{op: 'add', path: '/spec/podFailurePolicy', value: {_IGNORES}}},"
+    " JSONPatch{op: 'add', path: '/spec/podReplacementPolicy', value: 'Failed'}]"
+)
+"""As a patch: lists that are one value, such as rules, are not merged."""
+
+
+def spared_objects(plan: PlatformPlan) -> list[Object]:
+    """Jobs of teams are not failed by a pod that is put out; where API servers know such policies.
+
+    Only where the pods are never started again in their place: Kubernetes has no such rule else. Who has
+    written rules of their own keeps them.
+    """
+    if plan.interruption is None or not changes_jobs(plan.kubernetes):
+        return []
+    name = spared_name(plan.name)
+    rule = {
+        "apiGroups": ["batch"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["jobs"],
+    }
+    policy = {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {"resourceRules": [rule]},
+        "matchConditions": [
+            {"name": "no-rules", "expression": "!has(object.spec.podFailurePolicy)"},
+            {
+                "name": "never-in-place",
+                "expression": "object.spec.template.spec.?restartPolicy.orValue('') == 'Never'",
+            },
+        ],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": _ADDED}}],
+    }
+    selector = namespaces_with(plan.name, TEAM_LABEL)
+    binding = {"policyName": name, "matchResources": {"namespaceSelector": selector}}
+    return [
+        made(plan.name, API, "MutatingAdmissionPolicy", name, spec=policy),
+        made(plan.name, API, "MutatingAdmissionPolicyBinding", name, spec=binding),
+    ]

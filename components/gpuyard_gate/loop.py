@@ -1,0 +1,103 @@
+"""A program of ours that looks at its cluster every few seconds, until it is ended: what all of them share.
+
+What such a program knows stands in the cluster, so a look that goes wrong is made again by the next one.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlencode
+
+from gpuyard_idle.web import Refused, Server, Unreachable
+
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod finds its own account; its token is renewed there."""
+FINE, FAILED, UNUSABLE = 0, 1, 2
+PAGE = 500
+"""Objects in one answer."""
+
+
+class Told(Protocol):
+    """What every such program is told."""
+
+    @property
+    def every_seconds(self) -> float:
+        """From one look to the next."""
+        ...
+
+
+_Settings = TypeVar("_Settings", bound=Told)
+Say = Callable[[str], None]
+
+
+def run(
+    name: str,
+    read: Callable[[str], _Settings],
+    look: Callable[[Server, _Settings, Say], int],
+    arguments: Sequence[str] | None,
+) -> int:
+    """With `--once` 0 after a look, 1 where it went wrong; 2 where it cannot begin."""
+    given = _parser(name).parse_args(arguments)
+    try:
+        settings = read(given.settings.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError, KeyError) as problem:
+        _say(f"cannot begin: {problem!r}")
+        return UNUSABLE
+    while True:
+        fine = _look(given, settings, look)
+        if given.once:
+            return FINE if fine else FAILED
+        time.sleep(settings.every_seconds)
+
+
+def _look(
+    given: argparse.Namespace,
+    settings: _Settings,
+    look: Callable[[Server, _Settings, Say], int],
+) -> bool:
+    """What goes wrong is said, and tried again in the next look."""
+    try:
+        token = (given.account / "token").read_text(encoding="utf-8").strip()
+        with closing(Server(given.server, token, str(given.account / "ca.crt"))) as server:
+            look(server, settings, _say)
+    except (OSError, Refused, Unreachable, KeyError, TypeError, ValueError) as problem:
+        _say(f"left alone: {problem!r}")
+        return False
+    return True
+
+
+def listed(server: Server, path: str, **query: str) -> Iterator[dict[str, Any]]:
+    """Every object at a path, page by page: `labelSelector`, `fieldSelector`.
+
+    Raises:
+        Refused, Unreachable: the API server did not do what it was asked.
+    """
+    more = ""
+    while True:
+        asked = {"limit": PAGE, **query, "continue": more}
+        found = server.ask("GET", f"{path}?{urlencode({k: v for k, v in asked.items() if v})}")
+        yield from found["items"] or ()
+        if not (more := found["metadata"].get("continue", "")):
+            return
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    host, port = (
+        os.environ.get(f"KUBERNETES_SERVICE_{part}", default)
+        for part, default in (("HOST", "kubernetes.default.svc"), ("PORT", "443"))
+    )
+    inside = f"https://{f'[{host}]' if ':' in host else host}:{port}"
+    parser = argparse.ArgumentParser(prog=name, description=__doc__)
+    parser.add_argument("--settings", type=Path, required=True, help="what it is told, as JSON")
+    parser.add_argument("--server", default=inside, help="default: that of the cluster around it")
+    parser.add_argument("--account", type=Path, default=ACCOUNT, help="folder of token and ca.crt")
+    parser.add_argument("--once", action="store_true", help="one look, then end")
+    return parser
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201  the log of the pod

@@ -1,0 +1,11 @@
+"""The command line."""
+
+from collections.abc import Sequence
+
+from gpuyard_gate.loop import run
+from gpuyard_requeue.look import look, read_settings
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """A look every few seconds."""
+    return run("gpuyard_requeue", read_settings, look, arguments)

@@ -1,0 +1,190 @@
+"""One look: nodes that go, the gangs on them, and those that were stopped and may queue again."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from gpuyard_gate.loop import Say, listed
+from gpuyard_idle.web import Refused, Server
+from gpuyard_requeue.judge import (
+    Leaving,
+    broken,
+    goes_now,
+    is_lost,
+    leaving,
+    patch,
+    starts_again,
+    stopped,
+)
+
+_KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the program is told."""
+
+    every_seconds: float
+    selectors: tuple[str, ...]
+    """Of nodes that may go, pool by pool."""
+    flavors: tuple[str, ...]
+    """What queues call these pools, in the same order."""
+    namespaces: tuple[str, ...]
+    """Where gangs run."""
+    taints: tuple[str, ...]
+    """Keys by which somebody says that a node goes; one that ends in / is the beginning of several."""
+    kinds: tuple[str, ...]
+    """What starts again when its workload does: batch/Job."""
+    workload: str
+    """Annotation of pods: the workload that they belong to."""
+    interrupted: str
+    """Label of workloads, from the moment when they are stopped until they queue again."""
+
+
+@dataclass(slots=True)
+class _Lost:
+    """What a workload loses, and where."""
+
+    node: Leaving
+    pods: list[dict[str, Any]] = field(default_factory=list)
+
+
+def read_settings(text: str) -> Settings:
+    """The settings of a document.
+
+    Raises:
+        ValueError, TypeError, KeyError: it is none.
+    """
+    raw = dict(json.loads(text)).items()
+    told: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in raw}
+    return Settings(**told)
+
+
+def look(server: Server, settings: Settings, say: Say) -> int:
+    """Stop what has lost a part, start what has stopped; how many workloads that concerned.
+
+    Raises:
+        Refused, Unreachable: the API server did not do what it was asked.
+    """
+    going = [
+        found
+        for selector, flavor in zip(settings.selectors, settings.flavors, strict=True)
+        for node in listed(server, "/api/v1/nodes", labelSelector=selector)
+        if (found := leaving(node, settings.taints, flavor))
+    ]
+    changed = 0
+    for space in settings.namespaces:
+        try:
+            changed += _in_space(server, settings, space, going, say)
+        except Refused as refused:
+            say(f"{space}: left alone: {refused}")
+    return changed
+
+
+def _in_space(
+    server: Server, settings: Settings, space: str, going: list[Leaving], say: Say
+) -> int:
+    changed = 0
+    lost, now = _lost(server, settings, space, going), datetime.now(UTC)
+    new = [node for node in going if goes_now(node, now)]
+    for workload in listed(server, _place(space)) if lost or new else ():
+        node = _for(workload, lost.get(workload["metadata"]["name"]), new, settings.kinds)
+        if node is None:
+            continue
+        told = (
+            f"Node {node.name} goes, for {node.why}: all pods are stopped at once, and the job"
+            " queues again as a whole."
+        )
+        body = patch(workload, settings.interrupted, "true", active=False)
+        changed += _write(server, workload, body, ("GangInterrupted", told), say)
+    label = f"{settings.interrupted}=true"
+    for workload in listed(server, _place(space), labelSelector=label):
+        again = starts_again(workload)
+        if again is False:
+            continue
+        body = patch(workload, settings.interrupted, None, active=again)
+        told = "All its pods were stopped: it queues again." if again else "Nothing to start again."
+        changed += _write(server, workload, body, ("GangRequeued", told), say)
+    return changed
+
+
+def _lost(server: Server, settings: Settings, space: str, going: list[Leaving]) -> dict[str, _Lost]:
+    """By workload: the pods that end with their nodes."""
+    found: dict[str, _Lost] = {}
+    for node in going:
+        for pod in _pods_on(server, space, node):
+            name = (pod["metadata"].get("annotations") or {}).get(settings.workload)
+            if name and is_lost(pod, node):
+                found.setdefault(name, _Lost(node)).pods.append(pod)
+    return found
+
+
+def _for(
+    workload: dict[str, Any], lost: _Lost | None, new: list[Leaving], kinds: tuple[str, ...]
+) -> Leaving | None:
+    """The node for which a workload is stopped."""
+    if lost and stopped(workload, lost.pods, kinds):
+        return lost.node
+    return next((node for node in new if broken(workload, node, kinds)), None)
+
+
+def _pods_on(server: Server, space: str, node: Leaving) -> Iterator[dict[str, Any]]:
+    path = f"/api/v1/namespaces/{space}/pods"
+    return listed(server, path, fieldSelector=f"spec.nodeName={node.name}")
+
+
+def _place(space: str) -> str:
+    return f"{_KUEUE}/namespaces/{space}/workloads"
+
+
+def _write(
+    server: Server, workload: dict[str, Any], body: Any, told: tuple[str, str], say: Say
+) -> bool:
+    """Whether it was done; else it is judged anew in the next look, and keeps no other from its own.
+
+    The event first: it is said again after an accident, under the same name, and so only once.
+    """
+    metadata = workload["metadata"]
+    space, name = metadata["namespace"], metadata["name"]
+    try:
+        with suppress(Refused):
+            event = json.dumps(_event(workload, *told))
+            server.ask("POST", f"/api/v1/namespaces/{space}/events", event, "application/json")
+        path = f"{_place(space)}/{quote(name)}"
+        server.ask("PATCH", path, json.dumps(body), "application/merge-patch+json")
+    except Refused as refused:
+        say(f"{space}/{name}: left alone: {refused}")
+        return False
+    say(f"{space}/{name}: {': '.join(told)}")
+    return True
+
+
+def _event(workload: dict[str, Any], reason: str, message: str) -> dict[str, Any]:
+    """Of what people know it by."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    metadata = workload["metadata"]
+    owner = metadata["ownerReferences"][0]
+    told = f"{metadata['uid']} {metadata['resourceVersion']} {reason}"
+    digest = hashlib.sha256(told.encode()).hexdigest()[:16]
+    about = {key: owner[key] for key in ("apiVersion", "kind", "name", "uid")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {
+            "name": f"{owner['name'][:200].rstrip('.-')}.{digest}",
+            "namespace": metadata["namespace"],
+        },
+        "involvedObject": {**about, "namespace": metadata["namespace"]},
+        "type": "Warning" if reason == "GangInterrupted" else "Normal",
+        "reason": reason,
+        "message": message,
+        "source": {"component": "gpuyard-requeue"},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
