@@ -14,8 +14,8 @@ NVLINK, PCIE = "nvlink", "pcie"
 """Ways inside a node; a rack's NVLink goes between nodes too."""
 LEAST_BYTES = GIB
 OF_RING, OF_BEST, OF_TWO_NODES, USUAL = 0.88, 0.75, 0.6, 0.9
-"""Shares of what was measured. NVLink SHARP may be off, rightly: inside a node that of the ring counts. On two
-nodes NCCL's trees pass the line's rate (nccl-tests issues 153, 196, 274), which a sound ring does not."""
+"""Shares of what was measured. NVLink SHARP may be off, rightly: inside a node that of the ring counts.
+On two nodes NCCL's trees pass the line's rate (nccl-tests issues 153, 196, 274); a sound ring does not."""
 OF_NVLINK, OF_NETWORK, OF_PCIE = 0.6, 0.5, 0.15
 """Shares of a link's rate, where nobody has measured."""
 NVLS_GAIN = 1.1
