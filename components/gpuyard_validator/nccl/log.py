@@ -129,6 +129,19 @@ def read_log(text: str) -> NcclLog:
     )
 
 
+def excerpt(text: str) -> str:
+    """The lines that `read_log` reads, and of channels that say the same one: what is worth sending."""
+    kept: dict[object, str] = {}
+    forms = (_VERSION, _NETWORK, _PLUGIN_VERSION, _PROVIDER, _NVLS, *map(re.compile, _CAUSES))
+    for line in text.splitlines():
+        hop = _HOP.search(line)
+        if hop:
+            kept.setdefault(hop.groups(), line)
+        elif any(form.search(line) for form in forms):
+            kept.setdefault(line, line)
+    return "\n".join(kept.values())
+
+
 def _each(form: re.Pattern[str], lines: list[str]) -> list[str]:
     """What the pattern's groups find, each once, in their order."""
     found = (match for line in lines if (match := form.search(line)))
