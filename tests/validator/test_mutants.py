@@ -14,14 +14,14 @@ from types import CodeType, ModuleType
 
 import pytest
 
-from gpuyard_validator.checks import CHECKS, Check, health, inventory, links, sharing
+from gpuyard_validator.checks import CHECKS, Check, collectives, health, inventory, links, sharing
 from gpuyard_validator.expectations import Network
 from gpuyard_validator.results import Action, Status
 from gpuyard_validator.run import validate
 from kit.cases.faults import ADAPTERS, FAULTS, NODE, OF_GPU, TOLD
 from kit.cases.hardware import CARDS, CUTS, altered, expected, machine
 
-MODULES = (inventory, health, links, sharing)
+MODULES = (inventory, health, links, sharing, collectives)
 MOST = ("pages", "rows")
 """Their floor is the first number that is too many."""
 ALONE = "a test of its own holds it: test_edges"
@@ -138,7 +138,8 @@ def touched(mutant: Mutant) -> list[str]:
 
 def parts(check: Check) -> set[str]:
     """The names of its functions."""
-    return {part.__name__ for part in (check.gpu, check.node, check.applies) if part}
+    functions = (check.gpu, check.node, check.applies)
+    return {getattr(part, "func", part).__name__ for part in functions if part}
 
 
 MACHINES = {

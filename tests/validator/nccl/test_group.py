@@ -101,7 +101,9 @@ def test_a_library_that_is_missing_or_breaks_is_told_in_its_own_words(nodes):
     group = nodes(1, 2, faults={"0.0": "break@run"})
     group.all()
     assert group.record.ends[0].said == "RuntimeError: NCCLError UnhandledCudaError (1)"
-    assert group.ends[1] in ("stopped", "crashed"), "it may see the end of the other's connection first"
+    assert group.ends[1] in ("stopped", "crashed"), (
+        "it may see the end of the other's connection first"
+    )
 
 
 def test_a_rank_that_says_nonsense_is_broken(nodes):
