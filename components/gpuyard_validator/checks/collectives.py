@@ -88,20 +88,15 @@ def bandwidth(operation: Operation, expected: Expectations, machine: Snapshot) -
     measure = next((each for each in run.measures if each.operation == operation), None)
     if measure is None:
         raise NotKnown(f"the bandwidth of {operation}", Missing(Why.UNASKED))
-    floor = _floor(operation, measure.size, expected, machine, run.on)
+    limit = _floor(operation, measure.size, expected, machine, run.on)
+    floor, usual = round(limit.floor, 1), round(limit.usual, 1)
     found = round(bus_gbps(operation, len(measure.ranks), measure.size, measure.seconds), 1)
-    if found < floor.floor:
-        status = Status.FAIL if floor.firm else Status.WARN
-        return judged(
-            found,
-            floor.floor,
-            floor.said,
-            "slower than its links allow",
-            unit="GB/s",
-            status=status,
-        )
-    wrong = "slower than others have measured" if found < floor.usual else ""
-    return judged(found, floor.usual, floor.said, wrong, unit="GB/s", status=Status.WARN)
+    told = partial(judged, found, source=limit.said, unit="GB/s")
+    if found < floor:
+        status = Status.FAIL if limit.firm else Status.WARN
+        return told(floor, wrong="slower than its links allow", status=status)
+    wrong = "slower than others have measured" if found < usual else ""
+    return told(usual, wrong=wrong, status=Status.WARN)
 
 
 def stragglers(_: Expectations, machine: Snapshot) -> Evidence:

@@ -58,7 +58,8 @@ TOLD = [
      "channels", "through the host's memory: 0 to 8 by NET/Libfabric/0"),
     ("nccl.all_reduce", ran("all_reduce", 292.1), 292.1, 292.2, "GB/s", "slower than its links allow"),
     ("nccl.all_reduce", ran("all_reduce", 400), 400.0, 438.3, "GB/s", "slower than others have measured"),
-    ("nccl.all_reduce", ran("all_reduce", 438.4), 438.4, 438.3, "GB/s", ""),
+    ("nccl.all_reduce", ran("all_reduce", 292.24), 292.2, 438.3, "GB/s", "slower than others have measured"),
+    ("nccl.all_reduce", ran("all_reduce", 438.3), 438.3, 438.3, "GB/s", ""),
     ("nccl.stragglers", run(slow=(5, 12)), 2, 0, "ranks",
      "slower than the others: rank 5 on node-1, rank 12 on node-2"),
 ]  # fmt: skip
@@ -148,6 +149,7 @@ def test_a_check_that_another_tells_of_counts_only_without_that_one():
         ({"gpus": 1, **together(nodes=1)}, set(), "one GPU has nobody to talk to"),
         ({"layouts": expected("A100-40", cut=True).layouts}, set(), "its GPUs are cut"),
         ({"gpus": 3, **together(nodes=1)}, NCCL.keys() - {*BETWEEN, "nccl.stragglers"}, "fewer"),
+        ({"gpus": 2, **together(nodes=1)}, NCCL.keys() - {*BETWEEN, "nccl.stragglers"}, "fewer"),
         ({"gpus": 2, **together(nodes=2)}, NCCL.keys(), ""),
         (together(nodes=1), NCCL.keys() - {"nccl.gpudirect"}, "it runs inside one node"),
         (together(between="nvlink"), NCCL.keys() - {"nccl.gpudirect"}, "no adapters reach GPU memory"),
@@ -176,8 +178,8 @@ ODD = {"product": "NVIDIA-H100-NVL", "nvlink_gbps": 0}
         # Nobody has measured three nodes: half of what adapters carry, as the plan or the fastest says.
         (together(nodes=3), 100.0, FAIL, 270.0),
         (together(nodes=3, between="roce"), 271.0, PASS, 270.0),
-        ({"network": Network(kind="roce", devices=8, names=(), gbps_per_device=100.0),
-          **together(nodes=3, between="roce")}, 71.0, FAIL, 0.5 * 12.5 * 23 / 2),
+        ({"network": Network(kind="roce", devices=8, names=(), gbps_per_device=50.0),
+          **together(nodes=3, between="roce")}, 35.8, FAIL, 0.5 * 6.25 * 23 / 2),
         ({"network": Network(kind="roce", devices=8, names=(), gbps_per_device=None),
           **together(nodes=3, between="roce")}, 71.0, FAIL, 0.5 * 12.5 * 23 / 2),
         # PCIe alone: told, not failed.
@@ -199,7 +201,7 @@ def test_a_floor_is_the_one_of_product_nodes_and_network(wanted, gbps, status, f
         expected(TWO, **wanted), seen, {"nccl.all_reduce": CHECKS["nccl.all_reduce"]}
     ).results
     assert result.evidence.status is status, result.evidence
-    assert round(result.evidence.floor, 4) == round(floor, 4)
+    assert result.evidence.floor == round(floor, 1)
 
 
 def test_adapters_of_unknown_rate_leave_a_network_unjudged():
