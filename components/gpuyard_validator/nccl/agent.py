@@ -298,17 +298,27 @@ class _Node:
         if self._step_ends is None:
             return
         states = {rank.state for rank in self._pending}
-        if states & _ENDED or states <= {ANSWERED}:
+        if states & _ENDED:
+            self._settle()
+            self._tell()
+        elif states <= {ANSWERED}:
             self._tell()
 
     def _settle(self) -> None:
-        """Who has just died is known by others first: their connections to it have ended."""
-        until = time.monotonic() + SETTLE_SECONDS
-        while time.monotonic() < until:
-            for rank in self._ranks:
-                if rank.state not in _ENDED and rank.process.poll() is not None:
-                    rank.state, rank.said = DIED, self._last_words(rank)
-            time.sleep(SETTLE_SECONDS / 10)
+        """Who has just died is known by others first: their connections to it have ended. Hear one's own."""
+        self._step_ends = None
+        until, others = time.monotonic() + SETTLE_SECONDS, []
+        while (left := until - time.monotonic()) > 0:
+            try:
+                event = self._events.get(timeout=left)
+            except queue.Empty:
+                break
+            if isinstance(event, partial) and event.func == self._on_rank:
+                event()
+            else:
+                others.append(event)
+        for event in others:
+            self._events.put(event)
 
     def _tell(self) -> None:
         self._step_ends = None

@@ -135,10 +135,9 @@ def excerpt(text: str) -> str:
     forms = (_VERSION, _NETWORK, _PLUGIN_VERSION, _PROVIDER, _NVLS, *map(re.compile, _CAUSES))
     for line in text.splitlines():
         hop = _HOP.search(line)
-        if hop:
-            kept.setdefault(hop.groups(), line)
-        elif any(form.search(line) for form in forms):
-            kept.setdefault(line, line)
+        said = tuple(match.group() for form in forms if (match := form.search(line)))
+        if hop or said:
+            kept.setdefault((hop and hop.groups(), said), line)
     return "\n".join(kept.values())
 
 
