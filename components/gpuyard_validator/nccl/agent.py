@@ -234,15 +234,15 @@ class _Node:
         raise _Cut(why)
 
     def _on_first(self, message: Message) -> Collectives | None:
-        match message.get("kind"):
-            case "step":
-                self._begin(message["tasks"], float(message["seconds"]))
-            case "abort":
-                self._settle()
-                self._tell()
-                self._kill()
-            case "end":
-                return self._end(message["record"])
+        kind = message.get("kind")
+        if kind == "end":
+            return self._end(message["record"])
+        if kind == "step":
+            self._begin(message["tasks"], float(message["seconds"]))
+        else:
+            self._settle()
+            self._tell()
+            self._kill()
         return None
 
     def _end(self, raw: Any) -> Collectives:

@@ -51,7 +51,8 @@ def _done(collective: Collective, task: dict[str, Any]) -> dict[str, Any]:
         case "leave":
             collective.leave()
             return {}
-    raise ValueError(f"no such task: {task['do']!r}")
+        case other:
+            raise ValueError(f"no such task: {other!r}")
 
 
 def run(made: Callable[[], Collective]) -> int:
