@@ -125,7 +125,7 @@ class NcclCollective:
                 self._group.reduce_scatter(out, into, self._nccl.SUM, stream=self._stream)
             case Operation.ALL_GATHER:
                 self._group.allgather(out, into, stream=self._stream)
-            case Operation.ALL_TO_ALL:
+            case _:
                 self._group.alltoall(out, into, stream=self._stream)
 
     def _wrong(self, target: Any, taken: int, wanted: float) -> int:

@@ -3,7 +3,9 @@
 import ctypes
 import io
 import json
+import os
 import random
+import runpy
 import socket
 import struct
 import sys
@@ -91,6 +93,24 @@ def test_the_process_keeps_its_replies_apart_from_what_libraries_print(monkeypat
     file.close()
     assert (made, turned) == ([3], ["dies", 1, (2, 1)])
     assert replies.read_text() == '{"version": "2.31.2"}\n'
+
+
+def test_started_by_its_name_it_says_that_nccl_is_missing(monkeypatch, tmp_path):
+    """As a parent starts it, but for the files and the word to the kernel, which are this process's own."""
+    file = (tmp_path / "replies").open("w")
+    for name in ("dup", "dup2"):
+        monkeypatch.setattr(os, name, lambda *_: 0)
+    monkeypatch.setattr(os, "fdopen", lambda *_, **__: file)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setattr(sys, "argv", ["rank", "0"])
+    monkeypatch.delitem(sys.modules, "gpuyard_validator.nccl.rank")
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("gpuyard_validator.nccl.rank", run_name="__main__")
+    file.close()
+    assert ended.value.code == 1
+    said = json.loads((tmp_path / "replies").read_text())
+    assert said == {"failed": "ModuleNotFoundError: No module named 'nccl'"}
 
 
 def test_a_system_without_a_word_for_it_does_without(monkeypatch):
@@ -365,6 +385,8 @@ def sought(count, slow):
         (4, {2, 3}, (2, 3)),
         (8, {5}, (5,)),
         (8, set(), ()),
+        (5, set(), ()),
+        (6, {5}, (5,)),
         (16, {0}, (0,)),
         (16, {0, 15}, (0, 15)),
         (7, {6}, (6,)),
