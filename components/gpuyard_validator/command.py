@@ -2,21 +2,41 @@
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from gpuyard_validator import report as reports
 from gpuyard_validator.checks import CHECKS
-from gpuyard_validator.expectations import read_expectations, schema
+from gpuyard_validator.expectations import (
+    PROFILES,
+    QUICK,
+    SOAK,
+    Expectations,
+    read_expectations,
+    schema,
+    sound,
+)
 from gpuyard_validator.host import Host
+from gpuyard_validator.nccl.agent import Part, take_part
+from gpuyard_validator.nccl.arithmetic import GIB, Operation
+from gpuyard_validator.nccl.hub import Run
+from gpuyard_validator.nccl.record import Collectives, Work
 from gpuyard_validator.nvml import NvmlReader
 from gpuyard_validator.results import Code, Report
 from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import CannotRead, Reader, SnapshotReader, recorded
 from gpuyard_validator.together import job_of, wait_for_others
 from gpuyard_validator.values import Malformed
+
+TOKEN_BYTES = 16
+JOIN_SHARE, STEP_SHARE = 0.4, 0.2
+"""Of the deadline: until all nodes are there, and for each step."""
+ROUNDS, SOAK_ROUNDS, LARGE_GIB = 20, 2000, 80
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,13 +67,70 @@ def _do(given: argparse.Namespace) -> int:
     if given.expect is None:
         raise CannotRead("give --expect FILE")
     expected = read_expectations(given.expect.read_text(encoding="utf-8"))
+    if given.profile:
+        expected = sound(replace(expected, profile=given.profile))
+    machine = reader.read()
+    if given.first and expected.profile != QUICK:
+        machine = replace(machine, collectives=measured(given, expected, machine.node))
     names = [name for name in given.check or CHECKS if name not in given.leave_out]
     chosen = {name: CHECKS[name] for name in names}
-    report = validate(expected, reader.read(), chosen)
+    report = validate(expected, machine, chosen)
     _tell(report, given)
     if report.code is Code.PASSED and given.together:
         wait_for_others(job_of(given.together))
     return report.code
+
+
+def measured(given: argparse.Namespace, expected: Expectations, node: str) -> Collectives:
+    """What collectives come to, together with the other nodes.
+
+    Raises:
+        CannotRead: the run cannot be begun.
+    """
+    token = given.token_file.read_bytes().strip() if given.token_file else b""
+    if len(token) < TOKEN_BYTES:
+        raise CannotRead(
+            f"give --token-file FILE with at least {TOKEN_BYTES} bytes that strangers lack"
+        )
+    host, _, port = given.first.rpartition(":")
+    together = expected.together
+    if (
+        not port.isdecimal()
+        or not host
+        or together is None
+        or not 0 <= given.index < together.nodes
+    ):
+        raise CannotRead("give --first HOST:PORT, and --index N below the number of nodes")
+    run = Run(
+        nodes=together.nodes,
+        gpus=expected.gpus,
+        work=work_of(expected),
+        token=token,
+        on=datetime.now(UTC).date().isoformat(),
+        join_seconds=given.deadline * JOIN_SHARE,
+        step_seconds=given.deadline * STEP_SHARE,
+    )
+    return take_part(
+        Part(
+            run=run,
+            index=given.index,
+            node=node,
+            host=host.strip("[]"),
+            port=int(port),
+            seconds=given.deadline,
+        )
+    )
+
+
+def work_of(expected: Expectations) -> Work:
+    """Messages as large as floors are for, where two of them fit; in the profile soak again and again."""
+    large = expected.memory_gib >= LARGE_GIB
+    return Work(
+        operations=tuple(each.value for each in Operation),
+        size=(8 if large else 1) * GIB,
+        rounds=SOAK_ROUNDS if expected.profile == SOAK else ROUNDS,
+        halving_size=GIB // 4,
+    )
 
 
 def _reader(snapshot: Path | None, root: Path) -> Reader:
@@ -127,6 +204,16 @@ def _parser() -> argparse.ArgumentParser:
     add("--termination-log", type=Path, help="the digest, as the pod's last words")
     add("--junit", type=Path, help="the results as a JUnit file")
     add("--prometheus", type=Path, help="the results for the node exporter's textfile collector")
+    add("--profile", choices=PROFILES, help="instead of the document's")
+    add("--first", metavar="HOST:PORT", help="the first node, where all nodes of a run meet")
+    add(
+        "--index",
+        type=int,
+        default=int(os.environ.get("JOB_COMPLETION_INDEX") or 0),
+        help="which of the nodes this is; else what an Indexed Job calls it",
+    )
+    add("--token-file", type=Path, help="what all nodes of a run know, and nobody else")
+    add("--deadline", type=float, default=600.0, help="seconds for the whole run")
     add("--schema", action="store_true", help="the JSON Schema of expectations")
     add("--explain", choices=CHECKS, metavar="CHECK", help="one check in words")
     return parser

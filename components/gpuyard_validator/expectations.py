@@ -3,12 +3,19 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
+from gpuyard_validator.nccl.arithmetic import Operation
+from gpuyard_validator.nccl.floors import AcceptedFloor
+from gpuyard_validator.nccl.log import BETWEEN
 from gpuyard_validator.values import Malformed, decode, schema_of
 
-SCHEMA = "gpuyard.dev/expectations/v1"
+SCHEMA = "gpuyard.dev/expectations/v2"
 """Changes with every change of what the document means."""
+QUICK, FULL, SOAK = "quick", "full", "soak"
+PROFILES = (QUICK, FULL, SOAK)
+"""What a machine says of itself; with load and other nodes; the same for long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +39,17 @@ class Network:
     """Which ones; empty where it is not known."""
     gbps_per_device: float | None
     """Gigabit a second that each port must run at; null where it is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TogetherWith:
+    """Nodes that run collectives together, this one among them."""
+
+    nodes: int
+    between: str
+    """What goes between them: efa, infiniband, roce, fastrak, tcpx, gib, nvlink of a rack, or tcp."""
+    accepted: tuple[AcceptedFloor, ...]
+    """Floors that somebody has lowered, each with its reason and last day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +80,10 @@ class Expectations:
     layouts: tuple[Layout, ...]
     """Empty where GPUs are whole."""
     network: Network | None
+    profile: str
+    """quick, full or soak."""
+    together: TogetherWith | None
+    """Null where no collective runs: in the profile quick."""
 
 
 def read_expectations(text: str) -> Expectations:
@@ -77,7 +99,46 @@ def read_expectations(text: str) -> Expectations:
     if isinstance(raw, dict) and raw.get("schema") != SCHEMA:
         raise Malformed(f"schema: {SCHEMA} is understood, not {raw.get('schema')!r}")
     found: Expectations = decode(Expectations, raw)
+    return sound(found)
+
+
+def sound(found: Expectations) -> Expectations:
+    """The same, where its parts go together.
+
+    Raises:
+        Malformed: they do not.
+    """
+    together = found.together
+    if found.profile not in PROFILES:
+        raise Malformed(f"profile: one of {', '.join(PROFILES)} is needed, not {found.profile!r}")
+    if together is None:
+        if found.profile != QUICK:
+            raise Malformed(f"together: the profile {found.profile} runs collectives, and needs it")
+        return found
+    if together.nodes < 1:
+        raise Malformed(f"together.nodes: at least 1 is needed, not {together.nodes}")
+    if together.between not in BETWEEN:
+        ways = ", ".join(BETWEEN)
+        raise Malformed(f"together.between: one of {ways} is needed, not {together.between!r}")
+    for number, each in enumerate(together.accepted):
+        if wrong := _wrong_with(each):
+            raise Malformed(f"together.accepted[{number}].{wrong}")
     return found
+
+
+def _wrong_with(accepted: AcceptedFloor) -> str:
+    """What keeps a lowered floor from being one; empty where nothing does."""
+    if accepted.operation not in list(Operation):
+        return f"operation: one of {', '.join(Operation)} is needed, not {accepted.operation!r}"
+    if accepted.gbps <= 0:
+        return f"gbps: more than 0 is needed, not {accepted.gbps:g}"
+    if not accepted.reason.strip():
+        return "reason: somebody will want to know it"
+    try:
+        date.fromisoformat(accepted.until)
+    except ValueError:
+        return f"until: a day as 2027-01-31 is needed, not {accepted.until!r}"
+    return ""
 
 
 def schema() -> dict[str, Any]:

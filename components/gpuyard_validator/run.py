@@ -1,13 +1,14 @@
 """All checks over one machine."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from gpuyard_validator.checks import CHECKS, Check
 from gpuyard_validator.expectations import Expectations
 from gpuyard_validator.results import Action, Evidence, Report, Result, Status
 from gpuyard_validator.snapshot import Snapshot
-from gpuyard_validator.values import NotKnown
+from gpuyard_validator.values import NotKnown, ToldBy
 
 SILENT = "gpu.answers"
 
@@ -16,15 +17,23 @@ def validate(
     expected: Expectations, machine: Snapshot, checks: Mapping[str, Check] = CHECKS
 ) -> Report:
     """The report; a check that breaks down is an error in it, never an end of it."""
-    found = (result for check in checks.values() for result in _results(check, expected, machine))
+    found = [result for check in checks.values() for result in _results(check, expected, machine)]
+    failed = {each.check for each in found if each.counts_against}
     return Report(
         node=machine.node,
         pool=expected.pool,
         source=machine.source,
         driver=machine.driver if isinstance(machine.driver, str) else "",
         required=expected.required,
-        results=tuple(found),
+        results=tuple(_excused(each, failed) for each in found),
     )
+
+
+def _excused(result: Result, failed: set[str]) -> Result:
+    """One that another check tells of counts no second time, where that one has run and does count."""
+    if result.evidence.status is not Status.SKIP or result.evidence.source not in failed:
+        return result
+    return replace(result, required=False)
 
 
 def _results(check: Check, expected: Expectations, machine: Snapshot) -> Iterator[Result]:
@@ -51,8 +60,8 @@ def _results(check: Check, expected: Expectations, machine: Snapshot) -> Iterato
 def _evidence(judge: Callable[[], Evidence]) -> Evidence:
     try:
         return judge()
-    except NotKnown as problem:
-        return _skipped(f"not run: {problem}")
+    except (NotKnown, ToldBy) as problem:
+        return _skipped(f"not run: {problem}", getattr(problem, "check", ""))
     except Exception as problem:  # noqa: BLE001  one broken check hides no other
         return Evidence(
             status=Status.ERROR,
@@ -64,8 +73,8 @@ def _evidence(judge: Callable[[], Evidence]) -> Evidence:
         )
 
 
-def _skipped(reason: str) -> Evidence:
-    return Evidence(status=Status.SKIP, value=None, floor=None, source="", reason=reason)
+def _skipped(reason: str, source: str = "") -> Evidence:
+    return Evidence(status=Status.SKIP, value=None, floor=None, source=source, reason=reason)
 
 
 def _result(check: Check, scope: str, evidence: Evidence, *, must: bool = False) -> Result:

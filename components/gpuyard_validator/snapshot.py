@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from gpuyard_validator.nccl.record import Collectives
 from gpuyard_validator.values import UNASKED, Answer, Malformed, decode, encode
 
 
@@ -120,6 +121,8 @@ class Snapshot:
     modules: Answer[tuple[str, ...]] = UNASKED
     environment: Answer[Mapping[str, str]] = UNASKED
     adapters: Answer[tuple[Adapter, ...]] = UNASKED
+    collectives: Answer[Collectives] = UNASKED
+    """What ran together with other nodes; nothing does in the profile quick."""
 
 
 class Reader(Protocol):

@@ -55,6 +55,14 @@ class NotKnown(Exception):
         self.missing = missing
 
 
+class ToldBy(Exception):
+    """A check has nothing to say where another has failed, which is named."""
+
+    def __init__(self, check: str) -> None:
+        super().__init__(f"{check} tells why")
+        self.check = check
+
+
 class Malformed(Exception):
     """A document that cannot be used; the message begins with the place."""
 

@@ -48,13 +48,49 @@ def told(**more):
     return {**encode(expected("H100", cut=True)), **more}
 
 
+def with_(**more):
+    return {"nodes": 2, "between": "efa", "accepted": [], **more}
+
+
+def lowered(**more):
+    good = {
+        "operation": "all_reduce",
+        "gbps": 300.0,
+        "reason": "NVLS is off",
+        "until": "2027-01-31",
+    }
+    return with_(accepted=[good | more])
+
+
+def test_collectives_with_a_lowered_floor_are_expectations():
+    found = read_expectations(json.dumps(told(profile="soak", together=lowered())))
+    assert [each.gbps for each in found.together.accepted] == [300.0]
+
+
 @every(
     "raw, said",
     [
         ([], "document: an object is needed"),
         (
-            told(schema="gpuyard.dev/expectations/v0"),
-            "schema: gpuyard.dev/expectations/v1 is understood",
+            told(schema="gpuyard.dev/expectations/v1"),
+            "schema: gpuyard.dev/expectations/v2 is understood",
+        ),
+        (told(profile="slow"), "profile: one of quick, full, soak is needed, not 'slow'"),
+        (told(profile="soak"), "together: the profile soak runs collectives, and needs it"),
+        (told(together=with_(nodes=0)), "together.nodes: at least 1 is needed, not 0"),
+        (
+            told(together=with_(between="rdma")),
+            "together.between: one of nvlink, efa, infiniband, ",
+        ),
+        (
+            told(together=lowered(operation="scan")),
+            "accepted[0].operation: one of all_reduce, all_gather",
+        ),
+        (told(together=lowered(gbps=0)), "together.accepted[0].gbps: more than 0 is needed, not 0"),
+        (told(together=lowered(reason=" ")), "accepted[0].reason: somebody will want to know it"),
+        (
+            told(together=lowered(until="soon")),
+            "accepted[0].until: a day as 2027-01-31 is needed, not 'soon'",
         ),
         (told(gpus="8"), "gpus: integer is needed, not '8'"),
         (told(gpus=True), "gpus: integer is needed, not True"),

@@ -14,17 +14,18 @@ from types import CodeType, ModuleType
 
 import pytest
 
-from gpuyard_validator.checks import CHECKS, Check, health, inventory, links, sharing
+from gpuyard_validator.checks import CHECKS, Check, collectives, health, inventory, links, sharing
 from gpuyard_validator.expectations import Network
 from gpuyard_validator.results import Action, Status
 from gpuyard_validator.run import validate
 from kit.cases.faults import ADAPTERS, FAULTS, NODE, OF_GPU, TOLD
 from kit.cases.hardware import CARDS, CUTS, altered, expected, machine
 
-MODULES = (inventory, health, links, sharing)
+MODULES = (inventory, health, links, sharing, collectives)
 MOST = ("pages", "rows")
 """Their floor is the first number that is too many."""
 ALONE = "a test of its own holds it: test_edges"
+RUN = "a test of its own holds it: nccl/test_checks"
 SURVIVORS = {
     "memory: found < floor": (1, "no product's floor is a whole number of MiB"),
     "fabric_domain: 1": (1, "one domain is the floor in words"),
@@ -41,6 +42,24 @@ SURVIVORS = {
     ),
     "_numbers: 0": (1, "no driver is pinned to a version below 1"),
     "mig_mode: False": (2, "what is told of a GPU that cannot be cut and need not be"),
+    "ranks: each.end not in (DONE, 'stopped')": (1, RUN),
+    "versions: name or 'none'": (1, RUN),
+    "transport: 1": (1, RUN),
+    "gpudirect: 0": (1, RUN),
+    "bandwidth: 1": (3, RUN),
+    "bandwidth: found < floor": (1, RUN),
+    "bandwidth: Status.WARN": (1, RUN),
+    "bandwidth: found < usual": (1, RUN),
+    "_network_gbps: each is None and (not isinstance(machine.adapters, Missing))": (1, RUN),
+    "_network_gbps: each is None": (1, RUN),
+    "_network_gbps: not isinstance(machine.adapters, Missing)": (1, RUN),
+    "_loaded: expected.profile == QUICK or expected.together is None": (1, RUN),
+    "_loaded: expected.gpus * expected.together.nodes > 1": (1, RUN),
+    "_loaded: 1": (1, RUN),
+    "_fast: 1": (1, RUN),
+    "_fast: together.between == 'tcp'": (1, RUN),
+    "_fast: expected.network is None": (1, RUN),
+    "_compared: expected.gpus * _together(expected).nodes < FEW": (1, RUN),
     "gpudirect: ['open module'] if opened else []": (1, "what is told of a node that passes"),
 }
 """Changes that no row notices: how often each, and why."""
@@ -138,7 +157,8 @@ def touched(mutant: Mutant) -> list[str]:
 
 def parts(check: Check) -> set[str]:
     """The names of its functions."""
-    return {part.__name__ for part in (check.gpu, check.node, check.applies) if part}
+    functions = (check.gpu, check.node, check.applies)
+    return {getattr(part, "func", part).__name__ for part in functions if part}
 
 
 MACHINES = {

@@ -164,7 +164,7 @@ def test_a_mounted_file_is_written_in_place(files, monkeypatch):
 
 def test_schema_explanations_and_recording(files, capsys, monkeypatch):
     assert command.main(["--schema"]) == 0
-    assert json.loads(capsys.readouterr().out)["title"] == "gpuyard.dev/expectations/v1"
+    assert json.loads(capsys.readouterr().out)["title"] == "gpuyard.dev/expectations/v2"
     for name, check in CHECKS.items():
         assert command.main(["--explain", name]) == 0
         said = capsys.readouterr().out

@@ -1,11 +1,13 @@
 """What goes wrong with GPU nodes, and where each check of the validator turns: rows for several tests."""
 
+import re
 from dataclasses import replace
 
+from gpuyard_validator.nccl.arithmetic import Operation
 from gpuyard_validator.results import Action, Status
 from gpuyard_validator.snapshot import Fabric
 from gpuyard_validator.values import Missing, Why
-from kit.cases.hardware import SLICES, altered
+from kit.cases.hardware import SLICES, altered, measure
 
 PASS, WARN, FAIL = Status.PASS, Status.WARN, Status.FAIL
 NO, NOBODY = Missing(Why.NOT_SUPPORTED), "00000000-0000-0000-0000-000000000000"
@@ -38,6 +40,72 @@ def adapters(change):
 def fabric(**values):
     return of_gpu(fabric=replace(FABRIC, **values))
 
+
+TWO, ONE = ("H100-loaded", False), ("B200-loaded", False)
+
+
+def run(**values):
+    """Another run of the same nodes."""
+    return lambda m: replace(m, collectives=replace(m.collectives, **values))
+
+
+def logged(form, other):
+    """Each rank's log with this in place of that."""
+
+    def turn(m):
+        logs = tuple(re.sub(form, other, text) for text in m.collectives.logs)
+        return run(logs=logs)(m)
+
+    return turn
+
+
+def ran(operation, bus=None, **values):
+    """One of its collectives at another bus bandwidth, or otherwise."""
+
+    def turn(m):
+        def other(found):
+            if found.operation != operation:
+                return found
+            made = measure(Operation(operation), found.ranks, bus) if bus else found
+            return replace(made, **values)
+
+        return run(measures=tuple(map(other, m.collectives.measures)))(m)
+
+    return turn
+
+
+def ended(**ends):
+    """Some ranks end otherwise."""
+
+    def turn(m):
+        found = tuple(
+            replace(each, **ends) if each.rank == 3 else each for each in m.collectives.ends
+        )
+        return run(ends=found)(m)
+
+    return turn
+
+
+RUNS = [
+    ("nccl.ranks", ended(end="hung", said="did not end: all_reduce"), FAIL),
+    ("nccl.ranks", ended(end="crashed", said="exit code 7"), FAIL),
+    ("nccl.ranks", ended(end="absent", said="it did not come within 60 s"), FAIL),
+    ("nccl.ranks", run(ends=()), FAIL),
+    ("nccl.ranks", lambda m: run(ends=m.collectives.ends[:15])(m), FAIL),
+    ("nccl.results", ran("all_gather", wrong=1), FAIL),
+    ("nccl.versions", run(versions=("2.18.1", "2.31.2")), FAIL),
+    ("nccl.transport", logged(r"NET/Libfabric/0/GDRDMA", "NET/Socket/0"), FAIL),
+    ("nccl.transport", logged(r"provider is efa", "provider is tcp"), FAIL),
+    ("nccl.transport", logged(r"P2P/CUMEM", "SHM/direct/direct"), FAIL),
+    ("nccl.gpudirect", logged(r"/GDRDMA", ""), FAIL),
+    ("nccl.all_reduce", ran("all_reduce", 292.1), FAIL),
+    ("nccl.all_reduce", ran("all_reduce", 438.2), WARN),
+    ("nccl.all_gather", ran("all_gather", 203.1), FAIL),
+    ("nccl.reduce_scatter", ran("reduce_scatter", 269.9), FAIL),
+    ("nccl.all_to_all", ran("all_to_all", 47.4), FAIL),
+    ("nccl.all_to_all", ran("all_to_all", 71.1), WARN),
+    ("nccl.stragglers", run(slow=(5,)), FAIL),
+]
 
 # Which check, on which machine, with which fault; what comes of it, and what the node then needs.
 FAULTS = [
@@ -112,6 +180,9 @@ FAULTS = [
     ("load.processes", H100, of_gpu(processes=(4711,)), FAIL, Action.LOOK),
     ("load.utilization", H100, of_gpu(utilization=11), FAIL, Action.LOOK),
     ("host.environment", H100, node(environment={"CUDA_INJECTION64_PATH": "/x"}), WARN, Action.LOOK),
+    *((check, TWO, fault, status, Action.LOOK) for check, fault, status in RUNS),
+    ("nccl.transport", ONE, logged(r"P2P/CUMEM", "SHM/direct/direct"), FAIL, Action.LOOK),
+    ("nccl.all_reduce", ONE, ran("all_reduce", 599.0), FAIL, Action.LOOK),
 ]  # fmt: skip
 
 

@@ -7,7 +7,9 @@ and the catalogue. No row was recorded through this program on a device.
 
 from dataclasses import dataclass, replace
 
-from gpuyard_validator.expectations import SCHEMA, Expectations, Layout, Network
+from gpuyard_validator.expectations import SCHEMA, Expectations, Layout, Network, TogetherWith
+from gpuyard_validator.nccl.arithmetic import GIB, Operation, bus_factor
+from gpuyard_validator.nccl.record import Collectives, Measure, RankEnd
 from gpuyard_validator.snapshot import Adapter, Fabric, Gpu, Instance, Snapshot
 from gpuyard_validator.values import Missing, Why
 
@@ -69,6 +71,9 @@ def cards():
 
 
 CARDS = dict(cards())
+LOADED = {"H100-loaded": ("H100", 2, "efa"), "B200-loaded": ("B200", 1, "tcp")}
+"""Nodes of these that have run collectives: how many together, and what is between them."""
+CARDS |= {name: CARDS[card] for name, (card, *_) in LOADED.items()}
 
 # GPU slices, compute slices and MiB of one instance, by profile: MIG User Guide, and where it has no MiB
 # (B200, H200) eighths of the memory, less what the driver keeps.
@@ -99,7 +104,13 @@ NETWORKS = {
     "H200": ("infiniband", "mlx5_core", "InfiniBand", 8, 400.0),
     "GB200": ("roce", "mlx5_core", "Ethernet", 4, 400.0),
 }
+NETWORKS["H100-loaded"] = NETWORKS["H100"]
 RACKS = ("GB200",)
+BUS_GBPS = {
+    "H100-loaded": (480.0, 330.0, 300.0, 79.0),
+    "B200-loaded": (830.0, 700.0, 690.0, 650.0),
+}
+"""Of a good run: all-reduce, all-gather, reduce-scatter, all-to-all. Published where floors.py has rows."""
 
 
 def expected(name, *, cut=False, **more):
@@ -126,8 +137,45 @@ def expected(name, *, cut=False, **more):
         sharing="mig" if cut else "none",
         layouts=layouts,
         network=network,
+        profile="full" if name in LOADED else "quick",
+        together=TogetherWith(nodes=LOADED[name][1], between=LOADED[name][2], accepted=())
+        if name in LOADED
+        else None,
     )
     return replace(found, **more)
+
+
+def collectives(name):
+    """A good run of these nodes; the logs are composed as NCCL writes them."""
+    _, nodes, _ = LOADED[name]
+    ranks = tuple(range(8 * nodes))
+    inner = "NCCL INFO Channel 00/0 : {0}[0] -> {1}[1] via P2P/CUMEM\n"
+    outer = "NCCL INFO Channel 00/0 : {0}[0] -> {1}[0] [send] via NET/Libfabric/0/GDRDMA\n"
+    plugin = "NCCL INFO Using network Libfabric\nNCCL INFO NET/OFI Selected provider is efa\n"
+    return Collectives(
+        on="2026-11-24",
+        nodes=nodes,
+        gpus=8,
+        ends=tuple(RankEnd(rank=r, node=f"node-{r // 8 + 1}", end="done", said="") for r in ranks),
+        measures=tuple(
+            measure(operation, ranks, bus)
+            for operation, bus in zip(Operation, BUS_GBPS[name], strict=True)
+        ),
+        slow=(),
+        halved=True,
+        versions=("2.31.2",),
+        logs=tuple(
+            (plugin + outer.format(r, (r + 8) % 16) if nodes > 1 else "")
+            + inner.format(r, r - r % 8 + (r + 1) % 8)
+            for r in ranks
+        ),
+    )
+
+
+def measure(operation, ranks, bus, size=8 * GIB):
+    """What a run says that has reached this bus bandwidth."""
+    seconds = size * bus_factor(operation, len(ranks)) / bus / 1e9
+    return Measure(operation=operation.value, size=size, ranks=ranks, seconds=seconds, wrong=0)
 
 
 def machine(name, *, cut=False):
@@ -147,6 +195,7 @@ def machine(name, *, cut=False):
             Adapter(name=f"{kind}_{n}", driver=driver, active=True, link=link, gbps=gbps)
             for n in range(devices)
         ),
+        **({"collectives": collectives(name)} if name in LOADED else {}),
     )
 
 
@@ -154,7 +203,7 @@ def gpu(name, index, *, cut):
     card = CARDS[name]
     old, able = card.architecture == "Turing", name in CUTS or name == "GB200"
     made = [SLICES[each] for each, count in CUTS.get(name, {}).items() for _ in range(count)]
-    fabric = name in ("H100", "H200", "B200", "GB200")
+    fabric = name.removesuffix("-loaded") in ("H100", "H200", "B200", "GB200")
     domain = "00000001-0000-0000-0000-000000000001"
     nobody = "00000000-0000-0000-0000-000000000000"
     return Gpu(

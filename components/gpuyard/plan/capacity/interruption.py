@@ -1,6 +1,6 @@
 """Nodes that go while jobs run: which pools have such, and how much of a job a notice loses.
 
-A gang that loses a node is stopped as a whole and queues again (docs/decisions/0050).
+A gang that loses a node is stopped as a whole and queues again (docs/decisions/0051).
 """
 
 from collections.abc import Iterator

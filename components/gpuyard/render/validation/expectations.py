@@ -13,7 +13,7 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import FabricKind
 
-SCHEMA = "gpuyard.dev/expectations/v1"
+SCHEMA = "gpuyard.dev/expectations/v2"
 
 
 def expectations_text(plan: PlatformPlan, pool: PoolPlan) -> str | None:
@@ -72,6 +72,9 @@ def _document(  # noqa: PLR0913  the parts of a document
         "sharing": sharing,
         "layouts": layouts or [],
         "network": network,
+        # No pod of ours starts what the other profiles need: the plan says so where they are asked for.
+        "profile": "quick",
+        "together": None,
     }
     return json.dumps(told, indent=2) + "\n"
 

@@ -23,8 +23,8 @@ from gpuyard.render.admission.accounts import account_policy
 from gpuyard.render.admission.cel import maybe, metadata_kept, quoted
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gpu_operator.objects import agents_tolerate, operator_namespace
-from gpuyard.render.objects import Object, made, service_account, system_tolerations, taint_object
-from gpuyard.render.programs import CONFINED, NOBODY, source_of
+from gpuyard.render.objects import Object, made, service_account, taint_object
+from gpuyard.render.programs import Looker
 from gpuyard.render.validation.jobs import check_pod, expectations_object, node_digest
 
 PACKAGE = "gpuyard_gate"

@@ -1,0 +1,364 @@
+"""A node's part: one process for each GPU, a deadline that nothing can hold up, and the first node's word.
+
+Whatever happens, the processes are gone when `take_part` returns, and it returns in time.
+"""
+
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from gpuyard_validator.nccl.hub import ANSWERED, DIED, ENTERED, FAILED, WAITING, Hub, Run
+from gpuyard_validator.nccl.log import excerpt
+from gpuyard_validator.nccl.record import CRASHED, Collectives, RankEnd
+from gpuyard_validator.nccl.wire import Message, NotOurs, prove, receive, send
+from gpuyard_validator.values import Malformed, decode
+
+PAUSE_SECONDS = 0.5
+CONNECT_SECONDS = 5.0
+LEAVE_SECONDS = 5.0
+SETTLE_SECONDS = 0.5
+_ENDED = {DIED, FAILED}
+TAIL = 300
+NCCL = (sys.executable, "-B", "-m", "gpuyard_validator.nccl.rank")
+"""What each rank runs, with the number of its GPU after it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Where this node stands in a run."""
+
+    run: Run
+    index: int
+    node: str
+    host: str
+    """Of the first node, as the others see it."""
+    port: int
+    seconds: float
+    """For all of it."""
+    command: Sequence[str] = NCCL
+
+
+@dataclass
+class _Rank:
+    """One process."""
+
+    local: int
+    process: subprocess.Popen[str]
+    errors: Path
+    log: Path
+    state: str = ANSWERED
+    said: str = ""
+    reply: Message = field(default_factory=dict)
+    version: str = ""
+
+
+class _Cut(Exception):
+    """This node cannot go on with the others."""
+
+
+def take_part(part: Part) -> Collectives:
+    """The whole run's record; where the others cannot be heard, what this node knows of its own ranks."""
+    until = time.monotonic() + part.seconds
+    with ExitStack() as stack:
+        try:
+            if part.index == 0:
+                hub = Hub(part.run, listen(part.port))
+                thread = threading.Thread(target=hub.serve, daemon=True)
+                thread.start()
+                stack.callback(thread.join, LEAVE_SECONDS)
+            peer = stack.enter_context(_joined(part, until))
+            node = stack.enter_context(_Node(part, peer))
+            return node.follow(until)
+        except (OSError, NotOurs, _Cut) as problem:
+            return _alone(part, str(problem))
+
+
+def listen(port: int, host: str | None = None) -> socket.socket:
+    """On IPv6 and IPv4 together, or on what the machine has."""
+    if host is not None:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    if socket.has_dualstack_ipv6():
+        with suppress(OSError):
+            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+    return socket.create_server(("", port))
+
+
+def _joined(part: Part, until: float) -> socket.socket:
+    """Let in by the first node; its name may resolve late, and it may listen late."""
+    until = min(until, time.monotonic() + part.run.join_seconds)
+    while True:
+        try:
+            return _let_in(part)
+        except OSError as problem:
+            if time.monotonic() + PAUSE_SECONDS > until:
+                where = f"{part.host} port {part.port}"
+                raise _Cut(f"the first node cannot be reached at {where}: {problem}") from None
+            time.sleep(PAUSE_SECONDS)
+
+
+def _let_in(part: Part) -> socket.socket:
+    with ExitStack() as stack:
+        peer = stack.enter_context(
+            socket.create_connection((part.host, part.port), CONNECT_SECONDS)
+        )
+        prove(peer, part.run.token)
+        send(peer, {"index": part.index, "gpus": part.run.gpus, "node": part.node})
+        answer = receive(peer)
+        if answer.get("kind") != "in":
+            raise _Cut(f"the first node does not let it in: {answer.get('why')}")
+        peer.settimeout(None)
+        stack.pop_all()
+        return peer
+
+
+def _alone(part: Part, why: str) -> Collectives:
+    first, end = part.index * part.run.gpus, CRASHED
+    ends = tuple(
+        RankEnd(rank=first + n, node=part.node, end=end, said=why) for n in range(part.run.gpus)
+    )
+    return Collectives(
+        on=part.run.on,
+        nodes=part.run.nodes,
+        gpus=part.run.gpus,
+        ends=ends,
+        measures=(),
+        slow=(),
+        halved=False,
+        versions=(),
+        logs=(),
+    )
+
+
+class _Node:
+    """Processes of one node, and what the first node wants of them."""
+
+    def __init__(self, part: Part, peer: socket.socket) -> None:
+        self._part, self._peer = part, peer
+        self._events: queue.SimpleQueue[Callable[[], Collectives | None]] = queue.SimpleQueue()
+        self._ranks: list[_Rank] = []
+        self._pending: list[_Rank] = []
+        self._step_ends: float | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="ranks-")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._kill()
+        self._folder.cleanup()
+        with suppress(OSError):  # a thread reads it: closing alone would not end that
+            self._peer.shutdown(socket.SHUT_RDWR)
+
+    def follow(self, until: float) -> Collectives:
+        """Do what is asked until the end."""
+        for local in range(self._part.run.gpus):
+            self._ranks.append(self._start(local))
+        self._read(self._hear)
+        while True:
+            now = time.monotonic()
+            if now >= until:
+                stand = ", ".join(f"GPU {r.local} {r.state}" for r in self._ranks)
+                raise _Cut(f"not ended within {self._part.seconds:g} s: {stand}")
+            if self._step_ends is not None and now >= self._step_ends:
+                self._tell()
+            wait = min(until, self._step_ends or until) - time.monotonic()
+            try:
+                event = self._events.get(timeout=max(0.0, wait))
+            except queue.Empty:
+                continue
+            record = event()
+            if record is not None:
+                return record
+
+    @staticmethod
+    def _read(reading: Callable[[], None]) -> None:
+        threading.Thread(target=reading, daemon=True).start()
+
+    def _start(self, local: int) -> _Rank:
+        folder = Path(self._folder.name)
+        errors, log = folder / f"{local}.err", folder / f"{local}.log"
+        told = {
+            "NCCL_DEBUG": "INFO",
+            "NCCL_DEBUG_SUBSYS": "INIT,ENV,NET",
+            "NCCL_DEBUG_FILE": str(log),
+        }
+        with errors.open("w", encoding="utf-8") as stderr:
+            process = subprocess.Popen(  # noqa: S603  our own program
+                [*self._part.command, str(local)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                env={**os.environ, **told},
+                start_new_session=True,
+            )
+        rank = _Rank(local, process, errors, log)
+        self._read(partial(self._listen, rank))
+        return rank
+
+    def _listen(self, rank: _Rank) -> None:
+        """A thread: each line of a rank is an event, and its end is one."""
+        assert rank.process.stdout is not None, "it was started with a pipe"  # noqa: S101
+        with suppress(ValueError, OSError):  # closed while it was read
+            for line in rank.process.stdout:
+                self._events.put(partial(self._on_rank, rank, line))
+        self._events.put(partial(self._on_rank, rank, None))
+
+    def _hear(self) -> None:
+        """A thread: what the first node says."""
+        while True:
+            try:
+                message = receive(self._peer)
+            except (OSError, NotOurs) as problem:
+                self._events.put(partial(self._on_gone, f"the first node has gone: {problem}"))
+                return
+            self._events.put(partial(self._on_first, message))
+
+    def _on_gone(self, why: str) -> None:
+        raise _Cut(why)
+
+    def _on_first(self, message: Message) -> Collectives | None:
+        kind = message.get("kind")
+        if kind == "end":
+            return self._end(message["record"])
+        if kind == "step":
+            self._begin(message["tasks"], float(message["seconds"]))
+        else:
+            self._settle()
+            self._tell()
+            self._kill()
+        return None
+
+    def _end(self, raw: Any) -> Collectives:
+        try:
+            found: Collectives = decode(Collectives, raw)
+        except Malformed as problem:
+            raise _Cut(f"the first node's result cannot be read: {problem}") from None
+        self._leave()
+        return found
+
+    def _begin(self, tasks: dict[str, Message], seconds: float) -> None:
+        self._pending = [rank for rank in self._ranks if str(rank.local) in tasks]
+        self._step_ends = time.monotonic() + seconds
+        for rank in self._pending:
+            if rank.state in _ENDED:
+                continue
+            rank.state, rank.reply = WAITING, {}
+            with suppress(OSError, ValueError):  # who listens to it will say that it has ended
+                assert rank.process.stdin is not None, "a pipe"  # noqa: S101
+                rank.process.stdin.write(json.dumps(tasks[str(rank.local)]) + "\n")
+                rank.process.stdin.flush()
+        self._look()
+
+    def _on_rank(self, rank: _Rank, line: str | None) -> None:
+        if rank.state in _ENDED:
+            return
+        try:
+            message = {} if line is None else json.loads(line)
+        except ValueError:
+            message = {"failed": f"said {line[:40] if line else ''!r}"}
+        if line is None:
+            rank.state, rank.said = DIED, self._last_words(rank)
+        elif "failed" in message:
+            rank.state, rank.said = FAILED, str(message["failed"])
+        elif "version" in message:
+            rank.version = str(message["version"])
+        elif "entered" in message:
+            rank.state = ENTERED
+        elif "done" in message:
+            rank.state, rank.reply = ANSWERED, message
+        self._look()
+
+    def _last_words(self, rank: _Rank) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            rank.process.wait(timeout=1)
+        code = rank.process.poll()
+        words = rank.errors.read_text(encoding="utf-8", errors="replace").strip()[-TAIL:]
+        ended = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        return f"{ended}: {words}" if words else ended
+
+    def _look(self) -> None:
+        """Tell when all have answered, and at once when one is broken: the others would wait for ever."""
+        if self._step_ends is None:
+            return
+        states = {rank.state for rank in self._pending}
+        if states & _ENDED:
+            self._settle()
+            self._tell()
+        elif states <= {ANSWERED}:
+            self._tell()
+
+    def _settle(self) -> None:
+        """Who has just died is known by others first: their connections to it have ended. Hear one's own."""
+        self._step_ends = None
+        until, others = time.monotonic() + SETTLE_SECONDS, []
+        while (left := until - time.monotonic()) > 0:
+            try:
+                event = self._events.get(timeout=left)
+            except queue.Empty:
+                break
+            if isinstance(event, partial) and event.func == self._on_rank:
+                event()
+            else:
+                others.append(event)
+        for event in others:
+            self._events.put(event)
+
+    def _tell(self) -> None:
+        self._step_ends = None
+        self._say()
+
+    def _say(self) -> None:
+        """How each rank stands; a reply has the version and the log of who gave it."""
+        answered = [rank for rank in self._pending if rank.state == ANSWERED]
+        message = {
+            "states": {str(r.local): (r.state, r.said) for r in self._ranks},
+            "replies": {str(r.local): {**r.reply, **self._more(r)} for r in answered},
+        }
+        try:
+            send(self._peer, message)
+        except OSError as problem:
+            raise _Cut(f"the first node has gone: {problem}") from None
+
+    def _more(self, rank: _Rank) -> Message:
+        if rank.reply.get("done") != "leave" or not rank.log.exists():
+            return {"version": rank.version}
+        text = rank.log.read_text(encoding="utf-8", errors="replace")
+        return {"version": rank.version, "log": excerpt(text)}
+
+    def _leave(self) -> None:
+        """A rank ends when nobody asks any more; who does not is killed after this."""
+        until = time.monotonic() + LEAVE_SECONDS
+        for rank in self._ranks:
+            with suppress(OSError, ValueError):
+                assert rank.process.stdin is not None, "a pipe"  # noqa: S101
+                rank.process.stdin.close()
+        for rank in self._ranks:
+            with suppress(subprocess.TimeoutExpired):
+                rank.process.wait(timeout=max(0.0, until - time.monotonic()))
+
+    def _kill(self) -> None:
+        for rank in self._ranks:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(rank.process.pid, signal.SIGKILL)
+            rank.process.wait()
+            for pipe in (rank.process.stdin, rank.process.stdout):
+                if pipe is not None:
+                    with suppress(OSError, ValueError):
+                        pipe.close()

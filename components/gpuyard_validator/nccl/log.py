@@ -1,0 +1,191 @@
+"""What NCCL says of itself (NCCL_DEBUG=INFO): its version, its network plugin, and the way of each channel.
+
+Forms of lines: NVIDIA/nccl at 5067397, src/transport/{net,p2p,shm}.cc and src/init.cc, and older ones as in
+public logs. The name of a plugin says nothing of the wire: libfabric's provider may be tcp all the same.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Transport(StrEnum):
+    """The way of a channel."""
+
+    P2P = "p2p"
+    """From GPU to GPU: NVLink, or PCIe where there is none. The log does not say which."""
+    SHM = "shm"
+    """Through the host's memory."""
+    IB = "ib"
+    """InfiniBand or RoCE, by NCCL's own transport or the one of its SHARP plugin."""
+    EFA = "efa"
+    FASTRAK = "fastrak"
+    TCPX = "tcpx"
+    GIB = "gib"
+    TCP = "tcp"
+    """The kernel's network: NET/Socket, FastSocket, or libfabric with the provider tcp."""
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """One direction of a channel, between two ranks."""
+
+    source: int
+    target: int
+    transport: Transport
+    gdr: bool
+    """The adapter reads and writes the GPU's memory itself."""
+    said: str
+    """As the log has it: NET/Libfabric/0/GDRDMA."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NcclLog:
+    """What a log says; empty where it does not."""
+
+    version: str
+    network: str
+    """The plugin in use, by the name it gives itself, with its version."""
+    provider: str
+    """Of libfabric; of several the one that is not efa."""
+    hops: tuple[Hop, ...]
+    nvls: int
+    """Channels through NVLink switches."""
+    causes: tuple[str, ...]
+    """Why a faster network was not taken, as far as the log says so."""
+
+
+_HOP = re.compile(
+    r"(?:Channel|Ring) \d+(?:/\d+)? ?: (\d+)\[\w+\] -> (\d+)\[\w+\] +(?:\[(?:send|receive)\] +)?via (.+?)"
+    r"(?: comm 0x.*)?\s*$"
+)
+_NET = re.compile(r"NET/([^/]+)/\d+")
+_VERSION = re.compile(r"NCCL version (\d+\.\d+\.\d+\S*)")
+_NETWORK = re.compile(r"Using network (.+?)\s*$")
+_PLUGIN_VERSION = re.compile(
+    r"(?:Initializing|Using) (aws-ofi-nccl \S+)|Initializing network (FasTrak, version: \S+)"
+    r"|Initializing (gIB v\S+)|NET/(GPUDirectTCPX ver\. \S+?)\.?\s*$"
+)
+_PROVIDER = re.compile(r"Selected [Pp]rovider is ([A-Za-z0-9_;-]+)")
+_NVLS = re.compile(r" (\d+) nvls channels")
+_CAUSES = {
+    r"NCCL_IB_DISABLE set by environment to 1": "NCCL_IB_DISABLE=1 is set: unset it",
+    r"NCCL_NET set by environment to Socket": "NCCL_NET=Socket is set: unset it",
+    r"NET/IB : No device found": "NCCL sees no InfiniBand device: give the pod its adapters",
+    r"version `GLIBC_\S+' not found": "the network plugin wants another C library than the image's",
+    r"(?:Could not find: |returned 2 : )libnccl-net": "no network plugin is found: put it on LD_LIBRARY_PATH",
+    r"No plugin found|No eligible providers were found|fi_getinfo\(\) call failed": (
+        "no network plugin, or one without adapters: look at the base image, and request the adapters"
+    ),
+    r"GPU Direct RDMA Disabled|disabling GDR|GDR not supported": (
+        "adapters do not reach GPU memory: use the open kernel modules, or load nvidia-peermem"
+    ),
+}
+"""What a log says, and what to do."""
+_NAMES = (
+    (re.compile(r"IB|IBext.*|UCX.*", re.IGNORECASE), Transport.IB),
+    (re.compile(r"FasTrak", re.IGNORECASE), Transport.FASTRAK),
+    (re.compile(r"GPUDirectTCPX.*", re.IGNORECASE), Transport.TCPX),
+    (re.compile(r"gIB"), Transport.GIB),
+    (re.compile(r"(?:Fast)?Socket", re.IGNORECASE), Transport.TCP),
+)
+_PROVIDERS = {"efa": Transport.EFA, "tcp": Transport.TCP, "sockets": Transport.TCP}
+INSIDE = {
+    "nvlink": (Transport.P2P,),
+    "pcie": (Transport.P2P, Transport.SHM),
+}
+BETWEEN = {
+    "nvlink": (Transport.P2P,),
+    "efa": (Transport.EFA,),
+    "infiniband": (Transport.IB,),
+    "roce": (Transport.IB,),
+    "fastrak": (Transport.FASTRAK,),
+    "tcpx": (Transport.TCPX,),
+    "gib": (Transport.GIB, Transport.IB),
+    "tcp": tuple(Transport),
+}
+"""Which ways keep a promise.
+
+gIB is NCCL's InfiniBand with Google's settings: without them RDMA is still RDMA."""
+
+
+def read_log(text: str) -> NcclLog:
+    """All that is known of; lines of others may stand between."""
+    lines = text.splitlines()
+    providers = _each(_PROVIDER, lines)
+    provider = next((p for p in providers if p != "efa"), next(iter(providers), ""))
+    networks = [name for name in _each(_NETWORK, lines) if name]
+    versions = _each(_PLUGIN_VERSION, lines)
+    nvls = _each(_NVLS, lines)
+    return NcclLog(
+        version=next(iter(_each(_VERSION, lines)), ""),
+        network=", ".join(dict.fromkeys([*networks, *versions])),
+        provider=provider,
+        hops=tuple(dict.fromkeys(_hops(lines, provider))),
+        nvls=max(map(int, nvls), default=0),
+        causes=tuple(said for form, said in _CAUSES.items() if re.search(form, text)),
+    )
+
+
+def excerpt(text: str) -> str:
+    """The lines that `read_log` reads, and of channels that say the same one: what is worth sending."""
+    kept: dict[object, str] = {}
+    forms = (_VERSION, _NETWORK, _PLUGIN_VERSION, _PROVIDER, _NVLS, *map(re.compile, _CAUSES))
+    for line in text.splitlines():
+        hop = _HOP.search(line)
+        said = tuple(match.group() for form in forms if (match := form.search(line)))
+        if hop or said:
+            kept.setdefault((hop and hop.groups(), said), line)
+    return "\n".join(kept.values())
+
+
+def _each(form: re.Pattern[str], lines: list[str]) -> list[str]:
+    """What the pattern's groups find, each once, in their order."""
+    found = (match for line in lines if (match := form.search(line)))
+    return list(dict.fromkeys(next(filter(None, match.groups()), "") for match in found))
+
+
+def _hops(lines: list[str], provider: str) -> Iterator[Hop]:
+    for line in lines:
+        match = _HOP.search(line)
+        if match is None:
+            continue
+        source, target, said = match.groups()
+        yield Hop(
+            source=int(source),
+            target=int(target),
+            transport=_transport(said, provider),
+            gdr="/GDRDMA" in said,
+            said=said,
+        )
+
+
+def _transport(said: str, provider: str) -> Transport:
+    if said.startswith("P2P/"):
+        return Transport.P2P
+    if said.startswith("SHM") or said == "direct shared memory":
+        return Transport.SHM
+    net = _NET.match(said)
+    if net is None:
+        return Transport.OTHER
+    if "libfabric" in net[1].lower():
+        return _PROVIDERS.get(provider, Transport.OTHER)
+    found = (way for form, way in _NAMES if form.fullmatch(net[1]))
+    return next(found, Transport.OTHER)
+
+
+def between_nodes(log: NcclLog, gpus: int) -> tuple[Hop, ...]:
+    """Hops that leave a node; ranks are counted node by node."""
+    return tuple(hop for hop in log.hops if hop.source // gpus != hop.target // gpus)
+
+
+def astray(log: NcclLog, gpus: int, inside: str, between: str) -> tuple[Hop, ...]:
+    """Hops that take another way than promised."""
+    outer = between_nodes(log, gpus)
+    return tuple(
+        hop
+        for hop in log.hops
+        if hop.transport not in (BETWEEN[between] if hop in outer else INSIDE[inside])
+    )

@@ -1,0 +1,297 @@
+"""What the checks of collectives say: values, floors, reasons, and when they cannot say anything."""
+
+import json
+import re
+from dataclasses import replace
+
+from gpuyard_validator import command
+from gpuyard_validator.checks import CHECKS
+from gpuyard_validator.expectations import Network, TogetherWith
+from gpuyard_validator.nccl.arithmetic import GIB, Operation
+from gpuyard_validator.nccl.floors import AcceptedFloor
+from gpuyard_validator.results import Code, Status
+from gpuyard_validator.run import validate
+from gpuyard_validator.snapshot import SnapshotReader, recorded
+from gpuyard_validator.values import Missing, Why, encode
+from kit.cases.faults import ended, logged, ran, run
+from kit.cases.hardware import collectives, expected, machine
+from kit.every import every
+
+PASS, WARN, FAIL, SKIP = Status.PASS, Status.WARN, Status.FAIL, Status.SKIP
+NCCL = {name: check for name, check in CHECKS.items() if name.startswith("nccl.")}
+TWO, ONE = "H100-loaded", "B200-loaded"
+BETWEEN = ("nccl.gpudirect",)
+
+
+def said(check, fault=lambda m: m, name=TWO, **wanted):
+    """The evidence of one check on a machine with this fault."""
+    found = validate(expected(name, **wanted), fault(machine(name)), {check: CHECKS[check]})
+    (result,) = found.results
+    return result.evidence
+
+
+def together(**more):
+    return {"together": TogetherWith(**{"nodes": 2, "between": "efa", "accepted": (), **more})}
+
+
+def accepted(gbps, until="2026-11-24", operation="all_reduce"):
+    return AcceptedFloor(operation=operation, gbps=gbps, reason="NVLS is off", until=until)
+
+
+# A check, a fault, what it says of it: value, floor, unit and reason.
+TOLD = [
+    ("nccl.ranks", ended(end="hung", said="did not end: all_reduce"), 15, 16, "ranks",
+     "rank 3 on node-1 hung: did not end: all_reduce"),
+    ("nccl.ranks", ended(end="stopped"), 15, 16, "ranks", "not all ranks took part"),
+    ("nccl.results", ran("all_gather", wrong=7), 7, 0, "elements", "wrong elements in all_gather"),
+    ("nccl.versions", run(versions=("2.18.1", "2.31.2")), ["2.18.1", "2.31.2", "Libfabric"], "one of each",
+     "", "mixed: 2.18.1, 2.31.2"),
+    ("nccl.versions", lambda m: run(logs=("", *m.collectives.logs[1:]))(m), ["2.31.2", "Libfabric"],
+     "one of each", "", "mixed: Libfabric, none"),
+    ("nccl.transport", logged(r"NET/Libfabric/0/GDRDMA", "NET/Socket/0"), 16,
+     "nvlink inside, efa between nodes", "channels astray", ", ".join(
+         f"{a} to {b} by NET/Socket/0" for a, b in ((0, 8), (1, 9), (10, 2), (11, 3)))),
+    ("nccl.transport", logged("Using network Libfabric", "NET/IB : No device found."), 0,
+     "nvlink inside, efa between nodes", "channels astray", ""),
+    ("nccl.gpudirect", logged(r"(0\[0\] -> 8.*)/GDRDMA", r"\1"), 1, 0,
+     "channels", "through the host's memory: 0 to 8 by NET/Libfabric/0"),
+    ("nccl.all_reduce", ran("all_reduce", 292.1), 292.1, 292.2, "GB/s", "slower than its links allow"),
+    ("nccl.all_reduce", ran("all_reduce", 400), 400.0, 438.3, "GB/s", "slower than others have measured"),
+    ("nccl.all_reduce", ran("all_reduce", 292.24), 292.2, 438.3, "GB/s", "slower than others have measured"),
+    ("nccl.all_reduce", ran("all_reduce", 438.3), 438.3, 438.3, "GB/s", ""),
+    ("nccl.stragglers", run(slow=(5, 12)), 2, 0, "ranks",
+     "slower than the others: rank 5 on node-1, rank 12 on node-2"),
+]  # fmt: skip
+
+
+@every("check, fault, value, floor, unit, reason", TOLD)
+def test_value_floor_and_reason_are_told(check, fault, value, floor, unit, reason):
+    found = said(check, fault)
+    assert (found.value, found.floor, found.unit, found.reason) == (value, floor, unit, reason)
+    assert (found.status is PASS) is not reason
+
+
+def test_a_fall_back_to_tcp_says_why_and_what_to_do():
+    log = "NCCL INFO NET/IB : No device found.\nNCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/Socket/0"
+    found = said("nccl.transport", run(logs=(log,) * 16))
+    assert (found.status, found.value) == (FAIL, 1)
+    assert found.reason == (
+        "0 to 8 by NET/Socket/0; NCCL sees no InfiniBand device: give the pod its adapters"
+    )
+
+
+def test_no_more_than_four_are_named():
+    all_hung = said("nccl.ranks", lambda m: run(ends=tuple(
+        replace(each, end="hung", said="did not end") for each in m.collectives.ends))(m))  # fmt: skip
+    assert all_hung.value == 0
+    assert len(all_hung.reason.split("; ")) == 4
+    slow = said("nccl.stragglers", run(slow=tuple(range(9))))
+    assert (slow.value, len(slow.reason.split(", "))) == (9, 4)
+    bare = said("nccl.gpudirect", logged("/GDRDMA", ""))
+    assert (bare.value, len(bare.reason.split(", "))) == (16, 4)
+
+
+@every(
+    "check, fault, reason",
+    [
+        ("nccl.transport", run(logs=("",) * 16), "the way of its channels is not known (malformed"),
+        ("nccl.stragglers", run(halved=False), "which ranks are slow is not known (unasked)"),
+        ("nccl.all_reduce", run(measures=()), "the bandwidth of all_reduce is not known (unasked)"),
+        ("nccl.all_reduce", ran("all_reduce", size=GIB - 1), "a floor for all_reduce is not known"),
+        (
+            "nccl.ranks",
+            lambda m: replace(m, collectives=Missing(Why.UNASKED)),
+            "how collectives run",
+        ),
+        (
+            "nccl.results",
+            lambda m: replace(m, collectives=Missing(Why.UNASKED)),
+            "how collectives run",
+        ),
+    ],
+)
+def test_what_was_not_seen_has_not_run_and_so_fails_where_it_is_required(check, fault, reason):
+    report = validate(expected(TWO), fault(machine(TWO)), {check: CHECKS[check]})
+    (result,) = report.results
+    assert (result.evidence.status, result.required) == (SKIP, True)
+    assert result.evidence.reason.startswith(f"not run: {reason}")
+    assert report.code is Code.FAILED
+
+
+def test_channels_inside_a_node_do_not_stand_for_those_between():
+    inside = logged(r"NCCL INFO Channel 00/0 : \d+\[0\] -> \d+\[0\].*\n", "")
+    assert said("nccl.transport", inside).status is SKIP
+    alone = said("nccl.transport", name=ONE)
+    assert (alone.status, alone.value) == (PASS, 0)
+
+
+def test_a_check_that_another_tells_of_counts_only_without_that_one():
+    """Left out is not passed: without `nccl.ranks` its dependents fail in its place."""
+    broken = ended(end="hung", said="did not end")(machine(TWO))
+    report = validate(expected(TWO), broken)
+    assert [each.check for each in report.against] == ["nccl.ranks"]
+    others = {name: check for name, check in CHECKS.items() if name != "nccl.ranks"}
+    report = validate(expected(TWO), broken, others)
+    assert {each.check for each in report.against} == NCCL.keys() - {"nccl.ranks"}
+    tcp = logged("Libfabric/0/GDRDMA", "Socket/0")(machine(TWO))
+    assert [each.check for each in validate(expected(TWO), tcp).against] == ["nccl.transport"]
+    only = {"nccl.gpudirect": CHECKS["nccl.gpudirect"]}
+    assert validate(expected(TWO), tcp, only).code is Code.FAILED
+
+
+@every(
+    "wanted, without, reason",
+    [
+        ({"profile": "quick"}, set(), "the profile quick puts no load on a GPU"),
+        ({"together": None}, set(), "the profile quick puts no load on a GPU"),
+        ({"gpus": 1, **together(nodes=1)}, set(), "one GPU has nobody to talk to"),
+        ({"layouts": expected("A100-40", cut=True).layouts}, set(), "its GPUs are cut"),
+        ({"gpus": 3, **together(nodes=1)}, NCCL.keys() - {*BETWEEN, "nccl.stragglers"}, "fewer"),
+        ({"gpus": 2, **together(nodes=1)}, NCCL.keys() - {*BETWEEN, "nccl.stragglers"}, "fewer"),
+        ({"gpus": 2, **together(nodes=2)}, NCCL.keys(), ""),
+        (together(nodes=1), NCCL.keys() - {"nccl.gpudirect"}, "it runs inside one node"),
+        (together(between="nvlink"), NCCL.keys() - {"nccl.gpudirect"}, "no adapters reach GPU memory"),
+        (together(between="tcp"), NCCL.keys() - {"nccl.gpudirect"}, "no adapters reach GPU memory"),
+        (
+            {"network": None, **together(between="tcp")},
+            {"nccl.ranks", "nccl.results", "nccl.versions", "nccl.transport", "nccl.stragglers"},
+            "nobody says what its network carries",
+        ),
+    ],
+)  # fmt: skip
+def test_they_apply_to_whole_gpus_that_run_together(wanted, without, reason):
+    asked = expected(TWO, **wanted)
+    applies = {name for name, check in NCCL.items() if not check.applies(asked)}
+    assert applies == without
+    reasons = {check.applies(asked) for check in NCCL.values()} - {""}
+    assert not reason or any(each.startswith(reason) for each in reasons)
+
+
+ODD = {"product": "NVIDIA-H100-NVL", "nvlink_gbps": 0}
+
+
+@every(
+    "wanted, gbps, status, floor",
+    [
+        # Nobody has measured three nodes: half of what adapters carry, as the plan or the fastest says.
+        (together(nodes=3), 100.0, FAIL, 270.0),
+        (together(nodes=3, between="roce"), 271.0, PASS, 270.0),
+        ({"network": Network(kind="roce", devices=8, names=(), gbps_per_device=50.0),
+          **together(nodes=3, between="roce")}, 35.8, FAIL, 0.5 * 6.25 * 23 / 2),
+        ({"network": Network(kind="roce", devices=8, names=(), gbps_per_device=None),
+          **together(nodes=3, between="roce")}, 71.0, FAIL, 0.5 * 12.5 * 23 / 2),
+        # PCIe alone: told, not failed.
+        ({**ODD, **together(nodes=1)}, 4.0, PASS, 0.15 * 16 * 0.985),
+        ({**ODD, **together(nodes=1)}, 2.0, WARN, 0.15 * 16 * 0.985),
+        # Accepted until its last day, and not after; the run's own day counts.
+        (together(accepted=(accepted(200),)), 250.0, WARN, 438.3),
+        (together(accepted=(accepted(200),)), 199.0, FAIL, 200.0),
+        (together(accepted=(accepted(200, "2026-11-23"),)), 250.0, FAIL, 292.2),
+        (together(accepted=(accepted(200, operation="all_gather"),)), 250.0, FAIL, 292.2),
+    ],
+)  # fmt: skip
+def test_a_floor_is_the_one_of_product_nodes_and_network(wanted, gbps, status, floor):
+    nodes = wanted["together"].nodes
+    whole = replace(collectives(TWO), ends=collectives(TWO).ends[:8] * nodes)
+    seen = replace(machine(TWO), collectives=whole)
+    seen = ran("all_reduce", gbps)(seen)
+    (result,) = validate(
+        expected(TWO, **wanted), seen, {"nccl.all_reduce": CHECKS["nccl.all_reduce"]}
+    ).results
+    assert result.evidence.status is status, result.evidence
+    assert result.evidence.floor == round(floor, 1)
+
+
+def test_adapters_of_unknown_rate_leave_a_network_unjudged():
+    unknown = {"network": Network(kind="roce", devices=8, names=(), gbps_per_device=None)}
+    for adapters in (Missing(Why.FAILED), ()):
+        seen = replace(machine(TWO), adapters=adapters)
+        asked = expected(TWO, **unknown, **together(nodes=3, between="roce"))
+        (result,) = validate(asked, seen, {"nccl.all_reduce": CHECKS["nccl.all_reduce"]}).results
+        assert (result.evidence.status, result.required) == (SKIP, True)
+
+
+def test_a_run_is_part_of_a_recorded_machine():
+    whole = machine(TWO)
+    again = SnapshotReader(recorded(whole)).read()
+    assert again == whole
+    assert validate(expected(TWO), again).code is Code.PASSED
+
+
+def files(tmp_path, wanted, name=TWO, **more):
+    whole = replace(machine(name), **more)
+    (tmp_path / "machine").write_text(recorded(whole))
+    (tmp_path / "wanted").write_text(json.dumps(encode(wanted)))
+    (tmp_path / "token").write_bytes(b"0123456789abcdef\n")
+    return ["--snapshot", f"{tmp_path}/machine", "--expect", f"{tmp_path}/wanted"]
+
+
+def test_the_program_runs_with_the_others_when_it_is_told_where_they_meet(
+    tmp_path, monkeypatch, capsys
+):
+    parts = []
+    monkeypatch.setattr(command, "take_part", lambda part: parts.append(part) or collectives(TWO))
+    bare = {"collectives": Missing(Why.UNASKED)}
+    given = files(tmp_path, expected(TWO), **bare)
+    meet = ["--first", "check-0.svc:29500", "--token-file", f"{tmp_path}/token"]
+    assert command.main(given) == 1
+    assert "how collectives run is not known" in capsys.readouterr().err
+    assert command.main([*given, *meet, "--index", "1", "--deadline", "100"]) == 0
+    (part,) = parts
+    assert (part.host, part.port, part.index, part.node) == ("check-0.svc", 29500, 1, "node-1")
+    assert (part.seconds, part.run.join_seconds, part.run.step_seconds) == (100, 40, 20)
+    assert (part.run.nodes, part.run.gpus, part.run.token) == (2, 8, b"0123456789abcdef")
+    assert (part.run.work.size, part.run.work.rounds) == (8 * GIB, 20)
+    assert part.run.work.operations == tuple(each.value for each in Operation)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", part.run.on)
+    assert command.main([*given, *meet, "--profile", "soak"]) == 0
+    assert parts[1].run.work.rounds == 2000
+    assert command.main([*given, "--first", "[fd00::1]:29500", *meet[2:]]) == 0
+    assert (parts[2].host, parts[2].index) == ("fd00::1", 0)
+    assert command.main([*given, *meet, "--profile", "quick"]) == 0
+    assert len(parts) == 3, "quick runs nothing"
+
+
+def test_small_gpus_send_small_messages():
+    assert command.work_of(expected("L4")).size == GIB
+
+
+@every(
+    "more, problem",
+    [
+        ([], "give --token-file FILE with at least 16 bytes"),
+        (["--token-file", "{}/short"], "give --token-file FILE with at least 16 bytes"),
+        (["--token-file", "{}/none"], "No such file"),
+        (
+            ["--token-file", "{}/token", "--index", "2"],
+            "give --first HOST:PORT, and --index N below",
+        ),
+        (
+            ["--token-file", "{}/token", "--index", "-1"],
+            "give --first HOST:PORT, and --index N below",
+        ),
+        (["--token-file", "{}/token", "--first", "host"], "give --first HOST:PORT"),
+        (["--token-file", "{}/token", "--first", ":29500"], "give --first HOST:PORT"),
+    ],
+)
+def test_a_run_that_cannot_begin_says_why(tmp_path, capsys, more, problem):
+    given = files(tmp_path, expected(TWO))
+    (tmp_path / "short").write_bytes(b" short ")
+    more = [each.format(tmp_path) for each in more]
+    assert command.main([*given, "--first", "host:1", *more]) == 3
+    assert problem in capsys.readouterr().err
+
+
+def test_a_profile_that_the_document_does_not_prepare_is_refused(tmp_path, capsys):
+    given = files(tmp_path, expected("T4"), "T4")
+    assert command.main([*given, "--profile", "full"]) == 3
+    assert "together: the profile full runs collectives, and needs it" in capsys.readouterr().err
+
+
+def test_the_number_of_the_pod_is_that_of_its_job(tmp_path, monkeypatch):
+    parts = []
+    monkeypatch.setattr(command, "take_part", lambda part: parts.append(part) or collectives(TWO))
+    monkeypatch.setenv("JOB_COMPLETION_INDEX", "1")
+    meet = ["--first", "check-0.svc:29500", "--token-file", f"{tmp_path}/token"]
+    assert command.main([*files(tmp_path, expected(TWO)), *meet]) == 0
+    assert parts[0].index == 1
