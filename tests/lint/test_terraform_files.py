@@ -249,7 +249,7 @@ def test_objects_of_two_clusters_are_not_of_one_source():
     ],
 )
 def test_what_is_not_known_to_be_an_object_is_none(written):
-    text = f'resource "kubernetes_manifest" "x" {{\n  {written}\n}}'
+    text = f'# about GPUs\nresource "kubernetes_manifest" "x" {{\n  {written}\n}}'
     assert items(text) == ()
 
 

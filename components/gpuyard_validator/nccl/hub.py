@@ -208,6 +208,13 @@ class Hub:
         except queue.Empty:
             return "", -1, None
 
+    def _heard(self, until: float) -> tuple[str, int, Any]:
+        """What a node says, or that it has gone; that it came is known, and may be told only now."""
+        while True:
+            kind, index, said = self._next(until)
+            if kind != "in":
+                return kind, index, said
+
     def _steps(self, measures: list[Measure], versions: set[str]) -> Iterator[tuple[int, ...]]:
         """Everything that is to be done; yields the slow ranks once they were looked for."""
         work, everyone = self.run.work, tuple(self._ranks())
@@ -272,11 +279,9 @@ class Hub:
         states: dict[int, tuple[str, str]] = {}
         until = time.monotonic() + seconds + GRACE_SECONDS
         while owing - {rank // gpus for rank in states}:
-            kind, index, said = self._next(until)
+            kind, index, said = self._heard(until)
             if not kind:
                 break
-            if kind == "in":  # it came before anybody waited for it
-                continue
             self._noted(kind, index, said, replies, states)
             if any(state != ANSWERED for state, _ in states.values()):
                 break
@@ -311,7 +316,7 @@ class Hub:
                 send(peer, {"kind": "abort"})
         until = time.monotonic() + GRACE_SECONDS
         while len(told) < self.run.nodes:
-            kind, index, said = self._next(until)
+            kind, index, said = self._heard(until)
             if not kind:
                 return
             self._noted(kind, index, said, replies, states)

@@ -62,7 +62,7 @@ def test_the_document_keeps_its_shape(gpuyard, write):
     assert document["version"] == 1
     assert document["command"] == "check"
     assert document["stack"] == str(path)
-    assert document["counts"] == {"refuse": 0, "warn": 1, "note": 1}
+    assert document["counts"] == {"refuse": 0, "warn": 1, "note": 2}
     assert document["platform"]["unknown_prices"] == ["train"]
     assert list(document["findings"][0]) == [
         "id", "docs", "severity", "path", "where", "file", "line", "problem", "given", "allowed", "fix",

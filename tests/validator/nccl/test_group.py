@@ -2,6 +2,7 @@
 
 import json
 import os
+import queue
 import signal
 import socket
 import sys
@@ -11,8 +12,9 @@ import pytest
 
 from gpuyard_validator.nccl import agent, hub
 from gpuyard_validator.nccl.log import Transport, read_log
-from gpuyard_validator.nccl.record import Work
+from gpuyard_validator.nccl.record import Collectives, Work
 from gpuyard_validator.nccl.wire import admit, prove, receive, send
+from gpuyard_validator.values import decode
 from kit.ranks.group import ROOT, TOKEN, Nodes, a_run, alive, as_process, free_port
 from kit.waiting import SHORTER, until
 
@@ -233,6 +235,25 @@ def test_a_node_that_goes_away_is_named(nodes):
     group.ended()
     assert group.ends == {0: "stopped", 1: "crashed"}
     assert group.record.ends[1].said.startswith("its node has gone: ")
+
+
+def test_that_a_node_came_may_be_heard_after_that_another_has_gone(monkeypatch):
+    """A node goes in the moment in which the last one comes."""
+    monkeypatch.setattr(hub, "GRACE_SECONDS", 3.0)
+    said = queue.SimpleQueue()
+    waits = {"states": {"0": ("waiting", "")}, "replies": {}}
+    for each in (("in", 1, None), ("gone", 1, "it closed"), ("in", 0, None), ("said", 0, waits)):
+        said.put(each)
+    pairs = [socket.socketpair() for _ in range(2)]
+    members = {n: pair[0] for n, pair in enumerate(pairs)}
+    with socket.create_server(("127.0.0.1", 0)) as listening, pairs[0][1] as first, pairs[1][1]:
+        hub.Hub(a_run(2, 1), listening, said, members, {0: "a", 1: "b"}).serve()
+        heard = [receive(first) for _ in range(3)]
+    assert [each["kind"] for each in heard] == ["step", "abort", "end"]
+    assert [each.end for each in decode(Collectives, heard[-1]["record"]).ends] == [
+        "stopped",
+        "crashed",
+    ]
 
 
 def test_a_node_that_falls_silent_is_named(nodes):
