@@ -183,6 +183,7 @@ def _a_spot_rung_without_machines_falls_to_the_next_one(played: Played) -> None:
         return [(asg[each.group].id, each.size) for each in said if each.group in asg]
 
     create(played.api, JOBS, _job("climbs", pool="burst"))
+    waiting.until(lambda: _without_a_node(played, "climbs") == 2, what="both pods to find no node")
     assert waiting.until(looks) == [(spot.id, 2)]
     assert "InsufficientInstanceCapacity" in played.account.missing(spot.id)[1]
     assert looks() == [(spot.id, 0), (demand.id, 2)]
@@ -207,6 +208,13 @@ def _with_a_ladder(platform: dict[str, Any]) -> None:
     platform["pools"].append({**pool, "capacity": ["spot", "on-demand"]})
     platform["teams"][0]["guarantee"]["burst"] = 16
     platform.pop("budget")
+
+
+def _without_a_node(played: Played, job: str) -> int:
+    """How many pods of a job the scheduler has found no node for."""
+    path = f"/api/v1/namespaces/vision/pods?labelSelector=batch.kubernetes.io%2Fjob-name%3D{job}"
+    found = played.api.call("GET", path)["items"]
+    return sum(condition(pod, "PodScheduled").get("status") == "False" for pod in found)
 
 
 def _nodes_of(played: Played, job: str) -> list[str]:

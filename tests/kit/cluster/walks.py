@@ -117,7 +117,16 @@ def _refused(key: _Key, error: ProviderError | Partial) -> str:
 def _objects(plan: PlatformPlan) -> list[Object]:
     """What is registered, in order; Kueue starts anew with each of its configurations, so not that."""
     known = bind(platform_objects(plan), lambda _: "cluster")
-    return [each for each in known if each["metadata"]["name"] not in MADE_ELSEWHERE]
+    return [_unawaited(each) for each in known if each["metadata"]["name"] not in MADE_ELSEWHERE]
+
+
+def _unawaited(obj: Object) -> Object:
+    """No node is part of a walk, so no pod of a Deployment ever runs: it is applied, and not waited for."""
+    if obj["kind"] != "Deployment":
+        return obj
+    meta = obj["metadata"]
+    notes = {**meta.get("annotations", {}), "pulumi.com/skipAwait": "true"}
+    return {**obj, "metadata": {**meta, "annotations": notes}}
 
 
 def _key(obj: Object) -> _Key:
