@@ -31,8 +31,8 @@ def mend(stack: PulumiStack) -> list[str]:
     if not state.is_file() or _whole(state) is not None:
         return []
     copies = list(_copies(state, folder / "backups" / stack.project / stack.name))
-    copy = next((each for each in copies if _whole(each) is not None), None)
-    known, said = _known(copy, _left([state, *copies]))
+    wholes = ((each, found) for each in copies if (found := _whole(each)) is not None)
+    known, said = _known(next(wholes, None), _left([state, *copies]))
     if known is None:
         raise EnvironmentLacks(
             f"the state {state} is cut short, as by a full disk, and no copy beside it is whole. Take one of"
@@ -47,11 +47,13 @@ def mend(stack: PulumiStack) -> list[str]:
     ]
 
 
-def _known(copy: Path | None, left: dict[str, Any] | None) -> tuple[dict[str, Any] | None, str]:
+def _known(
+    newest: tuple[Path, dict[str, Any]] | None, left: dict[str, Any] | None
+) -> tuple[dict[str, Any] | None, str]:
     """The state that there was, as far as anything tells, and in words whence it comes."""
-    whole = _whole(copy) if copy else None
-    if copy is None or whole is None:
+    if newest is None:
         return left, f"{len(resources_of(left or {}))} of its resources could still be read"
+    copy, whole = newest
     said = f"{copy.name} of {_written(copy)} takes its place"
     if left is None:
         return whole, said

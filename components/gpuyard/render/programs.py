@@ -67,7 +67,7 @@ class Looker:
     ) -> list[Object]:
         """Its files and its pod. `notes` on the pod change with the settings: it reads them once."""
         space, files = self.namespace, self.files()
-        data = {_key(path): text for path, text in files.items()}
+        data = {file_key(path): text for path, text in files.items()}
         labels = {"app.kubernetes.io/name": self.name}
         spec = {
             "replicas": 1,
@@ -87,7 +87,7 @@ class Looker:
     def _pod(self, tolerations: Sequence[Object], paths: Sequence[str]) -> Object:
         """On nodes without GPUs where there are any; else on those that it is there for."""
         elsewhere = {"matchExpressions": [{"key": POOL_LABEL, "operator": "DoesNotExist"}]}
-        items = [{"key": _key(path), "path": path} for path in paths]
+        items = [{"key": file_key(path), "path": path} for path in paths]
         first: dict[str, Any] = {"weight": 100, "preference": elsewhere}
         return {
             "serviceAccountName": self.name,
@@ -118,6 +118,6 @@ class Looker:
         }
 
 
-def _key(path: str) -> str:
+def file_key(path: str) -> str:
     """The key of a file in a ConfigMap, which has no folders."""
     return path.replace("/", "..")

@@ -26,7 +26,7 @@ from gpuyard.render.admission.accounts import account_policy
 from gpuyard.render.admission.cel import maybe, metadata_kept
 from gpuyard.render.gpu_operator.objects import agents_tolerate
 from gpuyard.render.kueue.priority import API
-from gpuyard.render.objects import Object, made, namespaces_with
+from gpuyard.render.objects import Object, made, namespaces_with, service_account
 from gpuyard.render.programs import Looker
 
 PACKAGE = "gpuyard_requeue"
@@ -59,11 +59,8 @@ def requeue_objects(plan: PlatformPlan) -> list[Object]:
         image=asked.image,
         settings=settings_text(plan, asked),
     )
-    account = made(
-        plan.name, "v1", "ServiceAccount", name, namespace=space, automountServiceAccountToken=False
-    )
     return [
-        account,
+        service_account(plan.name, name, space),
         *_rights(plan, name, space),
         *account_policy(plan.name, name, space, (KUEUE_GROUP, "*", "workloads"), _holds()),
         *looker.objects(plan.name, agents_tolerate(plan), {_TOLD: short_digest(looker.settings)}),

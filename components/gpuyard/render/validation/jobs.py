@@ -28,7 +28,7 @@ from gpuyard.render.access import granted
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.objects import Object, made, service_account, toleration_object
-from gpuyard.render.programs import source_of
+from gpuyard.render.programs import file_key, source_of
 from gpuyard.render.validation.expectations import expectations_text, pinned_driver
 from gpuyard.spec.platform import Cloud
 
@@ -131,12 +131,7 @@ def _rights(plan: PlatformPlan) -> Object:
 
 
 def _program() -> Mapping[str, str]:
-    return {_key(path): text for path, text in source_of(PACKAGE).items()}
-
-
-def _key(path: str) -> str:
-    """A ConfigMap's keys have no folders."""
-    return path.replace("/", "..")
+    return {file_key(path): text for path, text in source_of(PACKAGE).items()}
 
 
 def expectations_object(plan: PlatformPlan, pool: PoolPlan, name: str) -> Object:
@@ -194,7 +189,7 @@ def check_pod(
     words: Iterable[str] = (),
 ) -> Object:
     """All of a node's devices: the platform gives these to no other pod. `expects`: a ConfigMap."""
-    program = [{"key": _key(path), "path": path} for path in source_of(PACKAGE)]
+    program = [{"key": file_key(path), "path": path} for path in source_of(PACKAGE)]
     return {
         "serviceAccountName": validator_name(plan.name),
         "automountServiceAccountToken": False,
