@@ -1,16 +1,14 @@
 """One look at every pool: read its nodes and the pods that check them, judge, write."""
 
-import hashlib
 import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 from gpuyard_gate.judge import Change, Names, Node, Pool, change_for, most_closed, said_of
-from gpuyard_gate.loop import listed
+from gpuyard_gate.loop import event, listed
 from gpuyard_idle.web import Refused, Server
 
 MOST_CHANGES = 100
@@ -92,21 +90,13 @@ def _write(server: Server, node: Node, change: Change) -> str:
 
 
 def _event(node: Node, change: Change) -> dict[str, Any]:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    told = f"{node.raw['metadata'].get('uid')} {change.reason} {change.message} {node.boot}"
-    digest = hashlib.sha256(told.encode()).hexdigest()[:16]
-    bad = change.reason in {"NodeFailedCheck", "NodeNotChecked"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": f"{node.name[:200]}.{digest}", "namespace": "default"},
+    return event(
+        "gpuyard-gate",
         # as kubectl describe looks for it
-        "involvedObject": {"kind": "Node", "name": node.name, "uid": node.name},
-        "type": "Warning" if bad else "Normal",
-        "reason": change.reason,
-        "message": change.message[:1024],
-        "source": {"component": "gpuyard-gate"},
-        "firstTimestamp": now,
-        "lastTimestamp": now,
-        "count": 1,
-    }
+        {"kind": "Node", "name": node.name, "uid": node.name},
+        namespace="default",
+        once=f"{node.raw['metadata'].get('uid')} {change.reason} {change.message} {node.boot}",
+        reason=change.reason,
+        message=change.message,
+        warns=change.reason in {"NodeFailedCheck", "NodeNotChecked"},
+    )

@@ -4,10 +4,12 @@ What such a program knows stands in the cluster, so a look that goes wrong is ma
 """
 
 import argparse
+import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode
@@ -83,6 +85,35 @@ def listed(server: Server, path: str, **query: str) -> Iterator[dict[str, Any]]:
         yield from found["items"] or ()
         if not (more := found["metadata"].get("continue", "")):
             return
+
+
+def event(
+    component: str,
+    about: Mapping[str, Any],
+    *,
+    namespace: str,
+    once: str,
+    reason: str,
+    message: str,
+    warns: bool,
+) -> dict[str, Any]:
+    """What people read of an object; its name is of `once`, so that what is told again is not there twice."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    digest = hashlib.sha256(once.encode()).hexdigest()[:16]
+    name = f"{about['name'][:200].rstrip('.-')}.{digest}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": namespace},
+        "involvedObject": dict(about),
+        "type": "Warning" if warns else "Normal",
+        "reason": reason,
+        "message": message[:1024],
+        "source": {"component": component},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
 
 
 def _parser(name: str) -> argparse.ArgumentParser:

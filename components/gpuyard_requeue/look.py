@@ -1,6 +1,5 @@
 """One look: nodes that go, the gangs on them, and those that were stopped and may queue again."""
 
-import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from gpuyard_gate.loop import Say, listed
+from gpuyard_gate.loop import Say, event, listed
 from gpuyard_idle.web import Refused, Server
 from gpuyard_requeue.judge import (
     Leaving,
@@ -166,25 +165,15 @@ def _write(
 
 def _event(workload: dict[str, Any], reason: str, message: str) -> dict[str, Any]:
     """Of what people know it by."""
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     metadata = workload["metadata"]
     owner = metadata["ownerReferences"][0]
-    told = f"{metadata['uid']} {metadata['resourceVersion']} {reason}"
-    digest = hashlib.sha256(told.encode()).hexdigest()[:16]
     about = {key: owner[key] for key in ("apiVersion", "kind", "name", "uid")}
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {
-            "name": f"{owner['name'][:200].rstrip('.-')}.{digest}",
-            "namespace": metadata["namespace"],
-        },
-        "involvedObject": {**about, "namespace": metadata["namespace"]},
-        "type": "Warning" if reason == "GangInterrupted" else "Normal",
-        "reason": reason,
-        "message": message,
-        "source": {"component": "gpuyard-requeue"},
-        "firstTimestamp": now,
-        "lastTimestamp": now,
-        "count": 1,
-    }
+    return event(
+        "gpuyard-requeue",
+        {**about, "namespace": metadata["namespace"]},
+        namespace=metadata["namespace"],
+        once=f"{metadata['uid']} {metadata['resourceVersion']} {reason}",
+        reason=reason,
+        message=message,
+        warns=reason == "GangInterrupted",
+    )
