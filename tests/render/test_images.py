@@ -12,7 +12,8 @@ from kit.stacks import cut_pool, plan_of, platform, pool, team
 
 def names(**more):
     plan = plan_of(platform(**more))
-    return [each.reference.rpartition("/")[2] for each in pulled_images(plan)]
+    found = pulled_images(plan)
+    return [each.reference.rpartition("/")[2].partition("@")[0] for each in found]
 
 
 def test_each_image_of_the_chart_is_called_as_its_values_call_it():
@@ -66,7 +67,31 @@ def test_versions_are_those_of_the_stack_file_and_places_those_of_the_mirror():
     assert "ubuntu24.04" in found["driver"].adds
     assert found["python"].digest == PYTHON.digest
     assert found["python"].reference.endswith(f":{PYTHON.tag}@{PYTHON.digest}")
-    assert {each.digest for name, each in found.items() if name != "python"} == {""}
+    assert {each.home for each in found.values()} >= {"python", "nvcr.io/nvidia/driver"}
+    assert {name for name, each in found.items() if not each.digest} == {"driver", "gdrdrv"}
+
+
+def test_what_has_no_digest_says_why():
+    by_tag = {
+        each.home.rpartition("/")[2]: each.why_by_tag
+        for each in pulled_images(plan_of(platform(software={"kueue": "0.18.6"})))
+        if not each.digest
+    }
+    assert set(by_tag) == {"driver", "gdrdrv", "kueue"}
+    assert "each node's system" in by_tag["driver"]
+    assert by_tag["kueue"] == "no digest of this version was found"
+
+
+def test_of_a_chart_that_is_not_known_only_the_operator_itself_has_a_tag():
+    """Its parts are those that it names: ours are of another one."""
+    plan = plan_of(platform(software={"gpu-operator": "26.3.3", "mig-manager": "0.14.2"}))
+    found = {each.home.rpartition("/")[2]: each for each in pulled_images(plan)}
+    assert found["gpu-operator"].tag == "v26.3.3"
+    assert found["k8s-mig-manager"].tag == "v0.14.2"
+    assert found["k8s-device-plugin"].tag == found["node-feature-discovery"].tag == ""
+    assert found["k8s-device-plugin"].reference == "nvcr.io/nvidia/k8s-device-plugin"
+    assert "we do not know that chart" in found["k8s-device-plugin"].why_by_tag
+    assert found["driver"].tag
 
 
 def test_what_others_install_and_what_is_simulated_is_not_pulled():

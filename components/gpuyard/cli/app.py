@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, Listed] = {
     "why": Listed("Show the page about a finding or a rule."),
     "policies": Listed("Write the policy pack."),
     "render": Listed("Write plain Kubernetes manifests."),
-    "images": Listed("List every image that a stack pulls.", "deploying.images"),
+    "images": Listed("List every image and chart that a stack pulls.", "deploying.images"),
     "get": Listed("Print one value of the plan."),
     "schema": Listed("Print the JSON Schema of stack files.", "about"),
     "version": Listed("Show the version.", "about"),

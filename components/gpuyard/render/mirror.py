@@ -6,6 +6,7 @@ name, in a registry (`oci://…`) or in a folder, which needs no network at all.
 """
 
 from gpuyard.catalogue.software.charts import Chart
+from gpuyard.catalogue.software.digests import pinned
 from gpuyard.spec.platform import PlatformSpec
 
 OCI = "oci://"
@@ -27,7 +28,20 @@ def chart_repository(spec: PlatformSpec, chart: Chart) -> str:
 
 def image_repository(spec: PlatformSpec, chart: Chart) -> str:
     """Where nodes pull the chart's image from, without its tag."""
-    return mirrored(spec, f"{chart.registry}/{chart.image}")
+    return mirrored(spec, home_of(chart))
+
+
+def home_of(chart: Chart) -> str:
+    """Where the project publishes the chart's image, without its tag."""
+    return f"{chart.registry}/{chart.image}"
+
+
+def image_tag(chart: Chart, version: str) -> str:
+    """The tag of the chart's image at a version, with the digest that it stood for where that is known.
+
+    A mirror that copies an image whole keeps its digest, so that it is the same in both places.
+    """
+    return pinned(home_of(chart), chart.tag.format(version))
 
 
 def mirrored(spec: PlatformSpec, image: str) -> str:

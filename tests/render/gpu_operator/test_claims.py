@@ -52,7 +52,11 @@ def gpu_cluster(values):
 def test_one_of_the_two_is_made_and_the_device_plugin_is_off(name):
     found, plan = VALUES[name], PLANS[name]
     own = yaml.safe_load(upstream("values", "gpu-operator.yaml").read_text(encoding="utf-8"))
-    assert list(unknown_values(found, own)) == []
+    unsaid = {
+        "operator.version",
+        "validator.version",
+    }  # read by its templates, left out of its values
+    assert set(unknown_values(found, own)) <= unsaid
     assert (found["clusterPolicy"], found["gpuCluster"]) == (
         {"deployCR": False},
         {"deployCR": True},

@@ -98,7 +98,7 @@ def test_the_image_is_the_version_of_the_plan_and_comes_from_the_mirror():
     image = values(**picked)["controllerManager"]["manager"]["image"]
     assert image == {
         "repository": "mirror.example/gpu/kueue/kueue",
-        "tag": "v0.19.1",
+        "tag": "v0.19.1@sha256:7a2204a64388f51a0239f22df989b62390ec1b3d21424ee3a35be7bbc23f9f8f",
         "pullPolicy": "IfNotPresent",
     }
     release = kueue_release(plan_of(platform(**picked)))

@@ -133,6 +133,11 @@ class OperatorImage:
     tag: str = "{}"
     """How NVIDIA tags it, with the version for {}."""
 
+    @property
+    def home(self) -> str:
+        """Where NVIDIA publishes it, without its tag."""
+        return f"{self.repository}/{self.image}"
+
 
 _NVIDIA = "nvcr.io/nvidia"
 OPERATOR_IMAGES: tuple[OperatorImage, ...] = (
@@ -161,5 +166,5 @@ OPERATOR_IMAGES: tuple[OperatorImage, ...] = (
     OperatorImage(("gdrcopy",), f"{_NVIDIA}/cloud-native", "gdrdrv", "gdrcopy", "v{}"),
 )
 """Those that run where we install it (NVIDIA/gpu-operator v26.7.0 values.yaml, GPU_OPERATOR_CHART.source)."""
-NFD_IMAGE = "nfd/node-feature-discovery"
+NFD_IMAGE = f"{KUEUE_CHART.registry}/nfd/node-feature-discovery"
 """The image of its subchart, in the registry of the Kubernetes project (node-feature-discovery 0.19.0 values.yaml)."""

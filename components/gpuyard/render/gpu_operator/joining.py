@@ -12,7 +12,9 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.software.gpu_operator import joins_operator
 from gpuyard.render.gpu_operator.values import operator_values
 
-_DECIDED_BY_OWNER = frozenset({"version", "kernelModuleType", "upgradePolicy", "repository"})
+_DECIDED_BY_OWNER = frozenset(
+    {"version", "kernelModuleType", "upgradePolicy", "repository", "manager"}
+)
 """Of a part that the operator brings: which, from where, and when nodes get another."""
 _ON = True
 """What a policy means that does not say whether a part is enabled."""

@@ -10,11 +10,13 @@ from typing import Any
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.software.charts import (
     GPU_OPERATOR_CHART,
-    KUEUE_CHART,
     NFD_IMAGE,
     OPERATOR_IMAGES,
+    OperatorImage,
 )
+from gpuyard.catalogue.software.digests import digest_of, pinned
 from gpuyard.catalogue.software.images import SoftwarePart
+from gpuyard.catalogue.software.pins import GPU_OPERATOR
 from gpuyard.names import (
     ARCH_LABEL,
     GPU_OPERATOR_NAMESPACE,
@@ -41,6 +43,8 @@ _CONTROL_PLANE = {
     "effect": "NoSchedule",
 }
 """The chart's own toleration: a list of ours replaces it."""
+_EVERY_RELEASE = frozenset({"operator", "validator"})
+"""Parts of the chart that have no switch of ours."""
 _UNPRIVILEGED = {"ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED": "false"}
 """Else any pod that sets NVIDIA_VISIBLE_DEVICES has GPUs of others. Devices reach pods by CDI."""
 _UPGRADES = {
@@ -121,7 +125,7 @@ def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
         variables |= {f"toolkit.env.{name}": value for name, value in _UNPRIVILEGED.items()}
     for path, value in variables.items():
         _set(values, path.split("."), value)
-    _versions_and_mirror(values, plan)
+    _versions_and_mirror(values, plan, parts)
     return values
 
 
@@ -189,14 +193,46 @@ def _set(values: dict[str, Any], path: list[str], value: str) -> None:
         at[key] = value
 
 
-def _versions_and_mirror(values: dict[str, Any], plan: PlatformPlan) -> None:
-    """Versions that the stack file picks, and where images come from when it has a mirror."""
+def _versions_and_mirror(values: dict[str, Any], plan: PlatformPlan, parts: OperatorParts) -> None:
+    """Versions that the stack file picks or that have a digest, and where images come from with a mirror.
+
+    A reference may name a tag and a digest: the operator puts a colon before whatever version it is given,
+    and so does its chart (internal/image of v26.7.0). An image of each system takes a tag alone.
+    """
     for image in OPERATOR_IMAGES:
         if plan.spec.mirror is not None:
             _set(values, [*image.values, "repository"], mirrored(plan.spec, image.repository))
-        if image.pin in plan.spec.software:
-            version = image.tag.format(plan.software[image.pin])
-            _set(values, [*image.values, "version"], version)
+        tag = operator_tag(plan, image)
+        picked = image.pin in plan.spec.software
+        if picked or (runs(image, values, parts) and digest_of(image.home, tag)):
+            _set(values, [*image.values, "version"], pinned(image.home, tag))
+    nfd = ["node-feature-discovery", "image"]
+    if tag := nfd_tag(plan):
+        _set(values, [*nfd, "tag"], pinned(NFD_IMAGE, tag))
     if plan.spec.mirror is not None:
-        path = ["node-feature-discovery", "image", "repository"]
-        _set(values, path, mirrored(plan.spec, f"{KUEUE_CHART.registry}/{NFD_IMAGE}"))
+        _set(values, [*nfd, "repository"], mirrored(plan.spec, NFD_IMAGE))
+
+
+def runs(image: OperatorImage, values: dict[str, Any], parts: OperatorParts) -> bool:
+    """Whether a pod of it is started somewhere."""
+    section = image.values[0]
+    if section == "draDriver":
+        return parts.claims
+    return section in _EVERY_RELEASE or values[section]["enabled"] is True
+
+
+def operator_tag(plan: PlatformPlan, image: OperatorImage) -> str:
+    """What it is tagged with; empty where another chart than the one we know names a version of its own."""
+    if image.pin:
+        return _tag(plan, image.pin, image.tag)
+    return GPU_OPERATOR_CHART.tag.format(plan.software[GPU_OPERATOR_CHART.name])
+
+
+def nfd_tag(plan: PlatformPlan) -> str:
+    """Of the image of its subchart."""
+    return _tag(plan, "node-feature-discovery", "v{}")
+
+
+def _tag(plan: PlatformPlan, pin: str, tag: str) -> str:
+    known = plan.software[GPU_OPERATOR_CHART.name] == GPU_OPERATOR.version
+    return tag.format(plan.software[pin]) if known or pin in plan.spec.software else ""

@@ -15,7 +15,7 @@ from gpuyard.names import (
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.charts import Release, release_object
 from gpuyard.render.kueue.configuration import kueue_configuration
-from gpuyard.render.mirror import chart_location, image_repository
+from gpuyard.render.mirror import chart_location, image_repository, image_tag
 from gpuyard.render.objects import Object, made, namespace_object, system_tolerations
 from gpuyard.render.text import yaml_text
 
@@ -65,7 +65,7 @@ def kueue_values(plan: PlatformPlan) -> dict[str, Any]:
     """The chart's values: only those that differ from its own, but for the image."""
     image = {
         "repository": image_repository(plan.spec, KUEUE_CHART),
-        "tag": KUEUE_CHART.tag.format(plan.software[KUEUE_CHART.name]),
+        "tag": image_tag(KUEUE_CHART, plan.software[KUEUE_CHART.name]),
         "pullPolicy": "IfNotPresent",
     }
     memory = _memory(plan)

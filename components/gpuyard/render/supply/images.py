@@ -5,28 +5,30 @@ what teams run.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuyard.catalogue.software.charts import (
     AUTOSCALER_CHART,
     EFA_PLUGIN,
-    GPU_OPERATOR_CHART,
     KARPENTER_CHART,
     KARPENTER_PIN,
     KUEUE_CHART,
     NFD_IMAGE,
     OPERATOR_IMAGES,
+    Chart,
     OperatorImage,
 )
+from gpuyard.catalogue.software.digests import BY_TAG, digest_of
+from gpuyard.catalogue.software.programs import PYTHON
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
-from gpuyard.plan.records import OperatorParts, PlatformPlan
-from gpuyard.render.gpu_operator.values import operator_values
-from gpuyard.render.mirror import image_repository, mirrored
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.gpu_operator.values import nfd_tag, operator_tag, operator_values, runs
+from gpuyard.render.mirror import home_of, mirrored
 from gpuyard.render.platform import cloud_objects
 
-_EVERY_RELEASE = frozenset({"operator", "validator"})
-"""Parts of the operator's chart that have no switch of ours."""
+OF_EACH_SYSTEM = frozenset({"driver", "gdrcopy"})
+"""Parts of the operator with an image for each system that nodes have: it puts its name after the tag."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,45 +37,63 @@ class PulledImage:
 
     repository: str
     tag: str
+    """Empty where a chart that we do not know names it."""
     digest: str = ""
     """Empty where nobody has published one that we have seen: whoever holds the tag may change the image."""
     of: str = ""
     """What of the platform pulls it."""
     adds: str = ""
     """What is put after the tag on each node, in words."""
+    home: str = ""
+    """Where its project publishes it; what the stack file itself names is there."""
 
     @property
     def reference(self) -> str:
         """As a registry is asked for it."""
-        return f"{self.repository}:{self.tag}" + (f"@{self.digest}" if self.digest else "")
+        tag = f":{self.tag}" if self.tag else ""
+        return f"{self.repository}{tag}" + (f"@{self.digest}" if self.digest else "")
+
+    @property
+    def why_by_tag(self) -> str:
+        """Why no digest names it."""
+        if self.digest:
+            return ""
+        if not self.tag:
+            return "its chart names the version, and we do not know that chart"
+        return BY_TAG.get(self.home, "no digest of this version was found")
 
 
 def pulled_images(plan: PlatformPlan) -> list[PulledImage]:
     """Each once, by name; none on a simulated cluster, whose nodes run nothing."""
     if plan.simulated:
         return []
-    found = (_kueue, _operator, _autoscaler, _karpenter, _of_cloud, _programs, _validator)
-    return sorted({image for each in found for image in each(plan)})
+    found = (_charts, _operator, _of_cloud, _programs, _validator)
+    told, home = ([i for each in found for i in each(of)] for of in (plan, without_mirror(plan)))
+    pairs = zip(told, home, strict=True)
+    return sorted({replace(image, home=there.repository) for image, there in pairs})
 
 
-def _kueue(plan: PlatformPlan) -> Iterator[PulledImage]:
+def without_mirror(plan: PlatformPlan) -> PlatformPlan:
+    """The same platform, with everything from where its projects publish it."""
+    return replace(plan, spec=plan.spec.model_copy(update={"mirror": None}))
+
+
+def _charts(plan: PlatformPlan) -> Iterator[PulledImage]:
     if plan.queueing.install:
-        tag = KUEUE_CHART.tag.format(plan.software[KUEUE_CHART.name])
-        yield PulledImage(image_repository(plan.spec, KUEUE_CHART), tag, of="Kueue")
-
-
-def _autoscaler(plan: PlatformPlan) -> Iterator[PulledImage]:
+        yield _of_chart(plan, KUEUE_CHART, KUEUE_CHART.name, "Kueue")
     if installs_autoscaler(plan.spec):
-        tag = AUTOSCALER_CHART.tag.format(plan.software[AUTOSCALER_CHART.name])
-        yield PulledImage(
-            image_repository(plan.spec, AUTOSCALER_CHART), tag, of="Cluster Autoscaler"
-        )
-
-
-def _karpenter(plan: PlatformPlan) -> Iterator[PulledImage]:
+        yield _of_chart(plan, AUTOSCALER_CHART, AUTOSCALER_CHART.name, "Cluster Autoscaler")
     if installs_karpenter(plan.spec):
-        tag = KARPENTER_CHART.tag.format(plan.software[KARPENTER_PIN])
-        yield PulledImage(image_repository(plan.spec, KARPENTER_CHART), tag, of="Karpenter")
+        yield _of_chart(plan, KARPENTER_CHART, KARPENTER_PIN, "Karpenter")
+
+
+def _of_chart(plan: PlatformPlan, chart: Chart, pin: str, of: str) -> PulledImage:
+    return _published(plan, home_of(chart), chart.tag.format(plan.software[pin]), of)
+
+
+def _published(plan: PlatformPlan, home: str, tag: str, of: str, adds: str = "") -> PulledImage:
+    """With the digest that its project gave it, wherever it is pulled from."""
+    return PulledImage(mirrored(plan.spec, home), tag, digest_of(home, tag), of=of, adds=adds)
 
 
 def _of_cloud(plan: PlatformPlan) -> Iterator[PulledImage]:
@@ -89,11 +109,10 @@ def _of_cloud(plan: PlatformPlan) -> Iterator[PulledImage]:
 def _programs(plan: PlatformPlan) -> Iterator[PulledImage]:
     """Of ours, which run in an image of Python."""
     asked = (("idle reclaim", plan.idle), ("requeueing", plan.interruption))
-    of: dict[str, list[str]] = {}
-    for what, found in asked:
-        if found is not None:
-            of.setdefault(found.image, []).append(what)
-    yield from (_named(image, " and ".join(whats)) for image, whats in of.items())
+    runs = [what for what, found in asked if found is not None]
+    if runs:
+        mirror = plan.spec.mirror
+        yield _named(PYTHON.at(mirror.images if mirror else None), " and ".join(runs))
 
 
 def _validator(plan: PlatformPlan) -> Iterator[PulledImage]:
@@ -115,23 +134,15 @@ def _operator(plan: PlatformPlan) -> Iterator[PulledImage]:
         return
     values = operator_values(plan, parts)
     for image in OPERATOR_IMAGES:
-        if not _runs(image, values, parts):
+        if not runs(image, values, parts):
             continue
-        pin = image.pin or GPU_OPERATOR_CHART.name
-        tag = image.tag if image.pin else GPU_OPERATOR_CHART.tag
-        repository = mirrored(plan.spec, f"{image.repository}/{image.image}")
-        driver = image.values == ("driver",)
-        version = parts.driver if driver and parts.driver else plan.software[pin]
-        adds = "the system of the node, as -ubuntu24.04" if driver else ""
-        yield PulledImage(repository, tag.format(version), of="GPU Operator", adds=adds)
-    nfd = mirrored(plan.spec, f"{KUEUE_CHART.registry}/{NFD_IMAGE}")
-    tag = f"v{plan.software['node-feature-discovery']}"
-    yield PulledImage(nfd, tag, of="GPU Operator")
+        tag = operator_tag(plan, image)
+        if image.values == ("driver",) and parts.driver:
+            tag = image.tag.format(parts.driver)
+        adds = "the system of the node, as -ubuntu24.04" if _of_each_system(image) else ""
+        yield _published(plan, image.home, tag, "GPU Operator", adds)
+    yield _published(plan, NFD_IMAGE, nfd_tag(plan), "GPU Operator")
 
 
-def _runs(image: OperatorImage, values: dict[str, dict[str, object]], parts: OperatorParts) -> bool:
-    """Whether a pod of it is started somewhere."""
-    section = image.values[0]
-    if section == "draDriver":
-        return parts.claims
-    return section in _EVERY_RELEASE or values[section]["enabled"] is True
+def _of_each_system(image: OperatorImage) -> bool:
+    return len(image.values) == 1 and image.values[0] in OF_EACH_SYSTEM

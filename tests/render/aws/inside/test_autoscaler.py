@@ -70,7 +70,7 @@ def test_the_image_is_that_of_the_clusters_minor_and_the_chart_has_its_own_versi
     release = node_group_autoscaler(plan(kubernetes="1.35"))
     assert release.values["image"] == {
         "repository": "registry.k8s.io/autoscaling/cluster-autoscaler",
-        "tag": "v1.35.2",
+        "tag": "v1.35.2@sha256:aac369dc283927a623deb1af54696efcc722ae79255aa07788422e495bab887d",
     }
     assert (release.namespace, release.chart, release.version) == (
         "kube-system",
@@ -90,9 +90,11 @@ def test_chart_and_image_come_from_a_mirror():
 
 
 def test_its_image_is_among_those_that_a_stack_pulls():
-    listed = {each.reference: each.of for each in pulled_images(plan(kubernetes="1.36"))}
-    image = "registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.1"
-    assert listed[image] == "Cluster Autoscaler"
+    found = plan(kubernetes="1.36")
+    (listed,) = [each for each in pulled_images(found) if each.of == "Cluster Autoscaler"]
+    image = autoscaler_values(found)["image"]
+    assert listed.reference == f"{image['repository']}:{image['tag']}"
+    assert listed.digest
 
 
 def test_a_node_goes_when_nothing_asks_for_anything_on_it():

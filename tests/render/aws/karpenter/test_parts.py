@@ -188,9 +188,18 @@ def test_a_version_of_the_stack_file_is_that_of_charts_and_image():
     plan = plan_on_aws([ours()], software={"karpenter-aws": "1.13.0"})
     crds, controller = karpenter_charts(plan)
     assert {crds.version, controller.version} == {"1.13.0"}
-    listed = {each.reference: each.of for each in pulled_images(plan)}
-    assert listed["public.ecr.aws/karpenter/controller:1.13.0"] == "Karpenter"
+    (listed,) = [each for each in pulled_images(plan) if each.of == "Karpenter"]
+    assert (listed.repository, listed.tag) == ("public.ecr.aws/karpenter/controller", "1.13.0")
+    assert controller.values["controller"]["image"]["digest"] == listed.digest != ""
     assert "Karpenter" not in {each.of for each in pulled_images(plan_on_aws([pool()]))}
+
+
+def test_another_digest_than_that_of_its_version_is_never_the_charts_own():
+    """A chart in a folder may be of any version, and its digest would win over our tag."""
+    unknown = plan_on_aws([ours()], software={"karpenter-aws": "1.14.0"})
+    (_, controller) = karpenter_charts(unknown)
+    image = controller.values["controller"]["image"]
+    assert (image["tag"], image["digest"]) == ("1.14.0", "")
 
 
 def test_charts_and_image_come_from_a_mirror():

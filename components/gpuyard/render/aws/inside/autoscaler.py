@@ -13,7 +13,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.pools import group_name, group_sizes, grouped
 from gpuyard.render.charts import Release
 from gpuyard.render.cloud.spelling import fit
-from gpuyard.render.mirror import chart_location, chart_repository, image_repository
+from gpuyard.render.mirror import chart_location, chart_repository, image_repository, image_tag
 from gpuyard.render.objects import Object, made, system_tolerations
 from gpuyard.render.text import yaml_text
 
@@ -71,7 +71,7 @@ def autoscaler_values(plan: PlatformPlan) -> dict[str, Any]:
         "rbac": {"serviceAccount": {"name": AUTOSCALER_ACCOUNT}},
         "image": {
             "repository": image_repository(plan.spec, AUTOSCALER_CHART),
-            "tag": AUTOSCALER_CHART.tag.format(plan.software[AUTOSCALER_CHART.name]),
+            "tag": image_tag(AUTOSCALER_CHART, plan.software[AUTOSCALER_CHART.name]),
         },
         "nodeSelector": {POOL_LABEL: SYSTEM_POOL},
         "tolerations": system_tolerations(),

@@ -6,6 +6,7 @@ second one on a node would take the first one's place at the kubelet.
 
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.software.charts import EFA_PLUGIN
+from gpuyard.catalogue.software.digests import pinned
 from gpuyard.names import INSTANCE_TYPE_LABEL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agents_tolerate
@@ -25,7 +26,7 @@ def efa_objects(plan: PlatformPlan) -> list[Object]:
 def efa_image(plan: PlatformPlan) -> tuple[str, str]:
     """Its repository and tag."""
     tag = EFA_PLUGIN.tag.format(plan.software[EFA_PLUGIN.pin])
-    return mirrored(plan.spec, EFA_PLUGIN.image), tag
+    return mirrored(plan.spec, EFA_PLUGIN.image), pinned(EFA_PLUGIN.image, tag)
 
 
 def _pods(plan: PlatformPlan) -> Object:

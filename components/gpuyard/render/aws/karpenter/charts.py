@@ -8,13 +8,14 @@ from gpuyard.catalogue.software.charts import (
     KARPENTER_PIN,
     Chart,
 )
+from gpuyard.catalogue.software.digests import digest_of
 from gpuyard.names import KARPENTER, KUBE_SYSTEM, POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.render.aws.karpenter.nodes import QUEUE, karpenter_pools
 from gpuyard.render.charts import Release
-from gpuyard.render.mirror import chart_location, image_repository
+from gpuyard.render.mirror import chart_location, home_of, image_repository
 from gpuyard.render.objects import system_tolerations
 from gpuyard.spec.sections import Nat
 
@@ -41,6 +42,7 @@ def karpenter_values(plan: PlatformPlan) -> dict[str, Any]:
     """The controller's: it runs on the system's nodes, which it did not make and does not end."""
     system = plan.spec.system
     private = cluster_of(plan.spec).network.nat is Nat.NONE
+    tag = KARPENTER_CHART.tag.format(plan.software[KARPENTER_PIN])
     return {
         "serviceAccount": {"name": KARPENTER},
         # No two on one node.
@@ -50,7 +52,9 @@ def karpenter_values(plan: PlatformPlan) -> dict[str, Any]:
         "controller": {
             "image": {
                 "repository": image_repository(plan.spec, KARPENTER_CHART),
-                "tag": KARPENTER_CHART.tag.format(plan.software[KARPENTER_PIN]),
+                "tag": tag,
+                # Always: the chart's own digest would win over another tag, in a mirror's copy too.
+                "digest": digest_of(home_of(KARPENTER_CHART), tag),
             },
             "resources": {
                 "requests": {"cpu": "500m", "memory": "1Gi"},

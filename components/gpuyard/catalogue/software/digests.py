@@ -1,0 +1,183 @@
+"""What a published tag stood for when it was looked at: the digest of each image that a platform installs.
+
+Whoever holds a tag may change what it stands for; a digest is its content. Those here are digests of indexes, for
+every architecture. They were read in public repositories: no registry was asked.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from gpuyard.catalogue.sources import Source
+
+_LOOKED_UP = date(2026, 11, 25)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """An image or a chart as it was published."""
+
+    artifact: str
+    """Registry, path and tag."""
+    digest: str
+    source: Source
+
+
+_BUNDLE = Source(
+    "redhat-openshift-ecosystem/certified-operators fd679ff, gpu-operator-certified 26.7.0: relatedImages;"
+    " the same in NVIDIA/gpu-operator v26.7.0 bundle/manifests",
+    _LOOKED_UP,
+)
+_KUEUE = Source(
+    "kubernetes-sigs/kueue: log of the release, images found ready in staging (#13894, #14323, #15122, #15458)",
+    _LOOKED_UP,
+)
+_KUEUE_CHART = Source("kubernetes/k8s.io #9856 (v0.19.2), #9955 (v0.19.5)", _LOOKED_UP)
+_AUTOSCALER = Source("kubernetes/k8s.io #9760, digests by gcrane", _LOOKED_UP)
+_AUTOSCALER_136 = Source(
+    "a public list of 2026 whose v1.35.2 is the one of kubernetes/k8s.io #9760",
+    _LOOKED_UP,
+    verified=False,
+)
+_NFD = Source("kubernetes/k8s.io #9697", _LOOKED_UP)
+_KARPENTER = Source(
+    "aws/karpenter-provider-aws 1d92708 (v1.14.1): charts/karpenter/values.yaml", _LOOKED_UP
+)
+_KARPENTER_BEFORE = Source(
+    "aws/karpenter-provider-aws v1.13.0: charts/karpenter/values.yaml", _LOOKED_UP
+)
+_PAUSE = Source(
+    "ten public manifests of 2026 name this digest beside the tag", _LOOKED_UP, verified=False
+)
+
+_ROWS: tuple[tuple[str, str, Source], ...] = (
+    (
+        "nvcr.io/nvidia/gpu-operator:v26.7.0",
+        "ddba086bb593713ad6f3b207fd0f9b16eb8910134bb656cb1a2e2ae1b5092400",
+        _BUNDLE,
+    ),
+    (
+        "nvcr.io/nvidia/cloud-native/k8s-driver-manager:v0.12.0",
+        "7d98d08a751cc528d1c8c8bdc2f9d9fcd59714b158a3985a5a0262f1620098e4",
+        _BUNDLE,
+    ),
+    (
+        "nvcr.io/nvidia/k8s/container-toolkit:v1.20.0",
+        "f8c647d581f7c8b178efdb7e6c94f5fb6eb12ebc05e2157fa314d327560fcb7a",
+        _BUNDLE,
+    ),
+    (
+        "nvcr.io/nvidia/k8s-device-plugin:v0.20.0",
+        "a61ba9fd8efb82f3a79f877f7580e02c1e8e7593f62473644bc9c79e315c3312",
+        _BUNDLE,
+    ),
+    (
+        "nvcr.io/nvidia/cloud-native/k8s-mig-manager:v0.15.0",
+        "cab2cf9deafc9602da69d0832a82958a7687f22f4a2f19674099dc9a5c4ea8e2",
+        _BUNDLE,
+    ),
+    (
+        "nvcr.io/nvidia/k8s/dcgm-exporter:4.6.0-4.8.3-distroless",
+        "613ab03c11d442fd960ff515f547e9921537454a712d08160bc8f677f89f1c35",
+        _BUNDLE,
+    ),
+    (
+        "nvcr.io/nvidia/dra-driver-nvidia-gpu:v0.5.0",
+        "9b46984c0eb18def60e2b9817b874275f4b5b08d12d491de4f1a7b91b51d706c",
+        _BUNDLE,
+    ),
+    (
+        "registry.k8s.io/nfd/node-feature-discovery:v0.19.0",
+        "2fa1c99ad09bdf2c8ad97706a4ad2fd548c84d5ecd70ba32a6152c667b96c4d2",
+        _NFD,
+    ),
+    (
+        "registry.k8s.io/kueue/kueue:v0.19.1",
+        "7a2204a64388f51a0239f22df989b62390ec1b3d21424ee3a35be7bbc23f9f8f",
+        _KUEUE,
+    ),
+    (
+        "registry.k8s.io/kueue/kueue:v0.19.2",
+        "8a77be2df3d441d1a99b60eb1625c835b5f4feda5db02ece26818cf2a30c4d86",
+        _KUEUE,
+    ),
+    (
+        "registry.k8s.io/kueue/kueue:v0.19.4",
+        "cc980ec83c698369d55f3b9105fb602ba85a558cb1bf3cafa02ce38a6a695c26",
+        _KUEUE,
+    ),
+    (
+        "registry.k8s.io/kueue/kueue:v0.19.5",
+        "a55949705d7ab1fe38034da56c5af95deecec3da0abebb209a372f7a5c414a2d",
+        _KUEUE,
+    ),
+    (
+        "registry.k8s.io/kueue/charts/kueue:0.19.2",
+        "ab436c33ef6c6b9b9e95b633e618bca0e0e436d6581d3b27bd12fc8a8026ab34",
+        _KUEUE_CHART,
+    ),
+    (
+        "registry.k8s.io/kueue/charts/kueue:0.19.5",
+        "570cdfce9f9928a8cf36ea814278e2e56651d2e7f2dac3363ebf3e0cda303bc2",
+        _KUEUE_CHART,
+    ),
+    (
+        "registry.k8s.io/autoscaling/cluster-autoscaler:v1.33.6",
+        "7b44e0f075b2c8f9952e339b6c396cd4d1c3831c24c0fe092a3e708c45e6ec51",
+        _AUTOSCALER,
+    ),
+    (
+        "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.5",
+        "5c3a56440ffc76eac79e7d7e840153c1fbe7b6e02d415e76a45ba2e0ef99a266",
+        _AUTOSCALER,
+    ),
+    (
+        "registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.2",
+        "aac369dc283927a623deb1af54696efcc722ae79255aa07788422e495bab887d",
+        _AUTOSCALER,
+    ),
+    (
+        "registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.1",
+        "461388d03eb5b55db58941ee7a81d9a619dd15302b01cbab9f5a9946715994b4",
+        _AUTOSCALER_136,
+    ),
+    (
+        "public.ecr.aws/karpenter/controller:1.14.1",
+        "723130949e4cab989461ff07d1be4cd781d63515432494641b33c235f300ae23",
+        _KARPENTER,
+    ),
+    (
+        "public.ecr.aws/karpenter/controller:1.13.0",
+        "ea731b0cd813add8b2947a76bfe861c38069d85922b01d0c1647d1466279b7fe",
+        _KARPENTER_BEFORE,
+    ),
+    (
+        "registry.k8s.io/pause:3.10.1",
+        "278fb9dbcca9518083ad1e11276933a2e96f23de604a3a08cc3c80002767d24c",
+        _PAUSE,
+    ),
+)
+PUBLISHED: Mapping[str, Published] = {
+    artifact: Published(artifact, f"sha256:{digest}", source) for artifact, digest, source in _ROWS
+}
+"""By registry, path and tag."""
+
+BY_TAG: Mapping[str, str] = {
+    "nvcr.io/nvidia/driver": "each node's system has an image of its own, and the operator puts its name after the tag",
+    "nvcr.io/nvidia/cloud-native/gdrdrv": "each node's system has an image of its own, and the operator puts its name"
+    " after the tag",
+    "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin": "AWS publishes no digest of it",
+}
+"""Images of ours that no digest can name, or for which none was found, and why."""
+
+
+def digest_of(repository: str, tag: str) -> str:
+    """What the tag stood for; empty where nobody's word for it was found."""
+    found = PUBLISHED.get(f"{repository}:{tag}")
+    return found.digest if found is not None else ""
+
+
+def pinned(repository: str, tag: str) -> str:
+    """The tag for people and, where it is known, the digest that counts."""
+    digest = digest_of(repository, tag)
+    return f"{tag}@{digest}" if digest else tag
