@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpuyard_validator import report as reports
+from gpuyard_validator.at_work import at_work, left
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.expectations import (
     PROFILES,
@@ -26,7 +27,7 @@ from gpuyard_validator.nccl.agent import Part, take_part
 from gpuyard_validator.nccl.arithmetic import GIB, Operation
 from gpuyard_validator.nccl.hub import Run
 from gpuyard_validator.nccl.record import Collectives, Work
-from gpuyard_validator.nvml import NvmlReader
+from gpuyard_validator.nvml import NvmlReader, NvmlWatch
 from gpuyard_validator.results import Code, Report
 from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import CannotRead, Reader, SnapshotReader, recorded
@@ -35,7 +36,7 @@ from gpuyard_validator.values import Malformed
 
 TOKEN_BYTES = 16
 JOIN_SHARE, STEP_SHARE = 0.4, 0.2
-"""Of the deadline: until all nodes are there, and for each step."""
+"""Of what is left after work on each node: until all nodes are there, and for each step."""
 ROUNDS, SOAK_ROUNDS, LARGE_GIB = 20, 2000, 80
 
 
@@ -70,6 +71,8 @@ def _do(given: argparse.Namespace) -> int:
     if given.profile:
         expected = sound(replace(expected, profile=given.profile))
     machine = reader.read()
+    if expected.profile != QUICK and given.snapshot is None:
+        machine = at_work(expected, machine, NvmlWatch(), given.deadline)
     if given.first and expected.profile != QUICK:
         machine = replace(machine, collectives=measured(given, expected, machine.node))
     names = [name for name in given.check or CHECKS if name not in given.leave_out]
@@ -101,14 +104,15 @@ def measured(given: argparse.Namespace, expected: Expectations, node: str) -> Co
         or not 0 <= given.index < together.nodes
     ):
         raise CannotRead("give --first HOST:PORT, and --index N below the number of nodes")
+    seconds = left(expected.profile, given.deadline)
     run = Run(
         nodes=together.nodes,
         gpus=expected.gpus,
         work=work_of(expected),
         token=token,
         on=datetime.now(UTC).date().isoformat(),
-        join_seconds=given.deadline * JOIN_SHARE,
-        step_seconds=given.deadline * STEP_SHARE,
+        join_seconds=seconds * JOIN_SHARE,
+        step_seconds=seconds * STEP_SHARE,
     )
     return take_part(
         Part(
@@ -117,7 +121,7 @@ def measured(given: argparse.Namespace, expected: Expectations, node: str) -> Co
             node=node,
             host=host.strip("[]"),
             port=int(port),
-            seconds=given.deadline,
+            seconds=seconds,
         )
     )
 

@@ -19,6 +19,7 @@ class Quantity(StrEnum):
     RETIRED_PAGES = "pages"
     REMAPPED_ROWS = "rows"
     UTILIZATION = "%"
+    POWER_SHARE = "of its limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,12 @@ DCGM_BUSY = Source(
 NVLINKS = Source(
     "NVIDIA data sheets: links of a GPU times their rate is its NVLink bandwidth", "2026-11-23"
 )
+AZNHC = Source(
+    "Azure/azurehpc-health-checks: its floors between host and GPU are above the generation before",
+    "2026-11-25",
+    seen=True,
+)
+DCGM_POWER = Source("DCGM 4.6.0 targeted_power: at least 0.75 of its target", "2026-11-25")
 DERIVED = Source("derived: ECC in line takes 1/16 of GDDR memory, firmware some MiB", "2026-11-23")
 
 _T4, _A10G, _L4, _L40S = "Tesla-T4", "NVIDIA-A10G", "NVIDIA-L4", "NVIDIA-L40S"
@@ -73,7 +80,9 @@ FLOORS: Mapping[tuple[Quantity, str], Floor] = {
     (Quantity.PCIE_WIDTH, ""): Floor(16, DCGM_SKUS),
     (Quantity.PCIE_GENERATION, _L40S): Floor(4, CAPTURES),
     (Quantity.PCIE_GENERATION, _A100_40): Floor(4, CAPTURES),
+    (Quantity.PCIE_GENERATION, _A100_80): Floor(4, AZNHC),
     (Quantity.PCIE_GENERATION, _H100): Floor(5, CAPTURES),
+    (Quantity.PCIE_GENERATION, _H200): Floor(5, AZNHC),
     (Quantity.PCIE_GENERATION, _B200): Floor(5, CAPTURES),
     (Quantity.PCIE_GENERATION, _GB200): Floor(5, CAPTURES),
     (Quantity.PCIE_GENERATION, ""): Floor(3, DCGM_SKUS),
@@ -92,6 +101,7 @@ FLOORS: Mapping[tuple[Quantity, str], Floor] = {
     (Quantity.RETIRED_PAGES, ""): Floor(63, DCGM_LIMITS),
     (Quantity.REMAPPED_ROWS, ""): Floor(512, DCGM_LIMITS),
     (Quantity.UTILIZATION, ""): Floor(10, DCGM_BUSY),
+    (Quantity.POWER_SHARE, ""): Floor(0.75, DCGM_POWER),
 }
 
 

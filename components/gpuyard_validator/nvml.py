@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpuyard_validator.host import Host
+from gpuyard_validator.load.record import Seen
 from gpuyard_validator.snapshot import CannotRead, Fabric, Gpu, Instance, Snapshot
 from gpuyard_validator.values import Answer, Missing, T, Why
 
@@ -64,6 +65,45 @@ class NvmlReader:
             environment=self.host.variables(),
             adapters=self.host.adapters(),
         )
+
+
+class NvmlWatch:
+    """A machine at work, by its driver's library; what a GPU does not say is missing, and never an error."""
+
+    def __init__(self) -> None:
+        self._nvml = _library()
+        self._nvml.nvmlInit()
+
+    def look(self, index: int, task: str) -> Seen:
+        """One GPU now."""
+        nvml = self._nvml
+        handle = _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
+        if isinstance(handle, Missing):
+            return Seen(task=task, looks=1)
+
+        def ask(name: str, *given: object) -> Answer[Any]:
+            return _ask(nvml, getattr(nvml, name), handle, *given)
+
+        return Seen(
+            task=task,
+            looks=1,
+            reasons=_reasons(ask),
+            margin=_margin(ask),
+            milliwatts=ask("nvmlDeviceGetPowerUsage"),
+            sm_mhz=ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
+            pcie_generation=ask("nvmlDeviceGetCurrPcieLinkGeneration"),
+            pcie_width=ask("nvmlDeviceGetCurrPcieLinkWidth"),
+            uncorrected=ask("nvmlDeviceGetTotalEccErrors", UNCORRECTED, VOLATILE),
+            remapped=_given_up(ask),
+        )
+
+
+def _given_up(ask: Callable[..., Answer[Any]]) -> Answer[int]:
+    """Rows that were remapped or wait to be; pages where the memory is older than that."""
+    rows = ask("nvmlDeviceGetRemappedRows")
+    if isinstance(rows, Missing) and rows.why is Why.NOT_SUPPORTED:
+        return _retired(ask)
+    return _then(rows, lambda r: int(r[0]) + int(r[1]) + int(r[2]) + int(r[3]))
 
 
 def _library() -> Any:

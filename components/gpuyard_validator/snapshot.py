@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from gpuyard_validator.load.record import Load
 from gpuyard_validator.nccl.record import Collectives
 from gpuyard_validator.values import UNASKED, Answer, Malformed, decode, encode
 
@@ -90,6 +91,8 @@ class Gpu:
     fabric: Answer[Fabric] = UNASKED
     processes: Answer[tuple[int, ...]] = UNASKED
     utilization: Answer[int] = UNASKED
+    load: Answer[Load] = UNASKED
+    """What came of it at work; nothing is asked of it in the profile quick."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,8 @@ class Why(StrEnum):
     """The device has no such thing."""
     NO_FUNCTION = "no_function"
     """The driver is older than the question."""
+    NO_LIBRARY = "no_library"
+    """The image lacks what the question needs."""
     NO_PERMISSION = "no_permission"
     LOST = "lost"
     """The GPU no longer answers."""

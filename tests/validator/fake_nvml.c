@@ -168,6 +168,7 @@ int nvmlDeviceGetCurrentClocksEventReasons(Device *d, uint64_t *out) { ANSWER(d)
 int nvmlDeviceGetCurrentClocksThrottleReasons(Device *d, uint64_t *out) { ANSWER(d); *out = 0x1; return OK; }
 int nvmlDeviceGetRemappedRows(Device *d, unsigned *cor, unsigned *unc, unsigned *pending, unsigned *failed) {
   ANSWER(d);
+  if (has("norows")) return NOT_SUPPORTED;
   *cor = 3;
   *unc = 2;
   *pending = 1;
@@ -281,5 +282,18 @@ int nvmlDeviceGetUtilizationRates(Device *d, unsigned *out) {
   ANSWER(d);
   out[0] = 42;
   out[1] = 0;
+  return OK;
+}
+int nvmlDeviceGetPowerUsage(Device *d, unsigned *out) { ANSWER(d); *out = 655000; return OK; }
+int nvmlDeviceGetClockInfo(Device *d, unsigned kind, unsigned *out) {
+  ANSWER(d);
+  *out = kind == 1 ? 1755 : 0;
+  return OK;
+}
+int nvmlDeviceGetCurrPcieLinkGeneration(Device *d, unsigned *out) { ANSWER(d); *out = 4; return OK; }
+int nvmlDeviceGetTotalEccErrors(Device *d, unsigned kind, unsigned counter, uint64_t *out) {
+  ANSWER(d);
+  if (kind != 1 || counter != 0) return INVALID;
+  *out = 25;
   return OK;
 }

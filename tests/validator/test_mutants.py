@@ -14,18 +14,28 @@ from types import CodeType, ModuleType
 
 import pytest
 
-from gpuyard_validator.checks import CHECKS, Check, collectives, health, inventory, links, sharing
+from gpuyard_validator.checks import (
+    CHECKS,
+    Check,
+    collectives,
+    health,
+    inventory,
+    links,
+    loads,
+    sharing,
+)
 from gpuyard_validator.expectations import Network
 from gpuyard_validator.results import Action, Status
 from gpuyard_validator.run import validate
-from kit.cases.faults import ADAPTERS, FAULTS, NODE, OF_GPU, TOLD
+from kit.cases.faults import ADAPTERS, FAULTS, LOAD_EDGES, NODE, OF_GPU, TOLD
 from kit.cases.hardware import CARDS, CUTS, altered, expected, machine
 
-MODULES = (inventory, health, links, sharing, collectives)
+MODULES = (inventory, health, links, sharing, loads, collectives)
 MOST = ("pages", "rows")
 """Their floor is the first number that is too many."""
 ALONE = "a test of its own holds it: test_edges"
 RUN = "a test of its own holds it: nccl/test_checks"
+WORK = "a test of its own holds it: load/test_edges"
 SURVIVORS = {
     "memory: found < floor": (1, "no product's floor is a whole number of MiB"),
     "fabric_domain: 1": (1, "one domain is the floor in words"),
@@ -54,12 +64,35 @@ SURVIVORS = {
     "_network_gbps: each is None": (1, RUN),
     "_network_gbps: not isinstance(machine.adapters, Missing)": (1, RUN),
     "_loaded: expected.profile == QUICK or expected.together is None": (1, RUN),
-    "_loaded: expected.gpus * expected.together.nodes > 1": (1, RUN),
     "_loaded: 1": (1, RUN),
     "_fast: 1": (1, RUN),
     "_fast: together.between == 'tcp'": (1, RUN),
     "_fast: expected.network is None": (1, RUN),
     "_compared: expected.gpus * _together(expected).nodes < FEW": (1, RUN),
+    "ran: load.uuid or 'one without a UUID'": (1, WORK),
+    "spread: held.floor if held else 0.0": (1, WORK),
+    "spread: 1": (3, "a GPU has one rate of products; figures are rounded; the share in words"),
+    "spread: (value := _value(rate)) >= floor": (1, "no rate has a floor's own figure"),
+    "spread: len(found) < 2": (1, WORK),
+    "spread: 2": (1, WORK),
+    "clocks: 0": (1, "an idle GPU is not held"),
+    "temperature: 1": (1, WORK),
+    "_rates: not found and load.lacks": (1, WORK),
+    "_rates: not found": (1, WORK),
+    "_against: 1": (1, "figures are rounded"),
+    "_value: rate.seconds <= 0": (1, WORK),
+    "_value: 1": (1, "figures are rounded"),
+    "_unit: 'TFLOPS' if rate.task in HARD else 'GB/s'": (1, WORK),
+    "_unit: rate.task in HARD": (1, WORK),
+    "_soaked: _loaded(expected) or ('' if expected.profile == SOAK else 'only the profile soak does')": (
+        1,
+        WORK,
+    ),
+    "_linked: expected.nvlink_gbps and expected.gpus > 1": (1, WORK),
+    "_linked: expected.gpus > 1": (1, WORK),
+    "_linked: 1": (1, WORK),
+    "_several: expected.gpus > 1": (1, WORK),
+    "_several: 1": (1, WORK),
     "gpudirect: ['open module'] if opened else []": (1, "what is told of a node that passes"),
 }
 """Changes that no row notices: how often each, and why."""
@@ -178,6 +211,10 @@ def cases() -> Iterator[tuple]:
         wanted, seen = MACHINES[card, False]
         yield check, wanted, altered(seen, **good), (Status.PASS, Action.NONE)
         yield check, wanted, altered(seen, **bad), (status, None)
+    for check, card, good, bad, status in LOAD_EDGES:
+        wanted, seen = MACHINES[card, False]
+        yield check, wanted, good(seen), (Status.PASS, Action.NONE)
+        yield check, wanted, bad(seen), (status, None)
     wanted, seen = MACHINES["H100", False]
     for check, good, bad, status in NODE:
         yield check, wanted, replace(seen, **good), (Status.PASS, Action.NONE)

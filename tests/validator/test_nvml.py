@@ -15,7 +15,8 @@ import pynvml
 import pytest
 
 from gpuyard_validator.host import Host
-from gpuyard_validator.nvml import NvmlReader
+from gpuyard_validator.load.record import Seen
+from gpuyard_validator.nvml import NvmlReader, NvmlWatch
 from gpuyard_validator.snapshot import CannotRead
 from gpuyard_validator.values import Missing, Why, encode
 from kit.cases.hardware import expected
@@ -53,13 +54,23 @@ def libraries(tmp_path_factory):
 
 
 @pytest.fixture
-def record(libraries, tmp_path, monkeypatch):
-    """What the reader makes of a driver with these faults."""
+def use(libraries, monkeypatch):
+    """A driver with these faults."""
 
-    def read(faults="", driver="new"):
+    def chosen(faults="", driver="new"):
         monkeypatch.setenv("FAKE_NVML", faults)
         monkeypatch.setattr(pynvml, "nvmlLib", ctypes.CDLL(libraries / driver / SONAME))
         monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
+
+    return chosen
+
+
+@pytest.fixture
+def record(use, tmp_path):
+    """What the reader makes of a driver with these faults."""
+
+    def read(faults="", driver="new"):
+        use(faults, driver)
         return NvmlReader(Host(tmp_path, {})).read()
 
     return read
@@ -138,6 +149,29 @@ def test_gpus_that_are_lost_and_answers_that_are_broken(record):
     first = record("norecoveries").gpus[0]
     assert why(first.nvlink_recoveries) is Why.NOT_SUPPORTED
     assert why(record("strangetype").gpus[0].nvlinks) is Why.MALFORMED
+
+
+def test_a_gpu_at_work_is_looked_at(use):
+    use()
+    seen = NvmlWatch().look(0, "step")
+    assert seen == Seen(
+        task="step",
+        looks=1,
+        reasons=0x9,
+        margin=-2,
+        milliwatts=655_000,
+        sm_mhz=1755,
+        pcie_generation=4,
+        pcie_width=8,
+        uncorrected=25,
+        remapped=6,
+    )
+    use("norows pages")
+    assert NvmlWatch().look(0, "step").remapped == 3, "older memory retires pages"
+    use("lost deadhandle")
+    assert NvmlWatch().look(1, "step") == Seen(task="step", looks=1)
+    use("lost")
+    assert why(NvmlWatch().look(1, "step").sm_mhz) is Why.LOST
 
 
 def test_a_driver_that_does_not_start_or_count(record):

@@ -7,7 +7,7 @@ from gpuyard_validator.nccl.arithmetic import Operation
 from gpuyard_validator.results import Action, Status
 from gpuyard_validator.snapshot import Fabric
 from gpuyard_validator.values import Missing, Why
-from kit.cases.hardware import SLICES, altered, measure
+from kit.cases.hardware import SLICES, altered, measure, rate
 
 PASS, WARN, FAIL = Status.PASS, Status.WARN, Status.FAIL
 NO, NOBODY = Missing(Why.NOT_SUPPORTED), "00000000-0000-0000-0000-000000000000"
@@ -107,6 +107,121 @@ RUNS = [
     ("nccl.stragglers", run(slow=(5,)), FAIL),
 ]
 
+T4_LOADED = ("T4-loaded", False)
+
+
+def loaded(**values):
+    """Another outcome of one GPU's work."""
+    return lambda m: altered(m, load=replace(m.gpus[min(1, len(m.gpus) - 1)].load, **values))
+
+
+def rated(task, giga=None, only=None, **values):
+    """One of its rates another: of all other GPUs, or of one."""
+
+    def turn(m):
+        def other(found):
+            if found.task != task or only not in (None, found.other):
+                return found
+            return replace(rate(task, giga, other=found.other) if giga else found, **values)
+
+        load = m.gpus[min(1, len(m.gpus) - 1)].load
+        return loaded(rates=tuple(map(other, load.rates)))(m)
+
+    return turn
+
+
+def told(tasks, **values):
+    """What the driver said during some of its work."""
+
+    def turn(m):
+        load = m.gpus[min(1, len(m.gpus) - 1)].load
+        seen = (replace(s, **values) if s.task in tasks else s for s in load.seen)
+        return loaded(seen=tuple(seen))(m)
+
+    return turn
+
+
+def drawn(milliwatts):
+    return told(["step"], milliwatts=milliwatts)
+
+
+def unshared(m):
+    """With one of the other GPUs it shares no memory."""
+    rates = m.gpus[1].load.rates
+    return loaded(rates=tuple(each for each in rates if each.other != 6))(m)
+
+
+LOADS = [
+    ("work.ran", TWO, loaded(end="hung", said="product: it did not end in time"), FAIL, Action.RESET),
+    ("work.ran", TWO, loaded(end="crashed", said="memory: cuMemAlloc_v2", code=2), FAIL, Action.LOOK),
+    ("work.ran", T4_LOADED, loaded(end="crashed", said="product: ECC", code=214), FAIL, Action.RESET),
+    ("work.ran", TWO, loaded(uuid="GPU-another"), FAIL, Action.LOOK),
+    ("work.results", TWO, rated("product", wrong=1), FAIL, Action.REPLACE),
+    ("work.results", ONE, rated("step", wrong=7), FAIL, Action.REPLACE),
+    ("work.results", T4_LOADED, rated("to_host", wrong=1), FAIL, Action.REPLACE),
+    ("work.memory", TWO, rated("memory", 1904.0), FAIL, Action.LOOK),
+    ("work.memory", T4_LOADED, rated("memory", 182.0), FAIL, Action.LOOK),
+    ("work.to_device", TWO, rated("to_device", 47.9), FAIL, Action.LOOK),
+    ("work.to_device", T4_LOADED, rated("to_device", 4.6), WARN, Action.LOOK),
+    ("work.to_host", TWO, rated("to_host", 47.9), FAIL, Action.LOOK),
+    ("work.peers", TWO, rated("peers", 334.9, only=6), FAIL, Action.LOOK),
+    ("work.peers", ONE, rated("peers", 539.9, only=0), WARN, Action.LOOK),
+    ("work.peers", TWO, unshared, FAIL, Action.LOOK),
+    ("work.product", TWO, rated("product", 596_000.0), FAIL, Action.LOOK),
+    ("work.product", T4_LOADED, rated("product", 32_400.0), WARN, Action.LOOK),
+    ("work.spread", TWO, rated("product", 702_900.0), WARN, Action.LOOK),
+    ("work.step", ONE, rated("step", 1_112_000.0), FAIL, Action.LOOK),
+    ("work.clocks", TWO, told(["product"], reasons=0x4 | 0x8), FAIL, Action.LOOK),
+    ("work.clocks", ONE, told(["step"], reasons=0x40), FAIL, Action.LOOK),
+    ("work.clocks", T4_LOADED, told(["product"], reasons=0x80), FAIL, Action.LOOK),
+    ("work.clocks", T4_LOADED, told(["product"], reasons=0x24), WARN, Action.LOOK),
+    ("work.temperature", TWO, told(["product"], margin=0), FAIL, Action.LOOK),
+    ("work.power", ONE, drawn(749_000), WARN, Action.LOOK),
+    ("work.errors", TWO, told(["memory"], uncorrected=1), FAIL, Action.RESET),
+    ("work.errors", ONE, told(["step"], remapped=1), FAIL, Action.RESET),
+    ("work.pcie", TWO, told(["to_device", "to_host"], pcie_generation=4), FAIL, Action.LOOK),
+    ("work.pcie", TWO, told(["to_device", "to_host"], pcie_width=8), FAIL, Action.LOOK),
+    ("work.pcie", T4_LOADED, told(["to_device", "to_host"], pcie_width=4), FAIL, Action.LOOK),
+]  # fmt: skip
+
+# A check, a machine that has worked, what just passes, what just does not, and what comes of that.
+BUS = ["to_device", "to_host"]
+LOAD_EDGES = [
+    ("work.ran", "H100-loaded", loaded(), loaded(end="crashed"), FAIL),
+    ("work.results", "H100-loaded", rated("memory", wrong=0), rated("memory", wrong=1), FAIL),
+    ("work.memory", "H100-loaded", rated("memory", 1905.0), rated("memory", 1904.9), FAIL),
+    ("work.memory", "T4-loaded", rated("memory", 183.0), rated("memory", 182.9), FAIL),
+    ("work.to_device", "H100-loaded", rated("to_device", 48.0), rated("to_device", 47.9), FAIL),
+    ("work.to_host", "H100-loaded", rated("to_host", 48.0), rated("to_host", 47.9), FAIL),
+    ("work.to_host", "B200-loaded", rated("to_host", 37.8), rated("to_host", 37.7), WARN),
+    ("work.peers", "H100-loaded", rated("peers", 335.0), rated("peers", 334.9), FAIL),
+    ("work.peers", "B200-loaded", rated("peers", 540.0), rated("peers", 539.9), WARN),
+    ("work.peers", "H100-loaded", loaded(), unshared, FAIL),
+    ("work.product", "H100-loaded", rated("product", 596_300.0), rated("product", 596_100.0), FAIL),
+    ("work.product", "T4-loaded", rated("product", 32_500.0), rated("product", 32_400.0), WARN),
+    ("work.spread", "H100-loaded", rated("product", 703_000.0), rated("product", 702_900.0), WARN),
+    ("work.step", "B200-loaded", rated("step", 1_112_500.0), rated("step", 1_112_300.0), FAIL),
+    *(
+        ("work.clocks", "B200-loaded", told([task], reasons=0x115), told([task], reasons=bits), comes)
+        for task in ("product", "step")
+        for bits, comes in ((0x8, FAIL), (0x40, FAIL), (0x80, FAIL), (0x20, WARN), (0xE8, FAIL))
+    ),
+    *(
+        ("work.temperature", "B200-loaded", told([task], margin=1), told([task], margin=0), FAIL)
+        for task in ("product", "step")
+    ),
+    ("work.clocks", "B200-loaded", told(["memory"], reasons=0x8), told(["step"], reasons=0x8), FAIL),
+    ("work.temperature", "B200-loaded", told(["to_host"], margin=0), told(["step"], margin=-3), FAIL),
+    ("work.power", "B200-loaded", drawn(749_600), drawn(749_400), WARN),
+    ("work.power", "B200-loaded", told(["product"], milliwatts=1), drawn(1), WARN),
+    ("work.errors", "B200-loaded", told(["peers"], uncorrected=0), told(["peers"], uncorrected=1), FAIL),
+    ("work.errors", "B200-loaded", told(["peers"], remapped=0), told(["peers"], remapped=1), FAIL),
+    ("work.pcie", "H100-loaded", told(BUS, pcie_generation=5), told(BUS, pcie_generation=4), FAIL),
+    ("work.pcie", "H100-loaded", told(["to_host"], pcie_generation=1), told(BUS, pcie_generation=1), FAIL),
+    ("work.pcie", "H100-loaded", told(["memory"], pcie_width=1), told(BUS, pcie_width=15), FAIL),
+    ("work.pcie", "T4-loaded", told(BUS, pcie_width=8), told(BUS, pcie_width=7), FAIL),
+]  # fmt: skip
+
 # Which check, on which machine, with which fault; what comes of it, and what the node then needs.
 FAULTS = [
     ("gpu.count", H100, lambda m: replace(m, gpus=m.gpus[:7]), FAIL, Action.REPLACE),
@@ -183,6 +298,7 @@ FAULTS = [
     *((check, TWO, fault, status, Action.LOOK) for check, fault, status in RUNS),
     ("nccl.transport", ONE, logged(r"P2P/CUMEM", "SHM/direct/direct"), FAIL, Action.LOOK),
     ("nccl.all_reduce", ONE, ran("all_reduce", 599.0), FAIL, Action.LOOK),
+    *LOADS,
 ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ and the catalogue. No row was recorded through this program on a device.
 from dataclasses import dataclass, replace
 
 from gpuyard_validator.expectations import SCHEMA, Expectations, Layout, Network, TogetherWith
+from gpuyard_validator.load.record import Load, Rate, Seen
 from gpuyard_validator.nccl.arithmetic import GIB, Operation, bus_factor
 from gpuyard_validator.nccl.record import Collectives, Measure, RankEnd
 from gpuyard_validator.snapshot import Adapter, Fabric, Gpu, Instance, Snapshot
@@ -71,9 +72,19 @@ def cards():
 
 
 CARDS = dict(cards())
-LOADED = {"H100-loaded": ("H100", 2, "efa"), "B200-loaded": ("B200", 1, "tcp")}
-"""Nodes of these that have run collectives: how many together, and what is between them."""
+LOADED = {
+    "H100-loaded": ("H100", 2, "efa", "full"),
+    "B200-loaded": ("B200", 1, "tcp", "soak"),
+    "T4-loaded": ("T4", 1, "tcp", "full"),
+}
+"""Nodes of these that have worked: how many together, what is between them, and by which profile."""
 CARDS |= {name: CARDS[card] for name, (card, *_) in LOADED.items()}
+SPEEDS = {
+    "H100-loaded": (2600.0, 55.0, 390.0, 740.0, 0.0),
+    "B200-loaded": (5500.0, 55.0, 760.0, 1700.0, 1600.0),
+    "T4-loaded": (250.0, 6.2, 0.0, 45.0, 0.0),
+}
+"""Of a good GPU: GB/s in its memory, to and from the host, to another GPU, TFLOPS of products, of steps."""
 
 # GPU slices, compute slices and MiB of one instance, by profile: MIG User Guide, and where it has no MiB
 # (B200, H200) eighths of the memory, less what the driver keeps.
@@ -109,6 +120,7 @@ RACKS = ("GB200",)
 BUS_GBPS = {
     "H100-loaded": (480.0, 330.0, 300.0, 79.0),
     "B200-loaded": (830.0, 700.0, 690.0, 650.0),
+    "T4-loaded": (),
 }
 """Of a good run: all-reduce, all-gather, reduce-scatter, all-to-all. Published where floors.py has rows."""
 
@@ -137,7 +149,7 @@ def expected(name, *, cut=False, **more):
         sharing="mig" if cut else "none",
         layouts=layouts,
         network=network,
-        profile="full" if name in LOADED else "quick",
+        profile=LOADED[name][3] if name in LOADED else "quick",
         together=TogetherWith(nodes=LOADED[name][1], between=LOADED[name][2], accepted=())
         if name in LOADED
         else None,
@@ -147,19 +159,19 @@ def expected(name, *, cut=False, **more):
 
 def collectives(name):
     """A good run of these nodes; the logs are composed as NCCL writes them."""
-    _, nodes, _ = LOADED[name]
-    ranks = tuple(range(8 * nodes))
+    nodes, gpus = LOADED[name][1], CARDS[name].gpus
+    ranks = tuple(range(gpus * nodes))
     inner = "NCCL INFO Channel 00/0 : {0}[0] -> {1}[1] via P2P/CUMEM\n"
     outer = "NCCL INFO Channel 00/0 : {0}[0] -> {1}[0] [send] via NET/Libfabric/0/GDRDMA\n"
     plugin = "NCCL INFO Using network Libfabric\nNCCL INFO NET/OFI Selected provider is efa\n"
     return Collectives(
         on="2026-11-24",
         nodes=nodes,
-        gpus=8,
+        gpus=gpus,
         ends=tuple(RankEnd(rank=r, node=f"node-{r // 8 + 1}", end="done", said="") for r in ranks),
         measures=tuple(
             measure(operation, ranks, bus)
-            for operation, bus in zip(Operation, BUS_GBPS[name], strict=True)
+            for operation, bus in zip(Operation, BUS_GBPS[name], strict=False)
         ),
         slow=(),
         halved=True,
@@ -176,6 +188,57 @@ def measure(operation, ranks, bus, size=8 * GIB):
     """What a run says that has reached this bus bandwidth."""
     seconds = size * bus_factor(operation, len(ranks)) / bus / 1e9
     return Measure(operation=operation.value, size=size, ranks=ranks, seconds=seconds, wrong=0)
+
+
+def load(name, index):
+    """A good GPU's work, as a run of its profile has it."""
+    memory, slot, pair, product, step = SPEEDS[name]
+    card = CARDS[name]
+    others = [n for n in range(card.gpus) if n != index]
+    made = [
+        rate("memory", memory),
+        rate("to_device", slot),
+        rate("to_host", slot),
+        *(rate("peers", pair, other=n) for n in others),
+        rate("product", product * 1000),
+        *([rate("step", step * 1000)] if step else []),
+    ]
+    return Load(
+        uuid=uuid(index),
+        end="done",
+        said="",
+        code=0,
+        lacks="",
+        versions=("CUDA 13.1", "cuBLAS 130100"),
+        rates=tuple(made),
+        seen=tuple(seen(card, task) for task in dict.fromkeys(each.task for each in made)),
+    )
+
+
+def rate(task, giga, other=None, **more):
+    """Work at this rate: GB/s, or thousandths of TFLOPS."""
+    found = Rate(task=task, other=other, amount=giga * 1e9, seconds=1.0, rounds=20, wrong=0)
+    return replace(found, **more)
+
+
+def seen(card, task):
+    """What the driver says of a good GPU meanwhile: its power limit holds it, and nothing else."""
+    return Seen(
+        task=task,
+        looks=3,
+        reasons=4,
+        margin=12,
+        milliwatts=card.watts * 980,
+        sm_mhz=card.sm_mhz - 200,
+        pcie_generation=card.generation,
+        pcie_width=card.lanes,
+        uncorrected=0,
+        remapped=0,
+    )
+
+
+def uuid(index):
+    return f"GPU-0000000{index}-0000-0000-0000-00000000000{index}"
 
 
 def machine(name, *, cut=False):
@@ -210,7 +273,7 @@ def gpu(name, index, *, cut):
         index=index,
         answers=True,
         name=card.product.replace("-", " ") if "RTX" in card.product else spoken(card.product),
-        uuid=f"GPU-0000000{index}-0000-0000-0000-00000000000{index}",
+        uuid=uuid(index),
         serial=f"16500000000{index // 2:02d}",
         pci_id=card.pci_id,
         memory_mib=card.mib,
@@ -257,6 +320,7 @@ def gpu(name, index, *, cut):
         else NO,
         processes=(),
         utilization=NO if cut else 0,
+        **({"load": load(name, index)} if name in LOADED else {}),
     )
 
 

@@ -239,12 +239,13 @@ def test_the_program_runs_with_the_others_when_it_is_told_where_they_meet(
     assert command.main([*given, *meet, "--index", "1", "--deadline", "100"]) == 0
     (part,) = parts
     assert (part.host, part.port, part.index, part.node) == ("check-0.svc", 29500, 1, "node-1")
-    assert (part.seconds, part.run.join_seconds, part.run.step_seconds) == (100, 40, 20)
+    assert (part.seconds, part.run.join_seconds, part.run.step_seconds) == (80, 32, 16)
     assert (part.run.nodes, part.run.gpus, part.run.token) == (2, 8, b"0123456789abcdef")
     assert (part.run.work.size, part.run.work.rounds) == (8 * GIB, 20)
     assert part.run.work.operations == tuple(each.value for each in Operation)
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", part.run.on)
-    assert command.main([*given, *meet, "--profile", "soak"]) == 0
+    assert command.main([*given, *meet, "--profile", "soak"]) == 1, "no steps were made"
+    assert "work.step on gpu 7: not run" in capsys.readouterr().err
     assert parts[1].run.work.rounds == 2000
     assert command.main([*given, "--first", "[fd00::1]:29500", *meet[2:]]) == 0
     assert (parts[2].host, parts[2].index) == ("fd00::1", 0)

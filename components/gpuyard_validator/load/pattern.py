@@ -1,0 +1,102 @@
+"""Matrices whose products are known beforehand, to the last bit, whatever the order of the sums.
+
+Each is a column times a row of small numbers, all multiples of a half. So every number in it is exact in
+bf16, every partial sum of a product is exact in float32, and each row of a result is one of eight. A GPU that
+computes wrongly anywhere is found by comparing bytes.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+VALUES = (1.0, -1.5, 0.5, 2.0, -1.0, 1.5, -2.0, -0.5)
+"""Times each other, over a side of 8192, they stay below 2^17 in steps of 2^-4: 21 of float32's 24 bits."""
+FLOAT = 4
+HALF = 2
+_SEED, _TIMES, _PLUS = 12345, 1103515245, 12345
+"""The generator of ISO C's example for rand()."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A column times a row."""
+
+    column: tuple[float, ...]
+    row: tuple[float, ...]
+
+    def raw(self, numbers: str) -> bytes:
+        """All of it, row after row, as bf16 or fp16."""
+        rows = {each: _packed([each * other for other in self.row], numbers) for each in VALUES}
+        return b"".join(rows[each] for each in self.column)
+
+
+def vector(length: int, number: int) -> tuple[float, ...]:
+    """Values in a fixed order that nothing of a GPU's tiles repeats."""
+    found, state = [], _SEED + number
+    for _ in range(length):
+        state = (state * _TIMES + _PLUS) % (1 << 31)
+        found.append(VALUES[state >> 16 & 7])
+    return tuple(found)
+
+
+def matrices(side: int) -> tuple[Matrix, Matrix, Matrix]:
+    """Inputs, weights and gradients of one step."""
+    made = [Matrix(vector(side, 2 * n), vector(side, 2 * n + 1)) for n in range(3)]
+    return made[0], made[1], made[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """What a product must be: a number times a column times a row."""
+
+    scale: float
+    column: tuple[float, ...]
+    row: tuple[float, ...]
+
+    def wrong(self, raw: bytes | memoryview) -> int:
+        """How many elements of it, row after row as float32, are something else."""
+        rows = {
+            each: struct.pack(
+                f"<{len(self.row)}f", *(self.scale * each * other for other in self.row)
+            )
+            for each in VALUES
+        }
+        width = len(self.row) * FLOAT
+        found = 0
+        for number, value in enumerate(self.column):
+            got = bytes(raw[number * width : (number + 1) * width])
+            if got != rows[value]:
+                found += _differing(got, rows[value])
+        return found
+
+
+def forward(inputs: Matrix, weights: Matrix) -> Product:
+    """Inputs times weights."""
+    return Product(_dot(inputs.row, weights.column), inputs.column, weights.row)
+
+
+def to_inputs(gradients: Matrix, weights: Matrix) -> Product:
+    """Gradients times transposed weights."""
+    return Product(_dot(gradients.row, weights.row), gradients.column, weights.column)
+
+
+def to_weights(inputs: Matrix, gradients: Matrix) -> Product:
+    """Transposed inputs times gradients."""
+    return Product(_dot(inputs.column, gradients.column), inputs.row, gradients.row)
+
+
+def _dot(left: Sequence[float], right: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+def _packed(values: Sequence[float], numbers: str) -> bytes:
+    if numbers == "fp16":
+        return struct.pack(f"<{len(values)}e", *values)
+    raw = struct.pack(f"<{len(values)}f", *values)
+    # bf16 is the upper half of a float32.
+    return b"".join(raw[at + HALF : at + FLOAT] for at in range(0, len(raw), FLOAT))
+
+
+def _differing(one: bytes, other: bytes) -> int:
+    places = range(0, len(other), FLOAT)
+    return sum(one[at : at + FLOAT] != other[at : at + FLOAT] for at in places)

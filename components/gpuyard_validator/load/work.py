@@ -1,0 +1,204 @@
+"""The kinds of work: each warms up, is repeated, timed by the GPU's clock, and its result looked at."""
+
+import time
+from collections.abc import Callable, Iterator
+from statistics import median
+
+from gpuyard_validator.load.card import Card, NoLibrary
+from gpuyard_validator.load.pattern import (
+    FLOAT,
+    HALF,
+    Matrix,
+    Product,
+    forward,
+    matrices,
+    to_inputs,
+    to_weights,
+)
+from gpuyard_validator.load.record import Rate, Task, Todo
+
+_PATTERN = bytes((n * 7 + (n >> 8) * 13) & 255 for n in range(1 << 16))
+"""What is copied, again and again over the whole of it: each of its pages is another."""
+_WORD = 4
+_LOOKS = 10
+
+
+def rates(card: Card, task: Task, todo: Todo) -> Iterator[Rate]:
+    """What one kind of work comes to. Where a call broke, memory goes with the process."""
+    kinds: dict[Task, Callable[[Card, Todo], Iterator[Rate]]] = {
+        Task.MEMORY: _memory,
+        Task.TO_DEVICE: _to_device,
+        Task.TO_HOST: _to_host,
+        Task.PEERS: _peers,
+        Task.PRODUCT: _product,
+        Task.STEP: _step,
+    }
+    try:
+        yield from kinds[task](card, todo)
+    except NoLibrary:
+        card.free()
+        raise
+    card.free()
+
+
+def _repeated(card: Card, work: Callable[[], None], todo: Todo) -> list[float]:
+    """Seconds of each round; the first batch warms up clocks and links, and is not counted."""
+    card.timed(work, todo.rounds)
+    until, found = time.monotonic() + todo.seconds, card.timed(work, todo.rounds)
+    while time.monotonic() < until:
+        found += card.timed(work, todo.rounds)
+    return found
+
+
+def _rate(
+    task: Task, amount: float, seconds: list[float], wrong: int, other: int | None = None
+) -> Rate:
+    return Rate(
+        task=task.value,
+        other=other,
+        amount=amount,
+        seconds=median(seconds),
+        rounds=len(seconds),
+        wrong=wrong,
+    )
+
+
+def _filled(card: Card, size: int) -> memoryview:
+    """Memory of the host with the pattern in it."""
+    view = card.host(size)
+    view[:] = (_PATTERN * (size // len(_PATTERN) + 1))[:size]
+    return view
+
+
+def _wrong(card: Card, source: int, back: memoryview, sent: memoryview) -> int:
+    """Words that came out otherwise than they went in."""
+    back[:] = bytes(len(back))
+    card.get(back, source, len(back))
+    card.wait()
+    return differing(back, sent)
+
+
+def differing(got: memoryview, sent: memoryview) -> int:
+    """How many words differ; page by page, for most never do."""
+    step, found = len(_PATTERN), 0
+    for at in range(0, len(got), step):
+        one, other = bytes(got[at : at + step]), bytes(sent[at : at + step])
+        if one != other:
+            places = range(0, len(one), _WORD)
+            found += sum(one[n : n + _WORD] != other[n : n + _WORD] for n in places)
+    return found
+
+
+def _memory(card: Card, todo: Todo) -> Iterator[Rate]:
+    """Inside the memory: each byte is read and written, so it counts twice. All of it is looked at."""
+    size, part = todo.copy, todo.host
+    source, target, sent = card.device(size), card.device(size), _filled(card, part)
+    parts = [(at, min(part, size - at)) for at in range(0, size, part)]
+    for at, length in parts:
+        card.put(source + at, sent, length)
+    seconds = _repeated(card, lambda: card.move(target, source, size), todo)
+    back = card.host(part)
+    wrong = sum(_wrong(card, target + at, back[:length], sent[:length]) for at, length in parts)
+    yield _rate(Task.MEMORY, 2.0 * size, seconds, wrong)
+
+
+def _to_device(card: Card, todo: Todo) -> Iterator[Rate]:
+    target, sent = card.device(todo.host), _filled(card, todo.host)
+    seconds = _repeated(card, lambda: card.put(target, sent, todo.host), todo)
+    yield _rate(
+        Task.TO_DEVICE, todo.host, seconds, _wrong(card, target, card.host(todo.host), sent)
+    )
+
+
+def _to_host(card: Card, todo: Todo) -> Iterator[Rate]:
+    source, sent, back = card.device(todo.host), _filled(card, todo.host), card.host(todo.host)
+    card.put(source, sent, todo.host)
+    back[:] = bytes(todo.host)
+    seconds = _repeated(card, lambda: card.get(back, source, todo.host), todo)
+    yield _rate(Task.TO_HOST, todo.host, seconds, differing(back, sent))
+
+
+def _peers(card: Card, todo: Todo) -> Iterator[Rate]:
+    """One after the other: a node's switch carries each at full rate."""
+    source, sent = card.device(todo.host), _filled(card, todo.host)
+    card.put(source, sent, todo.host)
+    for other in card.peers():
+        target = card.device(todo.host, other)
+
+        def work(target: int = target, other: int = other) -> None:
+            card.send(target, other, source, todo.host)
+
+        seconds = [*card.timed(work, todo.rounds), *card.timed(work, todo.rounds)][todo.rounds :]
+        yield _rate(
+            Task.PEERS,
+            todo.host,
+            seconds,
+            _wrong(card, target, card.host(todo.host), sent),
+            other=other,
+        )
+
+
+def _product(card: Card, todo: Todo) -> Iterator[Rate]:
+    side = todo.side
+    inputs, weights, _ = matrices(side)
+    left, right = (_sent(card, each, todo) for each in (inputs, weights))
+    target = card.device(side * side * FLOAT)
+
+    def work() -> None:
+        card.multiply(target, left, right, side, numbers=todo.numbers)
+
+    seconds = _repeated(card, work, todo)
+    back = card.host(side * side * FLOAT)
+    yield _rate(
+        Task.PRODUCT,
+        2.0 * side**3,
+        seconds,
+        _off(card, back, target, forward(inputs, weights)),
+    )
+
+
+def _step(card: Card, todo: Todo) -> Iterator[Rate]:
+    """A layer's step: forward, gradients of inputs and of weights, weights copied.
+
+    Looking at results leaves the GPU idle for a second or so: ten times in all.
+    """
+    side = todo.side
+    inputs, weights, gradients = matrices(side)
+    held = [_sent(card, each, todo) for each in (inputs, weights, gradients)]
+    x, w, g = held
+    outs = [card.device(side * side * FLOAT) for _ in range(3)]
+    kept, back = card.device(side * side * HALF), card.host(side * side * FLOAT)
+    right = (forward(inputs, weights), to_inputs(gradients, weights), to_weights(inputs, gradients))
+
+    def work() -> None:
+        card.multiply(outs[0], x, w, side, numbers=todo.numbers)
+        card.multiply(outs[1], g, w, side, numbers=todo.numbers, right_turned=True)
+        card.multiply(outs[2], x, g, side, numbers=todo.numbers, left_turned=True)
+        card.move(kept, w, side * side * HALF)
+
+    card.timed(work, todo.rounds)
+    until, wrong = time.monotonic() + todo.seconds, 0
+    seconds: list[float] = []
+    while not seconds or time.monotonic() < until:
+        look = time.monotonic() + todo.seconds / _LOOKS
+        seconds += card.timed(work, todo.rounds)
+        while time.monotonic() < look:
+            seconds += card.timed(work, todo.rounds)
+        wrong += sum(_off(card, back, out, wanted) for out, wanted in zip(outs, right, strict=True))
+    yield _rate(Task.STEP, 6.0 * side**3, seconds, wrong)
+
+
+def _sent(card: Card, matrix: Matrix, todo: Todo) -> int:
+    raw = matrix.raw(todo.numbers)
+    view, target = card.host(len(raw)), card.device(len(raw))
+    view[:] = raw
+    card.put(target, view, len(raw))
+    card.wait()
+    return target
+
+
+def _off(card: Card, back: memoryview, source: int, wanted: Product) -> int:
+    back[:] = bytes(len(back))
+    card.get(back, source, len(back))
+    card.wait()
+    return wanted.wrong(back)

@@ -1,0 +1,68 @@
+"""One GPU's process: it does its kinds of work, says each, and dies with its parent.
+
+python -m gpuyard_validator.load.worker GPU WORK
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from gpuyard_validator.load.card import Broke, Card, NoLibrary
+from gpuyard_validator.load.cuda import CudaCard
+from gpuyard_validator.load.record import HARD, Task, Todo
+from gpuyard_validator.load.work import rates
+from gpuyard_validator.nccl.rank import die_with_parent
+from gpuyard_validator.values import decode, encode
+
+WORDS = 400
+
+
+def serve(made: Callable[[], Card], todo: Todo, replies: TextIO) -> int:
+    """Each kind of work; `begin` is said before what can hang."""
+
+    def say(**message: object) -> None:
+        replies.write(json.dumps(message) + "\n")
+        replies.flush()
+
+    try:
+        card = made()
+        say(uuid=card.uuid())
+        for task in map(Task, todo.tasks):
+            say(begin=task)
+            _work(card, task, todo, say)
+        say(versions=list(card.versions()), end=True)
+    except NoLibrary as problem:
+        say(missing=str(problem)[:WORDS])
+    except Broke as problem:
+        say(failed=str(problem)[:WORDS], code=problem.code)
+    except Exception as problem:  # noqa: BLE001  its parent is told, whatever it was
+        say(failed=f"{type(problem).__name__}: {problem}"[:WORDS], code=0)
+    else:
+        return 0
+    return 1
+
+
+def _work(card: Card, task: Task, todo: Todo, say: Callable[..., None]) -> None:
+    """What lacks a library is said, and hinders no other kind of work."""
+    try:
+        for rate in rates(card, task, todo):
+            say(rate=encode(rate))
+    except NoLibrary as problem:
+        if task not in HARD:
+            raise
+        say(lacks=str(problem)[:WORDS])
+
+
+def main() -> int:
+    """Replies go where stdout was, and what libraries print goes to stderr."""
+    die_with_parent()
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    todo: Todo = decode(Todo, json.loads(sys.argv[2]))
+    return serve(lambda: CudaCard(int(sys.argv[1])), todo, replies)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Floors of one GPU: below what it is sold with, and that below what its clocks and wires can carry."""
+
+import pytest
+
+from gpuyard_validator.floors import Quantity, floor_of
+from gpuyard_validator.load.floors import (
+    MEMORY,
+    OF_MEASURED,
+    PRODUCT,
+    memory_held,
+    pair_held,
+    product_held,
+    slot_held,
+    step_held,
+)
+from gpuyard_validator.nccl.floors import pcie_gbps
+from kit.cases.hardware import CARDS, PRODUCTS
+from kit.every import every
+
+# Bits of the memory's bus and Gbit/s of each: boards' data sheets and memory clocks of nvidia-smi captures.
+WIRES = {
+    "T4": (256, 10.0),
+    "L4": (192, 12.5),
+    "L40S": (384, 18.0),
+    "A100-40": (5120, 2.43),
+    "A100-80": (5120, 3.186),
+    "H100": (5120, 5.238),
+    "H200": (6144, 6.402),
+    "B200": (8192, 7.992),
+    "GB200": (8192, 7.992),
+    "RTX6000": (512, 25.0),
+}
+# Multiprocessors, and operations that tensor cores of each do in a clock: dense, fp16 or bf16 into float32.
+CORES = {
+    "T4": (40, 1024),
+    "L4": (58, 1024),
+    "L40S": (142, 1024),
+    "A100-40": (108, 2048),
+    "A100-80": (108, 2048),
+    "H100": (132, 4096),
+    "H200": (132, 4096),
+    "B200": (148, 8192),
+    "GB200": (152, 8192),
+    "RTX6000": (188, 1024),
+}
+ROUNDED = 1.002
+"""Sheets round: an A100 has 311.9 TFLOPS and is sold with 312."""
+
+
+def test_every_product_has_a_row_and_every_row_a_product():
+    assert set(WIRES) == set(CORES) == set(PRODUCTS)
+    assert set(MEMORY) == set(PRODUCT) == {*PRODUCTS.values(), "NVIDIA-A10G"}
+
+
+@every("name", PRODUCTS)
+def test_a_floor_is_below_the_sheet_and_the_sheet_below_the_wire(name):
+    product, card = PRODUCTS[name], CARDS[name]
+    bits, rate = WIRES[name]
+    cores, operations = CORES[name]
+    tflops = cores * operations * card.sm_mhz / 1e6
+    for table, wire in ((MEMORY, bits * rate / 8), (PRODUCT, tflops)):
+        row = table[product]
+        assert 0.35 <= row.held.floor / row.sheet <= 1.0
+        assert row.sheet <= wire * ROUNDED, f"{row.sheet} of {wire}"
+        assert row.held.floor <= (row.measured or row.sheet) <= row.sheet
+    assert step_held(product).floor < product_held(product).floor
+
+
+@every("name", PRODUCTS)
+def test_links_are_held_below_their_rates(name):
+    product, card = PRODUCTS[name], CARDS[name]
+    slot = pcie_gbps(product)
+    assert 0.35 * slot <= slot_held(product).floor <= slot
+    if card.nvlink:
+        uni = card.nvlink / 2
+        assert 0.35 * uni <= pair_held(product, card.nvlink).floor <= uni
+
+
+def test_what_nobody_has_measured_says_so_and_only_warns():
+    for held in (
+        memory_held(PRODUCTS["GB200"]),
+        product_held(PRODUCTS["L4"]),
+        slot_held(PRODUCTS["T4"]),
+        pair_held(PRODUCTS["B200"], 1800),
+    ):
+        assert held.said.startswith("derived, not measured: ")
+        assert not held.firm
+    firm = memory_held(PRODUCTS["H100"])
+    assert (firm.floor, firm.firm) == (OF_MEASURED * 2540, True)
+    assert (
+        firm.said
+        == "0.75 of 2540, DCGM 4.6.0 nvvs/diag-skus.yaml.in, STREAM triad as measured (2026-11-25)"
+    )
+
+
+def test_a_product_that_nobody_knows_has_no_floor_and_one_that_warns_warns_by_steps_too():
+    assert (memory_held("X"), product_held("X"), step_held("X")) == (None, None, None)
+    assert not step_held(PRODUCTS["L4"]).firm
+    assert (
+        step_held(PRODUCTS["H100"]).said
+        == f"derived: 0.85 of ({product_held(PRODUCTS['H100']).said})"
+    )
+
+
+# DCGM 4.6.0 nvvs/diag-skus.yaml.in: its floor, and what its own comment makes of it, in GB/s.
+@every("name, theirs, meant", [("H200", 2.333, 2332.5), ("A100-40", 137.5, 1372.5)])
+def test_rows_of_dcgm_that_never_fail_are_not_copied(name, theirs, meant):
+    product = PRODUCTS[name]
+    assert theirs / MEMORY[product].sheet < 0.35, "no machine that answers falls below it"
+    ours = memory_held(product).floor
+    assert ours == pytest.approx(meant) or ours == pytest.approx(0.5 * MEMORY[product].sheet)
+
+
+def test_the_sheet_of_a_card_is_that_of_its_own_clock():
+    """The workstation's card of this name is faster: 2617 MHz make 504 TFLOPS."""
+    product = PRODUCTS["RTX6000"]
+    assert floor_of(Quantity.MAX_SM_CLOCK, product) is None
+    assert PRODUCT[product].sheet * 1e6 <= 188 * 1024 * CARDS["RTX6000"].sm_mhz
