@@ -231,6 +231,11 @@ def gate_name(platform: str) -> str:
     return f"gpuyard-{platform}-gate"
 
 
+def prepull_name(platform: str) -> str:
+    """The pods that pull images before others need them."""
+    return f"gpuyard-{platform}-prepull"
+
+
 def requeue_name(platform: str) -> str:
     """The program that queues gangs again whose nodes go, its account, and the policy that holds it."""
     return f"gpuyard-{platform}-requeue"

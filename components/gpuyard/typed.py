@@ -1065,8 +1065,8 @@ class Mirror(TypedDict):
     """The registry, with path, that holds a copy of every image."""
     charts: NotRequired[str | None]
     """Where charts are taken from. Default: from the same registry, as OCI artifacts."""
-    prepull: NotRequired[bool]
-    """Put large images on new nodes before pods need them. Default off."""
+    prepull: NotRequired[list[str] | tuple[str, ...]]
+    """Images that every GPU node pulls when it comes, before a pod needs them. Default: none."""
 
 
 Level = Literal["off", "advisory", "mandatory"]

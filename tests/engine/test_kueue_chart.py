@@ -12,6 +12,7 @@ import yaml
 from testbed.plugins.kubernetes.cluster import APPLY
 from testbed.plugins.kubernetes.failures import ApiError
 
+from gpuyard.catalogue.software.digests import pinned
 from gpuyard.render.kueue.chart import kueue_objects, kueue_values
 from gpuyard.render.kueue.configuration import kueue_configuration
 from kit import chart as kueue_chart
@@ -27,6 +28,7 @@ RAW = platform(
     mirror={"images": "mirror.example/gpu", "charts": "./charts"},
     priorities={"high": 100},
 )
+TAG = pinned("registry.k8s.io/kueue/kueue", "v0.19.2")
 PROGRAM = """
 from gpuyard.resources import ClusterProvider, Platform
 lab = ClusterProvider("lab", "lab", settings["kubeconfig"])
@@ -49,7 +51,7 @@ def test_helm_makes_of_our_values_what_the_plan_says():
     deployment = one(objects, "Deployment", "kueue-controller-manager")
     pod = deployment["spec"]["template"]["spec"]
     assert deployment["spec"]["replicas"] == 2
-    assert pod["containers"][0]["image"] == "mirror.example/gpu/kueue/kueue:v0.19.2"
+    assert pod["containers"][0]["image"] == f"mirror.example/gpu/kueue/kueue:{TAG}"
     assert pod["containers"][0]["resources"]["limits"]["memory"] == "4Gi"
     assert pod["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"].items() <= (
         deployment["spec"]["template"]["metadata"]["labels"].items()

@@ -66,7 +66,7 @@ def test_the_gate_sees_a_word_that_nobody_reads():
     every = {word for _, word, _ in words(PlatformSpec, set())}
     assert {"shapes", "mig", "guaranteed", "budget_usd_per_month"} <= every
     assert every.isdisjoint({"workloads", "disk_gib", "observability", "training"})
-    assert read_outside_the_spec().isdisjoint({"scrape_seconds", "training", "prepull"})
+    assert read_outside_the_spec().isdisjoint({"scrape_seconds", "training"})
 
 
 @pytest.mark.parametrize("model", NAMED)

@@ -106,6 +106,7 @@ def test_what_others_install_and_what_is_simulated_is_not_pulled():
         ("registry.example.org/ml/base:1", ("registry.example.org/ml/base", "1", "")),
         ("localhost:5000/base", ("localhost:5000/base", "latest", "")),
         ("python:3@sha256:00", ("python", "3", "sha256:00")),
+        ("python@sha256:00", ("python", "", "sha256:00")),
     ],
 )
 def test_the_image_of_the_check_of_hardware_is_pulled_where_nodes_are_checked(image, shown):

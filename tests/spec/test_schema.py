@@ -212,7 +212,7 @@ WHOLE = platform(
     addons=["tekton"],
     admission={"images_from": ["r.io/x"], "egress_cidrs": ["10.0.0.0/8"], "enforce": "warn"},
     tags={"a": "b"},
-    mirror={"images": "r.io/x", "charts": "x", "prepull": True},
+    mirror={"images": "r.io/x", "charts": "x", "prepull": ["r.io/train:1"]},
     policies={"levels": {"a": "off"},
               "exceptions": [{"rule": "a", "resource": "b", "reason": "c", "expires": "2027-03-31"}]},
     apply="render",

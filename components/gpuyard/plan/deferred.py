@@ -13,8 +13,6 @@ NOTHING: Mapping[str, str] = {
     "workloads": "training runtimes and services are not installed",
     "addons": "no add-on is installed",
     "tags": "no cloud resource is made that could carry tags",
-    "mirror": "Kueue, the GPU Operator, Karpenter and Cluster Autoscaler come from there; nothing else is"
-    " installed or pulled ahead",
 }
 PLANNED: Mapping[str, str] = {
     "observability": "nothing is installed that measures",

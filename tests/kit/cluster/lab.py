@@ -56,6 +56,7 @@ PLURALS = {
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "Job": "jobs",
     "Pod": "pods",
+    "DaemonSet": "daemonsets",
     "Deployment": "deployments",
     "StatefulSet": "statefulsets",
     "CronJob": "cronjobs",

@@ -39,3 +39,5 @@ PYTHON = ProgramImage(
     ),
 )
 """CPython and its standard library."""
+PAUSE_HOME, PAUSE_TAG = "registry.k8s.io/pause", "3.10.1"
+"""What runs on where a pod has nothing more to do; its digest is in `digests`."""

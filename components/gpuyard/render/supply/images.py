@@ -19,14 +19,16 @@ from gpuyard.catalogue.software.charts import (
     OperatorImage,
 )
 from gpuyard.catalogue.software.digests import BY_TAG, digest_of
-from gpuyard.catalogue.software.programs import PYTHON
+from gpuyard.catalogue.software.programs import PAUSE_HOME, PYTHON
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.values import nfd_tag, operator_tag, operator_values, runs
 from gpuyard.render.mirror import home_of, mirrored
 from gpuyard.render.platform import cloud_objects
+from gpuyard.render.supply.prepull import pause_image, prepulled
 
+_AHEAD = "what nodes pull ahead"
 OF_EACH_SYSTEM = frozenset({"driver", "gdrcopy"})
 """Parts of the operator with an image for each system that nodes have: it puts its name after the tag."""
 
@@ -70,7 +72,9 @@ def pulled_images(plan: PlatformPlan) -> list[PulledImage]:
     found = (_charts, _operator, _of_cloud, _programs, _validator)
     told, home = ([i for each in found for i in each(of)] for of in (plan, without_mirror(plan)))
     pairs = zip(told, home, strict=True)
-    return sorted({replace(image, home=there.repository) for image, there in pairs})
+    listed = {replace(image, home=published.repository) for image, published in pairs}
+    there = {image.reference for image in listed}
+    return sorted(listed | {image for image in _ahead(plan) if image.reference not in there})
 
 
 def without_mirror(plan: PlatformPlan) -> PlatformPlan:
@@ -120,12 +124,23 @@ def _validator(plan: PlatformPlan) -> Iterator[PulledImage]:
         yield _named(plan.validation.image, "the check of hardware")
 
 
+def _ahead(plan: PlatformPlan) -> Iterator[PulledImage]:
+    """What the stack file says itself, and the pause of the pod that pulls it."""
+    images = prepulled(plan)
+    if images:
+        yield replace(_named(pause_image(plan), _AHEAD), home=PAUSE_HOME)
+    for named in (_named(image, _AHEAD) for image in images):
+        yield replace(named, home=named.repository)
+
+
 def _named(image: str, of: str) -> PulledImage:
     """An image as pods name it; without a tag a registry gives the one that is called latest."""
     name, _, digest = image.partition("@")
     folder, slash, last = name.rpartition("/")
     repository, _, tag = last.partition(":")
-    return PulledImage(f"{folder}{slash}{repository}", tag or "latest", digest, of=of)
+    return PulledImage(
+        f"{folder}{slash}{repository}", tag or ("" if digest else "latest"), digest, of=of
+    )
 
 
 def _operator(plan: PlatformPlan) -> Iterator[PulledImage]:

@@ -212,8 +212,8 @@ class Mirror(SpecModel):
     """The registry, with path, that holds a copy of every image."""
     charts: Text | None = None
     """Where charts are taken from. Default: from the same registry, as OCI artifacts."""
-    prepull: Switch = False
-    """Put large images on new nodes before pods need them. Default off."""
+    prepull: Annotated[tuple[Text, ...], Field(max_length=20)] = ()
+    """Images that every GPU node pulls when it comes, before a pod needs them. Default: none."""
 
 
 class Apply(StrEnum):
