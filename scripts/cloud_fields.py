@@ -40,9 +40,10 @@ def _written(text: str) -> set[str]:
 
 
 def sources(cloud: str) -> Iterator[str]:
-    """The modules that make graphs of a cloud."""
-    for path in sorted((RENDER / cloud).rglob("*.py")):
-        yield path.read_text(encoding="utf-8")
+    """The modules that make graphs of a cloud, and what they have in common."""
+    for folder in (cloud, "cloud"):
+        for path in sorted((RENDER / folder).rglob("*.py")):
+            yield path.read_text(encoding="utf-8")
 
 
 def _kind(kind: str, words: set[str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ __all__ = [
     "Admission",
     "Apply",
     "Block",
+    "BlockPurchase",
     "Budget",
     "Capacity",
     "Checkpoints",
@@ -93,6 +94,7 @@ __all__ = [
     "Team",
     "TeamNamespace",
     "TeamNamespaceMapping",
+    "Upgrade",
     "Validation",
     "WarmWindow",
     "Weekday",
@@ -145,11 +147,28 @@ class Reserved(TypedDict):
     nodes: int
 
 
+class BlockPurchase(TypedDict):
+    """Consent to buy a capacity block: what AWS offers, and what it asks for it."""
+
+    hours: int
+    """How long the block lasts: whole days, as EC2 sells them."""
+    starts: str
+    """The day it begins, in UTC: 2026-12-01."""
+    usd: float
+    """What AWS asks for all of it, in US dollars. Written, it is agreed to: it is paid at once,
+    for good.
+    """
+
+
 class Block(TypedDict):
     """A form of Rung."""
 
     block: str
     nodes: int
+    buys: NotRequired[BlockPurchase | None]
+    """Buy the block of this offer: {hours: 48, starts: 2026-12-01, usd: 8000}. Default: nothing
+    is bought.
+    """
 
 
 FlexStart = TypedDict(
@@ -182,9 +201,15 @@ class Mode(TypedDict):
     mode: Capacity
     """reserved, block, flex-start, spot or on-demand."""
     reservation: NotRequired[str | None]
-    """The reservation or capacity block these nodes come from."""
+    """The reservation or capacity block these nodes come from; `cb-…` is an offer, which `buys`
+    agrees to.
+    """
     nodes: NotRequired[int | None]
     """At most this many nodes from this rung; without it, as many as the pool may have."""
+    buys: NotRequired[BlockPurchase | None]
+    """Buy the block of this offer: {hours: 48, starts: 2026-12-01, usd: 8000}. Default: nothing
+    is bought.
+    """
 
 
 Rung = (
@@ -301,6 +326,29 @@ PoolStop = Literal["hold"]
 """A brake for one pool: `hold` starts no new job in it."""
 
 
+class Upgrade(TypedDict):
+    """How nodes of a pool are made anew: for another version, image, disk or setting."""
+
+    unavailable: NotRequired[int | None]
+    """Nodes out of work at once. Default: on aws a tenth of a node group, on gcp one, none with
+    a surge.
+    """
+    surge: NotRequired[int]
+    """Nodes made before old ones go. Default 0: a GPU is hardly had twice, and a reservation has
+    no more.
+    """
+    blue_green: NotRequired[bool]
+    """On gcp: all new nodes beside all old ones, and back where they fail. Default off."""
+    drain_minutes: NotRequired[int | None]
+    """How long pods have to end before their node goes. Default 15 on EKS, 60 on gcp and with
+    Karpenter.
+    """
+    force: NotRequired[bool]
+    """On EKS: go on where a pod is not out in time. Default off: the update stops, and says
+    which.
+    """
+
+
 class Pool(TypedDict):
     """Nodes that are alike: same machine, same sharing, same way of buying."""
 
@@ -354,6 +402,10 @@ class Pool(TypedDict):
     """hold: no new job starts in it, what runs goes on. Default: none."""
     disk_gib: NotRequired[int | str | None]
     """Size of a node's own disk in GiB. Default 200: images of GPU frameworks are large."""
+    upgrade: NotRequired[Upgrade]
+    """How nodes are made anew: {unavailable: 1, drain_minutes: 30}. Default: few at once, none
+    further.
+    """
     formerly: NotRequired[list[str] | tuple[str, ...]]
     """Earlier names, oldest first: a renamed pool keeps its nodes, labels and quotas under its
     first name.
@@ -803,8 +855,8 @@ class Cluster(TypedDict):
     on gcp.
     """
     key: NotRequired[str | None]
-    """The key, of KMS or Cloud KMS, of secrets, on gcp of disks too. Default: one is made, and
-    renewed.
+    """The key, of KMS or Cloud KMS, of secrets and nodes' disks. Default: one is made, on aws of
+    secrets.
     """
     logs: NotRequired[ControlPlaneLogs]
     """What is kept of what the control plane writes down. Default: everything, for 90 days."""

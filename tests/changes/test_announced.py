@@ -60,7 +60,7 @@ def test_a_network_that_is_moved_takes_the_pools_with_it_and_consent_lets_it():
     for words in (
         "Vpc vpc is replaced: a change of cidrBlock makes it anew",
         "pool train is drained: up to 4 nodes with 32 GPUs",
-        "teams lose vision 16 nvidia.com/gpu of train until new nodes have come; how long that takes is unknown",  # noqa: E501
+        "teams lose vision 16 nvidia.com/gpu of train until new nodes have come: 5 to 20 minutes, where",
         "train-on-demand is protected: the engine refuses it until `cluster.protect: false` is deployed",
     ):
         assert words in found.problem
@@ -220,7 +220,7 @@ def test_another_disk_rolls_the_nodes_of_a_pool_and_waits_for_consent():
         "pool train is rolled: a change of blockDeviceMappings",
         "volumeSize makes its nodes anew, some at a time",
         "pool train is drained: up to 4 nodes with 32 GPUs",
-        "teams lose vision 16 nvidia.com/gpu of train until new nodes have come",
+        "teams lose vision 16 nvidia.com/gpu of train in part, until the last node is new",
     ):
         assert words in found.problem
     assert {each.verdict.value for each in said.resources} == {"same", "update"}

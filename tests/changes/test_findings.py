@@ -2,8 +2,10 @@
 
 from gpuyard.changes.announced import Announced, Does, Loss
 from gpuyard.changes.findings import change_findings
+from gpuyard.changes.holding import Holds
 from gpuyard.changes.platforms import Drained, LostGuarantee, Reported
-from kit.stacks import plan_of, platform
+from kit.every import every
+from kit.stacks import plan_of, platform, pool
 
 LOSS = {
     "what": "Key key",
@@ -47,3 +49,35 @@ def test_a_report_of_an_earlier_release_may_lack_words():
     )
     assert report.drained("train") == Drained("train", None, None)
     assert list(report.guarantees("train")) == []
+
+
+TRAIN = LostGuarantee("vision", "train", "nvidia.com/gpu", 16)
+
+
+@every(
+    ("cloud", "does", "holds", "ends"),
+    [
+        ("aws", Does.REPLACES, (Holds.NODES,), "until new nodes have come: 5 to 20 minutes, where"),
+        (
+            *("aws", Does.REPLACES, (Holds.CLUSTER, Holds.NODES)),
+            "until a new cluster and new nodes have come: 18 to 37 minutes, where",
+        ),
+        (
+            *("gcp", Does.REPLACES, (Holds.CLUSTER,)),
+            "until a new cluster and new nodes have come: 5 to 20 minutes for nodes, where",
+        ),
+        (
+            *("gcp", Does.ROLLS, ()),
+            "in part, until the last node is new: 5 to 20 minutes for each turn",
+        ),
+        ("aws", Does.RECUTS, (), "until the GPUs of every node are cut, one node after the other"),
+        ("aws", Does.DELETES, (Holds.NODES,), "for good"),
+        ("simulated", Does.REPLACES, (), "until new nodes have come"),
+    ],
+)
+def test_how_long_a_guarantee_is_lost_is_said_as_far_as_it_is_known(cloud, does, holds, ends):
+    machine = {"machine": "a2-highgpu-8g"} if cloud == "gcp" else {}
+    loss = Loss(**{**LOSS, "does": does, "holds": holds, "guarantees": (TRAIN,)})
+    told = Announced(platform="platform", resources=(), losses=(loss,), lowered=(), unforeseen=())
+    found = change_findings(plan_of(platform([pool(**machine)], cloud=cloud)), told)[0]
+    assert f"teams lose vision 16 nvidia.com/gpu of train {ends}" in found.problem

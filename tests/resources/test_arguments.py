@@ -6,14 +6,16 @@ import generate_arguments
 import reference
 from gpuyard.resources import arguments
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.pools import HostShape, MachineShape, Rung
+from gpuyard.spec.pools import BlockPurchase, HostShape, MachineShape, Rung
 from gpuyard.spec.sections import MachinePrice
 from gpuyard.spec.sharing import MigGroup, Sharing
 from gpuyard.spec.teams import TeamNamespace
 from kit.every import every
 
-SHORTHANDS = {HostShape, MachineShape, MigGroup, Rung, Sharing, MachinePrice, TeamNamespace}
-"""Models that people may write in several forms: values of any kind to other languages."""
+SHORTHANDS = {
+    *(BlockPurchase, HostShape, MachinePrice, MachineShape, MigGroup, Rung, Sharing, TeamNamespace)
+}
+"""Models that people may write in several forms, and what is in them: values of any kind elsewhere."""
 MODELS = [model for model in reference.models(PlatformSpec) if model not in SHORTHANDS]
 
 

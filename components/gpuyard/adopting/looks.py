@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpuyard.names import OFFERING_TAG
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudLook:
@@ -132,6 +134,15 @@ LOOKS: Mapping[str, tuple[CloudLook, ...]] = {
             named=True,
         ),
     ),
+    "aws:kms/grant:Grant": (
+        _aws(
+            "kms list-grants --key-id {keyId}",
+            items="Grants",
+            id="GrantId",
+            whole="{keyId}:{item}",
+            fits={"name": "Name"},
+        ),
+    ),
     "aws:cloudwatch/logGroup:LogGroup": (
         _aws(
             "logs describe-log-groups --log-group-name-prefix {name}",
@@ -205,6 +216,14 @@ LOOKS: Mapping[str, tuple[CloudLook, ...]] = {
     "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": (_rule(egress=True),),
     "aws:ec2/placementGroup:PlacementGroup": (
         _aws("ec2 describe-placement-groups", items="PlacementGroups", id="GroupName", named=True),
+    ),
+    "aws:ec2/capacityBlockReservation:CapacityBlockReservation": (
+        _ec2(
+            "capacity-reservations",
+            f"Name=tag:{OFFERING_TAG},Values={{capacityBlockOfferingId}}",
+            items="CapacityReservations",
+            id="CapacityReservationId",
+        ),
     ),
     "aws:efs/fileSystem:FileSystem": (
         _aws("efs describe-file-systems", items="FileSystems", id="FileSystemId"),

@@ -26,6 +26,12 @@ EC2_RESERVATION = Form(
     Source("capacityReservationSelectorTerms.id in the EC2NodeClass CRD v1.14.1", _LOOKED_UP),
 )
 """On-demand capacity reservations, and capacity blocks: a block is launched into by its reservation's id."""
+EC2_OFFERING = Form(
+    re.compile(r"cb-[0-9a-z]+"),
+    "cb-0123456789abcdef0",
+    Source("CapacityBlockOfferingId in EC2 DescribeCapacityBlockOfferings", date(2026, 11, 25)),
+)
+"""What EC2 sells as a capacity block before somebody buys it."""
 GCE_RESERVATION = Form(
     re.compile(
         r"(projects/[a-z][-a-z0-9.:]*/reservations/)?[a-z]([-a-z0-9]*[a-z0-9])?"

@@ -33,7 +33,7 @@ from gpuyard.changes.turns import Turns, turns
 from gpuyard.findings import Path
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard.render.cloud.graph import BLOCK, CloudGraph
 
 
 class Does(StrEnum):
@@ -154,7 +154,8 @@ class _Teller:
         """What leaves: a pool as a whole, and everything else one by one."""
         left = {part: list[ResourceChange]() for part in pools_gone(self.report, self.plan)}
         for each in self.changes:
-            if each.verdict is Fate.DELETE and not (each.there and each.there.retain):
+            kept = each.there and each.there.retain and each.kind != BLOCK
+            if each.verdict is Fate.DELETE and not kept:
                 stay = [pool.stable_name for pool in self.plan.pools]
                 pool = _pool_of(each.name, [*left, *stay])
                 if pool in left:

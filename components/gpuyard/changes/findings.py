@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 
+from gpuyard.catalogue.cluster.times import CONTROL_PLANES, GPU_NODES
 from gpuyard.changes.announced import Announced, Does, Loss
+from gpuyard.changes.holding import Holds
 from gpuyard.changes.platforms import Drained, LostGuarantee
 from gpuyard.findings import Finding, Fix, listed, note, refuse, warn
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.validation.jobs import checked_pools
+from gpuyard.spec.platform import Cloud
 
-_HOW_LONG = (
-    "until new nodes have come; how long that takes is unknown: no boot time is in the catalogue"
-)
+_WHERE_THERE_ARE = "where the machines are to be had at once"
 _PAST = {
     Does.REPLACES: "replaced",
     Does.DELETES: "deleted",
@@ -67,7 +68,7 @@ def _of_loss(plan: PlatformPlan, loss: Loss) -> Finding:
         return note(
             "change.consented",
             loss.path,
-            f"{loss.what} is {_PAST[loss.does]}, with your consent; {_lost(loss)}",
+            f"{loss.what} is {_PAST[loss.does]}, with your consent; {_lost(plan, loss)}",
             given=loss.digest,
             fix=Fix(says="nothing now; remove the consent after the deployment"),
         )
@@ -92,7 +93,7 @@ def _refused(kind: str, plan: PlatformPlan, loss: Loss) -> Finding:
     return refuse(
         kind,
         loss.path,
-        f"{loss.what} is {_PAST[loss.does]}: {loss.why}; {_lost(loss)}{kept}",
+        f"{loss.what} is {_PAST[loss.does]}: {loss.why}; {_lost(plan, loss)}{kept}",
         given=f"consent to {listed(plan.spec.consent)}" if plan.spec.consent else "no consent",
         allowed=f"with consent: {loss.digest}",
         fix=Fix(
@@ -103,18 +104,39 @@ def _refused(kind: str, plan: PlatformPlan, loss: Loss) -> Finding:
     )
 
 
-def _lost(loss: Loss) -> str:
+def _lost(plan: PlatformPlan, loss: Loss) -> str:
     """Everything that is lost, in one breath."""
-    parts = []
+    parts: list[str] = []
     if len(loss.takes) > 1:
         parts.append(f"{len(loss.takes)} resources go: {listed(loss.takes)}")
     if loss.holds:
         parts.append(f"lost: {listed(each.value for each in loss.holds)}")
     parts += [_drained(each) for each in loss.drains]
     if loss.guarantees:
-        ends = "for good" if loss.does is Does.DELETES else _HOW_LONG
+        ends = "for good" if loss.does is Does.DELETES else _how_long(plan, loss)
         parts.append(f"teams lose {listed(map(_guarantee, loss.guarantees))} {ends}")
     return "; ".join(parts) or "nothing runs on it"
+
+
+def _how_long(plan: PlatformPlan, loss: Loss) -> str:
+    """Until new nodes have come, and before them a new cluster; nodes that are rolled come in turns."""
+    if plan.cloud not in {Cloud.AWS, Cloud.GCP}:
+        return "until new nodes have come"
+    nodes = f"{GPU_NODES.least} to {GPU_NODES.most} minutes"
+    if loss.does is Does.RECUTS:
+        return "until the GPUs of every node are cut, one node after the other"
+    if loss.does is Does.ROLLS:
+        return f"in part, until the last node is new: {nodes} for each turn, {_WHERE_THERE_ARE}"
+    if Holds.CLUSTER not in loss.holds:
+        return f"until new nodes have come: {nodes}, {_WHERE_THERE_ARE}"
+    cluster = CONTROL_PLANES.get(plan.cloud.value)
+    if cluster is None:
+        return (
+            f"until a new cluster and new nodes have come: {nodes} for nodes, {_WHERE_THERE_ARE}, and before"
+            " them the cluster, of which nobody has measured a time"
+        )
+    least, most = cluster.least + GPU_NODES.least, cluster.most + GPU_NODES.most
+    return f"until a new cluster and new nodes have come: {least} to {most} minutes, {_WHERE_THERE_ARE}"
 
 
 def _drained(drained: Drained) -> str:

@@ -12,6 +12,7 @@ class Holds(StrEnum):
     NETWORK = "what stands in the network"
     KEY = "the key, and what only it can read"
     DATA = "the data in it"
+    PAID = "what is paid for it, until it ends"
 
 
 HOLDING: Mapping[str, Holds] = {
@@ -19,6 +20,7 @@ HOLDING: Mapping[str, Holds] = {
     "gcp:container/cluster:Cluster": Holds.CLUSTER,
     "aws:eks/nodeGroup:NodeGroup": Holds.NODES,
     "gcp:container/nodePool:NodePool": Holds.NODES,
+    "aws:ec2/capacityBlockReservation:CapacityBlockReservation": Holds.PAID,
     "aws:ec2/vpc:Vpc": Holds.NETWORK,
     "aws:ec2/subnet:Subnet": Holds.NETWORK,
     "gcp:compute/network:Network": Holds.NETWORK,

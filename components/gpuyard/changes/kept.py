@@ -13,6 +13,7 @@ _NAMES: Mapping[Holds, str] = {
     Holds.NETWORK: "network",
     Holds.KEY: "key",
     Holds.DATA: "store",
+    Holds.PAID: "block",
 }
 
 

@@ -33,9 +33,10 @@ POOL_PLANNED: Mapping[str, str] = {
 }
 """Proved and part of the plan; only what would act on it is missing."""
 POOL_NOTHING: Mapping[str, str] = {
+    "upgrade": "no node is made anew by a cloud",
     "disk_gib": "no node is made that could have the disk",
 }
-IN_A_CLOUD = frozenset({"tags", "cluster", "image", "numa", "disk_gib"})
+IN_A_CLOUD = frozenset({"tags", "cluster", "image", "numa", "disk_gib", "upgrade"})
 """Words that are carried out where clusters and nodes are made: on aws and gcp."""
 
 

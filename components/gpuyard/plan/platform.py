@@ -14,6 +14,7 @@ from gpuyard.errors import PlanRefused
 from gpuyard.findings import Finding, Fix, in_order, refuse, refused, show
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.autoscaler import check_autoscaler
+from gpuyard.plan.capacity.blocks import check_blocks
 from gpuyard.plan.capacity.interruption import check_interruption, decide_interruption
 from gpuyard.plan.capacity.karpenter import check_karpenter
 from gpuyard.plan.capacity.ladder_proofs import check_reservations
@@ -188,6 +189,7 @@ CHECKS: tuple[Check, ...] = (
     check_price_regions,
     check_priorities,
     check_ranges,
+    check_blocks,
     check_reservations,
     check_selectors,
     check_services,

@@ -7,6 +7,7 @@ from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
 from gpuyard.preflight.asking import NO_FORM, Answer, AnswersByName, Heard, Question, Unasked, items
+from gpuyard.preflight.blocks import BOUGHT, OFFER, block_questions, judge_block
 from gpuyard.preflight.places import heard_of, judge_offers, judge_zones, of_pool, subnets_said
 from gpuyard.preflight.stores import WantedBucket, judge_bucket, wanted
 from gpuyard.preflight.wants import Ahead, Want, ec2_wants, zones_without_pools
@@ -64,6 +65,7 @@ def aws_questions(ahead: Ahead) -> list[Question]:
     for held, _, _ in _reservations(plan):
         words = ("ec2", "describe-capacity-reservations", "--capacity-reservation-ids", held)
         asked.append(_question(plan, f"reservation {held}", f"reservation {held}", *words))
+    asked += [_question(plan, name, about, *words) for name, about, words in block_questions(plan)]
     if zones_without_pools(plan):
         words = ("ec2", "describe-availability-zones")
         asked.append(_question(plan, ZONES, "zones of the region", *words))
@@ -98,7 +100,7 @@ def _types(plan: PlatformPlan) -> list[str]:
 def _reservations(plan: PlatformPlan) -> Iterator[tuple[str, PoolPlan, LadderRung]]:
     for pool in plan.pools:
         for rung in pool.ladder:
-            if rung.reservation:
+            if rung.reservation and not rung.buys:
                 yield rung.reservation, pool, rung
 
 
@@ -118,7 +120,12 @@ def aws_heard(ahead: Ahead, questions: list[Question], answers: AnswersByName) -
     heard = Heard()
     for question in questions:
         answer = answers[question.name]
-        if answer.why:
+        kind, _, offer = question.name.partition(" ")
+        if kind == OFFER:
+            heard += judge_block(ahead.plan, offer, answers)
+        elif kind == BOUGHT:
+            continue  # judged with its offer
+        elif answer.why:
             heard += Heard(unasked=(Unasked(question.about, answer.why),))
         else:
             heard += _one(ahead, question, answer)

@@ -18,7 +18,7 @@ from gpuyard.preflight.asking import (
     items,
 )
 from gpuyard.preflight.aws import judge_quota
-from gpuyard.preflight.places import judge_offers, judge_zones, of_pool
+from gpuyard.preflight.places import heard_of, judge_offers, judge_zones, of_pool, subnets_said
 from gpuyard.preflight.stores import WantedBucket, judge_bucket, wanted
 from gpuyard.preflight.wants import Ahead, gce_wants, zones_without_pools
 from gpuyard.render.gcp.place import place_of
@@ -75,6 +75,9 @@ def gcp_questions(ahead: Ahead) -> list[Question]:
     if zones_without_pools(plan):
         words = ("compute", "zones", "list")
         asked.append(_question(project, "zones", "zones of the region", *words))
+    for _, name in subnets_said(plan):
+        words = ("compute", "networks", "subnets", "describe", *_subnet(name, plan.region))
+        asked.append(_question(project, f"subnet {name}", f"subnetwork {name}", *words))
     for each in _buckets(ahead):
         words = ("storage", "buckets", "describe", f"gs://{each.name}")
         asked.append(_question(project, each.question, each.question, *words))
@@ -83,6 +86,13 @@ def gcp_questions(ahead: Ahead) -> list[Question]:
 
 def _question(project: str, name: str, about: str, *words: str) -> Question:
     return Question(name, about, ("gcloud", *words, f"--project={project}", "--format=json"))
+
+
+def _subnet(name: str, region: str | None) -> tuple[str, ...]:
+    """How gcloud takes one: its name and its region; a path has a region of its own."""
+    if "/" in name:
+        return (name,)
+    return (name, f"--region={region}") if region else (name,)
 
 
 def _types(pool: PoolPlan) -> tuple[str, ...]:
@@ -110,6 +120,11 @@ def gcp_heard(ahead: Ahead, questions: list[Question], answers: AnswersByName) -
         answer = answers[question.name]
         if question.name in buckets:
             heard += judge_bucket(buckets[question.name], answer)
+        elif question.name.startswith("subnet ") and not answer.why:
+            name = question.name.partition(" ")[2]
+            heard += _subnet_heard(plan, name, answer) or Heard(
+                unasked=(Unasked(question.about, answer.error or NO_FORM),)
+            )
         elif question.name == "cluster" and not answer.why:
             heard += _cluster(plan, answer) or Heard(unasked=(Unasked(question.about, NO_FORM),))
         elif answer.why or answer.error:
@@ -150,6 +165,23 @@ def _apis(ahead: Ahead, services: list[Any] | None) -> Heard | None:
     fix = Fix(says=f"gcloud services enable {' '.join(off)}")
     problem = f"the project has {listed(off)} off"
     return Heard((refuse("live.api", (), problem, given=listed(off), fix=fix),))
+
+
+def _subnet_heard(plan: PlatformPlan, name: str, answer: Answer) -> Heard | None:
+    """Whether a given subnetwork is there, and of the given network."""
+    at = next(where for where, each in subnets_said(plan) if each == name)
+    network = str(cluster_of(plan.spec).network.id)
+    own = answer.value.get("network") if isinstance(answer.value, Mapping) else None
+    if answer.error == NOT_FOUND:
+        problem = f"no subnetwork {name} is there"
+    elif not isinstance(own, str):
+        return None
+    elif own.rpartition("/")[2] != network.rpartition("/")[2]:
+        problem = f"subnetwork {name} is of {own.rpartition('/')[2]}, another network"
+    else:
+        return heard_of(said=f"subnetwork {name} is of {network}")
+    fix = Fix(says=f"name a subnetwork of {network}, in this project and region")
+    return heard_of(refuse("live.subnet", at, problem, given=f"{name} in {network}", fix=fix))
 
 
 def _zones_heard(plan: PlatformPlan, found: list[Any] | None) -> Heard | None:

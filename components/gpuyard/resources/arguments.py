@@ -42,6 +42,29 @@ class FabricSpec(TypedDict):
     """network-operator or rdma-device-plugin. Default network-operator."""
 
 
+class UpgradeSpec(TypedDict):
+    """How nodes of a pool are made anew: for another version, image, disk or setting."""
+
+    unavailable: NotRequired[int]
+    """Nodes out of work at once. Default: on aws a tenth of a node group, on gcp one, none with
+    a surge.
+    """
+    surge: NotRequired[int]
+    """Nodes made before old ones go. Default 0: a GPU is hardly had twice, and a reservation has
+    no more.
+    """
+    blue_green: NotRequired[bool]
+    """On gcp: all new nodes beside all old ones, and back where they fail. Default off."""
+    drain_minutes: NotRequired[int]
+    """How long pods have to end before their node goes. Default 15 on EKS, 60 on gcp and with
+    Karpenter.
+    """
+    force: NotRequired[bool]
+    """On EKS: go on where a pod is not out in time. Default off: the update stops, and says
+    which.
+    """
+
+
 class PoolSpec(TypedDict):
     """Nodes that are alike: same machine, same sharing, same way of buying."""
 
@@ -95,6 +118,10 @@ class PoolSpec(TypedDict):
     """hold: no new job starts in it, what runs goes on. Default: none."""
     disk_gib: NotRequired[Any]
     """Size of a node's own disk in GiB. Default 200: images of GPU frameworks are large."""
+    upgrade: NotRequired[UpgradeSpec]
+    """How nodes are made anew: {unavailable: 1, drain_minutes: 30}. Default: few at once, none
+    further.
+    """
     formerly: NotRequired[list[str]]
     """Earlier names, oldest first: a renamed pool keeps its nodes, labels and quotas under its
     first name.
@@ -428,8 +455,8 @@ class ClusterSpec(TypedDict):
     on gcp.
     """
     key: NotRequired[str]
-    """The key, of KMS or Cloud KMS, of secrets, on gcp of disks too. Default: one is made, and
-    renewed.
+    """The key, of KMS or Cloud KMS, of secrets and nodes' disks. Default: one is made, on aws of
+    secrets.
     """
     logs: NotRequired[ControlPlaneLogsSpec]
     """What is kept of what the control plane writes down. Default: everything, for 90 days."""

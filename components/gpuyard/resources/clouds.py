@@ -13,7 +13,8 @@ import pulumi
 
 from gpuyard.catalogue.software.providers import PROVIDERS
 from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.graph import CloudCall, CloudResource, called, names_in, settle
+from gpuyard.render.cloud.graph import BLOCK, CloudCall, CloudResource, called, names_in, settle
+from gpuyard.resources.clusters.buying import refuse_bought_twice
 from gpuyard.resources.diagnosis.no_machines import (
     AWS_GROUP,
     GROUPS,
@@ -94,6 +95,8 @@ class CloudResources:
     def _register(
         self, parent: pulumi.Resource, each: CloudResource, more: pulumi.ResourceOptions | None
     ) -> pulumi.CustomResource:
+        if each.kind == BLOCK:
+            refuse_bought_twice(each)
         # A field that is given as nothing is an output that somebody reads.
         outputs = (*each.outputs, "status") if each.kind == AWS_GROUP else each.outputs
         props = {**dict.fromkeys(outputs), **self.bound(each.inputs)}

@@ -1,5 +1,6 @@
 """Pools of like nodes: the machine, how many, how they are bought, how their GPUs are shared."""
 
+from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -8,7 +9,7 @@ from pydantic import Discriminator, Field, Tag, model_serializer, model_validato
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.nearest import nearest
-from gpuyard.spec.sections import FabricSpec, Numa, PoolStop, Provisioning, WarmWindow
+from gpuyard.spec.sections import FabricSpec, Numa, PoolStop, Provisioning, Upgrade, WarmWindow
 from gpuyard.spec.sharing import Sharing
 from gpuyard.spec.values import (
     MemoryGib,
@@ -17,6 +18,7 @@ from gpuyard.spec.values import (
     Positive,
     Switch,
     Text,
+    Usd,
     ValueChange,
     wrong,
 )
@@ -33,15 +35,28 @@ class Scaling(StrEnum):
     FIXED = "fixed"
 
 
+class BlockPurchase(SpecModel):
+    """Consent to buy a capacity block: what AWS offers, and what it asks for it."""
+
+    hours: Annotated[int, Field(strict=True, ge=1, le=10_000)]
+    """How long the block lasts: whole days, as EC2 sells them."""
+    starts: date
+    """The day it begins, in UTC: 2026-12-01."""
+    usd: Usd
+    """What AWS asks for all of it, in US dollars. Written, it is agreed to: it is paid at once, for good."""
+
+
 class Rung(SpecModel):
     """One way to buy nodes; written `spot`, or `{reserved: cr-…, nodes: 8}`."""
 
     mode: Capacity
     """reserved, block, flex-start, spot or on-demand."""
     reservation: Text | None = None
-    """The reservation or capacity block these nodes come from."""
+    """The reservation or capacity block these nodes come from; `cb-…` is an offer, which `buys` agrees to."""
     nodes: Positive | None = None
     """At most this many nodes from this rung; without it, as many as the pool may have."""
+    buys: BlockPurchase | None = None
+    """Buy the block of this offer: {hours: 48, starts: 2026-12-01, usd: 8000}. Default: nothing is bought."""
 
     @model_validator(mode="before")
     @classmethod
@@ -90,10 +105,14 @@ class Rung(SpecModel):
 
     @model_serializer
     def _to_shorthand(self) -> Any:
-        if self.reservation is None and self.nodes is None:
+        if self.reservation is None and self.nodes is None and self.buys is None:
             return self.mode.value
-        held = {self.mode.value: self.reservation or True}
-        return held | ({"nodes": self.nodes} if self.nodes else {})
+        held: dict[str, Any] = {self.mode.value: self.reservation or True}
+        if self.nodes:
+            held["nodes"] = self.nodes
+        if self.buys is not None:
+            held["buys"] = self.buys.model_dump(mode="json")
+        return held
 
 
 class MachineShape(SpecModel):
@@ -199,6 +218,8 @@ class Pool(SpecModel):
     """hold: no new job starts in it, what runs goes on. Default: none."""
     disk_gib: MemoryGib | None = None
     """Size of a node's own disk in GiB. Default 200: images of GPU frameworks are large."""
+    upgrade: Upgrade = Upgrade.model_construct()
+    """How nodes are made anew: {unavailable: 1, drain_minutes: 30}. Default: few at once, none further."""
     formerly: tuple[Name, ...] = ()
     """Earlier names, oldest first: a renamed pool keeps its nodes, labels and quotas under its first name."""
 

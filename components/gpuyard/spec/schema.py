@@ -86,13 +86,14 @@ def _mig_group(generated: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rung(generated: dict[str, Any]) -> dict[str, Any]:
-    """A rung as people write it: a word, or {reserved: ID, nodes: N}."""
+    """A rung as people write it: a word, or {reserved: ID, nodes: N}; a block may be bought by it."""
+    buys = {"block": {"buys": generated["properties"]["buys"]}}
     nodes = generated["properties"]["nodes"]
     text, number = {"type": "string", "minLength": 1}, nodes["anyOf"][0]
     held = [
         {
             "type": "object",
-            "properties": {mode: text, "nodes": number},
+            "properties": {mode: text, "nodes": number, **buys.get(mode, {})},
             "required": [mode, "nodes"],
             "additionalProperties": False,
         }

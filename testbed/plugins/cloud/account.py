@@ -455,6 +455,11 @@ def _before(fault: faults.Fault, kind: str, at: str) -> None:
             raise _Again(
                 slow if aws else "Error 429: Quota exceeded for quota metric, rateLimitExceeded"
             )
+        case "unavailable":
+            broken = "ServiceUnavailableException: https response error StatusCode: 503"
+            raise _Again(
+                broken if aws else "Error 503: The service is currently unavailable., backendError"
+            )
         case "not-assumable":
             raise _Again("InvalidParameterException: The role could not be assumed by the service")
         case "quota":

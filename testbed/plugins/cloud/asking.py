@@ -14,6 +14,8 @@ from testbed.plugins.kubernetes.values import Secret
 
 Arguments = Mapping[str, Any]
 _VPC, _SUBNET = "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet"
+_BLOCK = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
+_GET_BLOCK = "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation"
 _EKS, _GKE = "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster"
 _LETTERS = {"us-east-1": "abcdef"}
 """Zones of a region of AWS; three, a to c, where nothing else is said."""
@@ -128,6 +130,13 @@ def _matches(each: Resource, given: Arguments) -> bool:
 def _subnets(given: Arguments, account: Account, place: Place) -> dict[str, Any]:
     found = sorted(each.id for each in account.all(_SUBNET) if _matches(each, given))
     return {"id": place.region, "ids": found}
+
+
+def _block(given: Arguments, account: Account, _place: Place) -> dict[str, Any]:
+    """One that is bought; the provider says in its own words that there is none."""
+    found = [each for each in account.all(_BLOCK) if _matches(each, given)]
+    one = _one("EC2 Capacity Block Reservation", found)
+    return {**_known(_GET_BLOCK, one.state), "id": one.id, "state": "scheduled"}
 
 
 def _vpc(given: Arguments, account: Account, _place: Place) -> dict[str, Any]:
@@ -262,6 +271,7 @@ _ANSWERS: Mapping[str, Callable[[Arguments, Account, Place], dict[str, Any]]] = 
     "aws:index/getAvailabilityZones:getAvailabilityZones": _aws_zones,
     "aws:ec2/getSubnets:getSubnets": _subnets,
     "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": _offers,
+    _GET_BLOCK: _block,
     "aws:ec2/getVpc:getVpc": _vpc,
     "aws:eks/getCluster:getCluster": _eks,
     "aws:eks/getClusterAuth:getClusterAuth": _token,

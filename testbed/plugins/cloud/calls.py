@@ -15,6 +15,9 @@ QUESTIONS: Mapping[str, tuple[str, ...]] = {
     "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings": (
         "ec2:DescribeInstanceTypeOfferings",
     ),
+    "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation": (
+        "ec2:DescribeCapacityReservations",
+    ),
     "aws:ec2/getVpc:getVpc": (
         "ec2:DescribeVpcs",
         "ec2:DescribeVpcAttribute",

@@ -19,6 +19,7 @@ WORDS = (
     "unsold",  # the zone never has the machines, and says so to whoever asks
     "quota",  # more than the account may have
     "throttle",  # asked too often; the provider asks again
+    "unavailable",  # the service's own failure, a 5xx; the provider asks again
     "not-assumable",  # a role that is not everywhere yet; the provider asks again
     "hold",  # nothing comes back until the script has it no more; then all is well
     "time-out",  # never ready; what was made stays as it is

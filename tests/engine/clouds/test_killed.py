@@ -48,6 +48,7 @@ GROUP = {
 }
 ZONE = {"aws": "us-east-1[a-c]", "gcp": "us-central1-a"}
 SLOWLY = {"aws": "ThrottlingException: Rate exceeded", "gcp": "Error 429: Quota exceeded for"}
+BROKEN = {"aws": "StatusCode: 503", "gcp": "Error 503: The service is currently unavailable"}
 MOVED = {
     "aws": {
         "labels": {"gpuyard.dev/platform": "other"},
@@ -124,10 +125,12 @@ def test_an_up_that_fails_on_its_way_keeps_what_is_made_and_says_what_to_do(lab,
     def others():
         return {each.id for each in account.all() if each.kind != GROUP[cloud]["kind"]}
 
-    script(fault="throttle")
-    said = lab.up(fails=True).output
-    assert SLOWLY[cloud] in said
-    kept = others()
+    kept = set()
+    for fault, words in (("throttle", SLOWLY[cloud]), ("unavailable", BROKEN[cloud])):
+        script(fault=fault)
+        said = lab.up(fails=True).output
+        assert (words in said, "Traceback" in said, others() >= kept) == (True, False, True)
+        kept = others()
     assert kept
 
     script(fault="capacity", times=1)

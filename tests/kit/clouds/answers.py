@@ -21,6 +21,7 @@ QUESTIONS = (
     "aws:index/getAvailabilityZones:getAvailabilityZones",
     "aws:ec2/getSubnets:getSubnets",
     "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings",
+    "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation",
     "aws:eks/getCluster:getCluster",
     "aws:ssm/getParameter:getParameter",
     "gcp:organizations/getClientConfig:getClientConfig",

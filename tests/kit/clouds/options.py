@@ -4,6 +4,7 @@ Without those that page, and those that every call takes.
 """
 
 OPTIONS = {
+    "ec2 describe-capacity-reservations": "capacity-reservation-ids filters",
     "ec2 describe-flow-logs": "filter flow-log-ids",
     "ec2 describe-internet-gateways": "filters internet-gateway-ids",
     "ec2 describe-launch-templates": (
@@ -29,6 +30,7 @@ OPTIONS = {
     "fsx describe-file-systems": "file-system-ids",
     "iam list-role-policies": "role-name",
     "iam list-roles": "path-prefix",
+    "kms list-grants": "grant-id grantee-principal key-id",
     "logs describe-log-groups": (
         "account-identifiers include-linked-accounts log-group-class log-group-identifiers "
         "log-group-name-pattern log-group-name-prefix"

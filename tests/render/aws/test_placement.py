@@ -2,8 +2,14 @@
 
 import pytest
 
+from gpuyard.names import OFFERING_TAG
+from gpuyard.plan.records.late import Late
+from gpuyard.render.aws.graph import aws_graph
+from gpuyard.render.aws.karpenter.nodes import karpenter_objects
 from gpuyard.render.aws.placement import bought
 from gpuyard.render.aws.tags import aws_tags
+from gpuyard.render.cloud.graph import BLOCK
+from kit.clouds.aws import plan_on_aws
 from kit.clouds.node_groups import GROUP, PLACEMENT, TEMPLATE, aws, graph_of
 from kit.stacks import plan_of, platform, pool, team
 
@@ -39,6 +45,39 @@ def test_a_block_is_a_market_of_its_own():
         "instanceMarketOptions": {"marketType": "capacity-block"},
         "instanceType": "p5.48xlarge",
     }
+
+
+BUYS = {
+    "block": "cb-0b",
+    "nodes": 4,
+    "buys": {"hours": 48, "starts": "2026-12-01", "usd": 8000},
+}
+
+
+def test_a_block_is_bought_by_its_offer_before_the_group_that_stands_in_it():
+    graph = graph_of(aws([pool(capacity=[BUYS], **ZONE)]))
+    (block,) = graph.of(BLOCK)
+    assert block.name == "train-cb-0b"
+    assert {k: block.inputs[k] for k in ("capacityBlockOfferingId", "instancePlatform")} == {
+        "capacityBlockOfferingId": "cb-0b",
+        "instancePlatform": "Linux/UNIX",
+    }
+    assert block.inputs["tags"][OFFERING_TAG] == "cb-0b"
+    # Nothing gives it back: it is left where it is, and another offer is another block.
+    assert (block.retain, block.delete_first, block.part) == (True, False, "train")
+    # And nothing is paid before all is there that its nodes need.
+    assert block.after == graph.resource("train-block-cb-0b").after
+    template = graph.resource("train-block-cb-0b-template")
+    target = template.inputs["capacityReservationSpecification"]["capacityReservationTarget"]
+    assert target == {"capacityReservationId": Late("train-cb-0b.id")}
+
+
+def test_karpenter_finds_a_block_that_is_bought_by_its_tag():
+    plan = plan_on_aws([pool(capacity=[BUYS], nodes="0..4", scaling="karpenter", **ZONE)])
+    (block,) = aws_graph(plan).of(BLOCK)
+    assert (block.part, "karpenter-identity" in block.after) == ("", True)
+    (class_,) = [each for each in karpenter_objects(plan) if each["kind"] == "EC2NodeClass"]
+    assert class_["spec"]["capacityReservationSelectorTerms"] == [{"tags": {OFFERING_TAG: "cb-0b"}}]
 
 
 @pytest.mark.parametrize(("mode", "preference"), [("spot", "none"), ("on-demand", "open")])

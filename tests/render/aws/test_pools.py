@@ -321,3 +321,19 @@ def test_a_described_machine_is_the_smallest_that_has_it():
     raw = aws(system={"machine": {"cpu": 4, "memory_gib": 20}, "nodes": 2})
     groups = [each.inputs for each in graph_of(raw).resources if each.name == "system"]
     assert [group["instanceTypes"] for group in groups] == [["m7i.2xlarge"]]
+
+
+@pytest.mark.parametrize(
+    ("said", "update", "forced"),
+    [
+        ({}, {"maxUnavailablePercentage": 10, "updateStrategy": "MINIMAL"}, False),
+        (
+            {"unavailable": 2, "surge": 1, "force": True},
+            {"maxUnavailable": 2, "updateStrategy": "DEFAULT"},
+            True,
+        ),
+    ],
+)
+def test_how_nodes_are_made_anew_is_what_the_stack_file_says(said, update, forced):
+    one = group(aws([pool(upgrade=said)]), "train-on-demand").inputs
+    assert (one["updateConfig"], one["forceUpdateVersion"]) == (update, forced)

@@ -201,3 +201,21 @@ def test_system_nodes_that_are_described_become_the_smallest_that_has_it():
     system = {"machine": {"cpu": 8, "memory_gib": 32}, "nodes": 2}
     found = inputs_of(graph_of(system=system), "system")
     assert found["nodeConfig"]["machineType"] == "n2-standard-8"
+
+
+@pytest.mark.parametrize(
+    ("said", "settings", "drain"),
+    [
+        ({}, {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}, {}),
+        (
+            {"surge": 2, "drain_minutes": 120},
+            {"strategy": "SURGE", "maxSurge": 2, "maxUnavailable": 0},
+            {"pdbTimeoutDuration": "7200s", "graceTerminationDuration": "7200s"},
+        ),
+        ({"blue_green": True}, {"strategy": "BLUE_GREEN"}, {}),
+    ],
+)
+def test_how_nodes_are_made_anew_is_what_the_stack_file_says(said, settings, drain):
+    (one,) = bought("on-demand", machine="g2-standard-8", upgrade=said).values()
+    assert one["upgradeSettings"] == settings
+    assert one["nodeDrainConfigs"] == [{"respectPdbDuringNodePoolDeletion": True, **drain}]

@@ -145,3 +145,23 @@ LOG_DAYS_SOURCE = Source(
 def kept_days(days: int) -> int:
     """The least that CloudWatch keeps logs which is not less than this; its longest where none is."""
     return next((each for each in LOG_DAYS if each >= days), LOG_DAYS[-1])
+
+
+DISK_KEY_SOURCE = Source(
+    "EC2 Auto Scaling user guide, required KMS key policy for use with encrypted volumes: what its service-linked role"
+    " is granted; AWSServiceRoleForAutoScaling is made by the first Auto Scaling group of an account",
+    date(2026, 11, 25),
+)
+AUTO_SCALING_ROLE = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+"""In whose name EC2 starts the instances of node groups."""
+DISK_OPERATIONS = (
+    "CreateGrant",
+    "Decrypt",
+    "DescribeKey",
+    "Encrypt",
+    "GenerateDataKey",
+    "GenerateDataKeyWithoutPlaintext",
+    "ReEncryptFrom",
+    "ReEncryptTo",
+)
+"""Of a key, for an encrypted disk."""

@@ -20,3 +20,13 @@ FREEZES_SOURCE = Source(
 MOST_FREEZES = 3
 LONG_FREEZE_DAYS = 30
 LONGEST_FREEZE_DAYS = 90
+
+UPGRADE_SOURCE = Source(
+    "GKE, node upgrade strategies: a surge of 20 nodes at once, budgets of disruption and pods' own grace held"
+    " to for an hour; nodeDrainConfig of NodePool in pulumi-gcp 10.2.0",
+    date(2026, 11, 25),
+)
+MOST_AT_ONCE = 20
+"""Nodes of a pool that are made anew at once, those beyond it counted."""
+DRAIN_MINUTES = 60
+"""How long pods have where nobody says it."""

@@ -97,3 +97,13 @@ _GRAVITON = re.compile(r"[a-z]+\d+[a-z]*g[a-z-]*\d*\..+")
 def arch_of(machine: str) -> str:
     """The architecture of an EC2 machine without GPUs that no catalogue has, from its name."""
     return "arm64" if _GRAVITON.fullmatch(machine) else "amd64"
+
+
+UPDATE_SOURCE = Source(
+    "EKS user guide, what happens during a node update: pods that are not out within 15 minutes end it, unless it is"
+    " forced; updateConfig.maxUnavailable 1 to 100; strategy DEFAULT adds nodes first, MINIMAL takes them away first",
+    date(2026, 11, 25),
+)
+DRAIN_MINUTES = 15
+"""How long a node of a group waits for its pods; no field says another time."""
+MOST_UNAVAILABLE = 100

@@ -188,6 +188,14 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         delete="DeleteAlias",
         beside=dict.fromkeys(("kms:CreateAlias", "kms:UpdateAlias", "kms:DeleteAlias"), (KEYS,)),
     ),
+    # The key is another's: it is named by its ARN, and no tag of ours is on it.
+    "aws:kms/grant:Grant": row(
+        "kms",
+        "{keyId}",
+        create="CreateGrant",
+        read="ListGrants",
+        delete="RevokeGrant",
+    ),
     # ── EKS ──
     "aws:eks/cluster:Cluster": row(
         "eks",
@@ -308,6 +316,13 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         create="CreatePlacementGroup",
         read="DescribePlacementGroups",
         delete="DeletePlacementGroup",
+    ),
+    # Nothing gives a block back: the provider forgets it.
+    "aws:ec2/capacityBlockReservation:CapacityBlockReservation": ec2(
+        "capacity-reservation",
+        create="PurchaseCapacityBlock",
+        read="DescribeCapacityReservations",
+        delete="",
     ),
     "aws:autoscaling/tag:Tag": row(
         "autoscaling",
@@ -434,6 +449,10 @@ AWS_CALLS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "aws:ec2/getVpc:getVpc": (
         ("ec2:DescribeVpcs", "ec2:DescribeVpcAttribute", "ec2:DescribeRouteTables"),
         VPC,
+    ),
+    "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation": (
+        ("ec2:DescribeCapacityReservations",),
+        "",
     ),
     "aws:index/getAvailabilityZones:getAvailabilityZones": (("ec2:DescribeAvailabilityZones",), ""),
     # These two the provider answers itself; for who asks, nobody needs a permission.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from gpuyard.catalogue.sources import Source
-from gpuyard.names import PLATFORM_LABEL
+from gpuyard.names import OFFERING_TAG, PLATFORM_LABEL
 
 SOURCES = (
     Source(
@@ -122,6 +122,7 @@ AGAIN = frozenset(
     {
         "aws:efs/backupPolicy:BackupPolicy",
         "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+        "aws:kms/grant:Grant",
         "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
         "aws:s3/bucketPolicy:BucketPolicy",
         "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
@@ -173,6 +174,14 @@ def _named(kind: str, key: str = "Name", value: str = "{named}") -> Lookup:
 
 
 LOOKUPS: Mapping[str, Lookup] = {
+    "aws:ec2/capacityBlockReservation:CapacityBlockReservation": Lookup(
+        (
+            *("ec2", "describe-capacity-reservations", "--filters"),
+            f"Name=tag:{OFFERING_TAG},Values={{capacityBlockOfferingId}}",
+        ),
+        ("CapacityReservations",),
+        "CapacityReservationId",
+    ),
     "aws:ec2/eip:Eip": _tagged("elastic-ip"),
     "aws:ec2/flowLog:FlowLog": _tagged("vpc-flow-log"),
     "aws:ec2/internetGateway:InternetGateway": _tagged("internet-gateway"),

@@ -51,6 +51,8 @@ def pool_facts(pool: PoolPlan) -> Iterator[tuple[str, str]]:
     for word, where in _PLACEMENT.items():
         if modes := [rung.mode for rung in pool.ladder if rung.placement == word]:
             yield "place", f"{where}: {', '.join(modes)}"
+    if pool.upgrade:
+        yield "anew", pool.upgrade.says
     yield from _scale(pool)
 
 

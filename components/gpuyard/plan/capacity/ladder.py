@@ -7,6 +7,7 @@ from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.catalogue.node_pools import ec2_words, gke_words, may_be_compact, workload_policy
 from gpuyard.plan.records import Ec2Purchase, GkePurchase, LadderRung
+from gpuyard.plan.records.nodes import BoughtBlock
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Rung
 from gpuyard.spec.sections import Provisioning
@@ -33,7 +34,13 @@ def _rung(spec: PlatformSpec, pool: Pool, machine: Machine, rung: Rung) -> Ladde
         stays=stays.says if stays else "",
         aws=_ec2(rung.mode) if aws else None,
         gcp=_gke(rung.mode, machine, queued=queued) if gcp else None,
+        buys=_bought(rung) if aws else None,
     )
+
+
+def _bought(rung: Rung) -> BoughtBlock | None:
+    buys = rung.buys
+    return BoughtBlock(hours=buys.hours, starts=buys.starts, usd=buys.usd) if buys else None
 
 
 def most(rung: Rung, pool: Pool) -> int:
@@ -82,9 +89,21 @@ def _placement(cloud: Cloud, pool: Pool, machine: Machine, rung: Rung) -> str:
     return "compact" if compact else "none"
 
 
+def agreed_usd_per_hour(rung: Rung) -> float | None:
+    """What an hour of one node costs of a block whose price is agreed to; None where no block is bought."""
+    buys = rung.buys
+    return None if buys is None else buys.usd / buys.hours / (rung.nodes or 1)
+
+
 def show_ladder(ladder: tuple[LadderRung, ...]) -> Iterator[str]:
     """`reserved cr-0123 (8 nodes)`, `spot`, `flex-start, at most 7 days`."""
     for rung in ladder:
         nodes = f" ({rung.most} nodes)" if rung.bounded else ""
         held = f" {rung.reservation}" if rung.reservation else ""
-        yield f"{rung.mode}{held}{nodes}{', ' if rung.stays else ''}{rung.stays}"
+        buys = rung.buys
+        paid = (
+            f", bought for ${buys.usd:,.2f} at once: {buys.hours} hours from {buys.starts}"
+            if buys
+            else ""
+        )
+        yield f"{rung.mode}{held}{nodes}{paid}{', ' if rung.stays else ''}{rung.stays}"

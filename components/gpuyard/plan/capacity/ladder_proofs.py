@@ -2,7 +2,13 @@
 
 from collections.abc import Iterable
 
-from gpuyard.catalogue.buying import BLOCK_SIZES, FLEX_START, RESERVATIONS, ULTRASERVERS
+from gpuyard.catalogue.buying import (
+    BLOCK_SIZES,
+    EC2_OFFERING,
+    FLEX_START,
+    RESERVATIONS,
+    ULTRASERVERS,
+)
 from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.findings import Finding, Fix, Path, note, refuse, warn
 from gpuyard.plan.capacity.ladder import HELD, most
@@ -173,8 +179,9 @@ def _check_floor(pool: Pool, path: Path) -> list[Finding]:
 
 
 def _check_form(cloud: Cloud, rung: Rung, path: Path) -> list[Finding]:
-    form = RESERVATIONS[cloud.value]
-    if form.pattern.fullmatch(rung.reservation or ""):
+    form, held = RESERVATIONS[cloud.value], rung.reservation or ""
+    offered = cloud is Cloud.AWS and rung.mode is Capacity.BLOCK
+    if form.pattern.fullmatch(held) or (offered and EC2_OFFERING.pattern.fullmatch(held)):
         return []
     return [
         refuse(
@@ -286,7 +293,7 @@ def check_reservations(draft: Draft) -> list[Finding]:
 
 def _again(pool: Pool, index: int, other: Pool, nodes: int, path: Path) -> Finding:
     rung, here = pool.capacity[index], (*path, "capacity", index)
-    if other is not pool and other.machine == pool.machine:
+    if other is not pool and other.machine == pool.machine and rung.buys is None:
         return note(
             "capacity.reservation_shared",
             here,
@@ -297,6 +304,8 @@ def _again(pool: Pool, index: int, other: Pool, nodes: int, path: Path) -> Findi
     why = (
         "the reservation stands in this ladder already"
         if other is pool
+        else f"{other.name} buys this block: an offer is bought once, for one pool"
+        if rung.buys is not None
         else f"{other.name} has it, for other machines: a reservation holds one machine type"
     )
     mine = [i for i, r in enumerate(pool.capacity) if r.reservation == rung.reservation]

@@ -19,7 +19,7 @@ from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.warm import warm_node_hours_per_week
 from gpuyard.plan.money.commitments import Committed, Taken, cover, plan_commitments
 from gpuyard.plan.money.fees import left_out, plan_fees
-from gpuyard.plan.money.prices import node_price
+from gpuyard.plan.money.prices import node_price, rung_price
 from gpuyard.plan.money.rungs import (
     NodesByRung,
     PricedRung,
@@ -197,6 +197,11 @@ def _pool_part(
     running = max(float(pool.start_nodes), in_use)
     running += warm_node_hours_per_week(spec, above=running) / HOURS_PER_WEEK
     kept = always_paid(steps)
+    once = [
+        f"{r.reservation} is paid once, for {r.buys.hours} hours, whatever a month of it would cost"
+        for r in spec.capacity
+        if r.buys
+    ]
     return _Part(
         pool=pool.name,
         machine=in_region(pool.machine, region),
@@ -208,21 +213,21 @@ def _pool_part(
         floor=in_order(steps, pool.start_nodes),
         expected=in_order(steps, running),
         worst=dearest_first(steps, pool.nodes.high),
-        note=f"{kept} reserved nodes are paid even when idle" if kept else "",
+        note="; ".join([f"{kept} reserved nodes are paid even when idle", *once]) if kept else "",
     )
 
 
 def _steps(prices: Prices | None, spec: Pool, machines: list[Machine]) -> tuple[PricedRung, ...]:
     """The ladder; one that ends before the maximum is refused elsewhere."""
     return tuple(
-        PricedRung(_rung_price(prices, machines, r.mode), r.nodes, held=r.reservation is not None)
+        PricedRung(_rung_price(prices, machines, r), r.nodes, held=r.reservation is not None)
         for r in spec.capacity
     )
 
 
-def _rung_price(prices: Prices | None, machines: list[Machine], mode: Capacity) -> NodePrice:
+def _rung_price(prices: Prices | None, machines: list[Machine], rung: Rung) -> NodePrice:
     """Of like machines the first is bought when it can be; the dearest at worst."""
-    each = [replace(node_price(prices, m, mode), machine=m.name) for m in machines]
+    each = [replace(rung_price(prices, m, rung), machine=m.name) for m in machines]
     first, *others = each
     if not others:
         return first

@@ -13,12 +13,22 @@ from datetime import date
 from gpuyard.catalogue.commitments import LOOKED_FOR, capacity_block, commitments_of
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
 from gpuyard.findings import Finding, Fix, Path, refuse
+from gpuyard.plan.capacity.ladder import agreed_usd_per_hour
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import NodePrice
 from gpuyard.spec.nearest import nearest
+from gpuyard.spec.pools import Rung
 from gpuyard.spec.sections import MachinePrice, Prices
 
 _YOURS = "your price"
+
+
+def rung_price(prices: Prices | None, machine: Machine, rung: Rung) -> NodePrice:
+    """What a node of a rung costs: of a block that is bought, what was agreed to."""
+    agreed = agreed_usd_per_hour(rung)
+    if agreed is not None:
+        return _fixed(machine, rung.mode, agreed, f"agreed to for {rung.reservation}")
+    return node_price(prices, machine, rung.mode)
 
 
 def node_price(prices: Prices | None, machine: Machine, mode: Capacity) -> NodePrice:

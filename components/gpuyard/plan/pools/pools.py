@@ -21,6 +21,7 @@ from gpuyard.plan.capacity.ladder import plan_ladder, show_ladder
 from gpuyard.plan.capacity.ladder_proofs import check_ladder
 from gpuyard.plan.capacity.provisioning import check_provisioning
 from gpuyard.plan.capacity.scaling import check_scaling, plan_scaling, scaling_of
+from gpuyard.plan.capacity.upgrades import check_upgrade, plan_upgrade
 from gpuyard.plan.capacity.warm import check_warm
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.disks import check_disk
@@ -142,6 +143,7 @@ def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None,
     image, problems = choose_image(spec, pool, machines[0], gpus.method, path)
     findings += problems
     findings += check_disk(spec, pool, image, path)
+    findings += check_upgrade(spec, pool, machines[0], path)
     findings += check_pods(spec, machines[0], gpus.advertised, path)
     return _Choice(index, pool, machines, gpus, image), findings
 
@@ -196,6 +198,7 @@ def _record(spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None) 
         flavor=flavor_name(stable, topology, selector, taints),
         topology=topology,
         provisioning=pool.provisioning,
+        upgrade=plan_upgrade(spec, pool),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,15 @@ class GkePurchase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BoughtBlock:
+    """A capacity block that the platform buys, as somebody agreed to it."""
+
+    hours: int
+    starts: date
+    usd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LadderRung:
     """One way to buy nodes of a pool, in the words of its cloud."""
 
@@ -50,6 +60,24 @@ class LadderRung:
     """How long nodes stay at most, in words; empty while they are paid."""
     aws: Ec2Purchase | None = None
     gcp: GkePurchase | None = None
+    buys: BoughtBlock | None = None
+    """The block of this offer is bought; None: what is named is there already, or nothing is held."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradePlan:
+    """How nodes are made anew, where a cloud does it."""
+
+    unavailable: int | None
+    """Nodes out of work at once; None: a tenth of an EKS group."""
+    surge: int
+    """Nodes made before old ones go."""
+    blue_green: bool
+    drain_minutes: int
+    """How long pods have to end."""
+    force: bool
+    """Whether a pod that is not out in time goes with its node."""
+    says: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from gpuyard.plan.records.nodes import (
     NodeRoom,
     ScaleKnowledge,
     TopologyPlan,
+    UpgradePlan,
 )
 from gpuyard.plan.records.shown import shown
 from gpuyard.spec.pools import Scaling
@@ -136,6 +137,8 @@ class PoolPlan:
     """By which queues place its pods near each other; None: where there is room."""
     provisioning: Provisioning | None = None
     """How its autoscaler is asked before a job is admitted."""
+    upgrade: UpgradePlan | None = None
+    """How its nodes are made anew; None where no cloud does it."""
     compute_slices: Advertised | None = None
     """What queues count instead of the slices of each profile; None where they count what nodes advertise."""
 

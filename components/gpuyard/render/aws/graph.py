@@ -6,6 +6,7 @@ from gpuyard.plan.cluster.ranges import cluster_of, zones_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.addons import addon_parts
 from gpuyard.render.aws.cluster import GIVEN_OUTPUTS, OUTPUTS, cluster_parts, given_cluster
+from gpuyard.render.aws.disk_key import disk_key, disk_key_calls, disk_key_parts
 from gpuyard.render.aws.ground import Given, Ground
 from gpuyard.render.aws.karpenter.parts import karpenter_parts, karpenter_told
 from gpuyard.render.aws.network import network_of, subnets_by_zone
@@ -31,6 +32,7 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
     cluster = next(each for each in control if each.name == "cluster")
     group = node_group_rules(plan, network.vpc, cluster.get(OUTPUTS["group"]))
     before = addon_parts(plan, place, cluster, with_nodes=False)
+    grant = disk_key_parts(plan, place)
     ground = Ground(
         cluster=cluster.get("name"),
         endpoint=cluster.get(OUTPUTS["endpoint"]),
@@ -40,7 +42,9 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
         subnets=network.private,
         node_role=workers[0].get("arn"),
         security_groups=(cluster.get(OUTPUTS["group"]), group[0].get("id")),
+        disk_key=disk_key(plan),
         after=(
+            *(each.name for each in grant),
             *(each.name for each in workers[1:]),
             *(each.name for each in group[1:]),
             *(each.name for each in before if each.kind == "aws:eks/addon:Addon"),
@@ -66,16 +70,30 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
             *control,
             *group,
             *before,
+            *grant,
             *store_parts(plan, stores),
             *autoscaler_role(plan, cluster, agent),
             *karpenter_parts(plan, place, cluster, agent),
             *groups,
             *addon_parts(plan, place, cluster, with_nodes=True, after=first),
         ),
-        (*place.calls, *store_calls(plan), *network.calls, *image_calls(plan)),
+        _once(
+            (
+                *place.calls,
+                *disk_key_calls(plan),
+                *store_calls(plan),
+                *network.calls,
+                *image_calls(plan),
+            )
+        ),
         {**store_values(plan), **karpenter_told(plan)},
         asked_of_aws(plan),
     )
+
+
+def _once(calls: tuple[CloudCall, ...]) -> tuple[CloudCall, ...]:
+    """Two parts may need the same answer."""
+    return tuple({each.name: each for each in calls}.values())
 
 
 def _in_a_given_one(plan: PlatformPlan, place: AwsPlace) -> CloudGraph:

@@ -31,8 +31,7 @@ class Ground:
     """Of every network interface of a node. They let all traffic of each other through, both ways, as EFA
     needs; that of the control plane is among them."""
     disk_key: Given | None = None
-    """ARN of the key that disks are encrypted with; None: the account's own key for disks. A key of one's own
-    must admit the role of Auto Scaling: else every start of a node fails, and no message says why."""
+    """ARN of the key that disks are encrypted with; None: the account's own key for disks."""
     after: tuple[str, ...] = ()
     """Resources without which no node becomes ready: the network add-on, the policies of the node role."""
 

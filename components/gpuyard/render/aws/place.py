@@ -9,6 +9,13 @@ from gpuyard.render.aws.ground import Given
 from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined, Json
 
+ACCOUNT = CloudCall(
+    kind="aws:index/getCallerIdentity:getCallerIdentity",
+    name="account",
+    args={},
+    outputs=("accountId",),
+)
+"""Whose account it is; one question, whoever needs it."""
 _PARTITIONS = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
 """By the beginning of a region; every other one is of `aws`."""
 

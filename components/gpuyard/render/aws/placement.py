@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.catalogue.machines import Capacity
+from gpuyard.names import OFFERING_TAG
 from gpuyard.plan.records import Ec2Purchase, LadderRung, PoolPlan
-from gpuyard.render.cloud.graph import CloudResource
+from gpuyard.render.cloud.graph import BLOCK, CloudResource
 
 _CLUSTER = "cluster"
 
@@ -44,7 +45,39 @@ def on_ec2(pool: PoolPlan, rung: LadderRung) -> Ec2Purchase:
     return rung.aws
 
 
-def bought(pool: PoolPlan, rung: LadderRung, group: CloudResource | None) -> dict[str, Any]:
+def block_purchase(
+    pool: PoolPlan,
+    rung: LadderRung,
+    tags: Mapping[str, str],
+    after: tuple[str, ...],
+    part: str | None = None,
+) -> CloudResource | None:
+    """The block that a rung buys: named for its offer, so that another offer is another block.
+
+    AWS gives no block back, and its provider forgets it without a call: it is left where it is until it ends.
+    """
+    if rung.buys is None or rung.reservation is None:
+        return None
+    return CloudResource(
+        kind=BLOCK,
+        name=f"{pool.stable_name}-{rung.reservation}",
+        inputs={
+            "capacityBlockOfferingId": rung.reservation,
+            "instancePlatform": "Linux/UNIX",
+            "tags": {**tags, OFFERING_TAG: rung.reservation},
+        },
+        part=pool.stable_name if part is None else part,
+        after=after,  # nothing is paid before all is there that its nodes need
+        retain=True,
+    )
+
+
+def bought(
+    pool: PoolPlan,
+    rung: LadderRung,
+    group: CloudResource | None,
+    block: CloudResource | None = None,
+) -> dict[str, Any]:
     """What a launch template says about one way of buying a pool's nodes.
 
     Spot is a word of the node group, not of its template. A reservation has its own place: asked to be in a
@@ -53,7 +86,8 @@ def bought(pool: PoolPlan, rung: LadderRung, group: CloudResource | None) -> dic
     words = on_ec2(pool, rung)
     reservation: dict[str, Any] = {"capacityReservationPreference": words.reservation_preference}
     if rung.reservation:
-        reservation["capacityReservationTarget"] = {"capacityReservationId": rung.reservation}
+        held = rung.reservation if block is None else block.get("id")
+        reservation["capacityReservationTarget"] = {"capacityReservationId": held}
     said: dict[str, Any] = {"capacityReservationSpecification": reservation}
     if rung.mode == Capacity.BLOCK.value:
         said["instanceType"] = pool.machine.type_name

@@ -22,7 +22,7 @@ from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
 from gpuyard.render.aws.ground import Ground
 from gpuyard.render.aws.launch import DISK_GIB, Boot, launch_template
-from gpuyard.render.aws.placement import bought, placement_group
+from gpuyard.render.aws.placement import block_purchase, bought, placement_group
 from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.aws.user_data import pool_user_data, system_user_data
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
@@ -120,7 +120,10 @@ def _pool(plan: PlatformPlan, pool: PoolPlan, ground: Ground) -> Iterator[CloudR
     boot = _boot(plan, pool, ground)
     for size in group_sizes(pool):
         name = group_name(pool, size.rung)
-        said = bought(pool, size.rung, close)
+        block = block_purchase(pool, size.rung, tags, ground.after)
+        if block is not None:
+            yield block
+        said = bought(pool, size.rung, close, block)
         template = launch_template(name, pool.stable_name, boot, said, ground, tags)
         group = _gpu_group(plan, pool, size, boot, template, ground, tags)
         yield template
@@ -187,9 +190,9 @@ def _gpu_group(
                 {"key": t.key, "value": t.value, "effect": EFFECTS[t.effect]}
                 for t in plan.starts_with(pool)
             ],
-            "updateConfig": {"maxUnavailablePercentage": 10, "updateStrategy": "MINIMAL"},
+            "updateConfig": _update(pool),
             "nodeRepairConfig": {"enabled": True, "nodeRepairConfigOverrides": _repairs()},
-            "forceUpdateVersion": False,
+            "forceUpdateVersion": pool.upgrade is not None and pool.upgrade.force,
             "tags": dict(tags),
         },
         part=pool.stable_name,
@@ -199,6 +202,16 @@ def _gpu_group(
         ignores=(_DESIRED,) if scaled else (),
         delete_first=True,
     )
+
+
+def _update(pool: PoolPlan) -> dict[str, Any]:
+    """MINIMAL takes old nodes away first: GPUs are there once, unless somebody asks for a surge."""
+    said = pool.upgrade
+    at_once = said.unavailable if said else None
+    return {
+        **({"maxUnavailable": at_once} if at_once else {"maxUnavailablePercentage": 10}),
+        "updateStrategy": "DEFAULT" if said and said.surge else "MINIMAL",
+    }
 
 
 def _where(ground: Ground, subnets: list[Any], template: CloudResource) -> dict[str, Any]:

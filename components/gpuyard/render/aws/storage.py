@@ -11,7 +11,7 @@ from gpuyard.plan.records import DatasetPlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import Late
 from gpuyard.plan.records.storage import BACKUP_DAYS, KEEP_DAYS
 from gpuyard.render.aws.ground import Given
-from gpuyard.render.aws.place import AwsPlace, document, role, statement, tags_of, taken_by
+from gpuyard.render.aws.place import ACCOUNT, AwsPlace, document, role, statement, tags_of, taken_by
 from gpuyard.render.aws.roles import TAKEN_BY_PODS
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.render.cloud.spelling import fit
@@ -28,12 +28,6 @@ _ABORT_DAYS = 7
 _NAME_LENGTH = 33
 """What an account, the longest region and two dashes leave of a bucket's name."""
 _ROLE_LENGTH = 30
-_ACCOUNT = CloudCall(
-    kind="aws:index/getCallerIdentity:getCallerIdentity",
-    name="account",
-    args={},
-    outputs=("accountId",),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +65,7 @@ def store_calls(plan: PlatformPlan) -> tuple[CloudCall, ...]:
     """What has to be asked where a bucket is made."""
     made = [d for d in plan.storage.datasets if d.kind is DatasetKind.BUCKET and not d.bucket]
     kept = plan.storage.checkpoints
-    return (_ACCOUNT,) if made or (kept and not kept.bucket) else ()
+    return (ACCOUNT,) if made or (kept and not kept.bucket) else ()
 
 
 def store_values(plan: PlatformPlan) -> dict[str, Any]:
@@ -297,7 +291,7 @@ def _bucket(
         name=name,
         inputs={
             # Names are the whole world's: nobody else has this account and region in theirs.
-            "bucket": Joined(own, "-", _ACCOUNT.get("accountId"), "-", ground.place.region),
+            "bucket": Joined(own, "-", ACCOUNT.get("accountId"), "-", ground.place.region),
             "forceDestroy": False,
             "tags": tags_of(plan),
         },

@@ -9,7 +9,9 @@ from gpuyard.render.cloud.graph import CloudCall
 
 _OFFERS = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"
 _MACHINES = "gcp:compute/getMachineTypes:getMachineTypes"
-ONLY_JUDGED = frozenset({_OFFERS, _MACHINES})
+BLOCK_BOUGHT = "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation"
+"""Asked by whoever is about to buy a block; only an answer with an id stands against it."""
+ONLY_JUDGED = frozenset({_OFFERS, _MACHINES, BLOCK_BOUGHT})
 """What is asked for nothing else: a test of a program that has no answer to these says nothing wrong."""
 ASKED_ZONES, ASKED_OFFERS, ASKED_SUBNETS = "asked-zones", "asked-offers", "asked-subnets"
 

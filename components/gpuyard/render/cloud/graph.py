@@ -17,6 +17,8 @@ from typing import Any
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records.late import Late
 
+BLOCK = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
+"""The one kind that is bought for good when it is made."""
 CLUSTER = "cluster"
 """What a platform's component calls the part that is there for the whole cluster."""
 

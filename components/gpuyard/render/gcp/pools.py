@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from gpuyard.catalogue.gke.maintenance import DRAIN_MINUTES
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import Late
@@ -69,10 +70,28 @@ def _rung(plan: PlatformPlan, pool: PoolPlan, group: RungPool, ground: GcpGround
         **_placed(pool, group),
         **({"queuedProvisioning": {"enabled": True}} if group.bought.queued else {}),
         # GKE upgrades flex-start nodes in a way of its own, which the provider has no word for
-        **({} if group.bought.flex_start else {"upgradeSettings": _ONE_BY_ONE}),
-        "nodeDrainConfigs": [{"respectPdbDuringNodePoolDeletion": True}],
+        **({} if group.bought.flex_start else {"upgradeSettings": _upgrade(pool)}),
+        "nodeDrainConfigs": [{"respectPdbDuringNodePoolDeletion": True, **_drain(pool)}],
     }
     return _made(group.name, pool.stable_name, inputs, ground)
+
+
+def _upgrade(pool: PoolPlan) -> dict[str, Any]:
+    said = pool.upgrade
+    if said is None:
+        return _ONE_BY_ONE
+    if said.blue_green:
+        return {"strategy": "BLUE_GREEN"}
+    return {"strategy": "SURGE", "maxSurge": said.surge, "maxUnavailable": said.unavailable}
+
+
+def _drain(pool: PoolPlan) -> dict[str, str]:
+    """How long a disruption budget may hold a pod, and then how long the pod has; else GKE's own hour."""
+    said = pool.upgrade
+    if said is None or said.drain_minutes == DRAIN_MINUTES:
+        return {}
+    seconds = f"{said.drain_minutes * 60}s"
+    return {"pdbTimeoutDuration": seconds, "graceTerminationDuration": seconds}
 
 
 def _belongs(name: str, ground: GcpGround) -> dict[str, Any]:

@@ -106,7 +106,8 @@ class _Reader:
         """The pattern with the names of one resource."""
         where = self._where
         known = _Names(names, region=where.region, account=where.account)
-        return f"arn:{where.partition}:{pattern.format_map(known)}"
+        named = pattern.format_map(known)
+        return named if named.startswith("arn:") else f"arn:{where.partition}:{named}"
 
     def own(self, each: CloudResource) -> tuple[str, ...]:
         """What a resource is called, as far as that can be said before it is there."""

@@ -31,6 +31,7 @@ from gpuyard.spec.sections.nodes import (
     PoolStop,
     Provisioning,
     RdmaPlugin,
+    Upgrade,
     WarmWindow,
 )
 from gpuyard.spec.sections.observability import Observability, Prometheus, Targets
@@ -82,6 +83,7 @@ __all__ = [
     "StoreTier",
     "Subnets",
     "Targets",
+    "Upgrade",
     "WarmWindow",
     "Weekday",
     "Workloads",

@@ -194,7 +194,7 @@ class ClusterSpec(SpecModel):
     admins: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
     """Who may do everything in it, who deploys it too: ARNs, or members such as group:NAME@HOST on gcp."""
     key: Text | None = None
-    """The key, of KMS or Cloud KMS, of secrets, on gcp of disks too. Default: one is made, and renewed."""
+    """The key, of KMS or Cloud KMS, of secrets and nodes' disks. Default: one is made, on aws of secrets."""
     logs: ControlPlaneLogs = ControlPlaneLogs.model_construct()
     """What is kept of what the control plane writes down. Default: everything, for 90 days."""
     release_channel: ReleaseChannel = ReleaseChannel.REGULAR

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Positive, Text
+from gpuyard.spec.values import Count, Positive, Switch, Text
 
 
 class WarmWindow(SpecModel):
@@ -69,6 +69,21 @@ class PoolStop(StrEnum):
     """A brake for one pool: `hold` starts no new job in it."""
 
     HOLD = "hold"
+
+
+class Upgrade(SpecModel):
+    """How nodes of a pool are made anew: for another version, image, disk or setting."""
+
+    unavailable: Positive | None = None
+    """Nodes out of work at once. Default: on aws a tenth of a node group, on gcp one, none with a surge."""
+    surge: Count = 0
+    """Nodes made before old ones go. Default 0: a GPU is hardly had twice, and a reservation has no more."""
+    blue_green: Switch = False
+    """On gcp: all new nodes beside all old ones, and back where they fail. Default off."""
+    drain_minutes: Annotated[int, Field(strict=True, ge=1, le=1440)] | None = None
+    """How long pods have to end before their node goes. Default 15 on EKS, 60 on gcp and with Karpenter."""
+    force: Switch = False
+    """On EKS: go on where a pod is not out in time. Default off: the update stops, and says which."""
 
 
 class Numa(StrEnum):

@@ -42,6 +42,7 @@ def described(held: Sequence[Resource], words: Sequence[str]) -> dict[str, Any]:
     """The answer, in the form of EC2's own."""
     known = {
         "get-resources": ("ResourceTagMappingList", _mapped),
+        "describe-capacity-reservations": ("CapacityReservations", _reservations),
         "describe-tags": ("Tags", _tags),
         "describe-launch-templates": ("LaunchTemplates", _templates),
         "describe-route-tables": ("RouteTables", _tables),
@@ -81,6 +82,18 @@ def _tags(held: Sequence[Resource], asked: Asked) -> Items:
         for key, value in (each.state.get("tags") or {}).items()
     ]
     return [item for item in items if _wanted(item, asked, names)]
+
+
+def _reservations(held: Sequence[Resource], asked: Asked) -> Items:
+    wanted = {
+        name.removeprefix("tag:"): values for name, values in asked.items() if name[:4] == "tag:"
+    }
+    return [
+        {"CapacityReservationId": each.id, "State": "scheduled"}
+        for each in held
+        if each.kind == "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
+        and all((each.state.get("tags") or {}).get(key) in values for key, values in wanted.items())
+    ]
 
 
 def _mapped(held: Sequence[Resource], asked: Asked) -> Items:

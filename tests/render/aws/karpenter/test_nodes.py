@@ -251,3 +251,12 @@ def test_where_objects_become_files_charts_come_before_what_they_define():
         "karpenter/values.yaml",
         "karpenter-nodes.yaml",
     ]
+
+
+def test_how_long_pods_have_is_what_the_stack_file_says():
+    def graces(**rest):
+        nodes = of(known(plan_on_aws([ours(**TRAIN, **rest)])), "NodePool")
+        return [each["spec"]["template"]["spec"]["terminationGracePeriod"] for each in nodes]
+
+    assert graces() == ["1h", "2m", "1h"]
+    assert graces(upgrade={"drain_minutes": 30}) == ["30m", "2m", "30m"]

@@ -9,6 +9,7 @@ from typing import Any
 from gpuyard.catalogue.kubernetes.eks_nodes import AL2023_RELEASES, DATA_DISKS
 from gpuyard.catalogue.kubernetes.karpenter import (
     CAPACITY_TYPE,
+    DRAIN_MINUTES,
     EMPTY_FOR,
     GRACE,
     HIGHEST_WEIGHT,
@@ -19,9 +20,17 @@ from gpuyard.catalogue.kubernetes.karpenter import (
     SPOT_GRACE,
 )
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
-from gpuyard.names import ARCH_LABEL, GPU, INSTANCE_TYPE_LABEL, OS_LABEL, ZONE_LABEL
+from gpuyard.names import (
+    ARCH_LABEL,
+    GPU,
+    INSTANCE_TYPE_LABEL,
+    OFFERING_TAG,
+    OS_LABEL,
+    ZONE_LABEL,
+)
 from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import Late
+from gpuyard.render.aws.disk_key import disk_key
 from gpuyard.render.aws.launch import disk_needs, fabric_interfaces
 from gpuyard.render.aws.network import network_of
 from gpuyard.render.aws.place import place_of
@@ -79,7 +88,7 @@ def _node_class(plan: PlatformPlan, pool: PoolPlan, rung: LadderRung) -> Object:
             "httpPutResponseHopLimit": 1,
         },
         "detailedMonitoring": True,
-        "blockDeviceMappings": [_disk(machines, disk_gib(plan, pool))],
+        "blockDeviceMappings": [_disk(plan, machines, disk_gib(plan, pool))],
         "kubelet": {
             **({"kubeReserved": dict(kubelet.reserved)} if kubelet.reserved else {}),
             "evictionHard": dict(kubelet.eviction),
@@ -89,7 +98,9 @@ def _node_class(plan: PlatformPlan, pool: PoolPlan, rung: LadderRung) -> Object:
         "tags": aws_tags(plan, pool.stable_name, " ".join(pool.owners)),
     }
     if rung.reservation:
-        spec["capacityReservationSelectorTerms"] = [{"id": rung.reservation}]
+        held = {"id": rung.reservation}
+        bought = {"tags": {OFFERING_TAG: rung.reservation}}  # its id is known when it is bought
+        spec["capacityReservationSelectorTerms"] = [bought if rung.buys else held]
     if in_group(rung):
         spec["placementGroupSelector"] = {"name": Late(f"{placement_name(pool)}.id")}
     if found := _interfaces(machines):
@@ -111,8 +122,10 @@ def _subnets(plan: PlatformPlan, pool: PoolPlan) -> list[Any]:
     return [private[zone] for zone in sorted(pool.zones or private)]
 
 
-def _disk(machines: Sequence[Machine], gib: int) -> dict[str, Any]:
-    ebs = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
+def _disk(plan: PlatformPlan, machines: Sequence[Machine], gib: int) -> dict[str, Any]:
+    ebs: dict[str, Any] = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
+    if key := disk_key(plan):
+        ebs["kmsKeyID"] = key
     size = {**disk_needs(machines, gib), "volumeSize": f"{gib}Gi"}
     return {"deviceName": DATA_DISKS[IMAGE_FAMILY], "rootVolume": True, "ebs": {**ebs, **size}}
 
@@ -138,6 +151,8 @@ def _node_pool(plan: PlatformPlan, pool: PoolPlan, size: GroupSize, weight: int)
     """
     spot = size.rung.mode == Capacity.SPOT.value
     name = _name(pool, size.rung)
+    said = pool.upgrade
+    grace = f"{said.drain_minutes}m" if said and said.drain_minutes != DRAIN_MINUTES else GRACE
     starts = [taint_object(taint) for taint in plan.startup_taints(pool)]
     template = {
         "metadata": {"labels": dict(pool.labels)},
@@ -147,7 +162,7 @@ def _node_pool(plan: PlatformPlan, pool: PoolPlan, size: GroupSize, weight: int)
             "taints": [taint_object(taint) for taint in pool.taints],
             **({"startupTaints": starts} if starts else {}),
             "expireAfter": "Never",
-            "terminationGracePeriod": SPOT_GRACE if spot else GRACE,
+            "terminationGracePeriod": SPOT_GRACE if spot else grace,
         },
     }
     spec = {

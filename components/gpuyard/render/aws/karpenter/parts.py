@@ -7,8 +7,9 @@ from gpuyard.catalogue.cluster.eks import NODE_POLICIES
 from gpuyard.catalogue.kubernetes.karpenter import EVENTS, QUEUE_SECONDS, SENDERS
 from gpuyard.names import KARPENTER, KUBE_SYSTEM
 from gpuyard.plan.capacity.karpenter import installs_karpenter
-from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import Late, late_names
+from gpuyard.render.aws.disk_key import disk_key_rights
 from gpuyard.render.aws.karpenter.charts import karpenter_values
 from gpuyard.render.aws.karpenter.nodes import PROFILE, QUEUE, karpenter_objects, karpenter_pools
 from gpuyard.render.aws.karpenter.rights import controller_rights
@@ -21,7 +22,7 @@ from gpuyard.render.aws.place import (
     tags_of,
     taken_by,
 )
-from gpuyard.render.aws.placement import placement_group
+from gpuyard.render.aws.placement import block_purchase, placement_group
 from gpuyard.render.aws.roles import TAKEN_BY_PODS
 from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.cloud.graph import CloudResource, Json
@@ -36,11 +37,13 @@ def karpenter_parts(
     queue = _queue(plan)
     nodes = _nodes(plan, place, cluster)
     close = (_placed(plan, pool) for pool in karpenter_pools(plan))
+    blocks = (_block(plan, pool, rung) for pool in karpenter_pools(plan) for rung in pool.ladder)
     return [
         *nodes,
         *queue,
         *_controller(plan, place, cluster, (nodes[0], queue[0]), ready),
         *(group for group in close if group is not None),
+        *(block for block in blocks if block is not None),
     ]
 
 
@@ -55,6 +58,14 @@ def karpenter_told(plan: PlatformPlan) -> dict[str, Any]:
 def _placed(plan: PlatformPlan, pool: Any) -> CloudResource | None:
     """It is there for the whole cluster: what names it stands in the cluster, beside no node group."""
     return placement_group(pool, aws_tags(plan, pool.stable_name, " ".join(pool.owners)), part="")
+
+
+def _block(plan: PlatformPlan, pool: PoolPlan, rung: LadderRung) -> CloudResource | None:
+    """Found by its tag, as Karpenter finds reservations."""
+    tags = aws_tags(plan, pool.stable_name, " ".join(pool.owners))
+    return block_purchase(
+        pool, rung, tags, ("karpenter-identity", "karpenter-nodes-enter"), part=""
+    )
 
 
 def _nodes(
@@ -97,7 +108,10 @@ def _controller(
     nodes, queue = given
     made = role(plan, "karpenter-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
     yield made
-    rights = controller_rights(plan.name, place, role=nodes.get("arn"), queue=queue.get("arn"))
+    rights = {
+        **controller_rights(plan.name, place, role=nodes.get("arn"), queue=queue.get("arn")),
+        **({"disks": disks} if (disks := disk_key_rights(plan, place)) else {}),
+    }
     for what, statements in rights.items():
         yield CloudResource(
             kind="aws:iam/rolePolicy:RolePolicy",

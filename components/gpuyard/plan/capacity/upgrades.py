@@ -1,0 +1,163 @@
+"""How nodes of a pool are made anew: what each cloud can be told, and what that comes to."""
+
+from collections.abc import Iterator
+
+from gpuyard.catalogue.gke.maintenance import DRAIN_MINUTES as GKE_DRAIN
+from gpuyard.catalogue.gke.maintenance import MOST_AT_ONCE as GKE_MOST
+from gpuyard.catalogue.kubernetes.eks_nodes import DRAIN_MINUTES as EKS_DRAIN
+from gpuyard.catalogue.kubernetes.eks_nodes import MOST_UNAVAILABLE as EKS_MOST
+from gpuyard.catalogue.kubernetes.karpenter import DRAIN_MINUTES as KARPENTER_DRAIN
+from gpuyard.catalogue.machines import Capacity, Machine
+from gpuyard.findings import Finding, Fix, Path, refuse, warn
+from gpuyard.plan.capacity.ladder import HELD, plan_ladder
+from gpuyard.plan.capacity.scaling import scaling_of
+from gpuyard.plan.records.nodes import UpgradePlan
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import Pool, Scaling
+
+_CLOUDS = frozenset({Cloud.AWS, Cloud.GCP})
+
+
+def plan_upgrade(spec: PlatformSpec, pool: Pool) -> UpgradePlan | None:
+    """With what nobody wrote filled in; None where no cloud makes nodes anew."""
+    if spec.cloud not in _CLOUDS:
+        return None
+    said, by_karpenter = pool.upgrade, _by_karpenter(spec, pool)
+    google = spec.cloud is Cloud.GCP
+    usual = GKE_DRAIN if google else KARPENTER_DRAIN if by_karpenter else EKS_DRAIN
+    one = 0 if said.surge else 1
+    unavailable = said.unavailable or (one if google else None)
+    drain = said.drain_minutes or usual
+    return UpgradePlan(
+        unavailable=unavailable,
+        surge=said.surge,
+        blue_green=said.blue_green,
+        drain_minutes=drain,
+        force=said.force,
+        says=f"{_at_once(spec, pool, unavailable)}; {_drained(spec, pool, drain)}",
+    )
+
+
+def _by_karpenter(spec: PlatformSpec, pool: Pool) -> bool:
+    return spec.cloud is Cloud.AWS and scaling_of(spec.cloud, pool) is Scaling.KARPENTER
+
+
+def _at_once(spec: PlatformSpec, pool: Pool, unavailable: int | None) -> str:
+    """How many nodes at once, and whether any beyond the pool's own."""
+    if _by_karpenter(spec, pool):
+        return "by Karpenter, never while anything runs on them"
+    if pool.upgrade.blue_green:
+        return "all new nodes beside all old ones"
+    out = "a tenth of a group" if unavailable is None else _nodes(unavailable)
+    if not pool.upgrade.surge:
+        return f"{out} out of work at once, none beyond the pool's own"
+    beyond = _nodes(pool.upgrade.surge)
+    if spec.cloud is Cloud.AWS:
+        beyond = "so many, and two for each zone at least,"
+    return f"{out} out of work at once, {beyond} made before"
+
+
+def _nodes(count: int) -> str:
+    return f"{count or 'no'} node{'' if count == 1 else 's'}"
+
+
+def _drained(spec: PlatformSpec, pool: Pool, minutes: int) -> str:
+    pods = f"pods have {minutes} minute{'' if minutes == 1 else 's'} to end"
+    if spec.cloud is Cloud.GCP or _by_karpenter(spec, pool):
+        return f"{pods}, and then go with their node"
+    if pool.upgrade.force:
+        return f"{pods}, and then go with their node"
+    return f"{pods}; where one is not out by then, EKS stops the update"
+
+
+# ── proofs ────────────────────────────────────────────────────────────────────────────────────────
+def check_upgrade(
+    spec: PlatformSpec, pool: Pool, machine: Machine, path: Path
+) -> Iterator[Finding]:
+    """Words that the pool's cloud has none for, more than it takes, and room for nodes beyond the pool."""
+    if spec.cloud not in _CLOUDS:
+        return
+    where = (*path, "upgrade")
+    wrong = list(_without_a_word(spec, pool, machine))
+    for word, problem, allowed in wrong:
+        yield refuse(
+            "upgrade.word",
+            (*where, word),
+            problem,
+            given=f"{word}: {str(getattr(pool.upgrade, word)).lower()}",
+            allowed=allowed,
+            fix=Fix(says=f"remove {word}", at=(*where, word)),
+        )
+    if not wrong:
+        yield from _no_spare(pool, where)
+
+
+def _without_a_word(
+    spec: PlatformSpec, pool: Pool, machine: Machine
+) -> Iterator[tuple[str, str, str]]:
+    """The word, why it says nothing, and what can be said."""
+    said = pool.upgrade
+    if _by_karpenter(spec, pool):
+        for word in ("unavailable", "surge", "blue_green", "force"):
+            if getattr(said, word):
+                why = "Karpenter makes nodes anew when nothing runs on them, so there are none at once"
+                yield word, why, "drain_minutes"
+    elif spec.cloud is Cloud.AWS:
+        yield from _on_eks(pool)
+    else:
+        yield from _on_gke(spec, pool, machine)
+
+
+def _on_eks(pool: Pool) -> Iterator[tuple[str, str, str]]:
+    said = pool.upgrade
+    if said.blue_green:
+        yield "blue_green", "EKS has no second set of nodes for a node group", "surge: 1"
+    if said.drain_minutes not in {None, EKS_DRAIN}:
+        why = f"EKS gives pods {EKS_DRAIN} minutes, and no field says another time"
+        yield (
+            "drain_minutes",
+            why,
+            f"{EKS_DRAIN}, or scaling: karpenter, which has a time of its own",
+        )
+    if (said.unavailable or 0) > EKS_MOST:
+        yield "unavailable", f"EKS takes at most {EKS_MOST} at once", f"1 to {EKS_MOST}"
+
+
+def _on_gke(spec: PlatformSpec, pool: Pool, machine: Machine) -> Iterator[tuple[str, str, str]]:
+    said = pool.upgrade
+    if said.force:
+        yield "force", "GKE always goes on when the time is over", "drain_minutes"
+    ladder = plan_ladder(spec, pool, machine)
+    if said.blue_green:
+        for word in ("unavailable", "surge"):
+            if getattr(said, word):
+                yield word, "all nodes are made at once beside the old ones", "blue_green alone"
+        if any(rung.placement != "none" for rung in ladder):
+            why = "nodes that stand close together are not made twice"
+            yield "blue_green", why, "unavailable, or a pool without a place of its own"
+    elif (said.unavailable or 0) + said.surge > GKE_MOST:
+        word = "surge" if said.surge else "unavailable"
+        yield word, f"GKE makes at most {GKE_MOST} anew at once", f"{GKE_MOST} together"
+    if all(rung.mode is Capacity.FLEX_START for rung in pool.capacity):
+        for word in ("unavailable", "surge", "blue_green"):
+            if getattr(said, word):
+                why = "GKE makes flex-start nodes anew in a way of its own: when they have ended"
+                yield word, why, "drain_minutes"
+
+
+def _no_spare(pool: Pool, where: Path) -> Iterator[Finding]:
+    """Nodes beyond the pool's own, and a reservation that holds none."""
+    said = pool.upgrade
+    held = [rung for rung in pool.capacity if rung.mode in HELD]
+    if not held or not (said.surge or said.blue_green):
+        return
+    word = "blue_green" if said.blue_green else "surge"
+    yield warn(
+        "upgrade.no_spare",
+        (*where, word),
+        f"new nodes are to come before old ones go, and {held[0].mode.value} {held[0].reservation} holds"
+        f" {held[0].nodes}: where all of them run, none is left for it, and the update waits",
+        given=f"{word}: {str(getattr(said, word)).lower()}",
+        allowed="unavailable alone, or a reservation with nodes to spare",
+        fix=Fix(says=f"remove {word}", at=(*where, word)),
+    )

@@ -1,0 +1,75 @@
+"""What AWS is asked of a block that is to be bought; findings have proofs of their own (live.block)."""
+
+import pytest
+
+from gpuyard.preflight import aws
+from gpuyard.preflight.asking import Answer
+from gpuyard.preflight.blocks import judge_block
+from gpuyard.preflight.wants import Ahead
+from gpuyard.render.aws.graph import aws_graph
+from kit.clouds.aws import plan_on_aws
+from kit.stacks import pool
+
+OFFER = "cb-0123456789abcdef0"
+BUYS = {"hours": 48, "starts": "2026-12-01", "usd": 8000}
+PLAN = plan_on_aws(
+    [
+        pool(
+            nodes="0..4",
+            zones=["us-east-1a"],
+            capacity=[{"block": OFFER, "nodes": 4, "buys": BUYS}],
+        )
+    ]
+)
+OPEN = {"CapacityBlockOfferingId": OFFER, "UpfrontFee": "8000", "AvailabilityZone": "us-east-1a"}
+
+
+def questions():
+    ahead = Ahead(PLAN, aws_graph(PLAN), "1")
+    return {each.name: " ".join(each.words) for each in aws.aws_questions(ahead)}
+
+
+def heard(offer, bought):
+    return judge_block(PLAN, OFFER, {f"offer {OFFER}": offer, f"bought {OFFER}": bought})
+
+
+def test_offer_and_purchase_are_asked_for_and_no_reservation_of_that_name():
+    asked = questions()
+    assert (
+        "--instance-type p5.48xlarge --instance-count 4 --capacity-duration-hours 48"
+        " --start-date-range 2026-12-01T00:00:00Z --end-date-range 2026-12-05T00:00:00Z"
+        in asked[f"offer {OFFER}"]
+    )
+    assert f"Name=tag:gpuyard.dev/offering,Values={OFFER}" in asked[f"bought {OFFER}"]
+    assert f"reservation {OFFER}" not in asked
+
+
+NONE = Answer(value={"CapacityReservations": []})
+
+
+@pytest.mark.parametrize(
+    ("offer", "bought", "why"),
+    [
+        (Answer(why="nobody is signed in"), NONE, "nobody is signed in"),
+        (Answer(error="InternalError"), NONE, "InternalError"),
+        (Answer(value={"CapacityBlockOfferings": [OPEN]}), Answer(why="silent"), "silent"),
+        (Answer(value={"CapacityBlockOfferings": [OPEN]}), Answer(value={}), "no answer"),
+    ],
+)
+def test_without_both_answers_nothing_is_known(offer, bought, why):
+    found = heard(offer, bought)
+    assert [(each.about, each.why) for each in found.unasked] == [(f"the offer {OFFER}", why)]
+    assert found.findings == ()
+
+
+def test_what_is_as_agreed_is_said():
+    found = heard(Answer(value={"CapacityBlockOfferings": [OPEN]}), NONE)
+    assert found.said == (f"{OFFER} is offered for 8000 USD, as agreed to",)
+    there = {"CapacityReservations": [{"CapacityReservationId": "cr-1", "State": "scheduled"}]}
+    found = heard(Answer(value={"CapacityBlockOfferings": []}), Answer(value=there))
+    assert found.said == (f"{OFFER} is bought already, as cr-1, which is scheduled",)
+
+
+def test_where_nothing_like_it_is_offered_that_is_said():
+    (found,) = heard(Answer(value={"CapacityBlockOfferings": []}), NONE).findings
+    assert (found.id, found.allowed) == ("live.block", "none of that size and day")
