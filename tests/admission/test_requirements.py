@@ -123,7 +123,7 @@ def test_a_team_has_what_the_platform_says_unless_it_says_itself():
         images_from=("docker.io/library/nginx",),
         taints=(),
         guaranteed=False,
-        queues=("main", "fast"),
+        queues=("fast", "main"),
         csi_drivers=DRIVERS,
     )
     assert not parameters_of(plan, plan.team("usual")).has_default

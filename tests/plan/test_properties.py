@@ -6,7 +6,7 @@ from collections import Counter
 from functools import lru_cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpuyard.catalogue.kubernetes.kueue import MAX_FLAVORS, MAX_GROUPS
@@ -64,6 +64,7 @@ def shuffled(value, rng):
 
 @settings(max_examples=examples(100))
 @given(st.integers(0, 10**9))
+@example(39655)  # queues of a team
 def test_the_order_of_keys_changes_nothing(number):
     raw = platforms.platform(number)
     other = shuffled(copy.deepcopy(raw), random.Random(number))  # noqa: S311  no secret is made of it

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from gpuyard.spec.read import platform_spec, read_platform
+from gpuyard.spec.teams import Team
 from gpuyard.spec.values import (
     NAME_LENGTH,
     Day,
@@ -443,3 +444,9 @@ def test_a_day_is_read_as_people_write_it_and_as_the_engine_hands_it_on(written)
 def test_what_is_no_day_is_refused(written):
     with pytest.raises(ValidationError):
         TypeAdapter(Day).validate_python(written)
+
+
+def test_queues_of_a_team_have_one_order_however_they_are_written():
+    given = {"night": 1.0, "default": 2.0, "batch": 3.0}
+    found = Team.model_validate({"name": "vision", "queues": given})
+    assert list(found.queues.items()) == [("default", 2.0), ("batch", 3.0), ("night", 1.0)]

@@ -3,8 +3,9 @@
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import Field, model_serializer, model_validator
+from pydantic import AfterValidator, Field, model_serializer, model_validator
 
+from gpuyard.names import LOCAL_QUEUE
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.values import (
     Cidr,
@@ -25,6 +26,11 @@ MAX_NAMESPACES = 50
 Weight = Annotated[float, Field(strict=True, gt=0, le=1000, allow_inf_nan=False)]
 Shares = Annotated[dict[Text, Count], Field(max_length=1000)]
 """Amounts by pool: `train` counts whole GPUs, `serve/3g.20gb` slices, `dev/shared` shares."""
+
+
+def _by_name(queues: dict[str, float]) -> dict[str, float]:
+    """That of jobs which name none first: a mapping has no order, and what is made of it has one."""
+    return dict(sorted(queues.items(), key=lambda each: (each[0] != LOCAL_QUEUE, each[0])))
 
 
 class Isolation(StrEnum):
@@ -130,9 +136,9 @@ class Team(SpecModel):
     """The least that separates its pods from other teams': shared, slice or node."""
     priority: Name | None = None
     """The priority, of `priorities`, that its jobs have when they name none. Default: none."""
-    queues: Annotated[dict[Name, Weight], Field(min_length=1, max_length=20)] = Field(
-        default_factory=lambda: {"default": 1.0}
-    )
+    queues: Annotated[
+        dict[Name, Weight], Field(min_length=1, max_length=20), AfterValidator(_by_name)
+    ] = Field(default_factory=lambda: {"default": 1.0})
     """Its queues and their weights, {default: 1, interactive: 2}. Default: one, called default."""
     stop: Stop | None = None
     """hold or drain: a brake for its queues. Default: none."""
