@@ -169,7 +169,7 @@ def test_the_rest_is_looked_at_in_namespaces_of_teams_alone_and_fails_closed():
     constraints = spec["matchConstraints"]
     assert constraints["namespaceSelector"]["matchLabels"] == {"gpuyard.dev/platform": "lab"}
     assert [rule["resources"] for rule in constraints["resourceRules"]] == [
-        ["persistentvolumeclaims", "secrets", "services"],
+        ["persistentvolumeclaims", "pods/eviction", "secrets", "services"],
         ["statefulsets"],
     ]
     said = spec["variables"][-1]["expression"]
@@ -182,7 +182,7 @@ def test_what_goes_is_looked_at_where_queues_count_the_whole():
     rules = spec["matchConstraints"]["resourceRules"]
     assert {tuple(rule["operations"]) for rule in rules} == {("DELETE",)}
     found = [f"{rule['apiGroups'][0]}/{rule['resources'][0]}" for rule in rules]
-    assert found[0] == "batch/jobs"
+    assert found[:2] == ["/pods", "batch/jobs"]
     assert {"jobset.x-k8s.io/jobsets", "ray.io/rayclusters"} < set(found)
 
 

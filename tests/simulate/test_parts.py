@@ -270,11 +270,13 @@ def test_the_kubeconfig_is_read_back_and_a_broken_one_named(tmp_path: Path):
 def test_a_platforms_configuration_keeps_its_values_and_gets_our_ports(tmp_path: Path):
     wanted = {
         "fairSharing": {},
+        "featureGates": {"ReclaimablePods": False},
         "metrics": {"enableClusterQueueResources": True},
         "webhook": {"port": 9443},
     }
     made = kueue_manager.configuration(wanted, PORTS, tmp_path)
     assert made["fairSharing"] == {}
+    assert made["featureGates"] == {"ReclaimablePods": False, "VisibilityOnDemand": False}
     assert made["webhook"] == {
         "host": "127.0.0.1",
         "port": PORTS["kueue-webhook"],

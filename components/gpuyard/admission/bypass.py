@@ -17,15 +17,24 @@ RUNTIME = "nvidia"
 """How names of NVIDIA's runtime classes begin: the operator makes nvidia, nvidia-cdi, nvidia-legacy."""
 MOUNTED = "/var/run/nvidia-container-devices"
 """Below it a mount names a device to the container toolkit, where that is told to look."""
-DEVICES_SAID = ("cdi.k8s.io/", "devices.nri.io", "mounts.nri.io")
+FABRIC = ("NVIDIA_MOFED", "NVIDIA_NVSWITCH")
+"""Variables by which NVIDIA's container toolkit gives every network adapter and every switch of a node."""
+DEVICES_SAID = (
+    *("cdi.k8s.io/", "devices.nri.io", "mounts.nri.io"),
+    *("devices.noderesource.dev", "mounts.noderesource.dev"),
+)
 """What annotations contain that name devices and folders of the node to the container runtime, or to a plugin
-of its (containerd/nri, plugins/device-injector)."""
+of its: containerd's device-injector under its older name and its newer one, and NVIDIA's own."""
 BESIDE_GPUS = "devices.gke.io"
 """The same of GKE's: a pod that asks for GPUs gives them so to the daemon of GPUDirect in it."""
 
 TAKES = Sentence(
     "{variable} gives container {container} devices that nobody counts",
     "remove it: request nvidia.com/gpu, and the device plugin says which",
+)
+TAKES_FABRIC = Sentence(
+    "{variable} gives container {container} every adapter or switch of the node, which nobody counts",
+    "remove it: adapters are requested, and their device plugin says which",
 )
 MOUNTS = Sentence(
     f"a mount below {MOUNTED} gives container {{container}} GPUs that nobody counts",
@@ -71,8 +80,10 @@ def _of_container(path: Path, container: Mapping[str, Any]) -> Iterator[Slip]:
     name = text(container.get("name"))
     for index, each in enumerate(items(container.get("env"))):
         variable = mapping(each)
-        if (said := text(variable.get("name"))) in VARIABLES and not _gives_nothing(variable):
-            yield TAKES.slip((*path, "env", index), variable=said, container=name)
+        said = text(variable.get("name"))
+        if said in (*VARIABLES, *FABRIC) and not _gives_nothing(variable):
+            sentence = TAKES_FABRIC if said in FABRIC else TAKES
+            yield sentence.slip((*path, "env", index), variable=said, container=name)
     for index, each in enumerate(items(container.get("volumeMounts"))):
         if f"{text(mapping(each).get('mountPath'))}/".startswith(f"{MOUNTED}/"):
             yield MOUNTS.slip((*path, "volumeMounts", index), container=name)

@@ -11,6 +11,7 @@ from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, known, mapping, text
 from gpuyard.manifests.pods import GPU_PREFIXES, Pod
 from gpuyard.manifests.queued import QUEUED_KINDS
+from gpuyard.manifests.templates import KINDS, count, templates_of
 from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
 
 QUEUE_FOR_THEIRS = tuple(
@@ -68,6 +69,43 @@ RAISED = Sentence(
 )
 """Of a Job that runs: Kueue looks at it some time after its controller has made the pods."""
 RUNS_JOBS = ("batch/v1", "Job")
+COUNTED_ANEW = ("JobSet", "MPIJob", "RayCluster")
+"""Kinds of other projects whose pods are counted here as they are written."""
+KEPT = ("AppWrapper", "RayJob", "TrainJob")
+"""Those that stay as they are while they run: what runs stands elsewhere, or is made anew when it fails."""
+RERUN = Sentence(
+    "this {kind} runs, and what it would run after this change was not counted",
+    "set {field}: true in the same change; it is counted anew and started again",
+)
+"""Of kinds of other projects: their controllers may make pods before Kueue has seen the change."""
+SUSPEND_OF = {"MPIJob": "spec.runPolicy.suspend"}
+SUSPEND_OF_OTHERS = "spec.suspend"
+DOUBLED = "RayService"
+CLUSTER_OF: tuple[str, ...] = ("spec", "rayClusterConfig")
+RENEWED = Sentence(
+    "this {kind} runs, and for a changed cluster KubeRay makes a second one beside it: one was counted",
+    "leave spec.rayClusterConfig as it is, or delete it and make it anew",
+)
+"""Of a RayService, also where it is told to wait: the first cluster would run on."""
+RAY_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "RayCluster": ("spec",),
+    "RayJob": ("spec", "rayClusterSpec"),
+    "RayService": CLUSTER_OF,
+}
+"""Where kinds have a Ray cluster."""
+LEAST = Sentence(
+    "worker group {group} has replicas: {counted}, which queues count, and minReplicas: {least}, of which"
+    " KubeRay makes as many",
+    "write replicas: {least}",
+)
+"""Kueue (v0.19.2, `effectiveWorkerCount`) reads replicas, and KubeRay (1.6, `GetWorkerGroupDesiredReplicas`)
+whichever is more."""
+SUBMITS_TO = ("RayJob", "clusterSelector")
+SUBMITS = Sentence(
+    "this {kind} uses a Ray cluster that is there, so that no queue counts what it asks for itself",
+    "let the pod that submits it ask for no GPU: the work runs in that cluster",
+)
+"""Kueue (v0.19.2, `Skip` of its RayJob) passes over such a RayJob, and over the Job that it makes as well."""
 STALE = Sentence(
     "workload {name} was changed after it was counted, and more would run than that",
     "it waits for Kueue, which counts it anew by itself",
@@ -138,14 +176,20 @@ def queued(workload: Workload, parameters: TeamParameters) -> Iterator[Slip]:
     yield from _past_queues(workload, parameters)
     yield from _joins(workload)
     yield from _keeps_pods(workload)
+    yield from _of_ray(workload)
     if workload.was:
         yield from _part(workload, workload.was)
         yield from _past_count(workload, workload.was)
 
 
 def _joins(workload: Workload) -> Iterator[Slip]:
-    """Kueue starts whatever says that it is of a workload that was admitted, however many there are of it."""
-    if workload.by_controller:
+    """Kueue starts whatever says that it is of a workload that was admitted, however many there are of it.
+
+    Templates of kinds that nobody looks at become pods as well: a controller makes them, with a member's
+    labels. Kueue itself labels pods that are there.
+    """
+    owned_pod = workload.kind == "Pod" and workload.was is None and _makers(workload.metadata)
+    if workload.by_controller and (not owned_pod or _owner_queues(workload.metadata)):
         return
     before = _named_workloads(workload.was) if workload.was else []
     for name in _named_workloads(workload):
@@ -182,6 +226,26 @@ def _finalizers(workload: Workload) -> list[str]:
     return [text(each) for each in items(workload.metadata.get("finalizers"))]
 
 
+def _of_ray(workload: Workload) -> Iterator[Slip]:
+    """What KubeRay makes of a Ray cluster beyond what Kueue counts of it."""
+    before = workload.was.body.get("spec") if workload.was else None
+    same = before is not None and before == workload.body.get("spec")
+    if workload.by_controller or same or workload.kind not in RAY_GROUPS:
+        return
+    cluster = RAY_GROUPS[workload.kind]
+    for index, each in enumerate(items(mapping(workload.body, *cluster).get("workerGroupSpecs"))):
+        group = mapping(each)
+        path: Path = (*cluster, "workerGroupSpecs", index)
+        counted, least = count(group, "replicas", 1), count(group, "minReplicas", 0)
+        if counted < least and any(asks(pod) for pod in workload.pods if pod.path[:-1] == path):
+            values = {"counted": str(counted), "least": str(least)}
+            yield LEAST.slip((*path, "replicas"), group=text(group.get("groupName")), **values)
+    kind, selector = SUBMITS_TO
+    chosen = workload.kind == kind and mapping(workload.body, "spec", selector)
+    if chosen and any(map(asks, workload.pods)):
+        yield SUBMITS.slip(("spec", selector), kind=workload.kind)
+
+
 def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
     queues = _names_queue(workload.metadata) or _names_queue(was.metadata)
     elastic = workload.kind != "Pod" and (_elastic(workload) or _elastic(was))
@@ -194,8 +258,8 @@ def _past_count(workload: Workload, was: Workload) -> Iterator[Slip]:
         return
     if _renumbered(workload, was):
         yield RENUMBERED.slip(("spec", "ordinals"), kind=workload.kind)
-    if not (was.suspended or workload.suspended or workload.by_controller):
-        yield from _raised(workload, was)
+    if not (was.suspended or workload.by_controller):
+        yield from _changed_while_it_runs(workload, was)
     started = was.suspended and not workload.suspended and not workload.by_controller
     if started and workload.kind in OF_ITSELF:
         yield STARTS.slip(("spec",), kind=workload.kind)
@@ -206,6 +270,48 @@ def _renumbered(workload: Workload, was: Workload) -> bool:
     first = [mapping(each.body.get("spec"), "ordinals").get("start", 0) for each in (workload, was)]
     counted = any(map(asks, (*workload.pods, *was.pods)))
     return workload.kind == NUMBERED and counted and first[0] != first[1]
+
+
+def _changed_while_it_runs(workload: Workload, was: Workload) -> Iterator[Slip]:
+    if workload.kind == DOUBLED and any(map(asks, (*workload.pods, *was.pods))):
+        before, after = (_without_suspend(each) for each in (was, workload))
+        if before != after:
+            yield RENEWED.slip(CLUSTER_OF, kind=workload.kind)
+    if workload.suspended:
+        return
+    yield from _raised(workload, was)
+    if _reruns(workload, was):
+        field = SUSPEND_OF.get(workload.kind, SUSPEND_OF_OTHERS)
+        yield RERUN.slip(("spec",), kind=workload.kind, field=field)
+
+
+def _without_suspend(service: Workload) -> dict[str, Any]:
+    cluster = mapping(service.body, *CLUSTER_OF)
+    return {key: value for key, value in cluster.items() if key != "suspend"}
+
+
+def _reruns(workload: Workload, was: Workload) -> bool:
+    """Whether a kind of another project would run what was not counted."""
+    if _owner_queues(was.metadata):
+        return False
+    if workload.kind in KEPT:
+        asked = workload.kind in UNSEEN or any(map(asks, (*workload.pods, *was.pods)))
+        return asked and workload.body.get("spec") != was.body.get("spec")
+    if workload.kind not in COUNTED_ANEW or (_elastic(was) and _gated(was)):
+        return False
+    before, after = _made(was), _made(workload)
+    return any(path not in before or _is_more(found, before[path]) for path, found in after.items())
+
+
+def _made(workload: Workload) -> dict[Path, tuple[int, Any]]:
+    """How many pods of each template that asks for GPUs, and what they ask for."""
+    kind = next(name for name in OF_OTHER_PROJECTS if name.endswith(f"/{workload.kind}"))
+    many = {each.path[:-1]: each.pods for each in templates_of(KINDS[kind], workload.body)}
+    return {pod.path: (many[pod.path], _asked_of(pod)) for pod in filter(asks, workload.pods)}
+
+
+def _is_more(found: tuple[int, Any], before: tuple[int, Any]) -> bool:
+    return found[0] > before[0] or found[1] != before[1]
 
 
 def _raised(workload: Workload, was: Workload) -> Iterator[Slip]:
@@ -251,7 +357,11 @@ def _gated(workload: Workload) -> int:
 
 def _asked(workload: Workload) -> list[Any]:
     """What Kueue would have to count: which containers ask for which GPUs, and which run side by side."""
-    return [(_first_ones(pod), _gpus(pod)) if asks(pod) else () for pod in workload.pods]
+    return [_asked_of(pod) if asks(pod) else () for pod in workload.pods]
+
+
+def _asked_of(pod: Pod) -> Any:
+    return _first_ones(pod), _gpus(pod)
 
 
 def _first_ones(pod: Pod) -> list[str]:

@@ -27,6 +27,16 @@ LINGERS = Sentence(
     "with terminationGracePeriodSeconds {seconds} the pod keeps what it borrowed for longer than an hour",
     "write 3600 at most",
 )
+STAYS_ON = Sentence(
+    "deleted with gracePeriodSeconds {seconds} the pod keeps what it has for longer than an hour",
+    "write 3600 at most",
+)
+"""Of a deletion, and of an eviction: what they say counts in place of what the pod says, without a limit."""
+GOES_FIRST = Sentence(
+    "deleted with gracePeriodSeconds 0 the pod is gone before its containers are, and its GPUs are given to"
+    " others meanwhile",
+    "write 1 at least",
+)
 STAYS = Sentence(
     "the finalizer {name} keeps the pod when it is told to go, until somebody takes it out",
     "remove it",

@@ -134,8 +134,6 @@ def _kueue(place: Place) -> list[str]:
         place.tools.program("kueue"),
         f"--config={place.file('kueue', 'configuration.yaml')}",
         f"--kubeconfig={place.folder.kubeconfig}",
-        # It would be an aggregated API server, which needs a service that the API server can reach.
-        "--feature-gates=VisibilityOnDemand=false",
     ]
 
 

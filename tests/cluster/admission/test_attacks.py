@@ -110,6 +110,8 @@ def _done_to_the_first(lab: reality.Lab, api: Api, case: Value, namespace: str) 
     one = f"{path}/{first['metadata']['name']}"
     reality.create(api, path, first)
     try:
+        if "placed" in case:
+            reality.wait(lambda: has_node(lab, one), "a node for it")
         if "patch" in case:
             api.call("PATCH", f"{one}?dryRun=All", case["patch"], MERGE)
         elif "delete" in case:
@@ -121,6 +123,11 @@ def _done_to_the_first(lab: reality.Lab, api: Api, case: Value, namespace: str) 
     finally:
         reality.delete(lab.api, one)
         reality.wait(lambda: lab.api.get(one) is None, f"no {one}")
+
+
+def has_node(lab: reality.Lab, one: str) -> bool:
+    """Whether a pod runs somewhere: the API server lets others go at once, whatever is said."""
+    return bool((lab.api.get(one) or {}).get("spec", {}).get("nodeName"))
 
 
 def _asked_when_counted(lab: reality.Lab, api: Api, case: Value, namespace: str) -> None:

@@ -181,8 +181,10 @@ class Member:
         """All pods of something, or of everything: its controller makes them anew."""
         _, name, _ = self._one() or ("Job", "job-0", {})
         path = PLURALS["Pod"].format(namespace=self._namespace)
-        query = f"?labelSelector=app%3D{name}" if self._chance(0.9) else ""
-        return Move(f"delete pods of {name}", "DELETE", path + query)
+        query = f"labelSelector=app%3D{name}" if self._chance(0.9) else ""
+        grace = self._dice.choice((None, None, 0, 31536000))
+        more = "" if grace is None else f"&gracePeriodSeconds={grace}"
+        return Move(f"delete pods of {name} in {grace} s", "DELETE", f"{path}?{query}{more}")
 
     def _suspends(self) -> Move:
         flag = self._chance(0.35)
@@ -229,7 +231,13 @@ class Member:
 
     def _evicts(self) -> Move:
         _, name, _ = self._one("Pod") or ("Pod", "pod-0", {})
-        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+        grace = self._dice.choice(({}, {}, {"gracePeriodSeconds": 31536000}))
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name},
+            "deleteOptions": grace,
+        }
         return Move(f"evict {name}", "POST", f"{self._at('Pod', name)}/eviction", body)
 
     def _changes_template(self) -> Move:

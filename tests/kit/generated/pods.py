@@ -68,6 +68,9 @@ ENVIRONMENT: tuple[Value, ...] = (
     {"name": "NVIDIA_VISIBLE_DEVICES", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
     {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "all"},
     {"name": "NVIDIA_IMEX_CHANNELS", "value": "0"},
+    {"name": "NVIDIA_NVSWITCH", "value": "enabled"},
+    {"name": "NVIDIA_MOFED", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+    {"name": "NVIDIA_GDS", "value": "enabled"},
     {"name": "OTHER", "value": "all"},
 )
 OWNERS: tuple[Value, ...] = (
@@ -91,6 +94,9 @@ ANNOTATIONS = (
         "cdi-devices.nri.io/pod",
         "mounts.nri.io/pod",
         "devices.gke.io/container.a",
+        "cdi-devices.noderesource.dev/pod",
+        "mounts.noderesource.dev",
+        "ulimits.noderesource.dev",
     ),
 )
 CLASSES = ("system-node-critical", "twins-low", "twins-fine")

@@ -38,6 +38,10 @@ def test_host_resources_carry_no_quota_and_gpus_always_do():
     assert not any(name.startswith(tuple(prefixes)) for name in counted)
 
 
+def test_what_is_done_of_a_job_keeps_its_quota_until_the_whole_is_done():
+    assert configuration()["featureGates"] == {"ReclaimablePods": False}
+
+
 def test_what_is_undeclared_stays_blocked():
     assert "quotaCheckStrategy" not in configuration()["resources"]
 

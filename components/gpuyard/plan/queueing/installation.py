@@ -3,7 +3,7 @@
 from gpuyard.findings import Finding, Fix, Path, note, refuse
 from gpuyard.names import GPU_CLAIM, MIG_SLICES
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
+from gpuyard.plan.queueing.kueue import GATES, WITHOUT_QUOTA
 from gpuyard.plan.queueing.multikueue import FRAMEWORKS as SENT
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.queueing import MigQuota
@@ -40,6 +40,7 @@ def _second() -> Finding:
 def _needed_of_another(spec: PlatformSpec) -> Finding:
     """Quotas that count GPUs alone need a Kueue that counts no CPU: by default it counts everything."""
     needs = [f"resources.excludeResourcePrefixes with {', '.join(WITHOUT_QUOTA)}"]
+    needs += [f"featureGates.{gate} {str(on).lower()}" for gate, on in GATES.items()]
     if any(pool.sharing.dra for pool in spec.pools):
         needs.append(f"resources.deviceClassMappings for {GPU_CLAIM}")
     if spec.queueing.mig_quota is MigQuota.SLICES:
@@ -54,5 +55,5 @@ def _needed_of_another(spec: PlatformSpec) -> Finding:
         "kueue.existing",
         _PATH,
         "Kueue keeps the configuration it has, and without these settings in it jobs of this platform wait"
-        f" for ever or share by other rules: {'; '.join(needs)}",
+        f" for ever, or share and are counted by other rules: {'; '.join(needs)}",
     )

@@ -17,6 +17,10 @@ WITHOUT_QUOTA = (
 )
 """Beginnings of resource names that queues do not count, see docs/decisions/0008. Network adapters go with
 the GPUs of a node; counted, a job that asks for them would have no quota and never start."""
+GATES: Mapping[str, bool] = {"ReclaimablePods": False}
+"""Features of Kueue. With this one, what is done of a job gives its quota back before the whole is done: a
+JobSet or a TrainJob that starts again runs that as well, and Kueue (v0.19.2, `validateReclaimablePodsUpdate`)
+takes none of it back."""
 QUEUED: Mapping[str, str] = {
     kind: found.plural for kind, found in QUEUED_KINDS.items() if found.by_default
 }

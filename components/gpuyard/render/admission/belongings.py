@@ -1,18 +1,21 @@
 """The CEL twin of what members make beside pods, as a policy of its own: it has no pods to look at.
 
+An eviction is among them: a pod that is put out may not be given longer than it may have (GPU-ADM-08).
+
 Who could have the same in another way is not refused: whoever may make volumes may name one, and whoever may
 ask for tokens of service accounts may keep one. So the cluster's controllers and its admins go on working.
 """
 
 from collections.abc import Iterator
 
-from gpuyard.admission import belongings
-from gpuyard.admission.requirements import BELONGINGS
+from gpuyard.admission import belongings, turns
+from gpuyard.admission.requirements import BELONGINGS, TURNS
 from gpuyard.admission.volumes import BY_NAME
 from gpuyard.render.admission.cel import listed, maybe, quoted, said
+from gpuyard.render.admission.inside import BY_CONTROLLER
 
 RULES = (
-    ("", "v1", ("persistentvolumeclaims", "secrets", "services")),
+    ("", "v1", ("persistentvolumeclaims", "pods/eviction", "secrets", "services")),
     ("apps", "v1", ("statefulsets",)),
 )
 """Group, version and resources that are looked at."""
@@ -33,7 +36,8 @@ def variables() -> Iterator[tuple[str, str]]:
     yield "it", "dyn(object)"
     yield "was", "dyn(oldObject)"
     yield "created", "request.operation == 'CREATE'"
-    found = f"{_service()} + {_secret()} + {_claim()} + {_claims_of_set()}"
+    yield "by_controller", BY_CONTROLLER
+    found = f"{_service()} + {_secret()} + {_claim()} + {_claims_of_set()} + {_eviction()}"
     yield "said", f"({found}).join('. ')"
 
 
@@ -70,6 +74,17 @@ def _claims_of_set() -> str:
     return _of(
         "StatefulSet",
         f"variables.created ? {templates}.filter(t, {volume} != '').map(t, {sentence}) : []",
+    )
+
+
+def _eviction() -> str:
+    """It deletes a pod, with options of its own (docs/concepts/tenancy.md: how pods go)."""
+    seconds = maybe("variables.it", "deleteOptions.gracePeriodSeconds", "1")
+    long = said(TURNS, turns.STAYS_ON, seconds=f"string({seconds})")
+    return _of(
+        "Eviction",
+        f"variables.by_controller ? [] : {seconds} > {turns.LONGEST_GRACE} ? [{long}]"
+        f" : {seconds} == 0 ? [{said(TURNS, turns.GOES_FIRST)}] : []",
     )
 
 

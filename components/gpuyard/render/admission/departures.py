@@ -3,23 +3,34 @@
 Kueue counts a job and what it makes as one, and lets go of the count with the job. Whoever may delete it may
 also leave its pods behind (`kubectl delete --cascade=orphan`). A deletion that says nothing does so too for
 Jobs: the API server has it from the first versions of that kind. What is over leaves nothing that runs.
+
+Pods go when they are told to: who deletes one says how long it may take, and the API server knows no limit.
 """
 
 from collections.abc import Iterator
 
-from gpuyard.admission import queued
-from gpuyard.admission.requirements import QUEUED
+from gpuyard.admission import queued, turns
+from gpuyard.admission.requirements import QUEUED, TURNS
 from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.render.admission.cel import listed, maybe, quoted, said
 from gpuyard.render.admission.inside import BY_CONTROLLER, pods_in
 
-RULES = tuple(
-    (kind.partition("/")[0], "*", (QUEUED_KINDS[kind].plural,)) for kind in queued.QUEUE_FOR_THEIRS
+RULES = (
+    ("", "v1", ("pods",)),
+    *(
+        (kind.partition("/")[0], "*", (QUEUED_KINDS[kind].plural,))
+        for kind in queued.QUEUE_FOR_THEIRS
+    ),
 )
-"""Group, version and resources that are looked at: what queues with all that it makes."""
+"""Group, version and resources that are looked at: what queues with all that it makes, and pods."""
 _OVER = ("Complete", "Completed", "Failed")
 """Conditions of what has ended."""
 _WITH_PODS = ("Background", "Foreground")
+MAY = (
+    "variables.it.kind == 'Pod' && ('system:nodes' in request.userInfo.groups"
+    " || authorizer.group('').resource('nodes').check('delete').allowed())"
+)
+"""Who is not refused what is said of pods: a kubelet whose containers are gone, and who takes nodes away."""
 
 
 def variables() -> Iterator[tuple[str, str]]:
@@ -50,5 +61,30 @@ def variables() -> Iterator[tuple[str, str]]:
         f" || {pods_in('variables.it')}.exists(p, p.asks)"
     )
     yield "counted", f"variables.leaves && !variables.over && ({asks})"
+    yield "late", _late()
     sentence = said(QUEUED, queued.LEAVES_PODS, kind="variables.it.kind")
-    yield "said", f"!variables.by_controller && variables.counted ? {sentence} : ''"
+    yield (
+        "said",
+        (
+            "variables.by_controller ? '' : variables.it.kind == 'Pod' ? variables.late"
+            f" : variables.counted ? {sentence} : ''"
+        ),
+    )
+
+
+def _late() -> str:
+    """A pod that stays for as long as whoever deletes it likes, or seems to be gone while it runs.
+
+    Where nothing is said the API server writes the pod's own time into the options, and for a pod without a
+    node none.
+    """
+    seconds = maybe("variables.options", "gracePeriodSeconds", "1")
+    own = maybe("variables.it", "spec.terminationGracePeriodSeconds", "0")
+    runs = f"{maybe('variables.it', 'spec.nodeName', quoted(''))} != '' && {own} > 0"
+    over = f"{maybe('variables.it', 'status.phase', quoted(''))} in ['Failed', 'Succeeded']"
+    asks = f"{pods_in('variables.it')}.exists(p, p.asks)"
+    long = said(TURNS, turns.STAYS_ON, seconds=f"string({seconds})")
+    return (
+        f"{seconds} > {turns.LONGEST_GRACE} ? {long}"
+        f" : {seconds} == 0 && {runs} && !({over}) && {asks} ? {said(TURNS, turns.GOES_FIRST)} : ''"
+    )

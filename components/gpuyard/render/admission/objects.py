@@ -40,7 +40,8 @@ from gpuyard.render.admission.cel import (
     said_later,
 )
 from gpuyard.render.admission.inside import BY_CONTROLLER, pods_in
-from gpuyard.render.admission.twins import TWINS, controllers, named_workloads
+from gpuyard.render.admission.running import controllers, counts
+from gpuyard.render.admission.twins import TWINS, named_workloads
 from gpuyard.render.objects import Object, made, namespaces_with
 from gpuyard.spec.sections import Enforce
 
@@ -101,6 +102,7 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
             departures_name(plan.name),
             departures.RULES,
             departures.variables(),
+            f"{_SOUND} || ({departures.MAY})",
             operations=("DELETE",),
         ),
         _Policy(
@@ -219,10 +221,11 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "pods", f"variables.changed && (variables.created || !({jobs})) ? variables.all_pods : []"
     yield "queue", _queue_of("variables.it")
     yield "old_queue", f"variables.created ? '' : {_queue_of('variables.was')}"
-    starts = f"{suspended('variables.was')} && !{suspended('variables.it')}"
-    yield "starts", f"!variables.created && {starts}"
-    runs = " && ".join(f"!{suspended(each)}" for each in ("variables.was", "variables.it"))
-    yield "runs", f"!variables.created && {runs}"
+    yield "waited", suspended("variables.was")
+    yield "starts", f"!variables.created && variables.waited && !{suspended('variables.it')}"
+    yield "runs", f"!variables.created && !variables.waited && !{suspended('variables.it')}"
+    yield "counts", counts("variables.it")
+    yield "old_counts", f"variables.created ? [] : {counts('variables.was')}"
     enters = f"{jobs} ? variables.starts : variables.changed"
     yield "enters", f"variables.created || variables.old_queue != '' || ({enters})"
     for name, (_, expression) in TWINS.items():

@@ -35,7 +35,6 @@ from gpuyard.render.admission.cel import (
     annotated,
     container_asks,
     containers,
-    gpu_name,
     label,
     listed,
     maybe,
@@ -44,6 +43,15 @@ from gpuyard.render.admission.cel import (
     quoted,
     said,
     sentences,
+)
+from gpuyard.render.admission.running import (
+    GATED,
+    SAME_POD,
+    changed_while_it_runs,
+    controllers,
+    elastic,
+    of_ray,
+    queues_for_theirs,
 )
 
 
@@ -54,13 +62,17 @@ def _of_pods(lists: str) -> str:
 def _bypass() -> str:
     env, mounts = (maybe("c", field, "[]") for field in ("env", "volumeMounts"))
     value = maybe("e", "value", quoted(""))
-    known = f"e.name in {listed(bypass.VARIABLES)}"
+    known = f"e.name in {listed((*bypass.VARIABLES, *bypass.FABRIC))}"
     taken = f"{known} && (has(e.valueFrom) || !({value} in {listed(bypass.HARMLESS)}))"
-    takes = said(requirements.BYPASS, bypass.TAKES, variable="e.name", container="c.name")
+    takes, takes_fabric = (
+        said(requirements.BYPASS, sentence, variable="e.name", container="c.name")
+        for sentence in (bypass.TAKES, bypass.TAKES_FABRIC)
+    )
     mounted = f"(m.mountPath + '/').startsWith({quoted(f'{bypass.MOUNTED}/')})"
     mounts_it = said(requirements.BYPASS, bypass.MOUNTS, container="c.name")
     of_container = (
-        f"{env}.filter(e, {taken}).map(e, {takes})"
+        f"{env}.filter(e, {taken})"
+        f".map(e, e.name in {listed(bypass.FABRIC)} ? {takes_fabric} : {takes})"
         f" + {mounts}.filter(m, {mounted}).map(m, {mounts_it})"
     )
     takes_some = f"{env}.exists(e, {known}) || {mounts}.exists(m, {mounted})"
@@ -265,13 +277,6 @@ def _volumes() -> str:
     return _of_pods(each)
 
 
-def controllers(value: str) -> str:
-    """What controls an object, as FIELDS of each."""
-    owners = maybe(value, "metadata.ownerReferences", "[]")
-    fields = ", ".join(maybe("o", field, "''") for field in owned.FIELDS)
-    return f"{owners}.filter(o, {maybe('o', 'controller', 'false')}).map(o, [{fields}])"
-
-
 def _owned() -> str:
     values = {"kind": "variables.it.kind", "owner": "c[1]", "name": "c[2]"}
     from_cron = "[variables.it.kind, c[0], c[1]] == " + listed(owned.FROM_CRON)
@@ -287,30 +292,15 @@ def _owned() -> str:
 
 
 def _grows() -> str:
-    def same(part: str) -> str:
-        m, n = (maybe(one, f"resources.{part}", "{}") for one in ("c", "o"))
-        equal = f"k in {n} && '%s'.format([{m}[k]]) == '%s'.format([{n}[k]])"
-        none_less = f"{n}.all(k, !({gpu_name('k')}) || k in {m})"
-        return f"{m}.all(k, !({gpu_name('k')}) || ({equal})) && {none_less}"
-
-    restarts = " == ".join(maybe(one, "restartPolicy", "''") for one in ("c", "o"))
-    container = f"o.name == c.name && {restarts} && {same('limits')} && {same('requests')}"
-    names = " == ".join(
-        f"{maybe(one, 'spec.initContainers', '[]')}.map(c, c.name)" for one in ("p", "q")
-    )
-    same_pod = (
-        f"p.containers.size() == q.containers.size() && {names}"
-        f" && p.containers.all(c, q.containers.exists(o, {container}))"
-    )
     differs = (
         f"{[*range(queued.MOST_TEMPLATES)]}.exists(i, i < variables.all_pods.size()"
         " && [variables.all_pods[i]].exists(p,"
-        f" [variables.old_pods[i]].exists(q, (p.asks || q.asks) && !({same_pod}))))"
+        f" [variables.old_pods[i]].exists(q, (p.asks || q.asks) && !({SAME_POD}))))"
     )
     number = "variables.all_pods.size() != variables.old_pods.size()"
     once = f"{_own()} && variables.it.kind in {listed(queued.COUNTED_ONCE)}"
     return (
-        f"({once} || {_is_elastic()}) && ({number} || {differs})"
+        f"({once} || {_iselastic()}) && ({number} || {differs})"
         f" ? [{said(requirements.QUEUED, queued.GROWS, kind='variables.it.kind')}] : []"
     )
 
@@ -323,14 +313,10 @@ def _own() -> str:
     return f"({' || '.join(names)})"
 
 
-def _is_elastic() -> str:
+def _iselastic() -> str:
     """Whether it is counted as slices, or was."""
-    either = " || ".join(map(_elastic, ("variables.it", "variables.was")))
+    either = " || ".join(map(elastic, ("variables.it", "variables.was")))
     return f"(variables.it.kind != 'Pod' && ({either}))"
-
-
-def _elastic(value: str) -> str:
-    return f"({label(f'{value}.?metadata.?annotations', queued.ELASTIC)} == 'true')"
 
 
 def _past_count() -> str:
@@ -339,25 +325,18 @@ def _past_count() -> str:
         f" ? [{said(requirements.QUEUED, queued.STARTS, kind='variables.it.kind')}] : []"
     )
     once = f"({_grows()}) + ({_ungated()})"
-    of_queues = f"({_renumbered()}) + ({_raised()}) + ({starts})"
+    of_queues = f"({_renumbered()}) + ({changed_while_it_runs()}) + ({starts})"
     return f"variables.created ? [] : {once} + ({_own()} ? {of_queues} : [])"
-
-
-_GATED = (
-    f"p.asks && {maybe('p.spec', 'schedulingGates', '[]')}"
-    f".exists(g, g.name == {quoted(queued.ELASTIC)})"
-)
-"""Whether a template's pods wait until they are counted."""
 
 
 def _ungated() -> str:
     less = " < ".join(
-        f"variables.{pods}.filter(p, {_GATED}).size()" for pods in ("all_pods", "old_pods")
+        f"variables.{pods}.filter(p, {GATED}).size()" for pods in ("all_pods", "old_pods")
     )
     sentence = said(
         requirements.QUEUED, queued.UNGATED, kind="variables.it.kind", gate=quoted(queued.ELASTIC)
     )
-    return f"!variables.by_controller && {_is_elastic()} && {less} ? [{sentence}] : []"
+    return f"!variables.by_controller && {_iselastic()} && {less} ? [{sentence}] : []"
 
 
 def _renumbered() -> str:
@@ -371,36 +350,8 @@ def _renumbered() -> str:
     )
 
 
-def _raised() -> str:
-    version, kind = map(quoted, queued.RUNS_JOBS)
-    counted, wanted = map(_runs_at_once, ("variables.was", "variables.it"))
-    sentence = said(
-        requirements.QUEUED, queued.RAISED, counted=f"string({counted})", wanted=f"string({wanted})"
-    )
-    queues = f"{label('variables.was.?metadata.?labels', QUEUE_LABEL)} != ''"
-    held = f"({_elastic('variables.was')} && variables.old_pods.exists(p, {_GATED}))"
-    return (
-        f"variables.runs && !variables.by_controller && variables.it.apiVersion == {version}"
-        f" && variables.it.kind == {kind} && {queues} && !{held}"
-        " && variables.all_pods.exists(p, p.asks)"
-        f" && {wanted} > {counted} ? [{sentence}] : []"
-    )
-
-
-def _runs_at_once(job: str) -> str:
-    parallelism = maybe(job, "spec.parallelism", "1")
-    completions = maybe(job, "spec.completions", parallelism)
-    return f"({completions} < {parallelism} ? {completions} : {parallelism})"
-
-
-def _queues_for_theirs(controller: str) -> str:
-    """Whether a controller queues as a whole."""
-    group_and_kind = f"{controller}[0].split('/')[0] + '/' + {controller}[1]"
-    return f"{group_and_kind} in {listed(queued.QUEUE_FOR_THEIRS)}"
-
-
 def _part() -> str:
-    it, was = map(_elastic, ("variables.it", "variables.was"))
+    it, was = map(elastic, ("variables.it", "variables.was"))
     same = f"variables.it.?spec == variables.was.?spec && {it} == {was}"
     counted_anew = f"variables.it.kind == {quoted(queued.ELASTIC_PART)} && {it} && {was}"
     asks = "(variables.all_pods + variables.old_pods).exists(p, p.asks)"
@@ -410,7 +361,7 @@ def _part() -> str:
     return (
         "variables.created || variables.by_controller || variables.it.kind == 'Pod'"
         f" || ({same}) || ({counted_anew}) || !{asks} ? []"
-        f" : {controllers('variables.was')}.filter(c, {_queues_for_theirs('c')}).map(c, {sentence})"
+        f" : {controllers('variables.was')}.filter(c, {queues_for_theirs('c')}).map(c, {sentence})"
     )
 
 
@@ -441,7 +392,12 @@ def named_workloads(one: str, pods: str) -> str:
 def _joins() -> str:
     sentence = said(requirements.QUEUED, queued.JOINS, kind="variables.it.kind", name="n")
     new = "variables.named_workloads.filter(n, !(n in variables.old_workloads))"
-    return f"variables.by_controller ? [] : {new}.map(n, {sentence})"
+    # what a controller makes of a template that nobody looks at has the labels of a member
+    owned_pod = (
+        "variables.created && variables.it.kind == 'Pod' && variables.controllers.size() > 0"
+        f" && !variables.controllers.exists(c, {queues_for_theirs('c')})"
+    )
+    return f"variables.by_controller && !({owned_pod}) ? [] : {new}.map(n, {sentence})"
 
 
 def _keeps_pods() -> str:
@@ -460,7 +416,7 @@ def _keeps_pods() -> str:
 
 
 def _queued() -> str:
-    owner_queues = f"variables.controllers.exists(c, {_queues_for_theirs('c')})"
+    owner_queues = f"variables.controllers.exists(c, {queues_for_theirs('c')})"
     version, kind = map(quoted, queued.LABELS_LATER)
     labels_later = f"variables.controllers.exists(c, c[0] == {version} && c[1] == {kind})"
     gates = maybe("variables.it", "spec.schedulingGates", "[]")
@@ -484,7 +440,7 @@ def _queued() -> str:
         f"variables.queue == '' && variables.enters && !({by_default}) && !{owner_queues}"
         f" && !{held_by_kueue} && {asks} ? [{unseen} ? {unknown} : {no_queue}] : []"
     )
-    parts = (past_queues, _joins(), _keeps_pods(), _part(), _past_count())
+    parts = (past_queues, _joins(), _keeps_pods(), of_ray(), _part(), _past_count())
     return " + ".join(f"({each})" for each in parts)
 
 

@@ -15,6 +15,7 @@ from gpuyard.names import (
 from gpuyard.plan.queueing.kueue import (
     FIRST_REQUEUE_SECONDS,
     FRAMEWORKS,
+    GATES,
     LONGEST_REQUEUE_SECONDS,
     WITHOUT_QUOTA,
 )
@@ -62,6 +63,7 @@ def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
             "webhookSecretName": KUEUE_CERTIFICATES,
         },
         "manageJobsWithoutQueueName": False,
+        "featureGates": dict(GATES),
         "integrations": {"frameworks": list(FRAMEWORKS)},
         "resources": {"excludeResourcePrefixes": list(WITHOUT_QUOTA)},
         "waitForPodsReady": {

@@ -68,6 +68,8 @@ def configuration(wanted: ApiObject, ports: dict[str, int], certificates: Path) 
             "certDir": str(certificates),
         },
         "leaderElection": {"leaderElect": False},
+        # It would be an aggregated API server, which needs a service that the API server can reach.
+        "featureGates": {"VisibilityOnDemand": False},
         # Without a certificate manager Kueue makes its own; with `false` it insists on mounted ones.
         "internalCertManagement": {
             "enable": True,

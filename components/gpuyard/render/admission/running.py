@@ -1,0 +1,184 @@
+"""CEL of what runs and is changed, and of Ray clusters: what queues have counted is what they go on running.
+
+Kueue stops a whole that runs more than it counted, some time after the whole's own controller has made the
+pods. So nobody in a team raises what runs; with `suspend` in the same change it is counted anew.
+"""
+
+from gpuyard.admission import owned, queued, requirements
+from gpuyard.names import QUEUE_LABEL
+from gpuyard.render.admission.cel import gpu_name, label, listed, maybe, quoted, said
+
+GATED = (
+    f"p.asks && {maybe('p.spec', 'schedulingGates', '[]')}"
+    f".exists(g, g.name == {quoted(queued.ELASTIC)})"
+)
+"""Whether a template's pods wait until they are counted."""
+
+
+def elastic(value: str) -> str:
+    """Whether it is counted as slices."""
+    return f"({label(f'{value}.?metadata.?annotations', queued.ELASTIC)} == 'true')"
+
+
+def controllers(value: str) -> str:
+    """What controls an object, as FIELDS of each."""
+    owners = maybe(value, "metadata.ownerReferences", "[]")
+    fields = ", ".join(maybe("o", field, "''") for field in owned.FIELDS)
+    return f"{owners}.filter(o, {maybe('o', 'controller', 'false')}).map(o, [{fields}])"
+
+
+def queues_for_theirs(controller: str) -> str:
+    """Whether a controller queues as a whole."""
+    group_and_kind = f"{controller}[0].split('/')[0] + '/' + {controller}[1]"
+    return f"{group_and_kind} in {listed(queued.QUEUE_FOR_THEIRS)}"
+
+
+def _same_pod() -> str:
+    def same(part: str) -> str:
+        m, n = (maybe(one, f"resources.{part}", "{}") for one in ("c", "o"))
+        equal = f"k in {n} && '%s'.format([{m}[k]]) == '%s'.format([{n}[k]])"
+        none_less = f"{n}.all(k, !({gpu_name('k')}) || k in {m})"
+        return f"{m}.all(k, !({gpu_name('k')}) || ({equal})) && {none_less}"
+
+    restarts = " == ".join(maybe(one, "restartPolicy", "''") for one in ("c", "o"))
+    container = f"o.name == c.name && {restarts} && {same('limits')} && {same('requests')}"
+    names = " == ".join(
+        f"{maybe(one, 'spec.initContainers', '[]')}.map(c, c.name)" for one in ("p", "q")
+    )
+    return (
+        f"p.containers.size() == q.containers.size() && {names}"
+        f" && p.containers.all(c, q.containers.exists(o, {container}))"
+    )
+
+
+SAME_POD = _same_pod()
+"""Whether pods p and q ask for the same GPUs, container by container."""
+
+
+def counts(value: str) -> str:
+    """How many pods of each template, in the order of the templates, where they are counted anew."""
+    roles = " + ".join(
+        f"({value}.?spec.?mpiReplicaSpecs.?{role}.?template.hasValue()"
+        f" ? [{maybe(value, f'spec.mpiReplicaSpecs.{role}.replicas', '1')}] : [])"
+        for role in ("Launcher", "Worker")
+    )
+    jobs = (
+        f"{maybe(value, 'spec.replicatedJobs', '[]')}"
+        ".filter(j, j.?template.?spec.?template.hasValue())"
+        f".map(j, {maybe('j', 'replicas', '1')} * {_runs_at_once('j.template')})"
+    )
+    hosts = maybe("j", "numOfHosts", "1")
+    workers = (
+        f"{maybe(value, 'spec.workerGroupSpecs', '[]')}.filter(j, j.?template.hasValue())"
+        f".map(j, {maybe('j', 'replicas', '1')} * ({hosts} > 1 ? {hosts} : 1))"
+    )
+    head = f"({value}.?spec.?headGroupSpec.?template.hasValue() ? [1] : [])"
+    return (
+        f"{value}.kind == 'MPIJob' ? {roles} : {value}.kind == 'JobSet' ? {jobs}"
+        f" : {value}.kind == 'RayCluster' ? {head} + {workers} : []"
+    )
+
+
+def _runs_at_once(job: str) -> str:
+    parallelism = maybe(job, "spec.parallelism", "1")
+    completions = maybe(job, "spec.completions", parallelism)
+    return f"({completions} < {parallelism} ? {completions} : {parallelism})"
+
+
+def changed_while_it_runs() -> str:
+    """What nobody of a team changes in what runs."""
+    parts = " + ".join(f"({each})" for each in (_renewed(), _raised(), _rerun()))
+    waited = "variables.created || variables.by_controller || variables.waited"
+    return f"{waited} ? [] : {parts}"
+
+
+_ASKED = "(variables.all_pods + variables.old_pods).exists(p, p.asks)"
+
+
+def _renewed() -> str:
+    it, was = (
+        maybe(f"variables.{one}", ".".join(queued.CLUSTER_OF), "{}") for one in ("it", "was")
+    )
+    same = (
+        f"{it}.all(k, k == 'suspend' || k in {was} && {it}[k] == {was}[k])"
+        f" && {was}.all(k, k == 'suspend' || k in {it})"
+    )
+    sentence = said(requirements.QUEUED, queued.RENEWED, kind="variables.it.kind")
+    return (
+        f"variables.it.kind == {quoted(queued.DOUBLED)} && {_ASKED} && !({same})"
+        f" ? [{sentence}] : []"
+    )
+
+
+def _held() -> str:
+    """Whether what was there waits, pod by pod, until it is counted."""
+    return f"({elastic('variables.was')} && variables.old_pods.exists(p, {GATED}))"
+
+
+def _raised() -> str:
+    version, kind = map(quoted, queued.RUNS_JOBS)
+    counted, wanted = map(_runs_at_once, ("variables.was", "variables.it"))
+    sentence = said(
+        requirements.QUEUED, queued.RAISED, counted=f"string({counted})", wanted=f"string({wanted})"
+    )
+    queues = f"{label('variables.was.?metadata.?labels', QUEUE_LABEL)} != ''"
+    return (
+        f"variables.runs && variables.it.apiVersion == {version}"
+        f" && variables.it.kind == {kind} && {queues} && !{_held()}"
+        " && variables.all_pods.exists(p, p.asks)"
+        f" && {wanted} > {counted} ? [{sentence}] : []"
+    )
+
+
+def _rerun() -> str:
+    kept = (
+        f"variables.it.kind in {listed(queued.KEPT)}"
+        f" && (variables.it.kind in {listed(queued.UNSEEN)} || {_ASKED})"
+        " && variables.it.?spec != variables.was.?spec"
+    )
+    more = (
+        f"{[*range(queued.MOST_TEMPLATES)]}.exists(i, i < variables.all_pods.size()"
+        " && variables.all_pods[i].asks && (i >= variables.old_pods.size()"
+        " || variables.counts[i] > variables.old_counts[i]"
+        f" || ![variables.all_pods[i]].all(p, [variables.old_pods[i]].all(q, q.asks && {SAME_POD}))))"
+    )
+    counted = f"variables.it.kind in {listed(queued.COUNTED_ANEW)} && !{_held()} && {more}"
+    others = quoted(queued.SUSPEND_OF_OTHERS)
+    field = "".join(
+        f"variables.it.kind == {quoted(kind)} ? {quoted(at)} : "
+        for kind, at in queued.SUSPEND_OF.items()
+    )
+    sentence = said(
+        requirements.QUEUED, queued.RERUN, kind="variables.it.kind", field=f"({field}{others})"
+    )
+    part = f"{controllers('variables.was')}.exists(c, {queues_for_theirs('c')})"
+    return f"variables.runs && ({kept} || {counted}) && !{part} ? [{sentence}] : []"
+
+
+def of_ray() -> str:
+    """What KubeRay makes of a Ray cluster beyond what Kueue counts of it."""
+    same = "!variables.created && variables.it.?spec == variables.was.?spec"
+    places = "".join(
+        f"variables.it.kind == {quoted(kind)} ? {maybe('variables.it', '.'.join(at), '{}')} : "
+        for kind, at in queued.RAY_GROUPS.items()
+    )
+    groups = f"({places}{{}}).?workerGroupSpecs.orValue([])"
+    counted, least = maybe("g", "replicas", "1"), maybe("g", "minReplicas", "0")
+    values = {
+        "group": maybe("g", "groupName", "''"),
+        "counted": f"string({counted})",
+        "least": f"string({least})",
+    }
+    asks = "variables.all_pods.exists(p, p.asks && p.spec == g.template.spec)"
+    too_few = (
+        f"{groups}.filter(g, {counted} < {least} && g.?template.hasValue() && {asks})"
+        f".map(g, {said(requirements.QUEUED, queued.LEAST, **values)})"
+    )
+    kind, selector = queued.SUBMITS_TO
+    sentence = said(requirements.QUEUED, queued.SUBMITS, kind="variables.it.kind")
+    submits = (
+        f"variables.it.kind == {quoted(kind)} && {maybe('variables.it', f'spec.{selector}', '{}')}.size() > 0"
+        f" && variables.all_pods.exists(p, p.asks) ? [{sentence}] : []"
+    )
+    of_kinds = f"variables.it.kind in {listed(queued.RAY_GROUPS)}"
+    return f"variables.by_controller || !({of_kinds}) || ({same}) ? [] : {too_few} + ({submits})"

@@ -1,0 +1,140 @@
+"""Wholes of other projects that run: what a change of them would run has to be counted first."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpuyard.admission.parameters import TeamParameters
+from gpuyard.admission.requirements import refusals
+from gpuyard.lint.kubernetes import resource
+from gpuyard.names import QUEUE_LABEL
+from gpuyard.rules.subjects.admission import workload
+from kit.every import every
+from kit.generated.wholes import CHANGES, RENEWALS, cluster, mpi, ray, service, template, whole
+
+MAIN = TeamParameters(queues=("main",))
+
+
+def changed(before, after, **known):
+    asked = replace(workload(resource(after)), was=workload(resource(before)), **known)
+    return [str(each) for each in refusals(asked, MAIN) if "GPU-ADM-01" in str(each)]
+
+
+def said(kind):
+    field = "spec.runPolicy.suspend" if kind == "MPIJob" else "spec.suspend"
+    return (
+        f"GPU-ADM-01: this {kind} runs, and what it would run after this change was not counted;"
+        f" set {field}: true in the same change; it is counted anew and started again"
+    )
+
+
+@every(("before", "after", "refused"), CHANGES)
+def test_a_whole_that_runs_goes_on_running_what_was_counted(before, after, refused):
+    assert changed(before, after) == ([said(refused)] if refused else [])
+    assert changed(before, after, by_controller=True) == []
+
+
+def test_what_names_no_queue_is_asked_for_one_instead():
+    before, after = mpi(queue=""), mpi(queue="", workers=8)
+    (found,) = changed(before, after)
+    assert "this MPIJob asks for GPUs and names no queue" in found
+
+
+RENEWED = (
+    "GPU-ADM-01: this RayService runs, and for a changed cluster KubeRay makes a second one beside it: one"
+    " was counted; leave spec.rayClusterConfig as it is, or delete it and make it anew"
+)
+
+
+@every(("before", "after", "refused"), RENEWALS)
+def test_a_service_of_ray_gets_no_second_cluster_beside_the_one_that_was_counted(
+    before, after, refused
+):
+    assert changed(before, after) == ([RENEWED] if refused else [])
+    assert changed(before, after, by_controller=True) == []
+
+
+def test_a_part_of_a_whole_is_told_that_alone():
+    before, after = (ray(owner="RayJob", workers=each) for each in (1, 2))
+    (found,) = changed(before, after)
+    assert found.startswith("GPU-ADM-01: this RayCluster is a part of RayJob o")
+
+
+LEAST = (
+    "GPU-ADM-01: worker group g has replicas: {counted}, which queues count, and minReplicas: {least}, of"
+    " which KubeRay makes as many; write replicas: {least}"
+)
+
+
+def fresh(value, **known):
+    found = refusals(replace(workload(resource(value)), **known), MAIN)
+    return [str(each) for each in found if "GPU-ADM-01" in str(each)]
+
+
+@pytest.mark.parametrize("make", [ray, service])
+def test_a_group_of_workers_is_never_larger_than_what_is_counted_of_it(make):
+    few = make(workers=1, minReplicas=8)
+    assert fresh(few) == [LEAST.format(counted=1, least=8)]
+    assert fresh(few, by_controller=True) == []
+    assert fresh(make(workers=1, minReplicas=8, gpus=0)) == []
+    assert fresh(make(workers=8, minReplicas=8)) == fresh(make(workers=1, maxReplicas=8)) == []
+    unsaid = make(minReplicas=2)
+    (group,) = unsaid["spec"].get("rayClusterConfig", unsaid["spec"])["workerGroupSpecs"]
+    del group["replicas"]
+    assert fresh(unsaid) == [LEAST.format(counted=1, least=2)]
+
+
+def test_the_same_of_a_job_of_ray_and_of_what_is_changed():
+    job = whole("RayJob", {"rayClusterSpec": cluster(workers=0, minReplicas=2)})
+    assert fresh(job) == [LEAST.format(counted=0, least=2)]
+    assert changed(job, job) == []
+    waits = {"suspend": True}
+    before = ray(workers=2, minReplicas=2, **waits)
+    assert changed(before, ray(workers=1, minReplicas=2, **waits)) == [
+        LEAST.format(counted=1, least=2)
+    ]
+
+
+def test_nothing_is_asked_for_beside_a_ray_cluster_that_is_there():
+    """Kueue leaves such a RayJob alone, and with it the Job that submits it: its GPUs ran uncounted."""
+    spec = {"clusterSelector": {"ray.io/cluster": "mine"}, "submitterPodTemplate": template()}
+    (found,) = fresh(whole("RayJob", spec))
+    assert found == (
+        "GPU-ADM-01: this RayJob uses a Ray cluster that is there, so that no queue counts what it asks for"
+        " itself; let the pod that submits it ask for no GPU: the work runs in that cluster"
+    )
+    assert fresh(whole("RayJob", {**spec, "submitterPodTemplate": template(0)})) == []
+    assert fresh(whole("RayJob", {**spec, "clusterSelector": {}})) == []
+
+
+def pod_of(*owner, labels=None):
+    made_by = dict(zip(("apiVersion", "kind"), owner, strict=True))
+    metadata = {
+        "name": "x",
+        "labels": {QUEUE_LABEL: "main", **(labels or {})},
+        "ownerReferences": [{**made_by, "name": "o", "uid": "u", "controller": True}],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, **template()}
+
+
+JOINS = {"kueue.x-k8s.io/prebuilt-workload-name": "statefulset-serve-0a1b2"}
+
+
+@every(
+    ("owner", "refused"),
+    [
+        (("apps/v1", "StatefulSet"), True),
+        (("apps/v1", "ReplicaSet"), True),
+        (("kubeflow.org/v1", "PyTorchJob"), True),
+        (("batch/v1", "Job"), False),
+    ],
+)
+def test_no_controller_makes_a_pod_that_joins_what_was_counted(owner, refused):
+    """The template of a Notebook, which nobody looks at, is a member's: labels of it come to pods."""
+    value = pod_of(*owner, labels=JOINS)
+    found = fresh(value, by_controller=True)
+    assert [each.partition(":")[2].strip()[:24] for each in found] == (
+        ["this Pod names the worklo"[:24]] if refused else []
+    )
+    # Kueue itself writes them into pods that are there
+    assert changed(pod_of(*owner), value, by_controller=True) == []

@@ -1,0 +1,157 @@
+"""Wholes of other projects that run, on a real API server: both twins say the same of what a change runs.
+
+Their controllers run nowhere here, and neither are they needed: what is refused never comes to them. So their
+definitions take everything.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from gpuyard.lint.kubernetes import resource
+from gpuyard.manifests.queued import QUEUED_KINDS
+from gpuyard.rules.subjects.admission import workload
+from gpuyard.simulate.api import Api
+from kit.cluster.twins import (
+    GPU,
+    HELD,
+    OPERATORS,
+    Value,
+    account,
+    expected,
+    patience,
+    person,
+    pod,
+    try_out,
+    written,
+)
+from kit.generated.wholes import CHANGES, RENEWALS, cluster, ray, service, template, whole
+
+pytestmark = [pytest.mark.cluster]
+
+Until = Callable[..., Any]
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+KINDS = {
+    "ray.io/RayCluster": "v1",
+    "ray.io/RayJob": "v1",
+    "ray.io/RayService": "v1",
+    "kubeflow.org/MPIJob": "v2beta1",
+    "jobset.x-k8s.io/JobSet": "v1alpha2",
+    "trainer.kubeflow.org/TrainJob": "v1alpha1",
+    "workload.codeflare.dev/AppWrapper": "v1beta2",
+}
+
+
+def definition(kind: str, version: str) -> Value:
+    group, _, name = kind.partition("/")
+    plural = QUEUED_KINDS[kind].plural
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    names = {"kind": name, "plural": plural, "singular": name.lower(), "listKind": f"{name}List"}
+    served = {"name": version, "served": True, "storage": True}
+    spec = {
+        "group": group,
+        "scope": "Namespaced",
+        "names": names,
+        "versions": [{**served, "schema": {"openAPIV3Schema": anything}}],
+    }
+    metadata = {"name": f"{plural}.{group}"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def at(value: Value) -> str:
+    group = value["apiVersion"].partition("/")[0]
+    plural = QUEUED_KINDS[f"{group}/{value['kind']}"].plural
+    return f"/apis/{value['apiVersion']}/namespaces/{HELD}/{plural}"
+
+
+@pytest.fixture(scope="module")
+def defined(held: Api) -> Iterator[Api]:
+    """The cluster with these kinds, which nobody runs there."""
+    made = [definition(kind, version) for kind, version in KINDS.items()]
+    for each in made:
+        held.apply(each)
+    try:
+        for kind, version in KINDS.items():
+            path = f"/apis/{kind.partition('/')[0]}/{version}/{QUEUED_KINDS[kind].plural}"
+            patience(lambda path=path: held.get(path))
+        # the policy looks at a kind a moment after it is there
+        value = whole("TrainJob", {"runtimeRef": {"name": "x"}}, queue="")
+        patience(lambda: written(person(held), "POST", f"{at(value)}?dryRun=All", value))
+        yield held
+    finally:
+        for each in made:
+            path = f"{DEFINITIONS}/{each['metadata']['name']}"
+            held.call("DELETE", path)
+            patience(lambda path=path: held.get(path) is None)
+
+
+def said_of(api: Api, before: Value, after: Value) -> list[str]:
+    """What both say of the change, by a person and by a controller of the cluster."""
+    path = at(before)
+    made = api.call("POST", path, before)
+    found: list[str] = []
+    try:
+        for by_controller, asker in enumerate((person(api), account(api, OPERATORS))):
+            was = workload(resource(made))
+            ours = expected(after, by_controller=bool(by_controller), was=was)
+            changed = copy.deepcopy(after)
+            changed["metadata"]["uid"] = made["metadata"]["uid"]
+            changed["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"]
+            assert written(asker, "PUT", f"{path}/x?dryRun=All", changed) == ours, (before, after)
+            found.append(ours)
+    finally:
+        api.call("DELETE", f"{path}/x", {"propagationPolicy": "Background"})
+        patience(lambda: api.get(f"{path}/x") is None)
+    return found
+
+
+def test_both_twins_say_the_same_of_wholes_that_run_and_are_changed(defined: Api):
+    wrong = []
+    for before, after, refused in (*CHANGES, *RENEWALS):
+        by_person, by_controller = said_of(defined, before, after)
+        if bool(refused) != ("GPU-ADM-01" in by_person) or "GPU-ADM-01" in by_controller:
+            wrong.append((before, after, by_person, by_controller))
+    assert wrong == []
+
+
+def test_both_twins_say_the_same_of_clusters_of_ray_that_are_made(defined: Api):
+    clusters = cluster(workers=0, minReplicas=2)
+    selector = {"clusterSelector": {"ray.io/cluster": "mine"}}
+    values = [
+        ray(workers=1, minReplicas=8),
+        service(workers=1, minReplicas=8),
+        whole("RayJob", {"rayClusterSpec": clusters}),
+        whole("RayJob", {**selector, "submitterPodTemplate": template()}),
+        ray(workers=8, minReplicas=8),
+        ray(workers=1, minReplicas=8, gpus=0),
+        whole("RayJob", {**selector, "submitterPodTemplate": template(0)}),
+    ]
+    said = []
+    for value in values:
+        path = f"{at(value)}?dryRun=All"
+        ours = expected(value, by_controller=False)
+        assert written(person(defined), "POST", path, value) == ours
+        by_operator = written(account(defined, OPERATORS), "POST", path, value)
+        assert by_operator == expected(value, by_controller=True)
+        said.append(bool(ours))
+    assert said == [True] * 4 + [False] * 3
+
+
+def test_no_controller_makes_a_pod_that_joins_what_was_counted(held: Api):
+    """A Notebook's template is looked at by nobody; its labels come to a pod by two controllers."""
+    label = {"kueue.x-k8s.io/prebuilt-workload-name": "statefulset-serve-0a1b2"}
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "o", "uid": "u"}
+    metadata = {
+        "labels": {"kueue.x-k8s.io/queue-name": "main", **label},
+        "ownerReferences": [{**owner, "controller": True}],
+    }
+    value = pod(container=GPU, metadata=metadata)
+    for asker in (held, account(held, OPERATORS)):
+        assert try_out(asker, value) == expected(value) != ""

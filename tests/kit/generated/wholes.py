@@ -1,0 +1,144 @@
+"""Wholes of other projects, and changes of them while they run: for a test on paper and one on a server."""
+
+from gpuyard.admission.queued import ELASTIC
+from gpuyard.names import QUEUE_LABEL
+
+GPU = "nvidia.com/gpu"
+VERSIONS = {
+    "AppWrapper": "workload.codeflare.dev/v1beta2",
+    "JobSet": "jobset.x-k8s.io/v1alpha2",
+    "MPIJob": "kubeflow.org/v2beta1",
+    "TrainJob": "trainer.kubeflow.org/v1alpha1",
+}
+
+
+def template(gpus=1, image="nvcr.io/a:1", gates=()):
+    limits = {"cpu": 1, **({GPU: gpus} if gpus else {})}
+    found = {"containers": [{"name": "a", "image": image, "resources": {"limits": limits}}]}
+    return {"spec": {**found, "schedulingGates": [{"name": each} for each in gates]}}
+
+
+def whole(kind, spec, queue="main", owner=None, **annotations):
+    metadata = {
+        "name": "x",
+        "labels": {QUEUE_LABEL: queue} if queue else {},
+        "annotations": annotations,
+    }
+    if owner:
+        made_by = {"apiVersion": "ray.io/v1", "kind": owner, "name": "o", "uid": "u"}
+        metadata["ownerReferences"] = [{**made_by, "controller": True}]
+    version = VERSIONS.get(kind, "ray.io/v1")
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def mpi(
+    workers=2, gpus=1, launcher=0, suspend=False, queue="main", image="nvcr.io/a:1", launchers=1
+):
+    roles = {
+        "Launcher": {"replicas": launchers, "template": template(launcher)},
+        "Worker": {"replicas": workers, "template": template(gpus, image)},
+    }
+    spec = {"runPolicy": {"suspend": suspend}, "mpiReplicaSpecs": roles}
+    return whole("MPIJob", spec, queue)
+
+
+def jobset(replicas=1, parallelism=2, gpus=1, suspend=False, completions=None, jobs=1):
+    body = {"parallelism": parallelism, "template": template(gpus)}
+    if completions is not None:
+        body["completions"] = completions
+    each = {"replicas": replicas, "template": {"spec": body}}
+    found = [{"name": f"r{index}", **each} for index in range(jobs)]
+    return whole("JobSet", {"suspend": suspend, "replicatedJobs": found})
+
+
+def cluster(
+    workers=1, gpus=1, hosts=1, groups=1, gates=(), image="nvcr.io/a:1", suspend=False, **group
+):
+    """The spec of a Ray cluster."""
+    each = {
+        "groupName": "g",
+        "replicas": workers,
+        "numOfHosts": hosts,
+        "template": template(gpus, image, gates),
+        **group,
+    }
+    head = {"template": template(0)}
+    return {"suspend": suspend, "headGroupSpec": head, "workerGroupSpecs": [each] * groups}
+
+
+def ray(*, queue="main", owner=None, annotations=None, **given):
+    return whole("RayCluster", cluster(**given), queue, owner, **(annotations or {}))
+
+
+def rayjob(suspend=False, image="nvcr.io/a:1", gpus=1, **more):
+    spec = {"suspend": suspend, "rayClusterSpec": cluster(image=image, gpus=gpus), **more}
+    return whole("RayJob", spec)
+
+
+def service(serve="a", queue="main", **given):
+    spec = {"serveConfigV2": serve, "rayClusterConfig": cluster(**given)}
+    return whole("RayService", spec, queue)
+
+
+def trainjob(nodes=1, suspend=False, queue="main"):
+    return whole("TrainJob", {"suspend": suspend, "trainer": {"numNodes": nodes}}, queue)
+
+
+def wrapped(name):
+    """The spec of an AppWrapper around one object."""
+    inner = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    return {"components": [{"template": inner}]}
+
+
+IS_ELASTIC = {ELASTIC: "true"}
+WAITS = {"gates": (ELASTIC,), "annotations": IS_ELASTIC}
+
+CHANGES = [
+    (mpi(), mpi(workers=8), "MPIJob"),
+    (mpi(), mpi(gpus=8), "MPIJob"),
+    (mpi(), mpi(launcher=8), "MPIJob"),
+    (mpi(launcher=1), mpi(launcher=1, launchers=2), "MPIJob"),
+    (mpi(gpus=0), mpi(workers=8, gpus=0), ""),
+    (mpi(), mpi(workers=1), ""),
+    (mpi(), mpi(image="nvcr.io/b:1"), ""),
+    (mpi(), mpi(workers=8, suspend=True), ""),
+    (mpi(suspend=True), mpi(workers=8, suspend=True), ""),
+    (mpi(workers=8), mpi(gpus=0, workers=8), ""),
+    (jobset(), jobset(replicas=2), "JobSet"),
+    (jobset(), jobset(parallelism=3), "JobSet"),
+    (jobset(completions=2), jobset(parallelism=9, completions=2), ""),
+    (jobset(), jobset(jobs=2), "JobSet"),
+    (jobset(jobs=2), jobset(), ""),
+    (ray(), ray(workers=4), "RayCluster"),
+    (ray(), ray(hosts=2), "RayCluster"),
+    (ray(), ray(groups=2), "RayCluster"),
+    (ray(), ray(gpus=8), "RayCluster"),
+    (ray(), ray(suspend=True, workers=4), ""),
+    (ray(workers=4), ray(), ""),
+    (ray(**WAITS), ray(workers=4, **WAITS), ""),
+    (ray(annotations=IS_ELASTIC), ray(workers=4, annotations=IS_ELASTIC), "RayCluster"),
+    (rayjob(), rayjob(image="nvcr.io/b:1"), "RayJob"),
+    (rayjob(), rayjob(submissionMode="HTTPMode"), "RayJob"),
+    (rayjob(gpus=0), rayjob(gpus=0, image="nvcr.io/b:1"), ""),
+    (rayjob(), rayjob(), ""),
+    (rayjob(), rayjob(image="nvcr.io/b:1", suspend=True), ""),
+    (trainjob(), trainjob(nodes=2), "TrainJob"),
+    (trainjob(), trainjob(nodes=2, suspend=True), ""),
+    (
+        whole("AppWrapper", wrapped("a")),
+        whole("AppWrapper", wrapped("b")),
+        "AppWrapper",
+    ),
+]
+"""What stands there, what it is changed to, and the kind that is refused it."""
+RENEWALS = [
+    (service(), service(image="nvcr.io/b:1"), True),
+    (service(), service(workers=2), True),
+    (service(), service(image="nvcr.io/b:1", suspend=True), True),
+    (service(), service(serve="b"), False),
+    (service(), service(suspend=True), False),
+    (service(suspend=True), service(image="nvcr.io/b:1", suspend=True), False),
+    (service(gpus=0), service(gpus=0, image="nvcr.io/b:1"), False),
+    (service(gpus=0), service(), True),
+]
+"""The same of services of Ray, and whether it is refused."""
