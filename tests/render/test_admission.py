@@ -81,19 +81,25 @@ def test_no_parameters_that_an_api_server_may_stop_following():
     assert spec["paramKind"] == {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
 
 
-def test_what_grows_is_looked_at_by_the_subresource_alone():
+def test_what_grows_is_looked_at_by_the_subresource_alone_and_templates_of_claims_when_they_go():
     spec = objects(two_teams())["ValidatingAdmissionPolicy", "gpuyard-lab-growth"]["spec"]
     assert spec["failurePolicy"] == "Fail"
     assert spec["matchConstraints"]["resourceRules"] == [
         {
             "apiGroups": ["apps"],
             "apiVersions": ["v1"],
-            "operations": ["UPDATE"],
+            "operations": ["UPDATE", "DELETE"],
             "resources": ["statefulsets/scale"],
-        }
+        },
+        {
+            "apiGroups": ["resource.k8s.io"],
+            "apiVersions": ["*"],
+            "operations": ["UPDATE", "DELETE"],
+            "resources": ["resourceclaimtemplates"],
+        },
     ]
     said = spec["variables"][-1]["expression"]
-    assert said.count("GPU-ADM-01: ") == 2
+    assert said.count("GPU-ADM-01: ") == 3
 
 
 def test_what_kueue_admits_is_looked_at_where_it_writes_it():

@@ -63,6 +63,12 @@ OF_ANOTHER = Sentence(
     "{name} is a part of the LeaderWorkerSet {owner}, which was counted as a whole",
     "scale the LeaderWorkerSet",
 )
+CLAIMED = Sentence(
+    "pods of workload {workload} claim devices by {name}, and were counted by what stands in it",
+    "delete what uses it first",
+)
+"""Of a ResourceClaimTemplate that goes: one of its name with more devices could come in its place. Kueue
+(v0.19.2, `pkg/dra`) reads it when it counts, and Kubernetes when it makes each pod's claim."""
 RAISED = Sentence(
     "this Job runs and was counted with pods: {counted}, and {wanted} would run",
     "set suspend: true in the same change; it is counted anew and started again",

@@ -155,3 +155,50 @@ def test_no_controller_makes_a_pod_that_joins_what_was_counted(held: Api):
     value = pod(container=GPU, metadata=metadata)
     for asker in (held, account(held, OPERATORS)):
         assert try_out(asker, value) == expected(value) != ""
+
+
+CLAIMS = f"/apis/resource.k8s.io/v1/namespaces/{HELD}/resourceclaimtemplates"
+WORKLOADS = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{HELD}/workloads"
+
+
+def test_a_template_of_claims_stays_while_what_was_counted_by_it_is_not_over(held: Api):
+    """Made anew with more devices it would give pods of a job that waits more than Kueue has counted."""
+    request = {"name": "gpus", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": 1}}
+    made = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"}
+    for name in ("one", "free"):
+        body = {"metadata": {"name": name}, "spec": {"spec": {"devices": {"requests": [request]}}}}
+        held.call("POST", CLAIMS, {**made, **body})
+    spec = {
+        "restartPolicy": "Never",
+        "containers": [{"name": "a", "image": "nvcr.io/a:1"}],
+        "resourceClaims": [{"name": "g", "resourceClaimTemplateName": "one"}],
+    }
+    waits = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "waits"},
+        "spec": {
+            "active": False,
+            "queueName": "main",
+            "podSets": [{"name": "main", "count": 1, "template": {"spec": spec}}],
+        },
+    }
+    held.call("POST", WORKLOADS, waits)
+    away = f"{CLAIMS}/one?dryRun=All"
+    try:
+        said = patience(lambda: written(person(held), "DELETE", away))
+        assert said == (
+            "GPU-ADM-01: pods of workload waits claim devices by one, and were counted by what stands in it;"
+            " delete what uses it first"
+        )
+        assert written(account(held, OPERATORS), "DELETE", away) == ""
+        assert written(person(held), "DELETE", f"{CLAIMS}/free?dryRun=All") == ""
+        over = {"type": "Finished", "status": "True", "reason": "x", "message": ""}
+        since = {"lastTransitionTime": "2026-11-25T00:00:00Z"}
+        status = {"status": {"conditions": [{**over, **since}]}}
+        held.call("PATCH", f"{WORKLOADS}/waits/status", status, "application/merge-patch+json")
+        patience(lambda: written(person(held), "DELETE", away) == "")
+    finally:
+        held.call("DELETE", f"{WORKLOADS}/waits")
+        for name in ("one", "free"):
+            held.call("DELETE", f"{CLAIMS}/{name}")

@@ -4,6 +4,8 @@ Kueue's webhook sees StatefulSets, and not their subresource `scale`, which `kub
 write. Nothing in that request says what the pods ask for, so Kueue's own workloads are the parameters of this
 policy: each of the namespace is looked at, and the one of this StatefulSet says what runs.
 
+A template of claims is looked at in the same way when it goes: by name, as the workloads name it.
+
 The kind is one of a CustomResourceDefinition. Its objects the API server begins to follow again when a policy
 comes back; those of built-in kinds it does not (docs/decisions/0038).
 """
@@ -14,10 +16,15 @@ from gpuyard.admission import queued
 from gpuyard.admission.requirements import QUEUED
 from gpuyard.names import KUEUE_API
 from gpuyard.render.admission.cel import containers, label, maybe, named, quoted, said
-from gpuyard.render.admission.inside import pod_asks
+from gpuyard.render.admission.inside import BY_CONTROLLER, pod_asks
 
-RULES = (("apps", "v1", ("statefulsets/scale",)),)
+RULES = (
+    ("apps", "v1", ("statefulsets/scale",)),
+    ("resource.k8s.io", "*", ("resourceclaimtemplates",)),
+)
 """Group, version and resources that are looked at."""
+OPERATIONS = ("UPDATE", "DELETE")
+"""Of the first it is an update, and of the second the end: what stands in it never changes."""
 PARAMETERS = {"apiVersion": KUEUE_API, "kind": "Workload"}
 _OF_UID = "kueue.x-k8s.io/job-uid"
 """The label of a workload that says what it was made for; without replicas that is its owner no more."""
@@ -26,9 +33,11 @@ _GROUPS = "LeaderWorkerSet"
 
 def variables() -> Iterator[tuple[str, str]]:
     """What is looked at, and all that is said; once for each workload of the namespace."""
-    yield "it", "dyn(object)"
+    yield "goes", "request.operation == 'DELETE'"
+    yield "it", "variables.goes ? dyn(oldObject) : dyn(object)"
     yield "was", "dyn(oldObject)"
     yield "workload", "dyn(params)"
+    yield "by_controller", BY_CONTROLLER
     yield "wanted", maybe("variables.it", "spec.replicas", "0")
     yield "grows", f"variables.wanted > {maybe('variables.was', 'spec.replicas', '0')}"
     labels = "variables.workload.?metadata.?labels"
@@ -54,11 +63,23 @@ def variables() -> Iterator[tuple[str, str]]:
         wanted="string(variables.wanted)",
     )
     part = said(QUEUED, queued.OF_ANOTHER, name=name, owner="variables.groups[0].name")
+    yield "claimed", f"variables.goes && !variables.by_controller && ({_claims()})"
+    claimed = said(QUEUED, queued.CLAIMED, name=name, workload="variables.workload.metadata.name")
     yield (
         "said",
         (
-            "!variables.grows || !variables.asks ? ''"
+            f"variables.claimed ? {claimed} : variables.goes || !variables.grows || !variables.asks ? ''"
             f" : variables.own && variables.wanted > variables.counted[0] ? {past}"
             f" : variables.groups.size() > 0 ? {part} : ''"
         ),
     )
+
+
+def _claims() -> str:
+    """Whether the workload is not over, and its pods claim devices by this template."""
+    conditions = maybe("variables.workload", "status.conditions", "[]")
+    over = f"{conditions}.exists(c, c.type == 'Finished' && c.status == 'True')"
+    by_name = f"{maybe('c', 'resourceClaimTemplateName', quoted(''))} == variables.it.metadata.name"
+    pods = maybe("variables.workload", "spec.podSets", "[]")
+    claims = maybe("s", "template.spec.resourceClaims", "[]")
+    return f"!{over} && {pods}.exists(s, {claims}.exists(c, {by_name}))"

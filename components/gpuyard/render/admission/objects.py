@@ -109,7 +109,7 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
             growth_name(plan.name),
             growth.RULES,
             growth.variables(),
-            operations=("UPDATE",),
+            operations=growth.OPERATIONS,
             parameters=growth.PARAMETERS,
         ),
         _Policy(
