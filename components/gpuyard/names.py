@@ -68,6 +68,8 @@ MIG_SLICES = "gpuyard.dev/mig-slices"
 EFA = "vpc.amazonaws.com/efa"
 GKE_NETWORKING_GROUP = "networking.gke.io"
 """What the EFA device plugin advertises: a network adapter that bypasses TCP."""
+RDMA = "rdma/hca"
+"""What the RDMA device plugin of ours advertises on nodes of your own: the adapters of a fabric, shared."""
 GPU_TAINT_VALUE = "present"
 """The value GKE puts on its own GPU nodes; the device plugin and the operator tolerate the key."""
 
@@ -231,6 +233,11 @@ def validator_name(platform: str) -> str:
 def gate_name(platform: str) -> str:
     """Beside the GPU Operator: the program that opens nodes, its account, and the policy that holds it."""
     return f"gpuyard-{platform}-gate"
+
+
+def adapters_name(platform: str, fabric: str) -> str:
+    """Beside the GPU Operator: the pods that hand out the adapters of a fabric."""
+    return f"gpuyard-{platform}-{fabric}"
 
 
 def prepull_name(platform: str) -> str:

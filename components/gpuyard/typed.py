@@ -302,7 +302,9 @@ class Fabric(TypedDict):
     gbps: NotRequired[float | None]
     """Bandwidth of one node in gigabit a second, all adapters together."""
     plugin: NotRequired[RdmaPlugin]
-    """network-operator or rdma-device-plugin. Default network-operator."""
+    """rdma-device-plugin, or network-operator where one of yours runs. Default rdma-device-
+    plugin.
+    """
 
 
 Numa = Literal["none", "best-effort", "restricted", "single-numa-node"]

@@ -5,9 +5,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from gpuyard.catalogue.software.images import Owner
 from gpuyard.findings import Finding, Path, note
 from gpuyard.plan.draft import Draft
+from gpuyard.plan.pools.fabrics import hands_out
 from gpuyard.plan.records import PoolPlan
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import FabricKind
 
 NOTHING: Mapping[str, str] = {
     "workloads": "training runtimes and services are not installed",
@@ -27,7 +29,6 @@ OF_A_SIMULATED_CLUSTER: Mapping[str, str] = {
 }
 POOL_PLANNED: Mapping[str, str] = {
     "warm": "nothing keeps the nodes running",
-    "fabric": "NCCL has its variables, but nothing hands the adapters to pods",
     "image": "no node is made that could boot from it",
     "numa": "no kubelet is configured",
 }
@@ -36,6 +37,10 @@ POOL_NOTHING: Mapping[str, str] = {
     "upgrade": "no node is made anew by a cloud",
     "disk_gib": "no node is made that could have the disk",
 }
+_NETWORK_OPERATOR = (
+    "NCCL has its variables; the Network Operator that hands the adapters to pods is yours to install."
+    " `plugin: rdma-device-plugin` brings what does it"
+)
 IN_A_CLOUD = frozenset({"tags", "cluster", "image", "numa", "disk_gib", "upgrade"})
 """Words that are carried out where clusters and nodes are made: on aws and gcp."""
 
@@ -84,6 +89,14 @@ def check_deferred(draft: Draft) -> list[Finding]:
         nothing["image"] = "simulated nodes boot from nothing"
     for index, pool in enumerate(spec.pools):
         path: Path = ("pools", index)
+        if (
+            pool.fabric
+            and pool.fabric.kind is not FabricKind.ETHERNET
+            and not hands_out(pool.fabric)
+        ):
+            findings.append(
+                note("section.deferred", (*path, "fabric", "plugin"), _NETWORK_OPERATOR)
+            )
         findings += [note("section.deferred", *said) for said in _said(pool, nothing, path)]
         findings += _planned(pool, planned, path)
     return findings

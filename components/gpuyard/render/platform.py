@@ -8,6 +8,7 @@ from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.charts import Release
 from gpuyard.render.gpu_operator import gpu_operator_objects
+from gpuyard.render.gpu_operator.adapters import adapter_objects
 from gpuyard.render.idle import idle_objects
 from gpuyard.render.kueue.chart import kueue_objects
 from gpuyard.render.kueue.queueing import queueing_objects
@@ -63,7 +64,7 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
 
 
 def cloud_objects(plan: PlatformPlan) -> list[Object]:
-    """What nodes of a cloud have beside the operator, and how pods name their further networks.
+    """What nodes have beside the operator, and how pods name their further networks.
 
     Each cloud loads nothing of another. A cluster that was there before may have the device plugin of EFA, or
     Google's driver installer: what runs once on a node is left to it.
@@ -74,6 +75,8 @@ def cloud_objects(plan: PlatformPlan) -> list[Object]:
         from gpuyard.render.aws.inside.efa import efa_objects
 
         return efa_objects(plan)
+    if plan.cloud is Cloud.NONE:
+        return adapter_objects(plan)
     if plan.cloud is not Cloud.GCP:
         return []
     from gpuyard.render.gcp.driver import driver_objects

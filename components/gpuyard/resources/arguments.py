@@ -39,7 +39,9 @@ class FabricSpec(TypedDict):
     gbps: NotRequired[float]
     """Bandwidth of one node in gigabit a second, all adapters together."""
     plugin: NotRequired[str]
-    """network-operator or rdma-device-plugin. Default network-operator."""
+    """rdma-device-plugin, or network-operator where one of yours runs. Default rdma-device-
+    plugin.
+    """
 
 
 class UpgradeSpec(TypedDict):

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
-from gpuyard.names import EFA, GPU_CLAIM
+from gpuyard.names import EFA, GPU_CLAIM, RDMA
+from gpuyard.plan.pools.fabrics import SHARED_BY, hands_out
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.plan.records import PlatformPlan, PoolPlan, Taint
 from gpuyard.scheduler.node_states import NodeState
@@ -74,6 +75,7 @@ def node_of(plan: PlatformPlan, pool: PoolPlan) -> dict[str, int]:
         MEMORY: (pool.machine.memory_gib if fake else pool.room.memory_gib) * GIB,
         PODS: MAX_PODS,
         **({EFA: pool.machine.efa_interfaces} if pool.machine.efa_interfaces else {}),
+        **({RDMA: SHARED_BY} if hands_out(pool.fabric) else {}),
         **{a.resource: a.per_node for a in pool.advertised},
     }
 
@@ -93,6 +95,8 @@ def is_known(plan: PlatformPlan, resource: str) -> bool:
     """Whether a plan knows how many of a resource its nodes have: of huge pages and adapters often not."""
     if plan.simulated or not resource.startswith(_SELDOM_KNOWN):
         return True
+    if resource == RDMA:
+        return any(hands_out(pool.fabric) for pool in plan.pools)
     return resource == EFA and plan.cloud in {Cloud.AWS, Cloud.GCP}
 
 

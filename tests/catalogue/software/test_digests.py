@@ -13,6 +13,7 @@ from gpuyard.catalogue.software.charts import (
     KUEUE_CHART,
     NFD_IMAGE,
     OPERATOR_IMAGES,
+    RDMA_PLUGIN,
 )
 from gpuyard.catalogue.software.compatibility import AUTOSCALERS
 from gpuyard.catalogue.software.digests import BY_TAG, PUBLISHED, digest_of, pinned
@@ -32,6 +33,7 @@ def installed():
         if image.pin != "dcgm":  # never started: the exporter has its own
             yield image.home, tag.format(PINS[image.pin or GPU_OPERATOR_CHART.name].version)
     yield NFD_IMAGE, f"v{PINS['node-feature-discovery'].version}"
+    yield RDMA_PLUGIN.image, RDMA_PLUGIN.tag
     yield EFA_PLUGIN.image, EFA_PLUGIN.tag.format(PINS[EFA_PLUGIN.pin].version)
 
 

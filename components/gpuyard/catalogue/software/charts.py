@@ -98,6 +98,7 @@ class Agent:
     name: str
     """What its project calls it."""
     pin: str
+    """Empty where its tag is whole."""
     image: str
     """Registry and path."""
     tag: str
@@ -116,6 +117,19 @@ EFA_PLUGIN = Agent(
     ),
 )
 """Nodes of every region of the partition `aws` may pull from there; the chart names the same place for all."""
+
+
+RDMA_PLUGIN = Agent(
+    name="k8s-rdma-shared-dev-plugin",
+    pin="",
+    image="ghcr.io/mellanox/k8s-rdma-shared-dev-plugin",
+    tag="v1.5.3",
+    source=Source(
+        "Mellanox/k8s-rdma-shared-dev-plugin 410b0f3 (v1.5.3): deployment/k8s/base, pkg/resources, pkg/types",
+        date(2026, 11, 25),
+    ),
+)
+"""It has no version to pick: its tag is whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,7 @@ BY_TAG: Mapping[str, str] = {
     "nvcr.io/nvidia/driver": "each node's system has an image of its own, and the operator puts its name after the tag",
     "nvcr.io/nvidia/cloud-native/gdrdrv": "each node's system has an image of its own, and the operator puts its name"
     " after the tag",
+    "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin": "its project publishes no digest that we have seen",
     "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin": "AWS publishes no digest of it",
 }
 """Images of ours that no digest can name, or for which none was found, and why."""

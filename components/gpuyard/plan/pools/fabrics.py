@@ -4,10 +4,15 @@ from gpuyard.catalogue.cluster.nccl import ADAPTERS, RECORDS
 from gpuyard.catalogue.fabric import GPUDIRECT, direct_fabric
 from gpuyard.catalogue.machines import Machine
 from gpuyard.findings import Finding, Fix, Path, warn
+from gpuyard.names import RDMA
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import NcclPlan, PoolPlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Pool
+from gpuyard.spec.sections import FabricKind, FabricSpec, RdmaPlugin
+
+SHARED_BY = 100
+"""So many pods of a node may have its adapters: more than it has room for GPUs in."""
 
 
 def check_fabric_zones(draft: Draft) -> list[Finding]:
@@ -54,6 +59,14 @@ def plan_nccl(pool: Pool, machine: Machine) -> NcclPlan | None:
     variables = dict(record.variables)
     if pool.fabric and pool.fabric.hcas:
         variables[ADAPTERS] = f"={','.join(pool.fabric.hcas)}"
-    return NcclPlan(
-        fabric=record.fabric, variables=variables, script=record.script, needs=record.needs
-    )
+    needs = record.needs
+    if hands_out(pool.fabric):
+        needs = f"{needs}; {RDMA}: 1 among the limits of the container"
+    return NcclPlan(fabric=record.fabric, variables=variables, script=record.script, needs=needs)
+
+
+def hands_out(fabric: FabricSpec | None) -> bool:
+    """Whether a device plugin of ours gives a pool's adapters to pods that ask; one node's too."""
+    if fabric is None or fabric.kind is FabricKind.ETHERNET:
+        return False
+    return fabric.plugin is RdmaPlugin.DEVICE_PLUGIN

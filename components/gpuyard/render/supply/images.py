@@ -15,6 +15,7 @@ from gpuyard.catalogue.software.charts import (
     KUEUE_CHART,
     NFD_IMAGE,
     OPERATOR_IMAGES,
+    RDMA_PLUGIN,
     Chart,
     OperatorImage,
 )
@@ -28,6 +29,10 @@ from gpuyard.render.mirror import home_of, mirrored
 from gpuyard.render.platform import cloud_objects
 from gpuyard.render.supply.prepull import pause_image, prepulled
 
+_AGENTS = {
+    EFA_PLUGIN.name: "EFA's device plugin",
+    RDMA_PLUGIN.name: "the RDMA device plugin",
+}
 _AHEAD = "what nodes pull ahead"
 OF_EACH_SYSTEM = frozenset({"driver", "gdrcopy"})
 """Parts of the operator with an image for each system that nodes have: it puts its name after the tag."""
@@ -103,11 +108,10 @@ def _published(plan: PlatformPlan, home: str, tag: str, of: str, adds: str = "")
 def _of_cloud(plan: PlatformPlan) -> Iterator[PulledImage]:
     """Found in the objects: what is not made pulls nothing, and images of init containers are on the node."""
     for each in cloud_objects(plan):
-        efa = each["metadata"]["name"] == EFA_PLUGIN.name
-        for container in each["spec"].get("template", {}).get("spec", {}).get("containers", ()):
-            yield _named(
-                container["image"], "EFA's device plugin" if efa else "Google's driver installer"
-            )
+        pod = each.get("spec", {}).get("template", {}).get("spec", {})
+        for image in (container["image"] for container in pod.get("containers", ())):
+            of = [what for name, what in _AGENTS.items() if f"/{name}:" in image]
+            yield _named(image, of[0] if of else "Google's driver installer")
 
 
 def _programs(plan: PlatformPlan) -> Iterator[PulledImage]:

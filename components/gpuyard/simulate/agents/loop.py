@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Final
 
+from gpuyard.simulate.adapters.plugin import RdmaPlugin, plugin_in
 from gpuyard.simulate.agents import cluster_policy, gpu_operator, kubelet, node
 from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.agents.cloud_node import agent_in
@@ -37,6 +38,8 @@ class Agents:
         self._classed = ""
         self._agents: dict[str, tuple[str, str]] = {}
         """Of pods that tell of devices or bring a driver: the node, and which they are."""
+        self._adapters: dict[str, RdmaPlugin] = {}
+        """By node, the plugin that hands out network adapters there."""
 
     def run(self) -> None:
         """Work until the process is ended."""
@@ -60,6 +63,7 @@ class Agents:
         self._gate.wake()
 
     def _all_again(self, _name: str | None) -> None:
+        self._follow_adapters()  # its pod may have been seen before its ConfigMap
         self._work.put(None)
 
     def _wait_for_work(self) -> set[str | None]:
@@ -81,8 +85,8 @@ class Agents:
                 self._write(nodes[name], wishes)
 
     def _operator(self) -> gpu_operator.Operator | None:
-        maps = {name: item.get("data") or {} for name, item in self._maps.all().items()}
-        return gpu_operator.read_operator(self._policies.all().get(gpu_operator.POLICY), maps)
+        policy = self._policies.all().get(gpu_operator.POLICY)
+        return gpu_operator.read_operator(policy, self._config_maps())
 
     def _report_policy(self, wishes: gpu_operator.Operator) -> None:
         policy = self._policies.all().get(gpu_operator.POLICY)  # it may be gone by now
@@ -119,6 +123,21 @@ class Agents:
         self._agents = {name: each for name, each in found.items() if each[1]}
         for node_name, _ in set(before.values()) ^ set(self._agents.values()):
             self._work.put(node_name)
+        self._follow_adapters()
+
+    def _follow_adapters(self) -> None:
+        """The same of the plugin of adapters; its ConfigMap is in the operator's namespace."""
+        before, maps = self._adapters, self._config_maps()
+        plugins = [
+            (pod["spec"]["nodeName"], plugin_in(pod, maps)) for pod in self._pods.all().values()
+        ]
+        self._adapters = {where: plugin for where, plugin in plugins if plugin is not None}
+        for where in before.keys() | self._adapters.keys():
+            if before.get(where) != self._adapters.get(where):
+                self._work.put(where)
+
+    def _config_maps(self) -> dict[str, dict[str, str]]:
+        return {name: item.get("data") or {} for name, item in self._maps.all().items()}
 
     def _admit(self, changed: str | None) -> None:
         """Fail pods that a device plugin refuses; whoever starts them meanwhile is overruled."""
@@ -139,7 +158,8 @@ class Agents:
     def _write(self, item: ApiObject, wishes: gpu_operator.Operator | None) -> None:
         name = item["metadata"]["name"]
         agents = frozenset(agent for where, agent in self._agents.values() if where == name)
-        wanted = node.changes(item, wishes, lambda: self._gpu_pods(name), agents)
+        told = self._adapters.get(name)
+        wanted = node.changes(item, wishes, lambda: self._gpu_pods(name), agents, told)
         # Capacity first: a state label that says success must not be seen before its devices.
         if wanted.status:
             merge_if_there(self._api, f"{_NODES}/{name}/status", {"status": wanted.status})

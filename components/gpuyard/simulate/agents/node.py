@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gpuyard.names import DEVICE_PLUGIN_LABEL, EFA
+from gpuyard.simulate import mps
+from gpuyard.simulate.adapters import plugin as rdma
 from gpuyard.simulate.agents import feature_discovery, kubelet, mig_manager
 from gpuyard.simulate.agents.cloud_node import CloudNode, cloud_node
 from gpuyard.simulate.agents.device_plugin import devices, refuses
 from gpuyard.simulate.agents.gpu_operator import Operator
 from gpuyard.simulate.agents.hardware import LAYOUT, Hardware, hardware_of, layout_text
-from gpuyard.simulate.agents.plugin_config import STARTED, ConfigRefused, config_for
+from gpuyard.simulate.agents.plugin_config import STARTED, ConfigRefused, PluginConfig, config_for
 
 FAKE: Final = "kwok.x-k8s.io/node"
 _DEVICE_PREFIX: Final = "nvidia.com/"
@@ -76,10 +78,12 @@ def changes(
     operator: Operator | None,
     gpu_pods: Callable[[], int],
     agents: frozenset[str] = frozenset(),
+    adapters: rdma.RdmaPlugin | None = None,
 ) -> Changes:
     """What the fakes want to change on a node. `gpu_pods` is asked only when the answer matters.
 
-    `agents` are those that run there as pods of the cluster's own, which a node that a cloud made waits for.
+    `agents` are those that run there as pods of the cluster's own, which a node that a cloud made waits for;
+    `adapters` is the one of them that hands out network adapters.
     """
     hardware = hardware_of(node)
     if hardware is None:
@@ -88,6 +92,8 @@ def changes(
     if operator is not None and hardware.machine.gpu is not None and draft.has_driver(operator):
         draft.cut(operator, gpu_pods)
         draft.discover(operator)
+    if adapters is not None:
+        draft.hand_out(adapters)
     return draft.finish()
 
 
@@ -158,9 +164,33 @@ class _Draft:
             self._label(driver | feature_discovery.labels(self._hardware, config))
             if not self._pending and self._plugin_of_operator(operator):
                 found = devices(self._hardware, config)
-                self._devices = {name: str(count) for name, count in found.items()}
+                if self._mps_serves(config):
+                    self._devices = {name: str(count) for name, count in found.items()}
         except ConfigRefused as problem:
             self._events.append(Event("DevicePluginFailed", str(problem), "nvidia-device-plugin"))
+
+    def _mps_serves(self, config: PluginConfig) -> bool:
+        """Whether nothing waits for the MPS daemon, which comes once the node's label says that it may."""
+        there = self._annotations.get(mps.RUNNING)
+        if config.sharing != "mps":
+            if there is not None:
+                self._new_annotations[mps.RUNNING] = None
+            return True
+        wanted = mps.daemon(self._hardware, config)
+        if there != wanted and self._labels.get(mps.CAPABLE) == "true":
+            self._new_annotations[mps.RUNNING] = wanted
+        return there == wanted
+
+    def hand_out(self, plugin: rdma.RdmaPlugin) -> None:
+        """Adapters, as the plugin was told when it started."""
+        text, kept = plugin.read(self._annotations.get(rdma.STARTED))
+        if kept != self._annotations.get(rdma.STARTED):
+            self._new_annotations[rdma.STARTED] = kept
+        try:
+            found = rdma.advertised(self._annotations.get(rdma.ADAPTERS), text)
+            self._devices |= {name: str(count) for name, count in found.items()}
+        except rdma.AdaptersRefused as problem:
+            self._events.append(Event("DevicePluginFailed", str(problem), rdma.IMAGE))
 
     def _plugin_of_operator(self, operator: Operator) -> bool:
         """Whether its device plugin runs there, and not one of the image or the cloud alone."""
@@ -197,6 +227,6 @@ def _difference(current: Mapping[str, str], wanted: Mapping[str, str]) -> NodePa
     gone: NodePatch = {
         name: None
         for name in current
-        if name.startswith((_DEVICE_PREFIX, EFA)) and name not in wanted
+        if name.startswith((_DEVICE_PREFIX, EFA, f"{rdma.PREFIX}/")) and name not in wanted
     }
     return gone | {name: value for name, value in wanted.items() if current.get(name) != value}

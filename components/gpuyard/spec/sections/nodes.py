@@ -49,8 +49,8 @@ class FabricSpec(SpecModel):
     """Names of the network adapters next to the GPUs, as NCCL has them: mlx5_0, mlx5_1."""
     gbps: Annotated[float, Field(strict=True, gt=0, le=1e6, allow_inf_nan=False)] | None = None
     """Bandwidth of one node in gigabit a second, all adapters together."""
-    plugin: RdmaPlugin = RdmaPlugin.NETWORK_OPERATOR
-    """network-operator or rdma-device-plugin. Default network-operator."""
+    plugin: RdmaPlugin = RdmaPlugin.DEVICE_PLUGIN
+    """rdma-device-plugin, or network-operator where one of yours runs. Default rdma-device-plugin."""
 
 
 class Provisioning(StrEnum):

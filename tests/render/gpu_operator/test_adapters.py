@@ -1,0 +1,149 @@
+"""Adapters of nodes of your own: what the plugin is told is what pods of the pool may ask for."""
+
+import json
+
+import pytest
+
+from gpuyard.names import RDMA
+from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
+from gpuyard.render.gpu_operator.adapters import adapter_objects
+from gpuyard.render.platform import platform_objects
+from gpuyard.render.supply.images import pulled_images
+from gpuyard.scheduler.nodes import is_known, node_of
+from gpuyard.simulate.adapters.plugin import ADAPTERS, IMAGE, STARTED, plugin_in
+from gpuyard.simulate.agents.node import changes
+from kit.stacks import plan_of, platform, pool
+
+IB = {"kind": "infiniband", "hcas": ["mlx5_0"], "plugin": "rdma-device-plugin"}
+ROCE = {**IB, "kind": "roce"}
+LINKS = {"infiniband": "infiniband", "roce": "ether"}
+
+
+def plan(*fabrics, **more):
+    pools = [pool(f"p{n}", **({"fabric": f} if f else {})) for n, f in enumerate(fabrics)]
+    return plan_of(platform(pools, **more))
+
+
+def node(of, pool_of, links):
+    """A node of the pool as its owner has labelled it, with adapters of these link types."""
+    there = [
+        {"vendors": "15b3", "linkTypes": each, "ifNames": f"n{n}"} for n, each in enumerate(links)
+    ]
+    labels = {**pool_of.labels, "node.kubernetes.io/instance-type": "p5.48xlarge"}
+    return {
+        "metadata": {"name": "n-0", "labels": labels, "annotations": {ADAPTERS: json.dumps(there)}},
+        "status": {},
+    }
+
+
+def running(daemon, uid="1"):
+    pod = daemon["spec"]["template"]
+    return {"metadata": {"uid": uid}, "spec": pod["spec"], "status": {"phase": "Running"}}
+
+
+def maps_of(objects):
+    return {o["metadata"]["name"]: o["data"] for o in objects if o["kind"] == "ConfigMap"}
+
+
+def by_kind(objects, kind):
+    return [o for o in objects if o["kind"] == kind]
+
+
+@pytest.mark.parametrize("fabric", [IB, ROCE])
+def test_a_node_gives_what_pods_are_told_to_ask_for(fabric):
+    planned = plan(fabric)
+    objects = adapter_objects(planned)
+    (daemon,) = by_kind(objects, "DaemonSet")
+    plugin = plugin_in(running(daemon), maps_of(objects))
+    assert plugin is not None
+    (one,) = planned.pools
+    link = LINKS[fabric["kind"]]
+    found = changes(node(planned, one, [link]), None, lambda: 0, adapters=plugin)
+    assert found.allocatable[RDMA] == found.capacity[RDMA] == str(node_of(planned, one)[RDMA])
+    assert one.nccl.needs.endswith(f"{RDMA}: 1 among the limits of the container")
+    assert is_known(planned, RDMA)
+    assert RDMA.startswith(WITHOUT_QUOTA)
+    other = {"infiniband": "ether", "ether": "infiniband"}[link]
+    none = changes(node(planned, one, [other]), None, lambda: 0, adapters=plugin)
+    assert none.allocatable[RDMA] == "0"
+
+
+def test_each_fabric_has_a_plugin_on_its_own_nodes():
+    planned = plan(IB, ROCE, None, IB)
+    daemons = by_kind(adapter_objects(planned), "DaemonSet")
+    placed = [
+        [
+            {e["key"]: e["values"][0] for e in term["matchExpressions"]}
+            for term in each["spec"]["template"]["spec"]["affinity"]["nodeAffinity"][
+                "requiredDuringSchedulingIgnoredDuringExecution"
+            ]["nodeSelectorTerms"]
+        ]
+        for each in daemons
+    ]
+    a, b, _, d = (dict(p.node_selector) for p in planned.pools)
+    assert placed == [[a, d], [b]]
+    assert len({each["metadata"]["name"] for each in daemons}) == 2
+
+
+def test_another_text_starts_the_plugin_anew():
+    """It reads its file once; so the pod names another ConfigMap when the text is another."""
+    objects = adapter_objects(plan(IB))
+    (config,) = by_kind(objects, "ConfigMap")
+    (daemon,) = by_kind(objects, "DaemonSet")
+    (other,) = by_kind(adapter_objects(plan(ROCE)), "ConfigMap")
+    volumes = daemon["spec"]["template"]["spec"]["volumes"]
+    assert [v["configMap"]["name"] for v in volumes if "configMap" in v] == [
+        config["metadata"]["name"]
+    ]
+    assert (
+        config["metadata"]["name"].rpartition("-")[2]
+        != other["metadata"]["name"].rpartition("-")[2]
+    )
+
+
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        None,
+        {**IB, "plugin": "network-operator"},
+        {"kind": "ethernet"},
+    ],
+)
+def test_nothing_is_handed_out_where_nobody_asked_us_to(fabric):
+    planned = plan(fabric)
+    assert adapter_objects(planned) == []
+    assert RDMA not in node_of(planned, planned.pools[0])
+    assert not is_known(planned, RDMA)
+    nccl = planned.pools[0].nccl
+    assert nccl is None or RDMA not in nccl.needs
+
+
+def test_it_is_among_the_objects_and_images_of_the_platform():
+    planned = plan(IB, mirror={"images": "mirror.example/gpu"})
+    assert by_kind(platform_objects(planned), "DaemonSet")
+    (image,) = [each for each in pulled_images(planned) if each.of == "the RDMA device plugin"]
+    assert image.repository == f"mirror.example/gpu/mellanox/{IMAGE}"
+    assert image.home == f"ghcr.io/mellanox/{IMAGE}"
+    assert "no digest" in image.why_by_tag
+
+
+def test_beside_anothers_operator_it_stands_in_its_namespace():
+    operator = {"install": False, "namespace": "nvidia"}
+    spaces = {o["metadata"]["namespace"] for o in adapter_objects(plan(IB, gpu_operator=operator))}
+    assert spaces == {"nvidia"}
+
+
+def test_a_plugin_that_runs_does_not_read_its_file_again():
+    planned = plan(IB)
+    objects = adapter_objects(planned)
+    (daemon,) = by_kind(objects, "DaemonSet")
+    maps = maps_of(objects)
+    here = node(planned, planned.pools[0], ["infiniband"])
+    first = changes(here, None, lambda: 0, adapters=plugin_in(running(daemon), maps))
+    here["metadata"]["annotations"][STARTED] = first.annotations[STARTED]
+    (name,) = maps
+    less = {name: {"config.json": maps[name]["config.json"].replace("100", "7")}}
+    same = changes(here, None, lambda: 0, adapters=plugin_in(running(daemon), less))
+    assert same.allocatable[RDMA] == "100"
+    again = changes(here, None, lambda: 0, adapters=plugin_in(running(daemon, uid="2"), less))
+    assert again.allocatable[RDMA] == "7"
