@@ -1,4 +1,4 @@
-"""The fake MPS control daemon (k8s-device-plugin v0.20): what it sets on GPUs before the plugin tells of shares.
+"""The fake MPS daemon (k8s-device-plugin v0.20): what GPUs are set to before the plugin tells of shares.
 
 It runs where feature discovery has labelled the node, so it comes after the label; the plugin asks it whether
 it lives, and tells of nothing before. It reads the same file as the plugin, when it starts.
