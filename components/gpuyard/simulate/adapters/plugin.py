@@ -27,7 +27,7 @@ class AdaptersRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class RdmaPlugin:
+class RunningPlugin:
     """A pod of the plugin that runs on a node."""
 
     pod: str
@@ -41,7 +41,9 @@ class RdmaPlugin:
         return text, json.dumps([self.pod, text])
 
 
-def plugin_in(pod: Mapping[str, Any], maps: Mapping[str, Mapping[str, str]]) -> RdmaPlugin | None:
+def plugin_in(
+    pod: Mapping[str, Any], maps: Mapping[str, Mapping[str, str]]
+) -> RunningPlugin | None:
     """The plugin, where a pod is one that runs; without its ConfigMap no pod starts."""
     if (pod.get("status") or {}).get("phase") != "Running":
         return None
@@ -50,7 +52,7 @@ def plugin_in(pod: Mapping[str, Any], maps: Mapping[str, Mapping[str, str]]) -> 
         if image.partition(":")[0] != IMAGE:
             continue
         text = _mounted(pod["spec"], container, maps)
-        return None if text is None else RdmaPlugin(str(pod["metadata"]["uid"]), text)
+        return None if text is None else RunningPlugin(str(pod["metadata"]["uid"]), text)
     return None
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Final
 
-from gpuyard.simulate.adapters.plugin import RdmaPlugin, plugin_in
+from gpuyard.simulate.adapters.plugin import RunningPlugin, plugin_in
 from gpuyard.simulate.agents import cluster_policy, gpu_operator, kubelet, node
 from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.agents.cloud_node import agent_in
@@ -38,7 +38,7 @@ class Agents:
         self._classed = ""
         self._agents: dict[str, tuple[str, str]] = {}
         """Of pods that tell of devices or bring a driver: the node, and which they are."""
-        self._adapters: dict[str, RdmaPlugin] = {}
+        self._adapters: dict[str, RunningPlugin] = {}
         """By node, the plugin that hands out network adapters there."""
 
     def run(self) -> None:

@@ -78,7 +78,7 @@ def changes(
     operator: Operator | None,
     gpu_pods: Callable[[], int],
     agents: frozenset[str] = frozenset(),
-    adapters: rdma.RdmaPlugin | None = None,
+    adapters: rdma.RunningPlugin | None = None,
 ) -> Changes:
     """What the fakes want to change on a node. `gpu_pods` is asked only when the answer matters.
 
@@ -181,7 +181,7 @@ class _Draft:
             self._new_annotations[mps.RUNNING] = wanted
         return there == wanted
 
-    def hand_out(self, plugin: rdma.RdmaPlugin) -> None:
+    def hand_out(self, plugin: rdma.RunningPlugin) -> None:
         """Adapters, as the plugin was told when it started."""
         text, kept = plugin.read(self._annotations.get(rdma.STARTED))
         if kept != self._annotations.get(rdma.STARTED):

@@ -7,7 +7,7 @@ import pytest
 from gpuyard.simulate.adapters.plugin import (
     IMAGE,
     AdaptersRefused,
-    RdmaPlugin,
+    RunningPlugin,
     advertised,
     plugin_in,
 )
@@ -70,7 +70,7 @@ def test_a_node_tells_why_its_plugin_ended():
         },
         "status": {"capacity": {"rdma/hca": "5"}},
     }
-    found = changes(node, None, lambda: 0, adapters=RdmaPlugin("1", "{"))
+    found = changes(node, None, lambda: 0, adapters=RunningPlugin("1", "{"))
     assert [event.component for event in found.events] == [IMAGE]
     assert found.capacity["rdma/hca"] is None
 
@@ -89,7 +89,7 @@ def pod(phase="Running", image=f"r.io/{IMAGE}:v1", **volume):
 
 def test_it_is_a_pod_that_runs_with_its_file():
     maps = {"a": {"config.json": "x"}}
-    assert plugin_in(pod(), maps) == RdmaPlugin("1", "x")
+    assert plugin_in(pod(), maps) == RunningPlugin("1", "x")
     assert plugin_in(pod(phase="Pending"), maps) is None
     assert plugin_in(pod(image="other:v1"), maps) is None
     assert plugin_in(pod(), {}) is None
