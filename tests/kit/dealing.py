@@ -6,6 +6,7 @@ last is three minutes in which the other workers have nothing to do.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
@@ -84,6 +85,17 @@ def workers(arguments: list[str], cores: int) -> int:
     return max(4, 2 * cores) if live else max(2, cores)
 
 
+class Places(list[str]):
+    """What a worker has found, each test with its place: in a list half of it is gone through for that."""
+
+    def __init__(self, found: Iterable[str]) -> None:
+        super().__init__(found)
+        self._places = {nodeid: place for place, nodeid in enumerate(self)}
+
+    def index(self, nodeid: str, *_: Any) -> int:
+        return self._places[nodeid]
+
+
 class LongestFirst(LoadScopeScheduling):
     """Deals groups out, the longest first.
 
@@ -92,6 +104,25 @@ class LongestFirst(LoadScopeScheduling):
     """
 
     _in_order = False
+
+    def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
+        """Keep what a worker has found so that a test's place is known at once."""
+        super().add_node_collection(node, collection)
+        if node in self.registered_collections:
+            self.registered_collections[node] = Places(collection)
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        """Forget a group that is over.
+
+        The base class counts through all that a worker ever had at each of its tests: of ten thousand groups
+        that is as long as many tests are.
+        """
+        nodeid = self.registered_collections[node][item_index]
+        mine, group = self.assigned_work[node], group_of(nodeid)
+        mine[group][nodeid] = True
+        if all(mine[group].values()):
+            del mine[group]
+        self._reschedule(node)
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
