@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.cluster]
 
 Until = Callable[..., Any]
 QUEUES = "/apis/kueue.x-k8s.io/v1beta2"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAME = "lone-gang"
 """As no platform of another file is called: they may share a cluster, and count nodes by this name."""
 SPACE = f"/api/v1/namespaces/{NAME}"
@@ -121,6 +122,31 @@ def test_a_platforms_own_kueue_configuration_is_taken_over(api: Api, started: cl
         assert not cluster.up(name).changed
     finally:
         api.call("DELETE", kueue_manager.CONFIG_MAP)
+
+
+def test_every_kind_is_served_in_each_of_its_versions(api: Api, until: Until):
+    """The API server keeps what it stores in each version: of one that cannot be made it asks without end."""
+    metadata = {"name": "any-version"}
+    made = f"{QUEUES}/resourceflavors", {**named("ResourceFlavor", spec={}), "metadata": metadata}
+    reality.create(api, *made)
+    try:
+        served = {}
+        for crd in api.call("GET", DEFINITIONS)["items"]:
+            if crd["spec"]["group"] == "kueue.x-k8s.io":
+                plural = crd["spec"]["names"]["plural"]
+                served[plural] = [v["name"] for v in crd["spec"]["versions"] if v["served"]]
+        assert min(map(len, served.values())) > 1
+        for plural, versions in served.items():
+            paths = [f"/apis/kueue.x-k8s.io/{version}/{plural}" for version in versions]
+            named_so = until(lambda paths=paths: [names(api, path) for path in paths])
+            assert all(each == named_so[0] for each in named_so), plural
+            assert plural != "resourceflavors" or metadata["name"] in named_so[0]
+    finally:
+        reality.delete(api, f"{made[0]}/{metadata['name']}")
+
+
+def names(api: Api, path: str) -> list[str]:
+    return [item["metadata"]["name"] for item in api.call("GET", path)["items"]]
 
 
 def condition(item: dict[str, Any] | None, kind: str) -> str | None:

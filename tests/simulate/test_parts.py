@@ -286,11 +286,14 @@ def test_a_platforms_configuration_keeps_its_values_and_gets_our_ports(tmp_path:
     assert made["metrics"]["enableClusterQueueResources"] is True
 
 
-def test_only_crds_with_several_versions_get_the_conversion_stanza():
-    one = {"spec": {"versions": [{}]}}
-    two = {"spec": {"versions": [{}, {}], "names": {}}}
-    assert kueue_manager.with_conversion(one, 1) == one
-    conversion = kueue_manager.with_conversion(two, 9)["spec"]["conversion"]
+def test_only_crds_that_kueue_converts_get_the_conversion_stanza():
+    def crd(plural: str) -> ApiObject:
+        versions: list[ApiObject] = [{}, {}]
+        return {"metadata": {"name": f"{plural}.kueue.x-k8s.io"}, "spec": {"versions": versions}}
+
+    for plural in ("resourceflavors", "workloadpriorityclasses", "topologies"):
+        assert kueue_manager.with_conversion(crd(plural), 1) == crd(plural)
+    conversion = kueue_manager.with_conversion(crd("workloads"), 9)["spec"]["conversion"]
     assert conversion["strategy"] == "Webhook"
     assert conversion["webhook"]["clientConfig"]["service"]["port"] == 9
 
@@ -400,7 +403,8 @@ def test_with_kept_certificates_everything_is_installed_complete(tools: Tools):
     (tools.share / "kueue" / "webhooks").mkdir()
     (tools.share / "kueue" / "webhooks" / "manifests.yaml").write_text(json.dumps(webhook))
     version = {"schema": {"openAPIV3Schema": {}}}
-    crd = {"spec": {"versions": [version, version]}}
+    name = {"name": "workloads.kueue.x-k8s.io"}
+    crd = {"metadata": name, "spec": {"versions": [version, version]}}
     (tools.share / "kueue" / "crds" / "a.yaml").write_text(json.dumps(crd))
     fresh = {
         item["kind"]: item for item in kueue_manager.surroundings(place(tools)) if "kind" in item

@@ -3,7 +3,7 @@
 Four things a pod would have had are done here: the webhook service leads to this machine (a service
 of type ExternalName to `localhost`, so that certificates need no name of this machine), each webhook
 names our port, the certificate secret is copied to where the kubelet would have mounted it, and the
-CRDs get the conversion stanza that Kueue's own installation adds.
+CRDs get the conversion stanza that Kueue's own installation adds to some.
 """
 
 import base64
@@ -29,6 +29,12 @@ CONFIG_KEY: Final = "controller_manager_config.yaml"
 # Kinds Kueue can queue when their CRD is there; the built-in ones need none.
 _INTEGRATIONS: Final = {"jobsets.jobset.x-k8s.io": "jobset.x-k8s.io/jobset"}
 _BUILT_IN: Final = ("batch/job", "pod")
+# As in Kueue's own installation. Other kinds it refuses to convert, and the API server, which keeps what it
+# stores in each version that it serves, would ask again and again, whether or not anybody reads the old one.
+CONVERTED: Final = frozenset(
+    f"{plural}.kueue.x-k8s.io"
+    for plural in ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
+)
 # As in Kueue's own installation: its webhooks must not stand between the control plane and its pods.
 _NOT_IN_SYSTEM: Final[ApiObject] = {
     "matchExpressions": [
@@ -81,8 +87,8 @@ def configuration(wanted: ApiObject, ports: dict[str, int], certificates: Path) 
 
 
 def with_conversion(crd: ApiObject, port: int, authority: str = "") -> ApiObject:
-    """The CRD with Kueue's conversion webhook, when it has more than one version."""
-    if len(crd["spec"]["versions"]) == 1:
+    """The CRD with Kueue's conversion webhook where Kueue converts it; others differ in a version's name."""
+    if crd["metadata"]["name"] not in CONVERTED:
         return crd
     service = {"name": SERVICE, "namespace": NAMESPACE, "path": "/convert", "port": port}
     client = _client(service, authority)
