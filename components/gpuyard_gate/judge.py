@@ -13,6 +13,8 @@ LONGEST = 900
 _FAILURE = re.compile(
     r"^\s*(?:fail|error|required and skip): ([a-z_]+(?:\.[a-z_]+)*)", re.MULTILINE
 )
+_FIGURES = "\nfigures: "
+"""Begins what programs read of a validator's last words."""
 _NEEDS = re.compile(r"needs: ([a-z-]+)")
 _REMEDIES = {
     "reset": "reset its GPUs",
@@ -175,7 +177,7 @@ def _again(node: Node, pool: Pool) -> Change:
 
 
 def _judged(node: Node, pool: Pool, said: Said, *, may_close: bool) -> Change | None:
-    names, text = node.names, said.text.strip()[:LONGEST]
+    names, text = node.names, said.text.partition(_FIGURES)[0].strip()[:LONGEST]
     if said.code not in (PASSED, FAILED):
         if node.note.get(names.says) == text:
             return None

@@ -149,7 +149,7 @@ def _tell(report: Report, given: argparse.Namespace) -> None:
     sys.stdout.write(reports.as_json(report))
     sys.stderr.write(said)
     if given.termination_log:
-        _write(given.termination_log, said)
+        _write(given.termination_log, reports.last_words(report))
     if given.junit:
         _write(given.junit, reports.as_junit(report))
     if given.prometheus:

@@ -1,6 +1,8 @@
 """A report for whoever reads it: JSON, the pod's last words, JUnit, Prometheus."""
 
 import json
+from collections.abc import Iterator
+from math import isfinite
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from gpuyard_validator.results import Code, Report, Result, Status, worst_action
@@ -9,6 +11,9 @@ from gpuyard_validator.values import encode
 SCHEMA = "gpuyard.dev/validation-result/v1"
 DIGEST_BYTES = 4096
 """So much of a termination message the kubelet keeps."""
+FIGURES = "figures: "
+"""Begins the line of last words that programs read."""
+_TEXT_BYTES = 120
 _MORE = "… and {} more\n"
 _ROOM = 40
 _VALUES = {status: number for number, status in enumerate(Status)}
@@ -54,6 +59,48 @@ def digest(report: Report) -> str:
     return text
 
 
+def last_words(report: Report) -> str:
+    """The digest, and what was measured as far as there is room: nobody can ask a pod that is gone.
+
+    The figures are a line of JSON: by check the lowest value, the highest, the floor, the unit, and which of
+    `sources` says so.
+    """
+    said, rows, sources = digest(report), list(_measured(report)), dict[str, int]()
+    told: dict[str, list[object]] = {}
+    line = ""
+    for check, (least, most, floor, unit, source) in rows:
+        told[check] = [least, most, floor, unit, sources.setdefault(source, len(sources))]
+        more = {"checks": told, "sources": list(sources)}
+        wider = json.dumps(more, separators=(",", ":"))
+        if len(f"{said}{FIGURES}{wider}\n".encode()) > DIGEST_BYTES:
+            break
+        line = f"{FIGURES}{wider}\n"
+    return said + line
+
+
+_Measured = tuple[float, float, float | None, str, str]
+
+
+def _measured(report: Report) -> Iterator[tuple[str, _Measured]]:
+    """Each check that has come to a number: over all devices that it looked at."""
+    for check in dict.fromkeys(each.check for each in report.results):
+        seen = [each.evidence for each in report.results if each.check == check]
+        values = [value for each in seen if (value := _number(each.value)) is not None]
+        if not values:
+            continue
+        floors = {_number(each.floor) for each in seen if _number(each.value) is not None}
+        floor = floors.pop() if len(floors) == 1 else None
+        unit, source = (_cut(text, _TEXT_BYTES) for text in (seen[0].unit, seen[0].source))
+        yield check, (min(values), max(values), floor, unit, source)
+
+
+def _number(value: object) -> float | None:
+    """A finite one; whether something is so is no figure."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        return None
+    return value
+
+
 def _line(result: Result) -> str:
     seen = result.evidence
     said = f"{seen.status}: {result.check} on {result.scope}: {seen.reason}"
@@ -83,7 +130,7 @@ def as_junit(report: Report) -> str:
     )
     for each in report.results:
         case = SubElement(
-            suite, "testcase", classname=each.check, name=f"{each.check} {each.scope}"
+            suite, "testcase", classname=each.check, name=_clean(f"{each.check} {each.scope}")
         )
         said = _clean(_line(each).strip())
         if _broke(each):
@@ -132,7 +179,9 @@ def as_prometheus(report: Report, now: float) -> str:
 
 def _labels(result: Result, node: str) -> str:
     required = str(result.required).lower()
-    return f'check="{result.check}",node="{node}",gpu="{_gpu(result)}",required="{required}"'
+    return (
+        f'check="{result.check}",node="{node}",gpu="{_label(_gpu(result))}",required="{required}"'
+    )
 
 
 def _gpu(result: Result) -> str:

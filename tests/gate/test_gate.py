@@ -161,6 +161,13 @@ def test_what_becomes_of_a_node(raw, said, more, then):
     assert changed(raw, said, **more) == then
 
 
+def test_what_programs_read_of_last_words_is_written_on_no_node():
+    raw = node()
+    said = Said(0, f'{GOOD.text}\nfigures: {{"checks": {{}}}}\n')
+    change = change_for(Node(raw, NAMES), POOL, said, may_close=True)
+    assert change.notes[NAMES.says] == GOOD.text
+
+
 @every(
     "needs, told",
     [

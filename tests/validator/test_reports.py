@@ -4,22 +4,34 @@ import json
 import runpy
 import sys
 from dataclasses import replace
+from math import isfinite
 from xml.etree import ElementTree as ET
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import sizes
 from gpuyard_validator import command, nvml
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.floors import FLOORS, Quantity, common, floor_of
 from gpuyard_validator.host import Host
-from gpuyard_validator.report import DIGEST_BYTES, as_json, as_junit, as_prometheus, digest
-from gpuyard_validator.results import Action, worst_action
+from gpuyard_validator.report import (
+    DIGEST_BYTES,
+    FIGURES,
+    as_json,
+    as_junit,
+    as_prometheus,
+    digest,
+    last_words,
+)
+from gpuyard_validator.results import Action, Evidence, Report, Result, Status, worst_action
 from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import recorded
 from gpuyard_validator.values import Missing, Why, encode
 from kit.cases.hardware import CARDS, altered, expected, machine
 from kit.every import every
+from kit.searches import examples
 
 
 def broken():
@@ -66,6 +78,56 @@ def test_the_digest_fits_a_termination_message():
     assert len(said.encode()) <= DIGEST_BYTES
     assert said.startswith("failed: node nnn")
     assert " more" in said.splitlines()[-1]
+
+
+TEXTS = st.text(max_size=600)
+VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXTS)
+
+
+@st.composite
+def reports(draw):
+    """Any report at all, also what no check of ours says."""
+    names = [*CHECKS, *(f"x.{n}" for n in range(40))]
+    evidence = st.builds(
+        Evidence, status=st.sampled_from(Status), value=VALUES, floor=VALUES, source=TEXTS,
+        unit=TEXTS, reason=TEXTS, action=st.sampled_from(Action),
+    )  # fmt: skip
+    one = st.builds(
+        Result, check=st.sampled_from(names), scope=TEXTS, required=st.booleans(), evidence=evidence
+    )
+    return Report(
+        node=draw(TEXTS), pool=draw(TEXTS), source="", driver="", required=draw(st.booleans()),
+        results=tuple(draw(st.lists(one, max_size=60))),
+    )  # fmt: skip
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(reports())
+def test_any_report_fits_a_termination_message_and_begins_with_its_verdict(report):
+    said = last_words(report)
+    assert len(said.encode()) <= DIGEST_BYTES
+    assert said.startswith(f"{report.verdict}: node ")
+    assert said.startswith(digest(report))
+    _, found, figures = said.partition(f"\n{FIGURES}")
+    if found:
+        told = json.loads(figures)
+        for least, most, floor, unit, source in told["checks"].values():
+            assert least <= most
+            assert floor is None or isfinite(floor)
+            assert len(unit.encode()) <= 120
+            assert len(told["sources"][source].encode()) <= 120
+    assert json.loads(as_json(report))["verdict"] == report.verdict
+    ET.fromstring(as_junit(report))  # noqa: S314  written by ourselves
+    assert as_prometheus(report, 0).endswith(" 0\n")
+
+
+def test_figures_are_of_numbers_and_have_their_floor():
+    said = last_words(validate(expected("H100"), machine("H100")))
+    told = json.loads(said.partition(FIGURES)[2])
+    assert told["checks"]["gpu.count"] == [8, 8, 8, "GPUs", told["sources"].index("the plan")]
+    assert "gpu.product" not in told["checks"]
+    assert "memory.remapped_rows" in told["checks"]
+    assert len(said.encode()) < DIGEST_BYTES * 3 // 4, "room for more checks"
 
 
 def test_json_has_every_result_with_its_evidence():
@@ -132,7 +194,9 @@ def test_exit_codes_and_files(files, capsys):
     assert run(files, *wanted) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["verdict"] == "passed"
-    assert err == outs["termination-log"].read_text()
+    last, _, figures = outs["termination-log"].read_text().partition(FIGURES)
+    assert err == last
+    assert json.loads(figures)["checks"]["gpu.count"] == [1, 1, 1, "GPUs", 0]
     assert all(path.stat().st_size for path in outs.values())
     (files / "snapshot.json").write_text(recorded(altered(machine("T4"), inforom_valid=False)))
     assert run(files) == 1

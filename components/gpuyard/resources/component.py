@@ -1,6 +1,6 @@
 """Base of all components: their options, their objects, and the order these are made in."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pulumi
@@ -50,10 +50,12 @@ class Component(pulumi.ComponentResource):
         objects: Iterable[Mapping[str, Any]],
         late: Mapping[str, pulumi.Input[Any]] | None = None,
         first: pulumi.ResourceHookBinding | None = None,
+        stays: Sequence[str] = (),
     ) -> list[pulumi.CustomResource]:
         """Register objects in order, late values bound to the outputs that `late` names.
 
-        `first` are hooks of each of them, beside the provider's.
+        `first` are hooks of each of them, beside the provider's. `stays` are fields that stay
+        as they were made.
         """
         made: list[pulumi.CustomResource] = []
         for obj in objects:
@@ -62,6 +64,8 @@ class Component(pulumi.ComponentResource):
             opts = self._hooked(_kept(obj, _held_at_most(obj, self._after(named))))
             if first is not None:
                 opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=first))
+            if stays:
+                opts.ignore_changes = list(stays)
             resource = register_object(self, bound, opts, theirs=_theirs(obj))
             self._objects[place_of(obj)] = resource
             made.append(resource)

@@ -10,6 +10,7 @@ import yaml
 
 import sizes
 from gpuyard.names import GATE_TAINT, validator_name
+from gpuyard.plan.records.late import Late
 from gpuyard.render.dependencies import needed_by, place_of
 from gpuyard.render.platform import object_groups
 from gpuyard.render.programs import source_of
@@ -246,7 +247,10 @@ def test_a_verdict_is_of_one_check():
     plan = asked(pool(nodes=2))
     found = verdict_object(plan, plan.pools[0])
     assert found["metadata"]["name"] == f"{check_name(plan, plan.pools[0])}-passed"
-    assert found["data"] == {"pool": "train", "nodes": "2", "verdict": "passed"}
+    figures = Late("validation.figures")
+    assert found["data"] == {
+        "pool": "train", "nodes": "2", "verdict": "passed", "figures": figures,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("length", [3, 40])

@@ -1,10 +1,13 @@
 """What a Validation registers, in which order, and what it says became of each pool."""
 
+import json
+
 import pytest
 
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import check_digest, check_name, validation_objects
 from gpuyard.resources import Platform, Validation
+from gpuyard.resources.validation import component
 from kit.components import token, waits_for
 from kit.stacks import cut_pool, plan_of, platform, pool
 
@@ -42,9 +45,27 @@ def test_the_outputs_say_what_became_of_each_pool(pulumi_mocks):
             "nodes": each.start_nodes,
             "digest": check_digest(plan, each),
             "why": "",
+            "figures": {},
         }
         for each in plan.pools
     }
+
+
+def test_what_was_measured_stands_with_the_verdict_and_in_the_outputs(pulumi_mocks, monkeypatch):
+    figure = {"least": 8, "most": 8, "floor": 8, "unit": "GPUs", "source": "the plan", "nodes": 2}
+
+    def measured(job, looks, plan, pool):
+        assert looks is None
+        return job.id.apply(lambda _: json.dumps({f"{pool.name}.x": figure}))
+
+    monkeypatch.setattr(component, "_measured", measured)
+    graph = made(pulumi_mocks, TWO)
+    assert {name: each["figures"] for name, each in outputs(graph).items()} == {
+        "train": {"train.x": figure},
+        "serve": {"serve.x": figure},
+    }
+    (kept,) = [one for one in graph if one.name.endswith("-passed") and "train" in one.name]
+    assert json.loads(kept.inputs["data"]["figures"]) == {"train.x": figure}
 
 
 def test_what_is_not_required_is_not_awaited(pulumi_mocks):
@@ -53,7 +74,7 @@ def test_what_is_not_required_is_not_awaited(pulumi_mocks):
     assert not [one for one in graph if one.name.endswith("-passed")]
 
 
-NOT = {"verdict": "not checked", "nodes": 0, "digest": ""}
+NOT = {"verdict": "not checked", "nodes": 0, "digest": "", "figures": {}}
 ON_AWS = {"cloud": "aws", "system": {"machine": "m7i.xlarge", "nodes": 2}}
 
 

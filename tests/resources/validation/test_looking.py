@@ -1,6 +1,7 @@
 """What pods of a check said last, and whether each had a node of its own."""
 
 import asyncio
+import json
 from types import SimpleNamespace
 
 import pulumi
@@ -8,7 +9,7 @@ import pytest
 
 from gpuyard.render.validation.jobs import check_name, validation_objects
 from gpuyard.resources.diagnosis.hooks import explained
-from gpuyard.resources.validation import looking
+from gpuyard.resources.validation import component, looking
 from gpuyard.resources.validation.looking import NotChecked, every_node_hook, told
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
@@ -114,6 +115,25 @@ def test_jobs_of_others_are_left_to_the_engine():
     other = {"kind": "Job", "metadata": JOB["metadata"], "spec": {"template": {"spec": {}}}}
     assert explanation(Cluster(), job=other) is None
     assert explanation(Cluster(), "delete") is None
+
+
+def test_figures_are_of_pods_that_passed_and_no_line_for_people():
+    numbers = 'figures: {"checks": {"a.b": [1, 2, 0, "u", 0]}, "sources": ["s"]}\n'
+    good = pod("train-000", message=f"passed\n{numbers}")
+    bad = pod("train-001", "Failed", WORDS + numbers)
+
+    def read(looks):
+        async def known():
+            job = SimpleNamespace(id=pulumi.Output.from_input("job"))
+            return await component._measured(job, looks, PLAN, PLAN.pools[0]).future()
+
+        return json.loads(asyncio.run(known()))
+
+    assert read(Cluster(good, bad)) == {
+        "a.b": {"least": 1, "most": 2, "floor": 0, "unit": "u", "source": "s", "nodes": 1}
+    }
+    assert read(None) == read(Cluster(blind=True)) == {}
+    assert said(good, bad) == said(pod("train-000"), pod("train-001", "Failed", WORDS))
 
 
 def before(cluster, monkeypatch):

@@ -24,6 +24,7 @@ from gpuyard.names import (
     validator_name,
 )
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
+from gpuyard.plan.records.late import Late
 from gpuyard.render.access import granted
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gpu_operator.objects import operator_namespace
@@ -38,6 +39,8 @@ NOT_BESIDE_WORK = ("load.processes", "load.utilization")
 """Checks of an idle node: pods of teams may run on this one."""
 WAITS_MORE_SECONDS = 120
 """The engine's own patience after the Job's: its clock starts anew with each event."""
+FIGURES_KEY, FIGURES = "figures", "validation.figures"
+"""What its pods have measured: known when they have ended."""
 _NAME = 50
 """With the digest and the number of a pod after it, a name is still one label of DNS."""
 
@@ -121,7 +124,12 @@ def verdict_object(plan: PlatformPlan, pool: PoolPlan) -> Object:
         "ConfigMap",
         f"{check_name(plan, pool)}-passed",
         namespace=operator_namespace(plan),
-        data={"pool": pool.name, "nodes": str(pool.start_nodes), "verdict": "passed"},
+        data={
+            "pool": pool.name,
+            "nodes": str(pool.start_nodes),
+            "verdict": "passed",
+            FIGURES_KEY: Late(FIGURES),
+        },
     )
 
 

@@ -1,7 +1,7 @@
 """Validation: pods that hold each node of a pool against its plan, and a deployment that waits for them."""
 
-from collections.abc import Collection, Iterable
-from typing import TypedDict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypedDict
 
 import pulumi
 
@@ -9,6 +9,8 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import (
+    FIGURES,
+    FIGURES_KEY,
     check_digest,
     check_name,
     checked_pools,
@@ -17,9 +19,11 @@ from gpuyard.render.validation.jobs import (
     verdict_object,
 )
 from gpuyard.resources.component import Component, once_made
+from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.proofs import PlatformLike, prove, read_args
 from gpuyard.resources.state import state_of
-from gpuyard.resources.validation.looking import every_node_hook
+from gpuyard.resources.validation.figures import Figure, kept_figures
+from gpuyard.resources.validation.looking import every_node_hook, measured
 
 
 class ValidationArgs(TypedDict):
@@ -41,6 +45,8 @@ class PoolVerdict(TypedDict):
     """Of all that the verdict rests on; empty where nothing is checked."""
     why: str
     """Why nothing is checked."""
+    figures: dict[str, Figure]
+    """What was measured, by check: only of a pool that has passed."""
 
 
 class Validation(Component):
@@ -72,6 +78,7 @@ class Validation(Component):
         now = [pool for pool in checked_pools(plan) if pool.stable_name not in later]
         checks = [obj for pool in now for obj in pool_check_objects(plan, pool)]
         self._register([*validator_objects(plan), *checks, *gate_objects(plan)])
+        self._figures: dict[str, pulumi.Output[dict[str, Figure]]] = {}
         self._last = {pool.stable_name: self._judged(name, plan, pool) for pool in now}
         if not later:
             self._report()
@@ -91,7 +98,9 @@ class Validation(Component):
         self._report()
 
     def _report(self) -> None:
-        self.pools = once_made(_verdicts(self._plan, self._plan.validation), *self._last.values())
+        verdicts = _verdicts(self._plan, self._plan.validation)
+        made = once_made(verdicts, *self._last.values())
+        self.pools = pulumi.Output.all(made, self._figures).apply(_with_figures)
         self.register_outputs({"pools": self.pools})
 
     def _judged(self, name: str, plan: PlatformPlan, pool: PoolPlan) -> pulumi.CustomResource:
@@ -102,9 +111,30 @@ class Validation(Component):
         self._waits_for, before = self._after([job]), self._waits_for
         looks = self._ours.looks if self._ours is not None else None
         hooks = every_node_hook(name, looks, plan, pool) if looks is not None else None
-        made = self._register([verdict_object(plan, pool)], first=hooks)
+        read = _measured(job, looks, plan, pool)
+        # Once written down they stay: the pods that said so may be gone.
+        kept, late = [f"data.{FIGURES_KEY}"], {FIGURES: read}
+        made = self._register([verdict_object(plan, pool)], late, hooks, kept)
         self._waits_for = before
+        data: pulumi.Output[Mapping[str, str]] = vars(made[0])["data"]
+        self._figures[pool.name] = data.apply(lambda said: kept_figures(said.get(FIGURES_KEY)))
         return made[0]
+
+
+def _measured(
+    job: pulumi.CustomResource, looks: Kubectl | None, plan: PlatformPlan, pool: PoolPlan
+) -> pulumi.Output[str]:
+    """Once the Job has ended; a preview of one that is still to be made knows nothing."""
+
+    async def read(_: str) -> str:
+        return await measured(looks, plan, pool) if looks is not None else "{}"
+
+    return job.id.apply(read)
+
+
+def _with_figures(known: list[Any]) -> dict[str, PoolVerdict]:
+    verdicts, figures = known
+    return {name: each | {"figures": figures.get(name, {})} for name, each in verdicts.items()}
 
 
 def _verdicts(plan: PlatformPlan, asked: ValidationPlan | None) -> dict[str, PoolVerdict]:
@@ -121,5 +151,6 @@ def _verdicts(plan: PlatformPlan, asked: ValidationPlan | None) -> dict[str, Poo
             "nodes": each.nodes if runs else 0,
             "digest": check_digest(plan, plan.pool(each.pool)) if runs else "",
             "why": "" if runs else why if asked.image else "no image is named",
+            "figures": {},
         }
     return found

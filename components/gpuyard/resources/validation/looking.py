@@ -15,6 +15,7 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.validation.jobs import check_name
 from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.validation.figures import figures_text, last_words, words
 
 _Object = Mapping[str, Any]
 
@@ -47,6 +48,12 @@ def every_node_hook(
 
     hook = pulumi.ResourceHook(f"gpuyard:{name}:{pool.stable_name}:checked", before)
     return pulumi.ResourceHookBinding(before_create=[hook], before_update=[hook])
+
+
+async def measured(kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan) -> str:
+    """The figures of a pool that has passed, as its verdict keeps them; none where nobody could look."""
+    pods = await pods_of(kubectl, check_name(plan, pool), operator_namespace(plan))
+    return figures_text(last_words(pod) for pod in pods or () if _phase(pod) == "Succeeded")
 
 
 async def pods_of(kubectl: Kubectl, job: str, namespace: str) -> list[_Object] | None:
@@ -99,10 +106,10 @@ def _last_words(pod: _Object) -> list[str]:
     """Of its validator; a pod that nobody started has only a reason."""
     node = pod["spec"].get("nodeName", "no node")
     status = pod.get("status") or {}
+    if said := words(last_words(pod)):
+        return said
     for container in status.get("containerStatuses") or []:
         ended = (container.get("state") or {}).get("terminated") or {}
-        if message := str(ended.get("message") or "").strip():
-            return message.splitlines()
         if ended:
             return [
                 f"node {node}: the validator ended with {ended.get('exitCode')} and said nothing"

@@ -1,0 +1,123 @@
+"""What was measured on the nodes of a pool, out of the last words of the pods that looked at them.
+
+Last words are written by a program on a node: what of them becomes an output is a number, or a short text,
+and no more of them than there are checks.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import Any, TypedDict
+
+BEGINS = "figures: "
+"""The line for programs; gpuyard_validator's report writes it."""
+MOST_CHECKS = 100
+MOST_LETTERS = 160
+
+
+class Figure(TypedDict):
+    """One check that comes to a number, over all devices of all nodes of a pool."""
+
+    least: float
+    """The lowest value that was seen."""
+    most: float
+    """The highest."""
+    floor: float | None
+    """What it was held against; null where that is no number, or not the same on each device."""
+    unit: str
+    """What both are counted in."""
+    source: str
+    """Who says so of the floor."""
+    nodes: int
+    """Of how many nodes it is known."""
+
+
+def words(message: str) -> list[str]:
+    """The lines of last words that people read."""
+    return [line for line in message.strip().splitlines() if not line.startswith(BEGINS)]
+
+
+def figures_of(messages: Iterable[str]) -> dict[str, Figure]:
+    """The figures of all nodes in one; what nobody can read counts as not said."""
+    found: dict[str, Figure] = {}
+    for message in messages:
+        for check, one in _said(message).items():
+            known = found.get(check)
+            if known is not None:
+                found[check] = _both(known, one)
+            elif len(found) < MOST_CHECKS:
+                found[check] = one
+    return found
+
+
+def figures_text(messages: Iterable[str]) -> str:
+    """The same as it is kept."""
+    return json.dumps(figures_of(messages), sort_keys=True)
+
+
+def kept_figures(text: object) -> dict[str, Figure]:
+    """What is kept; nothing where it was written before figures were, or by somebody else."""
+    try:
+        raw = json.loads(str(text))
+    except ValueError:
+        return {}
+    return raw if isinstance(raw, dict) else {}
+
+
+def _both(one: Figure, other: Figure) -> Figure:
+    return {
+        "least": min(one["least"], other["least"]),
+        "most": max(one["most"], other["most"]),
+        "floor": one["floor"] if one["floor"] == other["floor"] else None,
+        "unit": one["unit"],
+        "source": one["source"],
+        "nodes": one["nodes"] + other["nodes"],
+    }
+
+
+def _said(message: str) -> dict[str, Figure]:
+    line = next((each for each in message.splitlines() if each.startswith(BEGINS)), "")
+    try:
+        raw = json.loads(line.removeprefix(BEGINS))
+        rows, sources = raw["checks"].items(), raw["sources"]
+        return {_short(check): _figure(row, sources) for check, row in rows}
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        return {}
+
+
+def _figure(row: Any, sources: Any) -> Figure:
+    """One of them.
+
+    Raises:
+        ValueError, TypeError, IndexError: it is none.
+    """
+    least, most, floor, unit, source = row
+    return {
+        "least": _number(least),
+        "most": _number(most),
+        "floor": None if floor is None else _number(floor),
+        "unit": _short(unit),
+        "source": _short(sources[source]),
+        "nodes": 1,
+    }
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise ValueError(f"{value!r} is no figure")
+    return value
+
+
+def _short(text: object) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"{text!r} is no text")
+    return text[:MOST_LETTERS]
+
+
+def last_words(pod: Mapping[str, Any]) -> str:
+    """What the container of a pod that has ended wrote at last; empty where it did not."""
+    for container in (pod.get("status") or {}).get("containerStatuses") or []:
+        ended = (container.get("state") or {}).get("terminated") or {}
+        if message := str(ended.get("message") or "").strip():
+            return message
+    return ""
