@@ -129,10 +129,11 @@ it goes, and counts on the node for pods that do not bear it (its FAQ, startup t
 GATE_VALUE = "unchecked"
 CHECKED_LABEL, CHECK_RESULT_LABEL = "gpuyard.dev/checked", "gpuyard.dev/check"
 """On nodes: by what they were checked, as a digest; `passed`, or the check that failed."""
-CHECK_SAYS, CHECK_BOOT, CHECK_CLOSED = (
-    f"gpuyard.dev/check-{word}" for word in ("says", "boot", "closed")
+CHECK_SAYS, CHECK_BOOT, CHECK_CLOSED, CHECK_AGAIN = (
+    f"gpuyard.dev/check-{word}" for word in ("says", "boot", "closed", "again")
 )
-"""Annotations of nodes: what the check said, of which start of the machine, and that it was closed."""
+"""Annotations of nodes: what the check said, of which start of the machine, that it was closed, and by which
+Job it was last sent to be checked again."""
 INTERRUPTED_LABEL = "gpuyard.dev/interrupted"
 """On a workload that was stopped because one of its nodes goes, until it queues again."""
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
@@ -243,6 +244,11 @@ def adapters_name(platform: str, fabric: str) -> str:
 def prepull_name(platform: str) -> str:
     """The pods that pull images before others need them."""
     return f"gpuyard-{platform}-prepull"
+
+
+def again_name(platform: str) -> str:
+    """Beside it: the CronJob that sends nodes to be checked again, its account, and the account's policy."""
+    return f"gpuyard-{platform}-again"
 
 
 def requeue_name(platform: str) -> str:

@@ -13,6 +13,7 @@ from typing import Literal, NotRequired, TypedDict
 __all__ = [
     "Addon",
     "Admission",
+    "Again",
     "Apply",
     "Block",
     "BlockPurchase",
@@ -694,6 +695,17 @@ Gate = Literal["taint", "label", "none"]
 """What a node waits for that comes, now or later."""
 
 
+class Again(TypedDict):
+    """Nodes that have passed are checked again, each when it is idle."""
+
+    cron: str
+    """When it begins, as cron has it: `0 3 * * 0`."""
+    time_zone: NotRequired[str]
+    """Whose clock: an IANA name such as Europe/Paris. Default UTC."""
+    hours: NotRequired[float]
+    """For so long it waits for nodes to be idle; one that works all the time is not looked at."""
+
+
 class Validation(TypedDict):
     """The check of the provisioned hardware."""
 
@@ -712,6 +724,14 @@ class Validation(TypedDict):
     most_closed_percent: NotRequired[int]
     """Of a pool's nodes that take jobs at most so many are closed by failed checks; one may
     always be.
+    """
+    again: NotRequired[Again | None]
+    """When nodes that have passed are checked again. Default: when pool, driver, image or
+    program change.
+    """
+    textfile: NotRequired[str | None]
+    """Folder of each node that its node exporter reads (textfile collector). Default: no file is
+    written.
     """
 
 

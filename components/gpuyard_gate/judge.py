@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Object = dict[str, Any]
+PASSED_WORD = "passed"
+"""What the label of a node that passed says."""
 PASSED, FAILED = 0, 1
 """Exit codes of the validator that are a verdict; any other says that it could not judge."""
 LONGEST = 900
@@ -107,7 +109,7 @@ class Node:
     @property
     def failed(self) -> bool:
         """Whether its last check has failed, whatever that was held against."""
-        return self.label.get(self.names.result, "passed") != "passed"
+        return self.label.get(self.names.result, PASSED_WORD) != PASSED_WORD
 
     @property
     def closed(self) -> bool:
@@ -184,7 +186,7 @@ def _judged(node: Node, pool: Pool, said: Said, *, may_close: bool) -> Change | 
         told = f"Its check could not be made, and it stays as it is: {text}"
         return Change({}, {names.says: text}, {}, "NodeNotChecked", told[:LONGEST])
     found = _FAILURE.search(text)
-    result = "passed" if said.code == PASSED else found.group(1) if found else "failed"
+    result = PASSED_WORD if said.code == PASSED else found.group(1) if found else "failed"
     change = Change({names.checked: pool.digest, names.result: result})
     change.notes = {names.boot: node.boot or None, names.says: text}
     if said.code == PASSED:

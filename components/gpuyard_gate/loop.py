@@ -43,33 +43,28 @@ def run(
     arguments: Sequence[str] | None,
 ) -> int:
     """With `--once` 0 after a look, 1 where it went wrong; 2 where it cannot begin."""
-    given = _parser(name).parse_args(arguments)
+    given = options(name).parse_args(arguments)
     try:
         settings = read(given.settings.read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError, KeyError) as problem:
-        _say(f"cannot begin: {problem!r}")
+        say(f"cannot begin: {problem!r}")
         return UNUSABLE
     while True:
-        fine = _look(given, settings, look)
+        fine = looked(given, lambda server: look(server, settings, say)) is not None
         if given.once:
             return FINE if fine else FAILED
         time.sleep(settings.every_seconds)
 
 
-def _look(
-    given: argparse.Namespace,
-    settings: _Settings,
-    look: Callable[[Server, _Settings, Say], int],
-) -> bool:
-    """What goes wrong is said, and tried again in the next look."""
+def looked(given: argparse.Namespace, look: Callable[[Server], int]) -> int | None:
+    """What a look comes to; None where it went wrong, which is said and tried again in the next one."""
     try:
         token = (given.account / "token").read_text(encoding="utf-8").strip()
         with closing(Server(given.server, token, str(given.account / "ca.crt"))) as server:
-            look(server, settings, _say)
+            return look(server)
     except (OSError, Refused, Unreachable, KeyError, TypeError, ValueError) as problem:
-        _say(f"left alone: {problem!r}")
-        return False
-    return True
+        say(f"left alone: {problem!r}")
+        return None
 
 
 def listed(server: Server, path: str, **query: str) -> Iterator[dict[str, Any]]:
@@ -116,7 +111,8 @@ def event(
     }
 
 
-def _parser(name: str) -> argparse.ArgumentParser:
+def options(name: str) -> argparse.ArgumentParser:
+    """Those that every such program has."""
     host, port = (
         os.environ.get(f"KUBERNETES_SERVICE_{part}", default)
         for part, default in (("HOST", "kubernetes.default.svc"), ("PORT", "443"))
@@ -130,5 +126,6 @@ def _parser(name: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201  the log of the pod
+def say(text: str) -> None:
+    """A line in the log of the pod."""
+    print(text, flush=True)  # noqa: T201  a pod's log

@@ -434,7 +434,7 @@ def test_a_look_is_made_as_the_account_of_its_pod(account, monkeypatch):
             seen.append("closed")
 
     monkeypatch.setattr(loop, "Server", Server)
-    monkeypatch.setattr(command, "look", lambda server, settings, say: say(settings.namespace))
+    monkeypatch.setattr(command, "look", lambda _, settings, say: say(settings.namespace) or 0)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
     assert command.main(started(account, "--once")) == 0
     assert seen == [("https://[fd00::1]:443", "t", str(account / "ca.crt")), "closed"]

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from gpuyard.names import (
+    CHECK_AGAIN,
     CHECK_BOOT,
     CHECK_RESULT_LABEL,
     CHECKED_LABEL,
@@ -56,6 +57,11 @@ def looked_at(yard: Yard) -> list[str]:
 def verdicts(yard: Yard) -> dict[str, str]:
     said = yard.pulumi("stack", "output", "validation", "--stack", STACK, "--json")
     return {pool: found["verdict"] for pool, found in json.loads(said).items()}
+
+
+def figures(yard: Yard) -> dict[str, dict]:
+    said = yard.pulumi("stack", "output", "validation", "--stack", STACK, "--json")
+    return {pool: found["figures"] for pool, found in json.loads(said).items()}
 
 
 def annotate(yard: Yard, node: str, value: str | None) -> None:
@@ -184,6 +190,86 @@ def its_account_changes_no_more(live: Yard) -> None:
             gate.call(method, path)
 
 
+def occupied(live: Yard, node: str) -> str:
+    """A job on all GPUs of a node, and where it is."""
+    job = gang([node])
+    job["spec"] |= {"parallelism": 1, "completions": 1}
+    live.api.call("POST", "/apis/batch/v1/namespaces/vision/jobs", job)
+    where = "/api/v1/namespaces/vision/pods?labelSelector=batch.kubernetes.io/job-name=gang"
+    until(
+        lambda: [p["status"]["phase"] for p in live.api.call("GET", where)["items"]],
+        lambda seen: seen == ["Running"],
+        what="the job to run",
+    )
+    return "/apis/batch/v1/namespaces/vision/jobs/gang?propagationPolicy=Background"
+
+
+@pytest.mark.timeout(600)
+def test_idle_nodes_are_checked_again_by_the_clock_and_those_at_work_wait(live: Yard):
+    again = {"image": f"{IMAGE}:again", "again": {"cron": "* * * * *", "hours": 0.2}}
+    code, said = deploy(live, live.spec() | {"validation": again})
+    assert code == 0, said
+    until(lambda: all(state(live, node) == OPEN for node in NODES))
+    job = occupied(live, "train-000")
+    for node in ("train-000", "train-002"):
+        annotate(live, node, BAD)
+    becomes(live, "train-002", (REMAPPED, False, True))
+    assert state(live, "train-000") == OPEN, "it is at work"
+    sent = live.api.call("GET", "/api/v1/nodes/train-002")["metadata"]["annotations"]
+    assert sent[CHECK_AGAIN].startswith("gpuyard-local-again-")
+    live.api.call("DELETE", job)
+    # one of four is closed already, and no more may be
+    becomes(live, "train-000", (REMAPPED, False, False))
+    for node in ("train-000", "train-002"):
+        mended(live, node)
+        becomes(live, node, OPEN)
+
+
+@pytest.mark.timeout(600)
+def test_a_verdict_survives_a_killed_up(live: Yard):
+    """A Job ends without the engine; the next deployment takes its verdict, and figures, and runs none."""
+    live.api.merge("/api/v1/nodes/train-001", {"spec": {"unschedulable": True}})
+    platform = spec(live, image="killed")
+    before = set(jobs(live))
+    words = ("up", "--stack", STACK, *QUIET, "--config-file", live.config(platform))
+    engine = live.started(*words)
+    try:
+
+        def others_passed() -> bool:
+            items = live.api.call("GET", JOBS)["items"]
+            (train,) = [
+                j
+                for j in items
+                if "check-train" in j["metadata"]["name"] and j["metadata"]["name"] not in before
+            ] or [{}]
+            return (train.get("status") or {}).get("ready") == 3
+
+        until(others_passed)
+    finally:
+        engine.kill()
+        engine.communicate()
+    live.api.merge("/api/v1/nodes/train-001", {"spec": {"unschedulable": None}})
+
+    def ended() -> list[str]:
+        return [
+            each["type"]
+            for job in live.api.call("GET", JOBS)["items"]
+            if job["metadata"]["name"] not in before
+            for each in job["status"].get("conditions") or ()
+            if each["status"] == "True" and each["type"] == "Complete"
+        ]
+
+    until(lambda: len(ended()) == 3)
+    ran = {name: uid for name, uid in jobs(live).items() if name not in before}
+    code, said = deploy(live, platform)
+    if code and "pulumi cancel" in said:
+        live.pulumi("cancel", "--yes", "--stack", STACK)
+        code, said = deploy(live, platform)
+    assert code == 0, said
+    assert jobs(live) == ran, "what has passed does not run again"
+    assert verdicts(live) == PASSED
+
+
 @pytest.fixture
 def live(up: Yard):
     """The platform for others when this is over."""
@@ -198,6 +284,11 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     assert code == 0, said
     assert verdicts(live) == PASSED
     assert looked_at(live) == NODES
+    measured = figures(live)
+    assert measured["train"]["gpu.count"] == {
+        "least": 8, "most": 8, "floor": 8, "unit": "GPUs", "source": "the plan", "nodes": 4,
+    }  # fmt: skip
+    assert "DCGM" in measured["dev"]["memory.remapped_rows"]["source"]
     first = jobs(live)
     later_nodes(live)
     its_account_changes_no_more(live)
@@ -207,6 +298,7 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     code, said = deploy(live, spec(live))
     assert code == 0, said
     assert jobs(live) == first, "nothing runs again"
+    assert figures(live) == measured
 
     pinned = {"software": {"driver": "580.173.02"}}
     code, said = deploy(live, spec(live, **pinned))

@@ -33,7 +33,8 @@ def needed_by(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
     if role := _GRANTED.get(obj["kind"]):
         yield role, namespace or "", obj["roleRef"]["name"]
     if obj["kind"] in _RUN:
-        yield from _needed_by_pods(spec["template"]["spec"], obj["metadata"]["namespace"])
+        runs = spec["jobTemplate"]["spec"] if obj["kind"] == "CronJob" else spec
+        yield from _needed_by_pods(runs["template"]["spec"], obj["metadata"]["namespace"])
     if obj["kind"] == "ClusterPolicy":
         for part in ("devicePlugin", "migManager"):
             yield "ConfigMap", GPU_OPERATOR_NAMESPACE, spec[part]["config"]["name"]
@@ -55,7 +56,7 @@ def _needed_by_pods(pod: Mapping[str, Any], namespace: str) -> Iterator[ObjectPl
             yield "ConfigMap", namespace, volume["configMap"]["name"]
 
 
-_RUN = frozenset({"DaemonSet", "Deployment", "Job"})
+_RUN = frozenset({"CronJob", "DaemonSet", "Deployment", "Job"})
 _GRANTED = {"RoleBinding": "Role", "ClusterRoleBinding": "ClusterRole"}
 _BOUND = {
     f"{kind}AdmissionPolicyBinding": f"{kind}AdmissionPolicy" for kind in ("Mutating", "Validating")

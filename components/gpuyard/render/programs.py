@@ -76,7 +76,7 @@ class Looker:
             "selector": {"matchLabels": labels},
             "template": {
                 "metadata": {"labels": labels, "annotations": dict(notes)},
-                "spec": self._pod(tolerations, list(files)),
+                "spec": self.pod(tolerations),
             },
         }
         return [
@@ -84,8 +84,9 @@ class Looker:
             made(owner, "apps/v1", "Deployment", self.name, namespace=space, spec=spec),
         ]
 
-    def _pod(self, tolerations: Sequence[Object], paths: Sequence[str]) -> Object:
+    def pod(self, tolerations: Sequence[Object]) -> Object:
         """On nodes without GPUs where there are any; else on those that it is there for."""
+        paths = list(self.files())
         elsewhere = {"matchExpressions": [{"key": POOL_LABEL, "operator": "DoesNotExist"}]}
         items = [{"key": file_key(path), "path": path} for path in paths]
         first: dict[str, Any] = {"weight": 100, "preference": elsewhere}

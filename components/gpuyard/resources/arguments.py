@@ -329,6 +329,17 @@ class QueueingSpec(TypedDict):
     """Clusters that run the jobs; this one only queues and sends them. Default: jobs run here."""
 
 
+class AgainSpec(TypedDict):
+    """Nodes that have passed are checked again, each when it is idle."""
+
+    cron: str
+    """When it begins, as cron has it: `0 3 * * 0`."""
+    time_zone: NotRequired[str]
+    """Whose clock: an IANA name such as Europe/Paris. Default UTC."""
+    hours: NotRequired[float]
+    """For so long it waits for nodes to be idle; one that works all the time is not looked at."""
+
+
 class ValidationSpec(TypedDict):
     """The check of the provisioned hardware."""
 
@@ -347,6 +358,14 @@ class ValidationSpec(TypedDict):
     most_closed_percent: NotRequired[int]
     """Of a pool's nodes that take jobs at most so many are closed by failed checks; one may
     always be.
+    """
+    again: NotRequired[AgainSpec]
+    """When nodes that have passed are checked again. Default: when pool, driver, image or
+    program change.
+    """
+    textfile: NotRequired[str]
+    """Folder of each node that its node exporter reads (textfile collector). Default: no file is
+    written.
     """
 
 

@@ -146,6 +146,21 @@ class Gate(StrEnum):
     """Only nodes that run from the beginning are checked."""
 
 
+_FOLDER = r"^(/[A-Za-z0-9_][-A-Za-z0-9._]*)+$"
+"""From the root on, with no way back up."""
+
+
+class AgainSpec(SpecModel):
+    """Nodes that have passed are checked again, each when it is idle."""
+
+    cron: Text
+    """When it begins, as cron has it: `0 3 * * 0`."""
+    time_zone: Text = "UTC"
+    """Whose clock: an IANA name such as Europe/Paris. Default UTC."""
+    hours: Annotated[float, Field(strict=True, gt=0, le=24, allow_inf_nan=False)] = 2
+    """For so long it waits for nodes to be idle; one that works all the time is not looked at."""
+
+
 class ValidationSpec(SpecModel):
     """The check of the provisioned hardware."""
 
@@ -161,6 +176,10 @@ class ValidationSpec(SpecModel):
     """taint, label or none. Default: taint where the check is required, else label."""
     most_closed_percent: Annotated[int, Field(strict=True, ge=1, le=100)] = 20
     """Of a pool's nodes that take jobs at most so many are closed by failed checks; one may always be."""
+    again: AgainSpec | None = None
+    """When nodes that have passed are checked again. Default: when pool, driver, image or program change."""
+    textfile: Annotated[str, Field(strict=True, max_length=200, pattern=_FOLDER)] | None = None
+    """Folder of each node that its node exporter reads (textfile collector). Default: no file is written."""
 
 
 class Budget(SpecModel):

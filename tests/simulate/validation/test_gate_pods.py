@@ -74,6 +74,35 @@ def test_what_requeues_gangs_is_run_as_well():
     assert [line.partition(":")[0] for line in said] == ["requeue"]
 
 
+def test_a_run_that_sends_nodes_to_be_checked_again_ends_when_none_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    asked = {"image": "x", "again": {"cron": "0 3 * * 0"}}
+    objects = gate_objects(plan_of(platform([pool()], cloud="simulated", validation=asked)))
+    (cron,) = (o for o in objects if o["kind"] == "CronJob")
+    maps = {o["metadata"]["name"]: o for o in objects if o["kind"] == "ConfigMap"}
+    running = pod(labels={"batch.kubernetes.io/job-name": "run-1"})
+    running["spec"] = cron["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert is_gate(running)
+    codes, seen, written = [1, 3, 0], [], []
+
+    def run(words: list[str], **_: Any) -> Any:
+        seen.append((words[2], words[words.index("--run") + 1]))
+        return subprocess.CompletedProcess(words, codes.pop(0), b"one\n", b"")
+
+    monkeypatch.setattr(gate.subprocess, "run", run)
+    monkeypatch.setattr(gate, "merge_if_there", lambda _, path, body: written.append((path, body)))
+    found, api, said = made()
+    monkeypatch.setattr(api, "get", lambda path: maps.get(path.rpartition("/")[2]))
+    for left in (2, 1, 0):
+        found.look(running)
+        assert (len(codes), bool(written)) == (left, left == 0)
+    assert seen == [("gpuyard_gate.again", "run-1")] * 3
+    ((path, body),) = written
+    assert (path, body["status"]["phase"]) == (f"{SPACE}/pods/gate-0/status", "Succeeded")
+    assert said == ["gate.again: one"] * 3
+
+
 def test_a_look_is_the_real_program_as_the_account_of_the_pod():
     found, api, said = made()
     found.look(pod())

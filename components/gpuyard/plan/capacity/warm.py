@@ -130,13 +130,9 @@ def _never_ends(pool: Pool, path: Path) -> Finding:
 
 
 def _check_cron(window: WarmWindow, path: Path) -> list[Finding]:
-    read = read_cron(window.cron)
-    if isinstance(read, Cron):
-        if any(_stretches((window,))):
-            return []
-        problem = "it never begins: no year has such a day"
-    else:
-        problem = f"no cron reads this time: {read}"
+    problem = unreadable(window.cron)
+    if not problem:
+        return []
     return [
         refuse(
             "warm.cron",
@@ -157,15 +153,33 @@ def time_zones() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
-def _check_zone(window: WarmWindow, path: Path) -> list[Finding]:
-    if window.time_zone == "UTC":
-        return []
+def unreadable(cron: str) -> str:
+    """What is wrong with a time; empty where nothing is."""
+    read = read_cron(cron)
+    if isinstance(read, str):
+        return f"no cron reads this time: {read}"
+    days = range(_CYCLE_DAYS)
+    if any(read.on(_FIRST_DAY + timedelta(days=number)) for number in days):
+        return ""
+    return "it never begins: no year has such a day"
+
+
+def nearest_zone(name: str) -> str:
+    """What a name that is no time zone may have meant; empty where it is one."""
+    if name == "UTC":
+        return ""
     known = time_zones()
-    if window.time_zone in known:
+    if name in known:
+        return ""
+    if not known and _ZONE_FORM.fullmatch(name):
+        return ""  # this machine has no time-zone data: whoever runs it will judge
+    return nearest(name, sorted(known)) or "UTC"
+
+
+def _check_zone(window: WarmWindow, path: Path) -> list[Finding]:
+    near = nearest_zone(window.time_zone)
+    if not near:
         return []
-    if not known and _ZONE_FORM.fullmatch(window.time_zone):
-        return []  # this machine has no time-zone data: whoever runs the window will judge
-    near = nearest(window.time_zone, sorted(known)) or "UTC"
     return [
         refuse(
             "warm.time_zone",

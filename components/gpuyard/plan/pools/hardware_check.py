@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gpuyard.findings import Finding, Fix, Path, listed, note, refuse
+from gpuyard.plan.capacity.warm import nearest_zone, unreadable
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import operator_parts
-from gpuyard.plan.records import STARTS_WITH, PoolCheck, PoolPlan, ValidationPlan
+from gpuyard.plan.records import STARTS_WITH, CheckedAgain, PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.plan.software.gpu_operator import joins_operator
 from gpuyard.spec.platform import Cloud, Gate, PlatformSpec, Profile, ValidationSpec
 
+_SUNDAYS = "0 3 * * 0"
 NEEDS = "Python 3.11 or newer with nvidia-ml-py"
 
 
@@ -30,9 +32,18 @@ def decide_validation(draft: Draft) -> tuple[Draft, list[Finding]]:
         image=asked.image or "",
         deadline_seconds=asked.deadline_minutes * 60,
         most_closed_percent=asked.most_closed_percent,
+        again=_again(asked),
+        textfile=asked.textfile or "",
         pools=tuple(_check(p, asked, sees=sees) for p in pools),
     )
     return replace(draft, validation=made), []
+
+
+def _again(asked: ValidationSpec) -> CheckedAgain | None:
+    if asked.again is None:
+        return None
+    seconds = max(1, round(asked.again.hours * 3600))
+    return CheckedAgain(cron=asked.again.cron, time_zone=asked.again.time_zone, seconds=seconds)
 
 
 def _check(pool: PoolPlan, asked: ValidationSpec, *, sees: bool) -> PoolCheck:
@@ -67,6 +78,7 @@ def check_validation(draft: Draft) -> list[Finding]:
         return []
     said = _refused if plan.required else _told
     found = [said(*each) for each in _kept_from(draft, plan)]
+    found += _check_again(draft.spec, plan)
     if plan.image:
         found += [
             note("validation.deferred", ("validation",), each) for each in _later(draft, plan)
@@ -81,6 +93,40 @@ def _refused(path: Path, problem: str, fix: Fix) -> Finding:
 
 def _told(path: Path, problem: str, _: Fix) -> Finding:
     return note("validation.deferred", path, problem)
+
+
+def _check_again(spec: PlatformSpec, plan: ValidationPlan) -> Iterator[Finding]:
+    """A time that comes, on a clock that there is, and somebody who makes the check then."""
+    again, at = plan.again, ("validation", "again")
+    if again is None:
+        return
+    if problem := unreadable(again.cron):
+        yield refuse(
+            "validation.again",
+            (*at, "cron"),
+            problem,
+            given=again.cron,
+            allowed=f"five fields, such as `{_SUNDAYS}`: at 3:00 on Sundays",
+            fix=Fix(says=f"write {_SUNDAYS}", at=(*at, "cron"), value=_SUNDAYS),
+        )
+    if near := nearest_zone(again.time_zone):
+        yield refuse(
+            "validation.again",
+            (*at, "time_zone"),
+            "no time zone of that name",
+            given=again.time_zone,
+            allowed="an IANA name, such as Europe/Paris or America/New_York",
+            fix=Fix(says=f"write {near}", at=(*at, "time_zone"), value=near),
+        )
+    if spec.validation is not None and spec.validation.gate is Gate.NONE:
+        yield refuse(
+            "validation.again",
+            at,
+            "with gate: none nothing looks at a node after the deployment",
+            given="gate: none",
+            allowed="gate: label or gate: taint",
+            fix=Fix(says="write gate: label", at=("validation", "gate"), value=Gate.LABEL.value),
+        )
 
 
 def _kept_from(draft: Draft, plan: ValidationPlan) -> Iterator[tuple[Path, str, Fix]]:

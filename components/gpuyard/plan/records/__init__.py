@@ -71,6 +71,7 @@ from gpuyard.plan.records.teams import (
 )
 from gpuyard.plan.records.validation import (
     STARTS_WITH,
+    CheckedAgain,
     PoolCheck,
     ValidationPlan,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "Bill",
     "BillLine",
     "CheckPlan",
+    "CheckedAgain",
     "CheckpointsPlan",
     "CohortLimit",
     "CohortPlan",

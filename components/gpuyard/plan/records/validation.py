@@ -28,6 +28,16 @@ class PoolCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedAgain:
+    """When nodes that have passed are checked again."""
+
+    cron: str
+    time_zone: str
+    seconds: int
+    """For so long it waits for nodes to be idle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationPlan:
     """The check that the stack file asks for."""
 
@@ -38,6 +48,9 @@ class ValidationPlan:
     deadline_seconds: int
     most_closed_percent: int
     """Of a pool's nodes that take jobs, how many failed checks may close."""
+    again: CheckedAgain | None
+    textfile: str
+    """Folder of a node for its node exporter; empty where none is named."""
     pools: tuple[PoolCheck, ...]
 
     @property

@@ -25,12 +25,23 @@ from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gpu_operator.objects import agents_tolerate, operator_namespace
 from gpuyard.render.objects import Object, made, service_account, taint_object
 from gpuyard.render.programs import Looker
+from gpuyard.render.validation.again import again_objects
 from gpuyard.render.validation.jobs import check_pod, expectations_object, node_digest
 
 PACKAGE = "gpuyard_gate"
 BORROWED = {"gpuyard_idle": ("__init__.py", "web.py")}
 PASSED = "passed"
 EVERY_SECONDS = 15
+NAMES: Object = {
+    "checks": CHECKS_LABEL,
+    "checked": CHECKED_LABEL,
+    "result": CHECK_RESULT_LABEL,
+    "says": CHECK_SAYS,
+    "boot": CHECK_BOOT,
+    "closed": CHECK_CLOSED,
+    "taint": taint_object(STARTS_WITH),
+}
+"""What both programs know of nodes."""
 
 
 def gate_objects(plan: PlatformPlan) -> list[Object]:
@@ -42,6 +53,7 @@ def gate_objects(plan: PlatformPlan) -> list[Object]:
         *_rights(plan),
         *_policy(plan),
         *_program(plan, asked, pools),
+        *again_objects(plan, asked, pools, _looker(plan, asked), dict(NAMES)),
         *(obj for pool in pools for obj in _checks(plan, asked, pool)),
     ]
 
@@ -58,15 +70,7 @@ def settings_text(plan: PlatformPlan, asked: ValidationPlan) -> str:
         "namespace": operator_namespace(plan),
         "every_seconds": EVERY_SECONDS,
         "most_closed_percent": asked.most_closed_percent,
-        "names": {
-            "checks": CHECKS_LABEL,
-            "checked": CHECKED_LABEL,
-            "result": CHECK_RESULT_LABEL,
-            "says": CHECK_SAYS,
-            "boot": CHECK_BOOT,
-            "closed": CHECK_CLOSED,
-            "taint": taint_object(STARTS_WITH),
-        },
+        "names": dict(NAMES),
         "pools": [
             {
                 "name": pool.name,
@@ -118,8 +122,8 @@ def _policy(plan: PlatformPlan) -> list[Object]:
     return account_policy(plan.name, name, operator_namespace(plan), ("", "v1", "nodes"), holds)
 
 
-def _program(plan: PlatformPlan, asked: ValidationPlan, pools: list[PoolPlan]) -> list[Object]:
-    looker = Looker(
+def _looker(plan: PlatformPlan, asked: ValidationPlan) -> Looker:
+    return Looker(
         name=gate_name(plan.name),
         namespace=operator_namespace(plan),
         package=PACKAGE,
@@ -127,6 +131,10 @@ def _program(plan: PlatformPlan, asked: ValidationPlan, pools: list[PoolPlan]) -
         image=asked.image,
         settings=settings_text(plan, asked),
     )
+
+
+def _program(plan: PlatformPlan, asked: ValidationPlan, pools: list[PoolPlan]) -> list[Object]:
+    looker = _looker(plan, asked)
     notes = {CHECKED_LABEL: ",".join(node_digest(plan, p) for p in pools)}
     # It must not wait for what it is there to open.
     return looker.objects(plan.name, agents_tolerate(plan), notes)

@@ -39,6 +39,7 @@ NOT_BESIDE_WORK = ("load.processes", "load.utilization")
 """Checks of an idle node: pods of teams may run on this one."""
 WAITS_MORE_SECONDS = 120
 """The engine's own patience after the Job's: its clock starts anew with each event."""
+TEXTFILE = "gpu_validation.prom"
 FIGURES_KEY, FIGURES = "figures", "validation.figures"
 """What its pods have measured: known when they have ended."""
 _NAME = 50
@@ -219,6 +220,7 @@ def check_pod(
                 "configMap": {"name": validator_name(plan.name), "items": program},
             },
             {"name": "expectations", "configMap": {"name": expects}},
+            *_textfile(asked),
         ],
     }
 
@@ -242,6 +244,14 @@ def _brought_driver(plan: PlatformPlan, pool: PoolPlan) -> str | None:
     return pinned_driver(plan, pool)
 
 
+def _textfile(asked: ValidationPlan) -> list[Object]:
+    """A pod is gone before anybody scrapes it: its node's exporter reads what it leaves."""
+    if not asked.textfile:
+        return []
+    folder = {"path": asked.textfile, "type": "DirectoryOrCreate"}
+    return [{"name": "textfile", "hostPath": folder}]
+
+
 def _container(asked: ValidationPlan, words: Iterable[str]) -> Object:
     left_out = [word for check in NOT_BESIDE_WORK for word in ("--leave-out", check)]
     return {
@@ -254,6 +264,7 @@ def _container(asked: ValidationPlan, words: Iterable[str]) -> Object:
             f"/expectations/{EXPECTATIONS_FILE}",
             "--termination-log",
             "/dev/termination-log",
+            *(("--prometheus", f"/textfile/{TEXTFILE}") if asked.textfile else ()),
             *words,
             *left_out,
         ],
@@ -273,5 +284,6 @@ def _container(asked: ValidationPlan, words: Iterable[str]) -> Object:
         "volumeMounts": [
             {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
             {"name": "expectations", "mountPath": "/expectations", "readOnly": True},
+            *([{"name": "textfile", "mountPath": "/textfile"}] if asked.textfile else []),
         ],
     }

@@ -13,10 +13,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable
-from gpuyard.simulate.validation.pods import mounted_file
+from gpuyard.names import JOB_NAME_LABEL
+from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_there
+from gpuyard.simulate.validation.pods import EndedRun, mounted_file, status_of
 
-PACKAGES: Final = ("gpuyard_gate", "gpuyard_requeue")
+AGAIN: Final = "gpuyard_gate.again"
+PACKAGES: Final = ("gpuyard_gate", AGAIN, "gpuyard_requeue")
 _LOOK_SECONDS: Final = 10.0
 """Between looks when nothing has changed."""
 _SOON_SECONDS: Final = 3.0
@@ -94,7 +96,7 @@ class FakeGate:
             }
             for name, text in files.items():
                 Path(folder, name).write_text(text, encoding="utf-8")
-            words = ("--once", "--server", self._api.server, "--account", folder)
+            words = ("--once", "--server", self._api.server, "--account", folder, *_run(pod))
             done = subprocess.run(  # noqa: S603  our own program, no shell
                 [sys.executable, "-m", package, *words, "--settings", f"{folder}/settings.json"],
                 stdin=subprocess.DEVNULL,
@@ -104,4 +106,15 @@ class FakeGate:
         lines = (done.stdout + done.stderr).decode(errors="replace").splitlines()
         for line in lines:
             self._say(f"{package.removeprefix('gpuyard_')}: {line}")
+        if package == AGAIN and done.returncode == 0:
+            ended = status_of(pod, EndedRun(0, ""))
+            path = f"/api/v1/namespaces/{space}/pods/{pod['metadata']['name']}/status"
+            merge_if_there(self._api, path, {"status": ended})
         return bool(lines)
+
+
+def _run(pod: ApiObject) -> tuple[str, ...]:
+    """What the kubelet tells a pod of a Job: whose it is."""
+    if _package(pod) != AGAIN:
+        return ()
+    return ("--run", str((pod["metadata"].get("labels") or {}).get(JOB_NAME_LABEL, "")))
