@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 import readiness_page
 import reference
+import troubles_page
 import words_today
 from gpuyard.plan import plan
 from gpuyard.spec.platform import PlatformSpec
@@ -30,6 +31,10 @@ def test_the_page_of_what_words_do_today_is_what_the_plan_says_of_them(golden):
 
 def test_the_list_of_readiness_checks_is_the_librarys(golden):
     golden(readiness_page.PAGE, readiness_page.page())
+
+
+def test_the_page_of_troubles_is_the_table(golden):
+    golden(troubles_page.PAGE, troubles_page.page())
 
 
 def test_no_word_is_missing_on_that_page_and_each_has_one_state():

@@ -165,6 +165,32 @@ def test_a_check_is_explained_by_the_program(gpuyard, check):
     assert CHECKS[check].do in ended.out
 
 
+def test_a_check_is_explained_with_the_signs_that_go_with_it(gpuyard):
+    signs = gpuyard("validate", "--explain", "fabric.state").out.partition(
+        "signs that go with it:\n"
+    )[2]
+    assert signs == (
+        "    cuda.802               the system is not ready: the fabric manager has not finished (look)\n"
+    )
+    assert "signs that go" not in gpuyard("validate", "--explain", "host.environment").out
+
+
+@pytest.mark.parametrize("asked", ["xid.79", "79", "XID 79"])
+def test_a_sign_of_trouble_is_explained(gpuyard, asked):
+    ended = gpuyard("validate", "--explain", asked)
+    assert (ended.code, ended.out.splitlines()[:4]) == (
+        0,
+        [
+            "xid.79 (reboot)",
+            "  means: the GPU no longer answers on the bus",
+            "  then: drain the node and reboot it; when it comes back, replace it",
+            "  seen by: gpu.count, gpu.answers",
+        ],
+    )
+    assert "source: NVIDIA's XID catalogue" in ended.out
+    assert "seen by" not in gpuyard("validate", "--explain", "xid.13").out
+
+
 def test_a_check_that_is_none_is_answered_with_those_there_are(gpuyard):
     ended = gpuyard("validate", "--explain", "gpu.colour")
     assert (ended.code, ended.out) == (2, "")

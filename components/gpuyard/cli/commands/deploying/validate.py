@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from gpuyard.catalogue.gpus import find_gpu
+from gpuyard.catalogue.troubles import find_trouble, seen_by
 from gpuyard.cli.exit_codes import BAD_HARDWARE, FINE
 from gpuyard.cli.options import Format, FormatOption
 from gpuyard.cli.stacks import judge_stack, read_regular
@@ -14,6 +15,7 @@ from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.validator import explained, gpus_of, judged, recorded
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, show_refusal
+from gpuyard.cli.views.troubles import signs_text, trouble_text
 from gpuyard.errors import EnvironmentLacks, PlanRefused, UsageError
 from gpuyard.render.validation.expectations import any_expectations_text, expectations_text
 
@@ -34,7 +36,10 @@ def validate(
     ] = None,
     explain: Annotated[
         str | None,
-        typer.Option(metavar="CHECK", help="Say one check in words, and check nothing."),
+        typer.Option(
+            metavar="SIGN",
+            help="Say a check, or a sign of trouble (xid.79, cuda.802), in words, and check nothing.",
+        ),
     ] = None,
     record: Annotated[
         Path | None,
@@ -56,7 +61,11 @@ def validate(
     Ends with exit code 8 when they do not pass; what was required and not run does not pass.
     """
     if explain is not None:
-        write(explained(explain))
+        trouble = find_trouble(explain)
+        if trouble is not None:
+            write(trouble_text(trouble))
+        else:
+            write(explained(explain) + signs_text(seen_by(explain)))
         return FINE
     if (stack is None) is not (pool is None):
         raise UsageError("--stack and --pool belong together: a machine is a node of one pool.")

@@ -1,0 +1,27 @@
+"""Who says what a sign means."""
+
+from datetime import date
+
+from gpuyard.catalogue.sources import Source
+
+_READ = date(2026, 11, 25)
+XID_CATALOGUE = Source(
+    "NVIDIA's XID catalogue (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html), by gpud's copy of it",
+    _READ,
+    as_of=date(2025, 10, 29),
+)
+XID_REMAPS = Source(
+    "NVIDIA's XID catalogue; gpud (xid/component.go) and the EKS node agent differ: memory.remapped_rows decides",
+    _READ,
+    as_of=date(2025, 10, 29),
+)
+NVML_HEADER = Source(
+    "NVML: field 230 and the clock event reasons of its header; nvidia-smi's own words", _READ
+)
+CUDA_ERRORS = Source("CUDA's error codes (cudaError, CUresult) as its headers describe them", _READ)
+LOST_DEVICES = Source(
+    "NVIDIA: containers lose their GPUs when systemd reloads (nvidia-docker issue 1730)", _READ
+)
+RUNTIME_CLASS = Source(
+    "containerd and kubelet, in their own words; not seen by us", _READ, verified=False
+)
