@@ -8,6 +8,7 @@ import pytest
 from gpuyard.catalogue.machines import find_machine
 from gpuyard.names import DRIVER_VERSION_LABEL
 from gpuyard.render.validation.expectations import expectations_text
+from gpuyard.simulate.agents.cloud_node import EFA_INTERFACES
 from gpuyard.simulate.agents.hardware import LAYOUT, MACHINE_LABEL
 from gpuyard.simulate.validation.machine import FAULTS, machine_text
 from gpuyard_validator.expectations import read_expectations
@@ -53,6 +54,24 @@ ASKED = {"image": "x"}
 def judged(node: dict[str, Any], wanted: Any):
     report = validate(wanted, SnapshotReader(machine_text(node)).read())
     return report, {(r.check, r.scope) for r in report.against}
+
+
+def test_adapters_are_those_that_a_fake_cloud_has_attached():
+    aws = platform(
+        [pool()], cloud="aws", system={"machine": "m7i.xlarge", "nodes": 2}, validation=ASKED
+    )
+    made = plan_of(aws)
+    text = expectations_text(made, made.pools[0])
+    wanted = read_expectations(text or "")
+    assert wanted.network is not None
+    driver = wanted.driver or DRIVER
+    for attached, missing in ((32, set()), (31, {("rdma.devices", "node")})):
+        node = fake("p5.48xlarge", driver=driver)
+        node["metadata"]["annotations"][EFA_INTERFACES] = str(attached)
+        report, against = judged(node, wanted)
+        assert against == missing
+        ran = {r.check for r in report.results if r.evidence.status is Status.PASS}
+        assert {"rdma.ports", "rdma.gpudirect"} <= ran
 
 
 @pytest.mark.parametrize("machine", WHOLE)

@@ -188,8 +188,8 @@ def _all() -> Iterator[Trouble]:
             f"recovery.{value}", means, remedy, IN_WORDS[remedy], "gpu.recovery", NVML_HEADER
         )
     for line in _SIGNS.strip().splitlines():
-        name, word, means, do, checks, source = line.split(" | ")
-        yield _trouble(name, means, Remedy(word), do, checks, _BY[source])
+        name, word, means, do, checks, by = line.split(" | ")
+        yield _trouble(name, means, Remedy(word), do, checks, _BY[by])
 
 
 def _trouble(

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.names import DRIVER_VERSION_LABEL
+from gpuyard.simulate.agents.cloud_node import EFA_INTERFACES
 from gpuyard.simulate.agents.hardware import Hardware, Slices, hardware_of
 
 FAULTS: Final = "sim.gpuyard.dev/hardware-faults"
@@ -37,7 +38,7 @@ def machine_text(node: Mapping[str, Any]) -> str:
         "open_modules": True,
         "modules": ["nvidia", "nvidia_uvm"],
         "environment": {},
-        "adapters": [],
+        "adapters": [_efa(number) for number in range(_efas(node))],
     }
     text = str((node["metadata"].get("annotations") or {}).get(FAULTS, "{}"))
     try:
@@ -46,6 +47,16 @@ def machine_text(node: Mapping[str, Any]) -> str:
     except (ValueError, AttributeError, TypeError, KeyError):
         return text
     return json.dumps({**found, "gpus": list(gpus.values())})
+
+
+def _efas(node: Mapping[str, Any]) -> int:
+    """How many a fake cloud has attached: what its launch template asked for, not what a plan expects."""
+    return int((node["metadata"].get("annotations") or {}).get(EFA_INTERFACES, 0))
+
+
+def _efa(number: int) -> dict[str, Any]:
+    name = f"rdmap{number}s0"
+    return {"name": name, "driver": "efa", "active": True, "link": "unspecified", "gbps": 100.0}
 
 
 def _break(found: dict[str, Any], gpus: dict[str, dict[str, Any]], what: str, instead: Any) -> None:
