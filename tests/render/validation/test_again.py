@@ -107,6 +107,7 @@ def test_a_check_leaves_its_results_to_the_exporter_of_its_node(folder):
         given = "--prometheus" in container["args"]
         paths = [v["hostPath"]["path"] for v in spec["volumes"] if "hostPath" in v]
         assert (given, paths) == (bool(folder), [folder] if folder else [])
+        assert container["securityContext"].get("runAsUser") == (0 if folder else None)
         if folder:
             at = container["args"].index("--prometheus")
             assert container["args"][at + 1] == "/textfile/gpu_validation.prom"

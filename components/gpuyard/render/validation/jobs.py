@@ -280,7 +280,12 @@ def _container(asked: ValidationPlan, words: Iterable[str]) -> Object:
             "limits": {"memory": "512Mi"},
         },
         # The toolkit gives a pod devices that it does not hold only where it is privileged, and so it should.
-        "securityContext": {"privileged": True, "readOnlyRootFilesystem": True},
+        "securityContext": {
+            "privileged": True,
+            "readOnlyRootFilesystem": True,
+            # An image may run as nobody, who may not write where the node's exporter reads.
+            **({"runAsUser": 0} if asked.textfile else {}),
+        },
         "volumeMounts": [
             {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
             {"name": "expectations", "mountPath": "/expectations", "readOnly": True},
