@@ -1,4 +1,4 @@
-"""The reference of stack files, made from the models: docs/reference/stack-file.md.
+"""The reference of stack files, made from the models, and that of signs of trouble: docs/reference.
 
 `make golden` writes it; tests/docs/test_reference.py fails when the models have moved on.
 """
@@ -8,17 +8,36 @@ import typing
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from gpuyard.catalogue.troubles import TROUBLES, Area, Trouble
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.meanings import field_meanings
 from gpuyard.spec.platform import PlatformSpec
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "stack-file.md"
 EXAMPLES = Path(__file__).with_name("stack_examples.yaml")
+TROUBLES_PAGE = PAGE.with_name("troubles.md")
+_HEADINGS = {
+    Area.XID: "The kernel's log has an XID",
+    Area.DRIVER: "The driver does not answer, or another one does",
+    Area.RECOVERY: "The driver asks for something (`gpu.recovery`)",
+    Area.TEMPERATURE: "The GPU is slow",
+    Area.CUDA: "A program ends with an error of CUDA",
+    Area.RUNTIME: "A container has no GPU",
+}
+_TROUBLES_HEAD = """\
+# Signs of trouble
+
+Look from above: an XID in the kernel's log (`dmesg | grep -i xid`) says more than what a program
+makes of it, and the driver more than a container. `gpuyard validate --explain xid.79` says one row,
+and `--explain CHECK` those that go with a check. What `remedy` names is what to do first; where it
+does not last, the node's makers are next. Written from the catalogue by `make golden`.
+"""
 HEAD = """\
 # Stack files
 
@@ -93,3 +112,23 @@ def examples() -> dict[str, str]:
 def stack_file() -> str:
     """The page."""
     return "\n".join([HEAD, *(section(model) for model in models(PlatformSpec))])
+
+
+def troubles() -> str:
+    """The table of signs of trouble: docs/reference/troubles.md."""
+    parts = [_TROUBLES_HEAD]
+    for area, rows in groupby(TROUBLES.values(), key=lambda each: each.area):
+        parts.append("\n".join(_signs(area, list(rows))) + "\n")
+    return "\n".join(parts)
+
+
+def _signs(area: Area, rows: list[Trouble]) -> Iterator[str]:
+    yield f"## {_HEADINGS[area]}\n"
+    yield "| sign | means | remedy | do | checks |\n|---|---|---|---|---|"
+    for each in rows:
+        checks = ", ".join(f"`{check}`" for check in each.checks)
+        yield f"| `{each.id}` | {each.means} | {each.remedy} | {each.do} | {checks} |"
+    sources = dict.fromkeys(
+        f"{each.source.title}, read on {each.source.checked_on}{each.source.doubt}" for each in rows
+    )
+    yield f"\nSources: {'; '.join(sources)}."

@@ -11,7 +11,6 @@ from pydantic import BaseModel
 
 import readiness_page
 import reference
-import troubles_page
 import words_today
 from gpuyard.plan import plan
 from gpuyard.spec.platform import PlatformSpec
@@ -34,7 +33,7 @@ def test_the_list_of_readiness_checks_is_the_librarys(golden):
 
 
 def test_the_page_of_troubles_is_the_table(golden):
-    golden(troubles_page.PAGE, troubles_page.page())
+    golden(reference.TROUBLES_PAGE, reference.troubles())
 
 
 def test_no_word_is_missing_on_that_page_and_each_has_one_state():
