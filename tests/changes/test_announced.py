@@ -46,7 +46,9 @@ def test_nothing_is_said_of_a_stack_that_stays():
         assert {each.verdict.value for each in said.resources} <= {"same"}
 
 
-def test_a_network_that_is_moved_takes_the_pools_with_it_and_consent_lets_it():
+def test_a_network_that_is_moved_strands_its_cluster_so_no_consent_lets_it():
+    """EKS takes other subnets of the cluster's own network alone."""
+
     def of(cidr, **rest):
         return on(
             "aws",
@@ -55,22 +57,35 @@ def test_a_network_that_is_moved_takes_the_pools_with_it_and_consent_lets_it():
             **rest,
         )
 
-    (found,), _ = compared(of("10.0.0.0/16"), of("10.16.0.0/16"), AWS)
+    (found,), said = compared(of("10.0.0.0/16"), of("10.16.0.0/16"), AWS)
     assert (found.id, found.where, found.severity.value) == ("change.replaces", "cluster", "refuse")
     for words in (
-        "Vpc vpc is replaced: a change of cidrBlock makes it anew",
+        "Vpc vpc is replaced: a change of cidrBlock makes it anew; EKS moves no cluster into another network",
         "pool train is drained: up to 4 nodes with 32 GPUs",
-        "teams lose vision 16 nvidia.com/gpu of train until new nodes have come: 5 to 20 minutes, where",
-        "train-on-demand is protected: the engine refuses it until `cluster.protect: false` is deployed",
     ):
         assert words in found.problem
-    (said,), _ = compared(of("10.0.0.0/16"), of("10.16.0.0/16", consent=found.fix.value), AWS)
+    (loss,) = said.losses
+    (again,), _ = compared(of("10.0.0.0/16"), of("10.16.0.0/16", consent=[loss.digest]), AWS)
+    assert (again.id, again.given) == ("change.replaces", f"consent to {loss.digest}")
+
+
+def test_a_cluster_that_is_made_anew_takes_the_pools_with_it_and_consent_lets_it():
+    def of(services, **rest):
+        return on("aws", teams=[TEAM], cluster={"network": {"services": services}}, **rest)
+
+    (found,), _ = compared(of("172.20.0.0/16"), of("172.21.0.0/16"), AWS)
+    assert (found.id, found.where, found.severity.value) == ("change.replaces", "cluster", "refuse")
+    for words in (
+        "the cluster is replaced: a change of kubernetesNetworkConfig.serviceIpv4Cidr makes it anew",
+        "pool train is drained: up to 4 nodes with 32 GPUs",
+        "teams lose vision 16 nvidia.com/gpu of train until a new cluster and new nodes have come: 18 to 37",
+        "is protected: the engine refuses it until `cluster.protect: false` is deployed",
+    ):
+        assert words in found.problem
+    (said,), _ = compared(of("172.20.0.0/16"), of("172.21.0.0/16", consent=found.fix.value), AWS)
     assert (said.id, said.severity.value) == ("change.consented", "note")
-    other = compared(of("10.0.0.0/16"), of("10.32.0.0/16", consent=[found.fix.value]), AWS)[0]
+    other = compared(of("172.20.0.0/16"), of("172.22.0.0/16", consent=[found.fix.value]), AWS)[0]
     assert {each.id for each in other} == {"change.replaces", "change.unneeded"}
-    assert (
-        next(each for each in other if each.id == "change.replaces").fix.value[0] == found.fix.value
-    )
 
 
 def test_consent_is_not_needed_once_the_change_is_there():

@@ -22,6 +22,14 @@ def at_google(zone, *machines):
     return {f"asked-offers-{zone}": {"machineTypes": [{"name": each} for each in machines]}}
 
 
+BLOCK = {"zones": ["us-east-1a"], "capacity": [{"block": "cr-0a", "nodes": 4}]}
+SOLD = {**AWS_ZONES, **sold("us-east-1a")}
+
+
+def held(zone, machine="p5.48xlarge"):
+    return {"asked-block-cr-0a": {"availabilityZone": zone, "instanceType": machine}}
+
+
 CASES = {
     "zones that are there and sell it": ("aws", HERE, {}, {**AWS_ZONES, **sold("us-east-1a")}, []),
     "a zone of a pool that is not there": (
@@ -49,6 +57,15 @@ CASES = {
     "a region that does not sell it": (
         *("aws", {}, {}, sold()),
         [("live.offering", "pools[0].machine", "p5.48xlarge is not sold in the region")],
+    ),
+    "a block where the pool is": ("aws", BLOCK, {}, {**SOLD, **held("us-east-1a")}, []),
+    "a block of another zone": (
+        *("aws", BLOCK, {}, {**SOLD, **held("us-east-1b")}),
+        [("live.reservation", "pools[0].capacity", "reservation cr-0a is in us-east-1b")],
+    ),
+    "a block of another machine": (
+        *("aws", BLOCK, {}, {**SOLD, **held("us-east-1a", "p4d.24xlarge")}),
+        [("live.reservation", "pools[0].capacity", "reservation cr-0a is of p4d.24xlarge")],
     ),
     "subnets of the network": ("aws", {}, GIVEN, {"asked-subnets": {"ids": SUBNETS}}, []),
     "a subnet of another network": (

@@ -35,6 +35,8 @@ from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.cloud.graph import BLOCK, CloudGraph
 
+_VPC, _EKS = "aws:ec2/vpc:Vpc", "aws:eks/cluster:Cluster"
+
 
 class Does(StrEnum):
     """What becomes of it."""
@@ -61,6 +63,8 @@ class Loss:
     holds: tuple[Holds, ...] = ()
     drains: tuple[Drained, ...] = ()
     guarantees: tuple[LostGuarantee, ...] = ()
+    barred: str = ""
+    """Why no consent makes it go; empty where one does."""
     protected: tuple[str, ...] = ()
     """Those of `takes` that the engine keeps until they are protected no more."""
     digest: str
@@ -141,7 +145,7 @@ class _Teller:
             if any(each.kind in HOLDING for each in taken):
                 root = by_name[name]
                 fields = [_field(each.path, each.new) for each in root.replacing]
-                yield self._loss(
+                loss = self._loss(
                     Does.REPLACES,
                     _what(root),
                     self._path(root),
@@ -149,6 +153,14 @@ class _Teller:
                     why=f"a change of {', '.join(each.path for each in root.replacing)} makes it anew",
                     key=[root.name, *fields],
                 )
+                yield replace(loss, barred=self._barred(root, taken))
+
+    def _barred(self, root: ResourceChange, taken: Sequence[ResourceChange]) -> str:
+        """EKS takes other subnets of the cluster's own network alone, and its provider asks it to."""
+        stays = any(each.kind == _EKS and each.verdict is not Fate.REPLACE for each in self.changes)
+        if root.kind == _VPC and stays and not any(each.kind == _EKS for each in taken):
+            return "EKS moves no cluster into another network: the deployment would stop there, without nodes"
+        return ""
 
     def gone(self) -> Iterator[Loss]:
         """What leaves: a pool as a whole, and everything else one by one."""

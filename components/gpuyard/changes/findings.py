@@ -64,6 +64,17 @@ def _in_turns(plan: PlatformPlan, said: Announced) -> Iterator[Finding]:
 
 
 def _of_loss(plan: PlatformPlan, loss: Loss) -> Finding:
+    if loss.barred:
+        return refuse(
+            "change.replaces",
+            loss.path,
+            f"{loss.what} is {_PAST[loss.does]}: {loss.why}; {loss.barred}; {_lost(plan, loss)}",
+            given=f"consent to {listed(plan.spec.consent)}" if plan.spec.consent else "no consent",
+            allowed="as it was: no consent makes it go",
+            fix=Fix(
+                says="leave it; for another, make a platform of another name, and destroy this one"
+            ),
+        )
     if loss.digest in plan.spec.consent:
         return note(
             "change.consented",
@@ -120,11 +131,11 @@ def _lost(plan: PlatformPlan, loss: Loss) -> str:
 
 def _how_long(plan: PlatformPlan, loss: Loss) -> str:
     """Until new nodes have come, and before them a new cluster; nodes that are rolled come in turns."""
+    if loss.does is Does.RECUTS:
+        return "until the GPUs of every node are cut, one node after the other"
     if plan.cloud not in {Cloud.AWS, Cloud.GCP}:
         return "until new nodes have come"
     nodes = f"{GPU_NODES.least} to {GPU_NODES.most} minutes"
-    if loss.does is Does.RECUTS:
-        return "until the GPUs of every node are cut, one node after the other"
     if loss.does is Does.ROLLS:
         return f"in part, until the last node is new: {nodes} for each turn, {_WHERE_THERE_ARE}"
     if Holds.CLUSTER not in loss.holds:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gpuyard.catalogue.cluster.eks import AUTO_SCALING_ROLE
 from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
@@ -11,10 +12,12 @@ from gpuyard.preflight.blocks import BOUGHT, OFFER, block_questions, judge_block
 from gpuyard.preflight.places import heard_of, judge_offers, judge_zones, of_pool, subnets_said
 from gpuyard.preflight.stores import WantedBucket, judge_bucket, wanted
 from gpuyard.preflight.wants import Ahead, Want, ec2_wants, zones_without_pools
+from gpuyard.render.aws.disk_key import disk_key
 from gpuyard.render.cloud.graph import CloudGraph
 
 CALLER, QUOTAS, OFFERINGS, VERSION, CLUSTER = "caller", "quotas", "offerings", "version", "cluster"
-ZONES, SUBNETS = "zones", "subnets"
+ZONES, SUBNETS, ROLE = "zones", "subnets", "role"
+_AUTO_SCALING = AUTO_SCALING_ROLE.rpartition("/")[2]
 _PARAMETER = "aws:ssm/getParameter:getParameter"
 _NO_REGION = "REGION"
 _OFFERED = frozenset({"STANDARD_SUPPORT", "EXTENDED_SUPPORT"})
@@ -62,6 +65,9 @@ def aws_questions(ahead: Ahead) -> list[Question]:
             plan.kubernetes,
         )
         asked.append(_question(plan, VERSION, f"Kubernetes {plan.kubernetes} on EKS", *words))
+    if disk_key(plan):
+        words = ("iam", "get-role", "--role-name", _AUTO_SCALING)
+        asked.append(_question(plan, ROLE, "the role of Auto Scaling", *words))
     for held, _, _ in _reservations(plan):
         words = ("ec2", "describe-capacity-reservations", "--capacity-reservation-ids", held)
         asked.append(_question(plan, f"reservation {held}", f"reservation {held}", *words))
@@ -148,6 +154,8 @@ def _one(ahead: Ahead, question: Question, answer: Answer) -> Heard:
             heard = _reservation(plan, name, items(value, "CapacityReservations"), error)
         case "zones":
             heard = _zones_heard(plan, items(value, "AvailabilityZones"))
+        case "role":
+            heard = _role(value, error)
         case "subnets":
             heard = _subnets_heard(plan, items(value, "Subnets"))
         case "bucket":
@@ -237,6 +245,18 @@ def _cluster(plan: PlatformPlan, value: Any, error: str) -> Heard | None:
         return None
     fix = Fix(says="wait until it is ACTIVE")
     return heard_of(refuse("live.cluster", at, f"cluster {name} is {status}", given=name, fix=fix))
+
+
+def _role(value: Any, error: str) -> Heard | None:
+    """Whether anybody is there to be granted the key of disks: an account's first group makes the role."""
+    if isinstance(value, Mapping) and "Role" in value:
+        return heard_of(said=f"{_AUTO_SCALING} is there, and can be granted the key of disks")
+    if not error.startswith("NoSuchEntity"):
+        return None
+    make = "aws iam create-service-linked-role --aws-service-name autoscaling.amazonaws.com"
+    problem = f"the account has no {_AUTO_SCALING} yet, to which the use of the key is granted"
+    at: Path = ("cluster", "key")
+    return heard_of(refuse("live.role", at, problem, given=_AUTO_SCALING, fix=Fix(says=make)))
 
 
 def _zones_heard(plan: PlatformPlan, found: list[Any] | None) -> Heard | None:

@@ -7,7 +7,7 @@ from gpuyard.findings import Finding, Fix, Path, refuse
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.places import judge_offers, judge_zones, of_pool, subnets_said
-from gpuyard.render.cloud.before import ASKED_OFFERS, ASKED_SUBNETS, ASKED_ZONES
+from gpuyard.render.cloud.before import ASKED_BLOCKS, ASKED_OFFERS, ASKED_SUBNETS, ASKED_ZONES
 from gpuyard.spec.platform import Cloud
 
 Told = Mapping[str, Mapping[str, Any]]
@@ -16,7 +16,7 @@ Told = Mapping[str, Mapping[str, Any]]
 
 def heard_before(plan: PlatformPlan, told: Told) -> tuple[Finding, ...]:
     """What stands against a deployment. Of a zone that is not there nothing more is said."""
-    found = (*_zones(plan, told), *_subnets(plan, told))
+    found = (*_zones(plan, told), *_subnets(plan, told), *_blocks(plan, told))
     return found or _offers(plan, told)
 
 
@@ -48,6 +48,25 @@ def _subnets(plan: PlatformPlan, told: Told) -> tuple[Finding, ...]:
         for at, subnet in subnets_said(plan)
         if subnet not in there
     )
+
+
+def _blocks(plan: PlatformPlan, told: Told) -> Iterator[Finding]:
+    """A block lies in one zone and is of one machine: nodes of another start nowhere."""
+    for pool in plan.pools:
+        for rung in pool.ladder:
+            there = told.get(f"{ASKED_BLOCKS}-{rung.reservation}", {})
+            at, held = (*of_pool(plan, pool), "capacity"), f"reservation {rung.reservation}"
+            zone, machine = there.get("availabilityZone"), there.get("instanceType")
+            if zone and pool.zones and zone not in pool.zones:
+                fix = Fix(says=f"write zones: [{zone}]")
+                given = ", ".join(pool.zones)
+                yield refuse("live.reservation", at, f"{held} is in {zone}", given=given, fix=fix)
+            if machine and machine != pool.machine.type_name:
+                fix = Fix(says="name one of the pool's machine")
+                given = pool.machine.type_name
+                yield refuse(
+                    "live.reservation", at, f"{held} is of {machine}", given=given, fix=fix
+                )
 
 
 def _offers(plan: PlatformPlan, told: Told) -> tuple[Finding, ...]:

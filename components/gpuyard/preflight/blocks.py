@@ -7,6 +7,7 @@ from typing import Any
 from gpuyard.findings import Finding, Fix, Path, listed, refuse, warn
 from gpuyard.names import OFFERING_TAG
 from gpuyard.plan.records import LadderRung, PlatformPlan, PoolPlan
+from gpuyard.plan.records.nodes import BoughtBlock
 from gpuyard.preflight.asking import AnswersByName, Heard, Unasked, items
 from gpuyard.preflight.places import heard_of, of_pool
 
@@ -14,20 +15,17 @@ OFFER, BOUGHT = "offer", "bought"
 """What questions begin with: whether it is sold, and whether somebody has bought it."""
 
 
-def purchases(plan: PlatformPlan) -> Iterator[tuple[str, PoolPlan, LadderRung]]:
+def purchases(plan: PlatformPlan) -> Iterator[tuple[str, PoolPlan, LadderRung, BoughtBlock]]:
     """Every rung that buys a block, by its offer."""
     for pool in plan.pools:
         for rung in pool.ladder:
             if rung.reservation and rung.buys:
-                yield rung.reservation, pool, rung
+                yield rung.reservation, pool, rung, rung.buys
 
 
 def block_questions(plan: PlatformPlan) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Name, what it is about, and words, two for each purchase."""
-    for offer, pool, rung in purchases(plan):
-        buys = rung.buys
-        if buys is None:  # `purchases` gives none of these
-            continue
+    for offer, pool, rung, buys in purchases(plan):
         ends = buys.starts + timedelta(hours=buys.hours + 48)
         yield (
             f"{OFFER} {offer}",
@@ -52,7 +50,7 @@ def block_questions(plan: PlatformPlan) -> Iterator[tuple[str, str, tuple[str, .
 
 def judge_block(plan: PlatformPlan, offer: str, answers: AnswersByName) -> Heard:
     """What both answers mean together: one that is bought is offered no more."""
-    pool, rung = next((p, r) for each, p, r in purchases(plan) if each == offer)
+    pool, rung, buys = next((p, r, b) for each, p, r, b in purchases(plan) if each == offer)
     at: Path = (*of_pool(plan, pool), "capacity")
     bought = items(answers[f"{BOUGHT} {offer}"].value, "CapacityReservations")
     if bought:
@@ -79,7 +77,7 @@ def judge_block(plan: PlatformPlan, offer: str, answers: AnswersByName) -> Heard
             )
         )
     return heard_of(
-        *_wrong(at, mine[0], pool, rung),
+        *_wrong(at, mine[0], pool, rung, buys),
         said=f"{offer} is offered for {_fee(mine[0])}, as agreed to",
     )
 
@@ -89,9 +87,9 @@ def _fee(offered: Mapping[str, Any]) -> str:
 
 
 def _wrong(
-    at: Path, offered: Mapping[str, Any], pool: PoolPlan, rung: LadderRung
+    at: Path, offered: Mapping[str, Any], pool: PoolPlan, rung: LadderRung, buys: BoughtBlock
 ) -> Iterator[Finding]:
-    zone, agreed = offered.get("AvailabilityZone"), rung.buys.usd if rung.buys else 0.0
+    zone, agreed = offered.get("AvailabilityZone"), buys.usd
     try:
         fee = float(offered.get("UpfrontFee", ""))
     except (TypeError, ValueError):

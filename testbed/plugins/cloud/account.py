@@ -412,6 +412,7 @@ def _change(
     _refuse([said.removeprefix(f"{kind}: ") for said in of_service(kind, inputs)])
     _refuse(ties.lacking(kind, inputs, others))
     _refuse(machines.mismatches(kind, inputs, others))
+    _refuse(collisions.moved(kind, here.inputs, inputs, others))
     state = {**{k: v for k, v in here.state.items() if k not in gone}, **changed}
     state |= shapes.labelled(facts.resource(kind) or {"outputs": {}}, inputs, place)
     if kind.endswith(":LaunchTemplate") and set(changed) - _NO_VERSION | set(gone):

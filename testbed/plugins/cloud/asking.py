@@ -134,7 +134,11 @@ def _subnets(given: Arguments, account: Account, place: Place) -> dict[str, Any]
 
 def _block(given: Arguments, account: Account, _place: Place) -> dict[str, Any]:
     """One that is bought; the provider says in its own words that there is none."""
-    found = [each for each in account.all(_BLOCK) if _matches(each, given)]
+    found = [
+        each
+        for each in account.all(_BLOCK)
+        if given.get("id") in {None, each.id} and _matches(each, given)
+    ]
     one = _one("EC2 Capacity Block Reservation", found)
     return {**_known(_GET_BLOCK, one.state), "id": one.id, "state": "scheduled"}
 

@@ -67,6 +67,8 @@ _FREE_FORM = {
     ),
     *("podSecurityContext", "containerSecurityContext", "matchLabels", "additionalLabels", "data"),
 }
+_COMMENTED = frozenset({"gpu-operator operator.version", "gpu-operator validator.version"})
+"""Values that templates read and the file has behind a comment sign."""
 _SUBCHARTS = frozenset({"node-feature-discovery"})
 """Charts inside a chart, whose values file names only what it gives them."""
 
@@ -103,6 +105,7 @@ def _failures(release: Object) -> list[wire.CheckFailure]:
         for unknown in unknown_values(
             transform(release.get("values") or {}, lambda item: item), tree
         )
+        if f"{chart} {unknown}" not in _COMMENTED
     ]
 
 

@@ -462,7 +462,7 @@ def test_what_is_lost_is_refused_before_the_engine_acts_and_is_what_the_engine_w
     (digest,) = set(DIGEST.findall(refused.output))
     assert digest in lab.stack.gpuyard("check", lab.file(), "--against", "state.json", code=3)
 
-    moved = {"protect": False, "network": {"cidr": "10.64.0.0/16"}}
+    moved = {"protect": False, "network": {"services": "172.31.0.0/16"}}
     lab.write(pools=one, cluster=moved)
     asked = sorted(set(DIGEST.findall(lab.stack.preview(fails=True).output)))
     assert digest in asked

@@ -1,8 +1,12 @@
 """Node pools: one for each rung, bought, placed, sized and named as GKE and the ladder want it."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpuyard.plan.records.late import Late
+from gpuyard.render.gcp.graph import gcp_graph
+from kit.stacks import plan_of, platform
 from render.gcp.made import POOL, gpu_pool, graph_of, inputs_of
 
 HELD = {"reserved": "projects/acme/reservations/h100", "nodes": 2}
@@ -219,3 +223,10 @@ def test_how_nodes_are_made_anew_is_what_the_stack_file_says(said, settings, dra
     (one,) = bought("on-demand", machine="g2-standard-8", upgrade=said).values()
     assert one["upgradeSettings"] == settings
     assert one["nodeDrainConfigs"] == [{"respectPdbDuringNodePoolDeletion": True, **drain}]
+
+
+def test_a_pool_of_elsewhere_is_made_anew_by_nobody():
+    plan = plan_of(platform([gpu_pool()], cloud="gcp"))
+    (train,) = plan.pools
+    with pytest.raises(ValueError, match="train is not made on Google"):
+        gcp_graph(replace(plan, pools=(replace(train, upgrade=None),)))

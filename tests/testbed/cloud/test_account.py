@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -510,3 +511,32 @@ def test_what_was_half_changed_when_it_was_refused_is_as_before(tmp_path):
         book.images["ami-1"] = "half"
         raise ZeroDivisionError
     assert world.account.images() == {}
+
+
+def test_a_cluster_of_eks_takes_other_subnets_of_its_own_network_alone():
+    world = World()
+    ground = world.ground()
+    (cluster,) = world.account.all(CLUSTER)
+    more = world.make(
+        SUBNET, "c", vpcId=ground["vpc"], cidrBlock="10.0.9.0/24", availabilityZone="us-east-1c"
+    )
+    world.change(CLUSTER, cluster.id, vpcConfig={"subnetIds": [ground["a"], more]})
+    vpc = world.make(VPC, "other", cidrBlock="10.9.0.0/16")
+    far = [
+        world.make(SUBNET, zone, vpcId=vpc, cidrBlock=cidr, availabilityZone=f"us-east-1{zone}")
+        for zone, cidr in (("a", "10.9.0.0/24"), ("b", "10.9.1.0/24"))
+    ]
+    with pytest.raises(Refused, match="Provided subnets must belong to the VPC of the cluster"):
+        world.change(CLUSTER, cluster.id, vpcConfig={"subnetIds": far})
+
+
+@every(("cloud", "kind"), [("aws", VPC), ("gcp", NETWORK)])
+def test_a_service_that_fails_by_itself_is_asked_again_and_then_given_up(cloud, kind):
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder))
+        inputs = {"cidrBlock": "10.0.0.0/16"} if cloud == "aws" else {"name": "n"}
+        faults.write(Path(folder), {"faults": [{"fault": "unavailable", "times": 3}]})
+        world.make(kind, **inputs)
+        faults.write(Path(folder), {"faults": [{"fault": "unavailable", "name": "y"}]})
+        with pytest.raises(Refused, match="503"):
+            world.make(kind, "y", **inputs)

@@ -183,6 +183,13 @@ CASES = [
         {"capacityType": "CAPACITY_BLOCK", "launchTemplate": UNKNOWN},
     ),
     (
+        aws_service.machine,
+        "aws:ec2/launchTemplate:LaunchTemplate",
+        {"instanceType": "P5_48XLARGE"},
+        "do not exist: [P5_48XLARGE]",
+        {"instanceType": "p6e-gb200.36xlarge"},
+    ),
+    (
         aws_service.warm_pool,
         GROUP,
         {"amiType": "BOTTLEROCKET_x86_64", "warmPoolConfig": {"reuseOnScaleIn": True}},

@@ -20,11 +20,28 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.read import read_stack_file
 from kit.clouds.stored import STORED
 from kit.every import every
-from kit.stacks import spec_of
+from kit.stacks import platform, pool, spec_of
 
 STACKS = Path(__file__).parents[2] / "golden_stacks"
 SHIPPED = STACKS.parents[1] / "stacks"
 KARPENTER = STACKS.parent / "render" / "aws" / "stacks" / "karpenter.yaml"
+OFFER = {
+    "block": "cb-0123456789abcdef0",
+    "nodes": 4,
+    "buys": {"hours": 48, "starts": "2099-12-01", "usd": 8000},
+}
+BOUGHT = {"nodes": "0..4", "zones": ["us-east-1a"], "capacity": [OFFER]}
+FURTHER = {
+    "a block that is bought": platform(
+        [pool(**BOUGHT, upgrade={"unavailable": 2, "surge": 1, "force": True})], cloud="aws"
+    ),
+    "Karpenter in a network of ours": platform([pool(**BOUGHT, scaling="karpenter")], cloud="aws"),
+    "nodes made anew all at once": platform(
+        [pool(machine="g2-standard-8", upgrade={"blue_green": True, "drain_minutes": 90})],
+        cloud="gcp",
+    ),
+}
+"""What no golden stack has."""
 PLACES = {
     Cloud.AWS: Place("aws", region="us-east-1"),
     Cloud.GCP: Place("gcp", region="us-central1", project="lab-1"),
@@ -60,6 +77,7 @@ def sent() -> dict[str, list[tuple[str, dict[str, Any]]]]:
         )
     }
     found |= {f"stores on {cloud}": made(spec_of(raw)) for cloud, raw in STORED.items()}
+    found |= {name: made(spec_of(raw)) for name, raw in FURTHER.items()}
     return {name: resources for name, resources in found.items() if resources}
 
 

@@ -3,6 +3,7 @@
 The answers are judged as those of `gpuyard check --live` (`preflight/before.py`); no resource rests on them.
 """
 
+from gpuyard.catalogue.machines import Capacity
 from gpuyard.plan.cluster.ranges import cluster_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudCall
@@ -13,7 +14,8 @@ BLOCK_BOUGHT = "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation"
 """Asked by whoever is about to buy a block; only an answer with an id stands against it."""
 ONLY_JUDGED = frozenset({_OFFERS, _MACHINES, BLOCK_BOUGHT})
 """What is asked for nothing else: a test of a program that has no answer to these says nothing wrong."""
-ASKED_ZONES, ASKED_OFFERS, ASKED_SUBNETS = "asked-zones", "asked-offers", "asked-subnets"
+ASKED_ZONES, ASKED_OFFERS = "asked-zones", "asked-offers"
+ASKED_SUBNETS, ASKED_BLOCKS = "asked-subnets", "asked-block"
 
 
 def zones_said(plan: PlatformPlan) -> tuple[str, ...]:
@@ -40,7 +42,26 @@ def asked_of_aws(plan: PlatformPlan) -> tuple[CloudCall, ...]:
         args={"state": "available"},
         outputs=("names",),
     )
-    return (*((zones,) if zones_said(plan) else ()), offers, *_subnets(plan))
+    return (*((zones,) if zones_said(plan) else ()), offers, *_subnets(plan), *_blocks(plan))
+
+
+def _blocks(plan: PlatformPlan) -> tuple[CloudCall, ...]:
+    """Where each block is that is there already; of other reservations the provider has no question."""
+    held = {
+        rung.reservation: None
+        for pool in plan.pools
+        for rung in pool.ladder
+        if rung.mode == Capacity.BLOCK.value and rung.reservation and rung.buys is None
+    }
+    return tuple(
+        CloudCall(
+            kind=BLOCK_BOUGHT,
+            name=f"{ASKED_BLOCKS}-{each}",
+            args={"id": each},
+            outputs=("availabilityZone", "instanceType"),
+        )
+        for each in held
+    )
 
 
 def _subnets(plan: PlatformPlan) -> tuple[CloudCall, ...]:

@@ -7,6 +7,7 @@ from gpuyard.catalogue.gke.maintenance import DRAIN_MINUTES
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.nodes import UpgradePlan
 from gpuyard.render.cloud.graph import CloudResource
 from gpuyard.render.cloud.spelling import fit
 from gpuyard.render.gcp.fabric import links, makes_own_networks
@@ -15,8 +16,6 @@ from gpuyard.render.gcp.node import gpu_node, system_node
 from gpuyard.render.gcp.rungs import RungPool, groups, owned_by_autoscaler, size
 
 _NODE_POOL = "gcp:container/nodePool:NodePool"
-_ONE_BY_ONE = {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
-"""A further node to replace one with is hardly to be had, and a reservation has none."""
 
 
 def node_pools(plan: PlatformPlan, ground: GcpGround) -> tuple[CloudResource, ...]:
@@ -77,20 +76,25 @@ def _rung(plan: PlatformPlan, pool: PoolPlan, group: RungPool, ground: GcpGround
 
 
 def _upgrade(pool: PoolPlan) -> dict[str, Any]:
-    said = pool.upgrade
-    if said is None:
-        return _ONE_BY_ONE
+    """One by one unless said: a further node is hardly to be had, and a reservation has none."""
+    said = _said(pool)
     if said.blue_green:
         return {"strategy": "BLUE_GREEN"}
     return {"strategy": "SURGE", "maxSurge": said.surge, "maxUnavailable": said.unavailable}
 
 
+def _said(pool: PoolPlan) -> UpgradePlan:
+    if pool.upgrade is None:
+        raise ValueError(f"{pool.name} is not made on Google")
+    return pool.upgrade
+
+
 def _drain(pool: PoolPlan) -> dict[str, str]:
     """How long a disruption budget may hold a pod, and then how long the pod has; else GKE's own hour."""
-    said = pool.upgrade
-    if said is None or said.drain_minutes == DRAIN_MINUTES:
+    minutes = _said(pool).drain_minutes
+    if minutes == DRAIN_MINUTES:
         return {}
-    seconds = f"{said.drain_minutes * 60}s"
+    seconds = f"{minutes * 60}s"
     return {"pdbTimeoutDuration": seconds, "graceTerminationDuration": seconds}
 
 

@@ -23,7 +23,7 @@ def ask_before(parent: pulumi.Resource, plan: PlatformPlan, calls: Iterable[Clou
         opts = pulumi.InvokeOptions(parent=parent, version=version)
         try:
             said = pulumi.runtime.invoke(call.kind, dict(call.args), opts).value
-            told[call.name] = {field: [*said[field]] for field in call.outputs}
+            told[call.name] = {field: _plain(said[field]) for field in call.outputs}
         except Exception as problem:  # noqa: BLE001  the SDK has no other class
             pulumi.log.info(
                 f"{call.kind} is not answered, so nothing is said of it before it is met: {problem}",
@@ -33,3 +33,8 @@ def ask_before(parent: pulumi.Resource, plan: PlatformPlan, calls: Iterable[Clou
         # Nobody is asked what a zone sells that is not there.
         if found := heard_before(plan, told):
             raise PlatformRefused(f"the platform {plan.name}", found)
+
+
+def _plain(value: Any) -> Any:
+    """A list of the engine's as one of Python's; a text as it is."""
+    return value if isinstance(value, str) else [*value]

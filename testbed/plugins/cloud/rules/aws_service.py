@@ -1,6 +1,7 @@
 """What AWS itself says when it is asked; its provider lets it through."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from testbed.plugins.cloud.rules.looking import (
 
 _NODE_TYPES = ("EC2", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "HYBRID_LINUX")
 _MOST_TYPES = 20
+_MACHINE = re.compile(r"[a-z][a-z0-9-]*\.[a-z0-9-]+")
 _RESERVED = ("kubernetes.io", "k8s.io", "eks.amazonaws.com")
 
 
@@ -100,6 +102,13 @@ def template_of_a_block(inputs: Inputs) -> Iterator[str]:
     for name in (target, "instanceType"):
         if not has(inputs, name):
             yield f"InvalidParameterCombination: marketType capacity-block needs {name}"
+
+
+def machine(inputs: Inputs) -> Iterator[str]:
+    """[api] EC2 lists its types; each is a family, a dot and a size."""
+    given = text(inputs, "instanceType")
+    if given and not _MACHINE.fullmatch(given):
+        yield f"InvalidParameterValue: The following supplied instance types do not exist: [{given}]"
 
 
 def groups_once(inputs: Inputs) -> Iterator[str]:
@@ -208,7 +217,7 @@ RULES: Mapping[str, Sequence[Rule]] = {
     "aws:eks/accessEntry:AccessEntry": (access_entry,),
     "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": (access_scope,),
     "aws:eks/cluster:Cluster": (service_range,),
-    "aws:ec2/launchTemplate:LaunchTemplate": (template_of_a_block, groups_once),
+    "aws:ec2/launchTemplate:LaunchTemplate": (template_of_a_block, groups_once, machine),
     "aws:ec2/capacityReservation:CapacityReservation": (reservation_end,),
     "aws:ec2/vpcEndpoint:VpcEndpoint": (endpoint,),
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": (ports,),

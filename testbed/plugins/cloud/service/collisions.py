@@ -7,6 +7,7 @@ from typing import Any
 from testbed.plugins.cloud.service.ties import Resource, predefined
 from testbed.plugins.cloud.shapes import last
 
+_SUBNET = "aws:ec2/subnet:Subnet"
 # By type the fields that no two may share, and what the service says then. Some ids are names.
 _ONCE: Mapping[str, tuple[tuple[str, ...], str]] = {
     "aws:cloudwatch/logGroup:LogGroup": (
@@ -129,7 +130,7 @@ def _subnet(inputs: Mapping[str, Any], there: list[Resource]) -> list[str]:
     whole = vpc.inputs.get("cidrBlock") if vpc else None
     if whole and not wanted.subnet_of(ipaddress.IPv4Network(whole)):
         return [f"InvalidSubnet.Range: The CIDR '{block}' is invalid."]
-    for each in _of(there, "aws:ec2/subnet:Subnet", "vpcId", inputs):
+    for each in _of(there, _SUBNET, "vpcId", inputs):
         if wanted.overlaps(ipaddress.IPv4Network(each.inputs["cidrBlock"])):
             return [f"InvalidSubnet.Conflict: The CIDR '{block}' conflicts with another subnet"]
     return []
@@ -177,3 +178,20 @@ _MORE: Mapping[str, Callable[[Mapping[str, Any], list[Resource]], list[str]]] = 
     "aws:efs/mountTarget:MountTarget": _mount,
     "gcp:compute/subnetwork:Subnetwork": _subnetwork,
 }
+
+
+# ── what stays where it is ────────────────────────────────────────────────────────────────────────
+def moved(
+    kind: str, before: Mapping[str, Any], inputs: Mapping[str, Any], there: Iterable[Resource]
+) -> list[str]:
+    """EKS takes other subnets for a cluster, of the same VPC (user guide, network requirements)."""
+    if kind != "aws:eks/cluster:Cluster":
+        return []
+    homes = {each.id: each.inputs.get("vpcId") for each in there if each.kind == _SUBNET}
+    old, new = (
+        {homes.get(one) for one in each["vpcConfig"]["subnetIds"]} - {None}
+        for each in (before, inputs)
+    )
+    if not old or not new or new == old:
+        return []
+    return ["InvalidParameterException: Provided subnets must belong to the VPC of the cluster"]
