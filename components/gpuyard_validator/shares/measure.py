@@ -1,0 +1,137 @@
+"""What a pod with one share finds: devices, memory, who runs beside it, and how fast volumes are read."""
+
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuyard_validator.load.card import Broke, Card, NoLibrary
+from gpuyard_validator.shares.record import Reading, Seen, Wanted
+from gpuyard_validator.snapshot import Gpu, Reader
+from gpuyard_validator.together import Ask
+from gpuyard_validator.values import UNASKED, Answer, Missing, Why
+
+MIB = 1 << 20
+BLOCK = 8 * MIB
+READ_BYTES, READ_SECONDS = 4 << 30, 20.0
+"""Of one volume, at most."""
+PAUSE_SECONDS = 2.0
+HOLD = 5
+"""So many looks after all have come: one too many would be seen."""
+_NO_MEMORY = 2
+"""CUDA_ERROR_OUT_OF_MEMORY."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """By what it is found out."""
+
+    reader: Reader
+    card: Callable[[], Card]
+    ask: Ask | None
+    """The Job of this pod; None for one that runs alone."""
+    seconds: float
+    """For so long it waits for the others."""
+    pause: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+
+def find_out(wanted: Wanted, means: Means) -> Seen:
+    """All of it; what cannot be found out is missing, with the reason.
+
+    Raises:
+        CannotRead: no driver answers.
+    """
+    machine = means.reader.read()
+    within, beyond = _memory(wanted, means.card)
+    most, late = _beside(wanted, means)
+    return Seen(
+        node=machine.node,
+        devices=_devices(machine.gpus),
+        together=most,
+        late=late,
+        within=within,
+        beyond=beyond,
+        reads={one.path: speed for one in wanted.readings if (speed := read(one, means.clock))},
+    )
+
+
+def _devices(gpus: Iterable[Gpu]) -> Answer[int]:
+    """A GPU that is cut is as many devices as this pod has slices of it."""
+    count = 0
+    for gpu in gpus:
+        if gpu.mig_current is not True:
+            count += 1
+        elif isinstance(gpu.instances, Missing):
+            return gpu.instances
+        else:
+            count += len(gpu.instances)
+    return count
+
+
+def _memory(wanted: Wanted, made: Callable[[], Card]) -> tuple[Answer[bool], Answer[bool]]:
+    """Half of the share, and then an eighth more than all of it."""
+    if wanted.memory_mib is None:
+        return UNASKED, UNASKED
+    try:
+        card = made()
+    except (NoLibrary, Broke) as problem:
+        missing = Missing(Why.FAILED, str(problem))
+        return missing, missing
+    whole = wanted.memory_mib * MIB
+    return _allocated(card, whole // 2), _allocated(card, whole + whole // 8)
+
+
+def _allocated(card: Card, size: int) -> Answer[bool]:
+    """Whether so much is to be had; another error says nothing of memory."""
+    try:
+        card.device(size)
+    except Broke as problem:
+        return False if problem.code == _NO_MEMORY else Missing(Why.FAILED, str(problem))
+    finally:
+        with suppress(Broke):
+            card.free()
+    return True
+
+
+def _beside(wanted: Wanted, means: Means) -> tuple[Answer[int], Answer[bool]]:
+    """The most that ran at once, and whether some had ended before."""
+    if means.ask is None:
+        alone = Missing(Why.UNASKED, "no Job is named")
+        return alone, alone
+    late, most, held = None, 0, 0
+    until = means.clock() + means.seconds
+    while held < HOLD and means.clock() < until:
+        status = means.ask().get("status") or {}
+        ended, ready = (int(status.get(key) or 0) for key in ("succeeded", "ready"))
+        late = ended > 0 if late is None else late
+        most = max(most, ready)
+        held += late or most >= wanted.per_node or ended > 0
+        means.pause(PAUSE_SECONDS)
+    return most, bool(late)
+
+
+def read(one: Reading, clock: Callable[[], float]) -> float | None:
+    """MB/s of the largest file there; None where none can be read, or none is large enough to tell."""
+    try:
+        path = _largest(Path(one.path))
+        began, done = clock(), 0
+        with path.open("rb", buffering=0) as file:
+            while done < READ_BYTES and clock() - began < READ_SECONDS:
+                block = file.read(BLOCK)
+                done += len(block)
+                if len(block) < BLOCK:
+                    break
+        took = clock() - began
+    except (OSError, ValueError):
+        return None
+    return done / took / 1e6 if done >= BLOCK and took > 0 else None
+
+
+def _largest(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    return max(
+        (each for each in path.rglob("*") if each.is_file()), key=lambda each: each.stat().st_size
+    )

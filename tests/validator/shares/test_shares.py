@@ -1,0 +1,254 @@
+"""A share of a node: each check passes on one that is well, and one fault makes exactly it fail."""
+
+import json
+import runpy
+import sys
+from dataclasses import replace
+
+import pytest
+
+from gpuyard_validator.load.card import Broke, NoLibrary
+from gpuyard_validator.results import Code, Status
+from gpuyard_validator.shares import command
+from gpuyard_validator.shares.checks import SHARES, judge
+from gpuyard_validator.shares.measure import BLOCK, HOLD, MIB, Means, find_out, read
+from gpuyard_validator.shares.record import SCHEMA, Reading, Wanted, read_wanted
+from gpuyard_validator.snapshot import CannotRead
+from gpuyard_validator.values import Malformed, Missing, Why, encode
+from kit.cases.hardware import SLICES, altered, machine
+from kit.every import every
+
+SHARED = 4
+MEMORY = 4096
+
+
+class Clock:
+    """Time that passes in naps and in reading."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 0.01
+        return self.now
+
+    def pause(self, seconds):
+        self.now += seconds
+
+
+class Card:
+    """A GPU by MPS: no more than the share is given, and an error of its own where it is asked to break."""
+
+    def __init__(self, most=MEMORY, code=2):
+        self.most, self.code, self.held = most, code, 0
+
+    def device(self, size):
+        if self.held + size > self.most * MIB:
+            raise Broke("cuMemAlloc_v2", self.code, "CUDA_ERROR")
+        self.held += size
+        return 1
+
+    def free(self):
+        self.held = 0
+
+
+def job(*looks):
+    """A Job that says (ready, succeeded), and the last of these from then on."""
+    said = list(looks)
+
+    def ask():
+        ready, succeeded = said.pop(0) if len(said) > 1 else said[0]
+        return {"status": {"ready": ready or None, "succeeded": succeeded or None}}
+
+    return ask
+
+
+@pytest.fixture
+def volume(tmp_path):
+    (tmp_path / "data" / "deep").mkdir(parents=True)
+    (tmp_path / "data" / "small").write_bytes(b"x")
+    (tmp_path / "data" / "deep" / "large").write_bytes(bytes(3 * BLOCK + 5))
+    return tmp_path / "data"
+
+
+def wanted(volume, **more):
+    readings = (Reading(path=str(volume), floor_mb_per_s=100.0, source="its class"),)
+    found = Wanted(
+        schema=SCHEMA, pool="dev", resource="nvidia.com/gpu.shared", per_node=SHARED,
+        memory_mib=MEMORY, readings=readings,
+    )  # fmt: skip
+    return replace(found, **more)
+
+
+class Reader:
+    def __init__(self, found):
+        self.found = found
+
+    def read(self):
+        return self.found
+
+
+def one_gpu(name="L4"):
+    whole = machine(name)
+    return replace(whole, gpus=whole.gpus[:1])
+
+
+def cut(*slices):
+    """What NVML shows a pod with these slices of one GPU."""
+    return altered(one_gpu("H100"), 0, mig_current=True, instances=tuple(SLICES[s] for s in slices))
+
+
+def reported(wanted, *, shows=None, card=Card, looks=((2, 0), (4, 0)), seconds=60.0):
+    clock = Clock()
+    means = Means(
+        reader=Reader(shows or one_gpu()), card=card, ask=job(*looks) if looks else None,
+        seconds=seconds, pause=clock.pause, clock=clock,
+    )  # fmt: skip
+    return judge(wanted, find_out(wanted, means))
+
+
+def against(report):
+    return {each.check for each in report.against}
+
+
+def test_a_share_that_is_well_passes_every_check(volume):
+    report = reported(wanted(volume))
+    assert report.code is Code.PASSED
+    assert {each.check for each in report.results} == set(SHARES)
+    assert all(each.evidence.status is Status.PASS for each in report.results)
+
+
+def broken():
+    raise NoLibrary("no libcuda.so.1")
+
+
+FAULTS = [
+    ("share.together", {"looks": ((1, 0), (3, 0))}),
+    ("share.waits", {"looks": ((4, 0), (5, 0))}),
+    ("share.devices", {"shows": cut("1g.10gb", "1g.10gb")}),
+    ("share.devices", {"shows": machine("H100")}),
+    ("share.memory_within", {"card": lambda: Card(MEMORY // 4)}),
+    ("share.memory_beyond", {"card": lambda: Card(MEMORY * 2)}),
+]
+
+
+@every("check, fault", FAULTS)
+def test_a_fault_is_noticed_by_its_check_alone(check, fault):
+    found = reported(wanted("", readings=()), **fault)
+    assert against(found) == {check}
+    (one,) = {each.check: each.evidence for each in found.against}.values()
+    assert one.status is Status.FAIL
+    assert one.reason
+    assert one.source
+
+
+def test_a_volume_that_is_slow_or_cannot_be_read_fails(volume, tmp_path):
+    for path, floor in ((volume, 1e9), (tmp_path / "none", 1.0), (volume / "small", 1.0)):
+        slow = (Reading(path=str(path), floor_mb_per_s=floor, source="its class"),)
+        found = reported(wanted(volume, readings=slow))
+        assert against(found) == {"storage.read"}
+    (empty := tmp_path / "empty").mkdir()
+    assert read(Reading(path=str(empty), floor_mb_per_s=1.0, source=""), Clock()) is None
+
+
+def test_every_check_has_a_fault():
+    assert {check for check, _ in FAULTS} | {"storage.read"} == set(SHARES)
+
+
+def test_a_slice_that_sees_itself_alone_passes(volume):
+    assert reported(wanted(volume, memory_mib=None), shows=cut("1g.10gb")).code is Code.PASSED
+
+
+def test_one_that_had_to_wait_says_nothing_of_how_many_ran(volume):
+    """The pod that is one too many begins when another has ended."""
+    report = reported(wanted(volume), looks=((1, 4), (1, 4)))
+    assert report.code is Code.PASSED
+
+
+def test_one_too_many_is_seen_while_all_hold_on(volume):
+    late = [(4, 0)] * (HOLD - 1) + [(5, 0)]
+    assert against(reported(wanted(volume), looks=late)) == {"share.waits"}
+
+
+def test_what_could_not_be_found_out_is_not_passed(volume):
+    assert against(reported(wanted(volume), looks=())) == {"share.together", "share.waits"}
+    of_memory = {"share.memory_within", "share.memory_beyond"}
+    assert against(reported(wanted(volume), card=broken)) == of_memory
+    assert "share.memory_beyond" in against(reported(wanted(volume), card=lambda: Card(code=999)))
+    assert against(reported(wanted(volume), shows=replace(one_gpu(), gpus=()))) == {"share.devices"}
+    blind = altered(one_gpu("H100"), 0, mig_current=True, instances=Missing(Why.FAILED))
+    assert against(reported(wanted(volume), shows=blind)) == {"share.devices"}
+
+
+def test_it_waits_no_longer_than_it_may(volume):
+    report = reported(wanted(volume), looks=((1, 0),), seconds=10.0)
+    assert against(report) == {"share.together"}
+
+
+@every(
+    "text, said",
+    [
+        ("{", "share: not JSON"),
+        ("{}", "schema: gpuyard.dev/share/v1 is understood, not None"),
+        (json.dumps({"schema": SCHEMA}), "pool: missing"),
+        ("[]", "document: an object is needed"),
+    ],
+)
+def test_a_document_that_is_none_is_refused(text, said):
+    with pytest.raises(Malformed, match=said):
+        read_wanted(text)
+
+
+def test_a_node_without_shares_is_none(volume):
+    text = json.dumps(encode(wanted(volume)))
+    assert read_wanted(text) == wanted(volume)
+    with pytest.raises(Malformed, match="per_node: at least 1"):
+        read_wanted(json.dumps(encode(wanted(volume, per_node=0))))
+
+
+@pytest.fixture
+def files(tmp_path, volume, monkeypatch):
+    (tmp_path / "share.json").write_text(json.dumps(encode(wanted(volume))))
+    monkeypatch.setattr(command, "NvmlReader", lambda _: Reader(one_gpu()))
+    monkeypatch.setattr(command, "CudaCard", lambda _: Card())
+    monkeypatch.setattr(command, "job_of", lambda name: job((4, 0)) if name == "j" else None)
+    monkeypatch.setattr("gpuyard_validator.shares.measure.PAUSE_SECONDS", 0)
+    return tmp_path
+
+
+def run(files, *more):
+    return command.main(["--expect", str(files / "share.json"), *map(str, more)])
+
+
+def test_exit_codes_and_last_words(files, capsys, monkeypatch):
+    log = files / "log"
+    assert run(files, "--job", "j", "--termination-log", log) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["verdict"] == "passed"
+    assert log.read_text().startswith(err)
+    monkeypatch.setattr(command, "CudaCard", lambda _: Card(MEMORY * 2))
+    assert run(files, "--job", "j", "--termination-log", log) == 1
+    assert (
+        "fail: share.memory_beyond on nvidia.com/gpu.shared: more than its 4096 MiB"
+        in log.read_text()
+    )
+
+    def gone(_):
+        raise CannotRead("no driver")
+
+    monkeypatch.setattr(command, "NvmlReader", gone)
+    assert run(files, "--termination-log", log) == 3
+    assert log.read_text() == "cannot run: no driver\n"
+    (files / "share.json").write_text("{")
+    assert run(files) == 3
+
+
+def test_each_check_is_explained(capsys, monkeypatch):
+    for name, words in SHARES.items():
+        assert command.main(["--explain", name]) == 0
+        said = capsys.readouterr().out
+        assert all(each in said for each in (name, *words))
+    monkeypatch.setattr(sys, "argv", ["shares", "--explain", "share.waits"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("gpuyard_validator.shares", run_name="__main__")
+    assert ended.value.code == 0
