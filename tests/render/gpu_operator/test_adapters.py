@@ -147,3 +147,37 @@ def test_a_plugin_that_runs_does_not_read_its_file_again():
     assert same.allocatable[RDMA] == "100"
     again = changes(here, None, lambda: 0, adapters=plugin_in(running(daemon, uid="2"), less))
     assert again.allocatable[RDMA] == "7"
+
+
+def test_a_cluster_that_only_hands_jobs_on_has_no_adapters_to_hand_out():
+    queueing = {"clusters": [{"name": "west", "secret": "w"}]}
+    assert adapter_objects(plan(IB, queueing=queueing)) == []
+
+
+def test_what_pods_may_ask_for_is_read_in_one_place_by_all():
+    """What the plan tells people, what the plugin is told and what the model of a node holds agree."""
+    planned = plan(IB, ROCE)
+    for config in by_kind(adapter_objects(planned), "ConfigMap"):
+        (entry,) = json.loads(config["data"]["config.json"])["configList"]
+        assert f"{entry['resourcePrefix']}/{entry['resourceName']}" == RDMA
+        for one in planned.pools:
+            assert entry["rdmaHcaMax"] == node_of(planned, one)[RDMA]
+            assert entry["rdmaHcaMax"] > one.machine.gpus
+
+
+def test_the_plugin_may_do_what_it_does_and_asks_for_no_gpu():
+    (daemon,) = by_kind(adapter_objects(plan(IB)), "DaemonSet")
+    pod = daemon["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["securityContext"] == {"privileged": True}
+    assert set(container["resources"]["requests"]) == {"cpu", "memory"}
+    assert pod["automountServiceAccountToken"] is False
+    mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    held = {each["name"] for each in pod["volumes"]}
+    assert set(mounted) == held
+    paths = {each["hostPath"]["path"] for each in pod["volumes"] if "hostPath" in each}
+    assert paths == {
+        "/dev",
+        "/var/lib/kubelet/device-plugins",
+        "/var/lib/kubelet/plugins_registry",
+    }
