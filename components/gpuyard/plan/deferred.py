@@ -5,11 +5,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from gpuyard.catalogue.software.images import Owner
 from gpuyard.findings import Finding, Path, note
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.pools.fabrics import hands_out
 from gpuyard.plan.records import PoolPlan
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.platform import Cloud
-from gpuyard.spec.sections import FabricKind
+from gpuyard.spec.sections import FabricKind, RdmaPlugin
 
 NOTHING: Mapping[str, str] = {
     "workloads": "training runtimes and services are not installed",
@@ -92,7 +91,7 @@ def check_deferred(draft: Draft) -> list[Finding]:
         if (
             pool.fabric
             and pool.fabric.kind is not FabricKind.ETHERNET
-            and not hands_out(pool.fabric)
+            and pool.fabric.plugin is not RdmaPlugin.DEVICE_PLUGIN
         ):
             findings.append(
                 note("section.deferred", (*path, "fabric", "plugin"), _NETWORK_OPERATOR)
